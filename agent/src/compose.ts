@@ -1,0 +1,204 @@
+import { randomBytes } from 'node:crypto';
+import { hostname as machineName } from 'node:os';
+import { join } from 'node:path';
+import packageJson from '../package.json' with { type: 'json' };
+import type { AgentArguments } from './arguments.ts';
+import type { AgentConfig } from './config.ts';
+import { Connection } from './connection/connection.ts';
+import { loadAgentIdentity } from './connection/identity.ts';
+import { chooseTarget, OrchestratorFile } from './connection/pin.ts';
+import { createEngine } from './converge/engine.ts';
+import { gatherFacts } from './facts/facts.ts';
+import type { Clock } from './host/clock.ts';
+import { lockDirectory } from './host/instance-lock.ts';
+import type { Log } from './log.ts';
+
+export const version = packageJson.version;
+
+export interface Agent {
+  readonly nodeId: string;
+  /** Ends what runs at a resource's end, tells the orchestrator, says goodbye. */
+  stop(reason: string): Promise<void>;
+}
+
+/** How often the machine is looked at for attributes that changed. */
+const factsIntervalMs = 10 * 60_000;
+
+/** So long after the last report the agent counts as idle, and gives back the memory that its work took. */
+const idleMs = 10_000;
+
+/** There is nothing to connect to: a matter of the command line. */
+export class NoOrchestratorError extends Error {}
+
+/**
+ * Puts the agent together and starts it.
+ * @throws NoOrchestratorError, LoosePermissionsError, DirectoryInUse, ConfigError; whatever keeps the journal from opening
+ */
+export async function startAgent(options: AgentArguments, clock: Clock, log: Log): Promise<Agent> {
+  const identity = await loadAgentIdentity(options.dataDir);
+  const unlock = await lockDirectory(options.dataDir);
+  const file = new OrchestratorFile(options.dataDir);
+  const target = chooseTarget(file.read(), options.connect);
+  if (target === null)
+    throw new NoOrchestratorError(
+      'no orchestrator is known yet; say once where it is: muster agent connect HOST:PORT --orchestrator-key HEX',
+    );
+  const endWatch = options.configPath === null ? () => {} : await followConfig(options.configPath, clock, log);
+  if (target.replacedKey !== null)
+    log.warn(
+      { former: target.replacedKey, key: target.orchestrator_key },
+      'the pinned key is replaced by the one given',
+    );
+  file.write(target);
+
+  const facts = new Facts(options, clock, log);
+  await facts.gather();
+  const idle = new Idle(clock, () => !engine.busy());
+  const engine = createEngine({
+    dataDir: options.dataDir,
+    clock,
+    log,
+    onReports: () => {
+      connection.reportsReady();
+      idle.worked();
+    },
+  });
+  const connection = new Connection({
+    identity,
+    introduction: {
+      agentVersion: version,
+      instanceId: randomBytes(16).toString('hex'),
+      hostname: options.hostname ?? machineName(),
+    },
+    target,
+    file,
+    engine,
+    clock,
+    log,
+    random: Math.random,
+    attributes: () => facts.attributes,
+  });
+  await engine.start();
+  connection.start();
+  idle.worked();
+  const endFacts = facts.follow(() => connection.attributesChanged());
+  return {
+    nodeId: identity.nodeId,
+    async stop(reason) {
+      endWatch();
+      endFacts();
+      idle.end();
+      // Its last results still go out over the link, and nothing comes in any more when the journal closes.
+      await engine.halt();
+      await connection.stop(reason);
+      await engine.stop();
+      unlock();
+    },
+  };
+}
+
+/** Reads the configuration and again whenever it changes; one that is broken changes nothing. */
+async function followConfig(path: string, clock: Clock, log: Log): Promise<() => void> {
+  // Only those who have a configuration pay for what reads it.
+  const [{ parseConfig, configChanges, defaultConfig, ConfigError }, { readTextFile, watchFile }] = await Promise.all([
+    import('./config.ts'),
+    import('./host/watch-file.ts'),
+  ]);
+  const text = await readTextFile(path).catch((error: Error) => {
+    throw new ConfigError([error.message]);
+  });
+  let config: AgentConfig;
+  try {
+    config = parseConfig(text);
+  } catch (error) {
+    throw error instanceof ConfigError ? new ConfigError([error.message], path) : error;
+  }
+  for (const change of configChanges(defaultConfig, config)) log.debug({ change }, 'configuration');
+  return watchFile(path, text, clock, (changed) => {
+    if (changed === null) {
+      log.error({ path }, 'the configuration is gone; the last one stays');
+      return;
+    }
+    try {
+      const next = parseConfig(changed);
+      for (const change of configChanges(config, next)) log.info({ change }, 'configuration changed');
+      config = next;
+    } catch (error) {
+      log.error({ path, error }, 'the configuration is broken; the last one stays');
+    }
+  });
+}
+
+/**
+ * Collects garbage once when the agent falls idle. V8 has no reason to while nothing is allocated, and the garbage of the
+ * last apply would stay resident until the next one, which may be in a month. The launcher exposes the collector.
+ */
+class Idle {
+  private readonly clock: Clock;
+  private readonly isIdle: () => boolean;
+  private callOff: () => void = () => {};
+
+  constructor(clock: Clock, isIdle: () => boolean) {
+    this.clock = clock;
+    this.isIdle = isIdle;
+  }
+
+  worked(): void {
+    this.callOff();
+    this.callOff = this.clock.after(idleMs, () => {
+      if (!this.isIdle()) return this.worked();
+      return globalThis.gc?.({ type: 'major', execution: 'sync', flavor: 'last-resort' });
+    });
+  }
+
+  end(): void {
+    this.callOff();
+  }
+}
+
+/** The attributes of this machine, gathered now and then. */
+class Facts {
+  attributes: Record<string, string> = {};
+  private readonly options: AgentArguments;
+  private readonly clock: Clock;
+  private readonly log: Log;
+
+  constructor(options: AgentArguments, clock: Clock, log: Log) {
+    this.options = options;
+    this.clock = clock;
+    this.log = log;
+  }
+
+  /** @returns whether anything changed */
+  async gather(): Promise<boolean> {
+    const { options, clock, log } = this;
+    const gathered = await gatherFacts({
+      factsDir: options.factsDir ?? join(options.dataDir, 'facts.d'),
+      hostname: options.hostname,
+      clock,
+      warn: (file, problem) => log.warn({ file, problem }, 'a fact is left out'),
+    });
+    if (JSON.stringify(gathered) === JSON.stringify(this.attributes)) return false;
+    this.attributes = gathered;
+    return true;
+  }
+
+  /** @returns ends it */
+  follow(changed: () => void): () => void {
+    let ended = false;
+    const next = () =>
+      this.clock.after(factsIntervalMs, async () => {
+        try {
+          if ((await this.gather()) && !ended) changed();
+        } catch (error) {
+          this.log.warn({ error }, 'the attributes of this machine could not be gathered');
+        }
+        if (!ended) callOff = next();
+      });
+    let callOff = next();
+    return () => {
+      ended = true;
+      callOff();
+    };
+  }
+}

@@ -1,0 +1,48 @@
+import { describe, expect, it } from 'vitest';
+import { ConfigError, configChanges, defaultConfig, parseConfig } from './config.ts';
+
+describe('the configuration', () => {
+  it('has defaults for everything', () => {
+    expect(parseConfig('')).toEqual(defaultConfig);
+    expect(parseConfig('# nothing yet\n')).toEqual({
+      remote_terminal: { enabled: false, shell: '', allow_operator_shell_override: false, max_sessions: 100 },
+      metrics: { enabled: true, collection_interval: 30 },
+      discovery: { enabled: null },
+    });
+    expect(parseConfig('metrics: { collection_interval: 5 }').metrics).toEqual({
+      enabled: true,
+      collection_interval: 5,
+    });
+  });
+
+  const faults: [string, string, string][] = [
+    ['an unknown section', 'metric: {}', 'metric is not known: did you mean "metrics"?'],
+    [
+      'an unknown key',
+      'metrics: { colection_interval: 5 }',
+      'metrics.colection_interval is not known: did you mean "collection_interval"?',
+    ],
+    ['a wrong type', 'metrics: { enabled: "yes" }', 'metrics.enabled must be true or false'],
+    ['a value out of range', 'remote_terminal: { max_sessions: 0 }', 'remote_terminal.max_sessions must be at least 1'],
+    ['too much', 'metrics: { collection_interval: 86401 }', 'metrics.collection_interval must be at most 86400'],
+    ['half a number', 'metrics: { collection_interval: 1.5 }', 'metrics.collection_interval must be a whole number'],
+    ['no number', 'metrics: { collection_interval: soon }', 'metrics.collection_interval must be a whole number'],
+    ['no text', 'remote_terminal: { shell: 5 }', 'remote_terminal.shell must be text'],
+    ['no mapping', '- a', 'the file must be a mapping of keys to values'],
+    ['broken YAML', 'metrics:\n  enabled: [', 'line 2'],
+    ['a key twice', 'metrics: {}\nmetrics: {}', 'line 2: Map keys must be unique'],
+  ];
+  it.each(faults)('refuses %s, naming the place', (_, text, message) => {
+    expect(() => parseConfig(text)).toThrow(ConfigError);
+    expect(() => parseConfig(text)).toThrow(message);
+  });
+
+  it('names what changed', () => {
+    const next = parseConfig('metrics: { enabled: false }\nremote_terminal: { shell: /bin/sh }');
+    expect(configChanges(defaultConfig, next)).toEqual([
+      'remote_terminal.shell: "" → "/bin/sh"',
+      'metrics.enabled: true → false',
+    ]);
+    expect(configChanges(next, next)).toEqual([]);
+  });
+});

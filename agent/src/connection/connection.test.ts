@@ -1,0 +1,415 @@
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { type AddressInfo, createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { OperationMessage, Report } from '@muster/protocol/wire';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { ManualClock } from '../../test/manual-clock.ts';
+import { MemoryEngine } from '../../test/memory-engine.ts';
+import { type ServedLink, TestOrchestrator } from '../../test/test-orchestrator.ts';
+import { Connection } from './connection.ts';
+import { type AgentIdentity, loadAgentIdentity } from './identity.ts';
+import { OrchestratorFile, type Target } from './pin.ts';
+
+let dir: string;
+let identity: AgentIdentity;
+let orchestrator: TestOrchestrator;
+let engine: MemoryEngine;
+let clock: ManualClock;
+let logged: { level: string; message: string; fields: Record<string, unknown> }[];
+let attributes: Record<string, string>;
+let connections: Connection[];
+
+beforeEach(async () => {
+  dir = await mkdtemp(join(tmpdir(), 'muster-connection-'));
+  identity = await loadAgentIdentity(dir);
+  orchestrator = await TestOrchestrator.start();
+  engine = new MemoryEngine();
+  clock = new ManualClock();
+  logged = [];
+  attributes = { platform: 'linux' };
+  connections = [];
+});
+afterEach(async () => {
+  for (const connection of connections) await connection.stop('the test ends');
+  await orchestrator.stop();
+  await rm(dir, { recursive: true, force: true });
+});
+
+function connect(target: Partial<Target> = {}): Connection {
+  const write = (level: string) => (fields: object, message: string) =>
+    void logged.push({ level, message, fields: fields as Record<string, unknown> });
+  const connection = new Connection({
+    identity,
+    introduction: { agentVersion: '1', instanceId: '11'.repeat(16), hostname: 'web-1' },
+    target: {
+      host: '127.0.0.1',
+      port: orchestrator.port,
+      orchestrator_key: orchestrator.publicKey.toString('hex'),
+      token: null,
+      pinSource: 'flag',
+      replacedKey: null,
+      ...target,
+    },
+    file: new OrchestratorFile(dir),
+    engine,
+    clock,
+    log: { debug: write('debug'), info: write('info'), warn: write('warn'), error: write('error') },
+    random: () => 0.5,
+    attributes: () => attributes,
+  });
+  connections.push(connection);
+  connection.start();
+  return connection;
+}
+
+const has = (message: string) => logged.some((entry) => entry.message.includes(message));
+const entry = (message: string) => logged.find((line) => line.message.includes(message));
+
+/** Resolves once `condition` holds; the event that makes it so is already on its way. */
+async function until(condition: () => boolean): Promise<void> {
+  while (!condition()) await new Promise((resolve) => setImmediate(resolve));
+}
+
+const accepted = (n: number): Report => ({
+  type: 'accepted',
+  operation_id: `01HZZZZZZZZZZZZZZZZZZZ${String(n).padStart(4, '0')}`,
+});
+const operation: OperationMessage = {
+  type: 'operation',
+  operation_id: '01HZZZZZZZZZZZZZZZZZZZ0042',
+  kind: 'apply',
+  modules: [],
+  resources: [],
+  keep_modules: [],
+  snapshot_operation_id: null,
+};
+
+describe('coming in', () => {
+  it('proves its key on this connection, states what it holds, and says when the link is up', async () => {
+    engine.open = [{ operation_id: operation.operation_id, state: 'running' }];
+    connect({ token: 'enrol-me' });
+    const link = await orchestrator.nextLink();
+    link.challenge(orchestrator.publicKey);
+    const hello = await link.next('hello');
+    expect(hello).toMatchObject({
+      hostname: 'web-1',
+      pin_source: 'flag',
+      token: 'enrol-me',
+      attributes: { platform: 'linux' },
+      open_operations: engine.open,
+      versions: [1],
+    });
+    expect(link.proves(hello, orchestrator.publicKey)).toBe(true);
+    expect(has('connected')).toBe(false);
+    engine.spool.add([accepted(1)]);
+    engine.spool.add([accepted(2)]);
+    link.welcome(1, [operation.operation_id]);
+    expect(await link.next('report')).toEqual({ type: 'report', seq: 2, reports: [accepted(2)] });
+    expect(engine.told).toEqual([`settle ${operation.operation_id}`]);
+    expect(engine.spool.entries.map(({ seq }) => seq)).toEqual([2]);
+    expect(entry('connected')?.fields).toMatchObject({ event: 'connected', node_id: identity.nodeId });
+    // The token has done its work.
+    expect(JSON.parse(await readFile(join(dir, 'orchestrator.json'), 'utf8'))).toMatchObject({ token: null });
+  });
+
+  it('sends nothing to an orchestrator with another key, and warns once that it may be an impostor', async () => {
+    const pinned = 'ab'.repeat(32);
+    connect({ orchestrator_key: pinned });
+    await until(() => has('not connected'));
+    const shown = orchestrator.publicKey.toString('hex');
+    const line = entry('not the orchestrator this agent belongs to');
+    expect(line?.level).toBe('warn');
+    expect(line?.fields).toMatchObject({ shown, pinned });
+    expect(line?.message).toContain('impostor');
+    expect(line?.message).toContain('muster status');
+    // Nothing to paste that would trust whoever is there.
+    expect(line?.message).not.toContain(shown);
+    const tries = () => logged.filter(({ message }) => message === 'not connected').length;
+    clock.advance(120_000);
+    await until(() => tries() > 1);
+    expect(logged.filter(({ message }) => message.includes('impostor'))).toHaveLength(1);
+    let opened = false;
+    void orchestrator.nextLink().then(() => {
+      opened = true;
+    });
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(opened).toBe(false);
+  });
+
+  it('doubts the port where nobody speaks TLS', async () => {
+    const web = createServer((socket) => socket.end('HTTP/1.1 400 Bad Request\r\n\r\n')).listen(0, '127.0.0.1');
+    await new Promise((resolve) => web.once('listening', resolve));
+    connect({ port: (web.address() as AddressInfo).port });
+    await until(() => has('not connected'));
+    expect(entry('not connected')?.fields.reason).toContain('is that the port of the API?');
+    web.close();
+  });
+
+  it('takes no other kind of key', async () => {
+    const other = await TestOrchestrator.start('ec');
+    connect({ port: other.port, orchestrator_key: null, pinSource: 'first_use' });
+    await until(() => has('not connected'));
+    expect(has('connected') && entry('connected')?.fields.event).toBeFalsy();
+    expect(entry('not connected')?.fields.reason).toContain('is that the port of the API?');
+    await other.stop();
+  });
+
+  it('does not talk to what is not TLS 1.3', async () => {
+    const plain = createServer((socket) => socket.end('SSH-2.0-OpenSSH_9.9\r\n'));
+    await new Promise<void>((resolve) => plain.listen(0, '127.0.0.1', resolve));
+    connect({ port: (plain.address() as { port: number }).port });
+    await until(() => has('not connected'));
+    plain.close();
+  });
+
+  it('trusts the first key it sees only where none is known, loudly, and keeps it', async () => {
+    connect({ orchestrator_key: null, pinSource: 'first_use' });
+    const { link, hello } = await orchestrator.welcomed();
+    expect(hello.pin_source).toBe('first_use');
+    const shown = orchestrator.publicKey.toString('hex');
+    expect(entry('trusting the first one seen')).toMatchObject({ level: 'warn', fields: { orchestrator_key: shown } });
+    await link.settled();
+    expect(new OrchestratorFile(dir).read()?.orchestrator_key).toBe(shown);
+    link.ws.close();
+    await until(() => has('not connected'));
+    clock.advance(500);
+    expect((await orchestrator.welcomed()).hello.pin_source).toBe('pinned');
+  });
+
+  it('leaves when the challenge names another key than TLS proved', async () => {
+    connect();
+    const link = await orchestrator.nextLink();
+    link.challenge(Buffer.alloc(32, 1));
+    await link.closed;
+    await until(() => has('not connected'));
+    expect(entry('not connected')?.fields.reason).toBe('the challenge names another key than TLS proved');
+    expect(link.unread).toBe(0);
+  });
+
+  it('leaves when nothing is asked of it for a minute', async () => {
+    connect();
+    const link = await orchestrator.nextLink();
+    await link.settled();
+    clock.advance(59_000);
+    await link.settled();
+    clock.advance(61_000);
+    await link.closed;
+    await until(() => has('not connected'));
+    expect(entry('not connected')?.fields.reason).toContain('silent');
+  });
+
+  it('cuts attributes to what the channel takes', async () => {
+    attributes = Object.fromEntries(Array.from({ length: 600 }, (_, i) => [`k${i}`, 'v'.repeat(2_000)]));
+    engine.open = Array.from({ length: 64 }, () => ({ operation_id: operation.operation_id, state: 'finished' }));
+    connect();
+    const link = await orchestrator.nextLink();
+    link.challenge(orchestrator.publicKey);
+    const hello = await link.next('hello');
+    expect(Object.keys(hello.attributes).length).toBeGreaterThan(10);
+    expect(JSON.stringify(hello).length).toBeLessThan(32 * 1024);
+    expect(Object.values(hello.attributes)[0]).toHaveLength(1024);
+    expect(JSON.stringify(hello.attributes).length).toBeGreaterThan(23 * 1024);
+    // With the longest name of a host, each character of it escaped.
+    expect(JSON.stringify({ ...hello, hostname: '\u0001'.repeat(255), token: 't'.repeat(128) }).length).toBeLessThan(
+      32 * 1024,
+    );
+  });
+});
+
+describe('while it is up', () => {
+  it('hands on operations and cancels in their order, and tells changed attributes', async () => {
+    const connection = connect();
+    const { link } = await orchestrator.welcomed();
+    let journaled = () => {};
+    engine.gate = new Promise((resolve) => {
+      journaled = resolve;
+    });
+    link.send(operation);
+    link.send({ type: 'cancel', operation_id: operation.operation_id });
+    await link.settled();
+    journaled();
+    await until(() => engine.told.length === 3);
+    expect(engine.told.slice(1)).toEqual([`accept ${operation.operation_id}`, `cancel ${operation.operation_id}`]);
+    attributes = { platform: 'linux', kernel: '6' };
+    connection.attributesChanged();
+    expect(await link.next('attributes')).toEqual({ type: 'attributes', attributes });
+  });
+
+  it('sends new reports as they come, forgets what is acknowledged, resumes after a cut in a large one', async () => {
+    const connection = connect();
+    const first = await orchestrator.welcomed();
+    engine.spool.add([accepted(1)]);
+    connection.reportsReady();
+    expect(await first.link.next('report')).toMatchObject({ seq: 1 });
+    first.link.send({ type: 'ack', seq: 1 });
+    const large: Report[] = [
+      {
+        type: 'output',
+        operation_id: operation.operation_id,
+        resource: 'm/r',
+        stdout: 'é"'.repeat(40_000),
+        stderr: '',
+        exit_code: 0,
+        truncated: false,
+      },
+    ];
+    engine.spool.add(large);
+    connection.reportsReady();
+    const part = await first.link.next('report_part');
+    expect(part).toMatchObject({ seq: 2, part: 0 });
+    first.link.send({ type: 'credit', seq: 2, part: 0 });
+    first.link.socket.destroy();
+    await until(() => has('not connected'));
+    expect(engine.spool.entries.map(({ seq }) => seq)).toEqual([2]);
+    clock.advance(500);
+
+    const { link } = await orchestrator.welcomed(1);
+    const texts: string[] = [];
+    let unacknowledged = 0;
+    for (;;) {
+      const { message, bytes } = await link.any();
+      if (message.type !== 'report_part') throw new Error(message.type);
+      texts.push(message.text);
+      unacknowledged += bytes;
+      expect(unacknowledged).toBeLessThanOrEqual(8_192);
+      if (message.part === message.parts - 1) break;
+      link.send({ type: 'credit', seq: 2, part: message.part });
+      unacknowledged -= bytes;
+    }
+    expect(JSON.parse(texts.join(''))).toEqual(large);
+    link.send({ type: 'ack', seq: 2 });
+    await until(() => engine.spool.entries.length === 0);
+  });
+
+  it('leaves an orchestrator that fell silent, not one that pings', async () => {
+    connect();
+    const { link } = await orchestrator.welcomed();
+    for (let i = 0; i < 5; i++) {
+      clock.advance(30_000);
+      await link.settled();
+    }
+    expect(has('not connected')).toBe(false);
+    clock.advance(130_000);
+    await link.closed;
+    await until(() => has('not connected'));
+    expect(entry('not connected')?.fields.reason).toContain('the orchestrator has been silent for');
+  });
+
+  it('leaves when it is sent what it does not understand', async () => {
+    connect();
+    const { link } = await orchestrator.welcomed();
+    link.ws.send('{"type":"dance"}');
+    expect(await link.closed).toBe(1008);
+    expect(has('the orchestrator sent what this agent does not understand')).toBe(true);
+  });
+});
+
+describe('coming back', () => {
+  const retryIn = () => entry('not connected')?.fields.retry_in_ms;
+
+  async function endWith(act: (link: ServedLink) => void): Promise<void> {
+    connect();
+    const { link } = await orchestrator.welcomed();
+    act(link);
+    await link.closed;
+    await until(() => has('not connected'));
+  }
+
+  it('waits as long as a refusal says', async () => {
+    await endWith((link) =>
+      link.send({ type: 'refused', code: 'rejected', message: 'rejected', retry_after_secs: 600 }),
+    );
+    expect(retryIn()).toBe(630_000);
+    expect(entry('the orchestrator refused this agent')).toMatchObject({
+      level: 'error',
+      fields: { code: 'rejected' },
+    });
+  });
+
+  it('says what to do about a token that is not good any more', async () => {
+    await endWith((link) =>
+      link.send({ type: 'refused', code: 'token_invalid', message: 'used up', retry_after_secs: 60 }),
+    );
+    expect(entry('the orchestrator refused this agent')?.message).toContain('`muster agents enroll` makes a new token');
+  });
+
+  it('waits a minute where only a person can help', async () => {
+    await endWith((link) => link.send({ type: 'refused', code: 'cloned', message: 'cloned', retry_after_secs: null }));
+    expect(retryIn()).toBe(63_000);
+  });
+
+  it('names the report that the orchestrator refuses again and again, and hurries no more', async () => {
+    connect();
+    engine.spool.add([accepted(1), accepted(1)]);
+    const refuse = async (seq: number) => {
+      const { link } = await orchestrator.welcomed(seq - 1);
+      expect(await link.next('report')).toMatchObject({ seq });
+      link.send({ type: 'refused', code: 'protocol_violation', message: 'unfit', retry_after_secs: null });
+      await link.closed;
+      const ends = () => logged.filter(({ message }) => message === 'not connected');
+      const before = refusals++;
+      await until(() => ends().length > before);
+      const wait = ends().at(-1)!.fields.retry_in_ms as number;
+      clock.advance(wait);
+      return wait;
+    };
+    let refusals = 0;
+    const named = () => logged.filter(({ message }) => message.includes('again and again'));
+    expect([await refuse(1), await refuse(1)]).toEqual([250, 500]);
+    expect(named()).toEqual([]);
+    expect(await refuse(1)).toBe(63_000);
+    expect(named()).toMatchObject([
+      {
+        level: 'error',
+        fields: {
+          seq: 1,
+          operation_ids: ['01HZZZZZZZZZZZZZZZZZZZ0001'],
+          reports: ['accepted'],
+          refusals: 3,
+          reason: 'refused: unfit',
+        },
+      },
+    ]);
+    expect(await refuse(1)).toBe(63_000);
+    expect(named()).toHaveLength(1);
+    // Another one has its own chances.
+    engine.spool.acknowledge(1);
+    engine.spool.add([accepted(2)]);
+    expect(await refuse(2)).toBeLessThan(60_000);
+    expect(named()).toHaveLength(1);
+  });
+
+  it('comes back when a drain says, having stayed until the orchestrator closed', async () => {
+    await endWith((link) => {
+      link.send({ type: 'drain', retry_after_secs: 4 });
+      link.ws.close(1001);
+    });
+    expect(retryIn()).toBe(4_200);
+    expect(entry('not connected')?.fields.reason).toBe('the orchestrator is stopping');
+  });
+
+  it('backs off further while nobody is there', async () => {
+    const { port } = orchestrator;
+    await orchestrator.stop();
+    connect({ port });
+    const waits: unknown[] = [];
+    for (let i = 1; i <= 4; i++) {
+      await until(() => logged.filter((line) => line.message === 'not connected').length === i);
+      waits.push(logged.at(-1)?.fields.retry_in_ms);
+      clock.advance(60_000);
+    }
+    expect(waits).toEqual([250, 500, 1000, 2000]);
+    orchestrator = await TestOrchestrator.start();
+  });
+
+  it('says goodbye and does not come back when it is stopped', async () => {
+    const connection = connect();
+    const { link } = await orchestrator.welcomed();
+    await link.settled();
+    const stopped = connection.stop('SIGTERM');
+    expect(await link.next('bye')).toEqual({ type: 'bye', reason: 'SIGTERM' });
+    await stopped;
+    expect(clock.next).toBe(null);
+  });
+});

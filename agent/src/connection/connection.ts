@@ -1,0 +1,210 @@
+import { limits, type Welcome } from '@muster/protocol/wire';
+import type { Engine } from '../converge/engine.ts';
+import type { Clock } from '../host/clock.ts';
+import type { Log } from '../log.ts';
+import { type Attempts, backOff, type LinkEnd } from './backoff.ts';
+import { dial, WrongOrchestratorError } from './dial.ts';
+import { fitAttributes, type Introduction, makeHello } from './hello.ts';
+import type { AgentIdentity } from './identity.ts';
+import type { OrchestratorFile, Target } from './pin.ts';
+import { Session } from './session.ts';
+
+export interface ConnectionOptions {
+  identity: AgentIdentity;
+  introduction: Introduction;
+  target: Target;
+  file: OrchestratorFile;
+  engine: Engine;
+  clock: Clock;
+  log: Log;
+  /** In [0, 1). */
+  random: () => number;
+  /** The attributes as they are now; read for each hello. */
+  attributes: () => Record<string, string>;
+}
+
+/** Refusals that only a person can mend: no use in trying again soon. */
+const stubborn: ReadonlySet<string> = new Set(['cloned', 'token_invalid', 'version_unsupported']);
+const stubbornRetrySecs = 60;
+/** A report that was first in line at so many refusals in a row is taken to be their cause. */
+const suspectRefusals = 3;
+
+/** Keeps a link to the orchestrator up, for as long as the agent runs. */
+export class Connection {
+  private readonly options: ConnectionOptions;
+  private readonly target: Target;
+  private readonly stopping = new AbortController();
+  private session: Session | null = null;
+  private running: Promise<void> | null = null;
+  private wake: () => void = () => {};
+  /** The report that was first in line when the orchestrator last called what was sent a violation, and how often so. */
+  private suspect = { seq: 0, refusals: 0 };
+  /** The wrong key that was shown last. */
+  private stranger: string | null = null;
+
+  constructor(options: ConnectionOptions) {
+    this.options = options;
+    this.target = { ...options.target };
+  }
+
+  /** Begins to connect; returns at once. */
+  start(): void {
+    this.running ??= this.run();
+  }
+
+  /** Says goodbye and ends for good. */
+  async stop(reason: string): Promise<void> {
+    this.stopping.abort();
+    this.wake();
+    await this.session?.leave(reason);
+    await this.running;
+  }
+
+  /** Reports have been added to the spool. */
+  reportsReady(): void {
+    this.session?.reportsReady();
+  }
+
+  /** Attributes have changed. */
+  attributesChanged(): void {
+    this.session?.sendAttributes(fitAttributes(this.options.attributes()));
+  }
+
+  private async run(): Promise<void> {
+    const { log, clock, random } = this.options;
+    let attempts: Attempts = 0;
+    while (!this.stopping.signal.aborted) {
+      const end = await this.link();
+      if (this.stopping.signal.aborted) return;
+      const next = backOff(attempts, end, random());
+      attempts = next.attempts;
+      log.info({ reason: end.reason, retry_in_ms: Math.round(next.waitMs) }, 'not connected');
+      await new Promise<void>((resolve) => {
+        const callOff = clock.after(next.waitMs, resolve);
+        this.wake = () => {
+          callOff();
+          resolve();
+        };
+      });
+    }
+  }
+
+  /** One attempt, and the link if it comes to one. */
+  private async link(): Promise<LinkEnd & { reason: string }> {
+    const { engine, clock, log, identity, introduction } = this.options;
+    const { target } = this;
+    try {
+      const dialled = await dial({ ...target, pin: target.orchestrator_key }, clock, this.stopping.signal);
+      if (this.stopping.signal.aborted) {
+        dialled.ws.terminate();
+        throw new Error('called off');
+      }
+      const shownKey = dialled.orchestratorKey.toString('hex');
+      if (target.orchestrator_key === null)
+        log.warn(
+          { host: target.host, port: target.port, orchestrator_key: shownKey },
+          'no orchestrator key is pinned: trusting the first one seen; compare it with the one that the orchestrator shows',
+        );
+      const session = new Session({
+        dialled,
+        engine,
+        clock,
+        log,
+        hello: (nonce) =>
+          makeHello(
+            identity,
+            introduction,
+            { exporter: dialled.exporter, nonce, orchestratorKey: dialled.orchestratorKey },
+            {
+              pinSource: target.pinSource,
+              token: target.token,
+              attributes: this.options.attributes(),
+              openOperations: engine.openOperations(),
+            },
+          ),
+        welcomed: (welcome) => this.welcomed(welcome, shownKey),
+        standingChanged: (standing) => this.logStanding(standing),
+      });
+      this.session = session;
+      const end = await session.run();
+      this.session = null;
+      if (end.refused !== null && stubborn.has(end.refused) && end.retryAfterSecs === null)
+        return { ...end, retryAfterSecs: stubbornRetrySecs };
+      if (end.refused === 'protocol_violation' && this.suspectReport(end.reason))
+        return { ...end, retryAfterSecs: limits.reconnectCapMs / 1000 };
+      return end;
+    } catch (error) {
+      this.session = null;
+      if (error instanceof WrongOrchestratorError) this.strangerAt(error.shownKey);
+      return { livedMs: 0, retryAfterSecs: null, reason: (error as Error).message };
+    }
+  }
+
+  /**
+   * Counts a violation against the first report that is not acknowledged. It is never thrown away here: an orchestrator
+   * of another version may take it.
+   * @returns whether to stop hurrying, as the next attempt would end as the last ones did
+   */
+  private suspectReport(reason: string): boolean {
+    const [entry] = this.options.engine.spool.pending(0);
+    const seq = entry?.seq ?? 0;
+    this.suspect = { seq, refusals: seq === this.suspect.seq ? this.suspect.refusals + 1 : 1 };
+    const { refusals } = this.suspect;
+    if (entry === undefined || refusals < suspectRefusals) return false;
+    // An agent that nobody looks at says it for months.
+    if (refusals % 60 === suspectRefusals)
+      this.options.log.error(
+        {
+          seq,
+          operation_ids: [...new Set(entry.reports.map((report) => report.operation_id))],
+          reports: [...new Set(entry.reports.map((report) => report.type))],
+          bytes: entry.bytes,
+          refusals,
+          reason,
+        },
+        'the orchestrator refuses this report, or one right behind it, again and again, and everything after it waits; it is sent again once a minute',
+      );
+    return true;
+  }
+
+  /** Said once for each key that is shown: an agent that waits for its orchestrator tries for months. */
+  private strangerAt(shown: string): void {
+    const { host, port, orchestrator_key: pinned } = this.target;
+    if (this.stranger === shown) return;
+    this.stranger = shown;
+    this.options.log.warn(
+      { host, port, shown, pinned },
+      `what answers there is not the orchestrator this agent belongs to, perhaps an impostor; it was told nothing. If yours has a new key, first compare what it shows here with what \`muster status\` prints on the orchestrator's own machine, then: muster agent connect ${host}:${port} --orchestrator-key KEY`,
+    );
+  }
+
+  private welcomed(welcome: Welcome, shownKey: string): void {
+    const { log, file, identity } = this.options;
+    const { target } = this;
+    // The token has done its work, and the key is known from here on.
+    target.token = null;
+    target.orchestrator_key = shownKey;
+    this.stranger = null;
+    if (target.pinSource === 'first_use') target.pinSource = 'pinned';
+    try {
+      file.write(target);
+    } catch (error) {
+      log.error(
+        { error },
+        'the key of the orchestrator could not be kept; the next start will trust the first one again',
+      );
+    }
+    log.info({ event: 'connected', node_id: identity.nodeId, host: target.host, port: target.port }, 'connected');
+    this.logStanding(welcome);
+  }
+
+  private logStanding({ status, name }: Pick<Welcome, 'status' | 'name'>): void {
+    const { log, identity } = this.options;
+    if (status === 'approved') log.info({ name }, 'this agent is approved');
+    else
+      log.info(
+        { node_id: identity.nodeId },
+        `this agent waits for approval: muster agents approve ${identity.nodeId} --name NAME`,
+      );
+  }
+}

@@ -1,0 +1,60 @@
+import { type Hello, handshakeBytes, limits, type PinSource, supportedProtocolVersions } from '@muster/protocol/wire';
+import type { OpenOperation } from '../converge/engine.ts';
+import type { AgentIdentity } from './identity.ts';
+
+/** What one agent process says of itself in each hello. */
+export interface Introduction {
+  agentVersion: string;
+  instanceId: string;
+  hostname: string;
+}
+
+/**
+ * The hello for one connection.
+ * @param connection the exporter, the nonce of the challenge and the key that TLS proved
+ */
+export function makeHello(
+  identity: AgentIdentity,
+  introduction: Introduction,
+  connection: { exporter: Buffer; nonce: Buffer; orchestratorKey: Buffer },
+  state: {
+    pinSource: PinSource;
+    token: string | null;
+    attributes: Record<string, string>;
+    openOperations: readonly OpenOperation[];
+  },
+): Hello {
+  const versions = [...supportedProtocolVersions];
+  const signature = identity.sign(handshakeBytes({ ...connection, agentKey: identity.publicKey, versions }));
+  return {
+    type: 'hello',
+    versions,
+    agent_version: introduction.agentVersion,
+    public_key: identity.publicKey.toString('hex'),
+    signature: signature.toString('hex'),
+    instance_id: introduction.instanceId,
+    pin_source: state.pinSource,
+    hostname: introduction.hostname,
+    token: state.token,
+    attributes: fitAttributes(state.attributes),
+    open_operations: state.openOperations.slice(0, 64),
+  };
+}
+
+/**
+ * Attributes as the channel takes them: keys and values cut to their caps, those dropped that no longer fit a frame.
+ * The last line of defence: who gathers them keeps to the same caps, and knows which matter most.
+ */
+export function fitAttributes(attributes: Record<string, string>): Record<string, string> {
+  const fitting: [string, string][] = [];
+  let bytes = 0;
+  for (const key of Object.keys(attributes).sort()) {
+    if (key === '' || key.length > 128) continue;
+    const value = attributes[key]!.slice(0, limits.maxAttributeLength);
+    const more = Buffer.byteLength(JSON.stringify([key, value]));
+    if (fitting.length >= limits.maxAttributes || bytes + more > limits.attributesBytes) continue;
+    bytes += more;
+    fitting.push([key, value]);
+  }
+  return Object.fromEntries(fitting);
+}

@@ -1,0 +1,75 @@
+import { chmod, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { loadAgentIdentity } from './identity.ts';
+import { chooseTarget, type KnownOrchestrator, OrchestratorFile } from './pin.ts';
+
+const [keyA, keyB] = ['aa'.repeat(32), 'bb'.repeat(32)] as const;
+const known: KnownOrchestrator = { host: 'old', port: 1, orchestrator_key: keyA, token: null };
+const order = { host: 'new', port: 2, orchestratorKey: null, token: null };
+
+describe('which orchestrator', () => {
+  it('is the flag, before a pinned key, before the first one seen', () => {
+    expect(chooseTarget(null, { ...order, orchestratorKey: keyB })).toMatchObject({
+      orchestrator_key: keyB,
+      pinSource: 'flag',
+    });
+    expect(chooseTarget(known, order)).toMatchObject({
+      host: 'new',
+      port: 2,
+      orchestrator_key: keyA,
+      pinSource: 'pinned',
+    });
+    expect(chooseTarget(known, null)).toMatchObject({ host: 'old', orchestrator_key: keyA, pinSource: 'pinned' });
+    expect(chooseTarget(null, order)).toMatchObject({ orchestrator_key: null, pinSource: 'first_use' });
+    expect(chooseTarget(null, null)).toBe(null);
+  });
+
+  it('says when the flag replaces a pinned key', () => {
+    expect(chooseTarget(known, { ...order, orchestratorKey: keyB })).toMatchObject({
+      orchestrator_key: keyB,
+      replacedKey: keyA,
+    });
+    expect(chooseTarget(known, { ...order, orchestratorKey: keyA })).toMatchObject({ replacedKey: null });
+  });
+
+  it('keeps a token until it has done its work', () => {
+    expect(chooseTarget({ ...known, token: 'kept' }, null)).toMatchObject({ token: 'kept' });
+    expect(chooseTarget({ ...known, token: 'kept' }, { ...order, token: 'given' })).toMatchObject({ token: 'given' });
+  });
+});
+
+describe('in the data directory', () => {
+  let dir: string;
+  beforeEach(async () => {
+    dir = await mkdtemp(join(tmpdir(), 'muster-agent-'));
+  });
+  afterEach(() => rm(dir, { recursive: true, force: true }));
+
+  it('the orchestrator is remembered, for its owner only', async () => {
+    const file = new OrchestratorFile(dir);
+    expect(file.read()).toBe(null);
+    file.write(known);
+    file.write({ ...known, token: 't' });
+    expect(new OrchestratorFile(dir).read()).toEqual({ ...known, token: 't' });
+    const path = join(dir, 'orchestrator.json');
+    expect((await stat(path)).mode & 0o777).toBe(0o600);
+    await writeFile(path, '{"host":"x","port":1,"orchestrator_key":"zz","token":null}');
+    expect(() => new OrchestratorFile(dir).read()).toThrow('is damaged; remove it');
+    await chmod(path, 0o604);
+    expect(() => new OrchestratorFile(dir).read()).toThrow(`chmod 0600 ${path}`);
+  });
+
+  it('the key is made once, and a looser mode refuses to start', async () => {
+    const first = await loadAgentIdentity(join(dir, 'data'));
+    const second = await loadAgentIdentity(join(dir, 'data'));
+    expect(second.nodeId).toBe(first.nodeId);
+    expect(first.nodeId).toMatch(/^[0-9a-f]{32}$/);
+    expect(await readFile(join(dir, 'data', 'agent.key'), 'utf8')).toContain('PRIVATE KEY');
+    await chmod(join(dir, 'data', 'agent.key'), 0o640);
+    await expect(loadAgentIdentity(join(dir, 'data'))).rejects.toThrow('has mode 0640');
+    await chmod(join(dir, 'data'), 0o711);
+    await expect(loadAgentIdentity(join(dir, 'data'))).rejects.toThrow(`chmod 0700 ${join(dir, 'data')}`);
+  });
+});

@@ -1,0 +1,123 @@
+import { type AgentMessage, limits } from '@muster/protocol/wire';
+import type { ReportSpool, SpoolEntry } from '../converge/engine.ts';
+import { cutIntoPieces } from './pieces.ts';
+
+type ReportFrame = Extract<AgentMessage, { type: 'report' | 'report_part' }>;
+
+/** Sends what is in the spool over one link, in order, never more unacknowledged than the window holds. */
+export class ReportSender {
+  private readonly spool: ReportSpool;
+  private readonly write: (text: string) => void;
+  private readonly tooLarge: (seq: number, length: number) => void;
+  /** Last entry that was begun. */
+  private sentSeq: number;
+  /** Frames that count against the window, oldest first; `part` null for a whole report or its last piece. */
+  private outstanding: { seq: number; part: number | null; bytes: number }[] = [];
+  private outstandingBytes = 0;
+  /** The report that is being sent in pieces. */
+  private pieces: { seq: number; texts: string[]; next: number } | null = null;
+
+  /**
+   * @param acknowledged what the orchestrator holds, from its welcome
+   * @param write        sends one frame
+   * @param tooLarge     is told of an entry that no link can carry; it is passed over
+   */
+  constructor(
+    spool: ReportSpool,
+    acknowledged: number,
+    write: (text: string) => void,
+    tooLarge: (seq: number, length: number) => void,
+  ) {
+    this.spool = spool;
+    this.sentSeq = acknowledged;
+    this.write = write;
+    this.tooLarge = tooLarge;
+  }
+
+  /** Sends what the window allows now. */
+  pump(): void {
+    if (!this.pumpPieces()) return;
+    for (const entry of this.spool.pending(this.sentSeq)) {
+      if (!this.begin(entry)) return;
+    }
+  }
+
+  /** @returns false when the window is full */
+  private begin(entry: SpoolEntry): boolean {
+    const { seq, reports } = entry;
+    // Small enough to be worth trying as one frame; what is around the reports is less than a hundred bytes.
+    if (entry.bytes <= limits.unacknowledgedBytes) {
+      const text = JSON.stringify({ type: 'report', seq, reports } satisfies ReportFrame);
+      const bytes = Buffer.byteLength(text);
+      if (bytes <= limits.unacknowledgedBytes) {
+        if (!this.fits(bytes)) return false;
+        this.sentSeq = seq;
+        this.send(text, bytes, seq, null);
+        return true;
+      }
+    }
+    // Its pieces are made when there is room for the first of them, so that waiting costs no memory.
+    if (!this.fits(limits.unacknowledgedBytes / 2)) return false;
+    this.sentSeq = seq;
+    const text = JSON.stringify(reports);
+    const texts = text.length > limits.reportLength ? [] : cutIntoPieces(text);
+    if (texts.length === 0 || texts.length > limits.reportParts) {
+      this.tooLarge(seq, text.length);
+      return true;
+    }
+    this.pieces = { seq, texts, next: 0 };
+    return this.pumpPieces();
+  }
+
+  /** @returns false when pieces are left */
+  private pumpPieces(): boolean {
+    while (this.pieces !== null) {
+      const { seq, texts, next } = this.pieces;
+      const text = JSON.stringify({
+        type: 'report_part',
+        seq,
+        part: next,
+        parts: texts.length,
+        text: texts[next]!,
+      } satisfies ReportFrame);
+      const bytes = Buffer.byteLength(text);
+      if (!this.fits(bytes)) return false;
+      const last = next === texts.length - 1;
+      this.send(text, bytes, seq, last ? null : next);
+      if (last) this.pieces = null;
+      else this.pieces.next++;
+    }
+    return true;
+  }
+
+  private fits(bytes: number): boolean {
+    return this.outstandingBytes + bytes <= limits.unacknowledgedBytes;
+  }
+
+  private send(text: string, bytes: number, seq: number, part: number | null): void {
+    this.outstanding.push({ seq, part, bytes });
+    this.outstandingBytes += bytes;
+    this.write(text);
+  }
+
+  /** Everything up to `seq` is committed. */
+  acknowledged(seq: number): void {
+    this.spool.acknowledge(seq);
+    this.drop((frame) => frame.seq <= seq);
+    this.pump();
+  }
+
+  /** One piece has arrived. */
+  credited(seq: number, part: number): void {
+    this.drop((frame) => frame.seq === seq && frame.part === part);
+    this.pump();
+  }
+
+  private drop(done: (frame: { seq: number; part: number | null }) => boolean): void {
+    this.outstanding = this.outstanding.filter((frame) => {
+      if (!done(frame)) return true;
+      this.outstandingBytes -= frame.bytes;
+      return false;
+    });
+  }
+}

@@ -1,0 +1,284 @@
+import {
+  type AgentMessage,
+  limits,
+  type OperationMessage,
+  type OrchestratorMessage,
+  orchestratorMessageSchema,
+  type RefusalCode,
+  type Welcome,
+} from '@muster/protocol/wire';
+import type { WebSocket } from 'ws';
+import type { Engine } from '../converge/engine.ts';
+import type { Clock } from '../host/clock.ts';
+import type { Log } from '../log.ts';
+import type { LinkEnd } from './backoff.ts';
+import type { Dialled } from './dial.ts';
+import { ReportSender } from './report-sender.ts';
+
+export interface SessionEnd extends LinkEnd {
+  reason: string;
+  refused: RefusalCode | null;
+}
+
+export interface SessionOptions {
+  dialled: Dialled;
+  engine: Engine;
+  clock: Clock;
+  log: Log;
+  /** Makes the hello that answers this nonce. */
+  hello(nonce: Buffer): AgentMessage;
+  /** The link is up: the orchestrator has committed this agent's record. */
+  welcomed(welcome: Welcome): void;
+  standingChanged(standing: Pick<Welcome, 'status' | 'name' | 'tags'>): void;
+}
+
+/** The challenge, and the welcome after it, must be there by then. */
+const handshakeTimeoutMs = 60_000;
+/** The orchestrator pings; when it has been silent for so long it is gone. */
+const silenceMs = limits.pingIntervalMs * (limits.missedPings + 1);
+/** What a person can do about a refusal. */
+const advice: Partial<Record<RefusalCode, string>> = {
+  token_invalid:
+    '; on the orchestrator, `muster agents enroll` makes a new token: start this agent again with the line it prints',
+};
+const byeTimeoutMs = 1_000;
+
+/** One link from its challenge to its end. */
+export class Session {
+  private readonly options: SessionOptions;
+  private readonly ws: WebSocket;
+  private sender: ReportSender | null = null;
+  private phase: 'challenge' | 'welcome' | 'open' | 'over' = 'challenge';
+  private heardAt: number;
+  private welcomedAt: number | null = null;
+  private retryAfterSecs: number | null = null;
+  private refused: RefusalCode | null = null;
+  private reason: string | null = null;
+  private callOffWatch: () => void = () => {};
+  /** Operations and cancels in their order: a cancel must not overtake the operation it ends. */
+  private orders: Promise<void> = Promise.resolve();
+  private readonly over: Promise<SessionEnd>;
+
+  constructor(options: SessionOptions) {
+    this.options = options;
+    this.ws = options.dialled.ws;
+    this.heardAt = options.clock.monotonic();
+    this.over = new Promise((resolve) => {
+      this.ws.on('close', (code, reason) => resolve(this.ended(code, reason.toString())));
+    });
+    this.ws.on('message', (data: Buffer, isBinary: boolean) => {
+      try {
+        this.receive(data, isBinary);
+      } catch (error) {
+        // It would end the process, and with it what is being carried out.
+        options.log.error({ error }, 'a bug: handling what the orchestrator sent failed; the link is ended');
+        this.end('internal error', 1011);
+      }
+    });
+    this.ws.on('ping', () => this.heard());
+    this.ws.on('error', (error) => {
+      this.reason ??= error.message;
+    });
+    this.watch();
+    this.ws.resume();
+  }
+
+  /** Resolves when the link has ended, however it did. */
+  run(): Promise<SessionEnd> {
+    return this.over;
+  }
+
+  /** Reports have been added to the spool. */
+  reportsReady(): void {
+    if (this.phase === 'open') this.sender!.pump();
+  }
+
+  /** @returns false when the link is not up; the next hello says it then */
+  sendAttributes(attributes: Record<string, string>): boolean {
+    if (this.phase !== 'open') return false;
+    this.send({ type: 'attributes', attributes });
+    return true;
+  }
+
+  /** Says goodbye and ends. What still comes is ignored: whoever leaves may close what it would change. */
+  async leave(reason: string): Promise<void> {
+    if (this.phase === 'open') this.send({ type: 'bye', reason });
+    this.phase = 'over';
+    this.end(`bye: ${reason}`, 1000);
+    const callOff = this.options.clock.after(byeTimeoutMs, () => this.ws.terminate());
+    await this.over;
+    callOff();
+    // What was taken is on disk, or said to be missing.
+    await this.orders;
+  }
+
+  private ended(code: number, reason: string): SessionEnd {
+    this.phase = 'over';
+    this.callOffWatch();
+    return {
+      livedMs: this.welcomedAt === null ? 0 : this.options.clock.monotonic() - this.welcomedAt,
+      retryAfterSecs: this.retryAfterSecs,
+      reason: this.reason ?? (reason || `closed with code ${code}`),
+      refused: this.refused,
+    };
+  }
+
+  private send(message: AgentMessage): void {
+    this.ws.send(JSON.stringify(message));
+  }
+
+  private end(reason: string, code: number): void {
+    this.reason ??= reason;
+    this.ws.close(code);
+  }
+
+  private heard(): void {
+    this.heardAt = this.options.clock.monotonic();
+  }
+
+  private watch(): void {
+    const { clock } = this.options;
+    const allowed = this.phase === 'open' ? silenceMs : handshakeTimeoutMs;
+    this.callOffWatch = clock.after(Math.max(1, allowed - (clock.monotonic() - this.heardAt)), () => {
+      const limit = this.phase === 'open' ? silenceMs : handshakeTimeoutMs;
+      const silent = clock.monotonic() - this.heardAt;
+      if (silent < limit) return this.watch();
+      this.reason ??= `the orchestrator has been silent for ${Math.round(silent / 1000)} s`;
+      return this.ws.terminate();
+    });
+  }
+
+  private receive(data: Buffer, isBinary: boolean): void {
+    if (this.phase === 'over') return;
+    this.heard();
+    const message = isBinary ? null : decode(data);
+    if (message === null) {
+      this.options.log.error({ bytes: data.length }, 'the orchestrator sent what this agent does not understand');
+      this.end('not understood', 1008);
+      return;
+    }
+    if (message.type === 'refused') {
+      this.onRefused(message);
+      return;
+    }
+    if (message.type === 'drain') {
+      this.onDrain(message.retry_after_secs);
+      return;
+    }
+    if (this.phase === 'challenge') {
+      this.onChallenge(message);
+      return;
+    }
+    if (this.phase === 'welcome') {
+      this.onWelcome(message);
+      return;
+    }
+    this.onMessage(message);
+    return;
+  }
+
+  private onRefused(refusal: Extract<OrchestratorMessage, { type: 'refused' }>): void {
+    this.retryAfterSecs = refusal.retry_after_secs;
+    this.refused = refusal.code;
+    this.reason = `refused: ${refusal.message}`;
+    this.options.log.error(
+      { code: refusal.code, reason: refusal.message },
+      `the orchestrator refused this agent${advice[refusal.code] ?? ''}`,
+    );
+    this.ws.close(1000);
+  }
+
+  private onDrain(retryAfterSecs: number): void {
+    // The link stays up until the orchestrator has committed what is under way and closes it.
+    this.retryAfterSecs = retryAfterSecs;
+    this.reason = 'the orchestrator is stopping';
+  }
+
+  private onChallenge(message: OrchestratorMessage): void {
+    if (message.type !== 'challenge') {
+      this.end(`${message.type} before the challenge`, 1008);
+      return;
+    }
+    const { orchestratorKey } = this.options.dialled;
+    if (message.public_key !== orchestratorKey.toString('hex')) {
+      this.end('the challenge names another key than TLS proved', 1008);
+      return;
+    }
+    this.phase = 'welcome';
+    this.send(this.options.hello(Buffer.from(message.nonce, 'hex')));
+    return;
+  }
+
+  private onWelcome(message: OrchestratorMessage): void {
+    if (message.type !== 'welcome') {
+      this.end(`${message.type} before the welcome`, 1008);
+      return;
+    }
+    const { engine, clock, log } = this.options;
+    this.phase = 'open';
+    this.welcomedAt = clock.monotonic();
+    engine.spool.acknowledge(message.acknowledged);
+    engine.settle(message.settled_operations);
+    this.sender = new ReportSender(
+      engine.spool,
+      message.acknowledged,
+      (text) => this.ws.send(text),
+      (seq, length) => log.error({ seq, length }, 'a report is too large for the channel and is passed over'),
+    );
+    this.options.welcomed(message);
+    this.sender.pump();
+    return;
+  }
+
+  private onMessage(message: OrchestratorMessage): void {
+    const { engine } = this.options;
+    switch (message.type) {
+      case 'operation':
+        this.order(() => this.accept(message));
+        break;
+      case 'cancel':
+        this.order(async () => engine.cancel(message.operation_id));
+        break;
+      case 'ack':
+        this.sender!.acknowledged(message.seq);
+        break;
+      case 'credit':
+        this.sender!.credited(message.seq, message.part);
+        break;
+      case 'status':
+        this.options.standingChanged(message);
+        break;
+      default:
+        this.end(`${message.type} after the welcome`, 1008);
+    }
+  }
+
+  private order(carryOut: () => Promise<void>): void {
+    // One that came before the goodbye and waits behind another is sent again after the next start.
+    this.orders = this.orders
+      .then(() => (this.phase === 'over' ? undefined : carryOut()))
+      .catch((error: unknown) => this.options.log.error({ error }, 'a bug: an order of the orchestrator failed'));
+  }
+
+  private async accept(operation: OperationMessage): Promise<void> {
+    const { engine, log } = this.options;
+    const fields = { operation_id: operation.operation_id, kind: operation.kind };
+    try {
+      const outcome = await engine.accept(operation);
+      if (outcome === 'full') log.warn(fields, 'too many operations are open; the orchestrator will send it again');
+      else log.info({ ...fields, outcome }, 'operation received');
+    } catch (error) {
+      log.error({ ...fields, error }, 'the operation could not be taken; the orchestrator will send it again');
+    }
+  }
+}
+
+function decode(data: Buffer): OrchestratorMessage | null {
+  try {
+    const parsed = orchestratorMessageSchema.safeParse(JSON.parse(data.toString()));
+    // What a resource's body holds is checked by the provider that carries it out.
+    return parsed.success ? (parsed.data as OrchestratorMessage) : null;
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,77 @@
+import { providerOf } from '../resources/registry.ts';
+import { applyOne } from './apply-one.ts';
+import { applyRun } from './apply-run.ts';
+import { desiredByKey, Picture, type Step, stepsOf, triggersLeft } from './plan.ts';
+import type { Progress } from './progress.ts';
+import { resultOf } from './result.ts';
+
+/** Carries out an apply, or what is left of it after the agent was killed. */
+export async function applyOperation(progress: Progress): Promise<void> {
+  const { state } = progress.context.journal;
+  const { resources, keep_modules } = progress.operation.message;
+  let steps: Step[];
+  if (progress.operation.state === 'accepted') {
+    steps = stepsOf(resources, state.managed, keep_modules);
+    progress.begin(steps.filter(({ kind }) => kind === 'remove').map(({ resource }) => resource.key));
+  } else steps = stepsAgain(progress);
+  progress.desired = desiredByKey(steps);
+  const picture = new Picture('apply', state.pendingTriggers, steps);
+  for (const result of progress.operation.results) {
+    picture.ended(steps[progress.results.length] as Step, result.status);
+    progress.results.push(result);
+  }
+  progress.reported = progress.results.length;
+  while (progress.results.length < steps.length && !progress.interrupted()) {
+    const next = steps[progress.results.length] as Step;
+    const provider = providerOf(next.resource.type);
+    if (provider?.recheckable === true) await applyRun(progress, steps, picture);
+    else await applyOne(progress, next, provider, picture);
+  }
+  const cut = steps.length - progress.results.length;
+  for (const step of steps.slice(progress.results.length))
+    progress.add(
+      step,
+      resultOf(step, { verdict: 'skip', message: 'skipped, because the operation was cancelled' }, 'changed', 0),
+    );
+  const pending = triggersLeft(
+    steps,
+    progress.results,
+    state.pendingTriggers,
+    cut > 0 ? null : keep_modules,
+    state.managed,
+  );
+  await progress.finish(steps.length, undefined, { cut, pending });
+}
+
+/** The steps of an operation that had begun: removals as they were fixed then, some of them done. */
+function stepsAgain(progress: Progress): Step[] {
+  const { message, removals, results } = progress.operation;
+  const { managed } = progress.context.journal.state;
+  const steps = stepsOf(message.resources, managed, message.keep_modules).filter(({ kind }) => kind === 'apply');
+  for (const key of removals) {
+    const record = managed.get(key);
+    const position = steps.length;
+    if (record !== undefined) steps.push({ position, kind: 'remove', resource: record.resource, record });
+    // Only its place still counts: its result is there.
+    else if (position < results.length)
+      steps.push({ position, kind: 'remove', resource: removedAlready(key), record: null });
+    else throw new Error(`the record of ${key} is missing from the journal`);
+  }
+  return steps;
+}
+
+/** Stands for a resource whose record went when it was removed, in its place in the order. */
+const removedAlready = (key: string): Step['resource'] => ({
+  key,
+  module: '',
+  id: null,
+  name: null,
+  type: 'script',
+  identity: key,
+  body: { program: 'sh', apply: '' },
+  depends_on: [],
+  reload_on: [],
+  restart_on: [],
+  rerun_on: [],
+  sensitive_fields: [],
+});

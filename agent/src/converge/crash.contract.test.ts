@@ -1,0 +1,179 @@
+import { spawn } from 'node:child_process';
+import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import type { OperationMessage } from '@muster/protocol/wire';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { removeDirectory, startAgent, type Told, temporaryDirectory } from './test/agent.ts';
+import { directory, file, operation, script } from './test/desired.ts';
+import { snapshotTree } from './test/tree.ts';
+
+const node = process.execPath;
+const doomed = new URL('./test/doomed.ts', import.meta.url).pathname;
+
+function dieAt(
+  dataDir: string,
+  operations: OperationMessage[],
+  at: number,
+): Promise<{ passed: string[]; killed: boolean }> {
+  const list = `${dataDir}/../operations.json`;
+  writeFileSync(list, JSON.stringify(operations));
+  const child = spawn(node, [doomed, dataDir, list, String(at)], { stdio: ['ignore', 'pipe', 'inherit'] });
+  let out = '';
+  child.stdout.on('data', (piece) => {
+    out += piece;
+  });
+  return new Promise((resolve) =>
+    child.once('close', (_code, signal) => resolve({ passed: out.trim().split('\n'), killed: signal === 'SIGKILL' })),
+  );
+}
+
+let home: string;
+let root: string;
+let dataDir: string;
+const fresh = () => {
+  home = temporaryDirectory();
+  root = `${home}/root`;
+  dataDir = `${home}/data`;
+  mkdirSync(root);
+  mkdirSync(dataDir, { mode: 0o700 });
+  writeFileSync(`${root}/there`, 'old\n', { mode: 0o600 });
+  chmodSync(`${root}/there`, 0o600);
+};
+beforeEach(fresh);
+afterEach(() => removeDirectory(home));
+
+const temporaries = (path: string): string[] =>
+  readdirSync(path, { recursive: true, encoding: 'utf8' }).filter((name) => name.includes('.muster-'));
+
+const first = () => [
+  directory(`${root}/d`, { mode: '0711' }),
+  file(`${root}/there`, { content: 'new\n', mode: '0644' }, { id: 'there' }),
+  file(`${root}/made/deep/f`, { content: 'f\n' }),
+  script(
+    'checked',
+    { check: `test -e ${root}/checked`, apply: `echo x >> ${root}/checked`, undo: `rm ${root}/checked` },
+    { depends_on: [`path:${root}/d`] },
+  ),
+  script(
+    'triggered',
+    { apply: `echo x >> ${root}/triggered`, undo: `rm ${root}/triggered` },
+    { rerun_on: [`path:${root}/there`] },
+  ),
+  file(`${root}/d/last`, { content: 'last\n' }),
+];
+
+/** What must hold whenever the agent died: one end, nothing lost, nothing twice, nothing mixed. */
+function expectWhole(told: Told, died: string): void {
+  expect(told.results.length, died).toBe(6);
+  const triggered = told.results.find(({ id }) => id === 'triggered');
+  const ran = existsSync(`${root}/triggered`) ? readFileSync(`${root}/triggered`, 'utf8') : '';
+  if (triggered?.status === 'unknown') {
+    expect(told.finished.status, died).toBe('failed');
+    expect(['', 'x\n'], died).toContain(ran);
+  } else {
+    expect(told.finished.status, died).toBe('succeeded');
+    expect(triggered, died).toMatchObject({ action: 'run', status: 'changed', triggered_by: ['there'] });
+    expect(ran, died).toBe('x\n');
+  }
+  for (const result of told.results)
+    if (result !== triggered) expect(result.status, `${died} ${result.identity}`).toBe('changed');
+  expect(readFileSync(`${root}/checked`, 'utf8'), died).toBe('x\n');
+  expect(readFileSync(`${root}/there`, 'utf8'), died).toBe('new\n');
+  expect(statSync(`${root}/d`).mode & 0o7777, died).toBe(0o711);
+  expect(temporaries(root), died).toEqual([]);
+}
+
+describe('an agent killed at any durable step', () => {
+  test('carries an apply on to one end, and removal still brings back what was there', {
+    timeout: 180_000,
+  }, async () => {
+    const steps = await dieAt(dataDir, [operation('apply', first())], 0);
+    expect(steps.passed.at(-1)).toBe('done');
+    const total = steps.passed.length - 1;
+    expect(total).toBeGreaterThan(20);
+    removeDirectory(home);
+    for (let at = 1; at <= total; at++) {
+      fresh();
+      const before = snapshotTree(root);
+      const apply = operation('apply', first());
+      const { passed, killed } = await dieAt(dataDir, [apply], at);
+      const died = `killed at ${passed.at(-1)}, step ${at}`;
+      expect(killed, died).toBe(true);
+      expect(['old\n', 'new\n'], died).toContain(readFileSync(`${root}/there`, 'utf8'));
+      const agent = await startAgent(dataDir);
+      // The orchestrator sends again what it has no end of.
+      const outcome = await agent.engine.accept(apply);
+      if (passed.at(-1) !== 'accepted:before') expect(outcome, died).toBe('known');
+      expectWhole(await agent.ended(apply.operation_id), died);
+      expect(agent.engine.openOperations(), died).toEqual([{ operation_id: apply.operation_id, state: 'finished' }]);
+      agent.engine.spool.acknowledge(agent.engine.spool.lastSeq());
+      expect(agent.engine.openOperations(), died).toEqual([]);
+      const removed = await agent.run(operation('apply', []));
+      expect(removed.finished.status, `${died} ${removed.finished.error}`).toMatch(/succeeded|failed/);
+      await agent.stop();
+      const after = snapshotTree(root);
+      delete after['/triggered'];
+      expect(after, died).toEqual(before);
+      removeDirectory(home);
+    }
+    fresh();
+  });
+
+  test('carries a removal on to one end', { timeout: 180_000 }, async () => {
+    const steps = await dieAt(dataDir, [operation('apply', first()), operation('apply', [])], 0);
+    const total = steps.passed.length - 1;
+    expect(total).toBeGreaterThan(15);
+    removeDirectory(home);
+    for (let at = 1; at <= total; at++) {
+      fresh();
+      const before = snapshotTree(root);
+      const removal = operation('apply', []);
+      const { passed, killed } = await dieAt(dataDir, [operation('apply', first()), removal], at);
+      const died = `killed at ${passed.at(-1)}, step ${at}`;
+      expect(killed, died).toBe(true);
+      const agent = await startAgent(dataDir);
+      await agent.engine.accept(removal);
+      const told = await agent.ended(removal.operation_id);
+      expect(told.results.length, died).toBe(6);
+      const doubtful = told.results.filter(({ status }) => status === 'unknown');
+      expect(
+        doubtful.every(({ id }) => id === 'triggered'),
+        died,
+      ).toBe(true);
+      expect(
+        told.results.filter(({ action, status }) => action === 'remove' && status === 'changed').length,
+        died,
+      ).toBe(6 - doubtful.length);
+      await agent.stop();
+      const after = snapshotTree(root);
+      if (doubtful.length > 0) delete after['/triggered'];
+      expect(after, died).toEqual(before);
+      removeDirectory(home);
+    }
+    fresh();
+  });
+
+  test('waits for a script that outlived it, and then finds it done instead of running it beside itself', {
+    timeout: 60_000,
+  }, async () => {
+    const slow = () => [
+      script('slow', { check: `test -e ${root}/count`, apply: `sleep 0.7; echo x >> ${root}/count` }),
+      file(`${root}/after`, {}, { depends_on: ['script:slow'] }),
+    ];
+    const whole = await dieAt(dataDir, [operation('apply', slow())], 0);
+    const begun = whole.passed.indexOf('process:after') + 1;
+    expect(begun).toBeGreaterThan(0);
+    removeDirectory(home);
+    fresh();
+    const apply = operation('apply', slow());
+    expect((await dieAt(dataDir, [apply], begun)).killed).toBe(true);
+    expect(existsSync(`${root}/count`)).toBe(false);
+    const agent = await startAgent(dataDir);
+    const told = await agent.ended(apply.operation_id);
+    await agent.stop();
+    expect(told.results).toMatchObject([
+      { action: 'run', status: 'changed', message: expect.stringContaining('says that it got done') },
+      { status: 'changed' },
+    ]);
+    expect(readFileSync(`${root}/count`, 'utf8')).toBe('x\n');
+  });
+});

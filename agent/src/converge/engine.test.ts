@@ -1,0 +1,399 @@
+import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import type { ResolvedResource } from '@muster/protocol/module';
+import { reportsSchema } from '@muster/protocol/wire';
+import { describe, expect, test } from 'vitest';
+import { defaultLimits } from './engine.ts';
+import { startAgent } from './test/agent.ts';
+import { directory, file, operation, script } from './test/desired.ts';
+import { useAgent } from './test/harness.ts';
+
+const h = useAgent();
+const byId = (results: { id: string | null }[], id: string) => results.find((result) => result.id === id);
+const entries = () => [...h.agent.engine.spool.pending(0)];
+
+describe('telling the orchestrator', () => {
+  test('a small operation that changes nothing is one entry: accepted, results, finished', async () => {
+    const desired = [file(`${h.root}/f`, { content: 'x' }), directory(`${h.root}/d`)];
+    await h.agent.run(operation('apply', desired));
+    h.agent.engine.spool.acknowledge(h.agent.engine.spool.lastSeq());
+    await h.agent.run(operation('apply', desired));
+    expect(entries().map(({ reports }) => reports.map(({ type }) => type))).toEqual([
+      ['accepted', 'results', 'finished'],
+    ]);
+  });
+
+  test('larger ones are told in entries of modest size that the wire takes', async () => {
+    const desired = Array.from({ length: 300 }, (_, i) => file(`${h.root}/f${i}`, { content: `content ${i}\n` }));
+    const told = await h.agent.run(operation('apply', desired));
+    expect(told.results.length).toBe(300);
+    for (const { reports, bytes } of entries()) {
+      expect(reportsSchema.safeParse(reports).error).toBeUndefined();
+      expect(bytes).toBe(Buffer.byteLength(JSON.stringify(reports)));
+      expect(bytes).toBeLessThan(4096 + 512);
+    }
+    const seqs = entries().map(({ seq }) => seq);
+    expect(seqs).toEqual(seqs.map((_, i) => i + 1));
+  });
+
+  test('what takes longer is accepted at once, and told before its end', async () => {
+    const slow = operation('apply', [file(`${h.root}/f`), script('slow', { apply: 'sleep 0.6' })]);
+    const ended = h.agent.run(slow);
+    await expect.poll(() => entries()[0]?.reports[0]?.type, { timeout: 5000 }).toBe('accepted');
+    expect(h.agent.engine.busy()).toBe(true);
+    expect(h.agent.engine.openOperations()).toEqual([{ operation_id: slow.operation_id, state: 'running' }]);
+    await ended;
+  });
+
+  test('entries stay until they are acknowledged, also when the agent is restarted', async () => {
+    const told = operation('apply', [file(`${h.root}/f`)]);
+    await h.agent.run(told);
+    const before = entries();
+    await h.restart();
+    expect(entries()).toEqual(before);
+    expect(h.agent.engine.openOperations()).toEqual([{ operation_id: told.operation_id, state: 'finished' }]);
+    h.agent.engine.spool.acknowledge(before.at(-1)!.seq);
+    expect(entries()).toEqual([]);
+    expect(h.agent.engine.openOperations()).toEqual([]);
+    await h.restart();
+    expect(entries()).toEqual([]);
+    await h.agent.run(operation('plan'));
+    expect(entries()[0]?.seq).toBe(before.at(-1)!.seq + 1);
+  });
+
+  test('an orchestrator that has more than was ever told gets everything under new numbers', async () => {
+    await h.agent.run(operation('apply', [file(`${h.root}/f`)]));
+    const told = entries();
+    h.agent.engine.spool.acknowledge(100);
+    await expect.poll(() => entries().map(({ seq }) => seq)).toEqual(told.map((_, i) => 101 + i));
+    expect(entries().map(({ reports }) => reports)).toEqual(told.map(({ reports }) => reports));
+  });
+
+  test('beyond the bound, output is given up, the oldest first, and results never', async () => {
+    await h.restart({ spoolBytes: 23_000 });
+    for (const name of ['a', 'b', 'c'])
+      await h.agent.run(
+        operation('apply', [script(name, { apply: `head -c 9000 /dev/zero | tr '\\0' ${name}` })], {
+          keep_modules: ['site'],
+        }),
+      );
+    const outputs = entries().flatMap(({ reports }) => reports.filter(({ type }) => type === 'output'));
+    expect(outputs.map((report) => (report.type === 'output' ? report.stdout[0] : ''))).toEqual(['b', 'c']);
+    expect(entries().flatMap(({ reports }) => reports.filter(({ type }) => type === 'finished')).length).toBe(3);
+  });
+});
+
+describe('operations', () => {
+  test('a second delivery is answered from the journal and carried out once, also after its end is acknowledged', async () => {
+    const once = operation('apply', [script('count', { apply: `echo x >> ${h.root}/count` })]);
+    await h.agent.run(once);
+    expect(await h.agent.engine.accept(once)).toBe('known');
+    await h.restart();
+    expect(await h.agent.engine.accept(once)).toBe('known');
+    h.agent.engine.spool.acknowledge(h.agent.engine.spool.lastSeq());
+    expect(await h.agent.engine.accept(once)).toBe('known');
+    expect(entries().map(({ reports }) => reports)).toMatchObject([[{ type: 'finished', status: 'succeeded' }]]);
+    expect(readFileSync(`${h.root}/count`, 'utf8')).toBe('x\n');
+  });
+
+  test('one at a time, in the order they came', async () => {
+    const all = ['a', 'b', 'c'].map((name) =>
+      operation(
+        'apply',
+        [script(name, { apply: `echo ${name} >> ${h.root}/order; sleep 0.05; echo ${name} >> ${h.root}/order` })],
+        { keep_modules: ['site'] },
+      ),
+    );
+    await Promise.all(all.map((one) => h.agent.run(one)));
+    expect(readFileSync(`${h.root}/order`, 'utf8')).toBe('a\na\nb\nb\nc\nc\n');
+  });
+
+  test('64 may be open, the next is left with the orchestrator', async () => {
+    for (let i = 0; i < 64; i++) expect(await h.agent.engine.accept(operation('plan'))).toBe('accepted');
+    expect(await h.agent.engine.accept(operation('plan'))).toBe('full');
+  });
+
+  test('cancelled between two resources: the rest is skipped, and what was done stays managed', async () => {
+    const long = operation('apply', [
+      file(`${h.root}/f`, {}, { id: 'f' }),
+      script('cancels', { apply: `touch ${h.root}/runs; while ! test -e ${h.root}/go; do sleep 0.02; done` }),
+      file(`${h.root}/late`, {}, { id: 'late' }),
+    ]);
+    const ended = h.agent.run(long);
+    await expect.poll(() => existsSync(`${h.root}/runs`), { timeout: 5000 }).toBe(true);
+    h.agent.engine.cancel(long.operation_id);
+    writeFileSync(`${h.root}/go`, '');
+    const told = await ended;
+    expect(told.finished).toMatchObject({ status: 'cancelled', summary: { total: 3, changed: 2, skipped: 1 } });
+    expect(existsSync(`${h.root}/late`)).toBe(false);
+    await h.agent.run(operation('apply', []));
+    expect(existsSync(`${h.root}/f`)).toBe(false);
+  });
+
+  test('cancelled while it waits: it ends at once', async () => {
+    const first = operation('apply', [script('first', { apply: `while ! test -e ${h.root}/go; do sleep 0.02; done` })]);
+    const second = operation('apply', [file(`${h.root}/f`)]);
+    await h.agent.engine.accept(first);
+    await h.agent.engine.accept(second);
+    h.agent.engine.cancel(second.operation_id);
+    expect((await h.agent.ended(second.operation_id)).finished).toMatchObject({ status: 'cancelled' });
+    writeFileSync(`${h.root}/go`, '');
+    expect((await h.agent.ended(first.operation_id)).finished.status).toBe('succeeded');
+    expect(existsSync(`${h.root}/f`)).toBe(false);
+  });
+
+  test('what the orchestrator has settled is open no longer', async () => {
+    const told = operation('apply', [file(`${h.root}/f`)]);
+    await h.agent.run(told);
+    h.agent.engine.settle([told.operation_id, 'unknown']);
+    expect(h.agent.engine.openOperations()).toEqual([]);
+  });
+
+  test('an agent that stops leaves the rest to its next start', async () => {
+    const long = operation('apply', [
+      script('waits', { apply: `touch ${h.root}/runs; sleep 0.3; echo x >> ${h.root}/count` }),
+      file(`${h.root}/late`),
+    ]);
+    await h.agent.engine.accept(long);
+    await expect.poll(() => existsSync(`${h.root}/runs`), { timeout: 5000 }).toBe(true);
+    await h.restart();
+    const told = await h.agent.ended(long.operation_id);
+    expect(told.finished).toMatchObject({ status: 'succeeded', summary: { total: 2, changed: 2 } });
+    expect(readFileSync(`${h.root}/count`, 'utf8')).toBe('x\n');
+    expect(statSync(`${h.root}/late`).isFile()).toBe(true);
+  });
+
+  test('a data directory that others can enter is refused', async () => {
+    await h.agent.stop();
+    chmodSync(h.dataDir, 0o750);
+    await expect(startAgent(h.dataDir)).rejects.toThrow(/chmod 700/);
+    chmodSync(h.dataDir, 0o700);
+    h.agent = await startAgent(h.dataDir);
+  });
+});
+
+describe('failures and triggers', () => {
+  test('a kind the agent cannot carry out fails alone, dependents are skipped, the rest goes on', async () => {
+    const service: ResolvedResource = {
+      ...file('/x'),
+      key: 'service-systemd:nginx',
+      type: 'service-systemd',
+      identity: 'nginx',
+      id: 'svc',
+      body: { name: 'nginx' },
+    };
+    const desired = [
+      service,
+      file(`${h.root}/a`, {}, { id: 'a', depends_on: [service.key] }),
+      file(`${h.root}/b`, {}, { id: 'b', depends_on: [`path:${h.root}/a`] }),
+      file(`${h.root}/c`, {}, { id: 'c' }),
+    ];
+    const planned = await h.agent.run(operation('plan', desired));
+    const told = await h.agent.run(operation('apply', desired));
+    expect(told.results.map(({ status }) => status)).toEqual(['failed', 'skipped', 'skipped', 'changed']);
+    expect(planned.results.map(({ status }) => status)).toEqual(['failed', 'skipped', 'skipped', 'would_change']);
+    expect(byId(told.results, 'svc')).toMatchObject({
+      message: expect.stringContaining('cannot carry out service-systemd'),
+    });
+    expect(byId(told.results, 'b')).toMatchObject({ message: 'skipped, because `a` was skipped' });
+    expect(told.finished).toMatchObject({ status: 'failed', summary: { failed: 1, skipped: 2, changed: 1 } });
+    expect(told.finished.error).toContain('svc');
+  });
+
+  test('a trigger forces a script whose check passes, once, and not again', async () => {
+    const desired = (content: string) => [
+      file(`${h.root}/a`, { content }, { id: 'a' }),
+      file(`${h.root}/b`, { content }, { id: 'b' }),
+      script(
+        's',
+        { apply: `echo x >> ${h.root}/count`, check: 'true' },
+        { rerun_on: [`path:${h.root}/a`, `path:${h.root}/b`] },
+      ),
+    ];
+    await h.agent.run(operation('apply', desired('1')));
+    const told = await h.agent.run(operation('apply', desired('2')));
+    expect(byId(told.results, 's')).toMatchObject({
+      action: 'run',
+      status: 'changed',
+      triggered_by: ['a', 'b'],
+      corrective: false,
+    });
+    const again = await h.agent.run(operation('apply', desired('2')));
+    expect(byId(again.results, 's')).toMatchObject({ action: 'none', status: 'unchanged' });
+    expect(readFileSync(`${h.root}/count`, 'utf8')).toBe('x\nx\n');
+  });
+
+  test('a trigger that was due when the operation ended without it fires in the next', async () => {
+    const desired = (content: string) => [
+      file(`${h.root}/a`, { content }, { id: 'a' }),
+      script('gate', { apply: `test -e ${h.root}/open` }),
+      script(
+        's',
+        { apply: `echo x >> ${h.root}/count`, check: 'true' },
+        { rerun_on: [`path:${h.root}/a`], depends_on: ['script:gate'] },
+      ),
+    ];
+    const failed = await h.agent.run(operation('apply', desired('1')));
+    expect(byId(failed.results, 's')).toMatchObject({ status: 'skipped' });
+    writeFileSync(`${h.root}/open`, '');
+    await h.restart();
+    const planned = await h.agent.run(operation('plan', desired('1')));
+    expect(byId(planned.results, 's')).toMatchObject({ action: 'run', triggered_by: ['a'] });
+    const told = await h.agent.run(operation('apply', desired('1')));
+    expect(byId(told.results, 's')).toMatchObject({ action: 'run', triggered_by: ['a'] });
+    expect(byId((await h.agent.run(operation('apply', desired('1')))).results, 's')).toMatchObject({ action: 'none' });
+    expect(readFileSync(`${h.root}/count`, 'utf8')).toBe('x\n');
+  });
+
+  test('scripts without a check: with rerun_on until they succeeded, without it at every apply, and never as drift', async () => {
+    writeFileSync(`${h.root}/a`, '');
+    const desired = () => [
+      file(`${h.root}/a`, {}, { id: 'a' }),
+      script(
+        'once',
+        { apply: `echo x >> ${h.root}/once; test -e ${h.root}/ready` },
+        { rerun_on: [`path:${h.root}/a`] },
+      ),
+      script('always', { apply: `echo x >> ${h.root}/always` }),
+    ];
+    await h.agent.run(operation('apply', desired()));
+    writeFileSync(`${h.root}/ready`, '');
+    await h.agent.run(operation('apply', desired()));
+    await h.agent.run(operation('apply', desired()));
+    expect(readFileSync(`${h.root}/once`, 'utf8')).toBe('x\nx\n');
+    expect(readFileSync(`${h.root}/always`, 'utf8')).toBe('x\nx\nx\n');
+    expect((await h.agent.run(operation('drift'))).finished.summary).toMatchObject({ total: 3, unchanged: 3 });
+  });
+});
+
+describe('drift', () => {
+  test('without an apply, or against another one, it fails clearly', async () => {
+    expect((await h.agent.run(operation('drift'))).finished).toMatchObject({
+      status: 'failed',
+      error: expect.stringContaining('apply again'),
+    });
+    const applied = operation('apply', [file(`${h.root}/f`)]);
+    await h.agent.run(applied);
+    const other = operation('drift', [], { snapshot_operation_id: '01OTHER0000000000000000000' });
+    expect((await h.agent.run(other)).finished).toMatchObject({
+      status: 'failed',
+      error: expect.stringContaining(applied.operation_id),
+    });
+    const same = operation('drift', [], { snapshot_operation_id: applied.operation_id });
+    expect((await h.agent.run(same)).finished).toMatchObject({ status: 'succeeded' });
+  });
+
+  test('is measured against the last apply that succeeded, and a directory in place of a file is a drift of its type', async () => {
+    await h.agent.run(
+      operation('apply', [file(`${h.root}/f`, { content: 'a' }), file(`${h.root}/g`, { content: 'a' })]),
+    );
+    await h.agent.run(
+      operation('apply', [file(`${h.root}/f`, { content: 'b' }), script('fails', { apply: 'exit 1' })], {
+        keep_modules: ['site'],
+      }),
+    );
+    const told = await h.agent.run(operation('drift'));
+    expect(told.results).toMatchObject([
+      { identity: `${h.root}/f`, changes: [{ field: 'content' }], status: 'would_change' },
+    ]);
+    await h.agent.run(operation('apply', [file(`${h.root}/f`, { content: 'a' })]));
+    rmSync(`${h.root}/f`);
+    mkdirSync(`${h.root}/f`);
+    expect((await h.agent.run(operation('drift'))).results).toMatchObject([
+      { changes: [{ field: 'type', from: 'directory', to: 'file' }] },
+    ]);
+  });
+
+  test('resources of modules that are kept stay in the snapshot', async () => {
+    await h.agent.run(operation('apply', [file(`${h.root}/f`, { content: 'a' }, { module: 'kept' })]));
+    await h.agent.run(operation('apply', [file(`${h.root}/g`)], { keep_modules: ['kept'] }));
+    expect(readFileSync(`${h.root}/f`, 'utf8')).toBe('a');
+    writeFileSync(`${h.root}/f`, 'moved');
+    expect((await h.agent.run(operation('drift'))).results.map(({ identity }) => identity)).toEqual([`${h.root}/f`]);
+  });
+});
+
+describe('what holds a secret', () => {
+  test('is redacted as a whole, everywhere', async () => {
+    const secret = 'hunter2';
+    const desired = [
+      file(
+        `${h.root}/f`,
+        { content: `password=${secret}\n`, mode: '0600' },
+        { sensitive_fields: ['content'], id: 'f' },
+      ),
+      script(
+        's',
+        { apply: `echo ${secret}; echo ${secret} >&2; exit 3`, check: `echo ${secret}; false` },
+        { sensitive_fields: ['apply'] },
+      ),
+    ];
+    await h.agent.run(operation('plan', desired));
+    const told = await h.agent.run(operation('apply', desired));
+    await h.agent.run(operation('drift'));
+    expect(readFileSync(`${h.root}/f`, 'utf8')).toContain(secret);
+    expect(JSON.stringify(entries())).not.toContain(secret);
+    expect(byId(told.results, 'f')).toMatchObject({
+      sensitive: true,
+      diff: null,
+      changes: [
+        { field: 'ensure' },
+        { field: 'content', from: null, to: '(sensitive)' },
+        { field: 'mode', to: '0600' },
+      ],
+    });
+    expect(told.outputs).toMatchObject([{ stdout: '(sensitive)', stderr: '(sensitive)', exit_code: 3 }]);
+  });
+});
+
+describe('scripts that misbehave', () => {
+  const limits = { ...defaultLimits, scriptMs: 300, checkMs: 200, outputBytes: 1000 };
+
+  test('one that hangs is stopped with everything it started', async () => {
+    await h.restart({ limits });
+    const told = await h.agent.run(
+      operation('apply', [
+        script('hangs', { apply: `sleep 60 & echo $! > ${h.root}/child; wait` }),
+        script('check-hangs', { check: 'sleep 60', apply: 'true' }),
+        file(`${h.root}/f`),
+      ]),
+    );
+    expect(told.results.map(({ status }) => status)).toEqual(['failed', 'failed', 'changed']);
+    expect(byId(told.results, 'hangs')).toMatchObject({ message: expect.stringContaining('longer than 0.3 s') });
+    const child = readFileSync(`${h.root}/child`, 'utf8').trim();
+    await expect
+      .poll(() => !existsSync(`/proc/${child}`) || readFileSync(`/proc/${child}/stat`, 'latin1').includes(') Z '))
+      .toBe(true);
+  });
+
+  test('one that says a great deal is heard to its end, and its output capped', async () => {
+    await h.restart({ limits: { ...limits, scriptMs: 20_000 } });
+    const told = await h.agent.run(
+      operation('apply', [script('loud', { apply: 'echo first; head -c 50000000 /dev/zero; echo last; exit 7' })]),
+    );
+    expect(told.outputs).toMatchObject([{ exit_code: 7, truncated: true }]);
+    const { stdout } = told.outputs[0]!;
+    expect(stdout.length).toBeLessThan(1100);
+    expect(stdout).toMatch(/^first\n/);
+    expect(stdout).toMatch(/bytes cut/);
+    expect(stdout).toMatch(/last\n$/);
+  });
+
+  test('its environment is clean, its input empty, its text invisible to others', async () => {
+    process.env.MUSTER_LEAK = 'leaked';
+    const told = await h.agent.run(
+      operation('apply', [script('env', { apply: 'env; cat; tr "\\0" " " < /proc/$$/cmdline # secret-comment' })]),
+    );
+    delete process.env.MUSTER_LEAK;
+    const { stdout } = told.outputs[0]!;
+    expect(stdout).toContain('PATH=/usr/local/sbin');
+    expect(stdout).not.toContain('MUSTER_LEAK');
+    expect(stdout).not.toContain('secret-comment');
+  });
+
+  test('a text longer than any command line is run', async () => {
+    const told = await h.agent.run(
+      operation('apply', [script('long', { apply: `# ${'x'.repeat(300_000)}\necho ran` })]),
+    );
+    expect(told.outputs).toMatchObject([{ stdout: 'ran\n' }]);
+  });
+});

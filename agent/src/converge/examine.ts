@@ -1,0 +1,52 @@
+import { decide, desiredByKey, Picture, planStep, type Step, stepsOf } from './plan.ts';
+import { type Progress, patienceMs } from './progress.ts';
+import { resultOf } from './result.ts';
+
+/** Plan and drift: looking and deciding, and nothing else. After a crash they simply begin again. */
+
+export async function planOperationOnMachine(progress: Progress): Promise<void> {
+  const { state, copies } = progress.context.journal;
+  progress.begin([]);
+  const { resources, keep_modules } = progress.operation.message;
+  const steps = stepsOf(resources, state.managed, keep_modules);
+  progress.desired = desiredByKey(steps);
+  const picture = new Picture('plan', state.pendingTriggers, steps);
+  for (const step of steps) {
+    if (progress.interrupted()) break;
+    const started = progress.now();
+    const observe = () => progress.observe(step, picture);
+    const { decision } = await planStep(step, observe, picture, progress.desired, copies);
+    progress.add(step, resultOf(step, decision, 'would_change', progress.now() - started));
+    if (progress.now() - progress.flushedAt > patienceMs) await progress.flush('results');
+    else await progress.breathe();
+  }
+  await progress.finish(steps.length);
+}
+
+export async function measureDrift(progress: Progress): Promise<void> {
+  const { snapshot } = progress.context.journal.state;
+  const { copies } = progress.context.journal;
+  progress.begin([]);
+  const wanted = progress.operation.message.snapshot_operation_id;
+  if (snapshot === null || (wanted !== null && wanted !== snapshot.operationId)) {
+    const has = snapshot === null ? 'none' : `that of ${snapshot.operationId}`;
+    return progress.finish(
+      0,
+      `drift is measured against the apply ${wanted ?? ''}, and this agent has ${has}; apply again`,
+    );
+  }
+  const { managed } = progress.context.journal.state;
+  const picture = new Picture('drift', new Map(), []);
+  let examined = 0;
+  for (const resource of snapshot.resources) {
+    if (progress.interrupted()) break;
+    const started = progress.now();
+    const step: Step = { position: examined++, kind: 'apply', resource, record: managed.get(resource.key) ?? null };
+    const decision = decide(step, await progress.observe(step, picture), picture, copies);
+    const result = resultOf(step, decision, 'would_change', progress.now() - started);
+    if (decision.verdict === 'none') progress.results.push(result);
+    else progress.add({ ...step, position: progress.reported }, result);
+    await progress.breathe();
+  }
+  await progress.finish(snapshot.resources.length);
+}

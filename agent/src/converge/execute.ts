@@ -1,0 +1,77 @@
+import type { OperationRecord } from '../journal/state.ts';
+import type { Json } from '../resources/provider.ts';
+import { providerOf } from '../resources/registry.ts';
+import { applyOperation } from './apply.ts';
+import { measureDrift, planOperationOnMachine } from './examine.ts';
+import { Picture, type Step, stepsOf, triggersLeft } from './plan.ts';
+import { type ExecutionContext, Progress, Stopped } from './progress.ts';
+
+const ways = { apply: applyOperation, plan: planOperationOnMachine, drift: measureDrift };
+
+/**
+ * Carries out one operation, or what is left of it, to its end.
+ * @throws Stopped when the agent is to stop first; the operation goes on at the next start
+ */
+export async function execute(operation: OperationRecord, context: ExecutionContext): Promise<void> {
+  const progress = new Progress(operation, context);
+  try {
+    await ways[operation.message.kind](progress);
+  } catch (error) {
+    // What is done is told, so that the next start need not find it out.
+    if (error instanceof Stopped && operation.message.kind === 'apply') await progress.flush('left');
+    throw error;
+  } finally {
+    progress.close();
+  }
+}
+
+/**
+ * Ends an operation that cannot be carried out because of a fault in the agent itself. What it has changed stays
+ * managed, and what is due because of that stays due.
+ */
+export async function abandon(operation: OperationRecord, context: ExecutionContext, reason: string): Promise<void> {
+  const progress = new Progress(operation, context);
+  try {
+    progress.results.push(...operation.results);
+    const { message } = operation;
+    const pending = message.kind === 'apply' ? await keepUntold(progress) : [];
+    const total = operation.results.length;
+    await progress.finish(total, `the agent could not carry it out: ${reason}`, { cut: 0, pending });
+  } finally {
+    progress.close();
+  }
+}
+
+/**
+ * Puts on record what an operation changed without getting to tell it.
+ * @returns the triggers that stay due
+ */
+async function keepUntold(progress: Progress): Promise<[string, string[]][]> {
+  const { operation, context } = progress;
+  const { state } = context.journal;
+  const { message, intents, step: begun } = operation;
+  const steps = stepsOf(message.resources, state.managed, message.keep_modules).filter(({ kind }) => kind === 'apply');
+  const statuses = operation.results.map(({ status }) => ({ status }));
+  const picture = new Picture('apply', state.pendingTriggers, steps);
+  for (const step of steps) {
+    const intent = intents.get(step.position);
+    if (intent !== undefined && (await wasChanged(progress, step, intent.seen, picture))) {
+      progress.recordBefore(step.resource.key, intent.before);
+      statuses[step.position] = { status: 'changed' };
+    }
+    if (begun?.position === step.position) progress.recordBefore(step.resource.key, begun.before);
+  }
+  return triggersLeft(steps, statuses, state.pendingTriggers, null, state.managed);
+}
+
+/** Whether a resource looks other than before the operation came to it; when that cannot be told, it does. */
+async function wasChanged(progress: Progress, step: Step, seen: Json, picture: Picture): Promise<boolean> {
+  const provider = providerOf(step.resource.type);
+  try {
+    const now = await progress.observe(step, picture);
+    if (provider === null || !('seen' in now)) return true;
+    return JSON.stringify(seen) !== JSON.stringify(provider.inBrief(now.seen));
+  } catch {
+    return true;
+  }
+}

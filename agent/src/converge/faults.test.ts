@@ -1,0 +1,116 @@
+import { chownSync, existsSync, mkdirSync, readFileSync, renameSync, symlinkSync, writeFileSync } from 'node:fs';
+import { describe, expect, test } from 'vitest';
+import { systemClock } from '../host/clock.ts';
+import { file, operation, script } from './test/desired.ts';
+import { useAgent } from './test/harness.ts';
+
+const h = useAgent();
+const nobody = 65534;
+const silent = { debug() {}, info() {}, warn() {}, error() {} };
+/** The pause before an operation is tried again is not waited for. */
+const clock = {
+  ...systemClock,
+  after: (ms: number, action: () => void) => systemClock.after(ms === 5000 ? 1 : ms, action),
+};
+
+describe('what goes wrong around an operation', () => {
+  test.runIf(process.geteuid?.() === 0)(
+    'whoever owns a directory and swaps it for a link loses the operation nothing',
+    async () => {
+      mkdirSync(`${h.root}/u/d`, { recursive: true });
+      mkdirSync(`${h.root}/elsewhere`);
+      for (const path of ['u', 'u/d']) chownSync(`${h.root}/${path}`, nobody, nobody);
+      writeFileSync(`${h.root}/g`, 'before\n');
+      let swapped = false;
+      await h.restart({
+        clock,
+        log: silent,
+        crashPoint(name) {
+          if (swapped || name !== 'resource:after' || !existsSync(`${h.root}/u/d/f`)) return;
+          swapped = true;
+          renameSync(`${h.root}/u/d`, `${h.root}/u/old`);
+          symlinkSync(`${h.root}/elsewhere`, `${h.root}/u/d`);
+        },
+      });
+      const told = await h.agent.run(
+        operation('apply', [file(`${h.root}/u/d/f`, { content: 'x' }), file(`${h.root}/g`, { content: 'ours\n' })]),
+      );
+      expect(swapped).toBe(true);
+      expect(told.finished).toMatchObject({ status: 'succeeded', summary: { total: 2, changed: 2 } });
+      const removed = await h.agent.run(operation('apply', []));
+      expect(removed.finished.summary).toMatchObject({ total: 2, removed: 1, failed: 1 });
+      expect(readFileSync(`${h.root}/g`, 'utf8')).toBe('before\n');
+    },
+  );
+
+  test('an operation that is given up stays in charge of what it changed, and triggers stay due', async () => {
+    writeFileSync(`${h.root}/a`, 'before\n');
+    let faults = 0;
+    await h.restart({
+      clock,
+      log: silent,
+      crashPoint(name) {
+        if (name !== 'resource:after' || faults === 3) return;
+        faults++;
+        throw new Error('a fault of the agent itself');
+      },
+    });
+    const desired = [
+      file(`${h.root}/a`, { content: 'ours\n' }, { id: 'a' }),
+      file(`${h.root}/b`, { content: 'ours\n' }, { id: 'b' }),
+      script('s', { apply: `echo x >> ${h.root}/count`, check: 'true' }, { rerun_on: [`path:${h.root}/a`] }),
+    ];
+    const told = await h.agent.run(operation('apply', desired));
+    expect(told.finished).toMatchObject({ status: 'failed', error: expect.stringContaining('a fault of the agent') });
+    expect(readFileSync(`${h.root}/a`, 'utf8')).toBe('ours\n');
+    await h.restart();
+    const planned = await h.agent.run(operation('plan', desired));
+    expect(planned.results.at(-1)).toMatchObject({ action: 'run', triggered_by: ['a'] });
+    await h.agent.run(operation('apply', []));
+    expect(readFileSync(`${h.root}/a`, 'utf8')).toBe('before\n');
+    expect(existsSync(`${h.root}/b`)).toBe(false);
+  });
+
+  test.each(['step:after', 'step:ended', 'results:before'])(
+    'what ran without a restart is told as it ended, also when the agent met a fault at %s',
+    async (at) => {
+      let faults = 0;
+      await h.restart({
+        clock,
+        log: silent,
+        crashPoint(name) {
+          if (name !== at || (name === 'results:before' && !existsSync(`${h.root}/count`)) || faults === 1) return;
+          faults++;
+          throw new Error('a fault of the agent itself');
+        },
+      });
+      const desired = [
+        script('s', { apply: `echo x >> ${h.root}/count; echo said`, undo: `rm ${h.root}/count` }),
+        file(`${h.root}/f`),
+      ];
+      const told = await h.agent.run(operation('apply', desired));
+      expect(faults).toBe(1);
+      expect(told.results).toMatchObject([{ status: 'changed' }, { status: 'changed' }]);
+      expect(told.results[0]?.message).not.toContain('in the middle');
+      expect(told.outputs).toMatchObject([{ stdout: 'said\n' }]);
+      expect(readFileSync(`${h.root}/count`, 'utf8')).toBe('x\n');
+      await h.agent.run(operation('apply', []));
+      expect(existsSync(`${h.root}/count`)).toBe(false);
+    },
+  );
+
+  test('what is carried on by the same process is not said to come after a restart', async () => {
+    let faults = 0;
+    await h.restart({
+      clock,
+      log: silent,
+      crashPoint(name) {
+        if (name !== 'resource:before' || faults === 1) return;
+        faults++;
+        throw new Error('a fault of the agent itself');
+      },
+    });
+    const told = await h.agent.run(operation('apply', [file(`${h.root}/f`)]));
+    expect(told.results).toMatchObject([{ message: 'carried on after the agent met a fault of its own' }]);
+  });
+});

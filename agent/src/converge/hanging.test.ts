@@ -1,0 +1,72 @@
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { expect, test } from 'vitest';
+import { systemClock } from '../host/clock.ts';
+import { file, operation, script } from './test/desired.ts';
+import { useAgent } from './test/harness.ts';
+
+/** Programs that hang must hold up neither a stop nor, where they only look, a cancelled operation. */
+
+const h = useAgent();
+const hanging = () =>
+  script('s', { check: `touch ${h.root}/runs; sleep 60`, apply: `touch ${h.root}/applied`, undo: 'true' });
+const running = () => expect.poll(() => existsSync(`${h.root}/runs`), { timeout: 5000 }).toBe(true);
+
+for (const kind of ['apply', 'plan'] as const)
+  test(`a \`check\` that hangs ends with the ${kind} that is cancelled, and nothing follows from how it ended`, async () => {
+    const long = operation(kind, [hanging(), file(`${h.root}/f`)]);
+    await h.agent.engine.accept(long);
+    await running();
+    h.agent.engine.cancel(long.operation_id);
+    expect((await h.agent.ended(long.operation_id)).finished.status).toBe('cancelled');
+    expect(existsSync(`${h.root}/applied`)).toBe(false);
+    expect(existsSync(`${h.root}/f`)).toBe(false);
+  });
+
+test('a `check` that hangs does not outlast the time that a stopping agent gives', async () => {
+  await h.restart({
+    clock: { ...systemClock, after: (ms, action) => systemClock.after(ms === 20_000 ? 20 : ms, action) },
+  });
+  const long = operation('apply', [hanging()]);
+  await h.agent.engine.accept(long);
+  await running();
+  await h.agent.stop();
+  expect(existsSync(`${h.root}/applied`)).toBe(false);
+  await h.restart();
+  expect(h.agent.engine.openOperations()).toMatchObject([{ operation_id: long.operation_id }]);
+  h.agent.engine.cancel(long.operation_id);
+  await h.agent.ended(long.operation_id);
+});
+
+test('an `apply` that hangs is killed when the agent has waited enough with its stop, and told of at the next start', async () => {
+  await h.restart({
+    clock: { ...systemClock, after: (ms, action) => systemClock.after(ms === 20_000 ? 20 : ms, action) },
+  });
+  const long = operation('apply', [script('s', { apply: `touch ${h.root}/runs; sleep 60; touch ${h.root}/applied` })]);
+  await h.agent.engine.accept(long);
+  await running();
+  await h.restart();
+  const told = await h.agent.ended(long.operation_id);
+  expect(told.results).toMatchObject([{ status: 'unknown' }]);
+  expect(existsSync(`${h.root}/applied`)).toBe(false);
+});
+
+test('a file that somebody changes while its new content is checked stays theirs', async () => {
+  writeFileSync(`${h.root}/f`, 'old');
+  const swap = `echo theirs > ${h.root}/g; mv ${h.root}/g ${h.root}/f; test -e %`;
+  const told = await h.agent.run(operation('apply', [file(`${h.root}/f`, { content: 'ours', validate: swap })]));
+  expect(told.results).toMatchObject([
+    { status: 'failed', message: expect.stringContaining('changed by somebody else meanwhile') },
+  ]);
+  expect(readFileSync(`${h.root}/f`, 'utf8')).toBe('theirs\n');
+});
+
+test('a `validate` that hangs ends with the operation that is cancelled, the file is as before', async () => {
+  const long = operation('apply', [
+    file(`${h.root}/f`, { content: 'x', validate: `touch ${h.root}/runs; sleep 60; test -e %` }),
+  ]);
+  await h.agent.engine.accept(long);
+  await running();
+  h.agent.engine.cancel(long.operation_id);
+  await h.agent.ended(long.operation_id);
+  expect(existsSync(`${h.root}/f`)).toBe(false);
+});

@@ -1,0 +1,354 @@
+import type { ResourceResult } from '@muster/protocol';
+import { summarise } from '@muster/protocol';
+import type { Report } from '@muster/protocol/wire';
+import { readAccounts } from '../host/accounts.ts';
+import { syncDirectory } from '../host/atomic-write.ts';
+import type { Clock } from '../host/clock.ts';
+import { HostFailure } from '../host/failure.ts';
+import { PathWalk } from '../host/path-walk.ts';
+import type { ProcessIdentity } from '../host/run-command.ts';
+import type { Journal } from '../journal/journal.ts';
+import type { FinishedReport, JournalEvent, OperationRecord } from '../journal/state.ts';
+import type { Json, Machine, Outcome, Provider, ProviderLimits } from '../resources/provider.ts';
+import { providerOf } from '../resources/registry.ts';
+import { fittingReport, fittingResult } from './fitting.ts';
+import {
+  ancestors,
+  cannotCarryOut,
+  type Decision,
+  declaredPaths,
+  type Observation,
+  Picture,
+  type Step,
+} from './plan.ts';
+import type { Publisher } from './publisher.ts';
+import { redactOutput, sensitiveFields } from './redact.ts';
+import { failedResult, failureSummary, resultOf } from './result.ts';
+
+/** What an operation is carried out with. */
+export interface ExecutionContext {
+  journal: Journal;
+  publisher: Publisher;
+  clock: Clock;
+  limits: ProviderLimits;
+  crashPoint(name: string): void;
+  /** True once the agent is to stop: the operation is left where it is, between two resources. */
+  stopping(): boolean;
+  /** What was started and may have to be killed when the agent stops. */
+  running(process: ProcessIdentity | null): void;
+  /** What was started only to look, for that operation, and may be killed when that is cancelled or the agent stops. */
+  looking(operationId: string, process: ProcessIdentity): void;
+  /** Tells whoever looks after this machine what went wrong on it, where nothing else comes of that. */
+  warn(fields: object, message: string): void;
+  attempt: Attempt;
+}
+
+/** What this process knows of an operation beyond the journal: the journal may refuse, and the operation goes on. */
+export interface Attempt {
+  /** This process tried it before, and met a fault. */
+  again: boolean;
+  /** Position of a step that is on record as begun, or may be, and certainly is not. */
+  notBegun: number | null;
+  /** How a step ended that cannot be looked at again, until the journal has it. */
+  ended: { position: number; result: ResourceResult; outputs: Report[]; before: Json | null } | null;
+}
+
+export const firstAttempt = (): Attempt => ({ again: false, notBegun: null, ended: null });
+
+/** The agent stops: the operation goes on at its next start. */
+export class Stopped extends Error {}
+
+/** How long results may wait for others to be told with. Milliseconds. */
+export const patienceMs = 200;
+/** The loop gets a turn after so many milliseconds of work in one go. */
+const breathMs = 25;
+
+/** One operation on its way: what is to be told and recorded, and the machine it works on. */
+export class Progress {
+  readonly operation: OperationRecord;
+  readonly context: ExecutionContext;
+  readonly id: string;
+  /** Reports that are not published yet. */
+  #reports: Report[] = [];
+  /** What the journal must say together with them. */
+  #events: JournalEvent[] = [];
+  #lateEvents: JournalEvent[] = [];
+  /** Output of what ran last, told right after its result. */
+  readonly #outputs: Report[] = [];
+  flushedAt: number;
+  #breath: number;
+  walk: PathWalk;
+  accounts = readAccounts();
+  readonly #dirty = new Set<string>();
+  readonly #made = new Set<string>();
+  /** Every result so far, without what only people need. */
+  readonly results: ResourceResult[] = [];
+  /** How many of them are told: all but those of a drift that found nothing. */
+  reported = 0;
+  /** The desired set by key. */
+  #desired: ReadonlyMap<string, Step['resource']> = new Map();
+  /** Paths where something is to be, and every directory above them. */
+  #declared: ReadonlySet<string> = new Set();
+
+  constructor(operation: OperationRecord, context: ExecutionContext) {
+    this.operation = operation;
+    this.context = context;
+    this.id = operation.message.operation_id;
+    this.flushedAt = context.clock.monotonic();
+    this.#breath = performance.now();
+    this.walk = this.#newWalk();
+  }
+
+  get desired(): ReadonlyMap<string, Step['resource']> {
+    return this.#desired;
+  }
+
+  set desired(desired: ReadonlyMap<string, Step['resource']>) {
+    this.#desired = desired;
+    this.#declared = declaredPaths(desired.values());
+  }
+
+  /** @param removals keys that are to be removed, in order: fixed from here on, whatever is removed meanwhile */
+  begin(removals: string[]): void {
+    const at = Math.floor(this.context.clock.now() / 1000);
+    this.context.journal.record('began', [{ t: 'began', id: this.id, at, removals }]);
+  }
+
+  /**
+   * @returns whether the operation is cancelled
+   * @throws Stopped when the agent is to stop
+   */
+  interrupted(): boolean {
+    if (this.context.stopping()) throw new Stopped();
+    return this.operation.cancelled;
+  }
+
+  /** Looks at one resource; that it cannot be looked at is an observation too. */
+  async observe(step: Step, picture: Picture): Promise<Observation> {
+    const { resource, kind, record } = step;
+    const provider = providerOf(resource.type);
+    if (provider === null) return { failure: cannotCarryOut(resource) };
+    const before = record?.before ?? null;
+    // What is left as it is need not be looked at.
+    if (kind === 'remove' && before === null) return { seen: null };
+    try {
+      provider.check(resource);
+      let ran = false;
+      const machine = this.machine((process) => {
+        ran = true;
+        this.context.looking(this.id, process);
+      });
+      const looked =
+        kind === 'apply' || before === null
+          ? provider.observe(resource, picture.circumstances(step), machine)
+          : provider.observeForRemoval(resource, before, machine);
+      const seen = looked instanceof Promise ? await looked : looked;
+      // It may have been killed: how it ended then says nothing.
+      if (ran && this.interrupted()) return { failure: 'the operation was cancelled while it was looked at' };
+      return { seen };
+    } catch (error) {
+      if (error instanceof HostFailure) return { failure: error.message };
+      throw error;
+    }
+  }
+
+  /**
+   * Whether a resource was as declared when the agent came and has been changed by somebody since: what is there now is
+   * not what was there before, and must not come back. Removal then leaves what is declared.
+   */
+  async originalIsLost({ record }: Step, provider: Provider): Promise<boolean> {
+    if (record?.succeeded == null || record.before !== null || record.succeeded.type !== provider.type) return false;
+    const { succeeded } = record;
+    const picture = new Picture('drift', new Map(), []);
+    const step: Step = { position: 0, kind: 'apply', resource: succeeded, record };
+    const observation = await this.observe(step, picture);
+    if (!('seen' in observation)) return true;
+    try {
+      return provider.diff(succeeded, observation.seen, picture.circumstances(step)).action !== 'none';
+    } catch (error) {
+      if (error instanceof HostFailure) return true;
+      throw error;
+    }
+  }
+
+  machine(startedProcess: Machine['startedProcess'] = (process) => this.context.looking(this.id, process)): Machine {
+    const { journal, clock, limits } = this.context;
+    return {
+      walk: this.walk,
+      accounts: this.accounts,
+      clock,
+      limits,
+      copies: journal.copies,
+      ourDirectories: journal.state.ourDirectories,
+      freshDirectories: this.operation.freshDirectories,
+      declared: (path) => this.#declared.has(path),
+      changedDirectory: (path) => this.#dirty.add(path),
+      startedProcess,
+    };
+  }
+
+  #newWalk(): PathWalk {
+    return new PathWalk((path) => {
+      this.#made.add(path);
+      this.#dirty.add(path);
+      this.#dirty.add(path.slice(0, path.lastIndexOf('/')));
+    });
+  }
+
+  /** Directories that must be made before anything can be put at this path, innermost first. */
+  missingAbove(path: string): string[] {
+    const missing: string[] = [];
+    for (const directory of ancestors(path)) {
+      const open = this.walk.open(directory, 'null');
+      if (open !== null) {
+        this.walk.release(open);
+        break;
+      }
+      missing.push(directory);
+    }
+    return missing;
+  }
+
+  /** The result of what was carried out. */
+  ended(step: Step, decision: Decision, outcome: Outcome, ms: number): ResourceResult {
+    const output = redactOutput(outcome.output, sensitiveFields(step.resource, step.record));
+    const { module, identity } = step.resource;
+    if (output !== undefined && (output.stdout !== '' || output.stderr !== '' || output.exitCode !== 0))
+      this.#outputs.push(
+        fittingReport({
+          type: 'output',
+          operation_id: this.id,
+          resource: `${module}/${identity}`,
+          stdout: output.stdout,
+          stderr: output.stderr,
+          exit_code: output.exitCode,
+          truncated: output.truncated,
+        }),
+      );
+    if (outcome.failure !== undefined) return failedResult(step, decision, outcome.failure, ms);
+    return resultOf(step, decision, 'changed', ms);
+  }
+
+  /** Keeps how a step ended, for the case that the journal does not take it now. */
+  keepEnded({ position }: Step, result: ResourceResult, before: Json | null): void {
+    this.context.attempt.ended = { position, result, before, outputs: [...this.#outputs] };
+  }
+
+  /** @returns how a step ended that this process carried out and could not put on record */
+  takeEnded({ position, kind, resource }: Step): ResourceResult | null {
+    const { ended } = this.context.attempt;
+    if (ended?.position !== position) return null;
+    this.#outputs.push(...ended.outputs);
+    if (kind === 'apply') this.recordBefore(resource.key, ended.before);
+    return ended.result;
+  }
+
+  /** What came in between when an operation is found begun. For people. */
+  get interruption(): string {
+    return this.context.attempt.again ? 'the agent met a fault of its own' : 'the agent was restarted';
+  }
+
+  /** What the journal must say after the results it is told with. */
+  recordLate(event: JournalEvent): void {
+    this.#lateEvents.push(event);
+  }
+
+  /** What was there before, to be recorded together with the result. */
+  recordBefore(key: string, before: Json | null): void {
+    if (before !== null) this.#events.push({ t: 'before', id: this.id, key, before });
+  }
+
+  /** Takes a result to be told with the next flush. */
+  add(step: Step, ended: ResourceResult): void {
+    const result = fittingResult(ended, this.id);
+    this.results.push({ ...result, diff: null, changes: [] });
+    const told = this.context.publisher.crowded && result.diff !== null ? { ...result, diff: null } : result;
+    this.#reports.push({ type: 'results', operation_id: this.id, position: step.position, results: [told] });
+    this.#reports.push(...this.#outputs.splice(0));
+    this.reported++;
+  }
+
+  /** Makes what was done last, then tells it. */
+  async flush(name: string, also: JournalEvent[] = []): Promise<void> {
+    this.#syncDirectories();
+    const accepted: Report[] = this.operation.acceptedReported ? [] : [{ type: 'accepted', operation_id: this.id }];
+    const reports = [...accepted, ...this.#reports];
+    const before: JournalEvent[] = [...this.#events];
+    const made = [...this.#made].filter((path) => !this.operation.freshDirectories.has(path));
+    if (made.length > 0) before.unshift({ t: 'directories', id: this.id, made, gone: [] });
+    const after = [...this.#lateEvents, ...also];
+    this.#reports = [];
+    this.#events = [];
+    this.#lateEvents = [];
+    this.#made.clear();
+    await this.context.publisher.publish(name, reports, { before, after });
+    this.flushedAt = this.now();
+  }
+
+  /**
+   * Never fails: whoever owns a directory may have put something else in its place by now, and what was done must be
+   * told all the same. What is lost then is only that the names in it outlast a power cut.
+   */
+  #syncDirectories(): void {
+    for (const path of this.#dirty) {
+      try {
+        const directory = this.walk.open(path, 'null');
+        if (directory === null) continue;
+        try {
+          syncDirectory(directory);
+        } finally {
+          this.walk.release(directory);
+        }
+      } catch (error) {
+        const reason = error instanceof Error ? error.message : String(error);
+        this.context.warn({ operation_id: this.id, path, error: reason }, 'a directory could not be synced');
+      }
+    }
+    this.#dirty.clear();
+  }
+
+  /**
+   * Ends the operation.
+   * @param total   how many steps it had
+   * @param error   why it could not be carried out at all
+   * @param applied of an apply: how many steps were cut off, and the triggers that stay due
+   */
+  async finish(
+    total: number,
+    error?: string,
+    applied: { cut: number; pending: [string, string[]][] } = { cut: total - this.results.length, pending: [] },
+  ): Promise<void> {
+    const summary = summarise(this.results);
+    const failed = error !== undefined || summary.failed > 0;
+    const status = applied.cut > 0 ? 'cancelled' : failed ? 'failed' : 'succeeded';
+    const now = Math.floor(this.context.clock.now() / 1000);
+    const finished: FinishedReport = {
+      type: 'finished',
+      operation_id: this.id,
+      status,
+      summary,
+      error: error ?? (summary.failed > 0 ? failureSummary(this.results) : null),
+      started_at: this.operation.startedAt ?? now,
+      finished_at: now,
+    };
+    this.#reports.push(fittingReport(finished));
+    const snapshot = this.operation.message.kind === 'apply' && status === 'succeeded';
+    await this.flush('finished', [{ t: 'ended', id: this.id, finished, pending: applied.pending, snapshot }]);
+  }
+
+  close(): void {
+    this.walk.close();
+  }
+
+  now(): number {
+    return this.context.clock.monotonic();
+  }
+
+  /** Lets the loop do something else when it is time. */
+  async breathe(): Promise<void> {
+    const now = performance.now();
+    if (now - this.#breath < breathMs) return;
+    await new Promise<void>((resolve) => setImmediate(resolve));
+    this.#breath = performance.now();
+  }
+}

@@ -1,0 +1,68 @@
+import type { ResourceResult } from '@muster/protocol';
+import type { Report } from '@muster/protocol/wire';
+
+/** Groups reports so that a small operation is told in one entry, and none gets larger than it must. */
+
+/** Bytes of JSON that an entry aims at. Half of what may be on its way unacknowledged. */
+const entryBytes = 4 * 1024;
+const maxReports = 64;
+const maxResults = 256;
+
+type Output = Extract<Report, { type: 'output' }>;
+/** A smaller one travels with the results; a larger one has an entry of its own, which can be given up alone. */
+const outputAloneBytes = 1024;
+
+const sizeOf = (value: unknown): number => Buffer.byteLength(JSON.stringify(value)) + 1;
+
+/**
+ * @param reports in order; neighbouring results of an operation are put together
+ * @returns the entries
+ */
+export function groupReports(reports: readonly Report[]): Report[][] {
+  const entries: Report[][] = [];
+  let entry: Report[] = [];
+  let bytes = 0;
+  const close = (): void => {
+    if (entry.length > 0) entries.push(entry);
+    entry = [];
+    bytes = 0;
+  };
+  const add = (report: Report, size: number): void => {
+    if (entry.length > 0 && (bytes + size > entryBytes || entry.length === maxReports)) close();
+    entry.push(report);
+    bytes += size;
+  };
+  const addResult = (operationId: string, position: number, result: ResourceResult): void => {
+    const size = sizeOf(result);
+    const last = entry.at(-1);
+    const follows =
+      last?.type === 'results' &&
+      last.operation_id === operationId &&
+      last.position + last.results.length === position &&
+      last.results.length < maxResults;
+    if (follows && bytes + size <= entryBytes) {
+      last.results.push(result);
+      bytes += size;
+      return;
+    }
+    add({ type: 'results', operation_id: operationId, position, results: [result] }, size + 96);
+  };
+  for (const report of reports) {
+    if (report.type === 'results')
+      report.results.forEach((result, i) => {
+        addResult(report.operation_id, report.position + i, result);
+      });
+    else if (isLargeOutput(report)) {
+      close();
+      entries.push([report]);
+    } else add(report, sizeOf(report));
+  }
+  close();
+  return entries;
+}
+
+const isLargeOutput = (report: Report): report is Output =>
+  report.type === 'output' && report.stdout.length + report.stderr.length > outputAloneBytes;
+
+/** An entry that holds nothing but output: progress, which is given up before results are. */
+export const isProgress = (reports: readonly Report[]): boolean => reports.every(isLargeOutput);

@@ -1,0 +1,76 @@
+import type { ResourceResult } from '@muster/protocol';
+import { withinCaps } from './fitting.ts';
+import type { Decision, Step } from './plan.ts';
+import { redactResult, sensitiveFields } from './redact.ts';
+
+const maxError = 2000;
+
+/**
+ * What is told about a step.
+ * @param whenActing status of a decision to act: what would change in a plan, what has in an apply
+ */
+export function resultOf(
+  step: Step,
+  decision: Decision,
+  whenActing: 'would_change' | 'changed',
+  ms: number,
+): ResourceResult {
+  if (decision.verdict === 'skip') return blank(step, 'skipped', decision.message, ms);
+  if (decision.verdict === 'fail') return blank(step, 'failed', decision.message, ms);
+  const { difference, triggeredBy, corrective } = decision;
+  const acts = decision.verdict === 'act';
+  const result = redactResult(
+    {
+      ...blank(step, acts ? whenActing : 'unchanged', difference.message ?? null, ms),
+      action: difference.action,
+      changes: difference.changes,
+      diff: difference.diff,
+      triggered_by: triggeredBy,
+      corrective,
+    },
+    step.resource,
+    sensitiveFields(step.resource, step.record),
+  );
+  return withinCaps(result);
+}
+
+/** A step that was tried and failed: what was tried, and why it failed. */
+export function failedResult(step: Step, decision: Decision, message: string, ms: number): ResourceResult {
+  return withinCaps({ ...resultOf(step, decision, 'changed', ms), status: 'failed', message });
+}
+
+/** The same decision, with a word on how it came about. */
+export function noted(decision: Decision, message: string): Decision {
+  if (decision.verdict !== 'act') return decision;
+  return { ...decision, difference: { ...decision.difference, message } };
+}
+
+/** One line on what failed, for whoever looks at the operation first. */
+export function failureSummary(results: readonly ResourceResult[]): string {
+  const failed = results.filter(({ status }) => status === 'failed' || status === 'unknown');
+  const first = failed
+    .slice(0, 3)
+    .map(({ id, identity, message }) => `${id ?? identity}: ${message ?? 'no reason given'}`)
+    .join('; ');
+  const rest = failed.length > 3 ? `; and ${failed.length - 3} more` : '';
+  return `${failed.length} of ${results.length} resources failed. ${first}${rest}`.slice(0, maxError);
+}
+
+function blank(step: Step, status: ResourceResult['status'], message: string | null, ms: number): ResourceResult {
+  const { module, id, type, identity } = step.resource;
+  return withinCaps({
+    module,
+    id,
+    type,
+    identity,
+    action: 'none',
+    status,
+    changes: [],
+    diff: null,
+    triggered_by: [],
+    corrective: false,
+    message,
+    duration_ms: Math.max(0, Math.round(ms * 100) / 100),
+    sensitive: sensitiveFields(step.resource, step.record).length > 0,
+  });
+}

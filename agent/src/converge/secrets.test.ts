@@ -1,0 +1,46 @@
+import type { ResolvedResource } from '@muster/protocol/module';
+import { expect, test } from 'vitest';
+import { file, operation, script } from './test/desired.ts';
+import { useAgent } from './test/harness.ts';
+
+const h = useAgent();
+const secret = { sensitive_fields: ['content'] };
+const all = () => JSON.stringify([...h.agent.engine.spool.pending(0)]);
+const both = async (resource: ResolvedResource) => {
+  await h.agent.run(operation('plan', [resource]));
+  return h.agent.run(operation('apply', [resource]));
+};
+
+test('a secret that is replaced by what is none, or is to go, is not shown as what was there', async () => {
+  const path = `${h.root}/f`;
+  for (const next of [{ content: 'plain\n' }, { ensure: 'absent' as const }]) {
+    await both(file(path, { content: 'password=hunter2\n' }, secret));
+    const told = await both(file(path, next));
+    expect(told.results).toMatchObject([{ status: 'changed', diff: null, sensitive: true }]);
+    expect(all()).not.toContain('hunter2');
+    // What is there from then on was never a secret.
+    const later = await both(file(path, { content: 'open\n' }));
+    expect(later.results[0]?.diff).toContain('+open');
+  }
+});
+
+test('also when what came between failed', async () => {
+  const path = `${h.root}/f`;
+  await both(file(path, { content: 'password=hunter2\n' }, secret));
+  await both(file(path, { content: 'plain\n', validate: 'false' }));
+  await both(file(path, { content: 'plain\n', validate: 'false' }));
+  await both(file(path, { content: 'plain\n' }));
+  expect(all()).not.toContain('hunter2');
+});
+
+test('a sensitive owner is not named when there is none such', async () => {
+  const told = await both(file(`${h.root}/f`, { owner: 'hunter2' }, { sensitive_fields: ['owner'] }));
+  expect(told.results).toMatchObject([{ status: 'failed', message: expect.stringContaining('is not there') }]);
+  expect(all()).not.toContain('hunter2');
+});
+
+test('what a script says right after its secret was taken out of it is still hidden', async () => {
+  await both(script('s', { apply: 'echo hunter2' }, { sensitive_fields: ['apply'] }));
+  await both(script('s', { apply: 'echo hunter2 again' }));
+  expect(all()).not.toContain('hunter2');
+});

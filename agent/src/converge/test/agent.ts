@@ -1,0 +1,87 @@
+import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import type { ResourceResult } from '@muster/protocol';
+import type { OperationMessage, Report } from '@muster/protocol/wire';
+import { systemClock } from '../../host/clock.ts';
+import { createEngine, defaultLimits, type Engine, type EngineOptions } from '../engine.ts';
+
+export type Finished = Extract<Report, { type: 'finished' }>;
+export type Output = Extract<Report, { type: 'output' }>;
+
+export interface Told {
+  results: ResourceResult[];
+  outputs: Output[];
+  finished: Finished;
+}
+
+/** An engine with what an orchestrator would know of it. */
+export interface TestAgent {
+  engine: Engine;
+  dataDir: string;
+  /** Sends an operation and waits for its end. */
+  run(operation: OperationMessage): Promise<Told>;
+  /** Waits for the end of an operation that was sent before. */
+  ended(operationId: string): Promise<Told>;
+  stop(): Promise<void>;
+}
+
+/** In memory where there is such a place: the tests are about order and effect, not about the disk. */
+export const temporaryDirectory = (): string =>
+  mkdtempSync(`${existsSync('/dev/shm') ? '/dev/shm' : tmpdir()}/muster-test-`);
+export const removeDirectory = (path: string): void => rmSync(path, { recursive: true, force: true });
+
+const silent = () => {};
+
+/** @param dataDir an existing 0700 directory */
+export async function startAgent(dataDir: string, options: Partial<EngineOptions> = {}): Promise<TestAgent> {
+  const waiting = new Map<string, (told: Told) => void>();
+  const check = () => {
+    for (const [id, resolve] of waiting) {
+      const told = toldOf(engine, id);
+      if (told === null) continue;
+      waiting.delete(id);
+      resolve(told);
+    }
+  };
+  const engine = createEngine({
+    dataDir,
+    clock: systemClock,
+    log: { debug: silent, info: silent, warn: silent, error: (fields, message) => console.error(message, fields) },
+    onReports: check,
+    limits: defaultLimits,
+    ...options,
+  });
+  await engine.start();
+  const ended = (id: string) =>
+    new Promise<Told>((resolve) => {
+      waiting.set(id, resolve);
+      check();
+    });
+  return {
+    engine,
+    dataDir,
+    ended,
+    async run(operation) {
+      await engine.accept(operation);
+      return ended(operation.operation_id);
+    },
+    stop: () => engine.stop(),
+  };
+}
+
+/** @returns null while there is no end of it in the spool */
+function toldOf(engine: Engine, id: string): Told | null {
+  const results: ResourceResult[] = [];
+  const outputs: Output[] = [];
+  for (const { reports } of engine.spool.pending(0))
+    for (const report of reports) {
+      if (report.operation_id !== id) continue;
+      if (report.type === 'results')
+        report.results.forEach((result, i) => {
+          results[report.position + i] = result;
+        });
+      else if (report.type === 'output') outputs.push(report);
+      else if (report.type === 'finished') return { results, outputs, finished: report };
+    }
+  return null;
+}

@@ -1,0 +1,65 @@
+import type { ResolvedResource, ResourceBodies, ResourceType } from '@muster/protocol/module';
+import type { OperationMessage } from '@muster/protocol/wire';
+
+/** Desired sets as an orchestrator would send them, for tests and benches. */
+
+type Links = Partial<Pick<ResolvedResource, 'depends_on' | 'rerun_on' | 'sensitive_fields' | 'module' | 'id'>>;
+
+function resource<T extends ResourceType>(
+  type: T,
+  key: string,
+  identity: string,
+  body: ResourceBodies[T],
+  links: Links = {},
+): ResolvedResource {
+  const { rerun_on = [], depends_on = [], sensitive_fields = [], module = 'site', id = null } = links;
+  return {
+    key,
+    module,
+    id,
+    name: null,
+    type,
+    identity,
+    body,
+    depends_on: [...new Set([...depends_on, ...rerun_on])],
+    reload_on: [],
+    restart_on: [],
+    rerun_on,
+    sensitive_fields,
+  };
+}
+
+export const file = (path: string, body: Partial<ResourceBodies['file-unix']> = {}, links?: Links): ResolvedResource =>
+  resource('file-unix', `path:${path}`, path, { path, ...body }, links);
+
+export const directory = (
+  path: string,
+  body: Partial<ResourceBodies['directory-unix']> = {},
+  links?: Links,
+): ResolvedResource => resource('directory-unix', `path:${path}`, path, { path, ...body }, links);
+
+export const script = (
+  name: string,
+  body: Omit<ResourceBodies['script'], 'program'> & Partial<ResourceBodies['script']>,
+  links?: Links,
+): ResolvedResource => resource('script', `script:${name}`, name, { program: 'sh', ...body }, { id: name, ...links });
+
+let operations = 0;
+
+/** An operation with an id of its own. */
+export function operation(
+  kind: OperationMessage['kind'],
+  resources: ResolvedResource[] = [],
+  rest: Partial<OperationMessage> = {},
+): OperationMessage {
+  return {
+    type: 'operation',
+    operation_id: `01TEST${String(++operations).padStart(20, '0')}`,
+    kind,
+    modules: [...new Set(resources.map(({ module }) => module))],
+    resources,
+    keep_modules: [],
+    snapshot_operation_id: null,
+    ...rest,
+  };
+}

@@ -1,0 +1,27 @@
+import { readFileSync } from 'node:fs';
+import type { OperationMessage } from '@muster/protocol/wire';
+import { startAgent } from './agent.ts';
+
+/**
+ * An agent that kills itself (SIGKILL) at one durable step.
+ * Arguments: data directory, file with operations as JSON, number of the crash point to die at, from 1; 0: never.
+ * Prints the name of each crash point as it passes, and `done` when it got through.
+ */
+const [dataDir = '', file = '', at = '0'] = process.argv.slice(2);
+const operations = JSON.parse(readFileSync(file, 'utf8')) as OperationMessage[];
+let passed = 0;
+let armed = false;
+const agent = await startAgent(dataDir, {
+  crashPoint(name) {
+    if (!armed) return;
+    passed++;
+    process.stdout.write(`${name}\n`);
+    if (passed === Number(at)) process.kill(process.pid, 'SIGKILL');
+  },
+});
+for (const [i, operation] of operations.entries()) {
+  armed = i === operations.length - 1;
+  await agent.run(operation);
+}
+await agent.stop();
+process.stdout.write('done\n');

@@ -1,0 +1,36 @@
+import { mkdirSync } from 'node:fs';
+import { afterEach, beforeEach } from 'vitest';
+import type { EngineOptions } from '../engine.ts';
+import { removeDirectory, startAgent, type TestAgent, temporaryDirectory } from './agent.ts';
+
+export interface Harness {
+  /** An empty directory for resources. */
+  root: string;
+  dataDir: string;
+  agent: TestAgent;
+  /** Stops the agent and starts it again on the same data. */
+  restart(options?: Partial<EngineOptions>): Promise<void>;
+}
+
+/** A fresh agent and a fresh tree for each test of the file. */
+export function useAgent(options: Partial<EngineOptions> = {}): Harness {
+  const harness = {} as Harness;
+  let home: string;
+  beforeEach(async () => {
+    home = temporaryDirectory();
+    harness.root = `${home}/root`;
+    harness.dataDir = `${home}/data`;
+    mkdirSync(harness.root);
+    mkdirSync(harness.dataDir, { mode: 0o700 });
+    harness.agent = await startAgent(harness.dataDir, options);
+    harness.restart = async (changed = {}) => {
+      await harness.agent.stop();
+      harness.agent = await startAgent(harness.dataDir, { ...options, ...changed });
+    };
+  });
+  afterEach(async () => {
+    await harness.agent.stop();
+    removeDirectory(home);
+  });
+  return harness;
+}

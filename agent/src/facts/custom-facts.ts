@@ -1,0 +1,69 @@
+import { parse } from 'yaml';
+import type { Clock } from '../host/clock.ts';
+import { type FileStatus, fileStatus, namesIn, readText } from '../host/read-system.ts';
+import { runCommand } from '../host/run-command.ts';
+
+/** Attributes that the owner of a machine adds: a directory of YAML files, and of programs that print YAML. */
+
+const maxFile = 256 * 1024;
+const maxFiles = 64;
+const maxDepth = 8;
+const timeLimitMs = 10_000;
+
+type Warn = (file: string, problem: string) => void;
+
+/**
+ * @returns attributes by name, those of nested maps joined by dots: `rack: {row: 4}` is `rack.row`
+ */
+export async function customFacts(directory: string, clock: Clock, warn: Warn): Promise<Record<string, string>> {
+  const found: Record<string, string> = Object.create(null);
+  const names = namesIn(directory).filter((name) => !name.startsWith('.'));
+  if (names.length > maxFiles) warn(directory, `only the first ${maxFiles} files are read`);
+  for (const name of names.slice(0, maxFiles)) {
+    const path = `${directory}/${name}`;
+    try {
+      const text = await textOf(path, clock);
+      if (text !== null) flatten(parse(text, { maxAliasCount: 20, schema: 'core' }), '', 0, found);
+    } catch (error) {
+      warn(path, error instanceof Error ? error.message : String(error));
+    }
+  }
+  return found;
+}
+
+/** @returns null for what is neither YAML by its name nor a program */
+async function textOf(path: string, clock: Clock): Promise<string | null> {
+  const status = fileStatus(path);
+  if (status === null || !status.isFile) return null;
+  const program = (status.mode & 0o111) !== 0;
+  if (!program && !/\.(ya?ml|json)$/.test(path)) return null;
+  refuseOpenToOthers(status);
+  if (!program) {
+    if (status.size > maxFile) throw new Error(`it is larger than ${maxFile} bytes`);
+    return readText(path);
+  }
+  const result = await runCommand({ program: path, args: [], timeLimit: timeLimitMs, outputCap: maxFile }, clock);
+  if (result.timedOut) throw new Error(`it took longer than ${timeLimitMs / 1000} s`);
+  if (result.exitCode !== 0)
+    throw new Error(`it ended with ${result.exitCode ?? result.signal}: ${result.stderr.slice(0, 200)}`);
+  if (result.truncated) throw new Error(`it printed more than ${maxFile} bytes`);
+  return result.stdout;
+}
+
+/** What others may write to, they could run as the agent, or choose variants by. */
+function refuseOpenToOthers({ mode, uid }: FileStatus): void {
+  if ((mode & 0o022) !== 0) throw new Error('others may write to it; set its mode with: chmod go-w');
+  if (uid !== 0 && uid !== process.geteuid?.()) throw new Error("it belongs neither to root nor to the agent's user");
+}
+
+function flatten(value: unknown, name: string, depth: number, into: Record<string, string>): void {
+  if (depth > maxDepth) throw new Error(`it is nested more than ${maxDepth} levels deep`);
+  if (value === null || value === undefined) return;
+  if (typeof value !== 'object') {
+    if (name === '') throw new Error('it must hold a map of names and values');
+    into[name] = String(value);
+    return;
+  }
+  for (const [key, item] of Array.isArray(value) ? value.entries() : Object.entries(value))
+    flatten(item, name === '' ? String(key) : `${name}.${key}`, depth + 1, into);
+}

@@ -1,0 +1,122 @@
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { fitAttributes } from '../connection/hello.ts';
+import { systemClock } from '../host/clock.ts';
+import { architectureOf, builtInFacts, gatherFacts, initSystem, osRelease, timezone, virtualization } from './facts.ts';
+
+let root: string;
+beforeEach(() => {
+  root = mkdtempSync(`${tmpdir()}/muster-facts-`);
+});
+afterEach(() => rmSync(root, { recursive: true, force: true }));
+
+const put = (path: string, text: string, mode = 0o644): void => {
+  mkdirSync(`${root}${path.slice(0, path.lastIndexOf('/'))}`, { recursive: true });
+  writeFileSync(root + path, text);
+  chmodSync(root + path, mode);
+};
+
+test('os-release is read with its quotes, and from where it is when /etc has none', () => {
+  put('/usr/lib/os-release', "NAME='x'\nID=fedora\nVERSION_ID=41\n");
+  expect(osRelease(root)).toEqual({ distro: 'fedora', version: '41' });
+  put('/etc/os-release', 'PRETTY_NAME="Debian"\nID=debian\nVERSION_ID="13"\n');
+  expect(osRelease(root)).toEqual({ distro: 'debian', version: '13' });
+});
+
+test('the init system is what runs, before what is installed', () => {
+  put('/etc/init.d/x', '');
+  expect(initSystem(root)).toBe('init.d');
+  put('/usr/lib/systemd/systemd', '');
+  expect(initSystem(root)).toBe('systemd');
+  put('/run/openrc/softlevel', 'default');
+  expect(initSystem(root)).toBe('openrc');
+  mkdirSync(`${root}/run/systemd/system`, { recursive: true });
+  expect(initSystem(root)).toBe('systemd');
+});
+
+test('architectures have the names that modules use', () => {
+  expect(['x64', 'arm64', 'arm'].map(architectureOf)).toEqual(['x86_64', 'aarch64', 'armv7']);
+});
+
+test('virtualization and time zone', () => {
+  expect(virtualization(root)).toBe('none');
+  put('/sys/class/dmi/id/sys_vendor', 'QEMU\n');
+  expect(virtualization(root)).toBe('qemu');
+  put('/.dockerenv', '');
+  expect(virtualization(root)).toBe('docker');
+  expect(timezone(root)).toBe('UTC');
+  mkdirSync(`${root}/etc`);
+  symlinkSync('../usr/share/zoneinfo/Europe/Paris', `${root}/etc/localtime`);
+  expect(timezone(root)).toBe('Europe/Paris');
+});
+
+test('this machine says something for each built-in attribute that modules choose variants by', () => {
+  const facts = builtInFacts('');
+  for (const key of ['platform', 'distro', 'arch', 'init_system', 'hostname', 'kernel', 'cpus', 'memory_bytes'])
+    expect(facts[key], key).toMatch(/./);
+});
+
+test('files of facts.d add attributes, flattened; what is wrong with one does not keep out the others', async () => {
+  put('/facts.d/10-site.yaml', 'rack: { row: 4, unit: 12 }\nroles: [web, db]\nplatform: windows\n');
+  put('/facts.d/20-run', '#!/bin/sh\necho "serial: A1"\n', 0o755);
+  put('/facts.d/30-broken.yaml', 'a: [');
+  put('/facts.d/40-open.yaml', 'open: true\n', 0o666);
+  put('/facts.d/50-fails', '#!/bin/sh\nexit 3\n', 0o755);
+  put('/facts.d/60-proto.yaml', '__proto__: { polluted: yes }\n');
+  put('/facts.d/README', 'not a fact\n');
+  const warned: string[] = [];
+  const facts = await gatherFacts({
+    factsDir: `${root}/facts.d`,
+    clock: systemClock,
+    warn: (file, problem) => warned.push(`${file.slice(root.length)} ${problem}`),
+  });
+  expect(facts).toMatchObject({ 'rack.row': '4', 'rack.unit': '12', 'roles.0': 'web', 'roles.1': 'db', serial: 'A1' });
+  expect(facts.platform).toBe('linux');
+  expect(facts.open).toBeUndefined();
+  expect(({} as Record<string, unknown>).polluted).toBeUndefined();
+  expect(warned.map((line) => line.split(' ')[0])).toEqual([
+    '/facts.d/30-broken.yaml',
+    '/facts.d/40-open.yaml',
+    '/facts.d/50-fails',
+    '/facts.d',
+  ]);
+});
+
+test('what is too much is cut, not refused', async () => {
+  put('/facts.d/a.yaml', `${Array.from({ length: 600 }, (_, i) => `k${i}: v`).join('\n')}\n`);
+  put('/facts.d/0.yaml', `long: ${'x'.repeat(5000)}\n`);
+  const facts = await gatherFacts({ factsDir: `${root}/facts.d`, clock: systemClock, warn: () => {} });
+  expect(Object.keys(facts).length).toBe(512);
+  expect(facts.long?.length).toBe(1024);
+});
+
+test('built-in attributes go before what files add, which is said when there is not room for it', async () => {
+  const facts = (lines: string[]) => {
+    put('/facts.d/a.yaml', `${lines.join('\n')}\n`);
+    const warned: string[] = [];
+    const warn = (_file: string, problem: string) => warned.push(problem);
+    return gatherFacts({ factsDir: `${root}/facts.d`, hostname: 'web-1', clock: systemClock, warn }).then(
+      (gathered) => ({
+        gathered,
+        warned,
+      }),
+    );
+  };
+  // What the limit on their number promises for facts of an ordinary length, and in front of all built-in ones by name.
+  const many = Array.from(
+    { length: 480 },
+    (_, i) => `a${String(i).padStart(14, '0')}: value_${String(i).padStart(9, '0')}`,
+  );
+  const ordinary = await facts(many);
+  expect(ordinary.warned).toEqual([]);
+  expect(Object.keys(fitAttributes(ordinary.gathered)).length).toBe(Object.keys(ordinary.gathered).length);
+
+  const long = await facts(many.map((line) => line + 'x'.repeat(100)));
+  const sent = fitAttributes(long.gathered);
+  expect(sent).toMatchObject({ ...builtInFacts(''), hostname: 'web-1' });
+  expect(sent).toEqual(long.gathered);
+  const leftOut = 480 + Object.keys(builtInFacts('')).length - Object.keys(sent).length;
+  expect(leftOut).toBeGreaterThan(0);
+  expect(long.warned).toEqual([expect.stringMatching(new RegExp(`^${leftOut} attributes are left out.*24 KiB.*, …$`))]);
+});

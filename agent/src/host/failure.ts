@@ -1,0 +1,44 @@
+/** A failure on this machine that a person can act on. Its message is shown as the result of the resource. */
+export class HostFailure extends Error {
+  constructor(message: string) {
+    super(message);
+    this.name = 'HostFailure';
+  }
+}
+
+/** Something that is not a directory stands where one would have to be for the path to lead anywhere. */
+export class NotADirectory extends HostFailure {}
+
+export const errnoOf = (error: unknown): string | null =>
+  error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : null;
+
+const explanations: Readonly<Record<string, string>> = {
+  EACCES: 'permission denied; the agent must run as root to do this',
+  EPERM: 'not permitted; the agent must run as root, and the file must not be immutable (lsattr)',
+  EROFS: 'the file system is read-only',
+  ENOSPC: 'no space left on the file system',
+  EDQUOT: 'the disk quota is used up',
+  EIO: 'the disk reported an input/output error',
+  ENOTDIR: 'something on the path is not a directory',
+  ENOENT: 'it does not exist',
+  ENAMETOOLONG: 'the name is too long for the file system',
+  EMFILE: 'too many open files',
+  ENFILE: 'too many open files on this machine',
+  ETXTBSY: 'the file is being executed',
+  EBUSY: 'it is busy, a mount point perhaps',
+  ENOTEMPTY: 'the directory is not empty',
+  EISDIR: 'it is a directory',
+  ELOOP: 'a symbolic link stands where none is followed',
+};
+
+/**
+ * Turns an error of the operating system into one that says what was being done and why it failed.
+ * @param doing what was tried, as in "cannot …", e.g. `write /etc/motd`
+ * @returns what was given, when it is a HostFailure already
+ */
+export function hostFailure(error: unknown, doing: string): HostFailure {
+  if (error instanceof HostFailure) return error;
+  const code = errnoOf(error);
+  if (code !== null) return new HostFailure(`cannot ${doing}: ${explanations[code] ?? code}`);
+  return new HostFailure(`cannot ${doing}: ${error instanceof Error ? error.message : String(error)}`);
+}

@@ -1,0 +1,167 @@
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { readAccounts } from './accounts.ts';
+import { systemClock } from './clock.ts';
+import { makeDirectory } from './make-directory.ts';
+import { PathWalk } from './path-walk.ts';
+import { isRunning, type ProcessIdentity, runCommand } from './run-command.ts';
+
+let directory: string;
+beforeEach(() => {
+  directory = mkdtempSync(`${tmpdir()}/muster-host-`);
+});
+afterEach(() => rmSync(directory, { recursive: true, force: true }));
+
+test('a directory has its permissions from its first moment, whatever the umask is', () => {
+  const before = process.umask(0o077);
+  try {
+    makeDirectory(`${directory}/d`, 0o755);
+    expect(process.umask()).toBe(0o077);
+  } finally {
+    process.umask(before);
+  }
+  expect(statSync(`${directory}/d`).mode & 0o7777).toBe(0o755);
+});
+
+test('accounts: names and numbers, the first entry of a name counts', () => {
+  writeFileSync(
+    `${directory}/passwd`,
+    'root:x:0:0:root:/root:/bin/sh\ntoor:x:0:0::/:/bin/sh\nweb:x:33:33::/:/bin/sh\nweb:x:44:44::/:\nbroken\n',
+  );
+  writeFileSync(`${directory}/group`, 'root:x:0:\nwww:x:33:web\n');
+  const accounts = readAccounts(directory);
+  expect([accounts.uid('web'), accounts.uid('toor'), accounts.uid('nobody'), accounts.uid('1234')]).toEqual([
+    33,
+    0,
+    null,
+    1234,
+  ]);
+  expect([accounts.userName(0), accounts.userName(33), accounts.userName(7)]).toEqual(['root', 'web', '7']);
+  expect([accounts.gid('www'), accounts.groupName(33)]).toEqual([33, 'www']);
+  expect(() => accounts.uid('99999999999')).toThrow(/too large/);
+  expect(readAccounts(`${directory}/none`).uid('root')).toBeNull();
+});
+
+describe('reaching directories', () => {
+  test('what is missing is made on demand and told, what is held open stays what it was', () => {
+    const made: string[] = [];
+    const walk = new PathWalk((path) => made.push(path));
+    expect(walk.open(`${directory}/a/b`, 'null')).toBeNull();
+    expect(made).toEqual([]);
+    const held = walk.open(`${directory}/a/b`, 'make')!;
+    expect(made).toEqual([`${directory}/a`, `${directory}/a/b`]);
+    rmSync(`${directory}/a`, { recursive: true });
+    mkdirSync(`${directory}/a/b`, { recursive: true });
+    expect(() => writeFileSync(held.child('f'), '')).toThrow(/ENOENT/);
+    walk.release(held);
+    walk.forget();
+    const again = walk.open(`${directory}/a/b`, 'null')!;
+    writeFileSync(again.child('f'), '');
+    expect(statSync(`${directory}/a/b/f`).isFile()).toBe(true);
+    walk.release(again);
+    walk.close();
+  });
+
+  test('ever so many directories do not use up the open files', () => {
+    const walk = new PathWalk();
+    for (let i = 0; i < 2000; i++) walk.release(walk.open(`${directory}/d${i}`, 'make')!);
+    walk.close();
+  });
+});
+
+describe('running programs', () => {
+  const command = { timeLimit: 5000, outputCap: 1000 };
+
+  test('says how it ended, and leaves what it started in the background alone', async () => {
+    const started = performance.now();
+    let identity: ProcessIdentity | null = null;
+    const result = await runCommand(
+      {
+        ...command,
+        program: 'sh',
+        args: ['-c', 'sleep 30 & echo $!; kill -9 $$'],
+        started: (process) => (identity = process),
+      },
+      systemClock,
+    );
+    expect(result).toMatchObject({ exitCode: null, signal: 'SIGKILL', timedOut: false });
+    expect(performance.now() - started).toBeLessThan(4000);
+    expect(isRunning(identity!)).toBe(false);
+    const background = Number(result.stdout.trim());
+    expect(() => process.kill(background, 0)).not.toThrow();
+    process.kill(background, 'SIGKILL');
+  });
+
+  test('one that is not there is named', async () => {
+    await expect(runCommand({ ...command, program: 'no-such-program', args: [] }, systemClock)).rejects.toThrow(
+      'no-such-program is not installed on this machine',
+    );
+  });
+
+  test('characters across the pieces of a stream stay whole', async () => {
+    const result = await runCommand({ ...command, outputCap: 12, program: 'printf', args: ['aaaaaüüü'] }, systemClock);
+    expect(result.stdout).toBe('aaaaaüüü');
+    expect(result.truncated).toBe(false);
+  });
+});
+
+test('a program that may not be executed is a failure, not a crash', async () => {
+  writeFileSync(`${directory}/p`, '#!/bin/sh\n');
+  chmodSync(`${directory}/p`, 0o600);
+  await expect(
+    runCommand({ program: `${directory}/p`, args: [], timeLimit: 1000, outputCap: 10 }, systemClock),
+  ).rejects.toThrow(/cannot be started/);
+});
+
+describe('the output of a program', () => {
+  const shell = (text: string, outputCap = 1000) =>
+    runCommand({ program: 'sh', args: ['-c', text], timeLimit: 10_000, outputCap }, systemClock);
+
+  test('can be opened by name, and keeps what was written before', async () => {
+    const result = await shell(
+      'echo a; echo b > /dev/stdout; echo c >&2; echo d > /dev/stderr; echo e | tee /dev/stderr',
+    );
+    expect(result).toMatchObject({ exitCode: 0, stdout: 'a\nb\ne\n', stderr: 'c\nd\ne\n', truncated: false });
+  });
+
+  test('that nobody waits for any more neither ends nor stops what writes it', async () => {
+    await shell(`(sleep 0.3; seq 100000 && echo lives > ${directory}/sign) & echo started`);
+    const sign = () => existsSync(`${directory}/sign`);
+    expect(sign()).toBe(false);
+    await expect.poll(sign, { timeout: 5000 }).toBe(true);
+  });
+
+  test('of any length takes no more memory than is kept', async () => {
+    const before = process.memoryUsage().rss;
+    const result = await shell('head -c 300000000 /dev/zero; echo end');
+    expect(result.stdout.length).toBeLessThan(1100);
+    expect(result).toMatchObject({ exitCode: 0, truncated: true, stdout: expect.stringMatching(/end\n$/) });
+    expect(process.memoryUsage().rss - before).toBeLessThan(100_000_000);
+  });
+
+  test('leaves no open file behind', async () => {
+    const open = () => readdirSync('/proc/self/fd').length;
+    await shell('true');
+    const before = open();
+    for (let i = 0; i < 5; i++) await shell('echo x; sleep 0.2 &');
+    await expect(
+      runCommand({ program: 'no-such', args: [], timeLimit: 1, outputCap: 1 }, systemClock),
+    ).rejects.toThrow();
+    await expect(runCommand({ program: 'a\0b', args: [], timeLimit: 1, outputCap: 1 }, systemClock)).rejects.toThrow(
+      /null bytes/,
+    );
+    await expect.poll(open, { timeout: 5000 }).toBeLessThanOrEqual(before);
+  });
+
+  test('files that it makes have usual permissions, whatever the agent was started with', async () => {
+    const before = process.umask(0o077);
+    try {
+      await shell(`touch ${directory}/f`);
+      expect(process.umask()).toBe(0o077);
+    } finally {
+      process.umask(before);
+    }
+    expect(statSync(`${directory}/f`).mode & 0o777).toBe(0o644);
+  });
+});

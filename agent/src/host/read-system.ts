@@ -1,0 +1,53 @@
+import { readdirSync, readFileSync, readlinkSync, statSync } from 'node:fs';
+
+/** Reading what the system says of itself. Nothing here throws: what cannot be read is not there. */
+
+export function readText(path: string): string | null {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch {
+    return null;
+  }
+}
+
+export function exists(path: string): boolean {
+  try {
+    return statSync(path, { throwIfNoEntry: false }) !== undefined;
+  } catch {
+    return false;
+  }
+}
+
+export function linkTarget(path: string): string | null {
+  try {
+    return readlinkSync(path);
+  } catch {
+    return null;
+  }
+}
+
+/** Names in a directory, sorted. */
+export function namesIn(path: string): string[] {
+  try {
+    return readdirSync(path).sort();
+  } catch {
+    return [];
+  }
+}
+
+export interface FileStatus {
+  isFile: boolean;
+  mode: number;
+  uid: number;
+  size: number;
+}
+
+/** What a path leads to, links followed. */
+export function fileStatus(path: string): FileStatus | null {
+  try {
+    const stats = statSync(path);
+    return { isFile: stats.isFile(), mode: stats.mode & 0o7777, uid: stats.uid, size: stats.size };
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,124 @@
+import { createHash, hash } from 'node:crypto';
+import {
+  closeSync,
+  constants,
+  fstatSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  unlinkSync,
+} from 'node:fs';
+import { synced, writeAll } from '../host/atomic-write.ts';
+import { HostFailure, hostFailure } from '../host/failure.ts';
+import { pieces } from '../host/inspect.ts';
+import type { ContentCopies, CopyReference } from '../resources/provider.ts';
+import { syncDirectoryAt } from './log.ts';
+
+/** Contents that were replaced, each a file 0600 named by its hash. */
+export interface ContentStore extends ContentCopies {
+  /** Makes the names of everything kept so far last. */
+  sync(): void;
+  /** Removes what is not among these hashes. */
+  retain(hashes: ReadonlySet<string>): void;
+}
+
+/**
+ * Larger contents are not kept, so what holds one is not changed: whoever may write to a managed file could fill the
+ * agent's disk otherwise. Bytes.
+ */
+export const maxCopy = 256 * 1024 * 1024;
+
+const tooLarge = (): HostFailure =>
+  new HostFailure(
+    `what is to be replaced is larger than ${maxCopy / 1024 / 1024} MiB, so no copy of it is kept and it could not be brought back; nothing is changed. Move it away by hand.`,
+  );
+
+/** @param directory there, and ours alone */
+export function openContentStore(directory: string): ContentStore {
+  const pathOf = ({ sha256 }: { sha256: string }): string => `${directory}/${sha256}`;
+  let unsynced = false;
+  /** Names of copies that are being written. */
+  const incoming = new Set<string>();
+  let made = 0;
+
+  const size = (path: string): number | null => statSync(path, { throwIfNoEntry: false })?.size ?? null;
+
+  async function write(fill: (fd: number) => CopyReference | Promise<CopyReference>): Promise<CopyReference> {
+    const name = `incoming-${++made}.tmp`;
+    const temporary = `${directory}/${name}`;
+    incoming.add(name);
+    try {
+      const fd = openSync(
+        temporary,
+        constants.O_WRONLY | constants.O_CREAT | constants.O_TRUNC | constants.O_NOFOLLOW,
+        0o600,
+      );
+      let reference: CopyReference;
+      try {
+        reference = await fill(fd);
+        await synced(fd);
+      } finally {
+        closeSync(fd);
+      }
+      renameSync(temporary, pathOf(reference));
+      unsynced = true;
+      return reference;
+    } catch (error) {
+      rmSync(temporary, { force: true });
+      throw hostFailure(error, 'keep a copy of what is to be replaced');
+    } finally {
+      incoming.delete(name);
+    }
+  }
+
+  return {
+    async keep(content) {
+      if (Buffer.isBuffer(content)) {
+        const reference = { sha256: hash('sha256', content, 'hex'), size: content.length };
+        if (size(pathOf(reference)) === content.length) return reference;
+        return write((fd) => {
+          writeAll(fd, content);
+          return reference;
+        });
+      }
+      if (fstatSync(content.openFd).size > maxCopy) throw tooLarge();
+      return write(async (fd) => {
+        const digest = createHash('sha256');
+        let length = 0;
+        for await (const piece of pieces(content.openFd)) {
+          digest.update(piece);
+          length += piece.length;
+          // It may grow as it is read.
+          if (length > maxCopy) throw tooLarge();
+          writeAll(fd, piece);
+        }
+        return { sha256: digest.digest('hex'), size: length };
+      });
+    },
+    pathOf(reference) {
+      const path = pathOf(reference);
+      if (size(path) !== reference.size)
+        throw new HostFailure(`the copy of what was there before is gone from the agent's data directory: ${path}`);
+      return path;
+    },
+    read(reference, limit) {
+      if (reference.size > limit) return null;
+      try {
+        return readFileSync(pathOf(reference));
+      } catch {
+        return null;
+      }
+    },
+    sync() {
+      if (unsynced) syncDirectoryAt(directory);
+      unsynced = false;
+    },
+    retain(hashes) {
+      for (const name of readdirSync(directory))
+        if (!hashes.has(name) && !incoming.has(name)) unlinkSync(`${directory}/${name}`);
+    },
+  };
+}

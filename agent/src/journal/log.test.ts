@@ -1,0 +1,127 @@
+import {
+  appendFileSync,
+  fstatSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import fc from 'fast-check';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { replaceCall } from '../../test/replace-call.ts';
+import { JournalLog } from './log.ts';
+
+let directory: string;
+beforeEach(() => {
+  directory = mkdtempSync(`${tmpdir()}/muster-log-`);
+});
+afterEach(() => rmSync(directory, { recursive: true, force: true }));
+
+function reopen(): { log: JournalLog; lines: unknown[]; damage: string[] } {
+  const lines: unknown[] = [];
+  const damage: string[] = [];
+  const log = JournalLog.open(
+    directory,
+    (line) => lines.push(line),
+    (detail) => damage.push(detail),
+  );
+  return { log, lines, damage };
+}
+const only = (): string => `${directory}/${readdirSync(directory).find((name) => name.endsWith('.log'))}`;
+
+test('what is appended is read again, in order', async () => {
+  const { log } = reopen();
+  for (let i = 0; i < 5; i++) log.append({ i, text: 'zwölf\n' });
+  await Promise.all([log.sync(), log.sync()]);
+  await log.close();
+  const again = reopen();
+  expect(again.lines).toEqual([0, 1, 2, 3, 4].map((i) => ({ i, text: 'zwölf\n' })));
+  await again.log.close();
+});
+
+test('cut anywhere, whole lines are read, the torn one is dropped, and it goes on from there', async () => {
+  const { log } = reopen();
+  for (let i = 0; i < 3; i++) log.append({ i });
+  await log.close();
+  const whole = readFileSync(only());
+  const ends = [...whole].flatMap((byte, i) => (byte === 10 ? [i + 1] : []));
+  await fc.assert(
+    fc.asyncProperty(fc.nat(whole.length), async (cut) => {
+      writeFileSync(only(), whole);
+      truncateSync(only(), cut);
+      const torn = reopen();
+      expect(torn.lines.length).toBe(ends.filter((end) => end <= cut).length);
+      expect(torn.damage).toEqual([]);
+      torn.log.append({ after: true });
+      await torn.log.close();
+      const again = reopen();
+      expect(again.lines).toEqual([...torn.lines, { after: true }]);
+      await again.log.close();
+    }),
+    { numRuns: 40 },
+  );
+});
+
+test('a byte that flipped in the middle loses what follows, says so and keeps a copy', async () => {
+  const { log } = reopen();
+  for (let i = 0; i < 3; i++) log.append({ i });
+  await log.close();
+  const bytes = readFileSync(only());
+  bytes[12]! ^= 1;
+  writeFileSync(only(), bytes);
+  const { log: opened, lines, damage } = reopen();
+  expect(lines).toEqual([]);
+  expect(damage).toEqual([expect.stringContaining('.damaged')]);
+  expect(readFileSync(`${only()}.damaged`)).toEqual(bytes);
+  await opened.close();
+});
+
+test('rewriting replaces the file; one that was not finished never counts', async () => {
+  const { log } = reopen();
+  log.append({ old: true });
+  await log.replace([{ a: 1 }, { b: 2 }]);
+  log.append({ c: 3 });
+  await log.close();
+  writeFileSync(`${directory}/journal-00000009.tmp`, 'half');
+  const { log: again, lines } = reopen();
+  expect(lines).toEqual([{ a: 1 }, { b: 2 }, { c: 3 }]);
+  expect(readdirSync(directory)).toEqual(['journal-00000002.log']);
+  await again.close();
+});
+
+test('of two files, left by a crash while rewriting, the newer one counts', async () => {
+  const { log } = reopen();
+  log.append({ old: true });
+  await log.close();
+  const old = readFileSync(only());
+  const { log: second } = reopen();
+  await second.replace([{ fresh: true }]);
+  await second.close();
+  appendFileSync(`${directory}/journal-00000001.log`, old);
+  const { log: again, lines } = reopen();
+  expect(lines).toEqual([{ fresh: true }]);
+  await again.close();
+});
+
+test('a rewrite that the disk may not have taken leaves nothing that would count instead of what is added later', async () => {
+  const { log } = reopen();
+  log.append({ old: true });
+  const restore = replaceCall('fsyncSync', (real) => (fd) => {
+    if (fstatSync(fd).isDirectory()) throw Object.assign(new Error('EIO'), { code: 'EIO' });
+    real(fd);
+  });
+  try {
+    await expect(log.replace([{ fresh: true }])).rejects.toThrow(/cannot rewrite the journal/);
+  } finally {
+    restore();
+  }
+  log.append({ later: true });
+  await log.close();
+  expect(readdirSync(directory)).toEqual(['journal-00000001.log']);
+  const { log: again, lines } = reopen();
+  expect(lines).toEqual([{ old: true }, { later: true }]);
+  await again.close();
+});

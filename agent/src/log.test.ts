@@ -1,0 +1,31 @@
+import { describe, expect, it } from 'vitest';
+import { createLog, type LogFormat } from './log.ts';
+
+function lines(format: LogFormat, act: (log: ReturnType<typeof createLog>) => void): string[] {
+  const written: string[] = [];
+  act(createLog({ format, level: 'info', now: () => 0, write: (line) => written.push(line) }));
+  return written;
+}
+
+describe('the log', () => {
+  it('is one JSON object a line, an event first', () => {
+    const written = lines('json', (log) => {
+      log.debug({}, 'not this');
+      log.info({ event: 'connected', node_id: 'n' }, 'connected');
+      log.error({ error: Object.assign(new Error('no'), { code: 'EIO' }) }, 'a\nb');
+    });
+    expect(written).toEqual([
+      '{"event":"connected","time":"1970-01-01T00:00:00.000Z","level":"info","message":"connected","node_id":"n"}\n',
+      '{"time":"1970-01-01T00:00:00.000Z","level":"error","message":"a\\nb","error":"no (EIO)"}\n',
+    ]);
+  });
+
+  it('is readable as text, and never carries control characters', () => {
+    const written = lines('text', (log) =>
+      log.warn({ path: '/etc/x', reason: 'two words\u001b[31m', none: undefined }, 'said\r\nso'),
+    );
+    expect(written).toEqual([
+      '1970-01-01T00:00:00.000Z WARN  said\\u000d\\u000aso path=/etc/x reason="two words\\u001b[31m"\n',
+    ]);
+  });
+});

@@ -1,0 +1,56 @@
+/** Few lines, written by hand: a logging library costs the agent more memory than its whole connection. */
+
+export type LogFormat = 'json' | 'text';
+export type LogLevel = 'debug' | 'info' | 'warn' | 'error';
+
+export interface Log {
+  debug(fields: object, message: string): void;
+  info(fields: object, message: string): void;
+  warn(fields: object, message: string): void;
+  error(fields: object, message: string): void;
+}
+
+const levels: readonly LogLevel[] = ['debug', 'info', 'warn', 'error'];
+
+/**
+ * @param options `write` takes one line with its newline; `now` in milliseconds since the epoch; `level` the least that
+ *   is written. With `json` each line is one JSON object, an `event` among the fields being its first key.
+ */
+export function createLog(options: {
+  format: LogFormat;
+  level: LogLevel;
+  now: () => number;
+  write: (line: string) => void;
+}): Log {
+  const { format, now, write } = options;
+  const at = (level: LogLevel) => (fields: object, message: string) => {
+    if (levels.indexOf(level) < levels.indexOf(options.level)) return;
+    const plain = Object.fromEntries(Object.entries(fields).map(([key, value]) => [key, plainValue(value)]));
+    const time = new Date(now()).toISOString();
+    write(
+      format === 'json'
+        ? `${JSON.stringify({ ...('event' in plain && { event: plain.event }), time, level, message, ...plain })}\n`
+        : `${time} ${level.toUpperCase().padEnd(5)} ${printable(message)}${textFields(plain)}\n`,
+    );
+  };
+  return { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') };
+}
+
+function plainValue(value: unknown): unknown {
+  if (!(value instanceof Error)) return value;
+  const code = (value as NodeJS.ErrnoException).code;
+  return code === undefined || value.message.includes(code) ? value.message : `${value.message} (${code})`;
+}
+
+const textFields = (fields: Record<string, unknown>): string =>
+  Object.entries(fields)
+    .filter(([key, value]) => key !== 'event' && value !== undefined)
+    .map(
+      ([key, value]) =>
+        ` ${key}=${typeof value === 'string' && /^[\w.:/@-]+$/.test(value) ? value : printable(JSON.stringify(value))}`,
+    )
+    .join('');
+
+/** Control characters of others must not reach a terminal. */
+const printable = (text: string): string =>
+  text.replace(/[\u0000-\u001f\u007f-\u009f]/g, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`);

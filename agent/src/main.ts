@@ -1,0 +1,67 @@
+import { help, parseArguments, UsageError } from './arguments.ts';
+import { NoOrchestratorError, startAgent, version } from './compose.ts';
+import { systemClock } from './host/clock.ts';
+import { createLog } from './log.ts';
+
+/** A stop that takes longer than this is ended the hard way; the journal makes that safe. */
+const stopLimitMs = 25_000;
+
+function fail(message: string, exitCode: number): never {
+  process.stderr.write(`muster agent: ${message}\n`);
+  process.exit(exitCode);
+}
+
+function readArguments() {
+  try {
+    return parseArguments(process.argv.slice(2));
+  } catch (error) {
+    if (error instanceof UsageError) fail(`${error.message}\nSee: muster agent --help`, 2);
+    throw error;
+  }
+}
+
+async function main(): Promise<void> {
+  const options = readArguments();
+  if (options === 'help' || options === 'version') {
+    process.stdout.write(options === 'help' ? help : `${version}\n`);
+    return;
+  }
+  const log = createLog({
+    format: options.logFormat,
+    level: options.logLevel,
+    now: Date.now,
+    write: (line) => process.stdout.write(line),
+  });
+  // Node's own words would be the source line, which in a bundle is all of the program.
+  process.on('uncaughtException', (error: unknown) => {
+    log.error({ error, stack: error instanceof Error ? error.stack : undefined }, 'a bug: the agent ends');
+    process.exit(1);
+  });
+  // Timers keep no process alive, and between two attempts to connect there is nothing else.
+  const alive = setInterval(() => {}, 2 ** 30);
+  const agent = await startAgent(options, systemClock, log).catch((error: Error) => {
+    log.debug({ stack: error.stack }, 'not started');
+    // By its name: its class comes with a parser that most agents never load.
+    return fail(error.message, error instanceof NoOrchestratorError || error.name === 'ConfigError' ? 2 : 1);
+  });
+  log.info({ node_id: agent.nodeId, version, data_dir: options.dataDir }, 'agent started');
+
+  let stopping = false;
+  const stop = (signal: NodeJS.Signals) => {
+    if (stopping) process.exit(1);
+    stopping = true;
+    setTimeout(() => process.exit(1), stopLimitMs).unref();
+    agent.stop(signal).then(
+      () => {
+        clearInterval(alive);
+        log.info({}, 'agent stopped');
+        process.exitCode = 0;
+      },
+      (error: Error) => fail(error.message, 1),
+    );
+  };
+  process.on('SIGTERM', stop);
+  process.on('SIGINT', stop);
+}
+
+await main();

@@ -1,0 +1,79 @@
+import { isUtf8 } from 'node:buffer';
+import { maxDiffLength } from '@muster/protocol';
+import { structuredPatch } from 'diff';
+
+/** A line a person reads where a diff cannot be shown. */
+const note = (path: string, text: string): string => `--- ${path}\n+++ ${path}\n\\ ${text}\n`;
+
+/** Beyond this a comparison line by line costs more than it tells: everything is then shown as replaced. */
+const comparison = { maxEditLength: 4_000, timeout: 250 } as const;
+const context = 3;
+
+/**
+ * Unified diff of two contents, within the length that is carried; a longer one is cut with a line that says so.
+ * @param before null: the file was not there
+ * @param after  null: the file goes
+ */
+export function contentDiff(path: string, before: Buffer | null, after: Buffer | null): string {
+  if ((before !== null && isBinary(before)) || (after !== null && isBinary(after)))
+    return note(path, `Binary content: ${sizeOf(before)} before, ${sizeOf(after)} after`);
+  const from = before === null ? '/dev/null' : path;
+  const to = after === null ? '/dev/null' : path;
+  const old = before?.toString('utf8') ?? '';
+  const next = after?.toString('utf8') ?? '';
+  return cut(`--- ${from}\n+++ ${to}\n${old === '' || next === '' ? replaced(old, next) : compared(old, next)}`);
+}
+
+/** Says that a content differs that is too large to be compared. */
+export const largeContentDiff = (path: string, before: number | null, after: number | null): string =>
+  note(path, `Too large to be compared: ${before ?? 0} bytes before, ${after ?? 0} bytes after`);
+
+const sizeOf = (content: Buffer | null): string => (content === null ? 'nothing' : `${content.length} bytes`);
+
+/** A NUL, or bytes that are no UTF-8, near the start: what other tools call binary. */
+function isBinary(content: Buffer): boolean {
+  const start = content.subarray(0, 8192);
+  if (start.includes(0)) return true;
+  // A character may be cut in two at the end of the piece.
+  for (let spare = 0; spare < 4; spare++)
+    if (isUtf8(start.subarray(0, Math.max(0, start.length - (content.length > 8192 ? spare : 0))))) return false;
+  return true;
+}
+
+function compared(old: string, next: string): string {
+  const patch = structuredPatch('', '', old, next, undefined, undefined, { context, ...comparison });
+  if (patch === undefined) return replaced(old, next);
+  let text = '';
+  for (const { oldStart, oldLines, newStart, newLines, lines } of patch.hunks)
+    text += `@@ -${range(oldStart, oldLines)} +${range(newStart, newLines)} @@\n${lines.join('\n')}\n`;
+  return text;
+}
+
+const range = (start: number, lines: number): string =>
+  lines === 1 ? `${start}` : `${lines === 0 ? start - 1 : start},${lines}`;
+
+/** Every old line goes, every new one comes. */
+function replaced(old: string, next: string): string {
+  const [oldLines, newLines] = [linesOf(old), linesOf(next)];
+  if (oldLines.length + newLines.length === 0) return '';
+  const header = `@@ -${oldLines.length === 0 ? '0,0' : range(1, oldLines.length)} +${newLines.length === 0 ? '0,0' : range(1, newLines.length)} @@\n`;
+  return header + marked('-', old, oldLines) + marked('+', next, newLines);
+}
+
+function linesOf(text: string): string[] {
+  if (text === '') return [];
+  return (text.endsWith('\n') ? text.slice(0, -1) : text).split('\n');
+}
+
+function marked(sign: string, text: string, lines: string[]): string {
+  if (lines.length === 0) return '';
+  const end = text.endsWith('\n') ? '\n' : '\n\\ No newline at end of file\n';
+  return sign + lines.join(`\n${sign}`) + end;
+}
+
+function cut(text: string): string {
+  if (text.length <= maxDiffLength) return text;
+  const end = text.lastIndexOf('\n', maxDiffLength);
+  const kept = text.slice(0, end > 0 ? end : maxDiffLength);
+  return `${kept}\n\\ Cut here: ${text.length - kept.length} more characters\n`;
+}

@@ -1,0 +1,312 @@
+import type { FieldChange } from '@muster/protocol';
+import type { ResolvedResource, ResourceBodies } from '@muster/protocol/module';
+import { errnoOf, HostFailure, hostFailure, NotADirectory } from '../host/failure.ts';
+import { type Inspected, inspect, listDirectory, type Ownership } from '../host/inspect.ts';
+import { makeDirectory } from '../host/make-directory.ts';
+import { directoryOwnership, setDirectoryOwnership } from '../host/ownership.ts';
+import { checkPath } from '../host/path-walk.ts';
+import { removeDirectory } from '../host/remove.ts';
+import {
+  createdOwner,
+  diffOwnership,
+  formatMode,
+  lookUpOwnership,
+  replacedWhole,
+  type SeenOwnership,
+  targetOwnership,
+  touchOwnership,
+} from './ownership.ts';
+import { type Machine, nothing, type Provider, presenceDrift, typeDrift } from './provider.ts';
+
+export interface SeenDirectory {
+  found: Inspected;
+  ownership: SeenOwnership;
+  /** Paths in it, those in directories of ours in place of these; only when it may be removed. Null: too many. */
+  holds: string[] | null;
+}
+
+/** What a directory was before the agent first changed it. */
+export type DirectoryBefore =
+  | { was: 'absent' }
+  | {
+      was: 'directory';
+      uid: number;
+      gid: number;
+      mode: number;
+      ownerName: string;
+      groupName: string;
+      touched: string[];
+    };
+
+type Body = ResourceBodies['directory-unix'];
+const bodyOf = (resource: ResolvedResource): Body => resource.body as Body;
+const pathOf = (resource: ResolvedResource): string => bodyOf(resource).path;
+
+const createdMode = 0o755;
+/** With more in it, a directory is certainly not empty once our things are gone. */
+const maxListed = 10_000;
+
+const wrongType = (path: string, found: Inspected): HostFailure =>
+  new HostFailure(
+    `${path} is a ${found.type === 'other' ? found.kind : found.type === 'symlink' ? 'symbolic link to something else' : found.type}, not a directory; it is not touched. Remove it by hand, or declare it otherwise.`,
+  );
+
+export const directoryUnix: Provider<SeenDirectory, DirectoryBefore> = {
+  type: 'directory-unix',
+  recheckable: true,
+  bringsAccounts: false,
+  path: pathOf,
+
+  check(resource) {
+    checkPath(pathOf(resource));
+  },
+
+  observe(resource, _circumstances, machine) {
+    const body = bodyOf(resource);
+    const seen = look(resource, machine);
+    if (body.ensure === 'absent' && seen.found.type === 'directory')
+      return { ...seen, holds: contents(body.path, machine) };
+    // One that this operation made on the way to something else counts as made by its own resource: the plan, which
+    // saw nothing there, says so too.
+    if (machine.freshDirectories.has(body.path)) return { ...seen, found: { type: 'absent' } };
+    return seen;
+  },
+
+  diff(resource, seen, circumstances) {
+    const body = bodyOf(resource);
+    const { found } = seen;
+    if (body.ensure === 'absent') {
+      if (found.type === 'absent') return nothing();
+      if (circumstances.purpose === 'drift') return presenceDrift();
+      if (found.type !== 'directory') throw wrongType(body.path, found);
+      const left = leftIn(body.path, seen.holds, circumstances);
+      if (left !== 0) throw new HostFailure(`${body.path} is not removed: it is not empty`);
+      return { action: 'remove', changes: [{ field: 'ensure', from: 'present', to: 'absent' }], diff: null };
+    }
+    if (found.type !== 'absent' && found.type !== 'directory') {
+      if (circumstances.purpose === 'drift') return typeDrift(found, 'directory');
+      throw wrongType(body.path, found);
+    }
+    const here = found.type === 'absent' ? null : found;
+    const ownership = diffOwnership(body, here, seen.ownership);
+    const changes: FieldChange[] = [...ownership.changes];
+    if (here === null) changes.unshift({ field: 'ensure', from: 'absent', to: 'present' });
+    if (changes.length === 0) return nothing();
+    return {
+      action: here === null ? 'create' : 'update',
+      changes,
+      diff: null,
+      ...(ownership.awaits.length === 0 ? {} : { awaits: ownership.awaits }),
+    };
+  },
+
+  canTell: () => true,
+  inBrief: (seen) => JSON.parse(JSON.stringify(seen)),
+  weight: () => 0,
+
+  async remember(resource, seen, difference, before, machine) {
+    if (before?.was === 'absent') return before;
+    const { found, ownership } = seen;
+    if (found.type === 'absent' || machine.ourDirectories.has(pathOf(resource)))
+      return before === null ? { was: 'absent' } : replacedWhole(before);
+    if (found.type !== 'directory') throw wrongType(pathOf(resource), found);
+    const record = before ?? {
+      was: 'directory',
+      uid: found.uid,
+      gid: found.gid,
+      mode: found.mode,
+      ownerName: ownership.ownerName ?? String(found.uid),
+      groupName: ownership.groupName ?? String(found.gid),
+      touched: [],
+    };
+    const changing = new Set(difference.changes.map(({ field }) => field));
+    return touchOwnership(record, changing, changing.has('ensure'), found, ownership);
+  },
+
+  claim: (resource, machine) => (machine.ourDirectories.has(pathOf(resource)) ? { was: 'absent' } : null),
+
+  async apply(resource, seen, _difference, machine) {
+    const body = bodyOf(resource);
+    if (body.ensure === 'absent') {
+      if (!removeEmptyDirectory(body.path, machine))
+        throw new HostFailure(`${body.path} is not removed: it is not empty`);
+      return {};
+    }
+    const found = seen.found.type === 'directory' ? seen.found : null;
+    const target = targetOwnership(body, found, seen.ownership, { ...createdOwner(), mode: createdMode });
+    make(body.path, target, machine);
+    return {};
+  },
+
+  observeForRemoval(resource, before, machine) {
+    const path = pathOf(resource);
+    let seen: SeenDirectory;
+    try {
+      seen = look(resource, machine);
+    } catch (error) {
+      // What we made is gone, and so is the directory it was in.
+      if (!(error instanceof NotADirectory) || before.was !== 'absent') throw error;
+      return { found: { type: 'absent' }, ownership: { ownerName: null, groupName: null }, holds: null };
+    }
+    // One that was only made on the way is not the one that was there before.
+    if (before.was === 'directory' && (machine.ourDirectories.has(path) || machine.freshDirectories.has(path)))
+      return { ...seen, found: { type: 'absent' } };
+    return before.was === 'absent' && seen.found.type === 'directory'
+      ? { ...seen, holds: contents(pathOf(resource), machine) }
+      : seen;
+  },
+
+  diffRemoval(resource, before, seen, circumstances) {
+    const path = pathOf(resource);
+    const { found } = seen;
+    if (before.was === 'absent') {
+      if (found.type === 'absent') return nothing('already gone');
+      if (found.type !== 'directory') return nothing('already gone; what is there now was not put there by the agent');
+      const left = leftIn(path, seen.holds, circumstances);
+      if (left === 0)
+        return { action: 'remove', changes: [{ field: 'ensure', from: 'present', to: 'absent' }], diff: null };
+      return { ...nothing('left: it is not empty; it goes once it is'), stillOurs: path };
+    }
+    if (found.type === 'absent') {
+      if (bodyOf(resource).ensure !== 'absent') return nothing('already gone');
+      return {
+        action: 'remove',
+        changes: [{ field: 'ensure', from: 'absent', to: 'present' }],
+        diff: null,
+        message: 'what was there before is restored',
+      };
+    }
+    if (found.type !== 'directory') throw wrongType(path, found);
+    const changes: FieldChange[] = [];
+    if (before.touched.includes('owner') && found.uid !== before.uid)
+      changes.push({ field: 'owner', from: seen.ownership.ownerName, to: before.ownerName });
+    if (before.touched.includes('group') && found.gid !== before.gid)
+      changes.push({ field: 'group', from: seen.ownership.groupName, to: before.groupName });
+    if (before.touched.includes('mode') && found.mode !== before.mode)
+      changes.push({ field: 'mode', from: formatMode(found.mode), to: formatMode(before.mode) });
+    if (changes.length === 0) return nothing('as it was before');
+    return { action: 'remove', changes, diff: null, message: 'what was there before is restored' };
+  },
+
+  async remove(resource, before, seen, _difference, machine) {
+    const path = pathOf(resource);
+    if (before.was === 'absent') {
+      removeOurs(path, machine);
+      if (!removeEmptyDirectory(path, machine))
+        throw new HostFailure(`${path} is not removed: something was put into it just now`);
+      return {};
+    }
+    const now = seen.found.type === 'directory' ? seen.found : before;
+    const back = (field: string, old: number, present: number) => (before.touched.includes(field) ? old : present);
+    make(
+      path,
+      {
+        uid: back('owner', before.uid, now.uid),
+        gid: back('group', before.gid, now.gid),
+        mode: back('mode', before.mode, now.mode),
+      },
+      machine,
+    );
+    return {};
+  },
+};
+
+function look(resource: ResolvedResource, machine: Machine): SeenDirectory {
+  const path = pathOf(resource);
+  let found = inspect(machine.walk, path, false);
+  // A link that the way may lead through anyway, such as /var/run, stands for the directory it leads to.
+  if (found.type === 'symlink') {
+    const target = machine.walk.open(path, 'null');
+    if (target !== null) {
+      try {
+        found = { type: 'directory', ...directoryOwnership(target) };
+      } finally {
+        machine.walk.release(target);
+      }
+    }
+  }
+  const owned = found.type === 'absent' ? null : found;
+  return { found, ownership: lookUpOwnership(bodyOf(resource), owned, machine.accounts), holds: null };
+}
+
+/** Whether a directory was only made on the way to something, and nothing is to be in it from now on. */
+const goesAlong = (path: string, machine: Machine): boolean =>
+  machine.ourDirectories.has(path) && !machine.declared(path);
+
+/** What would keep the directory from being removed, looking through directories that go with their contents. */
+function contents(path: string, machine: Machine): string[] | null {
+  const names = listDirectory(machine.walk, path, maxListed);
+  if (names === null) return null;
+  const all: string[] = [];
+  for (const name of names) {
+    const below = `${path}/${name}`;
+    if (!goesAlong(below, machine)) all.push(below);
+    else {
+      const inside = contents(below, machine);
+      if (inside === null || all.length + inside.length > maxListed) return null;
+      all.push(...inside);
+    }
+  }
+  return all;
+}
+
+/** How much will be in it by the time it is removed. */
+function leftIn(
+  path: string,
+  holds: string[] | null,
+  circumstances: { willBeGone(path: string): boolean; willHold(directory: string): boolean },
+): number {
+  if (holds === null) return Number.POSITIVE_INFINITY;
+  const left = holds.filter((below) => !circumstances.willBeGone(below)).length;
+  return left === 0 && circumstances.willHold(path) ? 1 : left;
+}
+
+function make(path: string, target: Ownership, machine: Machine): void {
+  try {
+    machine.walk.within(path, 'make', (parent, name) => {
+      try {
+        makeDirectory(parent.child(name), target.mode);
+      } catch (error) {
+        if (errnoOf(error) !== 'EEXIST') throw error;
+      }
+      machine.changedDirectory(parent.path);
+    });
+    const directory = machine.walk.open(path, 'null');
+    if (directory === null) throw new HostFailure('it went away as soon as it was made');
+    try {
+      // Through the open directory: the name may lead elsewhere by now.
+      setDirectoryOwnership(directory, target);
+      machine.changedDirectory(directory.path);
+    } finally {
+      machine.walk.release(directory);
+    }
+    // Whether links below may be followed depends on who owns it.
+    machine.walk.forget();
+  } catch (error) {
+    throw hostFailure(error, `make the directory ${path} as declared`);
+  }
+}
+
+/** Removes the directories in it that were only made on the way, as far as they are empty. */
+function removeOurs(path: string, machine: Machine): void {
+  for (const name of listDirectory(machine.walk, path, maxListed) ?? []) {
+    const below = `${path}/${name}`;
+    if (!goesAlong(below, machine)) continue;
+    removeOurs(below, machine);
+    removeEmptyDirectory(below, machine);
+  }
+}
+
+/**
+ * Removes a directory unless something is in it.
+ * @returns whether it is gone
+ * @throws HostFailure
+ */
+export function removeEmptyDirectory(path: string, machine: Machine): boolean {
+  machine.walk.forget();
+  const gone = machine.walk.within(path, 'null', (parent, name) => {
+    machine.changedDirectory(parent.path);
+    return removeDirectory(parent, name);
+  });
+  return gone ?? true;
+}

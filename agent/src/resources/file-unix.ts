@@ -1,0 +1,41 @@
+import { checkPath } from '../host/path-walk.ts';
+import { applyFile, rememberFile } from './file-unix/apply.ts';
+import { diffFile } from './file-unix/diff.ts';
+import { diffFileRemoval, observeFileForRemoval, removeOrRestoreFile } from './file-unix/removal.ts';
+import { bodyOf, type FileBefore, look, pathOf, type SeenFile, wantedContent } from './file-unix/seen.ts';
+import type { Provider } from './provider.ts';
+
+/** A file or symbolic link: its content, owner, group and permissions. */
+export const fileUnix: Provider<SeenFile, FileBefore> = {
+  type: 'file-unix',
+  recheckable: true,
+  bringsAccounts: false,
+  path: pathOf,
+
+  check(resource) {
+    checkPath(pathOf(resource));
+  },
+
+  observe(resource, _circumstances, machine) {
+    const body = bodyOf(resource);
+    const wanted = wantedContent(body);
+    const wantContent = wanted !== null || body.ensure === 'absent' || body.symlink != null;
+    return look(resource, machine, wantContent, wanted?.length ?? null);
+  },
+
+  diff: diffFile,
+  canTell: () => true,
+  inBrief: (seen) => JSON.parse(JSON.stringify(withoutBytes(seen))),
+  weight: ({ found }) => (found.type === 'file' ? (found.content?.bytes?.length ?? 0) : 0),
+  remember: rememberFile,
+  claim: () => null,
+  apply: applyFile,
+  observeForRemoval: observeFileForRemoval,
+  diffRemoval: (resource, before, seen, _circumstances, copies) => diffFileRemoval(resource, before, seen, copies),
+  remove: removeOrRestoreFile,
+};
+
+function withoutBytes(seen: SeenFile): SeenFile {
+  if (seen.found.type !== 'file' || seen.found.content === null) return seen;
+  return { ...seen, found: { ...seen.found, content: { ...seen.found.content, bytes: null } } };
+}

@@ -1,0 +1,96 @@
+import type { FieldChange } from '@muster/protocol';
+import type { ResolvedResource } from '@muster/protocol/module';
+import { HostFailure } from '../../host/failure.ts';
+import { contentOf, type FileContent, type Ownership } from '../../host/inspect.ts';
+import { diffOwnership } from '../ownership.ts';
+import { type Circumstances, type Difference, nothing, presenceDrift, typeDrift } from '../provider.ts';
+import {
+  type Body,
+  bodyOf,
+  contentText,
+  disappearance,
+  type SeenFile,
+  showDiff,
+  shown,
+  wantedContent,
+  wrongType,
+} from './seen.ts';
+
+export function diffFile(
+  resource: ResolvedResource,
+  seen: SeenFile,
+  { purpose }: Pick<Circumstances, 'purpose'>,
+): Difference {
+  const body = bodyOf(resource);
+  const { found } = seen;
+  if (found.type === 'directory' || found.type === 'other') {
+    if (purpose === 'drift')
+      return body.ensure === 'absent' ? presenceDrift() : typeDrift(found, body.symlink == null ? 'file' : 'symlink');
+    throw wrongType(body.path, found);
+  }
+  if (body.ensure === 'absent') return found.type === 'absent' ? nothing() : disappearance(body.path, found);
+  if (body.symlink != null) return diffSymlink(body, body.symlink, seen);
+  const wanted = wantedContent(body);
+  if (found.type === 'symlink' && wanted === null) {
+    if (purpose === 'drift') return typeDrift(found, 'file');
+    throw new HostFailure(
+      `${body.path} is a symbolic link; declare \`symlink\`, or the content of a file to replace it`,
+    );
+  }
+  const changes: FieldChange[] = [];
+  let diff: string | null = null;
+  const file = found.type === 'file' ? found : null;
+  if (found.type === 'absent') changes.push({ field: 'ensure', from: 'absent', to: 'present' });
+  if (found.type === 'symlink') changes.push({ field: 'symlink', from: shown(found.target), to: null });
+  if (wanted !== null && (file?.content == null || !sameContent(file.content, wanted))) {
+    changes.push({
+      field: 'content',
+      from: file?.content == null ? null : contentText(file.content),
+      to: contentText(contentOf(wanted)),
+    });
+    diff = showDiff(body.path, file?.content ?? null, { bytes: wanted, size: wanted.length });
+  }
+  const ownership = diffOwnership(body, found.type === 'absent' ? null : found, seen.ownership);
+  // The bits of a link say nothing: all of them are new with the file that takes its place.
+  changes.push(...ownership.changes);
+  if (changes.length === 0) return nothing();
+  return {
+    action: found.type === 'absent' ? 'create' : 'update',
+    changes,
+    diff,
+    ...(ownership.awaits.length === 0 ? {} : { awaits: ownership.awaits }),
+  };
+}
+
+/** Hashing is for showing and for contents that are not in memory; those that are, are compared as they are. */
+function sameContent(found: FileContent, wanted: Buffer): boolean {
+  if (found.size !== wanted.length) return false;
+  return found.bytes === null ? found.sha256 === contentOf(wanted).sha256 : found.bytes.equals(wanted);
+}
+
+function diffSymlink(body: Body, target: string, seen: SeenFile): Difference {
+  const { found } = seen;
+  const changes: FieldChange[] = [];
+  let diff: string | null = null;
+  if (found.type === 'absent') changes.push({ field: 'ensure', from: 'absent', to: 'present' });
+  if (found.type !== 'symlink' || found.target !== target)
+    changes.push({ field: 'symlink', from: found.type === 'symlink' ? shown(found.target) : null, to: shown(target) });
+  if (found.type === 'file') {
+    if (found.content !== null) diff = showDiff(body.path, found.content, null);
+    changes.push({ field: 'content', from: found.content === null ? null : contentText(found.content), to: null });
+  }
+  const { owner, group } = body;
+  const ownership = diffOwnership(
+    { ...(owner == null ? {} : { owner }), ...(group == null ? {} : { group }) },
+    found.type === 'absent' ? null : (found as Ownership),
+    seen.ownership,
+  );
+  changes.push(...ownership.changes);
+  if (changes.length === 0) return nothing();
+  return {
+    action: found.type === 'absent' ? 'create' : 'update',
+    changes,
+    diff,
+    ...(ownership.awaits.length === 0 ? {} : { awaits: ownership.awaits }),
+  };
+}

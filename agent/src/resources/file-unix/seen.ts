@@ -1,0 +1,94 @@
+import type { FieldChange } from '@muster/protocol';
+import type { ResolvedResource, ResourceBodies } from '@muster/protocol/module';
+import { HostFailure } from '../../host/failure.ts';
+import { hashLarge, type Inspected, inspect } from '../../host/inspect.ts';
+import { contentDiff, largeContentDiff } from '../content-diff.ts';
+import { lookUpOwnership, type SeenOwnership } from '../ownership.ts';
+import type { Difference, Machine } from '../provider.ts';
+
+export interface SeenFile {
+  found: Inspected;
+  ownership: SeenOwnership;
+}
+
+/** What a file was before the agent first changed it; of one that was there, the fields in `touched` come back. */
+export type FileBefore =
+  | { was: 'absent' }
+  | { was: 'symlink'; target: string; uid: number; gid: number }
+  | {
+      was: 'file';
+      uid: number;
+      gid: number;
+      mode: number;
+      ownerName: string;
+      groupName: string;
+      content: CopyReferenceJson | null;
+      touched: string[];
+    };
+type CopyReferenceJson = { sha256: string; size: number };
+
+export type Body = ResourceBodies['file-unix'];
+export const bodyOf = (resource: ResolvedResource): Body => resource.body as Body;
+export const pathOf = (resource: ResolvedResource): string => bodyOf(resource).path;
+
+export const createdMode = 0o644;
+/** What stands for a content in a field change: its hash, or its size where that alone tells that it differs. */
+export const contentText = (content: { sha256: string | null; size: number }): string =>
+  content.sha256 === null ? `${content.size} bytes` : `sha256:${content.sha256}`;
+
+export function wantedContent(body: Body): Buffer | null {
+  if (body.content != null) return Buffer.from(body.content, 'utf8');
+  if (body.content_base64 != null) return Buffer.from(body.content_base64, 'base64');
+  return null;
+}
+
+export const wrongType = (path: string, found: Inspected): HostFailure =>
+  new HostFailure(
+    `${path} is a ${found.type === 'other' ? found.kind : found.type}, not a file; it is not touched. Remove it by hand, or declare it otherwise.`,
+  );
+
+/**
+ * Looks at the file.
+ * @param wantedSize of the content that it is to be compared with: a large one of another size is not read at all
+ */
+export function look(
+  resource: ResolvedResource,
+  machine: Pick<Machine, 'walk' | 'accounts'>,
+  wantContent: boolean,
+  wantedSize: number | null,
+): SeenFile | Promise<SeenFile> {
+  const path = pathOf(resource);
+  const found = inspect(machine.walk, path, wantContent);
+  const owned = found.type === 'absent' ? null : found;
+  const ownership = lookUpOwnership(bodyOf(resource), owned, machine.accounts);
+  const content = found.type === 'file' ? found.content : null;
+  if (content === null || content.sha256 !== null || content.size !== wantedSize) return { found, ownership };
+  return hashLarge(machine.walk, path, found, wantedSize).then((sha256) => ({
+    found: { ...found, content: { ...content, sha256 } } as Inspected,
+    ownership,
+  }));
+}
+
+export const shown = (text: string): string => (text.length > 4096 ? `${text.slice(0, 4090)}…` : text);
+
+interface Showable {
+  bytes: Buffer | null;
+  size: number;
+}
+
+export function showDiff(path: string, before: Showable | null, after: Showable | null): string {
+  if (before?.bytes === null || after?.bytes === null)
+    return largeContentDiff(path, before?.size ?? null, after?.size ?? null);
+  return contentDiff(path, before?.bytes ?? null, after?.bytes ?? null);
+}
+
+export function disappearance(
+  path: string,
+  found: Exclude<Inspected, { type: 'absent' | 'directory' | 'other' }>,
+): Difference {
+  const changes: FieldChange[] = [{ field: 'ensure', from: 'present', to: 'absent' }];
+  let diff: string | null = null;
+  if (found.type === 'symlink') changes.push({ field: 'symlink', from: shown(found.target), to: null });
+  else if (found.content !== null) diff = showDiff(path, found.content, null);
+  return { action: 'remove', changes, diff };
+}

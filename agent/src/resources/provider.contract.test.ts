@@ -1,0 +1,411 @@
+import { chmodSync, chownSync, existsSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import type { ResourceResult } from '@muster/protocol';
+import type { ResolvedResource } from '@muster/protocol/module';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { removeDirectory, startAgent, type TestAgent, temporaryDirectory } from '../converge/test/agent.ts';
+import { directory, file, operation, script } from '../converge/test/desired.ts';
+import { snapshotTree } from '../converge/test/tree.ts';
+import { providerOf } from './registry.ts';
+
+/** What every provider must hold to, whatever it manages: a new one is added to `subjects`. */
+interface Subject {
+  name: string;
+  /** What is there before the agent comes. */
+  prepare(root: string): void;
+  desired(root: string): ResolvedResource;
+  /** The same resource, declared differently. */
+  changed(root: string): ResolvedResource;
+  /** Somebody changes it by hand. */
+  tamper(root: string): void;
+  /** The fields that a drift check must then name, and no other. */
+  moved: string[];
+}
+
+const owner = process.geteuid?.() === 0 ? { owner: 'nobody', group: 'daemon' } : {};
+
+const subjects: Subject[] = [
+  {
+    name: 'file-unix, created',
+    prepare: () => {},
+    desired: (root) => file(`${root}/new/deep/f`, { content: 'one\ntwo\n', mode: '0640', ...owner }),
+    changed: (root) => file(`${root}/new/deep/f`, { content: 'one\n2\n', mode: '0600' }),
+    tamper: (root) => chmodSync(`${root}/new/deep/f`, 0o644),
+    moved: ['mode'],
+  },
+  {
+    name: 'file-unix, taken over',
+    prepare(root) {
+      writeFileSync(`${root}/f`, 'before\n');
+      chmodSync(`${root}/f`, 0o604);
+    },
+    desired: (root) => file(`${root}/f`, { content: 'ours\n', mode: '0640', ...owner }),
+    changed: (root) => file(`${root}/f`, { content_base64: 'AAE=' }),
+    tamper: (root) => writeFileSync(`${root}/f`, 'by hand\n'),
+    moved: ['content'],
+  },
+  {
+    name: 'file-unix, only its permissions',
+    prepare: (root) => writeFileSync(`${root}/f`, 'theirs\n'),
+    desired: (root) => file(`${root}/f`, { mode: '0600' }),
+    changed: (root) => file(`${root}/f`, { mode: '4755' }),
+    tamper: (root) => chmodSync(`${root}/f`, 0o666),
+    moved: ['mode'],
+  },
+  {
+    name: 'file-unix, a symbolic link where a file was',
+    prepare: (root) => writeFileSync(`${root}/f`, 'before\n'),
+    desired: (root) => file(`${root}/f`, { symlink: '/etc/hostname' }),
+    changed: (root) => file(`${root}/f`, { symlink: 'elsewhere' }),
+    tamper(root) {
+      rmSync(`${root}/f`);
+      symlinkSync('by-hand', `${root}/f`);
+    },
+    moved: ['symlink'],
+  },
+  {
+    name: 'file-unix, a file where a symbolic link was',
+    prepare: (root) => symlinkSync('/nowhere', `${root}/f`),
+    desired: (root) => file(`${root}/f`, { content: 'x', mode: '0644' }),
+    changed: (root) => file(`${root}/f`, { content: 'y', mode: '0600' }),
+    tamper: (root) => chmodSync(`${root}/f`, 0o600),
+    moved: ['mode'],
+  },
+  {
+    name: 'file-unix, absent',
+    prepare: (root) => writeFileSync(`${root}/f`, 'before\n', { mode: 0o640 }),
+    desired: (root) => file(`${root}/f`, { ensure: 'absent' }),
+    changed: (root) => file(`${root}/f`, { content: 'back\n' }),
+    tamper: (root) => writeFileSync(`${root}/f`, 'by hand\n'),
+    moved: ['ensure'],
+  },
+  {
+    name: 'directory-unix, created',
+    prepare: () => {},
+    desired: (root) => directory(`${root}/new/deep/d`, { mode: '2750', ...owner }),
+    changed: (root) => directory(`${root}/new/deep/d`, { mode: '0700' }),
+    tamper: (root) => chmodSync(`${root}/new/deep/d`, 0o777),
+    moved: ['mode'],
+  },
+  {
+    name: 'directory-unix, taken over',
+    prepare(root) {
+      mkdirSync(`${root}/d`);
+      chmodSync(`${root}/d`, 0o711);
+      writeFileSync(`${root}/d/theirs`, 'theirs\n');
+    },
+    desired: (root) => directory(`${root}/d`, { mode: '0750', ...owner }),
+    changed: (root) => directory(`${root}/d`, { mode: '0700' }),
+    tamper: (root) => chmodSync(`${root}/d`, 0o777),
+    moved: ['mode'],
+  },
+  {
+    name: 'script',
+    prepare: () => {},
+    desired: (root) =>
+      script('s', {
+        check: `test "$(cat ${root}/state)" = one`,
+        apply: `echo one > ${root}/state`,
+        undo: `rm -f ${root}/state`,
+      }),
+    changed: (root) =>
+      script('s', {
+        program: 'bash',
+        check: `[[ $(cat ${root}/state) == two ]]`,
+        apply: `echo two > ${root}/state`,
+        undo: `rm -f ${root}/state`,
+      }),
+    tamper: (root) => writeFileSync(`${root}/state`, 'by hand\n'),
+    moved: ['check'],
+  },
+];
+
+let home: string;
+let root: string;
+let agent: TestAgent;
+
+async function begin(subject: Subject): Promise<void> {
+  home = temporaryDirectory();
+  root = `${home}/root`;
+  mkdirSync(root);
+  mkdirSync(`${home}/data`, { mode: 0o700 });
+  subject.prepare(root);
+  agent = await startAgent(`${home}/data`);
+}
+
+const essence = (results: ResourceResult[]) =>
+  results.map(({ identity, action, changes, diff, triggered_by }) => ({
+    identity,
+    action,
+    changes,
+    diff,
+    triggered_by,
+  }));
+const plan = (resources: ResolvedResource[]) => agent.run(operation('plan', resources));
+const apply = (resources: ResolvedResource[]) => agent.run(operation('apply', resources));
+
+/** Plans, makes sure that nothing moved, applies, and holds the apply to the plan. */
+async function planAndApply(resources: ResolvedResource[]): Promise<ResourceResult[]> {
+  const before = snapshotTree(root);
+  const planned = await plan(resources);
+  expect(snapshotTree(root)).toEqual(before);
+  const applied = await apply(resources);
+  expect(applied.finished.status, applied.finished.error ?? '').toBe('succeeded');
+  expect(essence(applied.results)).toEqual(essence(planned.results));
+  return applied.results;
+}
+
+describe.each(subjects)('$name', (subject) => {
+  beforeEach(() => begin(subject));
+  afterEach(async () => {
+    await agent.stop();
+    removeDirectory(home);
+  });
+
+  test('is provided', () => {
+    expect(providerOf(subject.desired(root).type)?.type).toBe(subject.desired(root).type);
+  });
+
+  test('a plan changes nothing and is what the apply does; the second apply does nothing', async () => {
+    for (const desired of [subject.desired(root), subject.changed(root), subject.desired(root)]) {
+      const results = await planAndApply([desired]);
+      expect(results.map(({ status, corrective }) => ({ status, corrective }))).toEqual([
+        { status: 'changed', corrective: false },
+      ]);
+      const there = snapshotTree(root);
+      const again = await apply([desired]);
+      expect(again.results).toMatchObject([{ action: 'none', status: 'unchanged', changes: [] }]);
+      expect(snapshotTree(root)).toEqual(there);
+    }
+  });
+
+  test('drift names exactly what moved, changes nothing, and the next apply repairs it', async () => {
+    await apply([subject.desired(root)]);
+    const right = snapshotTree(root);
+    expect((await agent.run(operation('drift'))).results).toEqual([]);
+    subject.tamper(root);
+    const moved = snapshotTree(root);
+    const drift = await agent.run(operation('drift'));
+    expect(drift.results.map(({ changes }) => changes.map(({ field }) => field))).toEqual([subject.moved]);
+    expect(snapshotTree(root)).toEqual(moved);
+    const repaired = await planAndApply([subject.desired(root)]);
+    expect(repaired).toMatchObject([{ status: 'changed', corrective: true }]);
+    expect(snapshotTree(root)).toEqual(right);
+  });
+
+  test('removal brings back what was there, also after changes and tampering', async () => {
+    const before = snapshotTree(root);
+    await apply([subject.desired(root)]);
+    await planAndApply([]);
+    expect(snapshotTree(root)).toEqual(before);
+    await apply([subject.desired(root)]);
+    await apply([subject.changed(root)]);
+    await planAndApply([]);
+    expect(snapshotTree(root)).toEqual(before);
+    await apply([subject.desired(root)]);
+    subject.tamper(root);
+    await planAndApply([]);
+    expect(snapshotTree(root)).toEqual(before);
+    expect((await plan([])).results).toEqual([]);
+  });
+
+  test('what is as declared when the agent comes is left when it goes', async () => {
+    await apply([subject.desired(root)]);
+    await agent.stop();
+    rmSync(`${home}/data`, { recursive: true });
+    mkdirSync(`${home}/data`, { mode: 0o700 });
+    agent = await startAgent(`${home}/data`);
+    const there = snapshotTree(root);
+    expect(await planAndApply([subject.desired(root)])).toMatchObject([{ status: 'unchanged' }]);
+    expect(await planAndApply([])).toMatchObject([{ action: 'none', status: 'unchanged' }]);
+    expect(snapshotTree(root)).toEqual(there);
+  });
+
+  test('cut off at any step, it is old or new, ends once, and is removed as if nothing had happened', async () => {
+    const before = snapshotTree(root);
+    let cut = 0;
+    for (let at = 1; ; at++) {
+      await agent.stop();
+      removeDirectory(home);
+      await begin(subject);
+      await agent.stop();
+      let passed = 0;
+      let name = '';
+      let dead = () => {};
+      const died = new Promise<void>((resolve) => {
+        dead = resolve;
+      });
+      const doomed = await startAgent(`${home}/data`, {
+        log: { debug() {}, info() {}, warn() {}, error() {} },
+        // From that step on, nothing it records reaches the disk: to the next agent it was killed there.
+        crashPoint(point) {
+          passed++;
+          if (passed === at) name = point;
+          if (passed < at) return;
+          dead();
+          throw new Error('cut off');
+        },
+      });
+      const applied = operation('apply', [subject.desired(root)]);
+      const whole = doomed.run(applied).catch(() => null);
+      const outcome = await Promise.race([died.then(() => 'cut'), whole.then(() => 'whole')]);
+      if (outcome === 'whole') {
+        await doomed.stop();
+        agent = await startAgent(`${home}/data`);
+        break;
+      }
+      cut++;
+      agent = await startAgent(`${home}/data`);
+      await agent.engine.accept(applied);
+      const told = await agent.ended(applied.operation_id);
+      expect(told.results, name).toMatchObject([{ status: 'changed' }]);
+      expect(told.finished, name).toMatchObject({ status: 'succeeded', summary: { total: 1 } });
+      expect((await apply([subject.desired(root)])).results, name).toMatchObject([{ status: 'unchanged' }]);
+      await apply([]);
+      expect(snapshotTree(root), name).toEqual(before);
+    }
+    expect(cut).toBeGreaterThan(8);
+  });
+});
+
+describe('hostile surroundings', () => {
+  beforeEach(() => begin({ ...(subjects[0] as Subject), prepare: () => {} }));
+  afterEach(async () => {
+    await agent.stop();
+    removeDirectory(home);
+  });
+  const victim = () => `${home}/victim`;
+  const failing = async (resource: ResolvedResource, message: RegExp) => {
+    const before = snapshotTree(home);
+    const planned = await plan([resource]);
+    const told = await apply([resource, file(`${root}/other`, { content: 'goes on' })]);
+    expect(planned.results).toMatchObject([{ status: 'failed' }]);
+    expect(told.results).toMatchObject([
+      { status: 'failed', message: expect.stringMatching(message) },
+      { status: 'changed' },
+    ]);
+    await apply([]);
+    const after = snapshotTree(home);
+    for (const path of Object.keys(after)) if (path.startsWith('/data')) delete after[path];
+    for (const path of Object.keys(before)) if (path.startsWith('/data')) delete before[path];
+    expect(after).toEqual(before);
+  };
+
+  test('a path that is not plain is refused', async () => {
+    await failing(file(`${root}/../victim`, { content: 'x' }), /\.\./);
+    await failing(file('relative', { content: 'x' }), /absolute/);
+    await failing(directory(`${root}//d`), /\/\//);
+    await failing(file(`${root}/a\0b`, { content: 'x' }), /NUL/);
+  });
+
+  test('a FIFO, a socket or a directory where a file should be is not touched, and not waited for', async () => {
+    const { spawnSync } = await import('node:child_process');
+    spawnSync('mkfifo', [`${root}/f`]);
+    await failing(file(`${root}/f`, { content: 'x' }), /is a FIFO/);
+    await failing(directory(`${root}/f`), /is a FIFO/);
+    mkdirSync(`${root}/d`);
+    await failing(file(`${root}/d`, { content: 'x' }), /is a directory/);
+    writeFileSync(`${root}/plain`, '');
+    await failing(directory(`${root}/plain`), /is a file/);
+    await failing(file(`${root}/plain/below`, { content: 'x' }), /is not a directory/);
+  });
+
+  test('a device is not written to', async () => {
+    await failing(file('/dev/null', { content: 'x' }), /character device/);
+  });
+
+  test.runIf(process.geteuid?.() === 0)(
+    'a link that an unprivileged user could have put there is not followed',
+    async () => {
+      mkdirSync(victim());
+      mkdirSync(`${root}/home`);
+      chownSync(`${root}/home`, 65534, 65534);
+      symlinkSync(victim(), `${root}/home/way`);
+      await failing(file(`${root}/home/way/f`, { content: 'x' }), /symbolic link.*not followed/);
+      await failing(directory(`${root}/home/way/d`), /symbolic link.*not followed/);
+      // Not even one that root put there, and not at a deeper place that root owns.
+      mkdirSync(`${root}/home/theirs`);
+      symlinkSync(victim(), `${root}/home/theirs/way`);
+      await failing(file(`${root}/home/theirs/way/f`, { content: 'x' }), /symbolic link.*not followed/);
+    },
+  );
+
+  test.runIf(process.geteuid?.() === 0)('a link of root in a place of root is a way like any other', async () => {
+    mkdirSync(`${root}/real`);
+    symlinkSync('real', `${root}/way`);
+    const told = await apply([file(`${root}/way/f`, { content: 'x' }), directory(`${root}/way`, {})]);
+    expect(told.finished.status).toBe('succeeded');
+    expect(readFileSync(`${root}/real/f`, 'utf8')).toBe('x');
+    await apply([]);
+    expect(existsSync(`${root}/real/f`)).toBe(false);
+  });
+
+  test.runIf(process.geteuid?.() === 0)(
+    'a hard link to a file of others, in a place of a user, is not taken for theirs',
+    async () => {
+      const { linkSync } = await import('node:fs');
+      writeFileSync(victim(), 'secret of root', { mode: 0o600 });
+      mkdirSync(`${root}/home`);
+      chownSync(`${root}/home`, 65534, 65534);
+      linkSync(victim(), `${root}/home/f`);
+      await failing(file(`${root}/home/f`, { owner: 'nobody' }), /hard link/);
+    },
+  );
+
+  test('a link where the file itself should be is replaced, not written through', async () => {
+    writeFileSync(victim(), 'untouched');
+    symlinkSync(victim(), `${root}/f`);
+    await apply([file(`${root}/f`, { content: 'ours' })]);
+    expect(readFileSync(victim(), 'utf8')).toBe('untouched');
+    expect(readFileSync(`${root}/f`, 'utf8')).toBe('ours');
+  });
+
+  test('an owner that is not there fails in plan and apply alike', async () => {
+    await failing(file(`${root}/f`, { owner: 'no-such-user' }), /there is no user no-such-user/);
+    await failing(directory(`${root}/d`, { group: 'no-such-group' }), /there is no group no-such-group/);
+  });
+
+  test('content that `validate` refuses never gets there', async () => {
+    writeFileSync(`${root}/f`, 'good\n');
+    const wrong = file(`${root}/f`, { content: 'bad\n', validate: 'grep good %' });
+    const told = await apply([wrong]);
+    expect(told.results).toMatchObject([{ status: 'failed', message: expect.stringContaining('refused') }]);
+    expect(snapshotTree(root)).toMatchObject({ '/f': expect.stringContaining('good') });
+    expect(Object.keys(snapshotTree(root))).toEqual(['/', '/f']);
+    const right = await apply([file(`${root}/f`, { content: 'as good\n', validate: 'grep good %' })]);
+    expect(right.finished.status).toBe('succeeded');
+    await apply([]);
+    expect(readFileSync(`${root}/f`, 'utf8')).toBe('good\n');
+  });
+
+  test('a name as long as the file system takes is written', async () => {
+    const path = `${root}/${'n'.repeat(255)}`;
+    expect((await apply([file(path, { content: 'x' })])).finished.status).toBe('succeeded');
+    expect((await apply([file(`${root}/${'n'.repeat(256)}`, { content: 'x' })])).results[0]).toMatchObject({
+      status: 'failed',
+      message: expect.stringContaining('too long'),
+    });
+  });
+
+  test('large files are compared, restored and never shown', async () => {
+    const large = Buffer.alloc(5 * 1024 * 1024, 'large\n');
+    writeFileSync(`${root}/f`, large);
+    const told = await planAndApply([file(`${root}/f`, { content: 'small\n' })]);
+    expect(told[0]?.diff).toContain('Too large');
+    await planAndApply([]);
+    expect(readFileSync(`${root}/f`).equals(large)).toBe(true);
+  });
+
+  test('a directory of ours that others use is left until it is empty, then goes with the last of ours', async () => {
+    await apply([directory(`${root}/d`), file(`${root}/d/sub/ours`)]);
+    writeFileSync(`${root}/d/theirs`, '');
+    const removed = await planAndApply([file(`${root}/d/sub/ours`)]);
+    expect(removed[1]).toMatchObject({
+      action: 'none',
+      status: 'unchanged',
+      message: expect.stringContaining('not empty'),
+    });
+    rmSync(`${root}/d/theirs`);
+    await planAndApply([]);
+    expect(existsSync(`${root}/d`)).toBe(false);
+  });
+});

@@ -1,0 +1,171 @@
+import type { FieldChange, ResourceAction } from '@muster/protocol';
+import type { ResolvedResource, ResourceType } from '@muster/protocol/module';
+import type { Accounts } from '../host/accounts.ts';
+import type { Clock } from '../host/clock.ts';
+import type { PathWalk } from '../host/path-walk.ts';
+import type { CommandResult, ProcessIdentity } from '../host/run-command.ts';
+
+/** What is kept of things: JSON, so that the journal can hold it. */
+export type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
+
+/** What a provider may reach the machine by, and what it must report as it goes. */
+export interface Machine {
+  walk: PathWalk;
+  accounts: Accounts;
+  clock: Clock;
+  /** Keeps contents that are about to be replaced, so that removal can bring them back. */
+  copies: ContentCopies;
+  /** Directories that were made because something below them was declared. Removed again once empty. */
+  ourDirectories: ReadonlySet<string>;
+  /** Those of them that this operation made: a resource that declares one counts as its creator. */
+  freshDirectories: ReadonlySet<string>;
+  /** Whether this operation declares something to be at this path or below it: then it is nobody's to remove. */
+  declared(path: string): boolean;
+  /** Names in this directory changed: it is synced before the result is reported. */
+  changedDirectory(path: string): void;
+  /** A program was started that may outlive the agent. */
+  startedProcess(process: ProcessIdentity): void;
+  limits: ProviderLimits;
+}
+
+export interface ProviderLimits {
+  /** Milliseconds for the `apply` and `undo` of a script. */
+  scriptMs: number;
+  /** Milliseconds for the `check` of a script, and for `validate`. */
+  checkMs: number;
+  /** Bytes kept of each stream of a script. */
+  outputBytes: number;
+}
+
+export interface ContentCopies {
+  /** Keeps a content under its hash; it is on disk when this resolves. */
+  keep(content: Buffer | { openFd: number }): Promise<CopyReference>;
+  /** Path of a kept content. */
+  pathOf(reference: CopyReference): string;
+  /** A kept content, or null when it is larger than `limit`. */
+  read(reference: CopyReference, limit: number): Buffer | null;
+}
+
+export interface CopyReference {
+  sha256: string;
+  size: number;
+}
+
+/** What the engine knows that bears on what is to be done. */
+export interface Circumstances {
+  purpose: 'apply' | 'plan' | 'drift';
+  /** Ids of resources whose change obliges this one to run, reload or restart. */
+  rerunBy: readonly string[];
+  reloadBy: readonly string[];
+  restartBy: readonly string[];
+  /** The resource as it was when it last succeeded here; null when it never did. */
+  succeeded: ResolvedResource | null;
+  /** Whether what is at this path now will be gone by the time this is carried out. */
+  willBeGone(path: string): boolean;
+  /** Whether something below this directory will have been made by then. */
+  willHold(directory: string): boolean;
+}
+
+/** What is to be done about one resource. Empty `changes` do not mean that nothing is: `action` tells. */
+export interface Difference {
+  action: ResourceAction;
+  changes: FieldChange[];
+  /** Unified diff of the content. */
+  diff: string | null;
+  /** What must be there first and is not, such as a user; another resource may bring it. For people. */
+  awaits?: string[];
+  /** Worth saying to people. */
+  message?: string;
+  /** This directory is ours, and stays only because something is in it. */
+  stillOurs?: string;
+}
+
+export interface Outcome {
+  /** Why it failed, when it ran and failed. */
+  failure?: string;
+  message?: string;
+  output?: Pick<CommandResult, 'stdout' | 'stderr' | 'exitCode' | 'truncated'>;
+}
+
+/**
+ * How one kind of resource is carried out.
+ *
+ * `observe` never changes anything on the machine. `diff` and `diffRemoval` decide and do nothing else: the same
+ * function makes the plan and the apply, so that they agree. Everything that fails does so with a HostFailure.
+ *
+ * @typeParam Seen what `observe` finds; plain data. `inBrief` turns it into what is journaled.
+ */
+export interface Provider<Seen = unknown, Before extends Json = Json> {
+  readonly type: ResourceType;
+  /**
+   * Whether looking again tells what a killed agent had done. Such resources are journaled together, a run at a time,
+   * and looked at before the first of the run is changed; others are journaled one by one, before and after.
+   */
+  readonly recheckable: boolean;
+  /** Whether a change of it may bring users or groups. */
+  readonly bringsAccounts: boolean;
+  /** Paths it decides over: no two resources of one run may have one inside the other, unless it is a directory. */
+  path(resource: ResolvedResource): string | null;
+  /** Refuses a body that cannot be carried out, without looking at the machine. */
+  check(resource: ResolvedResource): void;
+  observe(resource: ResolvedResource, circumstances: Circumstances, machine: Machine): Seen | Promise<Seen>;
+  diff(resource: ResolvedResource, seen: Seen, circumstances: Circumstances): Difference;
+  /** What the journal keeps of what was seen: enough for `diff` to name the same action and fields again. */
+  inBrief(seen: Seen): Json;
+  /** Of one that is not re-checkable: whether `observe` nevertheless tells if an interrupted execution got done. */
+  canTell(resource: ResolvedResource): boolean;
+  /** Bytes that `seen` holds in memory. */
+  weight(seen: Seen): number;
+  /**
+   * Records what is there now of what is about to change for the first time.
+   * @param before what was recorded at earlier changes; never lost
+   */
+  remember(
+    resource: ResolvedResource,
+    seen: Seen,
+    difference: Difference,
+    before: Before | null,
+    machine: Machine,
+  ): Promise<Before>;
+  /** What to record although nothing changes, because it is ours already. */
+  claim(resource: ResolvedResource, machine: Machine): Before | null;
+  apply(resource: ResolvedResource, seen: Seen, difference: Difference, machine: Machine): Promise<Outcome>;
+  observeForRemoval(resource: ResolvedResource, before: Before, machine: Machine): Seen | Promise<Seen>;
+  /** Not asked about what was as declared when we came: that is left. */
+  diffRemoval(
+    resource: ResolvedResource,
+    before: Before,
+    seen: Seen,
+    circumstances: Circumstances,
+    copies: Pick<ContentCopies, 'read'>,
+  ): Difference;
+  remove(
+    resource: ResolvedResource,
+    before: Before,
+    seen: Seen,
+    difference: Difference,
+    machine: Machine,
+  ): Promise<Outcome>;
+}
+
+/** Nothing is to be done. */
+export const nothing = (message?: string): Difference => ({
+  action: 'none',
+  changes: [],
+  diff: null,
+  ...(message === undefined ? {} : { message }),
+});
+
+/** Something is there that is declared absent: an apply might refuse to remove it, it is drift all the same. */
+export const presenceDrift = (): Difference => ({
+  action: 'remove',
+  changes: [{ field: 'ensure', from: 'present', to: 'absent' }],
+  diff: null,
+});
+
+/** Something of another type took its place: an apply would refuse to touch that, as drift it has a name. */
+export const typeDrift = (found: { type: string; kind?: string }, wanted: string): Difference => ({
+  action: 'update',
+  changes: [{ field: 'type', from: found.kind ?? found.type, to: wanted }],
+  diff: null,
+});

@@ -1,0 +1,13 @@
+import type { ResourceType } from '@muster/protocol/module';
+import { directoryUnix } from './directory-unix.ts';
+import { fileUnix } from './file-unix.ts';
+import type { Provider } from './provider.ts';
+import { script } from './script.ts';
+
+/** Every kind this agent carries out. */
+const providers: ReadonlyMap<string, Provider> = new Map(
+  [fileUnix, directoryUnix, script].map((provider) => [provider.type, provider as unknown as Provider]),
+);
+
+/** @returns null for a kind that this agent cannot carry out */
+export const providerOf = (type: ResourceType): Provider | null => providers.get(type) ?? null;

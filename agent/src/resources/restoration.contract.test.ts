@@ -1,0 +1,162 @@
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmdirSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
+import type { ResolvedResource } from '@muster/protocol/module';
+import { describe, expect, test } from 'vitest';
+import { directory, file, operation, script } from '../converge/test/desired.ts';
+import { useAgent } from '../converge/test/harness.ts';
+import { snapshotTree } from '../converge/test/tree.ts';
+
+const h = useAgent();
+const apply = async (...resources: ResolvedResource[]) => {
+  const told = await h.agent.run(operation('apply', resources));
+  expect(told.finished.status, told.finished.error ?? '').toBe('succeeded');
+  return told.results;
+};
+const modeOf = (path: string) => (statSync(path).mode & 0o7777).toString(8);
+
+describe('what was private comes back private', () => {
+  const key = () => `${h.root}/key`;
+  const prepareKey = () => {
+    writeFileSync(key(), 'secret\n');
+    chmodSync(key(), 0o600);
+  };
+
+  test('a file that was deleted and made anew', async () => {
+    prepareKey();
+    const before = snapshotTree(h.root);
+    await apply(file(key(), { content: 'ours\n' }));
+    rmSync(key());
+    await apply(file(key(), { content: 'ours\n' }));
+    expect(modeOf(key())).toBe('644');
+    await apply();
+    expect(snapshotTree(h.root)).toEqual(before);
+  });
+
+  test('a file that was declared absent, then present, after its content had changed', async () => {
+    prepareKey();
+    const before = snapshotTree(h.root);
+    await apply(file(key(), { content: 'ours\n' }));
+    await apply(file(key(), { ensure: 'absent' }));
+    await apply(file(key(), { content: 'again\n' }));
+    await apply();
+    expect(snapshotTree(h.root)).toEqual(before);
+  });
+
+  test('a file whose permissions were tightened meanwhile, with those', async () => {
+    prepareKey();
+    chmodSync(key(), 0o644);
+    await apply(file(key(), { content: 'ours\n' }));
+    chmodSync(key(), 0o600);
+    await apply(file(key(), { ensure: 'absent' }));
+    await apply();
+    expect([modeOf(key()), readFileSync(key(), 'utf8')]).toEqual(['600', 'secret\n']);
+  });
+
+  test('a directory that was declared absent, then present; or was removed by hand', async () => {
+    const path = `${h.root}/d`;
+    mkdirSync(path);
+    chmodSync(path, 0o700);
+    const before = snapshotTree(h.root);
+    await apply(directory(path, { ensure: 'absent' }));
+    await apply(directory(path));
+    rmdirSync(path);
+    await apply(directory(path));
+    expect(modeOf(path)).toBe('755');
+    await apply();
+    expect(snapshotTree(h.root)).toEqual(before);
+  });
+});
+
+describe('a directory that was made on the way', () => {
+  test('is not removed by the apply that declares it', async () => {
+    const c = `${h.root}/c`;
+    await apply(file(`${c}/d/j`), directory(c));
+    const planned = await h.agent.run(operation('plan', [directory(`${c}/d`)]));
+    const applied = await apply(directory(`${c}/d`));
+    expect(existsSync(`${c}/d`)).toBe(true);
+    const essence = (results: typeof applied) => results.map(({ identity, action }) => [identity, action]);
+    expect(essence(applied)).toEqual(essence(planned.results));
+    await apply();
+    expect(existsSync(c)).toBe(false);
+  });
+});
+
+describe('what was as declared when the agent came', () => {
+  test('is left as declared, also after it drifted and was corrected', async () => {
+    const [g, hh, d] = [`${h.root}/g`, `${h.root}/h`, `${h.root}/d`];
+    for (const path of [g, hh]) writeFileSync(path, 'good\n');
+    mkdirSync(d);
+    const before = snapshotTree(h.root);
+    const desired = [
+      file(g, { content: 'good\n' }),
+      file(hh, { content: 'good\n' }),
+      directory(d),
+      script('s', { check: `test -e ${h.root}.there`, apply: `touch ${h.root}.there`, undo: `rm ${h.root}.there` }),
+    ];
+    writeFileSync(`${h.root}.there`, '');
+    await apply(...desired);
+    writeFileSync(g, 'BAD\n');
+    rmSync(hh);
+    rmdirSync(d);
+    rmSync(`${h.root}.there`);
+    await apply(...desired);
+    expect(snapshotTree(h.root)).toEqual(before);
+    await apply();
+    expect(snapshotTree(h.root)).toEqual(before);
+    expect(existsSync(`${h.root}.there`)).toBe(true);
+  });
+
+  test('comes back when it is declared differently, unless it had been changed by then', async () => {
+    const [g, hh] = [`${h.root}/g`, `${h.root}/h`];
+    for (const path of [g, hh]) writeFileSync(path, 'good\n');
+    await apply(file(g, { content: 'good\n' }), file(hh, { content: 'good\n' }));
+    writeFileSync(hh, 'BAD\n');
+    await apply(file(g, { content: 'new\n' }), file(hh, { content: 'new\n' }));
+    await apply();
+    expect([readFileSync(g, 'utf8'), readFileSync(hh, 'utf8')]).toEqual(['good\n', 'new\n']);
+  });
+});
+
+describe('what is left of what is gone', () => {
+  test('directories made on the way to a file that was then declared absent go with it', async () => {
+    const before = snapshotTree(h.root);
+    const path = `${h.root}/c/d/j`;
+    await apply(file(path));
+    await apply(file(path, { ensure: 'absent' }));
+    await apply();
+    expect(snapshotTree(h.root)).toEqual(before);
+  });
+
+  test('directories made on the way to a file that somebody removed go too', async () => {
+    const before = snapshotTree(h.root);
+    await apply(file(`${h.root}/c/d/j`));
+    rmSync(`${h.root}/c/d/j`);
+    await apply();
+    expect(snapshotTree(h.root)).toEqual(before);
+  });
+
+  test('copies of contents that have come back are not kept', async () => {
+    const copies = () => readdirSync(`${h.dataDir}/state/before`).length;
+    for (const name of ['a', 'b']) writeFileSync(`${h.root}/${name}`, `secret ${name}\n`);
+    const [a, b] = ['a', 'b'].map((name) => file(`${h.root}/${name}`, { content: 'ours\n' })) as [
+      ResolvedResource,
+      ResolvedResource,
+    ];
+    await apply(a, b);
+    expect(copies()).toBe(2);
+    await apply(b);
+    await expect.poll(copies).toBe(1);
+    await apply();
+    await expect.poll(copies).toBe(0);
+    expect(readFileSync(`${h.root}/b`, 'utf8')).toBe('secret b\n');
+  });
+});

@@ -1,0 +1,23 @@
+import { describe, expect, test } from 'vitest';
+import { operation, script } from '../converge/test/desired.ts';
+import { useAgent } from '../converge/test/harness.ts';
+
+const h = useAgent();
+
+describe.each(['sh', 'bash'] as const)('a script of %s', (program) => {
+  test('is not open to the programs that it starts', async () => {
+    const apply = '#!/bin/sh\nsh -c "ls -l /proc/self/fd; cat <&3"; exit 0';
+    const told = await h.agent.run(operation('apply', [script('s', { program, apply })]));
+    const output = told.outputs[0];
+    expect(output?.stdout).toMatch(/ 0 -> \/dev\/null/);
+    expect(output?.stdout).not.toMatch(/ 3 -> .*deleted/);
+    expect(output?.stderr).toMatch(/3.*[Bb]ad file descriptor/);
+    expect(`${output?.stdout}${output?.stderr}`).not.toContain('#!/bin/sh');
+  });
+
+  test('is told of by its line, not by where it was kept', async () => {
+    const told = await h.agent.run(operation('apply', [script('s', { program, apply: 'true\nno-such-program' })]));
+    expect(told.results[0]?.message).toMatch(/exit code 127: (line )?2: no-such-program: .*not found$/);
+    expect(told.outputs[0]?.stderr).not.toContain('/proc');
+  });
+});

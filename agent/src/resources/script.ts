@@ -1,0 +1,125 @@
+import type { ResolvedResource, ResourceBodies } from '@muster/protocol/module';
+import { HostFailure } from '../host/failure.ts';
+import { type CommandResult, runCommand } from '../host/run-command.ts';
+import { openUnnamed } from '../host/unnamed-file.ts';
+import { type Difference, type Machine, nothing, type Outcome, type Provider } from './provider.ts';
+
+export interface SeenScript {
+  /** What `check` ended with; null when it was not run. */
+  checkExit: number | null;
+}
+
+/** Recorded for a script that was run: its `undo` is due when it is no longer desired. */
+export type ScriptBefore = { was: 'run' };
+
+type Body = ResourceBodies['script'];
+const bodyOf = (resource: ResolvedResource): Body => resource.body as Body;
+
+const shells = new Set(['sh', 'bash']);
+
+const run = (changes: Difference['changes'] = []): Difference => ({ action: 'run', changes, diff: null });
+
+export const script: Provider<SeenScript, ScriptBefore> = {
+  type: 'script',
+  recheckable: false,
+  bringsAccounts: true,
+  path: () => null,
+
+  check(resource) {
+    const { program } = bodyOf(resource);
+    if (!shells.has(program)) throw new HostFailure(`this agent cannot run ${program} scripts, only sh and bash`);
+  },
+
+  async observe(resource, circumstances, machine) {
+    const { check } = bodyOf(resource);
+    // What is to run in any case is not asked about first.
+    if (check == null || circumstances.rerunBy.length > 0) return { checkExit: null };
+    const result = await execute(resource, check, machine.limits.checkMs, 4096, machine);
+    if (result.timedOut)
+      throw new HostFailure(`its \`check\` was stopped: it took longer than ${seconds(machine.limits.checkMs)}`);
+    return { checkExit: result.exitCode ?? 128 };
+  },
+
+  diff(resource, seen, { purpose, rerunBy, succeeded }) {
+    const body = bodyOf(resource);
+    if (rerunBy.length > 0) return run();
+    if (seen.checkExit !== null)
+      return seen.checkExit === 0 ? nothing() : run([{ field: 'check', from: `exit ${seen.checkExit}`, to: 'exit 0' }]);
+    if (purpose === 'drift') return nothing();
+    if (resource.rerun_on.length === 0)
+      return { ...run(), message: 'it has neither `check` nor `rerun_on`, so it runs at every apply' };
+    const same =
+      succeeded !== null && bodyOf(succeeded).apply === body.apply && bodyOf(succeeded).program === body.program;
+    return same ? nothing() : run();
+  },
+
+  canTell: (resource) => bodyOf(resource).check != null,
+  inBrief: (seen) => ({ ...seen }),
+  weight: () => 0,
+  remember: async () => ({ was: 'run' }),
+  claim: () => null,
+
+  async apply(resource, _seen, _difference, machine) {
+    return outcome(resource, 'apply', bodyOf(resource).apply, machine);
+  },
+
+  observeForRemoval: () => ({ checkExit: null }),
+
+  diffRemoval(resource) {
+    if (bodyOf(resource).undo == null) return nothing('forgotten: it has no `undo`, what it did stays');
+    return { action: 'remove', changes: [], diff: null };
+  },
+
+  async remove(resource, _before, _seen, _difference, machine) {
+    const { undo } = bodyOf(resource);
+    return undo == null ? {} : outcome(resource, 'undo', undo, machine);
+  },
+};
+
+async function outcome(resource: ResolvedResource, part: string, text: string, machine: Machine): Promise<Outcome> {
+  const { scriptMs, outputBytes } = machine.limits;
+  const result = await execute(resource, text, scriptMs, outputBytes, machine);
+  const { stdout, stderr, exitCode, truncated } = result;
+  const output = { stdout, stderr, exitCode, truncated };
+  if (result.timedOut)
+    return { output, failure: `its \`${part}\` was stopped: it took longer than ${seconds(scriptMs)}` };
+  if (exitCode === 0) return { output };
+  const how = exitCode === null ? `was ended by ${result.signal}` : `ended with exit code ${exitCode}`;
+  // The last words may hold what the script was given.
+  const last = resource.sensitive_fields.length > 0 ? '' : lastLine(stderr) || lastLine(stdout);
+  return { output, failure: `its \`${part}\` ${how}${last === '' ? '' : `: ${last}`}` };
+}
+
+/**
+ * The text reaches the shell as an open file without a name: it may be of any length, appears in no list of
+ * processes, and leaves nothing behind. Its input stays empty.
+ */
+async function execute(
+  resource: ResolvedResource,
+  text: string,
+  timeLimit: number,
+  outputCap: number,
+  machine: Machine,
+): Promise<CommandResult> {
+  // On its first line, so that the numbers of lines stay. No program that the script starts gets to see the text.
+  const file = openUnnamed(`exec 3<&-; ${text}`);
+  try {
+    const result = await runCommand(
+      {
+        program: bodyOf(resource).program,
+        args: ['/proc/self/fd/3'],
+        extraFd: file.fd,
+        timeLimit,
+        outputCap,
+        started: (process) => machine.startedProcess(process),
+      },
+      machine.clock,
+    );
+    return { ...result, stderr: result.stderr.replace(/^\/proc\/self\/fd\/3: /gm, '') };
+  } finally {
+    file.close();
+  }
+}
+
+const lastLine = (text: string): string => text.trimEnd().split('\n').at(-1)?.trim().slice(0, 500) ?? '';
+const seconds = (ms: number): string => `${ms / 1000} s`;

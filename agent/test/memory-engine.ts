@@ -1,0 +1,63 @@
+import type { OperationMessage, Report } from '@muster/protocol/wire';
+import type { AcceptOutcome, Engine, OpenOperation, ReportSpool, SpoolEntry } from '../src/converge/engine.ts';
+
+/** A spool in memory, with the rules of the real one towards the connection. */
+export class MemorySpool implements ReportSpool {
+  entries: SpoolEntry[] = [];
+  private last = 0;
+
+  add(reports: Report[]): number {
+    const bytes = Buffer.byteLength(JSON.stringify(reports));
+    this.entries.push({ seq: ++this.last, reports, bytes });
+    return this.last;
+  }
+
+  pending(afterSeq: number): Iterable<SpoolEntry> {
+    return this.entries.filter((entry) => entry.seq > afterSeq);
+  }
+
+  acknowledge(seq: number): void {
+    this.entries = this.entries.filter((entry) => entry.seq > seq);
+  }
+
+  lastSeq(): number {
+    return this.last;
+  }
+}
+
+/** Takes operations and remembers what it was told; carries out nothing. */
+export class MemoryEngine implements Engine {
+  readonly spool = new MemorySpool();
+  readonly told: string[] = [];
+  open: OpenOperation[] = [];
+  /** `accept` waits for this. */
+  gate: Promise<void> = Promise.resolve();
+
+  async start(): Promise<void> {}
+
+  async accept(operation: OperationMessage): Promise<AcceptOutcome> {
+    await this.gate;
+    this.told.push(`accept ${operation.operation_id}`);
+    return 'accepted';
+  }
+
+  cancel(operationId: string): void {
+    this.told.push(`cancel ${operationId}`);
+  }
+
+  openOperations(): OpenOperation[] {
+    return this.open;
+  }
+
+  settle(operationIds: readonly string[]): void {
+    this.told.push(`settle ${operationIds.join()}`);
+  }
+
+  busy(): boolean {
+    return false;
+  }
+
+  async halt(): Promise<void> {}
+
+  async stop(): Promise<void> {}
+}

@@ -1,0 +1,190 @@
+import 'reflect-metadata';
+import { createPrivateKey, generateKeyPairSync, verify, webcrypto } from 'node:crypto';
+import { createServer, type Server } from 'node:https';
+import type { AddressInfo } from 'node:net';
+import type { TLSSocket } from 'node:tls';
+import {
+  type AgentMessage,
+  agentMessageSchema,
+  exporterLabel,
+  exporterLength,
+  type Hello,
+  handshakeBytes,
+  type OrchestratorMessage,
+} from '@muster/protocol/wire';
+import * as x509 from '@peculiar/x509';
+import { type WebSocket, WebSocketServer } from 'ws';
+
+type Of<T extends AgentMessage['type']> = Extract<AgentMessage, { type: T }>;
+type KeyKind = 'ed25519' | 'ec';
+
+/** One agent's link as the orchestrator's end sees it, every message in the test's hands. */
+export class ServedLink {
+  readonly ws: WebSocket;
+  readonly socket: TLSSocket;
+  readonly nonce = Buffer.alloc(32, 7);
+  readonly closed: Promise<number>;
+  private readonly inbox: { message: AgentMessage; bytes: number }[] = [];
+  private readonly waiting = new Set<() => void>();
+  private over = false;
+
+  constructor(ws: WebSocket, socket: TLSSocket) {
+    this.ws = ws;
+    this.socket = socket;
+    ws.on('message', (data: Buffer) => {
+      this.inbox.push({ message: agentMessageSchema.parse(JSON.parse(data.toString())), bytes: data.length });
+      for (const wake of this.waiting) wake();
+    });
+    ws.on('error', () => {});
+    this.closed = new Promise((resolve) => {
+      ws.on('close', (code) => {
+        this.over = true;
+        for (const wake of this.waiting) wake();
+        resolve(code);
+      });
+    });
+  }
+
+  /** The next message, whatever it is, with the length of its frame. */
+  async any(): Promise<{ message: AgentMessage; bytes: number }> {
+    for (;;) {
+      const next = this.inbox.shift();
+      if (next) return next;
+      if (this.over) throw new Error('the link ended');
+      await new Promise<void>((resolve) => {
+        const wake = () => {
+          this.waiting.delete(wake);
+          resolve();
+        };
+        this.waiting.add(wake);
+      });
+    }
+  }
+
+  /** The next message, which must be of this type. */
+  async next<T extends AgentMessage['type']>(type: T): Promise<Of<T>> {
+    const { message } = await this.any();
+    if (message.type !== type) throw new Error(`${message.type} instead of ${type}`);
+    return message as Of<T>;
+  }
+
+  /** Messages that have come and were not taken. */
+  get unread(): number {
+    return this.inbox.length;
+  }
+
+  /** Resolves when the agent has seen everything sent so far. */
+  async settled(): Promise<void> {
+    await new Promise<void>((resolve) => {
+      this.ws.once('pong', () => resolve());
+      this.ws.ping();
+    });
+  }
+
+  send(message: OrchestratorMessage): void {
+    this.ws.send(JSON.stringify(message));
+  }
+
+  challenge(publicKey: Buffer): void {
+    this.send({
+      type: 'challenge',
+      nonce: this.nonce.toString('hex'),
+      public_key: publicKey.toString('hex'),
+      versions: [1],
+    });
+  }
+
+  welcome(acknowledged = 0, settled: string[] = []): void {
+    this.send({
+      type: 'welcome',
+      version: 1,
+      status: 'approved',
+      name: 'web',
+      tags: {},
+      acknowledged,
+      settled_operations: settled,
+    });
+  }
+
+  /** True when the hello proves its key on this connection. */
+  proves(hello: Hello, orchestratorKey: Buffer): boolean {
+    const agentKey = Buffer.from(hello.public_key, 'hex');
+    const exporter = this.socket.exportKeyingMaterial(exporterLength, exporterLabel, Buffer.alloc(0));
+    const bytes = handshakeBytes({ exporter, nonce: this.nonce, orchestratorKey, agentKey, versions: hello.versions });
+    const key = { key: { kty: 'OKP', crv: 'Ed25519', x: agentKey.toString('base64url') }, format: 'jwk' as const };
+    return verify(null, bytes, key, Buffer.from(hello.signature, 'hex'));
+  }
+}
+
+/** The orchestrator's end of the channel, over real TLS, that does only what a test says. */
+export class TestOrchestrator {
+  readonly publicKey: Buffer;
+  port = 0;
+  private readonly server: Server;
+  private readonly links: ServedLink[] = [];
+  private waiting: ((link: ServedLink) => void)[] = [];
+  private readonly sockets = new Set<TLSSocket>();
+
+  private constructor(server: Server, publicKey: Buffer) {
+    this.server = server;
+    this.publicKey = publicKey;
+    server.on('secureConnection', (socket) => {
+      this.sockets.add(socket);
+      socket.on('error', () => {});
+    });
+    server.on('tlsClientError', () => {});
+    const sockets = new WebSocketServer({ server, perMessageDeflate: false });
+    sockets.on('connection', (ws, request) => {
+      const link = new ServedLink(ws, request.socket as TLSSocket);
+      const waiting = this.waiting.shift();
+      if (waiting) waiting(link);
+      else this.links.push(link);
+    });
+  }
+
+  static async start(kind: KeyKind = 'ed25519', port = 0): Promise<TestOrchestrator> {
+    const pem = (
+      kind === 'ed25519' ? generateKeyPairSync('ed25519') : generateKeyPairSync('ec', { namedCurve: 'P-256' })
+    ).privateKey.export({ type: 'pkcs8', format: 'pem' }) as string;
+    const algorithm =
+      kind === 'ed25519' ? { name: 'Ed25519' } : { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' };
+    const pkcs8 = createPrivateKey(pem).export({ type: 'pkcs8', format: 'der' });
+    const privateKey = await webcrypto.subtle.importKey('pkcs8', pkcs8, algorithm, true, ['sign']);
+    const { d: _, key_ops: __, ...jwk } = await webcrypto.subtle.exportKey('jwk', privateKey);
+    const publicKey = await webcrypto.subtle.importKey('jwk', jwk, algorithm, true, ['verify']);
+    const certificate = await x509.X509CertificateGenerator.createSelfSigned({
+      name: [{ CN: ['test'] }],
+      // Long past: dates mean nothing here.
+      notBefore: new Date('2001-01-01'),
+      notAfter: new Date('2002-01-01'),
+      signingAlgorithm: algorithm,
+      keys: { privateKey, publicKey },
+    });
+    const server = createServer({ key: pem, cert: certificate.toString('pem') });
+    const orchestrator = new TestOrchestrator(server, Buffer.from(jwk.x!, 'base64url'));
+    await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve));
+    orchestrator.port = (server.address() as AddressInfo).port;
+    return orchestrator;
+  }
+
+  /** The next link that an agent opens. */
+  nextLink(): Promise<ServedLink> {
+    const link = this.links.shift();
+    if (link) return Promise.resolve(link);
+    return new Promise((resolve) => this.waiting.push(resolve));
+  }
+
+  /** A link with its hello taken and answered by a welcome. */
+  async welcomed(acknowledged = 0): Promise<{ link: ServedLink; hello: Hello }> {
+    const link = await this.nextLink();
+    link.challenge(this.publicKey);
+    const hello = await link.next('hello');
+    link.welcome(acknowledged);
+    return { link, hello };
+  }
+
+  async stop(): Promise<void> {
+    for (const socket of this.sockets) socket.destroy();
+    await new Promise((resolve) => this.server.close(resolve));
+  }
+}

@@ -1,0 +1,70 @@
+import { type ChildProcess, fork } from 'node:child_process';
+import { join } from 'node:path';
+import type { WorkerAnswer, WorkerOrder } from './agent-worker.ts';
+import { nextMessage } from './server-process.ts';
+import type { SimulatedTarget } from './simulated-agent.ts';
+
+/** Simulated agents in processes of their own: one process holds no more files than it may. */
+const agentsPerWorker = 2_500;
+
+export class AgentFleet {
+  private readonly workers: ChildProcess[];
+  private readonly count: number;
+
+  constructor(count: number) {
+    this.count = count;
+    const workers = Math.max(2, Math.ceil(count / agentsPerWorker));
+    this.workers = Array.from({ length: workers }, () => fork(join(import.meta.dirname, 'agent-worker.ts')));
+  }
+
+  /**
+   * Connects all of them.
+   * @param atOnce how many dial at the same time
+   * @returns seconds until the last welcome
+   */
+  async connect(target: SimulatedTarget, atOnce: number): Promise<number> {
+    const began = performance.now();
+    const each = Math.ceil(this.count / this.workers.length);
+    await Promise.all(
+      this.workers.map((worker, i) =>
+        order(worker, {
+          type: 'connect',
+          target,
+          first: i * each,
+          count: Math.min(each, this.count - i * each),
+          atOnce: Math.ceil(atOnce / this.workers.length),
+        }),
+      ),
+    );
+    return (performance.now() - began) / 1000;
+  }
+
+  /** Each sends so many bytes of reports and waits until they are acknowledged. */
+  async send(bytes: number): Promise<void> {
+    await Promise.all(this.workers.map((worker) => order(worker, { type: 'send', bytes })));
+  }
+
+  /** The text of the last operation that one of the agents received. */
+  async lastOperation(): Promise<string> {
+    const answer = await order(this.workers[0]!, { type: 'last_operation' });
+    return answer.type === 'done' ? answer.operation! : '';
+  }
+
+  async stop(): Promise<void> {
+    await Promise.all(
+      this.workers.map((worker) => {
+        const ended = new Promise((resolve) => worker.once('exit', resolve));
+        worker.disconnect();
+        return ended;
+      }),
+    );
+  }
+}
+
+async function order(worker: ChildProcess, what: WorkerOrder): Promise<WorkerAnswer> {
+  const answered = nextMessage<WorkerAnswer>(worker);
+  worker.send(what);
+  const answer = await answered;
+  if (answer.type === 'failed') throw new Error(`a process of simulated agents: ${answer.message}`);
+  return answer;
+}

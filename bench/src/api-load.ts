@@ -1,0 +1,51 @@
+import { createRequire } from 'node:module';
+
+/**
+ * The client of `api.ts`, in a process of its own: loads one address and reports what it saw. It is told by one message
+ * and answers with one.
+ */
+export interface LoadWanted {
+  url: string;
+  /** Sent in turn, so that no session passes its rate. */
+  tokens: string[];
+  connections: number;
+  seconds: number;
+  /** Requests a second, all connections together; null: as many as go. */
+  rate: number | null;
+}
+
+export interface LoadSeen {
+  requests: number;
+  requestsPerSecond: number;
+  p50Ms: number;
+  p99Ms: number;
+  /** Answers outside 2xx, and requests that got none. */
+  failed: number;
+}
+
+type Autocannon = (options: object) => PromiseLike<{
+  requests: { average: number; total: number };
+  latency: { p50: number; p99: number };
+  non2xx: number;
+  errors: number;
+}>;
+const autocannon = createRequire(import.meta.url)('autocannon') as Autocannon;
+
+process.once('message', async ({ url, tokens, connections, seconds, rate }: LoadWanted) => {
+  const requests = tokens.map((token) => ({ method: 'GET', headers: { authorization: `Bearer ${token}` } }));
+  const seen = await autocannon({
+    url,
+    connections,
+    duration: seconds,
+    requests,
+    ...(rate === null ? {} : { overallRate: rate }),
+  });
+  process.send?.({
+    requests: seen.requests.total,
+    requestsPerSecond: seen.requests.average,
+    p50Ms: seen.latency.p50,
+    p99Ms: seen.latency.p99,
+    failed: seen.non2xx + seen.errors,
+  } satisfies LoadSeen);
+  process.disconnect();
+});

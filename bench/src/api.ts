@@ -1,0 +1,199 @@
+import { type ChildProcess, fork } from 'node:child_process';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { request as httpRequest, type IncomingMessage } from 'node:http';
+import { request as httpsRequest } from 'node:https';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { parseArgs } from 'node:util';
+import { agentExample, listAgents, nodeExample } from '@muster/protocol/http';
+import { AgentFleet } from './agent-fleet.ts';
+import type { LoadSeen, LoadWanted } from './api-load.ts';
+import type { ServerWanted } from './api-server.ts';
+import { OrchestratorProcess } from './orchestrator-process.ts';
+import { atLeast, conclude, notJudged, ratioLine, table, type Verdict } from './report.ts';
+
+/**
+ * The API: one agent's record, signed in, against the bare framework answering the same bytes in the same run. The
+ * servers and the client are processes of their own, and the two servers take turns, so that both see the same machine.
+ *
+ *     node bench/src/api.ts [--layer] [--seconds 5] [--rounds 3] [--connections 32] [--json]
+ *     node bench/src/api.ts --url https://127.0.0.1:4748 --agent NAME --tokens TOKEN[,TOKEN…] --pid PID --rate 900
+ *
+ * The first measures a real orchestrator with agents connected, over TLS on both sides; `--layer` the HTTP layer alone, its
+ * answer handed in. The second form measures an orchestrator that runs; `--rate` holds the client below what its sessions are allowed.
+ *
+ * The client costs as much a request as the servers do, so it may well be what limits them both, and then they look
+ * alike. What is judged is therefore requests a second of the server's CPU time: what one core could answer.
+ */
+const { values: options } = parseArgs({
+  options: {
+    seconds: { type: 'string', default: '5' },
+    rounds: { type: 'string', default: '3' },
+    connections: { type: 'string', default: '32' },
+    url: { type: 'string' },
+    agent: { type: 'string', default: nodeExample },
+    tokens: { type: 'string', default: 'bench-token' },
+    pid: { type: 'string' },
+    rate: { type: 'string' },
+    layer: { type: 'boolean', default: false },
+    json: { type: 'boolean', default: false },
+  },
+});
+let tokens = options.tokens.split(',');
+let path = `/api/v1/agents/${encodeURIComponent(options.agent)}`;
+/** As many as may sign in at once; each is allowed a thousand requests a second, and the client is held below that. */
+const sessions = 12;
+const rateOfSession = 800;
+const children: ChildProcess[] = [];
+
+function start(program: string): ChildProcess {
+  const child = fork(join(import.meta.dirname, program));
+  children.push(child);
+  return child;
+}
+
+interface Server {
+  url: string;
+  pid: number;
+}
+interface Seen extends LoadSeen {
+  /** Requests a second of the server's CPU time. */
+  perCpuSecond: number;
+}
+
+async function serve(wanted: ServerWanted): Promise<Server> {
+  const child = start('api-server.ts');
+  child.send(wanted);
+  const [port] = (await once(child, 'message')) as [number];
+  return { url: `${wanted.tls ? 'https' : 'http'}://127.0.0.1:${port}${path}`, pid: child.pid! };
+}
+
+/** Seconds of CPU time a process has used, in user and in system mode. */
+function cpuSeconds(pid: number): number {
+  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8')
+    .replace(/^.*\) /, '')
+    .split(' ');
+  return (Number(fields[11]) + Number(fields[12])) / 100;
+}
+
+async function load(server: Server, seconds: number): Promise<Seen> {
+  const child = start('api-load.ts');
+  const before = cpuSeconds(server.pid);
+  child.send({
+    url: server.url,
+    tokens,
+    connections: Number(options.connections),
+    seconds,
+    rate: options.rate ? Number(options.rate) : options.url || options.layer ? null : sessions * rateOfSession,
+  } satisfies LoadWanted);
+  const [seen] = (await once(child, 'message')) as [LoadSeen];
+  return { ...seen, perCpuSecond: seen.requests / (cpuSeconds(server.pid) - before) };
+}
+
+/** What the address answers, to be answered by the bare server too. */
+async function bytesOf(url: string): Promise<string> {
+  const send = url.startsWith('https:') ? httpsRequest : httpRequest;
+  // A certificate of its own making is what a fresh orchestrator has; nothing secret but the token goes there.
+  const request = send(url, { headers: { authorization: `Bearer ${tokens[0]}` }, rejectUnauthorized: false });
+  request.end();
+  const [answer] = (await once(request, 'response')) as [IncomingMessage];
+  const bytes = await text(answer);
+  if (answer.statusCode !== 200) throw new Error(`${url} answered ${answer.statusCode}: ${bytes}`);
+  return bytes;
+}
+
+const median = (values: number[]): number => values.sort((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN;
+
+/** A real orchestrator with agents connected and tagged as agents are. */
+async function realOrchestrator(): Promise<{ server: Server; stop: () => Promise<void> }> {
+  const orchestrator = await OrchestratorProcess.start();
+  const fleet = new AgentFleet(2);
+  const stop = async () => {
+    await fleet.stop();
+    await orchestrator.stop();
+  };
+  try {
+    const token = await orchestrator.enrolmentToken(2);
+    await fleet.connect({ host: '127.0.0.1', ...orchestrator.address, token }, 2);
+    const [agent] = await orchestrator.call(listAgents, {});
+    tokens = await orchestrator.sessions(sessions);
+    path = `/api/v1/agents/${agent!.node_id}`;
+    return { server: { url: orchestrator.url + path, pid: orchestrator.pid }, stop };
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+}
+
+async function measure(): Promise<Verdict[]> {
+  const real = options.url || options.layer ? null : await realOrchestrator();
+  try {
+    return await measureAgainst(real?.server ?? null);
+  } finally {
+    await real?.stop();
+  }
+}
+
+async function measureAgainst(real: Server | null): Promise<Verdict[]> {
+  const tls = real !== null || (options.url?.startsWith('https:') ?? false);
+  if (options.url && !options.pid) throw new Error('--url needs --pid, the process id of that orchestrator');
+  const muster = options.url
+    ? { url: options.url.replace(/\/$/, '') + path, pid: Number(options.pid) }
+    : (real ?? (await serve({ kind: 'muster', bytes: '', token: tokens[0]!, tls })));
+  const bytes = await bytesOf(muster.url);
+  if (options.layer && bytes !== JSON.stringify(agentExample)) throw new Error('the answer is not the record');
+  const bare = await serve({ kind: 'bare', bytes, token: '', tls });
+
+  const seen = { bare: [] as Seen[], muster: [] as Seen[] };
+  for (const server of [bare, muster]) await load(server, 2);
+  for (let round = 0; round < Number(options.rounds); round++) {
+    seen.bare.push(await load(bare, Number(options.seconds)));
+    seen.muster.push(await load(muster, Number(options.seconds)));
+  }
+  const typical = (name: keyof typeof seen, figure: keyof Seen) => median(seen[name].map((one) => one[figure]));
+  const failed = (name: keyof typeof seen) => seen[name].reduce((sum, one) => sum + one.failed, 0);
+  const figures = ['perCpuSecond', 'requestsPerSecond', 'p50Ms', 'p99Ms'] as const;
+
+  console.log(
+    `${bytes.length} bytes, ${options.connections} connections, ${options.rounds} rounds of ${options.seconds} s`,
+  );
+  console.log(
+    table(
+      ['server', 'requests/CPU s', 'requests/s', 'p50 ms', 'p99 ms', 'failed'],
+      (['bare', 'muster'] as const).map((name) => [
+        name,
+        ...figures.map((figure) => typical(name, figure)),
+        failed(name),
+      ]),
+    ),
+  );
+  const ratios = seen.muster.map((one, round) => one.perCpuSecond / seen.bare[round]!.perCpuSecond);
+  console.log(`ratio of each round: ${ratios.map((ratio) => ratio.toFixed(2)).join(', ')}`);
+  console.log(
+    ratioLine(
+      'as the client saw it',
+      typical('muster', 'requestsPerSecond'),
+      typical('bare', 'requestsPerSecond'),
+      'requests/s',
+    ),
+  );
+  console.log(ratioLine('p99', typical('muster', 'p99Ms'), typical('bare', 'p99Ms'), 'ms'));
+
+  const name = 'throughput of one agent’s record, signed in';
+  return failed('muster') > 0
+    ? [
+        notJudged(
+          name,
+          '≥ 50 %',
+          `${failed('muster')} requests failed; hold --rate below what the sessions are allowed`,
+        ),
+      ]
+    : [atLeast(name, 100 * median(ratios), 50, '%')];
+}
+
+try {
+  process.exitCode = conclude('api', await measure());
+} finally {
+  for (const child of children) child.kill();
+}

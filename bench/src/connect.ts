@@ -1,0 +1,111 @@
+import { parseArgs } from 'node:util';
+import { AgentFleet } from './agent-fleet.ts';
+import { OrchestratorProcess } from './orchestrator-process.ts';
+import { atMost, conclude, ratioLine, table } from './report.ts';
+import { ServerProcess } from './server-process.ts';
+
+/**
+ * Connect: what an idle agent costs the orchestrator in memory, again after it has sent 64 KiB, and what all of them
+ * cost in CPU time when they come in. Against `ws` over TLS 1.3 that checks one signature a connection and does nothing
+ * else, in the same run. The agents run the real connection code in processes of their own.
+ *
+ *     node bench/src/connect.ts [--agents 2000] [--at-once 256] [--rounds 3] [--json]
+ */
+const { values: options } = parseArgs({
+  options: {
+    agents: { type: 'string', default: '2000' },
+    'at-once': { type: 'string', default: '256' },
+    rounds: { type: 'string', default: '3' },
+    json: { type: 'boolean', default: false },
+  },
+});
+const agents = Number(options.agents);
+const atOnce = Number(options['at-once']);
+const rounds = Number(options.rounds);
+const sentBytes = 64 * 1024;
+/** What the kernel and timers still do once the last welcome is out. */
+const settleMs = 1_000;
+
+interface Figures {
+  idleKb: number;
+  afterSendingKb: number;
+  cpuSecs: number;
+  wallSecs: number;
+}
+
+/** The whole orchestrator, its database included, or a server in a file of its own. */
+async function start(server: string): Promise<{ server: ServerProcess | OrchestratorProcess; token: string | null }> {
+  if (server !== 'orchestrator') return { server: await ServerProcess.start(server), token: null };
+  const orchestrator = await OrchestratorProcess.start();
+  return { server: orchestrator, token: await orchestrator.enrolmentToken(agents) };
+}
+
+/**
+ * The first half of the agents warms up what is made once, and the room a heap takes for garbage under load; what the
+ * second half adds is what an agent costs.
+ */
+async function measure(name: string): Promise<Figures> {
+  const { server, token } = await start(name);
+  const target = { host: '127.0.0.1', ...server.address, token };
+  const half = agents / 2;
+  let cpuSecs = 0;
+  let wallSecs = 0;
+  const connect = async () => {
+    const fleet = new AgentFleet(half);
+    const before = server.usage.cpuSecs;
+    wallSecs += await fleet.connect(target, atOnce);
+    cpuSecs += server.usage.cpuSecs - before;
+    return fleet;
+  };
+  const settled = async () => {
+    await new Promise((resolve) => setTimeout(resolve, settleMs));
+    return (await server.settledUsage()).rss / half / 1024;
+  };
+  const first = await connect();
+  await first.send(sentBytes);
+  const before = await settled();
+  const second = await connect();
+  const idle = await settled();
+  await second.send(sentBytes);
+  const after = await settled();
+  await first.stop();
+  await second.stop();
+  await server.stop();
+  return { idleKb: idle - before, afterSendingKb: after - before, cpuSecs, wallSecs };
+}
+
+/** The middle one of each figure, for itself. */
+function middle(all: Figures[]): Figures {
+  const of = (key: keyof Figures) => all.map((one) => one[key]).sort((a, b) => a - b)[Math.floor(all.length / 2)]!;
+  return {
+    idleKb: of('idleKb'),
+    afterSendingKb: of('afterSendingKb'),
+    cpuSecs: of('cpuSecs'),
+    wallSecs: of('wallSecs'),
+  };
+}
+
+const servers = { orchestrator: 'orchestrator', gateway: 'gateway-server.ts', bare: 'bare-server.ts' };
+const measured: Record<keyof typeof servers, Figures[]> = { orchestrator: [], gateway: [], bare: [] };
+for (let round = 0; round < rounds; round++)
+  for (const name of ['bare', 'gateway', 'orchestrator'] as const) measured[name].push(await measure(servers[name]));
+const orchestrator = middle(measured.orchestrator);
+const gateway = middle(measured.gateway);
+const bare = middle(measured.bare);
+
+console.log(`${agents} agents, ${atOnce} dialling at once, ${rounds} ${rounds === 1 ? 'round' : 'rounds'}\n`);
+const row = (name: string, f: Figures) => [name, f.idleKb, f.afterSendingKb, f.cpuSecs, agents / f.cpuSecs, f.wallSecs];
+console.log(
+  table(
+    ['server', 'KB an idle agent', 'KB after 64 KiB', 'CPU s for all', 'agents a CPU-second', 's until all are in'],
+    [row('orchestrator, new agents enrol', orchestrator), row('gateway alone', gateway), row('bare ws, TLS 1.3', bare)],
+  ),
+);
+console.log(`\n${ratioLine('agents a CPU-second, gateway', agents / gateway.cpuSecs, agents / bare.cpuSecs, '')}`);
+process.exitCode = conclude('connect', [
+  atMost('memory of an idle agent, orchestrator', orchestrator.idleKb / bare.idleKb, 1.4, '×'),
+  atMost('memory after 64 KiB, orchestrator', orchestrator.afterSendingKb / bare.afterSendingKb, 1.4, '×'),
+  atMost('memory of an idle agent, gateway', gateway.idleKb / bare.idleKb, 1.4, '×'),
+  atMost('memory after 64 KiB, gateway', gateway.afterSendingKb / bare.afterSendingKb, 1.4, '×'),
+  atMost('CPU time of all coming in, gateway', gateway.cpuSecs / bare.cpuSecs, 1.5, '×'),
+]);

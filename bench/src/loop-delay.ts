@@ -1,0 +1,41 @@
+/**
+ * How late an event loop is, as something that arrives at a random moment would find it: a probe every millisecond,
+ * and a stall counts once for every probe that it swallowed, not once as a whole.
+ */
+export class LoopDelay {
+  readonly #delays: number[] = [];
+  #last = performance.now();
+  readonly #timer: NodeJS.Timeout;
+
+  constructor() {
+    this.#timer = setInterval(() => this.#probe(), 1);
+  }
+
+  #probe(): void {
+    const now = performance.now();
+    const late = now - this.#last - 1;
+    if (late <= 0) this.#delays.push(0);
+    for (let wait = late; wait > 0; wait -= 1) this.#delays.push(wait);
+    this.#last = now;
+  }
+
+  /** Ends the measurement, a stall that is under way included. In milliseconds. */
+  stop(): Quantiles {
+    clearInterval(this.#timer);
+    this.#probe();
+    return quantiles(this.#delays);
+  }
+}
+
+export interface Quantiles {
+  readonly p50: number;
+  readonly p99: number;
+  readonly max: number;
+}
+
+/** Exact quantiles of what was measured; zeros when nothing was. */
+export function quantiles(values: readonly number[]): Quantiles {
+  const sorted = Float64Array.from(values).sort();
+  const at = (share: number) => sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0;
+  return { p50: at(0.5), p99: at(0.99), max: at(1) };
+}

@@ -1,0 +1,102 @@
+import { type ChildProcess, fork } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+export interface ServerAddress {
+  port: number;
+  /** Hex. */
+  orchestratorKey: string;
+}
+
+/** Clock ticks a second in /proc, the same on every Linux that Node supports. */
+const ticksPerSecond = 100;
+
+export interface Usage {
+  /** Bytes. */
+  rss: number;
+  /** Seconds of user and system time so far, all threads. */
+  cpuSecs: number;
+}
+
+/**
+ * For every server that is measured. The room that V8 takes for young objects grows with load up to a hundred megabytes,
+ * by chance sooner or later, whatever the number of agents: kept small, it does not drown what each of them costs.
+ */
+export const serverFlags = ['--expose-gc', '--max-semi-space-size=8'];
+
+/** What a process holds and has used, from /proc. */
+export function usageOf(pid: number): Usage {
+  const rssKb = Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))![1]);
+  // The second field, the name, may hold anything; what follows its last parenthesis is numbers.
+  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ').at(-1)!.split(' ');
+  return { rss: rssKb * 1024, cpuSecs: (Number(fields[11]) + Number(fields[12])) / ticksPerSecond };
+}
+
+/** What a server's process is told. */
+export type ServerOrder = { type: 'collect' } | { type: 'fan_out'; text: string };
+
+/**
+ * In a server's process: says where it listens, collects garbage when asked, and ends with its parent.
+ * @param fanOut sends the text to every agent and resolves when each has answered
+ */
+export function answerParent(address: ServerAddress, fanOut?: (text: string) => Promise<void>): void {
+  process.on('message', async (order: ServerOrder) => {
+    if (order.type === 'fan_out') await fanOut!(order.text);
+    else for (let i = 0; i < 3; i++) globalThis.gc!();
+    process.send!({});
+  });
+  process.on('disconnect', () => process.exit());
+  process.send!(address);
+}
+
+/** A server that is measured, in a process of its own. */
+export class ServerProcess {
+  readonly address: ServerAddress;
+  private readonly child: ChildProcess;
+
+  private constructor(child: ChildProcess, address: ServerAddress) {
+    this.child = child;
+    this.address = address;
+  }
+
+  /** @param module file beside this one that calls `answerParent` */
+  static async start(module: string): Promise<ServerProcess> {
+    const child = fork(join(import.meta.dirname, module), [], { execArgv: serverFlags });
+    return new ServerProcess(child, await nextMessage<ServerAddress>(child));
+  }
+
+  get usage(): Usage {
+    return usageOf(this.child.pid!);
+  }
+
+  /** Memory that lives: after garbage was collected. */
+  async settledUsage(): Promise<Usage> {
+    await this.order({ type: 'collect' });
+    return this.usage;
+  }
+
+  /** Resolves when it is done. */
+  async order(order: ServerOrder): Promise<void> {
+    const answered = nextMessage(this.child);
+    this.child.send(order);
+    await answered;
+  }
+
+  async stop(): Promise<void> {
+    const ended = new Promise((resolve) => this.child.once('exit', resolve));
+    this.child.disconnect();
+    await ended;
+  }
+}
+
+/** The next message of a child. @throws when it ends instead */
+export function nextMessage<T>(child: ChildProcess): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const ended = (code: number | null) => reject(new Error(`${child.spawnfile} ended with code ${code}`));
+    child.once('exit', ended);
+    child.once('message', (message) => {
+      child.removeListener('exit', ended);
+      resolve(message as T);
+    });
+  });
+}

@@ -1,0 +1,190 @@
+import { generateKeyPairSync, randomBytes, sign } from 'node:crypto';
+import { idOfKey } from '@muster/protocol';
+import type { OperationMessage, Report } from '@muster/protocol/wire';
+import { Connection } from '../../agent/src/connection/connection.ts';
+import { type AgentIdentity, rawEd25519Key } from '../../agent/src/connection/identity.ts';
+import type { OrchestratorFile } from '../../agent/src/connection/pin.ts';
+import type { AcceptOutcome, Engine, OpenOperation, ReportSpool, SpoolEntry } from '../../agent/src/converge/engine.ts';
+import { systemClock } from '../../agent/src/host/clock.ts';
+import type { Log } from '../../agent/src/log.ts';
+
+/** What is told of each operation: every resource is as it should be. */
+function noOpReports(operation: OperationMessage): Report[] {
+  const now = Math.floor(Date.now() / 1000);
+  const { operation_id } = operation;
+  const total = operation.resources.length;
+  const reports: Report[] = [{ type: 'accepted', operation_id }];
+  if (total > 0)
+    reports.push({
+      type: 'results',
+      operation_id,
+      position: 0,
+      results: operation.resources.map(({ module, id, type, identity }) => ({
+        module,
+        id,
+        type,
+        identity,
+        action: 'none' as const,
+        status: 'unchanged' as const,
+        changes: [],
+        diff: null,
+        triggered_by: [],
+        corrective: false,
+        message: null,
+        duration_ms: 0,
+        sensitive: false,
+      })),
+    });
+  reports.push({
+    type: 'finished',
+    operation_id,
+    status: 'succeeded',
+    summary: { total, unchanged: total, changed: 0, removed: 0, failed: 0, skipped: 0 },
+    error: null,
+    started_at: now,
+    finished_at: now,
+  });
+  return reports;
+}
+
+/** A machine on which everything is as it should be: answers every operation at once, and keeps nothing on disk. */
+class NoOpEngine implements Engine, ReportSpool {
+  private entries: SpoolEntry[] = [];
+  private last = 0;
+  onReports: () => void = () => {};
+  onAcknowledged: () => void = () => {};
+  lastOperation: OperationMessage | null = null;
+  readonly spool: ReportSpool = this;
+
+  async start(): Promise<void> {}
+  async halt(): Promise<void> {}
+  cancel(): void {}
+  settle(): void {}
+  async stop(): Promise<void> {}
+  busy(): boolean {
+    return false;
+  }
+  openOperations(): OpenOperation[] {
+    return [];
+  }
+
+  async accept(operation: OperationMessage): Promise<AcceptOutcome> {
+    this.lastOperation = operation;
+    this.add(noOpReports(operation));
+    return 'accepted';
+  }
+
+  add(reports: Report[]): void {
+    this.entries.push({ seq: ++this.last, reports, bytes: Buffer.byteLength(JSON.stringify(reports)) });
+    this.onReports();
+  }
+
+  pending(afterSeq: number): Iterable<SpoolEntry> {
+    return this.entries.filter((entry) => entry.seq > afterSeq);
+  }
+
+  acknowledge(seq: number): void {
+    this.entries = this.entries.filter((entry) => entry.seq > seq);
+    if (this.entries.length === 0) this.onAcknowledged();
+  }
+
+  lastSeq(): number {
+    return this.last;
+  }
+}
+
+async function newIdentity(): Promise<AgentIdentity> {
+  const { privateKey, publicKey: key } = generateKeyPairSync('ed25519');
+  const publicKey = rawEd25519Key(key)!;
+  return { nodeId: await idOfKey(publicKey), publicKey, sign: (bytes) => sign(null, bytes, privateKey) };
+}
+
+const ignore = () => {};
+const attributes = { platform: 'linux', distro: 'debian', version: '12', arch: 'x86_64', init_system: 'systemd' };
+
+export interface SimulatedTarget {
+  host: string;
+  port: number;
+  /** Hex. */
+  orchestratorKey: string;
+  token: string | null;
+}
+
+/** An agent as the orchestrator sees it: the real connection code, with no machine behind it. */
+export class SimulatedAgent {
+  private readonly engine = new NoOpEngine();
+  private readonly connection: Connection;
+  private welcomed: () => void = ignore;
+
+  private constructor(identity: AgentIdentity, target: SimulatedTarget, number: number) {
+    const log: Log = {
+      debug: ignore,
+      info: (fields, message) => {
+        if (message === 'connected') this.welcomed();
+        if (message === 'not connected' && process.env.MUSTER_BENCH_LOG) console.error(fields);
+      },
+      warn: ignore,
+      error: (fields, message) => console.error(message, fields),
+    };
+    this.connection = new Connection({
+      identity,
+      introduction: {
+        agentVersion: 'bench',
+        instanceId: randomBytes(16).toString('hex'),
+        hostname: `bench-${number}`,
+      },
+      target: {
+        host: target.host,
+        port: target.port,
+        orchestrator_key: target.orchestratorKey,
+        token: target.token,
+        pinSource: 'flag',
+        replacedKey: null,
+      },
+      // Nothing is remembered: each run has new agents.
+      file: { read: () => null, write: ignore } as unknown as OrchestratorFile,
+      engine: this.engine,
+      clock: systemClock,
+      log,
+      random: Math.random,
+      attributes: () => attributes,
+    });
+    this.engine.onReports = () => this.connection.reportsReady();
+  }
+
+  static async create(target: SimulatedTarget, number: number): Promise<SimulatedAgent> {
+    return new SimulatedAgent(await newIdentity(), target, number);
+  }
+
+  /** Connects, and again whenever the link is lost. Resolves at the welcome. */
+  connect(): Promise<void> {
+    return new Promise((resolve) => {
+      this.welcomed = resolve;
+      this.connection.start();
+    });
+  }
+
+  /** Sends so many bytes of reports as fast as the window lets it. Resolves when all of it is acknowledged. */
+  sendReports(bytes: number): Promise<void> {
+    const each = 2_000;
+    return new Promise((resolve) => {
+      this.engine.onAcknowledged = resolve;
+      for (let sent = 0; sent < bytes; sent += each)
+        this.engine.add([
+          {
+            type: 'output',
+            operation_id: '0'.repeat(26),
+            resource: 'bench/bench',
+            stdout: 'x'.repeat(each - 200),
+            stderr: '',
+            exit_code: 0,
+            truncated: false,
+          },
+        ]);
+    });
+  }
+
+  get lastOperation(): OperationMessage | null {
+    return this.engine.lastOperation;
+  }
+}

@@ -1,0 +1,261 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setImmediate as turn } from 'node:timers/promises';
+import { parseArgs } from 'node:util';
+import type { Database } from '../../orchestrator/src/store/database.ts';
+import { migrateSqlite } from '../../orchestrator/src/store/migrate-sqlite.ts';
+import { migrations } from '../../orchestrator/src/store/migrations/index.ts';
+import { defineQuery } from '../../orchestrator/src/store/query.ts';
+import { openSqlite } from '../../orchestrator/src/store/sqlite.ts';
+import { configureSqlite, openSqliteFile } from '../../orchestrator/src/store/sqlite-connection.ts';
+import { statement } from '../../orchestrator/src/store/unit.ts';
+import { LoopDelay, type Quantiles, quantiles } from './loop-delay.ts';
+import { atMost, conclude, ratioLine, table } from './report.ts';
+
+/**
+ * Writes: units committed a second, and what the event loop feels of it, with the disk as it is and with a sync that
+ * takes 8 ms longer. Beside it, in the same process and on the same disk, the plain way: better-sqlite3 on the main
+ * thread, one transaction a write; and a loop that nobody writes on, which shows what the machine's other work does to
+ * it. A write is what a report of an agent costs: a check, an update, an event. Paced loads run in rounds, one way after
+ * the other, and the round with the middle p99 of the loop counts.
+ *
+ *     node bench/src/writes.ts [--seconds 3] [--rounds 3] [--rate 500] [--slow-sync 8] [--directory DIR] [--json]
+ */
+const { values: options } = parseArgs({
+  options: {
+    seconds: { type: 'string', default: '3' },
+    rounds: { type: 'string', default: '3' },
+    rate: { type: 'string', default: '500' },
+    'slow-sync': { type: 'string', default: '8' },
+    directory: { type: 'string', default: tmpdir() },
+    json: { type: 'boolean', default: false },
+  },
+});
+const seconds = Number(options.seconds);
+const rounds = Number(options.rounds);
+const rate = Number(options.rate);
+const slowSyncMs = Number(options['slow-sync']);
+const agents = 100;
+
+/** One way of writing: `write(n)` resolves when the n-th write is durable. */
+interface Contender {
+  readonly name: string;
+  /** Writes that wait for an answer at saturation; more than one only where they can wait together. */
+  readonly inFlight: number;
+  write(n: number): Promise<unknown>;
+  close(): Promise<void>;
+}
+
+const addAgent = defineQuery('bench/agent', (db, p: { node_id: string }) =>
+  db.insertInto('agents').values({
+    node_id: p.node_id,
+    public_key: p.node_id,
+    name: null,
+    status: 'approved',
+    agent_version: '0',
+    attributes: '{}',
+    initial_hostname: '',
+    initial_ip: '',
+    connected_at: 0,
+    updated_at: 0,
+    last_seen_at: 0,
+    pin_source: '',
+    enrolment_token_id: null,
+    first_seen_at: 0,
+  }),
+);
+const approved = defineQuery('bench/approved', (db, p: { node_id: string }) =>
+  db.selectFrom('agents').select('node_id').where('node_id', '=', p.node_id).where('status', '=', 'approved'),
+);
+const seen = defineQuery('bench/seen', (db, p: { node_id: string; at: number }) =>
+  db.updateTable('agents').set({ last_seen_at: p.at }).where('node_id', '=', p.node_id),
+);
+const addEvent = defineQuery('bench/event', (db, p: { id: string; at: number; node_id: string }) =>
+  db.insertInto('audit_events').values({
+    id: p.id,
+    event_type: 'agent.connected',
+    category: 'test',
+    severity: 'info',
+    timestamp_ms: p.at,
+    actor_type: 'agent',
+    actor_id: p.node_id,
+    actor_name: '',
+    target_type: 'agent',
+    target_id: p.node_id,
+    target_name: '',
+    summary: 'The agent has connected',
+    metadata: '{}',
+  }),
+);
+
+const agentOf = (n: number) => `node-${n % agents}`;
+
+async function addAgents(database: Database): Promise<void> {
+  await database.write({
+    name: 'bench/agents',
+    statements: Array.from({ length: agents }, (_, n) => statement(addAgent, { node_id: agentOf(n) })),
+  });
+}
+
+async function muster(file: string, delayMs: number): Promise<Contender> {
+  const database = await openSqlite({
+    file,
+    now: () => 1,
+    onFatal: (reason) => {
+      throw reason;
+    },
+    commitDelayMs: delayMs,
+  });
+  await addAgents(database);
+  return {
+    name: 'units, writer thread',
+    inFlight: 2_000,
+    write: (n) => {
+      const node_id = agentOf(n);
+      return database.write({
+        name: 'bench/report',
+        statements: [
+          statement(approved, { node_id }, { expect: 'row', else: 'agent_not_approved' }),
+          statement(seen, { node_id, at: n }, { expect: 'changed', else: 'agent_not_found' }),
+          statement(addEvent, { id: `event-${n}`, at: n, node_id }),
+        ],
+      });
+    },
+    close: () => database.close(),
+  };
+}
+
+async function plain(file: string, delayMs: number): Promise<Contender> {
+  migrateSqlite(file, { migrations, now: () => 1 });
+  const db = openSqliteFile(file);
+  configureSqlite(db);
+  const text = (query: typeof approved | typeof seen | typeof addEvent | typeof addAgent) =>
+    db.prepare<unknown[]>(query.compiled('sqlite').sql);
+  const [check, update, insert, agent] = [text(approved), text(seen), text(addEvent), text(addAgent)];
+  for (let n = 0; n < agents; n++) agent.run(agentOf(n), agentOf(n));
+  const sleeper = new Int32Array(new SharedArrayBuffer(4));
+  const transaction = db.transaction((n: number) => {
+    const node_id = agentOf(n);
+    if (!check.get(node_id)) throw new Error('not approved');
+    if (update.run(n, node_id).changes === 0) throw new Error('not found');
+    insert.run(`event-${n}`, n, node_id, node_id);
+    if (delayMs > 0) Atomics.wait(sleeper, 0, 0, delayMs);
+  });
+  return {
+    name: 'one by one, main thread',
+    inFlight: 1,
+    write: async (n) => transaction(n),
+    close: async () => void db.close(),
+  };
+}
+
+/** Writes nothing: what is left is the machine. */
+async function nothing(): Promise<Contender> {
+  return { name: 'no writes', inFlight: 1, write: async () => undefined, close: async () => undefined };
+}
+
+interface Measured {
+  readonly perSecond: number;
+  readonly latency: Quantiles;
+  readonly loop: Quantiles;
+}
+
+/** @param perSecond writes handed in each second, or null for as many as are taken */
+async function measure(contender: Contender, perSecond: number | null): Promise<Measured> {
+  let next = 0;
+  const latencies: number[] = [];
+  const one = async () => {
+    const started = performance.now();
+    await contender.write(next++);
+    latencies.push(performance.now() - started);
+  };
+  const loop = new LoopDelay();
+  const begun = performance.now();
+  const until = begun + seconds * 1000;
+  if (perSecond === null) {
+    await Promise.all(
+      Array.from({ length: contender.inFlight }, async () => {
+        while (performance.now() < until) {
+          await one();
+          // A server would see to its sockets now and then; the plain way never yields by itself.
+          if (contender.inFlight === 1) await turn();
+        }
+      }),
+    );
+  } else {
+    const under: Promise<void>[] = [];
+    await new Promise<void>((resolve) => {
+      const timer = setInterval(() => {
+        const due = Math.floor(((Math.min(performance.now(), until) - begun) * perSecond) / 1000);
+        // What became due while the loop stood still arrives together, as requests would.
+        // A way that cannot keep up is cut off a second later, its backlog undone.
+        while (next < due && performance.now() < until + 1000) under.push(one());
+        if (performance.now() >= until) {
+          clearInterval(timer);
+          resolve();
+        }
+      }, 1);
+    });
+    await Promise.all(under);
+  }
+  const took = (performance.now() - begun) / 1000;
+  return { perSecond: latencies.length / took, latency: quantiles(latencies), loop: loop.stop() };
+}
+
+const directory = mkdtempSync(join(options.directory, 'muster-bench-writes-'));
+const ways = { nothing, muster, plain };
+type Way = keyof typeof ways;
+const rows: (string | number)[][] = [];
+const results = new Map<string, Measured>();
+let files = 0;
+
+async function run(way: Way, delayMs: number, load: number | null): Promise<Measured & { name: string }> {
+  const contender = await ways[way](join(directory, `${++files}.db`), delayMs);
+  try {
+    return { name: contender.name, ...(await measure(contender, load)) };
+  } finally {
+    await contender.close();
+  }
+}
+
+function keep(way: Way, delayMs: number, load: number | null, measured: Measured & { name: string }): void {
+  results.set(`${way} ${delayMs} ${load}`, measured);
+  const { name, perSecond, latency, loop } = measured;
+  const offered = load === null ? 'all it takes' : `${load}/s`;
+  rows.push([name, `+${delayMs} ms`, offered, perSecond, latency.p50, latency.p99, loop.p50, loop.p99, loop.max]);
+}
+
+try {
+  for (const delayMs of [0, slowSyncMs]) {
+    const paced: Record<Way, (Measured & { name: string })[]> = { nothing: [], muster: [], plain: [] };
+    for (let round = 0; round < rounds; round++)
+      for (const way of ['nothing', 'muster', 'plain'] as const) paced[way].push(await run(way, delayMs, rate));
+    for (const way of ['nothing', 'muster', 'plain'] as const) {
+      const byLoop = paced[way].sort((a, b) => a.loop.p99 - b.loop.p99);
+      keep(way, delayMs, rate, byLoop[Math.floor(byLoop.length / 2)]!);
+    }
+    for (const way of ['muster', 'plain'] as const) keep(way, delayMs, null, await run(way, delayMs, null));
+  }
+} finally {
+  rmSync(directory, { recursive: true, force: true });
+}
+
+console.log(
+  table(['way', 'sync', 'load', 'writes/s', 'write p50', 'p99 (ms)', 'loop p50', 'p99 (ms)', 'max (ms)'], rows),
+);
+const of = (way: Way, delayMs: number, load: number | null) => results.get(`${way} ${delayMs} ${load}`)!;
+for (const delayMs of [0, slowSyncMs]) {
+  const [ours, theirs] = [of('muster', delayMs, null), of('plain', delayMs, null)];
+  console.log(ratioLine(`committed at saturation, +${delayMs} ms`, ours.perSecond, theirs.perSecond, 'writes/s'));
+  const [calm, stalled] = [of('muster', delayMs, rate), of('plain', delayMs, rate)];
+  console.log(ratioLine(`loop delay p99 at ${rate}/s, +${delayMs} ms`, calm.loop.p99, stalled.loop.p99, 'ms'));
+}
+process.exitCode = conclude('writes', [
+  atMost(
+    `loop delay p99, ${rate} writes/s, +${slowSyncMs} ms a sync`,
+    of('muster', slowSyncMs, rate).loop.p99,
+    20,
+    'ms',
+  ),
+]);

@@ -1,0 +1,68 @@
+import type { Client } from '@muster/protocol/client';
+import type { Environment } from './directories.ts';
+import type { OperatorKey } from './key.ts';
+import type { Output } from './output.ts';
+import { chooseTarget, readProfiles, type Target, type TargetOptions } from './profile.ts';
+import type { Prompter } from './prompt.ts';
+import type { Session } from './session.ts';
+
+/** Everything a verb is handed: nothing in it reaches for the process. */
+export interface Context {
+  readonly env: Environment;
+  readonly out: Output;
+  readonly prompt: Prompter;
+  readonly options: TargetOptions;
+  /** Unix seconds. */
+  readonly now: () => number;
+  /** Waits, or is cut short by the end of the program. */
+  readonly sleep: (milliseconds: number) => Promise<void>;
+  readonly stdin: () => Promise<string>;
+  /**
+   * Says something before Ctrl-C ends the program.
+   * @returns what takes that back
+   */
+  readonly onInterrupt: (say: () => void) => () => void;
+  /** The orchestrator, connected to when first called. */
+  connect(): Promise<Connection>;
+  /** The operator key that is in use. */
+  key(): Promise<OperatorKey>;
+  target(): Promise<Target>;
+  close(): void;
+}
+
+export interface Connection {
+  readonly target: Target;
+  readonly call: Client;
+  readonly session: Session;
+}
+
+export type Parts = Pick<Context, 'env' | 'out' | 'prompt' | 'options' | 'now' | 'sleep' | 'stdin' | 'onInterrupt'>;
+
+/** What needs the network is loaded only by the verbs that do. */
+export function createContext(parts: Parts): Context {
+  const closing: (() => void)[] = [];
+  let target: Promise<Target> | undefined;
+  let key: Promise<OperatorKey> | undefined;
+  let connection: Promise<Connection> | undefined;
+  const context: Context = {
+    ...parts,
+    target: () => {
+      target ??= readProfiles(parts.env).then((profiles) => chooseTarget(parts.options, parts.env, profiles));
+      return target;
+    },
+    key: () => {
+      key ??= Promise.all([import('./key.ts'), context.target()]).then(([{ readKey }, { keyFile }]) =>
+        readKey(keyFile),
+      );
+      return key;
+    },
+    connect: () => {
+      connection ??= import('./connect.ts').then(({ connectTo }) => connectTo(context, (close) => closing.push(close)));
+      return connection;
+    },
+    close: () => {
+      for (const close of closing) close();
+    },
+  };
+  return context;
+}

@@ -1,0 +1,48 @@
+import { readFile } from 'node:fs/promises';
+import type { Command } from 'commander';
+import { expect, test } from 'vitest';
+import { exits } from './exit.ts';
+import { describeProgram } from './program.ts';
+
+const page = await readFile(new URL('../../docs/cli.md', import.meta.url), 'utf8');
+const program = await describeProgram();
+
+const leaves = (command: Command, words: string[] = []): { words: string; command: Command }[] =>
+  command.commands.length === 0
+    ? [{ words: words.join(' '), command }]
+    : command.commands.flatMap((each) => leaves(each, [...words, each.name()]));
+const verbs = leaves(program);
+
+test('the verbs of docs/cli.md are those of the program', () => {
+  const [, section = ''] = page.split(/^## Verbs$/m);
+  const listed = [...(section.split(/^## /m)[0] ?? '').matchAll(/^\| `muster ([a-z -]+)` \|/gm)].map(
+    ([, words]) => words,
+  );
+  expect(listed.toSorted()).toEqual(verbs.map(({ words }) => words).toSorted());
+});
+
+test('the exit codes of docs/cli.md are those of the program', () => {
+  const listed = [...page.matchAll(/^\| (\d) \| /gm)].map(([, code]) => Number(code));
+  expect(listed).toEqual(Object.values(exits));
+});
+
+test('the flags of docs/cli.md that say where to are those of the program', () => {
+  const flags = program.options.map(({ long }) => long);
+  const listed = [...page.matchAll(/^\| `(--[a-z-]+)` \| `MUSTER_/gm)].map(([, flag]) => flag);
+  expect(listed.length).toBeGreaterThan(0);
+  expect(flags).toEqual(expect.arrayContaining(listed));
+  expect(flags.filter((flag) => flag !== '--json' && flag !== '--verbose' && flag !== '--version').toSorted()).toEqual(
+    listed.toSorted(),
+  );
+});
+
+test.each(verbs.filter(({ words }) => words !== 'orchestrator' && words !== 'agent'))(
+  'muster $words has help with an example',
+  ({ words, command }) => {
+    let help = '';
+    command.configureOutput({ writeOut: (text) => (help += text) });
+    command.outputHelp();
+    expect(command.description()).not.toBe('');
+    expect(help).toMatch(new RegExp(`^Examples?:\\n  \\$ muster ${words}`, 'm'));
+  },
+);

@@ -1,0 +1,46 @@
+import type { Fault } from '@muster/protocol';
+
+/** What scripts can tell apart. `docs/cli.md` explains each. */
+export const exits = {
+  done: 0,
+  failed: 1,
+  usage: 2,
+  pending: 3,
+  signIn: 4,
+  unreachable: 5,
+  partly: 6,
+} as const;
+export type Exit = (typeof exits)[keyof typeof exits];
+
+/** Something that stops a verb, in words for the person who typed it. */
+export class CliError extends Error {
+  readonly exit: Exit;
+  /** Stable, snake_case: what `--json` and `--verbose` show. */
+  readonly code: string;
+  /** What to do about it; null when the message says it all. */
+  readonly remedy: string | null;
+  readonly faults: readonly Fault[];
+
+  /**
+   * @param message one line: what happened
+   * @param remedy  one line: what to do
+   */
+  constructor(
+    exit: Exit,
+    code: string,
+    message: string,
+    remedy: string | null = null,
+    options: { faults?: readonly Fault[]; cause?: unknown } = {},
+  ) {
+    super(message, { cause: options.cause });
+    this.name = 'CliError';
+    this.exit = exit;
+    this.code = code;
+    this.remedy = remedy;
+    this.faults = options.faults ?? [];
+  }
+}
+
+/** What was typed cannot be meant so. */
+export const usageError = (message: string, remedy: string | null = null): CliError =>
+  new CliError(exits.usage, 'usage', message, remedy);

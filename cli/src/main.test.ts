@@ -1,0 +1,827 @@
+import { readFile, stat, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import stringWidth from 'string-width';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { makeCertificate } from '../test/certificate.ts';
+import { agent, drift, operation, result, variety } from '../test/examples.ts';
+import { type Answer, type Seen, type Standing, standIn } from '../test/orchestrator.ts';
+import { makeHome, musterHere as run, muster as spawned } from '../test/process.ts';
+import type { Prompter } from './prompt.ts';
+import { showFingerprint } from './trust.ts';
+
+// The whole program in this process, against a server that holds every request to the route table.
+
+let home: Awaited<ReturnType<typeof makeHome>>;
+let certificate: Awaited<ReturnType<typeof makeCertificate>>;
+let server: Standing;
+let answers: Record<string, (seen: Seen) => Answer | undefined> = {};
+let env: Record<string, string>;
+
+beforeAll(async () => {
+  certificate = await makeCertificate();
+  server = await standIn({
+    tls: certificate,
+    answers: new Proxy({}, { get: (_, id: string) => answers[id] }),
+  });
+  home = await makeHome();
+  env = { ...home.env, MUSTER_URL: server.url, MUSTER_FINGERPRINT: certificate.fingerprint };
+  const made = await run(['operator', 'init'], env);
+  expect(made.exit, made.stderr).toBe(0);
+});
+afterAll(async () => {
+  await server.close();
+  await home.remove();
+});
+beforeEach(() => {
+  answers = {};
+  server.seen.length = 0;
+});
+afterEach(() => {
+  answers = {};
+});
+
+const keyFile = () => join(home.path, 'config', 'muster', 'operator.key');
+const muster = (...args: string[]) => run(args, env);
+const routes = () => server.seen.map(({ route }) => route.id).filter((id) => id !== 'challenge' && id !== 'verify');
+const sent = (id: string) => server.seen.find(({ route }) => route.id === id);
+
+describe('keys and sessions', () => {
+  test('a key is made once, its public half is all that goes to stdout', async () => {
+    const again = await muster('operator', 'init');
+    expect(again).toMatchObject({ exit: 1, stdout: '' });
+    expect(again.stderr).toContain('--force');
+    const forced = await run(['operator', 'init', '--force', '--key-file', join(home.path, 'other')], env);
+    expect(forced.stdout).toMatch(/^[0-9a-f]{64}\n$/);
+    expect(forced.stderr).toContain('muster orchestrator --bootstrap-key');
+    expect((await stat(join(home.path, 'other'))).mode & 0o777).toBe(0o600);
+  });
+
+  test('login signs in, later verbs need not', async () => {
+    const login = await muster('login');
+    expect(login).toMatchObject({ exit: 0, stderr: '' });
+    expect(login.stdout).toContain('as ada (admin)');
+    server.seen.length = 0;
+    expect((await muster('modules', 'list')).exit).toBe(0);
+    expect(server.seen.map(({ route }) => route.id)).toEqual(['listModules', 'listOperators']);
+  });
+
+  test('a session that the orchestrator has forgotten is opened anew without a word', async () => {
+    await muster('login');
+    server.forgetSessions();
+    expect(await muster('agents', 'list')).toMatchObject({ exit: 0, stderr: '' });
+  });
+
+  test('login trusts a named certificate from then on; another one is refused', async () => {
+    const { MUSTER_FINGERPRINT: fingerprint = '', ...bare } = env;
+    const own = {
+      ...bare,
+      XDG_CONFIG_HOME: join(home.path, 'trust'),
+      MUSTER_KEY_FILE: keyFile(),
+    };
+    const unknown = await run(['agents', 'list'], own);
+    expect(unknown).toMatchObject({ exit: 5, stdout: '' });
+    expect(unknown.stderr).toContain(`muster login --url ${server.url} --fingerprint ${showFingerprint(fingerprint)}`);
+    expect(server.seen).toEqual([]);
+    expect((await run(['login', '--fingerprint', fingerprint], own)).exit).toBe(0);
+    expect((await run(['agents', 'list'], own)).exit).toBe(0);
+    server.seen.length = 0;
+    const wrong = await run(['agents', 'list', '--fingerprint', 'ab'.repeat(32)], own);
+    expect(wrong.exit).toBe(5);
+    expect(wrong.stderr).toContain('is not the one you named');
+    expect(server.seen).toEqual([]);
+  });
+
+  test('not checking the certificate is possible, and never silent', async () => {
+    const { MUSTER_FINGERPRINT: _, ...bare } = env;
+    const ran = await run(['status', '--insecure-skip-verify'], { ...bare, XDG_CONFIG_HOME: join(home.path, 'none') });
+    expect(ran.exit).toBe(0);
+    expect(ran.stderr).toContain('is not checked');
+  });
+
+  test('an unknown operator is told which key it was', async () => {
+    answers.challenge = () => ({ code: 'operator_unknown', detail: 'this key may not sign in' });
+    const ran = await muster('login');
+    expect(ran.exit).toBe(4);
+    expect(ran.stderr).toMatch(/public key [0-9a-f]{64}/);
+  });
+
+  test('without a key the next command is told', async () => {
+    const ran = await run(['agents', 'list', '--key-file', join(home.path, 'nothing')], env);
+    expect(ran.exit).toBe(4);
+    expect(ran.stderr).toContain('muster operator init');
+  });
+
+  test('whoami says who', async () => {
+    expect((await muster('operator', 'whoami')).stdout).toContain('ada (admin)');
+    expect(JSON.parse((await muster('operator', 'whoami', '--json')).stdout)).toMatchObject({
+      username: 'ada',
+      url: server.url,
+    });
+    expect((await muster('operator', 'whoami', '--public-key')).stdout).toMatch(/^[0-9a-f]{64}\n$/);
+  });
+
+  test('logout ends the session here and there', async () => {
+    await muster('login');
+    expect((await muster('logout')).exit).toBe(0);
+    expect(routes()).toContain('logout');
+    expect((await muster('logout')).exit).toBe(0);
+  });
+
+  test('profiles take the place of flags', async () => {
+    const { MUSTER_URL: _url, MUSTER_FINGERPRINT: _print, ...bare } = env;
+    const own = {
+      ...bare,
+      XDG_CONFIG_HOME: join(home.path, 'profiles'),
+      MUSTER_KEY_FILE: keyFile(),
+    };
+    const make = ['profile', 'create', 'local', '--url', server.url, '--fingerprint', certificate.fingerprint];
+    expect((await run(make, own)).exit).toBe(0);
+    expect((await run(make, own)).exit).toBe(2);
+    expect((await run([...make, '--replace'], own)).exit).toBe(0);
+    expect((await run(['status'], own)).exit).toBe(0);
+    const [profile] = JSON.parse((await run(['profile', 'list', '--json'], own)).stdout);
+    expect(profile).toMatchObject({
+      name: 'local',
+      current: true,
+      fingerprint: showFingerprint(certificate.fingerprint),
+    });
+    expect((await run(['status', '--profile', 'lokal'], own)).exit).toBe(2);
+    expect((await run(['profile', 'use', 'local'], own)).exit).toBe(0);
+    expect((await run(['profile', 'remove', 'local'], own)).exit).toBe(0);
+    expect((await run(['profile', 'list', '--json'], own)).stdout).toBe('[]\n');
+  });
+});
+
+describe('agents', () => {
+  test('a list is whole when nobody watches: full ids, no colours, nothing cut', async () => {
+    const { stdout, exit } = await muster('agents', 'list', '--filter', 'role=web');
+    expect(exit).toBe(0);
+    expect(stdout).toContain('3f8c2b0a9d7e41568c1b2a3d4e5f6071');
+    expect(stdout).not.toContain('\u001b');
+    expect(sent('listAgents')?.query).toEqual({ filter: 'role=web', sort: 'name' });
+    expect(JSON.parse((await muster('agents', 'list', '--json')).stdout)).toHaveLength(1);
+  });
+
+  test('show has the tags, and every attribute under the name that modules use', async () => {
+    answers.getAgent = () => ({ body: agent({ attributes: { 'fact.rack': 'b\u001b[2J', platform: 'linux' } }) });
+    const { stdout } = await muster('agents', 'show', 'web-1');
+    expect(stdout).toMatch(/^web-1 {2}approved\nnode id {2}3f8c2b0a9d7e41568c1b2a3d4e5f6071\n/);
+    expect(stdout).toContain('  role  web\n');
+    expect(stdout).toContain('  fact.rack  b\\x1b[2J\n  platform   linux\n');
+    expect(JSON.parse((await muster('agents', 'show', 'web-1', '--json')).stdout)).toMatchObject({ name: 'web-1' });
+  });
+
+  test('who approves a rejected agent learns that it comes back later', async () => {
+    expect((await muster('agents', 'approve', 'web-1')).stderr).toBe('');
+    answers.getAgent = () => ({ body: agent({ name: null, status: 'pending', pin_source: 'first_use' }) });
+    expect((await muster('agents', 'approve', 'web-1', '--name', 'web-1')).stderr).toContain('unseen');
+    answers.getAgent = () => ({ body: agent({ status: 'rejected' }) });
+    expect((await muster('agents', 'approve', 'web-1')).stderr).toContain('within 10 minutes; restart the agent');
+  });
+
+  test('tokens are listed without their values, and revoked by the end of their id', async () => {
+    expect((await muster('enrolment-tokens', 'list')).stdout).toMatch(/01KAGZ3N8V5T1Q6W9X2Y4Z7B8C +web-2 +yes +1 /);
+    expect((await muster('enrolment-tokens', 'revoke', '7b8c')).stdout).toBe('Revoked 01KAGZ3N8V5T1Q6W9X2Y4Z7B8C.\n');
+    expect(sent('revokeEnrolmentToken')?.params).toEqual({ id: '01KAGZ3N8V5T1Q6W9X2Y4Z7B8C' });
+    answers.listEnrolmentTokens = () => ({ body: [] });
+    expect((await muster('enrolment-tokens', 'list')).stderr).toContain('muster agents enroll');
+  });
+
+  test('approving needs a name the first time, and nobody to ask is a usage error', async () => {
+    const pending = agent({ name: null, status: 'pending' });
+    answers.getAgent = () => ({ body: pending });
+    answers.listAgents = () => ({ body: [pending] });
+    const nameless = await muster('agents', 'approve', '3f8c');
+    expect(nameless.exit).toBe(2);
+    expect(nameless.stderr).toContain('--name');
+    expect(routes()).not.toContain('setAgentStatus');
+    expect((await muster('agents', 'approve', '3f8c', '--name', '1bad')).exit).toBe(2);
+    expect((await muster('agents', 'approve', '3f8c', '--name', 'web-1')).exit).toBe(0);
+    expect(sent('setAgentStatus')).toMatchObject({
+      params: { node_id: pending.node_id },
+      body: { status: 'approved', name: 'web-1' },
+    });
+  });
+
+  test('rejecting several goes on after one that fails, and says so with 6', async () => {
+    const agents = [agent({}), agent({ name: 'web-2', node_id: 'ab'.repeat(16) })];
+    answers.getAgent = ({ params }) => {
+      const body = agents.find(({ name }) => name === params.node_id);
+      return body ? { body } : { code: 'agent_not_found', detail: 'no such agent' };
+    };
+    answers.listAgents = () => ({ body: agents });
+    answers.setAgentStatus = ({ params }) =>
+      params.node_id === agents[0]?.node_id ? { code: 'storage_unavailable', detail: 'no disk' } : undefined;
+    const ran = await muster('agents', 'reject', 'web-1', 'web-2');
+    expect(ran.exit).toBe(6);
+    expect(ran.stdout).toBe('Rejected web-2.\n');
+    expect(ran.stderr).toContain('no disk');
+    const unknown = await muster('agents', 'reject', 'wbe-1');
+    expect(unknown.exit).toBe(1);
+    expect(unknown.stderr).toContain('Did you mean web-1?');
+  });
+
+  test('removing asks, and without anybody to ask wants --yes', async () => {
+    expect((await muster('agents', 'remove', 'web-1')).exit).toBe(2);
+    expect(routes()).not.toContain('removeAgent');
+    expect((await muster('agents', 'remove', 'web-1', '--yes')).exit).toBe(0);
+    expect(routes()).toContain('removeAgent');
+  });
+
+  test('tags are set and taken away one by one', async () => {
+    expect((await muster('agents', 'tag', 'web-1', 'role=web', 'site=paris')).stdout).toBe('web-1: role=web\n');
+    expect(
+      server.seen.filter(({ route }) => route.id === 'putTag').map(({ params, body }) => [params.key, body]),
+    ).toEqual([
+      ['role', { value: 'web' }],
+      ['site', { value: 'paris' }],
+    ]);
+    expect((await muster('agents', 'tag', 'web-1', 'role')).exit).toBe(2);
+    expect((await muster('agents', 'untag', 'web-1', 'role')).exit).toBe(0);
+    expect(sent('deleteTag')?.params.key).toBe('role');
+  });
+
+  test('enrolling prints the line to paste and nothing else', async () => {
+    const { stdout, stderr, exit } = await muster(
+      'agents',
+      'enroll',
+      '--name',
+      'web-2',
+      '--tag',
+      'role=web',
+      '--expires',
+      '12h',
+    );
+    expect(exit).toBe(0);
+    expect(stdout).toMatch(/^muster agent connect .*--token mt_4Jq2k9wZr7\n$/);
+    expect(stderr).toContain('npx muster agent connect');
+    expect(sent('createEnrolmentToken')?.body).toEqual({
+      name: 'web-2',
+      tags: { role: 'web' },
+      expires_in: 43_200,
+      uses: 1,
+      approve: true,
+    });
+  });
+});
+
+describe('modules', () => {
+  const good =
+    'name: motd\nsupports: [{ platform: linux }]\nresources:\n  - id: motd\n    resource: { file-unix: { path: /etc/motd, content: hi } }\n';
+  const bad =
+    'name: motd\nsupports: [{ platform: linux }]\nresources:\n  - id: motd\n    resource: { file-unix: { path: /etc/motd, contnt: hi } }\n';
+  const file = (name: string) => join(home.path, name);
+  beforeAll(async () => {
+    await writeFile(file('good.yml'), good);
+    await writeFile(file('bad.yml'), bad);
+  });
+
+  test('validate needs no orchestrator and prints faults as compilers do', async () => {
+    const ran = await run(['modules', 'validate', file('good.yml'), file('bad.yml')], {
+      ...home.env,
+      MUSTER_URL: 'https://127.0.0.1:1',
+    });
+    expect(ran.exit).toBe(1);
+    expect(ran.stdout).toMatch(new RegExp(`^${file('bad.yml')}:5:\\d+ .*content`, 'm'));
+    expect(ran.stdout).not.toContain('good.yml');
+    expect((await muster('modules', 'validate', file('good.yml'))).exit).toBe(0);
+    const json = JSON.parse((await muster('modules', 'validate', file('bad.yml'), '--json')).stdout);
+    expect(json).toMatchObject({ valid: false, files: [{ valid: false, faults: [{ line: 5 }] }] });
+    expect((await run(['modules', 'validate', '-'], env, good)).exit).toBe(0);
+    expect((await muster('modules', 'validate', file('absent.yml'))).stderr).toContain('there is no such file');
+  });
+
+  test('upload checks first, then sends the text under the name inside', async () => {
+    const faulty = await muster('modules', 'upload', file('bad.yml'));
+    expect(faulty.exit).toBe(1);
+    expect(faulty.stderr).toContain('bad.yml:5:');
+    expect(server.seen).toEqual([]);
+    expect((await muster('modules', 'upload', file('good.yml'))).stdout).toMatch(
+      /^Uploaded motd .*, now revision 1\.\n$/,
+    );
+    expect(sent('uploadModule')?.body).toEqual({ name: 'motd', content: good });
+    expect((await muster('modules', 'upload', file('bad.yml'), file('good.yml'))).exit).toBe(6);
+    const json = await muster('modules', 'upload', file('bad.yml'), '--json');
+    expect(JSON.parse(json.stderr)).toMatchObject({
+      error: { code: 'module_invalid', errors: [{ line: 5 }] },
+      exit: 1,
+    });
+  });
+
+  test('faults that only the orchestrator finds are told in the same way', async () => {
+    answers.uploadModule = () => ({
+      code: 'module_invalid',
+      detail: 'the module has faults',
+      errors: [{ path: '/resources/0', message: 'not here', line: 4, column: 5 }],
+    });
+    const ran = await muster('modules', 'upload', file('good.yml'));
+    expect(ran.exit).toBe(1);
+    expect(ran.stderr).toContain(`${file('good.yml')}:4:5 not here`);
+  });
+
+  test('show gives the very text', async () => {
+    answers.getModule = ({ route }) => ({
+      body: { ...(route.example.answer as object), content: `${good}# \u001b[31m` },
+    });
+    expect((await muster('modules', 'show', 'motd')).stdout).toBe(`${good}# \u001b[31m`);
+    answers.getModule = () => ({ code: 'module_not_found', detail: 'no such module' });
+    const ran = await muster('modules', 'show', 'motdd');
+    expect(ran.exit).toBe(1);
+    expect(ran.stderr).toContain('Did you mean motd?');
+    answers.getModule = ({ query }) =>
+      query.revision === undefined ? undefined : { code: 'module_not_found', detail: 'no such module' };
+    expect((await muster('modules', 'show', 'motd', '--revision', '9')).stderr).toBe(
+      'error: motd has no revision 9; its newest is 1\n',
+    );
+  });
+
+  test('list, remove and schema', async () => {
+    expect((await muster('modules', 'list')).stdout).toMatch(/motd .* ada/);
+    expect((await muster('modules', 'remove', 'motd')).exit).toBe(0);
+    expect(JSON.parse((await muster('modules', 'schema')).stdout)).toMatchObject({ type: 'object' });
+  });
+});
+
+describe('plan, apply, drift, operations', () => {
+  const changes = operation(variety);
+  const nothing = operation([result({})]);
+
+  test('plan exits with 3 only on request, and only when there is something to do', async () => {
+    answers.planAgent = () => ({ body: changes });
+    const plain = await muster('plan', 'web-1', '-m', 'motd', '-m', 'base,site');
+    expect(plain.exit).toBe(0);
+    expect(plain.stdout).toContain('Plan: 2 to create, 2 to update, 1 to remove');
+    expect(plain.stdout).not.toContain('\u001b');
+    expect(sent('planAgent')?.body).toEqual({ modules: ['motd', 'base', 'site'] });
+    const json = await muster('plan', 'web-1', '--exit-code', '--json');
+    expect(json.exit).toBe(3);
+    expect(JSON.parse(json.stdout)).toEqual(changes);
+    answers.planAgent = () => ({ body: nothing });
+    expect((await muster('plan', 'web-1', '--exit-code')).exit).toBe(0);
+    answers.planAgent = () => ({ body: operation([result({ status: 'failed' })], { status: 'failed' }) });
+    expect((await muster('plan', 'web-1', '--exit-code')).exit).toBe(1);
+  });
+
+  test('a module that is not known brings the nearest', async () => {
+    for (const code of ['unknown_module', 'module_not_found'] as const) {
+      answers.planAgent = () => ({ code, detail: 'there is no module "modt"' });
+      expect((await muster('plan', 'web-1', '-m', 'modt')).stderr).toContain('Did you mean motd?');
+    }
+  });
+
+  test('an agent that is not connected is unreachable, and the remedy is a flag of ours', async () => {
+    answers.applyAgent = () => ({ code: 'agent_not_connected', detail: 'web-1 is not connected' });
+    const ran = await muster('apply', 'web-1', '-m', 'motd', '-m', "the boss's", '--yes');
+    expect(ran.exit).toBe(5);
+    expect(ran.stderr).toContain(`muster apply web-1 -m motd -m 'the boss'\\''s' --yes --queue`);
+    answers.planAgent = answers.applyAgent;
+    expect((await muster('plan', 'web-1')).stderr).toContain('muster apply web-1 --remove --yes --queue');
+  });
+
+  test('an apply that names no module removes nothing by itself, and the two lines that may be meant are told', async () => {
+    answers.planAgent = () => ({ body: operation(variety) });
+    const ran = await muster('apply', 'web-1', '--yes');
+    expect(ran).toMatchObject({ exit: 1, stdout: '' });
+    expect(ran.stderr).toContain('would remove 1 resource; nothing was changed');
+    expect(ran.stderr).toContain('muster apply web-1 -m site --yes');
+    expect(ran.stderr).toContain('muster apply web-1 --remove --yes');
+    expect((await muster('apply', 'web-1', '--yes', '--queue')).exit).toBe(2);
+    expect(routes()).not.toContain('applyAgent');
+    expect((await muster('apply', 'web-1', '--yes', '--remove')).exit).toBe(0);
+    expect(sent('applyAgent')?.body).toEqual({ modules: [] });
+    const gone = ['second', 'first'].map((module) => result({ module, action: 'remove', status: 'would_change' }));
+    answers.planAgent = () => ({ body: operation(gone) });
+    expect((await muster('apply', 'web-1', '--yes')).stderr).toContain('apply web-1 -m first -m second --yes');
+    answers.planAgent = () => ({ body: operation([result({ action: 'update', status: 'would_change' })]) });
+    server.seen.length = 0;
+    expect((await muster('apply', 'web-1', '--yes')).exit).toBe(0);
+    expect(routes()).toContain('applyAgent');
+  });
+
+  test('what was left behind is told, also without -v', async () => {
+    const left = result({ type: 'directory-unix', identity: '/srv', message: 'left: it is not empty' });
+    answers.applyAgent = () => ({ body: operation([left], { kind: 'apply' }) });
+    const ran = await muster('apply', 'web-1', '--yes', '--remove');
+    expect(ran.stdout).toMatch(/kept +directory-unix \/srv .*\n +left: it is not empty/);
+    expect(ran.stdout).toContain('Nothing had to be done.');
+  });
+
+  test('apply without a terminal wants --yes, and touches nothing before', async () => {
+    const ran = await muster('apply', 'web-1', '-m', 'motd');
+    expect(ran.exit).toBe(2);
+    expect(ran.stderr).toContain('--yes');
+    expect(server.seen).toEqual([]);
+  });
+
+  test('apply waits for an operation that was answered before its end', async () => {
+    answers.applyAgent = () => ({ status: 202, body: operation([], { kind: 'apply', status: 'running' }) });
+    let asked = 0;
+    answers.getOperation = () => ({
+      body: operation([result({ action: 'create', status: 'changed' })], {
+        kind: 'apply',
+        status: asked++ === 0 ? 'running' : 'succeeded',
+      }),
+    });
+    const ran = await muster('apply', 'web-1', '-m', 'motd', '--yes');
+    expect(ran.exit).toBe(0);
+    expect(ran.stdout).toContain('Applied: 1 created, 0 updated, 0 removed, 0 unchanged');
+  });
+
+  test('an apply that failed exits with 1, and what its scripts printed is one command away', async () => {
+    answers.applyAgent = () => ({
+      body: operation([result({ status: 'failed', message: 'no' })], { kind: 'apply', status: 'failed' }),
+    });
+    const ran = await muster('apply', 'web-1', '-m', 'site', '--yes');
+    expect(ran).toMatchObject({ exit: 1, stderr: '' });
+    answers.applyAgent = () => ({
+      body: operation([result({ type: 'script', status: 'failed' })], { kind: 'apply', status: 'failed' }),
+    });
+    expect((await muster('apply', 'web-1', '-m', 'site', '--yes')).stderr).toContain('muster operations show');
+  });
+
+  test('a queued apply is handed over, not waited for', async () => {
+    answers.applyAgent = ({ headers }) => ({
+      status: 202,
+      body: operation([], { kind: 'apply', status: headers.prefer === 'respond-async' ? 'queued' : 'failed' }),
+    });
+    const ran = await muster('apply', 'web-1', '-m', 'motd', '--yes', '--queue', '--ttl', '12h');
+    expect(ran).toMatchObject({ exit: 0 });
+    expect(ran.stdout).toContain('queued');
+    expect(sent('applyAgent')?.body).toEqual({ modules: ['motd'], ttl: 43_200 });
+  });
+
+  test('drift tells the fields, and exits with 3 on request', async () => {
+    const record = drift([
+      result({ action: 'update', status: 'would_change', changes: [{ field: 'mode', from: '0600', to: '0644' }] }),
+    ]);
+    answers.checkDrift = () => ({ body: record });
+    answers.getOperation = ({ params }) =>
+      params.operation_id === record.snapshot_operation_id
+        ? { body: operation([], { kind: 'apply', modules: ['w1', 'w2'] }) }
+        : undefined;
+    const ran = await muster('drift', 'web-1');
+    expect(ran.exit).toBe(0);
+    expect(ran.stdout).toContain('mode  is 0600, declared 0644');
+    expect(ran.stderr).toContain('To mend it: muster apply web-1 -m w1 -m w2\n');
+    expect((await muster('drift', 'web-1', '--exit-code')).exit).toBe(3);
+    answers.checkDrift = () => ({ body: drift([]) });
+    expect((await muster('drift', 'web-1', '--exit-code')).exit).toBe(0);
+    answers.checkDrift = () => ({ code: 'nothing_applied', detail: 'nothing was applied yet' });
+    expect((await muster('drift', 'web-1')).exit).toBe(1);
+  });
+
+  test('operations are listed with the names of their agents, and shown with what scripts printed', async () => {
+    const listed = await muster('operations', 'list', '--agent', 'web-1', '--status', 'succeeded', '--limit', '5');
+    expect(listed.stdout).toMatch(/01KAGZ4D3E5F6G7H8J9K0M1N2P +web-1 +apply +succeeded/);
+    expect(sent('listOperations')?.query).toEqual({
+      agent: '3f8c2b0a9d7e41568c1b2a3d4e5f6071',
+      status: 'succeeded',
+      limit: '5',
+    });
+    expect((await muster('operations', 'list', '--limit', 'x')).exit).toBe(2);
+    const shown = await muster('operations', 'show', '01kagz4d3e5f6g7h8j9k0m1n2p', '--output');
+    expect(shown.stdout).toContain('site/deploy exit 0\ndeployed');
+    expect(
+      JSON.parse((await muster('operations', 'show', '01KAGZ4D3E5F6G7H8J9K0M1N2P', '--json')).stdout),
+    ).toMatchObject({
+      kind: 'apply',
+    });
+    expect((await muster('operations', 'show', 'n2p')).stdout).toContain('01KAGZ4D3E5F6G7H8J9K0M1N2P');
+    expect((await muster('operations', 'show', 'zzz')).stderr).toContain('muster operations list');
+  });
+
+  test('operations are cancelled, and it is said when that takes a while', async () => {
+    expect((await muster('operations', 'cancel', 'n2p')).stdout).toBe('Cancelled 01KAGZ4D3E5F6G7H8J9K0M1N2P.\n');
+    answers.cancelOperation = () => ({ status: 202, body: operation([], { status: 'running' }) });
+    expect((await muster('operations', 'cancel', 'n2p')).stdout).toContain('is running and ends after');
+    answers.cancelOperation = () => ({ code: 'operation_finished', detail: 'it has ended' });
+    expect((await muster('operations', 'cancel', 'n2p')).exit).toBe(1);
+  });
+});
+
+describe('assignments and runs', () => {
+  test('are listed and shown', async () => {
+    expect((await muster('assignments', 'list')).stdout).toMatch(/base +enforce +role=web +motd/);
+    expect((await muster('assignments', 'show', 'base')).stdout).toContain('matches     web-1\n');
+    expect((await muster('runs', 'list')).stdout).toMatch(/01KAGZ5R3E5F6G7H8J9K0M1N2P +base +apply +succeeded/);
+    expect((await muster('runs', 'show', 'n2p')).stdout).toMatch(/web-1 +succeeded +01KAGZ4D\w+ +1 changed/);
+    answers.getAssignment = ({ route }) => ({ body: { ...(route.example.answer as object), selector: '' } });
+    expect((await muster('assignments', 'show', 'base')).stdout).toContain('it matches no agent');
+    answers.getAssignment = () => ({ code: 'assignment_not_found', detail: 'no such assignment' });
+    expect((await muster('assignments', 'show', 'bsae')).stderr).toContain('Did you mean base?');
+  });
+
+  test('an assignment is made of modules and a selector, and parameters from a file', async () => {
+    const bare = await muster('assignments', 'create', 'base', '-m', 'motd');
+    expect(bare.exit).toBe(2);
+    expect(bare.stderr).toContain('--selector');
+    const args = ['assignments', 'create', 'base', '-m', 'motd', '--selector', 'role=web', '--audit'];
+    const made = await run([...args, '--parameters', '-'], env, '{"motd":{"greeting":"hi"}}');
+    expect(made.exit, made.stderr).toBe(0);
+    expect(sent('createAssignment')?.body).toEqual({
+      name: 'base',
+      modules: ['motd'],
+      selector: 'role=web',
+      mode: 'audit',
+      parameters: { motd: { greeting: 'hi' } },
+    });
+    expect((await run([...args, '--parameters', '-'], env, '{')).exit).toBe(2);
+    expect((await muster('assignments', 'remove', 'base')).stdout).toBe('Removed base.\n');
+  });
+
+  const entry = { node_id: 'ab'.repeat(16), name: 'web-1', operation_id: null, error: null };
+  const runOf = (status: string, ...results: object[]) => ({
+    run_id: '01KAGZ5R3E5F6G7H8J9K0M1N2P',
+    assignment: 'base',
+    kind: 'plan',
+    status,
+    started_at: 1_795_000_000,
+    finished_at: status === 'running' ? null : 1_795_000_001,
+    requested_by: 'x',
+    results: results.map((result) => ({ ...entry, ...result })),
+  });
+  const summary = { total: 3, unchanged: 1, changed: 0, removed: 2, failed: 0, skipped: 0 };
+
+  test('plan waits for the run, and exits with 3 on request when something would change', async () => {
+    answers.planAssignment = () => ({ status: 202, body: runOf('running') });
+    answers.getRun = () => ({ body: runOf('succeeded', { status: 'succeeded', summary }) });
+    expect(await muster('assignments', 'plan', 'base')).toMatchObject({ exit: 0 });
+    expect((await muster('assignments', 'plan', 'base', '--exit-code')).exit).toBe(3);
+    answers.getRun = () => ({
+      body: runOf('failed', { status: 'succeeded', summary }, { status: 'failed', summary: null, error: 'away' }),
+    });
+    const partly = await muster('assignments', 'plan', 'base');
+    expect(partly.exit).toBe(6);
+    expect(partly.stdout).toContain('away');
+  });
+
+  test('apply wants somebody to agree, or --yes', async () => {
+    expect((await muster('assignments', 'apply', 'base')).exit).toBe(2);
+    expect(server.seen).toEqual([]);
+    expect((await muster('assignments', 'apply', 'base', '--yes')).exit).toBe(0);
+    expect((await muster('assignments', 'apply', 'base', '--yes', '--queue', '--ttl', '1h')).stderr).toContain(
+      'runs show',
+    );
+    expect(server.seen.filter(({ route }) => route.id === 'applyAssignment').map(({ body }) => body)).toEqual([
+      {},
+      { offline: 'queue', ttl: 3600 },
+    ]);
+  });
+
+  test('the question before an apply counts what would be removed', async () => {
+    answers.planAssignment = () => ({ body: runOf('succeeded', { status: 'succeeded', summary }) });
+    const asked: string[] = [];
+    const prompt: Prompter = {
+      interactive: true,
+      confirm: async (question) => asked.push(question) < 0,
+      ask: async () => '',
+    };
+    const ran = await run(['assignments', 'apply', 'base'], { ...env, NO_COLOR: '1' }, '', { columns: 80, prompt });
+    expect(ran.exit).toBe(1);
+    expect(asked).toEqual(['Apply base on 1 agent? It removes 2 resources.']);
+    expect(routes()).not.toContain('applyAssignment');
+  });
+});
+
+describe('the program', () => {
+  test('status needs no key and tells scripts when all is not well', async () => {
+    expect((await run(['status', '--key-file', '/nonexistent'], env)).exit).toBe(0);
+    answers.getStatus = ({ route }) => ({ body: { ...(route.example.answer as object), status: 'degraded' } });
+    expect((await muster('status')).exit).toBe(1);
+  });
+
+  test.each([
+    [['stauts'], 'status'],
+    [['agents', 'lst'], 'list'],
+    [['plan'], 'agent'],
+    [['plan', 'web-1', '--exitcode'], '--exit-code'],
+    [['agents'], 'approve'],
+    [['status', '--url', 'ftp://x'], 'https'],
+    [['orchestrator'], 'launcher'],
+  ])('%j is a usage error: 2, nothing on stdout, and a hint', async (args, hint) => {
+    const ran = await muster(...args);
+    expect(ran).toMatchObject({ exit: 2, stdout: '' });
+    expect(ran.stderr).toContain(hint);
+  });
+
+  test('help is data: on stdout, with an example, 0', async () => {
+    for (const args of [[], ['--help'], ['help'], ['plan', '--help'], ['help', 'plan'], ['help', 'agents', 'tag']]) {
+      const ran = await muster(...args);
+      expect(ran, args.join(' ')).toMatchObject({ exit: 0, stderr: '' });
+      expect(ran.stdout).toContain('$ muster ');
+    }
+    expect((await muster('--version')).stdout).toBe(
+      `${JSON.parse(await readFile(new URL('../package.json', import.meta.url), 'utf8')).version}\n`,
+    );
+  });
+
+  test('what every verb takes stands below what is of this one', async () => {
+    const { stdout } = await muster('agents', '--help');
+    expect(stdout.indexOf('Commands:')).toBeGreaterThan(0);
+    expect(stdout.indexOf('Commands:')).toBeLessThan(stdout.indexOf('Global Options:'));
+  });
+
+  test('plain HTTP to a port that speaks TLS: the right address is told', async () => {
+    const ran = await run(['status', '--url', server.url.replace('https:', 'http:')], env);
+    expect(ran.exit).toBe(5);
+    expect(ran.stderr).toContain(`--url ${server.url}`);
+  });
+
+  test('nobody there: 5, and what to do', async () => {
+    const ran = await run(['status', '--url', 'https://127.0.0.1:1'], env);
+    expect(ran).toMatchObject({ exit: 5, stdout: '' });
+    expect(ran.stderr).toContain('nothing listens there');
+    const json = await run(['status', '--url', 'https://127.0.0.1:1', '--json'], env);
+    expect(JSON.parse(json.stderr)).toMatchObject({ error: { code: 'unreachable' }, exit: 5 });
+    expect(json.stderr.trimEnd().split('\n')).toHaveLength(1);
+  });
+
+  test('something else there: 5, and the address is doubted', async () => {
+    answers.getStatus = () => ({ status: 404, body: 'hello' });
+    expect((await muster('status')).exit).toBe(5);
+  });
+});
+
+describe('at a terminal', () => {
+  /** A person who gives these answers, and what they were asked. */
+  const person = (...given: (boolean | string)[]) => {
+    const asked: string[] = [];
+    const next = (question: string) => {
+      asked.push(question);
+      const answer = given.shift();
+      if (answer === undefined) throw new Error(`nobody answers ${question}`);
+      return answer;
+    };
+    const prompt: Prompter = {
+      interactive: true,
+      confirm: async (question) => next(question) === true,
+      ask: async (question, initial, fault) => {
+        const answer = next(`${question} [${initial}]`) as string;
+        expect(fault(answer)).toBeUndefined();
+        return answer;
+      },
+    };
+    return { asked, terminal: { columns: 80, prompt } };
+  };
+  const tty = { TERM: 'xterm' };
+
+  test('apply shows the plan, asks, and tells what was done', async () => {
+    answers.planAgent = () => ({ body: operation(variety) });
+    answers.applyAgent = () => ({
+      body: operation([result({ action: 'create', status: 'changed' })], { kind: 'apply' }),
+    });
+    const { asked, terminal } = person(true);
+    const ran = await run(['apply', 'web-1', '-m', 'motd'], { ...env, NO_COLOR: '1' }, '', terminal);
+    expect(ran.exit, ran.stderr).toBe(0);
+    expect(asked).toEqual(['Apply this on web-1? It removes 1 resource.']);
+    expect(sent('applyAgent')?.body).toEqual({ modules: ['motd'] });
+    expect(ran.stdout.indexOf('Plan for web-1')).toBeLessThan(ran.stdout.indexOf('Apply on web-1'));
+  });
+
+  test('a no changes nothing, and is no success', async () => {
+    answers.planAgent = () => ({ body: operation(variety) });
+    const { terminal } = person(false);
+    expect((await run(['apply', 'web-1', '--remove'], env, '', terminal)).exit).toBe(1);
+    expect(routes()).not.toContain('applyAgent');
+  });
+
+  test('a plan without -m that removes is shown, and not asked about', async () => {
+    answers.planAgent = () => ({ body: operation(variety) });
+    const { asked, terminal } = person();
+    const ran = await run(['apply', 'web-1'], env, '', terminal);
+    expect(ran.exit).toBe(1);
+    expect(ran.stdout).toContain('Plan for web-1');
+    expect(ran.stderr).toContain('muster apply web-1 --remove');
+    expect(asked).toEqual([]);
+    expect(routes()).not.toContain('applyAgent');
+  });
+
+  test('with nothing to do nobody is asked', async () => {
+    answers.planAgent = () => ({ body: operation([result({})]) });
+    const { asked, terminal } = person();
+    expect((await run(['apply', 'web-1'], env, '', terminal)).exit).toBe(0);
+    expect(asked).toEqual([]);
+    expect(routes()).not.toContain('applyAgent');
+  });
+
+  test('a plan that failed is not applied', async () => {
+    answers.planAgent = () => ({
+      body: operation([result({ status: 'failed', message: 'no such user' })], { status: 'failed' }),
+    });
+    const { terminal } = person();
+    const ran = await run(['apply', 'web-1'], env, '', terminal);
+    expect(ran.exit).toBe(1);
+    expect(ran.stdout).toContain('no such user');
+    expect(routes()).not.toContain('applyAgent');
+  });
+
+  test('a certificate is shown once, and held to afterwards', async () => {
+    const { MUSTER_FINGERPRINT: _, ...bare } = env;
+    const own = { ...bare, XDG_CONFIG_HOME: join(home.path, 'first-use'), MUSTER_KEY_FILE: keyFile() };
+    const no = await run(['status'], own, '', person(false).terminal);
+    expect(no.exit).toBe(5);
+    expect(no.stderr).toContain(showFingerprint(certificate.fingerprint));
+    expect(server.seen).toEqual([]);
+    const yes = person(true);
+    expect((await run(['status'], own, '', yes.terminal)).exit).toBe(0);
+    expect(yes.asked).toEqual(['Trust this certificate from now on?']);
+    expect((await run(['status'], own)).exit).toBe(0);
+
+    const other = await standIn({ tls: await makeCertificate() });
+    const path = join(home.path, 'first-use', 'muster', 'profiles.json');
+    const { port } = new URL(server.url);
+    const moved = (await readFile(path, 'utf8')).replace(`:${port}`, `:${new URL(other.url).port}`);
+    await writeFile(path, moved);
+    const changed = await run(['status', '--url', other.url], own, '', person().terminal);
+    expect(changed.exit).toBe(5);
+    expect(changed.stderr).toContain('is not the one that was trusted');
+    expect(other.seen).toEqual([]);
+    await other.close();
+  });
+
+  test('approving proposes what can be a name, after telling who it is', async () => {
+    answers.getAgent = () => ({
+      body: agent({
+        name: null,
+        status: 'pending',
+        attributes: { hostname: 'web-9.lan\u001b[2J' },
+        pin_source: 'first_use',
+      }),
+    });
+    const { asked, terminal } = person('web-9');
+    const ran = await run(['agents', 'approve', 'web-1'], env, '', terminal);
+    expect(ran.exit).toBe(0);
+    expect(asked).toEqual(['Its name, for good: [web-9]']);
+    expect(ran.stderr).toContain('192.0.2.17');
+    expect(ran.stderr).toContain('unseen');
+    expect(sent('setAgentStatus')?.body).toEqual({ status: 'approved', name: 'web-9' });
+  });
+
+  test('there is colour, unless NO_COLOR or a dumb terminal', async () => {
+    const { terminal } = person();
+    expect((await run(['agents', 'list'], { ...env, ...tty }, '', terminal)).stdout).toContain('\u001b[');
+    for (const without of [{ NO_COLOR: '1' }, { TERM: 'dumb' }])
+      expect((await run(['agents', 'list'], { ...env, ...tty, ...without }, '', terminal)).stdout).not.toContain(
+        '\u001b',
+      );
+  });
+
+  test.each([80, 120])('tables fit into %i columns', async (columns) => {
+    const long = agent({
+      name: 'a-machine-with-a-rather-long-name-in-the-cellar',
+      tags: { a: 'x'.repeat(100), b: 'y' },
+    });
+    answers.listAgents = () => ({ body: [long, agent({})] });
+    const { prompt } = person().terminal;
+    const { stdout } = await run(['agents', 'list'], { ...env, NO_COLOR: '1' }, '', { columns, prompt });
+    for (const line of stdout.split('\n')) expect(stringWidth(line)).toBeLessThanOrEqual(columns);
+    expect(stdout).toContain('…');
+  });
+
+  test('a module is shown with its escapes made visible', async () => {
+    answers.getModule = ({ route }) => ({
+      body: { ...(route.example.answer as object), content: 'name: a\n# \u001b[31m\n' },
+    });
+    const { stdout } = await run(['modules', 'show', 'motd'], env, '', person().terminal);
+    expect(stdout).toBe('name: a\n# \\x1b[31m\n');
+  });
+});
+
+describe('as a process of its own', () => {
+  test('exit codes and streams are those of the program', async () => {
+    const status = await spawned(['status'], env);
+    expect(status).toMatchObject({ exit: 0, stderr: '' });
+    expect(status.stdout).toContain(server.url);
+    expect(await spawned(['plan'], env)).toMatchObject({ exit: 2, stdout: '' });
+    answers.planAgent = () => ({ body: operation(variety) });
+    expect((await spawned(['plan', 'web-1', '--exit-code'], env)).exit).toBe(3);
+  });
+
+  test('who leaves while an apply goes on is told where to see it', async () => {
+    let waiting = () => {};
+    const asked = new Promise<void>((resolve) => {
+      waiting = resolve;
+    });
+    answers.applyAgent = () => ({ status: 202, body: operation([], { kind: 'apply', status: 'running' }) });
+    answers.getOperation = () => {
+      waiting();
+      return { body: operation([], { kind: 'apply', status: 'running' }) };
+    };
+    const ran = await spawned(['apply', 'web-1', '-m', 'a', '--yes'], env, '', 'stays', (child) => {
+      void asked.then(() => child.kill('SIGINT'));
+    });
+    expect(ran.exit).toBeNull();
+    expect(ran.stderr).toBe('It goes on without you; see: muster operations show 01KAGZ4D3E5F6G7H8J9K0M1N2P\n');
+  });
+
+  test('a reader that goes away is no error', async () => {
+    answers.listAgents = () => ({ body: Array.from({ length: 3000 }, () => agent({})) });
+    const ran = await spawned(['agents', 'list', '--json'], env, '', 'hang up');
+    expect(ran).toMatchObject({ exit: 0, stderr: '' });
+  });
+
+  test('a long answer is whole in a pipe', async () => {
+    answers.listAgents = () => ({ body: Array.from({ length: 3000 }, () => agent({})) });
+    expect(JSON.parse((await spawned(['agents', 'list', '--json'], env)).stdout)).toHaveLength(3000);
+  });
+});

@@ -1,0 +1,27 @@
+import { runProgram } from './program.ts';
+
+// What is imported here is paid for by every `muster --help`: commander, and nothing else.
+
+const { argv, env, stdin, stdout, stderr } = process;
+
+// `muster … | head` ends us without a fuss; any other fault of a stream is one.
+for (const stream of [stdout, stderr])
+  stream.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 1));
+
+process.exitCode = await runProgram(argv.slice(2), {
+  env,
+  stdin,
+  stdout,
+  stderr,
+  now: () => Date.now() / 1000,
+  sleep: (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds)),
+  onInterrupt: (say) => {
+    const leave = () => {
+      say();
+      // Ended by the signal itself, so that a shell sees why.
+      process.kill(process.pid, 'SIGINT');
+    };
+    process.once('SIGINT', leave);
+    return () => process.off('SIGINT', leave);
+  },
+});

@@ -1,0 +1,119 @@
+import type { Environment } from './directories.ts';
+import { toJson } from './sanitise.ts';
+import { type Colors, colorsFor, hasColor, type Style } from './style.ts';
+import { type Column, renderTable } from './table.ts';
+
+/** The part of a stream that is written to. */
+export interface Sink {
+  write(text: string): unknown;
+  isTTY?: boolean | undefined;
+  columns?: number | undefined;
+}
+
+export interface OutputOptions {
+  stdout: Sink;
+  stderr: Sink;
+  env: Environment;
+  json: boolean;
+  verbose: boolean;
+  /** Unix seconds. */
+  now: () => number;
+}
+
+interface Progress {
+  update(text: string): void;
+  /** Takes the line away again. */
+  end(): void;
+}
+
+/** Where a verb writes: data to stdout, everything else to stderr. */
+export interface Output {
+  readonly json: boolean;
+  readonly verbose: boolean;
+  /** For what goes to stdout. */
+  readonly style: Style;
+  /** For what goes to stderr. */
+  readonly noteColor: Colors;
+  /** A piece of data for people, with its newline added. Not under `--json`. */
+  print(text: string): void;
+  /** Data as it is, nothing added: the content of a module, say. */
+  raw(text: string): void;
+  /** The answer for programs. */
+  data(value: unknown): void;
+  /** What a person may like to know besides the data. Silent under `--json`. */
+  note(text: string): void;
+  /** What a person must know: also under `--json`. */
+  warn(text: string): void;
+  table<Row>(columns: readonly Column<Row>[], rows: readonly Row[]): void;
+  /** Says on a terminal that something is under way, once it takes more than a second. */
+  progress(text: string): Progress;
+}
+
+const frames = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏'];
+
+export function createOutput({ stdout, stderr, env, json, verbose, now }: OutputOptions): Output {
+  const terminal = stdout.isTTY === true;
+  const noteColor = colorsFor(hasColor(stderr.isTTY === true, env));
+  const style: Style = {
+    color: colorsFor(hasColor(terminal, env)),
+    get width() {
+      return terminal ? Math.max(40, stdout.columns ?? 80) : null;
+    },
+    get now() {
+      return now();
+    },
+    verbose,
+  };
+  const line = (sink: Sink, text: string) => sink.write(text.endsWith('\n') ? text : `${text}\n`);
+  return {
+    json,
+    verbose,
+    style,
+    noteColor,
+    print: (text) => {
+      if (!json) line(stdout, text);
+    },
+    raw: (text) => void stdout.write(text),
+    data: (value) => void line(stdout, toJson(value)),
+    note: (text) => {
+      if (!json) line(stderr, text);
+    },
+    warn: (text) => void line(stderr, `${noteColor.yellow('warning:')} ${text}`),
+    table: (columns, rows) => void line(stdout, renderTable(columns, rows, style)),
+    progress: (text) => startProgress(stderr, noteColor, env, json, text),
+  };
+}
+
+function startProgress(stderr: Sink, color: Colors, env: Environment, json: boolean, first: string): Progress {
+  if (stderr.isTTY !== true || json || env.TERM === 'dumb') return { update: () => {}, end: () => {} };
+  let text = first;
+  let frame = 0;
+  let shown = false;
+  const started = performance.now();
+  const draw = () => {
+    const seconds = Math.floor((performance.now() - started) / 1000);
+    const room = Math.max(20, (stderr.columns ?? 80) - 12);
+    stderr.write(
+      `\r\u001b[2K${color.cyan(frames[frame++ % frames.length] ?? '')} ${text.slice(0, room)} ${color.dim(`${seconds}s`)}`,
+    );
+    shown = true;
+  };
+  let ticker: NodeJS.Timeout | undefined;
+  const wait = setTimeout(() => {
+    draw();
+    ticker = setInterval(draw, 100);
+    ticker.unref();
+  }, 1000);
+  wait.unref();
+  return {
+    update: (next) => {
+      text = next;
+    },
+    end: () => {
+      clearTimeout(wait);
+      clearInterval(ticker);
+      if (shown) stderr.write('\r\u001b[2K');
+      shown = false;
+    },
+  };
+}

@@ -1,0 +1,228 @@
+import { readFileSync } from 'node:fs';
+import { Command, CommanderError, Help, Option } from 'commander';
+import type { Exit } from './exit.ts';
+import type { TargetOptions } from './profile.ts';
+import type { Surroundings } from './run.ts';
+import type { Act, Register } from './verb.ts';
+
+/** The nouns and everyday verbs. What stands behind one is loaded when it is typed, so that help costs nothing. */
+interface Entry {
+  readonly name: string;
+  readonly summary: string;
+  readonly group: string;
+  /** Null: runs in a program of its own, which the launcher starts. */
+  readonly load: (() => Promise<{ register: Register }>) | null;
+}
+
+const everyday = 'Every day:';
+const fleet = 'Many machines:';
+const setup = 'Signing in:';
+const roles = 'Running Muster:';
+
+const entries: readonly Entry[] = [
+  {
+    name: 'status',
+    group: everyday,
+    summary: 'whether the orchestrator is well',
+    load: () => import('./verbs/status.ts'),
+  },
+  {
+    name: 'agents',
+    group: everyday,
+    summary: 'list, show, approve, tag and enrol agents',
+    load: () => import('./verbs/agents.ts'),
+  },
+  {
+    name: 'modules',
+    group: everyday,
+    summary: 'upload, check and show modules',
+    load: () => import('./verbs/modules.ts'),
+  },
+  { name: 'plan', group: everyday, summary: 'see what an apply would do', load: () => import('./verbs/plan.ts') },
+  {
+    name: 'apply',
+    group: everyday,
+    summary: 'bring an agent to its desired state',
+    load: () => import('./verbs/apply.ts'),
+  },
+  {
+    name: 'drift',
+    group: everyday,
+    summary: 'compare a machine with what was applied',
+    load: () => import('./verbs/drift.ts'),
+  },
+  {
+    name: 'operations',
+    group: everyday,
+    summary: 'what was planned and applied, how it ended; cancel it',
+    load: () => import('./verbs/operations.ts'),
+  },
+  {
+    name: 'assignments',
+    group: fleet,
+    summary: 'which modules belong on which agents; plan and apply them all',
+    load: () => import('./verbs/assignments.ts'),
+  },
+  {
+    name: 'runs',
+    group: fleet,
+    summary: 'what was planned and applied on many agents at once',
+    load: () => import('./verbs/runs.ts'),
+  },
+  {
+    name: 'enrolment-tokens',
+    group: fleet,
+    summary: 'list and revoke the tokens that let agents in',
+    load: () => import('./verbs/enrolment-tokens.ts'),
+  },
+  {
+    name: 'operator',
+    group: setup,
+    summary: 'make an operator key; show who you are',
+    load: () => import('./verbs/operator.ts'),
+  },
+  { name: 'login', group: setup, summary: 'sign in now', load: () => import('./verbs/login.ts') },
+  { name: 'logout', group: setup, summary: 'end the session', load: () => import('./verbs/logout.ts') },
+  {
+    name: 'profile',
+    group: setup,
+    summary: 'name orchestrators and switch between them',
+    load: () => import('./verbs/profile.ts'),
+  },
+  { name: 'orchestrator', group: roles, summary: 'run an orchestrator', load: null },
+  { name: 'agent', group: roles, summary: 'run an agent on this machine', load: null },
+];
+
+/** What every verb takes. */
+export interface GlobalOptions extends TargetOptions {
+  json?: boolean;
+  verbose?: boolean;
+}
+
+interface ProgramOptions {
+  version: string;
+  /** Makes a verb the action of a command. */
+  act: Act;
+  stdout: (text: string) => void;
+  stderr: (text: string) => void;
+  /** Columns for help; null: not a terminal. */
+  width: number | null;
+}
+
+/** The options that every verb takes stand below what is of this verb alone. */
+function globalsLast(command: Command, helper: Help): string {
+  const sections = Help.prototype.formatHelp.call(helper, command, helper).trimEnd().split('\n\n');
+  const isGlobal = (section: string) => section.startsWith('Global Options:');
+  return `${[...sections.filter((section) => !isGlobal(section)), ...sections.filter(isGlobal)].join('\n\n')}\n`;
+}
+
+/** The command line, its verbs still to be loaded. */
+function createProgram(options: ProgramOptions): Command {
+  const { version, act, stdout, stderr, width } = options;
+  const program = new Command('muster');
+  program
+    .description('Muster keeps fleets of real machines in the state you declare.')
+    .version(version, '-V, --version', 'print the version')
+    .helpOption('-h, --help', 'show help')
+    .helpCommand(false)
+    .showSuggestionAfterError(true)
+    .showHelpAfterError('to do: add --help to see how it is typed')
+    .configureHelp({ showGlobalOptions: true, helpWidth: width ?? 100, formatHelp: globalsLast })
+    .configureOutput({ writeOut: stdout, writeErr: stderr, outputError: (text, write) => write(text) })
+    .exitOverride()
+    .addOption(new Option('--json', 'print data as JSON, and errors too').helpGroup('Output:'))
+    .addOption(new Option('-v, --verbose', 'leave nothing out; codes of errors').helpGroup('Output:'))
+    .addOption(new Option('--url <url>', 'the orchestrator (MUSTER_URL)').helpGroup('Where to:'))
+    .addOption(new Option('--profile <name>', 'one you have named (MUSTER_PROFILE)').helpGroup('Where to:'))
+    .addOption(new Option('--key-file <file>', 'your operator key (MUSTER_KEY_FILE)').helpGroup('Where to:'))
+    .addOption(
+      new Option('--fingerprint <sha256>', 'accept only this certificate (MUSTER_FINGERPRINT)').helpGroup('Where to:'),
+    )
+    .addOption(
+      new Option('--insecure-skip-verify', 'accept any certificate (MUSTER_INSECURE_SKIP_VERIFY)').helpGroup(
+        'Where to:',
+      ),
+    )
+    .addHelpText(
+      'after',
+      '\nFirst steps:\n  $ muster operator init\n  $ muster login --url https://127.0.0.1:4748\n  $ muster agents list\n\nMore about a verb: muster VERB --help',
+    );
+
+  const loaded = new Set<string>();
+  for (const { name, summary, group, load } of entries) {
+    const command = program.command(name).description(summary).helpGroup(group);
+    if (load === null)
+      command
+        .helpOption(false)
+        .allowUnknownOption()
+        .allowExcessArguments()
+        .argument('[args...]')
+        .action(() => command.error(`error: muster ${name} is started by the launcher, cli/bin/muster`));
+  }
+  program.hook('preSubcommand', async (_, command) => {
+    await loadEntry(command, act, loaded);
+  });
+  return program;
+}
+
+async function loadEntry(command: Command, act: Act, loaded: Set<string>): Promise<void> {
+  const entry = entries.find(({ name }) => name === command.name());
+  if (!entry?.load || loaded.has(entry.name)) return;
+  loaded.add(entry.name);
+  const { register } = await entry.load();
+  register(command, act);
+  for (const each of [command, ...command.commands]) each.helpCommand(false);
+}
+
+/**
+ * Every verb with its arguments and options, loaded: for whoever wants to know them all.
+ * @returns the command line; running it does nothing
+ */
+export async function describeProgram(): Promise<Command> {
+  const act: Act = () => async () => {};
+  const program = createProgram({ version: '', act, stdout: () => {}, stderr: () => {}, width: null });
+  for (const command of program.commands) await loadEntry(command, act, new Set());
+  return program;
+}
+
+/**
+ * Does what was typed.
+ * @param typed the words after `muster`
+ * @returns the exit code
+ */
+export async function runProgram(typed: readonly string[], surroundings: Surroundings): Promise<Exit> {
+  const { stdout, stderr } = surroundings;
+  let exit: Exit = 0;
+  const act: Act =
+    (verb) =>
+    async (...args) => {
+      // Commander hands over the arguments, the options of the verb, and the command.
+      const command = args.at(-1) as Command;
+      const rest = args.slice(0, -1);
+      const { runVerb } = await import('./run.ts');
+      exit = await runVerb(surroundings, command.optsWithGlobals<GlobalOptions>(), (context) =>
+        verb(context, ...(rest as never)),
+      );
+    };
+  const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as {
+    version: string;
+  };
+  const program = createProgram({
+    version,
+    act,
+    width: stdout.isTTY ? (stdout.columns ?? 80) : null,
+    stdout: (text) => void stdout.write(text),
+    stderr: (text) => void stderr.write(text),
+  });
+  // `muster help plan` is `muster plan --help`: commander's own would not load the verb first.
+  const [first, ...others] = typed;
+  const words = first === undefined ? ['--help'] : first === 'help' ? [...others, '--help'] : typed;
+  try {
+    await program.parseAsync(words, { from: 'user' });
+    return exit;
+  } catch (error) {
+    // Help, the version, or a usage fault that commander has told.
+    if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
+    throw error;
+  }
+}

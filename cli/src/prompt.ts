@@ -1,0 +1,39 @@
+import type { Readable } from 'node:stream';
+import { CliError, exits } from './exit.ts';
+
+/** Asks the person, where there is one. Questions go to stderr: stdout is for data. */
+export interface Prompter {
+  /** False: nobody is there to answer, so nothing may be asked. */
+  readonly interactive: boolean;
+  confirm(question: string): Promise<boolean>;
+  /** @param initial what Enter alone means */
+  ask(question: string, initial: string, fault: (answer: string) => string | undefined): Promise<string>;
+}
+
+export function createPrompter(
+  input: Readable & { isTTY?: boolean | undefined },
+  output: NodeJS.WritableStream & { isTTY?: boolean | undefined },
+): Prompter {
+  const streams = { input, output: output as import('node:stream').Writable, withGuide: false };
+  const cancelled = () => new CliError(exits.failed, 'cancelled', 'cancelled; nothing was changed');
+  return {
+    interactive: input.isTTY === true && output.isTTY === true,
+    async confirm(question) {
+      const { confirm, isCancel } = await import('@clack/prompts');
+      const answer = await confirm({ ...streams, message: question, initialValue: false });
+      if (isCancel(answer)) throw cancelled();
+      return answer;
+    },
+    async ask(question, initial, fault) {
+      const { text, isCancel } = await import('@clack/prompts');
+      const answer = await text({
+        ...streams,
+        message: question,
+        initialValue: initial,
+        validate: (value) => fault(value ?? ''),
+      });
+      if (isCancel(answer)) throw cancelled();
+      return answer;
+    },
+  };
+}

@@ -1,0 +1,71 @@
+import type { Readable } from 'node:stream';
+import { type Context, createContext } from './context.ts';
+import type { Environment } from './directories.ts';
+import { type Exit, exits } from './exit.ts';
+import { createOutput, type Sink } from './output.ts';
+import type { GlobalOptions } from './program.ts';
+import { createPrompter, type Prompter } from './prompt.ts';
+
+/** The process as a verb's surroundings. */
+export interface Surroundings {
+  env: Environment;
+  stdin: Readable & { isTTY?: boolean };
+  stdout: Sink;
+  stderr: NodeJS.WritableStream & Sink;
+  /** Instead of the one that asks on the terminal. */
+  prompt?: Prompter;
+  /** Unix seconds. */
+  now: () => number;
+  sleep: (milliseconds: number) => Promise<void>;
+  /** As `Context` has it. */
+  onInterrupt: (say: () => void) => () => void;
+}
+
+/**
+ * Runs one verb and tells what stopped it.
+ * @returns its exit code
+ */
+export async function runVerb(
+  { env, stdin, stdout, stderr, prompt, now, sleep, onInterrupt }: Surroundings,
+  { json, verbose, ...options }: GlobalOptions,
+  verb: (context: Context) => Promise<Exit | undefined>,
+): Promise<Exit> {
+  const out = createOutput({ stdout, stderr, env, json: json === true, verbose: verbose === true, now });
+  const context = createContext({
+    env,
+    out,
+    options,
+    now,
+    sleep,
+    onInterrupt,
+    prompt: prompt ?? createPrompter(stdin, stderr),
+    stdin: async () => {
+      const pieces: Buffer[] = [];
+      for await (const piece of stdin) pieces.push(Buffer.from(piece as Uint8Array));
+      return Buffer.concat(pieces).toString('utf8');
+    },
+  });
+  try {
+    return (await verb(context)) ?? exits.done;
+  } catch (error) {
+    return await tell(error, { stderr, json: json === true, verbose: verbose === true, env });
+  } finally {
+    context.close();
+  }
+}
+
+/** @returns the exit code that goes with the error */
+async function tell(
+  error: unknown,
+  { stderr, json, verbose, env }: { stderr: Sink; json: boolean; verbose: boolean; env: Environment },
+): Promise<Exit> {
+  const [{ explain, explanationData, renderExplanation }, { toJson }, { colorsFor, hasColor }] = await Promise.all([
+    import('./explain.ts'),
+    import('./sanitise.ts'),
+    import('./style.ts'),
+  ]);
+  const told = explain(error);
+  const color = colorsFor(hasColor(stderr.isTTY === true, env));
+  stderr.write(`${json ? toJson(explanationData(told), 'line') : renderExplanation(told, color, verbose)}\n`);
+  return told.exit;
+}

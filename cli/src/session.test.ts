@@ -1,0 +1,107 @@
+import { chmod, readdir, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { ApiError, type Client, createClient } from '@muster/protocol/client';
+import { getStatus, listModules } from '@muster/protocol/http';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { type Standing, standIn } from '../test/orchestrator.ts';
+import { makeHome } from '../test/process.ts';
+import { openTransport } from './client.ts';
+import { makeKey } from './key.ts';
+import { judgeToken, openSession, tokenFile } from './session.ts';
+
+const token = { token: 't', issued_at: 1000, expires_at: 4600 };
+
+test.each([
+  [null, 1000, 'sign_in'],
+  [token, 1000, 'use'],
+  [token, 3700, 'use'],
+  [token, 3701, 'renew'],
+  [token, 4569, 'renew'],
+  [token, 4570, 'sign_in'],
+  [token, 9999, 'sign_in'],
+  [{ ...token, issued_at: 4601 }, 4000, 'use'],
+] as const)('%o at %i: %s', (held, now, verdict) => {
+  expect(judgeToken(held, now)).toBe(verdict);
+});
+
+let home: Awaited<ReturnType<typeof makeHome>>;
+let server: Standing;
+let close: () => void;
+beforeEach(async () => {
+  home = await makeHome();
+  server = await standIn();
+});
+afterEach(async () => {
+  close?.();
+  await server.close();
+  await home.remove();
+});
+
+async function session(now: () => number) {
+  const path = join(home.path, 'key');
+  const { key } = await makeKey(path, { replace: true, now });
+  const opened = openTransport({ policy: { kind: 'anything' }, firstUse: async () => {} });
+  close = opened.close;
+  const client = (held: string | null): Client =>
+    createClient({ url: server.url, transport: opened.transport, token: async () => held });
+  return {
+    client,
+    open: () =>
+      openSession({ key: async () => key, store: (k) => tokenFile(home.env, server.url, k.operatorId), client, now }),
+  };
+}
+
+const routes = () => server.seen.map(({ route }) => route.id);
+
+test('one sign-in serves further calls of the program, until a quarter of its life is left', async () => {
+  let now = Date.now() / 1000;
+  const { open, client } = await session(() => now);
+  const got = await open().token();
+  await client(got)(listModules, {});
+  expect(await open().token()).toBe(got);
+  expect(routes()).toEqual(['challenge', 'verify', 'listModules']);
+  now += 3000;
+  const renewed = await open().token();
+  expect(renewed).not.toBe(got);
+  expect(routes().at(-1)).toBe('renew');
+  now += 4000;
+  await open().token();
+  expect(routes().slice(-2)).toEqual(['challenge', 'verify']);
+});
+
+test('a token that may not be renewed any more is replaced by signing in', async () => {
+  let now = Date.now() / 1000;
+  const { open } = await session(() => now);
+  await open().token();
+  server.forgetSessions();
+  now += 3000;
+  await open().token();
+  expect(routes()).toEqual(['challenge', 'verify', 'renew', 'challenge', 'verify']);
+});
+
+test('the token is in a file that only its owner reads', async () => {
+  const { open } = await session(() => Date.now() / 1000);
+  const opened = open();
+  await opened.token();
+  const folder = join(home.path, 'cache', 'muster', 'sessions');
+  const [file = ''] = await readdir(folder);
+  expect((await stat(join(folder, file))).mode & 0o777).toBe(0o600);
+  expect((await stat(folder)).mode & 0o777).toBe(0o700);
+  await opened.forget();
+  expect(await readdir(folder)).toEqual([]);
+});
+
+test('a wrong signature is told as such', async () => {
+  const { client } = await session(() => Date.now() / 1000);
+  await client(null)(getStatus, {});
+  const { key } = await makeKey(join(home.path, 'other'), { replace: false, now: () => 0 });
+  const lying = { ...key, sign: () => new Uint8Array(64) };
+  const opened = openSession({
+    key: async () => lying,
+    store: () => tokenFile(home.env, server.url, 'x'),
+    client,
+    now: () => 0,
+  });
+  await expect(opened.token()).rejects.toBeInstanceOf(ApiError);
+  await chmod(join(home.path, 'other'), 0o600);
+});

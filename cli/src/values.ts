@@ -1,0 +1,36 @@
+import { usageError } from './exit.ts';
+
+/** Reads what is typed as an argument or option. All throw CliError (usage). */
+
+/** `key=value`; the value may hold further equals signs, or be empty. */
+export function parseTag(text: string): { key: string; value: string } {
+  const at = text.indexOf('=');
+  if (at < 1) throw usageError(`${JSON.stringify(text)} is not a tag`, 'Tags are written key=value, e.g. role=web.');
+  return { key: text.slice(0, at), value: text.slice(at + 1) };
+}
+
+const seconds: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3600, d: 86_400, w: 604_800 };
+
+/** `90`, `90s`, `30m`, `12h`, `7d`, `2w`: seconds. */
+export function parseDuration(text: string): number {
+  const [, count, unit = 's'] = /^(\d{1,9})([smhdw])?$/.exec(text) ?? [];
+  if (count === undefined)
+    throw usageError(`${JSON.stringify(text)} is not a length of time`, 'Write it like 90s, 30m, 12h or 7d.');
+  return Number(count) * (seconds[unit] ?? 1);
+}
+
+/** A whole number within bounds. */
+export function parseCount(option: string, text: string, least: number, most: number): number {
+  const count = /^\d{1,9}$/.test(text) ? Number(text) : Number.NaN;
+  if (!(count >= least && count <= most))
+    throw usageError(`${option} is ${JSON.stringify(text)}`, `Give a whole number from ${least} to ${most}.`);
+  return count;
+}
+
+/** One of a few words. */
+export function parseChoice<const C extends string>(option: string, text: string, choices: readonly C[]): C {
+  const found = choices.find((choice) => choice === text);
+  if (found === undefined)
+    throw usageError(`${option} is ${JSON.stringify(text)}`, `It is one of ${choices.join(', ')}.`);
+  return found;
+}

@@ -1,0 +1,135 @@
+import type { Client } from '@muster/protocol/client';
+import { type Agent, applyAgent, type Operation, planAgent } from '@muster/protocol/http';
+import type { Context } from '../context.ts';
+import { CliError, type Exit, exits, usageError } from '../exit.ts';
+import { agentLabel, findAgent } from '../find-agent.ts';
+import { applyLine, exitOfOperation, seeThrough } from '../operation.ts';
+import { hasChanges, removalsOf, renderOperation } from '../plan-text.ts';
+import { counted } from '../style.ts';
+import { parseDuration } from '../values.ts';
+import type { Register } from '../verb.ts';
+import { moduleOption } from './plan.ts';
+
+export const register: Register = (command, act) => {
+  command
+    .argument('<agent>', 'name, node id, or the beginning of either if only one agent fits')
+    .addOption(moduleOption())
+    .option('-y, --yes', 'apply at once, without showing the plan and asking')
+    .option('--remove', 'without -m: what is no longer wanted may be removed')
+    .option('--queue', 'do not wait: hand it over, also to an agent that is not connected')
+    .option('--ttl <duration>', 'how long it may wait for the agent, e.g. 12h; with --queue')
+    .addHelpText(
+      'after',
+      '\nShows the plan and asks. Without a terminal there is nobody to ask: it needs --yes.\n\nWhat an earlier apply put on the machine and this one does not want is removed. Without -m that may be everything,\nso such an apply needs --remove.\n\nExamples:\n  $ muster apply web-1 -m motd\n  $ muster apply web-1 -m motd --yes --json\n  $ muster apply web-1 --remove',
+    )
+    .action(act(apply));
+};
+
+interface Options {
+  module?: string[];
+  yes?: boolean;
+  remove?: boolean;
+  queue?: boolean;
+  ttl?: string;
+}
+
+async function apply(context: Context, wanted: string, options: Options): Promise<Exit> {
+  const { out, prompt } = context;
+  const modules = options.module ?? [];
+  // Whoever names modules knows that the apply is about modules; who forgot to must not lose what they had.
+  const guarded = modules.length === 0 && !options.remove;
+  if (!options.yes && (!prompt.interactive || out.json || options.queue))
+    throw usageError(
+      options.queue ? 'with --queue there is no plan to agree to' : 'there is nobody to agree to the plan',
+      'Say that it may be applied at once: --yes. To see the plan first: muster plan',
+    );
+  if (options.ttl !== undefined && !options.queue) throw usageError('--ttl is for --queue', null);
+  if (options.queue && guarded)
+    throw usageError(
+      'with --queue and without -m nobody sees what would be removed',
+      'Name the modules with -m, or say that what is no longer wanted may go: --remove',
+    );
+  const ttl = options.ttl === undefined ? undefined : parseDuration(options.ttl);
+  const { call } = await context.connect();
+  const agent = await findAgent(call, wanted);
+  const name = agentLabel(agent);
+
+  if (!options.yes || guarded) {
+    const plan = await seeThrough(context, call, {
+      agent: name,
+      doing: 'planning',
+      modules,
+      begin: () => call(planAgent, { params: { node_id: agent.node_id }, body: { modules } }),
+    });
+    if (!options.yes) out.print(renderOperation(plan, name, out.style));
+    if (guarded) refuseRemovals(plan, name, options.yes === true);
+    if (!options.yes && !(await agreed(context, name, plan))) return exits.done;
+  }
+  const started = await start(context, call, agent, options, ttl);
+  if (options.queue) {
+    if (out.json) out.data(started);
+    out.print(`Handed over as ${started.operation_id}, ${started.status}.`);
+    out.note(`See what became of it: muster operations show ${started.operation_id}`);
+    return exits.done;
+  }
+  if (out.json) out.data(started);
+  else out.print(renderOperation(started, name, out.style, options.yes === true));
+  if (exitOfOperation(started) !== exits.done && started.resources.some(({ type }) => type === 'script'))
+    out.note(out.noteColor.dim(`What its scripts printed: muster operations show ${started.operation_id} --output`));
+  return exitOfOperation(started);
+}
+
+/** Refuses a plan that takes something away, and names the two lines of which one was probably meant. */
+function refuseRemovals(plan: Operation, agent: string, yes: boolean): void {
+  const removals = removalsOf(plan);
+  if (removals.length === 0) return;
+  // Removals run backwards: the other way round is the order in which they were applied.
+  const modules = [...new Set(removals.map(({ module }) => module).reverse())];
+  const flags = yes ? ['--yes'] : [];
+  throw new CliError(
+    exits.failed,
+    'removal_not_agreed',
+    `without -m this would remove ${counted(removals.length, 'resource')}; nothing was changed`,
+    `To keep what is there: ${applyLine(agent, modules, ...flags)}\nTo remove it: ${applyLine(agent, [], '--remove', ...flags)}`,
+  );
+}
+
+/** @returns true when the person agreed to the plan, false when there is nothing to do; throws when they did not */
+async function agreed({ out, prompt }: Context, name: string, plan: Operation): Promise<boolean> {
+  if (plan.status !== 'succeeded')
+    throw new CliError(
+      exits.failed,
+      'plan_failed',
+      'the plan did not succeed, so nothing was applied',
+      'Mend what it names; or apply what can be applied with --yes.',
+    );
+  if (!hasChanges(plan)) return false;
+  const removals = removalsOf(plan).length;
+  const warning = removals === 0 ? '' : out.noteColor.red(` It removes ${counted(removals, 'resource')}.`);
+  if (!(await prompt.confirm(`Apply this on ${name}?${warning}`)))
+    throw new CliError(exits.failed, 'cancelled', 'cancelled; nothing was changed');
+  return true;
+}
+
+async function start(
+  context: Context,
+  call: Client,
+  agent: Agent,
+  options: Options,
+  ttl: number | undefined,
+): Promise<Operation> {
+  const modules = options.module ?? [];
+  const begin = () =>
+    call(applyAgent, {
+      params: { node_id: agent.node_id },
+      body: { modules, ...(ttl === undefined ? {} : { ttl }) },
+      ...(options.queue ? { respondAsync: true } : {}),
+    });
+  return await seeThrough(context, call, {
+    agent: agentLabel(agent),
+    doing: 'applying',
+    modules,
+    begin,
+    wait: !options.queue,
+  });
+}

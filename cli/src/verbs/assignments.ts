@@ -1,0 +1,290 @@
+import { readFile } from 'node:fs/promises';
+import { ApiError, type Client } from '@muster/protocol/client';
+import {
+  type Assignment,
+  applyAssignment,
+  createAssignment,
+  getAssignment,
+  getRun,
+  listAgents,
+  listAssignments,
+  planAssignment,
+  type Run,
+  removeAssignment,
+} from '@muster/protocol/http';
+import type { Context } from '../context.ts';
+import { eachOf } from '../each.ts';
+import { CliError, type Exit, exits, usageError } from '../exit.ts';
+import { agentLabel } from '../find-agent.ts';
+import { nearest } from '../nearest.ts';
+import { printRun, removedIn, runChanges } from '../run-text.ts';
+import { sanitiseLine } from '../sanitise.ts';
+import { counted } from '../style.ts';
+import { parseDuration } from '../values.ts';
+import type { Register } from '../verb.ts';
+import { moduleOption } from './plan.ts';
+
+export const register: Register = (command, act) => {
+  command
+    .command('list')
+    .description('list assignments')
+    .addHelpText('after', '\nExample:\n  $ muster assignments list')
+    .action(act(list));
+  command
+    .command('show')
+    .description('show an assignment with the agents it matches now')
+    .argument('<name>')
+    .addHelpText('after', '\nExample:\n  $ muster assignments show base')
+    .action(act(show));
+  command
+    .command('create')
+    .description('bind modules to the agents that a selector matches; changes no machine by itself')
+    .argument('<name>')
+    .addOption(moduleOption('a module; may be repeated').makeOptionMandatory())
+    .requiredOption(
+      '--selector <selector>',
+      'which agents, e.g. "role=web site in (paris,rome)"; an empty one matches none',
+    )
+    .option('--audit', 'only look for drift, never apply')
+    .option('--window-only', 'applied only within maintenance windows')
+    .option('--parameters <file>', 'JSON: {"module": {"parameter": value}}; - is standard input')
+    .option('--description <text>', 'for people')
+    .addHelpText('after', '\nExample:\n  $ muster assignments create base -m motd --selector role=web')
+    .action(act(create));
+  command
+    .command('remove')
+    .description('remove assignments; what they put on machines stays until the next apply there')
+    .argument('<names...>')
+    .addHelpText('after', '\nExample:\n  $ muster assignments remove base')
+    .action(act(remove));
+  command
+    .command('plan')
+    .description('see what an apply would do on every agent it matches')
+    .argument('<name>')
+    .option('--exit-code', 'exit with 3 when an apply would change something')
+    .addHelpText('after', '\nExample:\n  $ muster assignments plan base')
+    .action(act(plan));
+  command
+    .command('apply')
+    .description('apply on every agent it matches, after showing the plan and asking')
+    .argument('<name>')
+    .option('-y, --yes', 'apply at once, without showing the plan and asking')
+    .option('--queue', 'agents that are not connected get it when they come back')
+    .option('--ttl <duration>', 'how long it may wait for them, e.g. 12h; with --queue')
+    .addHelpText('after', '\nExample:\n  $ muster assignments apply base --yes')
+    .action(act(apply));
+};
+
+/** Says which assignment was probably meant. */
+const suggest =
+  (call: Client, wanted: string) =>
+  async (error: unknown): Promise<never> => {
+    if (!(error instanceof ApiError) || error.problem.code !== 'assignment_not_found') throw error;
+    const near = nearest(
+      wanted,
+      (await call(listAssignments, {})).map(({ name }) => name),
+    );
+    throw new CliError(
+      exits.failed,
+      'assignment_not_found',
+      `there is no assignment ${JSON.stringify(wanted)}`,
+      `${near === null ? '' : `Did you mean ${near}? `}See those there are: muster assignments list`,
+      { cause: error },
+    );
+  };
+
+async function list(context: Context): Promise<undefined> {
+  const { out } = context;
+  const { call } = await context.connect();
+  const assignments = await call(listAssignments, {});
+  if (out.json) {
+    out.data(assignments);
+    return undefined;
+  }
+  if (assignments.length === 0) {
+    out.note('There is no assignment yet: muster assignments create NAME -m MODULE --selector SELECTOR');
+    return undefined;
+  }
+  out.table(
+    [
+      { heading: 'NAME', text: ({ name }) => name, flexible: true, paint: (text, _, { color }) => color.bold(text) },
+      { heading: 'MODE', text: ({ mode }) => mode },
+      { heading: 'SELECTOR', text: ({ selector }) => selector || 'matches none', flexible: true },
+      { heading: 'MODULES', text: ({ modules }) => modules.join(', '), flexible: true },
+    ],
+    assignments,
+  );
+  return undefined;
+}
+
+async function show(context: Context, name: string): Promise<undefined> {
+  const { out } = context;
+  const { color } = out.style;
+  const { call } = await context.connect();
+  const found = await call(getAssignment, { params: { name } }).catch(suggest(call, name));
+  if (out.json) {
+    out.data(found);
+    return undefined;
+  }
+  const { mode, selector, modules, matches, description, parameters, window_only } = found;
+  const agents = await call(listAgents, { query: { status: 'approved' } });
+  const names = new Map(agents.map((agent) => [agent.node_id, agentLabel(agent)]));
+  out.print(`${color.bold(sanitiseLine(found.name))}${description === null ? '' : `: ${sanitiseLine(description)}`}`);
+  out.print(`mode        ${mode}${window_only ? ', within maintenance windows only' : ''}`);
+  out.print(`selector    ${sanitiseLine(selector) || 'empty: it matches no agent'}`);
+  out.print(`modules     ${modules.map(sanitiseLine).join(', ')}`);
+  for (const [module, values] of Object.entries(parameters))
+    out.print(`parameters  ${sanitiseLine(`${module}: ${JSON.stringify(values)}`)}`);
+  const matched = matches.map((id) => sanitiseLine(names.get(id) ?? id)).sort();
+  out.print(`matches     ${matched.length === 0 ? 'no agent now' : matched.join(', ')}`);
+  return undefined;
+}
+
+interface CreateOptions {
+  module: string[];
+  selector: string;
+  audit?: boolean;
+  windowOnly?: boolean;
+  parameters?: string;
+  description?: string;
+}
+
+async function create(context: Context, name: string, options: CreateOptions): Promise<undefined> {
+  const { out } = context;
+  const { module: modules, selector, description } = options;
+  const parameters = options.parameters === undefined ? undefined : await readParameters(context, options.parameters);
+  const { call } = await context.connect();
+  const made = await call(createAssignment, {
+    body: {
+      name,
+      modules,
+      selector,
+      ...(options.audit ? { mode: 'audit' as const } : {}),
+      ...(options.windowOnly ? { window_only: true } : {}),
+      ...(parameters === undefined ? {} : { parameters }),
+      ...(description === undefined ? {} : { description }),
+    },
+  });
+  if (out.json) out.data(made);
+  out.print(`Created ${out.style.color.bold(sanitiseLine(made.name))}. No machine has changed.`);
+  out.note(`See what it would do: muster assignments plan ${sanitiseLine(made.name)}`);
+  return undefined;
+}
+
+/** @throws CliError for what is not JSON; what is in it is the orchestrator's to judge */
+async function readParameters(context: Context, file: string): Promise<Assignment['parameters']> {
+  const text =
+    file === '-'
+      ? await context.stdin()
+      : await readFile(file, 'utf8').catch((error: Error) => {
+          throw new CliError(exits.failed, 'file_unreadable', `${file} cannot be read: ${error.message}`);
+        });
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    throw usageError(`${file} is not JSON: ${(error as Error).message}`, 'Write {"module": {"parameter": value}}.');
+  }
+}
+
+async function remove(context: Context, names: string[]): Promise<Exit> {
+  const { out } = context;
+  const { call } = await context.connect();
+  const removed: string[] = [];
+  const exit = await eachOf(
+    context,
+    names,
+    (name) => name,
+    async (name) => {
+      await call(removeAssignment, { params: { name } }).catch(suggest(call, name));
+      removed.push(name);
+      out.print(`Removed ${sanitiseLine(name)}.`);
+    },
+  );
+  if (out.json) out.data({ removed });
+  return exit;
+}
+
+async function plan(context: Context, name: string, options: { exitCode?: boolean }): Promise<Exit> {
+  const { out } = context;
+  const { call } = await context.connect();
+  const run = await seeRunThrough(context, call, `${name}: planning`, () =>
+    call(planAssignment, { params: { name }, body: {} }).catch(suggest(call, name)),
+  );
+  if (out.json) out.data(run);
+  else printRun(run, out);
+  const exit = exitOfRun(run);
+  if (exit === exits.done && options.exitCode && runChanges(run)) return exits.pending;
+  return exit;
+}
+
+async function apply(
+  context: Context,
+  name: string,
+  options: { yes?: boolean; queue?: boolean; ttl?: string },
+): Promise<Exit> {
+  const { out, prompt } = context;
+  if (!options.yes && (!prompt.interactive || out.json))
+    throw usageError(
+      'there is nobody to agree to the plan',
+      'Say that it may be applied at once: --yes. To see the plan first: muster assignments plan',
+    );
+  if (options.ttl !== undefined && !options.queue) throw usageError('--ttl is for --queue');
+  const ttl = options.ttl === undefined ? undefined : parseDuration(options.ttl);
+  const { call } = await context.connect();
+  if (!options.yes) {
+    const planned = await seeRunThrough(context, call, `${name}: planning`, () =>
+      call(planAssignment, { params: { name }, body: {} }).catch(suggest(call, name)),
+    );
+    printRun(planned, out);
+    const removed = removedIn(planned);
+    const warning = removed === 0 ? '' : out.noteColor.red(` It removes ${counted(removed, 'resource')}.`);
+    if (
+      !(await prompt.confirm(`Apply ${sanitiseLine(name)} on ${counted(planned.results.length, 'agent')}?${warning}`))
+    )
+      throw new CliError(exits.failed, 'cancelled', 'cancelled; nothing was changed');
+  }
+  const begin = () =>
+    call(applyAssignment, {
+      params: { name },
+      body: { ...(options.queue ? { offline: 'queue' as const } : {}), ...(ttl === undefined ? {} : { ttl }) },
+      // Whoever queues for agents that are away does not wait for them.
+      ...(options.queue ? { respondAsync: true } : {}),
+    }).catch(suggest(call, name));
+  const run = options.queue ? await begin() : await seeRunThrough(context, call, `${name}: applying`, begin);
+  if (out.json) out.data(run);
+  else printRun(run, out);
+  if (options.queue) out.note(`See what becomes of it: muster runs show ${run.run_id}`);
+  return options.queue ? exits.done : exitOfRun(run);
+}
+
+/** Waits for the end of a run. Whoever leaves meanwhile is told where it is to be seen. */
+async function seeRunThrough(
+  { out, sleep, onInterrupt }: Context,
+  call: Client,
+  doing: string,
+  begin: () => Promise<Run>,
+): Promise<Run> {
+  const progress = out.progress(doing);
+  let known: string | null = null;
+  const release = onInterrupt(() => {
+    progress.end();
+    out.note(`It goes on without you; see: muster runs ${known === null ? 'list' : `show ${known}`}`);
+  });
+  try {
+    let run = await begin();
+    known = run.run_id;
+    for (let wait = 500; run.status === 'running'; wait = Math.min(wait * 2, 5000)) {
+      await sleep(wait);
+      run = await call(getRun, { params: { run_id: run.run_id } });
+    }
+    return run;
+  } finally {
+    release();
+    progress.end();
+  }
+}
+
+function exitOfRun({ status, results }: Run): Exit {
+  if (status === 'succeeded' || status === 'running') return exits.done;
+  return results.some((result) => result.status === 'succeeded') ? exits.partly : exits.failed;
+}

@@ -1,0 +1,75 @@
+import { listEnrolmentTokens, revokeEnrolmentToken } from '@muster/protocol/http';
+import type { Context } from '../context.ts';
+import { eachOf } from '../each.ts';
+import type { Exit } from '../exit.ts';
+import { findId } from '../find-id.ts';
+import { sanitiseLine } from '../sanitise.ts';
+import { duration } from '../style.ts';
+import type { Register } from '../verb.ts';
+
+export const register: Register = (command, act) => {
+  command
+    .command('list')
+    .description('list the tokens that still let agents in, without their values')
+    .addHelpText('after', '\nExample:\n  $ muster enrolment-tokens list')
+    .action(act(list));
+  command
+    .command('revoke')
+    .description('make tokens useless; agents that came in by them stay')
+    .argument('<ids...>', 'their ids, or the beginning or end of one if only one fits')
+    .addHelpText('after', '\nExample:\n  $ muster enrolment-tokens revoke 01KAGZ3N8V5T1Q6W9X2Y4Z7B8C')
+    .action(act(revoke));
+};
+
+async function list(context: Context): Promise<undefined> {
+  const { out } = context;
+  const { call } = await context.connect();
+  const tokens = await call(listEnrolmentTokens, {});
+  if (out.json) {
+    out.data(tokens);
+    return undefined;
+  }
+  if (tokens.length === 0) {
+    out.note('No token lets an agent in. Make one: muster agents enroll');
+    return undefined;
+  }
+  out.table(
+    [
+      { heading: 'TOKEN', text: ({ id }) => id },
+      { heading: 'NAME', text: ({ name }) => name, flexible: true },
+      { heading: 'APPROVES', text: ({ approve }) => (approve ? 'yes' : 'no') },
+      { heading: 'USES LEFT', text: ({ uses_left }) => String(uses_left), align: 'right' },
+      { heading: 'EXPIRES', text: ({ expires_at }) => `in ${duration(expires_at - out.style.now)}` },
+      {
+        heading: 'TAGS',
+        text: ({ tags }) =>
+          Object.entries(tags)
+            .map(([key, value]) => `${key}=${value}`)
+            .join(' ') || null,
+        flexible: true,
+      },
+    ],
+    tokens,
+  );
+  return undefined;
+}
+
+async function revoke(context: Context, wanted: string[]): Promise<Exit> {
+  const { out } = context;
+  const { call } = await context.connect();
+  const known = async () => (await call(listEnrolmentTokens, {})).map(({ id }) => id);
+  const revoked: string[] = [];
+  const exit = await eachOf(
+    context,
+    wanted,
+    (id) => id,
+    async (each) => {
+      const id = await findId('enrolment token', 'muster enrolment-tokens list', each, known);
+      await call(revokeEnrolmentToken, { params: { id } });
+      revoked.push(id);
+      out.print(`Revoked ${sanitiseLine(id)}.`);
+    },
+  );
+  if (out.json) out.data({ revoked });
+  return exit;
+}

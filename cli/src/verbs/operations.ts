@@ -1,0 +1,164 @@
+import { operationStatuses } from '@muster/protocol';
+import type { Client } from '@muster/protocol/client';
+import {
+  cancelOperation,
+  getAgent,
+  getOperation,
+  getOperationOutput,
+  listAgents,
+  listOperations,
+  type Operation,
+  type OperationEntry,
+} from '@muster/protocol/http';
+import type { Context } from '../context.ts';
+import { eachOf } from '../each.ts';
+import type { Exit } from '../exit.ts';
+import { agentLabel, findAgent } from '../find-agent.ts';
+import { findId } from '../find-id.ts';
+import { renderOperation, summaryText } from '../plan-text.ts';
+import { paintedBy } from '../run-text.ts';
+import { sanitise, sanitiseLine } from '../sanitise.ts';
+import { ago, duration } from '../style.ts';
+import { parseChoice, parseCount } from '../values.ts';
+import type { Register } from '../verb.ts';
+
+const naming = 'its id, or the beginning or end of it if only one recent operation fits';
+
+export const register: Register = (command, act) => {
+  command
+    .command('list')
+    .description('list operations, newest first')
+    .option('--agent <agent>', 'of one agent')
+    .option('--status <status>', operationStatuses.join(', '))
+    .option('--kind <kind>', 'apply or plan')
+    .option('--limit <n>', 'at most so many', '50')
+    .addHelpText('after', '\nExample:\n  $ muster operations list --agent web-1 --status failed')
+    .action(act(list));
+  command
+    .command('show')
+    .description('show an operation with its resources')
+    .argument('<operation>', naming)
+    .option('--output', 'what its scripts printed')
+    .addHelpText('after', '\nExample:\n  $ muster operations show 01KAGZ4D3E5F6G7H8J9K0M1N2P --output')
+    .action(act(show));
+  command
+    .command('cancel')
+    .description('cancel operations: a queued one ends at once, a running one after the resource it is at')
+    .argument('<operations...>', naming)
+    .addHelpText('after', '\nExample:\n  $ muster operations cancel 01KAGZ4D3E5F6G7H8J9K0M1N2P')
+    .action(act(cancel));
+};
+
+/** Whole ids are taken as they are; parts of them are looked for among the newest. */
+const findOperation = (call: Client, wanted: string): Promise<string> =>
+  findId('operation', 'muster operations list', wanted, async () =>
+    (await call(listOperations, { query: { limit: '500' } })).operations.map(({ operation_id }) => operation_id),
+  );
+
+async function list(
+  context: Context,
+  options: { agent?: string; status?: string; kind?: string; limit: string },
+): Promise<undefined> {
+  const { out } = context;
+  const limit = parseCount('--limit', options.limit, 1, 500);
+  const status = options.status === undefined ? undefined : parseChoice('--status', options.status, operationStatuses);
+  const kind = options.kind === undefined ? undefined : parseChoice('--kind', options.kind, ['apply', 'plan']);
+  const { call } = await context.connect();
+  const agent = options.agent === undefined ? undefined : await findAgent(call, options.agent);
+  const page = await call(listOperations, {
+    query: {
+      limit: String(limit),
+      ...(agent === undefined ? {} : { agent: agent.node_id }),
+      ...(status === undefined ? {} : { status }),
+      ...(kind === undefined ? {} : { kind }),
+    },
+  });
+  if (out.json) {
+    out.data(page);
+    return undefined;
+  }
+  const { operations } = page;
+  if (operations.length === 0) {
+    out.note('There is no such operation.');
+    return undefined;
+  }
+  const names = await namesOf(call, new Set(operations.map(({ node_id }) => node_id)));
+  out.table<OperationEntry>(
+    [
+      { heading: 'OPERATION', text: ({ operation_id }) => operation_id },
+      { heading: 'AGENT', text: ({ node_id }) => names.get(node_id) ?? node_id.slice(0, 12), flexible: true },
+      { heading: 'KIND', text: ({ kind }) => kind },
+      {
+        heading: 'STATUS',
+        text: ({ status }) => status,
+        paint: (text, { status }, { color }) => paintedBy(status, color)(text),
+      },
+      { heading: 'WHEN', text: ({ created_at }) => ago(created_at, out.style.now) },
+      { heading: 'RESOURCES', text: (operation) => summaryText(operation), flexible: true },
+    ],
+    operations,
+  );
+  if (page.has_more) out.note(`\nThere are more: --limit (up to 500)`);
+  return undefined;
+}
+
+/** The names of a few agents one by one, of many at once. One that is gone has none. */
+async function namesOf(call: Client, ids: ReadonlySet<string>): Promise<Map<string, string>> {
+  const agents =
+    ids.size > 20
+      ? await call(listAgents, {})
+      : await Promise.all([...ids].map((node_id) => call(getAgent, { params: { node_id } }).catch(() => null)));
+  return new Map(agents.flatMap((agent) => (agent === null ? [] : [[agent.node_id, agentLabel(agent)] as const])));
+}
+
+async function show(context: Context, id: string, options: { output?: boolean }): Promise<undefined> {
+  const { out } = context;
+  const { color } = out.style;
+  const { call } = await context.connect();
+  const operation = await call(getOperation, { params: { operation_id: await findOperation(call, id) } });
+  const { operation_id, node_id } = operation;
+  const output = options.output
+    ? (await call(getOperationOutput, { params: { node_id, operation_id } })).output
+    : undefined;
+  if (out.json) {
+    out.data(output === undefined ? operation : { ...operation, output });
+    return undefined;
+  }
+  const names = await namesOf(call, new Set([node_id]));
+  const { created_at, started_at, finished_at, status } = operation;
+  const took = started_at === null || finished_at === null ? '' : `, took ${duration(finished_at - started_at)}`;
+  out.print(color.dim(`${sanitiseLine(operation_id)}  ${status}, asked for ${ago(created_at, out.style.now)}${took}`));
+  out.print(renderOperation(operation, names.get(node_id) ?? node_id, out.style));
+  for (const [place, { stdout, stderr, exit_code, truncated }] of Object.entries(output ?? {})) {
+    out.print(
+      `\n${color.bold(sanitiseLine(place))} ${color.dim(exit_code === null ? 'did not end' : `exit ${exit_code}`)}`,
+    );
+    if (stdout !== '') out.print(sanitise(stdout));
+    if (stderr !== '') out.print(color.red(sanitise(stderr.trimEnd())));
+    if (truncated) out.print(color.dim('(the rest was cut)'));
+  }
+  return undefined;
+}
+
+async function cancel(context: Context, wanted: string[]): Promise<Exit> {
+  const { out } = context;
+  const { call } = await context.connect();
+  const cancelled: Operation[] = [];
+  const exit = await eachOf(
+    context,
+    wanted,
+    (id) => id,
+    async (id) => {
+      const operation = await call(cancelOperation, { params: { operation_id: await findOperation(call, id) } });
+      cancelled.push(operation);
+      const { operation_id, status } = operation;
+      out.print(
+        status === 'cancelled'
+          ? `Cancelled ${sanitiseLine(operation_id)}.`
+          : `${sanitiseLine(operation_id)} is ${status} and ends after the resource it is at.`,
+      );
+    },
+  );
+  if (out.json) out.data(cancelled);
+  return exit;
+}

@@ -1,0 +1,139 @@
+import type { Context } from '../context.ts';
+import { usageError } from '../exit.ts';
+import { createProfile, type Profile, readProfiles, writeProfiles } from '../profile.ts';
+import { showFingerprint } from '../trust.ts';
+import type { Register } from '../verb.ts';
+
+export const register: Register = (command, act) => {
+  command
+    .command('create')
+    .description('name an orchestrator; takes --url, --key-file and --fingerprint')
+    .argument('<name>')
+    .option('--replace', 'bring a profile of that name up to date')
+    .option('--use', 'use it from now on when none is named; the first one is anyway')
+    .addHelpText(
+      'after',
+      '\nExample:\n  $ muster profile create prod --url https://orchestrator.example:4748 --fingerprint 9F:86:D0:81…',
+    )
+    .action(act(create));
+  command
+    .command('list')
+    .description('list the profiles there are')
+    .addHelpText('after', '\nExample:\n  $ muster profile list')
+    .action(act(list));
+  command
+    .command('use')
+    .description('use a profile from now on when none is named')
+    .argument('<name>')
+    .addHelpText('after', '\nExample:\n  $ muster profile use prod')
+    .action(act(use));
+  command
+    .command('remove')
+    .description('forget a profile, and the certificate of its address if no other profile has it')
+    .argument('<name>')
+    .addHelpText('after', '\nExample:\n  $ muster profile remove prod')
+    .action(act(remove));
+};
+
+async function create(
+  context: Context,
+  name: string,
+  options: { replace?: boolean; use?: boolean },
+): Promise<undefined> {
+  const { out, env, now } = context;
+  const { url, keyFile, fingerprint } = context.options;
+  const address = url ?? env.MUSTER_URL;
+  if (!address)
+    throw usageError(
+      'a profile needs an address',
+      `For example: muster profile create ${name} --url https://orchestrator.example:4748`,
+    );
+  const profile = await createProfile(
+    env,
+    {
+      name,
+      url: address,
+      keyFile: keyFile ?? null,
+      fingerprint: fingerprint ?? null,
+      replace: options.replace === true,
+      use: options.use === true,
+    },
+    now,
+  );
+  if (out.json) out.data({ name, ...profile });
+  out.print(`The profile ${name} is ${profile.url}.`);
+  return undefined;
+}
+
+async function list(context: Context): Promise<undefined> {
+  const { out, env } = context;
+  const { profiles, current, servers } = await readProfiles(env);
+  const rows = Object.entries(profiles).map(([name, profile]) => ({
+    name,
+    ...profile,
+    current: name === current,
+    fingerprint: shownOrNull(servers[new URL(profile.url).origin]?.fingerprint),
+  }));
+  if (out.json) {
+    out.data(rows);
+    return undefined;
+  }
+  if (rows.length === 0) {
+    out.note('There is no profile yet: muster profile create NAME --url https://…');
+    return undefined;
+  }
+  out.table(
+    [
+      {
+        heading: 'NAME',
+        text: (row) => row.name,
+        paint: (text, row, { color }) => (row.current ? color.bold(text) : text),
+      },
+      { heading: 'IN USE', text: (row) => (row.current ? 'yes' : '') },
+      { heading: 'URL', text: (row) => row.url, flexible: true },
+      { heading: 'KEY FILE', text: (row) => row.key_file, flexible: true },
+      {
+        heading: 'CERTIFICATE',
+        text: (row) => row.fingerprint,
+        flexible: true,
+      },
+    ],
+    rows,
+  );
+  return undefined;
+}
+
+const shownOrNull = (fingerprint: string | undefined): string | null =>
+  fingerprint === undefined ? null : showFingerprint(fingerprint);
+
+async function known(context: Context, name: string) {
+  const profiles = await readProfiles(context.env);
+  const profile: Profile | undefined = profiles.profiles[name];
+  if (!profile)
+    throw usageError(`there is no profile ${JSON.stringify(name)}`, 'See those there are: muster profile list');
+  return { profiles, profile };
+}
+
+async function use(context: Context, name: string): Promise<undefined> {
+  const { out, env } = context;
+  const { profiles, profile } = await known(context, name);
+  profiles.current = name;
+  await writeProfiles(env, profiles);
+  if (out.json) out.data({ name, ...profile });
+  out.print(`In use from now on: ${name}, ${profile.url}.`);
+  return undefined;
+}
+
+async function remove(context: Context, name: string): Promise<undefined> {
+  const { out, env } = context;
+  const { profiles, profile } = await known(context, name);
+  delete profiles.profiles[name];
+  const { origin } = new URL(profile.url);
+  if (!Object.values(profiles.profiles).some(({ url }) => new URL(url).origin === origin))
+    delete profiles.servers[origin];
+  if (profiles.current === name) profiles.current = null;
+  await writeProfiles(env, profiles);
+  if (out.json) out.data({ removed: [name] });
+  out.print(`Removed the profile ${name}.`);
+  return undefined;
+}

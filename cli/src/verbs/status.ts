@@ -1,0 +1,27 @@
+import { getStatus } from '@muster/protocol/http';
+import type { Context } from '../context.ts';
+import { type Exit, exits } from '../exit.ts';
+import { sanitiseLine } from '../sanitise.ts';
+import type { Register } from '../verb.ts';
+
+export const register: Register = (command, act) => {
+  command
+    .addHelpText(
+      'after',
+      '\nNeeds no sign-in. The exit code is 1 when the orchestrator says it is degraded.\n\nExample:\n  $ muster status',
+    )
+    .action(act(status));
+};
+
+async function status(context: Context): Promise<Exit> {
+  const { out } = context;
+  const { color } = out.style;
+  const { call, target } = await context.connect();
+  const found = await call(getStatus, {});
+  const well = found.status === 'ok';
+  if (out.json) out.data({ url: target.url, ...found });
+  out.print(`${well ? color.green('ok') : color.red(sanitiseLine(found.status))}  ${target.url}`);
+  out.print(`version     ${sanitiseLine(found.version)}, protocol ${found.protocol_version}`);
+  out.print(`public key  ${sanitiseLine(found.public_key)}`);
+  return well ? exits.done : exits.failed;
+}

@@ -1,0 +1,166 @@
+import { createPublicKey, randomBytes, verify as verifySignature } from 'node:crypto';
+import { createServer as createPlainServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { createServer as createSecureServer } from 'node:https';
+import type { AddressInfo, Socket } from 'node:net';
+import { type ErrorCode, errorKinds } from '@muster/protocol';
+import { apiPrefix, type Route, routes } from '@muster/protocol/http';
+
+/** A request as a test looks at it. */
+export interface Seen {
+  route: Route;
+  params: Record<string, string>;
+  query: Record<string, string>;
+  body: unknown;
+  headers: IncomingMessage['headers'];
+}
+
+export type Answer = { status?: number; body: unknown } | { code: ErrorCode; detail: string; errors?: unknown[] };
+
+export interface Standing {
+  url: string;
+  /** Every request, in order. */
+  seen: Seen[];
+  /** TCP connections that were opened. */
+  connections: () => number;
+  /** Ends every session, as a restart with an empty memory would. */
+  forgetSessions(): void;
+  close(): Promise<void>;
+}
+
+/**
+ * A server that answers every route of the table with its example, holds requests to their schemas, and signs in for
+ * real. `answers` replaces the examples of routes, by id.
+ */
+export async function standIn(
+  options: {
+    tls?: { key: string; cert: string };
+    answers?: Record<string, (seen: Seen) => Answer | undefined>;
+    /** 0, the default: any that is free. */
+    port?: number;
+    /** Of a session, in seconds. */
+    tokenLife?: number;
+  } = {},
+): Promise<Standing> {
+  const seen: Seen[] = [];
+  const nonces = new Map<string, string>();
+  const tokens = new Set<string>();
+  let opened = 0;
+
+  const issue = (): Answer => {
+    const token = randomBytes(32).toString('base64url');
+    tokens.add(token);
+    return { body: { token, expires_at: Math.floor(Date.now() / 1000) + (options.tokenLife ?? 3600) } };
+  };
+  const signIn: Record<string, (request: Seen) => Answer> = {
+    challenge: ({ body }) => {
+      const nonce = randomBytes(32).toString('hex');
+      nonces.set((body as { public_key: string }).public_key, nonce);
+      return { body: { nonce } };
+    },
+    verify: ({ body }) => {
+      const { public_key, signature } = body as { public_key: string; signature: string };
+      const x = Buffer.from(public_key, 'hex').toString('base64url');
+      const key = createPublicKey({ key: { kty: 'OKP', crv: 'Ed25519', x }, format: 'jwk' });
+      const nonce = Buffer.from(nonces.get(public_key) ?? '', 'hex');
+      nonces.delete(public_key);
+      return verifySignature(null, nonce, key, Buffer.from(signature, 'hex'))
+        ? issue()
+        : { code: 'signature_invalid', detail: 'the signature does not verify' };
+    },
+    renew: ({ headers }) => {
+      tokens.delete(String(headers.authorization).slice('Bearer '.length));
+      return issue();
+    },
+  };
+
+  const answer = (request: Seen): Answer => {
+    const { route } = request;
+    if (route.access !== 'anyone' && !tokens.has(String(request.headers.authorization).slice('Bearer '.length)))
+      return { code: 'unauthenticated', detail: 'no live session' };
+    for (const part of ['query', 'body'] as const) {
+      const value = part === 'body' && route.bodyOptional ? (request.body ?? {}) : request[part];
+      const checked = route[part]?.safeParse(value);
+      if (checked && !checked.success)
+        return { code: 'invalid_input', detail: `${route.id}: ${checked.error.message}` };
+    }
+    return options.answers?.[route.id]?.(request) ?? signIn[route.id]?.(request) ?? { body: route.example.answer };
+  };
+
+  const handle = async (request: IncomingMessage, response: ServerResponse) => {
+    const url = new URL(request.url ?? '', 'http://x');
+    let text = '';
+    for await (const piece of request) text += piece;
+    const reply = (status: number, body: unknown) => {
+      response.writeHead(body === undefined ? 204 : status, { 'content-type': 'application/json' });
+      response.end(body === undefined ? undefined : JSON.stringify(body));
+    };
+    const found = match(request.method ?? '', url.pathname);
+    const given: Answer = found
+      ? answer(
+          record(seen, {
+            ...found,
+            query: Object.fromEntries(url.searchParams),
+            body: text === '' ? undefined : JSON.parse(text),
+            headers: request.headers,
+          }),
+        )
+      : { code: 'route_not_found', detail: url.pathname };
+    if ('code' in given) {
+      const { status, title } = errorKinds[given.code];
+      const { code, detail, errors } = given;
+      reply(status, {
+        type: `about:${code}`,
+        title,
+        status,
+        detail,
+        instance: 'test',
+        code,
+        ...(errors ? { errors } : {}),
+      });
+    } else reply(given.status ?? 200, given.body);
+  };
+
+  const server = options.tls ? createSecureServer(options.tls, handle) : createPlainServer(handle);
+  const sockets = new Set<Socket>();
+  server.on('connection', (socket: Socket) => {
+    opened++;
+    sockets.add(socket);
+    socket.on('close', () => sockets.delete(socket));
+    socket.on('error', () => {});
+  });
+  await new Promise<void>((resolve) => server.listen(options.port ?? 0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  return {
+    url: `${options.tls ? 'https' : 'http'}://127.0.0.1:${port}`,
+    seen,
+    connections: () => opened,
+    forgetSessions: () => tokens.clear(),
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        for (const socket of sockets) socket.destroy();
+      }),
+  };
+}
+
+function record(seen: Seen[], request: Seen): Seen {
+  seen.push(request);
+  return request;
+}
+
+function match(method: string, path: string): Pick<Seen, 'route' | 'params'> | null {
+  for (const route of routes) {
+    if (route.method !== method) continue;
+    const names: string[] = [];
+    const shape = (apiPrefix + route.path).replace(/\{(\w+)\}/g, (_, name: string) => {
+      names.push(name);
+      return '([^/]+)';
+    });
+    const values = new RegExp(`^${shape}$`).exec(path);
+    if (values) {
+      const params = names.map((name, at) => [name, decodeURIComponent(values[at + 1] ?? '')] as const);
+      return { route, params: Object.fromEntries(params) };
+    }
+  }
+  return null;
+}

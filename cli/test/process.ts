@@ -1,0 +1,95 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { PassThrough, Readable } from 'node:stream';
+import { fileURLToPath } from 'node:url';
+import { runProgram } from '../src/program.ts';
+import type { Prompter } from '../src/prompt.ts';
+
+const entry = fileURLToPath(new URL('../src/main.ts', import.meta.url));
+
+export interface Ran {
+  exit: number | null;
+  stdout: string;
+  stderr: string;
+}
+
+/** A home of its own for one test: nothing of the person who runs the tests is read or written. */
+export async function makeHome(): Promise<{ path: string; env: Record<string, string>; remove(): Promise<void> }> {
+  const path = await mkdtemp(join(tmpdir(), 'muster-cli-'));
+  const env = {
+    HOME: path,
+    XDG_CONFIG_HOME: join(path, 'config'),
+    XDG_CACHE_HOME: join(path, 'cache'),
+    PATH: process.env.PATH ?? '',
+  };
+  return { path, env, remove: () => rm(path, { recursive: true, force: true }) };
+}
+
+/**
+ * Runs the real program, with nobody at a terminal.
+ * @param started is handed the process, to send it a signal
+ * @param reader `hang up`: goes away after the first piece of output, as `head` does
+ */
+export function muster(
+  args: readonly string[],
+  env: Record<string, string>,
+  input = '',
+  reader: 'stays' | 'hang up' = 'stays',
+  started: (child: ChildProcess) => void = () => {},
+): Promise<Ran> {
+  return new Promise((resolve, reject) => {
+    const child = spawn(process.execPath, [entry, ...args], { env, stdio: 'pipe' });
+    started(child);
+    let stdout = '';
+    let stderr = '';
+    child.stdout.setEncoding('utf8').on('data', (piece: string) => {
+      stdout += piece;
+      if (reader === 'hang up') child.stdout.destroy();
+    });
+    child.stderr.setEncoding('utf8').on('data', (piece: string) => (stderr += piece));
+    child.on('error', reject);
+    child.on('close', (exit) => resolve({ exit, stdout, stderr }));
+    child.stdin.end(input);
+  });
+}
+
+/**
+ * Runs the program in this process.
+ * @param terminal makes it one with a person at it, who answers like this; its width in columns
+ */
+export async function musterHere(
+  args: readonly string[],
+  env: Record<string, string>,
+  input = '',
+  terminal?: { columns: number; prompt: Prompter },
+): Promise<Ran> {
+  const stdout = collector(terminal?.columns);
+  const stderr = collector(terminal?.columns);
+  const exit = await runProgram(args, {
+    env,
+    stdin: Readable.from(input === '' ? [] : [Buffer.from(input)]),
+    stdout: stdout.stream,
+    stderr: stderr.stream,
+    ...(terminal ? { prompt: terminal.prompt } : {}),
+    now: () => Date.now() / 1000,
+    sleep: async () => {},
+    onInterrupt: () => () => {},
+  });
+  return { exit, stdout: stdout.text(), stderr: stderr.text() };
+}
+
+function collector(columns: number | undefined) {
+  const stream = new PassThrough();
+  let text = '';
+  stream.setEncoding('utf8');
+  stream.write = ((piece: string | Uint8Array) => {
+    text += typeof piece === 'string' ? piece : Buffer.from(piece).toString('utf8');
+    return true;
+  }) as typeof stream.write;
+  return {
+    stream: Object.assign(stream, columns === undefined ? {} : { isTTY: true, columns }),
+    text: () => text,
+  };
+}

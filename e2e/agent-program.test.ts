@@ -1,0 +1,178 @@
+import { chmodSync, renameSync, writeFileSync } from 'node:fs';
+import { connect as connectTcp, createServer, type Server, type Socket } from 'node:net';
+import { join } from 'node:path';
+import { applyAgent, getAgent, getOperationOutput, uploadModule } from '@muster/protocol/http';
+import { describe, expect } from 'vitest';
+import { eventually } from './eventually.ts';
+import { type Orchestrator, test } from './harness.ts';
+
+/** Lines of a program, parsed; what is not JSON stays text. */
+const lines = (program: { lastLines(count: number): string[] }) =>
+  program.lastLines(400).map((line) => {
+    try {
+      return JSON.parse(line) as Record<string, unknown>;
+    } catch {
+      return line;
+    }
+  });
+
+const logged = (program: { lastLines(count: number): string[] }, text: string) =>
+  eventually(`${text} is logged`, async () => program.lastLines(400).find((line) => line.includes(text)) ?? null);
+
+/** Passes bytes on between agent and orchestrator, and cuts the link after so many from the agent, as often as told. */
+class Cutter {
+  port = 0;
+  private readonly server: Server;
+  private readonly sockets = new Set<Socket>();
+  cuts = 0;
+
+  constructor(target: number, cutAfter: number[]) {
+    this.server = createServer((agent) => {
+      const orchestrator = connectTcp(target, '127.0.0.1');
+      const limit = cutAfter[this.cuts] ?? Number.POSITIVE_INFINITY;
+      let bytes = 0;
+      agent.on('data', (piece) => {
+        bytes += piece.length;
+        if (bytes > limit) {
+          this.cuts++;
+          agent.resetAndDestroy();
+          orchestrator.resetAndDestroy();
+        } else orchestrator.write(piece);
+      });
+      orchestrator.pipe(agent);
+      for (const socket of [agent, orchestrator]) {
+        this.sockets.add(socket);
+        socket.on('error', () => {});
+        socket.on('close', () => {
+          agent.destroy();
+          orchestrator.destroy();
+        });
+      }
+    });
+  }
+
+  async listen(): Promise<void> {
+    await new Promise<void>((resolve) => this.server.listen(0, '127.0.0.1', resolve));
+    this.port = (this.server.address() as { port: number }).port;
+  }
+
+  close(): void {
+    for (const socket of this.sockets) socket.destroy();
+    this.server.close();
+  }
+}
+
+const connectLine = (orchestrator: Orchestrator, port = orchestrator.agentPort) => [
+  `127.0.0.1:${port}`,
+  '--orchestrator-key',
+  orchestrator.publicKey,
+];
+
+describe('muster agent', () => {
+  test('says what is wrong with its command line, and exits 2', async ({ stage }) => {
+    const faults: [string[], string][] = [
+      [['--confg', 'x'], "Unknown option '--confg'"],
+      [['connect', 'nowhere'], '"nowhere" is not HOST:PORT'],
+      [['--data-dir', stage.folder('empty')], 'no orchestrator is known yet; say once where it is'],
+    ];
+    for (const [args, message] of faults) {
+      const program = stage.run('agent', ['agent', ...args]);
+      expect((await program.ended).code).toBe(2);
+      expect(program.lastLines(10).join('\n')).toContain(message);
+    }
+    const help = stage.run('help', ['agent', '--help']);
+    expect((await help.ended).code).toBe(0);
+    expect(help.lastLines(40).join('\n')).toContain('Example:');
+  });
+
+  test('remembers its orchestrator, prints only JSON lines, says goodbye, and refuses loose modes', async ({
+    stage,
+  }) => {
+    const orchestrator = await stage.orchestrator();
+    const agent = await stage.agent(orchestrator, 'web-1');
+    expect((await agent.stop()).code).toBe(0);
+    const params = { node_id: agent.nodeId };
+    await eventually('the goodbye is known', async () =>
+      (await orchestrator.call(getAgent, { params })).connected ? null : true,
+    );
+
+    const again = stage.run('agent', ['agent', '--data-dir', agent.dataDir, '--log-format', 'json']);
+    expect(await again.event('connected')).toMatchObject({ node_id: agent.nodeId });
+    expect((await again.stop()).code).toBe(0);
+    for (const line of lines(again)) expect(line).toMatchObject({ level: expect.any(String) });
+
+    chmodSync(join(agent.dataDir, 'agent.key'), 0o644);
+    const loose = stage.run('agent', ['agent', '--data-dir', agent.dataDir]);
+    expect((await loose.ended).code).toBe(1);
+    expect(loose.lastLines(5).join('\n')).toContain(`chmod 0600 ${agent.dataDir}/agent.key`);
+  });
+
+  test('reads its configuration again when it changes; a broken one changes nothing', async ({ stage }) => {
+    const orchestrator = await stage.orchestrator();
+    const path = join(stage.folder('etc'), 'agent.yaml');
+    const write = (text: string) => {
+      writeFileSync(`${path}.new`, text);
+      renameSync(`${path}.new`, path);
+    };
+    write('metrics: { collection_interval: 10 }\n');
+    const agent = await stage.agent(orchestrator, 'web-1', { flags: ['--config', path] });
+    write('metrics: { collection_interval: 20 }\n');
+    await logged(agent.program, 'metrics.collection_interval: 10 → 20');
+    write('metrics: { colection_interval: 5 }\n');
+    const broken = await logged(agent.program, 'the configuration is broken; the last one stays');
+    expect(broken).toContain('metrics.colection_interval is not known: did you mean');
+    write('metrics: { collection_interval: 20, enabled: false }\n');
+    await logged(agent.program, 'metrics.enabled: true → false');
+    await agent.stop();
+
+    write('- nothing');
+    const flags = ['--data-dir', agent.dataDir, '--config', path];
+    const program = stage.run('agent', ['agent', ...flags]);
+    expect((await program.ended).code).toBe(2);
+    expect(program.lastLines(5).join('\n')).toContain(`${path}: the file must be a mapping`);
+  });
+
+  test.runIf(process.platform === 'linux').for(['orchestrator', 'agent'] as const)(
+    'the %s does not try for ever to make a data directory where none can be',
+    async (what, { stage }) => {
+      const args = what === 'agent' ? ['connect', '127.0.0.1:1'] : ['--api-port', '0', '--agent-port', '0'];
+      const program = stage.run(what, [what, '--data-dir', '/proc/x', ...args]);
+      expect((await program.ended).code).toBe(1);
+      expect(program.lastLines(5).join('\n')).toContain('/proc/x');
+    },
+  );
+
+  test('brings a large report home over a link that is cut in the middle of it, again and again', async ({ stage }) => {
+    const orchestrator = await stage.orchestrator();
+    const cutter = new Cutter(orchestrator.agentPort, [30_000, 60_000, 90_000]);
+    await cutter.listen();
+    try {
+      const line = [...connectLine(orchestrator, cutter.port), '--token', await orchestrator.token('web-1')];
+      const agent = stage.agentAt('web-1', line);
+      await agent.start();
+      const params = { node_id: agent.nodeId };
+      const script = {
+        program: 'sh',
+        manages: 'noise',
+        apply: 'i=0; while [ $i -lt 4000 ]; do echo "line $i \\"quoted\\" — wide"; i=$((i+1)); done',
+      };
+      const content = JSON.stringify({
+        name: 'noise',
+        supports: [{ platform: 'linux' }],
+        resources: [{ id: 'noise', resource: { script } }],
+      });
+      await orchestrator.call(uploadModule, { body: { name: 'noise', content } });
+      const operation = await orchestrator.call(applyAgent, { params, body: { modules: ['noise'] } });
+      expect(operation.status).toBe('succeeded');
+      expect(cutter.cuts).toBe(3);
+      const { output } = await orchestrator.call(getOperationOutput, {
+        params: { ...params, operation_id: operation.operation_id },
+      });
+      const said = Object.values(output)[0]!.stdout.trimEnd().split('\n');
+      expect(said).toHaveLength(4_000);
+      expect(said[3_999]).toBe('line 3999 "quoted" — wide');
+    } finally {
+      cutter.close();
+    }
+  });
+});

@@ -1,0 +1,72 @@
+import { createPublicKey, generateKeyPairSync, type KeyObject, sign } from 'node:crypto';
+import { Agent, request } from 'node:https';
+import { type Client, createClient, type Transport } from '@muster/protocol/client';
+import { challenge, verify } from '@muster/protocol/http';
+
+/** An operator, as a person with a key file is one. */
+export interface Operator {
+  privateKey: KeyObject;
+  /** 64 hexadecimal characters. */
+  publicKey: string;
+}
+
+export function newOperator(): Operator {
+  const { privateKey } = generateKeyPairSync('ed25519');
+  const { x } = createPublicKey(privateKey).export({ format: 'jwk' });
+  return { privateKey, publicKey: Buffer.from(x as string, 'base64url').toString('hex') };
+}
+
+/**
+ * A transport that trusts exactly one certificate.
+ * @param certificate PEM, read at each new connection: it may not be there yet
+ */
+function transportTo(certificate: () => string): Transport {
+  const agent = new Agent({ keepAlive: true, maxCachedSessions: 0 });
+  return ({ method, url, headers, body, signal }) =>
+    new Promise((resolve, reject) => {
+      const outgoing = request(url, { method, headers, agent, ca: certificate(), ...(signal ? { signal } : {}) });
+      outgoing.on('error', reject);
+      outgoing.on('response', (answer) => {
+        const pieces: Buffer[] = [];
+        answer.on('data', (piece: Buffer) => pieces.push(piece));
+        answer.on('error', reject);
+        answer.on('end', () => {
+          const name = (header: string) => answer.headers[header.toLowerCase()];
+          resolve({
+            status: answer.statusCode ?? 0,
+            header: (header) => {
+              const value = name(header);
+              return (Array.isArray(value) ? value[0] : value) ?? null;
+            },
+            text: async () => Buffer.concat(pieces).toString('utf8'),
+          });
+        });
+      });
+      outgoing.end(body);
+    });
+}
+
+/** @returns the token of a new session */
+export async function signIn(anyone: Client, operator: Operator): Promise<string> {
+  const { nonce } = await anyone(challenge, { body: { public_key: operator.publicKey } });
+  const signature = sign(null, Buffer.from(nonce, 'hex'), operator.privateKey).toString('hex');
+  return (await anyone(verify, { body: { public_key: operator.publicKey, signature } })).token;
+}
+
+/**
+ * The typed client, signed in as an operator when it first needs to be.
+ * @param url          asked for at each call: a restarted orchestrator may be elsewhere
+ * @param certificate  PEM of the API's certificate
+ */
+export function operatorClient(url: () => string, certificate: () => string, operator: Operator): Client {
+  const transport = transportTo(certificate);
+  let session: Promise<string> | null = null;
+  const token = () => {
+    session ??= signIn(createClient({ url: url(), transport }), operator).catch((error: unknown) => {
+      session = null;
+      throw error;
+    });
+    return session;
+  };
+  return (route, call) => createClient({ url: url(), token, transport })(route, call);
+}

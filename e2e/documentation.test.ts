@@ -1,0 +1,44 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { defaultConfig as agentDefaults } from '../agent/src/config.ts';
+import { readInvocation } from '../orchestrator/src/config.ts';
+import { root } from '../tools/cli.ts';
+
+/** Dotted keys with their values, as the tables of docs/operations.md have them. */
+function flat(value: object, prefix = ''): Record<string, unknown> {
+  return Object.fromEntries(
+    Object.entries(value).flatMap(([key, inner]) =>
+      typeof inner === 'object' && inner !== null
+        ? Object.entries(flat(inner, `${prefix}${key}.`))
+        : [[`${prefix}${key}`, inner]],
+    ),
+  );
+}
+
+const page = readFileSync(join(root, 'docs/operations.md'), 'utf8');
+
+/** The rows of the table with this heading: key and default, as written. */
+function tableAfter(heading: string): Record<string, string> {
+  const [, rows = ''] = page.split(heading);
+  const table = rows.split('\n\n')[0] as string;
+  return Object.fromEntries(
+    [...table.matchAll(/^\| `([a-z_.]+)` \| ([^|]*?) \|/gm)].map((match) => [match[1], match[2]] as [string, string]),
+  );
+}
+
+const shown = (value: unknown): unknown =>
+  value === null ? expect.stringMatching(/^none/) : value === '' ? 'empty' : `\`${value}\``;
+
+describe('docs/operations.md', () => {
+  test('names every key of the orchestrator with its default', () => {
+    const { config } = readInvocation([], {}, 'data');
+    const expected = Object.fromEntries(Object.entries(flat(config)).map(([key, value]) => [key, shown(value)]));
+    expect(tableAfter('| key | default | what it is |\n')).toEqual(expected);
+  });
+
+  test('names every key of the agent with its default', () => {
+    const expected = Object.fromEntries(Object.entries(flat(agentDefaults)).map(([key, value]) => [key, shown(value)]));
+    expect(tableAfter('| key | default |\n')).toEqual(expected);
+  });
+});

@@ -1,0 +1,32 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { hasEnded } from '@muster/protocol';
+import type { Client } from '@muster/protocol/client';
+import { getOperation, type Operation } from '@muster/protocol/http';
+
+/**
+ * Asks again until there is an answer: for what cannot be awaited, because the process that would tell may be dead.
+ * @param ask returns null, or throws, while it is not so yet
+ * @throws Error with the last reason when the time is over
+ */
+export async function eventually<T>(what: string, ask: () => Promise<T | null>, timeoutMs = 30_000): Promise<T> {
+  const end = performance.now() + timeoutMs;
+  let reason: unknown = null;
+  for (;;) {
+    try {
+      const answer = await ask();
+      if (answer !== null) return answer;
+      reason = null;
+    } catch (error) {
+      reason = error;
+    }
+    if (performance.now() > end) throw new Error(`not within ${timeoutMs} ms: ${what}`, { cause: reason });
+    await sleep(20);
+  }
+}
+
+/** The operation, once nothing can change it any more. */
+export const ended = (call: Client, operationId: string): Promise<Operation> =>
+  eventually(`operation ${operationId} has ended`, async () => {
+    const operation = await call(getOperation, { params: { operation_id: operationId } });
+    return hasEnded(operation.status) ? operation : null;
+  });

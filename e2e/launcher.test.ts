@@ -1,0 +1,20 @@
+import { spawnSync } from 'node:child_process';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { muster, root } from '../tools/cli.ts';
+
+// `npx muster` runs node_modules/.bin/muster, a link to a file below node_modules/@muster/cli, which is a link again.
+describe.each([
+  ['as npx calls it', join(root, 'node_modules/.bin/muster')],
+  ['as the file it is', muster],
+])('the launcher, %s', (_, program) => {
+  test.each([
+    { args: ['--version'], says: /^\d+\.\d+\.\d+/ },
+    { args: ['orchestrator', '--help'], says: /^Usage: muster orchestrator/ },
+    { args: ['agent', '--help'], says: /^Usage: muster agent/ },
+  ])('finds the part for $args', ({ args, says }) => {
+    const { status, stdout, stderr } = spawnSync(program, args, { encoding: 'utf8', cwd: '/' });
+    expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
+    expect(stdout).toMatch(says);
+  });
+});

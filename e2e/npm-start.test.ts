@@ -1,0 +1,186 @@
+import { spawnSync } from 'node:child_process';
+import { existsSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import { describe, expect } from 'vitest';
+import { blocksOf } from '../tools/markdown.ts';
+import { Program } from '../tools/program.ts';
+import { eventually } from './eventually.ts';
+import { type Stage, test } from './harness.ts';
+import { missing } from './requirements.ts';
+import { copyRepository, plainPath } from './working-copy.ts';
+
+const freePorts = ['--api-port', '0', '--agent-port', '0'];
+
+/** A copy of the repository, and a person with a shell in it. */
+function newcomer(stage: Stage, installed: boolean) {
+  const folder = stage.folder('clone');
+  copyRepository(folder, installed);
+  const env = stage.environment({
+    PATH: plainPath(),
+    npm_config_cache: npmCache(),
+    npm_config_update_notifier: 'false',
+  });
+  const start = (args: string[]) => {
+    const command = ['start', '--', ...args];
+    return stage.watch(new Program({ name: 'npm start', command: 'npm', args: command, cwd: folder, env }));
+  };
+  const shell = (line: string) => {
+    const { status, stdout, stderr } = spawnSync('sh', ['-c', line], { cwd: folder, env, encoding: 'utf8' });
+    return { status, said: stdout + stderr };
+  };
+  return { folder, env, start, shell };
+}
+
+// The packages of a fresh clone may come from what this machine has fetched before.
+const npmCache = () => spawnSync('npm', ['config', 'get', 'cache'], { encoding: 'utf8' }).stdout.trim();
+
+/** All it printed, once it says that it runs. */
+const running = (program: Program, timeoutMs = 60_000) =>
+  eventually(
+    'npm start has come up',
+    async () => {
+      if (program.ending) throw new Error('it has ended');
+      const text = program.lastLines(100).join('\n');
+      return text.includes('Ctrl-C stops') ? text : null;
+    },
+    timeoutMs,
+  );
+
+const nameIn = (text: string) => /agent +(\S+): this machine, approved/.exec(text)?.[1] as string;
+
+/** Ids of processes whose command line holds all of these. */
+function pidsOf(...texts: string[]): number[] {
+  return readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name))
+    .filter((pid) => {
+      try {
+        const line = readFileSync(`/proc/${pid}/cmdline`, 'utf8');
+        return texts.every((text) => line.includes(text));
+      } catch {
+        return false;
+      }
+    })
+    .map(Number);
+}
+
+/** As a terminal does: to everything in the foreground. */
+const pressCtrlC = (program: Program) => process.kill(-program.pid, 'SIGINT');
+
+describe('npm start', () => {
+  test('the README brings a newcomer from nothing to an applied module, and back', async ({ stage, skip }) => {
+    const reason = missing('linux', 'git');
+    if (reason) skip(reason);
+    try {
+      rmSync('/tmp/muster-example', { recursive: true, force: true });
+    } catch {
+      skip('needs /tmp/muster-example, where the examples go, and another user has one');
+    }
+    const { folder, start, shell } = newcomer(stage, true);
+    const first = start(freePorts);
+    const name = nameIn(await running(first));
+
+    const readme = readFileSync(join(folder, 'README.md'), 'utf8').split('## The first five minutes')[1] as string;
+    const lines = blocksOf(readme)
+      .filter(({ language }) => language === 'sh')
+      .flatMap(({ source }) => source.split('\n'))
+      .filter((line) => line !== '' && !line.startsWith('git clone') && !line.startsWith('npm start'))
+      // There is no terminal here on which the question could be answered.
+      .map((line) => line.replaceAll('web-1', name).replace('muster apply', 'muster apply --yes'));
+    const said: { line: string; said: string }[] = [];
+    for (const line of lines) {
+      const done = shell(line);
+      expect(done, line).toMatchObject({ status: line.startsWith('ls ') ? 2 : 0 });
+      said.push({ line, said: done.said });
+    }
+    const answer = (part: string, nth = 0) => said.filter(({ line }) => line.includes(part))[nth]?.said;
+    expect(answer('agents list')).toContain(name);
+    expect(answer('muster plan')).toContain('/tmp/muster-example/motd');
+    expect(answer('cat ')).toContain(`Welcome to ${name},`);
+    expect(answer('muster plan', 1)).not.toContain('Welcome');
+    expect(answer('muster drift')).toContain('kilroy was here');
+    expect(existsSync('/tmp/muster-example')).toBe(false);
+
+    pressCtrlC(first);
+    expect(await first.ended).toEqual({ code: 0, signal: null });
+    expect(first.lastLines(3).join('\n')).toContain('Stopped.');
+
+    // A second start takes up where the first left off: same agent, same key, same modules.
+    const second = start(freePorts);
+    const text = await running(second);
+    expect(nameIn(text)).toBe(name);
+    expect(text).not.toContain('new key');
+    expect(JSON.parse(shell('npx muster modules list --json').said)).toMatchObject([{ name: 'motd' }]);
+    const agents = JSON.parse(shell('npx muster agents list --json').said);
+    expect(agents).toMatchObject([{ name, status: 'approved', connected: true }]);
+
+    // A supervisor's way to stop it.
+    second.kill('SIGTERM');
+    await second.ended;
+    await eventually('nothing is left of it', async () => (pidsOf(folder, '--data-dir').length === 0 ? true : null));
+  });
+
+  test('one that dies takes the other with it, and its last words are told', async ({ stage, skip }) => {
+    const reason = missing('linux', 'git');
+    if (reason) skip(reason);
+    const { folder, start } = newcomer(stage, true);
+    const program = start(freePorts);
+    await running(program);
+    const [pid] = pidsOf('orchestrator/src/main.ts', folder);
+    process.kill(pid as number, 'SIGKILL');
+    expect((await program.ended).code).toBe(1);
+    const said = program.lastLines(100).join('\n');
+    expect(said).toContain(
+      'The orchestrator was killed (SIGKILL). Start again with npm start; nothing that was answered is lost.',
+    );
+    expect(said).not.toContain('{"');
+    expect(pidsOf(folder, '--data-dir')).toEqual([]);
+  });
+
+  test('what cannot be meant is one line, and an end', async ({ stage, skip }) => {
+    const reason = missing('linux', 'git');
+    if (reason) skip(reason);
+    const { start } = newcomer(stage, true);
+    for (const [args, code, says] of [
+      [['--api-prot', '1'], 2, 'did you mean "api-port"?'],
+      [['foo'], 2, 'foo'],
+      [['--data-dir', 'README.md'], 1, 'is not a folder'],
+      [['--data-dir', '/proc/x'], 1, 'The data directory /proc/x cannot be made'],
+    ] as const) {
+      const program = start([...args, ...(code === 1 ? freePorts : [])]);
+      expect((await program.ended).code, args.join(' ')).toBe(code);
+      const said = program.lastLines(100).filter((line) => line !== '' && !line.startsWith('>'));
+      expect(said).toEqual([expect.stringContaining(says)]);
+    }
+  });
+
+  test('a port in use is named, with the way out', async ({ stage, skip }) => {
+    const reason = missing('linux', 'git');
+    if (reason) skip(reason);
+    const { folder, start } = newcomer(stage, true);
+    const server = createServer().listen(0, '127.0.0.1');
+    await new Promise((resolve) => server.once('listening', resolve));
+    const { port } = server.address() as { port: number };
+    const program = start(['--api-port', String(port), '--agent-port', '0']);
+    expect((await program.ended).code).toBe(1);
+    server.close();
+    expect(program.lastLines(100).join('\n')).toMatch(
+      new RegExp(`Port ${port} is in use.*npm start -- --api-port ${port + 10}`),
+    );
+    expect(existsSync(join(folder, 'data'))).toBe(false);
+  });
+
+  test('a fresh clone installs what is missing, once', { timeout: 300_000 }, async ({ stage, skip }) => {
+    const reason = missing('linux', 'git', 'registry');
+    if (reason) skip(reason);
+    const { start } = newcomer(stage, false);
+    const first = start(freePorts);
+    expect(await running(first, 240_000)).toMatch(/Installing packages .* done in \d+ s\./);
+    pressCtrlC(first);
+    expect((await first.ended).code).toBe(0);
+    const second = start(freePorts);
+    expect(await running(second)).not.toContain('Installing');
+    pressCtrlC(second);
+    expect((await second.ended).code).toBe(0);
+  });
+});

@@ -1,0 +1,94 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { ApiError } from '@muster/protocol/client';
+import {
+  applyAgent,
+  applyAssignment,
+  createAssignment,
+  getAgent,
+  listAgentOperations,
+  listAgents,
+  removeAgent,
+  setAgentStatus,
+  uploadModule,
+} from '@muster/protocol/http';
+import { describe, expect } from 'vitest';
+import { eventually } from './eventually.ts';
+import { test } from './harness.ts';
+
+const codeOf = async (call: Promise<unknown>) =>
+  await call.then(
+    () => 'no error',
+    (error: unknown) => (error instanceof ApiError ? error.problem.code : String(error)),
+  );
+
+/** The line of a log that holds this text. */
+const logged = (program: { lastLines(count: number): string[] }, text: string | RegExp) =>
+  eventually(`${text} is logged`, async () => program.lastLines(200).find((line) => line.match(text)) ?? null);
+
+describe('what is refused', () => {
+  test('an orchestrator with another key: the agent tells it nothing, and says why', async ({ stage }) => {
+    const orchestrator = await stage.orchestrator();
+    const token = await orchestrator.token('web-1');
+    const address = `127.0.0.1:${orchestrator.agentPort}`;
+    const agent = stage.agentAt('web-1', [address, '--orchestrator-key', 'ab'.repeat(32), '--token', token]);
+    const program = agent.launch();
+    await logged(program, orchestrator.publicKey);
+    expect(program.ending).toBeNull();
+    expect(program.events('connected')).toEqual([]);
+    expect(await orchestrator.call(listAgents, {})).toEqual([]);
+
+    // The token is still good: nobody has seen it.
+    const right = await stage.agent(orchestrator, 'web-2', { token });
+    const params = { node_id: right.nodeId };
+    expect(await orchestrator.call(getAgent, { params })).toMatchObject({ name: 'web-1', status: 'approved' });
+  });
+
+  test('an agent that nobody approved: it is sent nothing, whatever an assignment says', async ({ stage }) => {
+    const orchestrator = await stage.orchestrator();
+    const { call } = orchestrator;
+    const agent = await stage.agent(orchestrator, 'web-1', { token: null });
+    const params = { node_id: agent.nodeId };
+    const path = join(stage.dir, 'file');
+    const resources = [{ id: 'a', resource: { 'file-unix': { path, content: 'x' } } }];
+    const content = JSON.stringify({ name: 'one', supports: [{ platform: 'linux' }], resources });
+    await call(uploadModule, { body: { name: 'one', content } });
+    await call(createAssignment, { body: { name: 'all', modules: ['one'], selector: '!nothing' } });
+
+    expect(await call(getAgent, { params })).toMatchObject({ status: 'pending', name: null, connected: true });
+    expect((await call(applyAssignment, { params: { name: 'all' } })).results).toEqual([]);
+    expect(await codeOf(call(applyAgent, { params, body: { modules: ['one'] } }))).toBe('agent_not_approved');
+    expect((await call(listAgentOperations, { params })).operations).toEqual([]);
+
+    // Rejected, its link is closed and it is told to stay away.
+    await call(setAgentStatus, { params, body: { status: 'rejected' } });
+    await logged(agent.program, 'rejected');
+    expect(await codeOf(call(applyAgent, { params, body: { modules: ['one'] } }))).toBe('agent_not_approved');
+    expect(existsSync(path)).toBe(false);
+    await call(removeAgent, { params });
+    expect(await call(listAgents, {})).toEqual([]);
+  });
+
+  test('a token that was used up, and one that never was', async ({ stage }) => {
+    const orchestrator = await stage.orchestrator();
+    const token = await orchestrator.token('web-1');
+    const first = await stage.agent(orchestrator, 'web-1', { token });
+    const address = `127.0.0.1:${orchestrator.agentPort}`;
+    for (const bad of [token, 'mt_never']) {
+      const connect = [address, '--orchestrator-key', orchestrator.publicKey, '--token', bad];
+      const program = stage.agentAt(`second-${bad}`, connect).launch();
+      await logged(program, 'token_invalid');
+      expect(program.events('connected')).toEqual([]);
+    }
+    expect((await orchestrator.call(listAgents, {})).map(({ node_id }) => node_id)).toEqual([first.nodeId]);
+  });
+
+  test('trust on first use is possible, and shown', async ({ stage }) => {
+    const orchestrator = await stage.orchestrator();
+    const agent = stage.agentAt('web-1', [`127.0.0.1:${orchestrator.agentPort}`]);
+    await agent.start();
+    const params = { node_id: agent.nodeId };
+    expect(await orchestrator.call(getAgent, { params })).toMatchObject({ status: 'pending', pin_source: 'first_use' });
+    expect(agent.program.lastLines(200).join('\n')).toContain(orchestrator.publicKey);
+  });
+});

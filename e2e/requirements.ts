@@ -1,0 +1,34 @@
+import { spawnSync } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { root } from '../tools/cli.ts';
+
+/**
+ * What a test may need beyond Node and this repository. A test that misses something is skipped with the reason; in CI a
+ * skipped test counts as failed, since there everything can be had.
+ */
+const needs = {
+  linux: () => process.platform === 'linux' || 'needs Linux',
+  root: () => process.getuid?.() === 0 || 'needs root',
+  git: () =>
+    (existsSync(join(root, '.git')) && works('git', ['--version'])) || 'needs git, and a clone rather than an archive',
+  registry: () =>
+    works('npm', ['view', 'zod@4', 'version', '--fetch-retries=0', '--fetch-timeout=5000']) ||
+    'needs an npm registry that answers',
+} satisfies Record<string, () => true | string>;
+
+export type Requirement = keyof typeof needs;
+
+const works = (command: string, args: string[]): boolean =>
+  spawnSync(command, args, { cwd: root, stdio: 'ignore', timeout: 20_000 }).status === 0;
+
+/**
+ * @returns null when all of it is there, else why not: for `context.skip(reason)`
+ */
+export function missing(...wanted: Requirement[]): string | null {
+  for (const requirement of wanted) {
+    const found = needs[requirement]();
+    if (found !== true) return found;
+  }
+  return null;
+}

@@ -1,0 +1,84 @@
+import { readdirSync, readFileSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+
+/** The module of the main job: 5 directories, 20 files and a script in their midst. */
+
+interface SiteOptions {
+  name: string;
+  /** Where it all goes; everything is below this folder. */
+  root: string;
+  /** Of the 20 pages, the first so many are declared. */
+  pages?: number;
+  directories?: number;
+  /** What the first page says. */
+  greeting?: string;
+  script?: 'built' | 'slow' | 'none';
+}
+
+const directories = ['', '/assets', '/assets/css', '/assets/img', '/pages'];
+export const pagePath = (root: string, page: number): string =>
+  `${root}${['', '/assets/css', '/assets/img', '/pages'][page % 4]}/page-${page}.html`;
+
+/** Lines that the script has written, one for each time it ran. */
+export function runsOf(root: string): number {
+  try {
+    return readFileSync(`${root}/log`, 'utf8').split('\n').filter(Boolean).length;
+  } catch {
+    return 0;
+  }
+}
+
+/** YAML of the module. */
+export function siteModule(options: SiteOptions): string {
+  const { name, root, pages = 20, directories: count = 5, greeting = 'hello', script = 'built' } = options;
+  const resources: object[] = directories.slice(0, count).map((path, index) => ({
+    id: `dir-${index}`,
+    resource: { 'directory-unix': { path: `${root}${path}`, mode: '0755' } },
+  }));
+  for (let page = 0; page < pages; page++) {
+    const content = page === 0 ? `${greeting}\n` : `page ${page}\nof ${name}\n`;
+    resources.push({
+      id: `page-${page}`,
+      resource: { 'file-unix': { path: pagePath(root, page), content, mode: '0644' } },
+    });
+    // In the midst, so that there is work before and after it.
+    if (page === 9 && script !== 'none') resources.push({ id: 'index', resource: { script: scripts[script](root) } });
+  }
+  return JSON.stringify({ name, supports: [{ platform: 'linux' }], resources });
+}
+
+const scripts = {
+  built: (root: string) => ({
+    program: 'sh',
+    manages: `${root}/index`,
+    rerun_on: ['page-0'],
+    check: `test -f '${root}/index'`,
+    apply: `echo ran >> '${root}/log'; cat '${root}/page-0.html' > '${root}/index'; echo built the index`,
+    undo: `rm '${root}/index'; echo undone >> '${root}/log'`,
+  }),
+  // Its effect is its last act, so that `check` tells whether it happened.
+  slow: (root: string) => ({
+    program: 'sh',
+    manages: `${root}/log`,
+    check: `test -s '${root}/log'`,
+    apply: `touch '${root}/started'; sleep 0.3; echo ran >> '${root}/log'`,
+    undo: `rm -f '${root}/log' '${root}/started'`,
+  }),
+};
+
+/** Everything below a folder: path, mode and content, in order. Empty when it is not there. */
+export function treeOf(root: string): Record<string, string> {
+  const tree: Record<string, string> = {};
+  const visit = (path: string, shown: string) => {
+    const stats = statSync(path);
+    const mode = (stats.mode & 0o7777).toString(8).padStart(4, '0');
+    tree[shown] = stats.isDirectory() ? `${mode} directory` : `${mode} ${readFileSync(path, 'utf8')}`;
+    if (stats.isDirectory()) for (const name of readdirSync(path).sort()) visit(join(path, name), join(shown, name));
+  };
+  try {
+    visit(root, '.');
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
+  }
+  return tree;
+}

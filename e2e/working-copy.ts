@@ -1,0 +1,39 @@
+import { execFileSync } from 'node:child_process';
+import { copyFileSync, cpSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { delimiter, dirname, join } from 'node:path';
+import { root } from '../tools/cli.ts';
+
+/**
+ * Copies the repository as a clone would bring it: what git knows or would add, with today's changes.
+ * @param installed also gives it the packages, as hard links: what one copy removes stays there for the other
+ */
+export function copyRepository(to: string, installed: boolean): void {
+  const files = execFileSync('git', ['ls-files', '--cached', '--others', '--exclude-standard', '-z'], {
+    cwd: root,
+    encoding: 'utf8',
+  });
+  for (const file of files.split('\0').filter(Boolean)) {
+    const stats = statSync(join(root, file), { throwIfNoEntry: false });
+    if (!stats?.isFile()) continue;
+    mkdirSync(dirname(join(to, file)), { recursive: true });
+    copyFileSync(join(root, file), join(to, file));
+  }
+  if (!installed) return;
+  try {
+    execFileSync('cp', ['-al', 'node_modules', to], { cwd: root, stdio: 'pipe' });
+  } catch {
+    // Another file system: the long way.
+    rmSync(join(to, 'node_modules'), { recursive: true, force: true });
+    cpSync(join(root, 'node_modules'), join(to, 'node_modules'), { recursive: true, verbatimSymlinks: true });
+  }
+  const stamp = join(to, 'node_modules/.muster-stamp');
+  rmSync(stamp, { force: true });
+  writeFileSync(stamp, execFileSync('cksum', { input: readFileSync(join(to, 'package-lock.json')) }));
+}
+
+/** The search path of a person's shell: the machine's own Node, not the packaged one. */
+export const plainPath = (): string =>
+  (process.env.PATH ?? '')
+    .split(delimiter)
+    .filter((folder) => !folder.endsWith(join('node_modules', '.bin')))
+    .join(delimiter);

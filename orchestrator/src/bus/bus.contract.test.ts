@@ -1,0 +1,95 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { Bus, Hint } from './bus.ts';
+import { createInProcessBus } from './in-process.ts';
+
+const work = (node_id: string): Hint => ({ type: 'work', node_id });
+/** Every implementation is held to the same suite; `complaints` collects what its listeners threw. */
+const implementations: Record<string, (complaints: unknown[]) => Promise<Bus>> = {
+  'in one process': async (complaints) => createInProcessBus((error) => complaints.push(error)),
+};
+
+/** Resolves with the first `count` hints. */
+function collect(bus: Bus, count: number): Promise<Hint[]> {
+  const seen: Hint[] = [];
+  return new Promise((resolve) => {
+    const end = bus.subscribe((hint) => {
+      seen.push(hint);
+      if (seen.length === count) {
+        end();
+        resolve(seen);
+      }
+    });
+  });
+}
+
+describe.each(Object.entries(implementations))('a bus, %s', (_, create) => {
+  let bus: Bus;
+  let complaints: unknown[];
+  beforeEach(async () => {
+    complaints = [];
+    bus = await create(complaints);
+  });
+  afterEach(() => bus.close());
+
+  it('tells every subscriber every hint, those of one publisher in order', async () => {
+    const both = Promise.all([collect(bus, 3), collect(bus, 3)]);
+    const hints = [work('a'), work('b'), { type: 'cancel', node_id: 'a', operation_id: 'o' } as const];
+    for (const hint of hints) bus.publish(hint);
+    expect(await both).toEqual([hints, hints]);
+  });
+
+  it('never calls a listener from within publish', async () => {
+    let told = false;
+    const seen = collect(bus, 1);
+    bus.subscribe(() => {
+      told = true;
+    });
+    bus.publish(work('a'));
+    expect(told).toBe(false);
+    await seen;
+    expect(told).toBe(true);
+  });
+
+  it('tells the others when one listener throws, and says so', async () => {
+    bus.subscribe(() => {
+      throw new Error('mine alone');
+    });
+    const seen = collect(bus, 2);
+    bus.publish(work('a'));
+    bus.publish(work('b'));
+    expect(await seen).toHaveLength(2);
+    expect(complaints).toHaveLength(2);
+  });
+
+  it('is silent for a listener once its subscription ended, even with a hint on the way', async () => {
+    const heard: Hint[] = [];
+    const end = bus.subscribe((hint) => heard.push(hint));
+    const seen = collect(bus, 2);
+    bus.publish(work('a'));
+    end();
+    bus.publish(work('b'));
+    await seen;
+    expect(heard).toEqual([]);
+  });
+
+  it('keeps hints that a listener publishes for a later turn', async () => {
+    const end = bus.subscribe((hint) => {
+      if (hint.type === 'work' && hint.node_id === 'a') bus.publish(work('b'));
+    });
+    const seen = collect(bus, 2);
+    bus.publish(work('a'));
+    expect(await seen).toEqual([work('a'), work('b')]);
+    end();
+  });
+
+  it('takes publish and close after close without a word', async () => {
+    const heard: Hint[] = [];
+    bus.subscribe((hint) => heard.push(hint));
+    bus.publish(work('a'));
+    await bus.close();
+    bus.publish(work('b'));
+    await bus.close();
+    await new Promise((resolve) => setImmediate(() => setImmediate(resolve)));
+    expect(heard).toEqual([]);
+  });
+});

@@ -1,0 +1,31 @@
+import type { OperationStatus } from '@muster/protocol';
+
+/**
+ * Hints that something in the database is worth a look. Rows are the truth: a hint may be lost, repeated or late, and
+ * whoever depends on one also looks at the rows now and then.
+ */
+export type Hint =
+  /** An operation is queued for this agent. */
+  | { type: 'work'; node_id: string }
+  /** Approval state, name or tags of this agent have changed. */
+  | { type: 'agent_changed'; node_id: string }
+  /** The agent's record is gone. */
+  | { type: 'agent_removed'; node_id: string }
+  | { type: 'cancel'; node_id: string; operation_id: string }
+  | {
+      type: 'operation_ended';
+      operation_id: string;
+      node_id: string;
+      run_id: string | null;
+      status: OperationStatus;
+    }
+  | { type: 'run_ended'; run_id: string }
+  | { type: 'operator_removed'; operator_id: string };
+
+export interface Bus {
+  /** Tells every subscriber, soon. Never throws. */
+  publish(hint: Hint): void;
+  /** @returns ends the subscription */
+  subscribe(listener: (hint: Hint) => void): () => void;
+  close(): Promise<void>;
+}

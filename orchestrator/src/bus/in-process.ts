@@ -1,0 +1,44 @@
+import type { Bus, Hint } from './bus.ts';
+
+/**
+ * The bus of one process. Listeners run in a later turn of the loop, in the order of the hints, so that whoever
+ * publishes from within a commit is never interrupted by what the hint sets off.
+ * @param onListenerError is told what a listener threw; the others are still called
+ */
+export function createInProcessBus(onListenerError: (error: unknown, hint: Hint) => void): Bus {
+  const listeners = new Set<(hint: Hint) => void>();
+  let queue: Hint[] = [];
+  let closed = false;
+
+  function deliver(): void {
+    const hints = queue;
+    queue = [];
+    for (const hint of hints)
+      for (const listener of listeners) {
+        try {
+          listener(hint);
+        } catch (error) {
+          onListenerError(error, hint);
+        }
+      }
+  }
+
+  return {
+    publish(hint) {
+      if (closed) return;
+      if (queue.length === 0) setImmediate(deliver);
+      queue.push(hint);
+    },
+    subscribe(listener) {
+      // A wrapper, so that one function subscribed twice is two subscriptions.
+      const own = (hint: Hint) => listener(hint);
+      listeners.add(own);
+      return () => listeners.delete(own);
+    },
+    async close() {
+      closed = true;
+      queue = [];
+      listeners.clear();
+    },
+  };
+}

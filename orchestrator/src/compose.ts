@@ -1,0 +1,219 @@
+import { randomBytes, randomFillSync } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import type { AddressInfo } from 'node:net';
+import { hostname } from 'node:os';
+import { join } from 'node:path';
+import type { Logger } from 'pino';
+import { decodeTime, monotonicFactory } from 'ulid';
+import { createInProcessBus } from './bus/in-process.ts';
+import type { Clock } from './clock.ts';
+import type { Config } from './config.ts';
+import { createAgentLinks } from './domain/agent-links.ts';
+import type { Context } from './domain/context.ts';
+import { createModuleDocuments } from './domain/modules.ts';
+import { createWaiting } from './domain/operation-waiting.ts';
+import { bootstrapOperator } from './domain/operators.ts';
+import { followRuns } from './domain/run-end.ts';
+import { failUndecidedRuns } from './domain/runs.ts';
+import { createSignIn } from './domain/sign-in.ts';
+import { createGateway, type Gateway } from './gateway/gateway.ts';
+import { createApp } from './http/app.ts';
+import { agentHandlers } from './http/routes/agents.ts';
+import { moduleHandlers } from './http/routes/modules.ts';
+import { operationHandlers } from './http/routes/operations.ts';
+import { signInHandlers } from './http/routes/sign-in.ts';
+import { statusHandlers } from './http/routes/status.ts';
+import { loadApiCertificate } from './identity/api-certificate.ts';
+import { loadIdentity } from './identity/identity.ts';
+import { lockDirectory } from './identity/instance-lock.ts';
+import { startUpkeep, type Upkeep } from './schedule/upkeep.ts';
+import { lastOperationId } from './store/operations.ts';
+import { anyOperator } from './store/operators.ts';
+import { openSqlite } from './store/sqlite.ts';
+import { version } from './version.ts';
+
+/** The one place where parts are made and joined. */
+
+export interface Running {
+  apiUrl: string;
+  apiPort: number;
+  agentPort: number;
+  /** Hex: what agents pin. */
+  publicKey: string;
+  /** SHA-256 of the API's certificate, as browsers show it; null without TLS or with a certificate of the operator's. */
+  fingerprint: string | null;
+  /** True when this start made the first operator. */
+  bootstrapped: boolean;
+  operators: boolean;
+  /** Takes nothing new, finishes what is under way, lets go of everything. */
+  stop(): Promise<void>;
+}
+
+export interface Surroundings {
+  log: Logger;
+  clock: Clock;
+  /** The process cannot go on: whoever runs it exits. */
+  onFatal: (reason: Error) => void;
+}
+
+/**
+ * Starts an orchestrator.
+ * @throws LoosePermissionsError, DirectoryInUse, SchemaRefused, and the errors of listening, each with a message for a person
+ */
+export async function startOrchestrator(config: Config, dataDir: string, around: Surroundings): Promise<Running> {
+  const { log, clock } = around;
+  const identity = await loadIdentity(dataDir);
+  const unlock = await lockDirectory(dataDir, 'orchestrator');
+  const publicKey = identity.publicKey.toString('hex');
+  const certificate =
+    config.tls_enabled && config.tls_cert === null ? await loadApiCertificate(dataDir, config.advertised_host) : null;
+  const tls = await tlsOf(config, certificate);
+
+  const db = await openSqlite({
+    file: join(dataDir, 'muster.db'),
+    now: () => Math.floor(clock.now() / 1000),
+    onFatal: around.onFatal,
+    onMigrated: (report) => {
+      if (report.from !== report.to) log.info({ ...report }, 'database schema brought up to date');
+    },
+  });
+  const bus = createInProcessBus((error, hint) => log.error({ err: error, hint: hint.type }, 'a listener failed'));
+  let gateway: Gateway | null = null;
+  const ulid = monotonicFactory(bufferedRandom());
+  // Ids go on growing over a restart, also when the clock was set back: operations run in the order of their ids.
+  const newest = await db.get(lastOperationId, {});
+  const newestTime = newest ? decodeTime(newest.operation_id) + 1 : 0;
+  const context: Context = {
+    db,
+    bus,
+    log,
+    now: () => clock.now(),
+    newId: () => ulid(Math.max(clock.now(), newestTime)),
+    randomBytes: (length) => randomBytes(length),
+    presence: {
+      isConnected: (nodeId) => gateway?.presence.isConnected(nodeId) ?? false,
+      lastHeardAt: (nodeId) => gateway?.presence.lastHeardAt(nodeId) ?? null,
+    },
+  };
+
+  await failUndecidedRuns(context);
+  let bootstrapped = false;
+  if (config.bootstrap_key !== null && config.bootstrap_username !== null)
+    bootstrapped = await bootstrapOperator(context, {
+      public_key: config.bootstrap_key,
+      username: config.bootstrap_username,
+    });
+
+  const signIn = createSignIn(context, config.session_token_expiry_secs);
+  const waiting = createWaiting(context);
+  const documents = createModuleDocuments(context);
+  const unfollowRuns = followRuns(context);
+  gateway = createGateway({
+    identity,
+    links: createAgentLinks(context, config.pending_capacity),
+    bus,
+    clock,
+    log: log.child({ part: 'gateway' }),
+    random: Math.random,
+  });
+
+  let agentPort = config.agent_port;
+  const advertised = () => ({ agents: `${bracketed(config.advertised_host ?? hostname())}:${agentPort}`, publicKey });
+  let upkeep: Upkeep | null = null;
+  const well = async () => {
+    try {
+      await db.get(anyOperator, {});
+      return upkeep?.healthy ?? true;
+    } catch {
+      return false;
+    }
+  };
+  const app = createApp({
+    handlers: {
+      ...signInHandlers(context, signIn),
+      ...agentHandlers(context, advertised),
+      ...moduleHandlers(context),
+      ...operationHandlers(context, documents, waiting),
+      ...statusHandlers(context, { publicKey, version, well }),
+    },
+    sessions: signIn,
+    log: log.child({ part: 'api' }),
+    version,
+    ready: well,
+    ...(tls ? { tls } : {}),
+  });
+
+  let apiPort: number;
+  try {
+    await app.listen({ host: config.api_host, port: config.api_port });
+    apiPort = (app.server.address() as AddressInfo).port;
+    agentPort = await listenForAgents(gateway, config);
+  } catch (error) {
+    await app.close();
+    await gateway.close();
+    await db.close();
+    throw error;
+  }
+  upkeep = startUpkeep(context, clock);
+  await upkeep.round();
+
+  const host = config.api_host === '0.0.0.0' || config.api_host === '::' ? '127.0.0.1' : config.api_host;
+  return {
+    apiUrl: `${tls ? 'https' : 'http'}://${bracketed(host)}:${apiPort}`,
+    apiPort,
+    agentPort,
+    publicKey,
+    fingerprint: certificate?.fingerprint ?? null,
+    bootstrapped,
+    operators: (await db.get(anyOperator, {})) !== undefined,
+    async stop() {
+      app.drain();
+      await upkeep?.stop();
+      await gateway.drain();
+      waiting.close();
+      unfollowRuns();
+      await app.close();
+      await gateway.close();
+      signIn.close();
+      await bus.close();
+      await db.close();
+      await unlock();
+    },
+  };
+}
+
+async function tlsOf(config: Config, certificate: { certificate: string; key: string } | null) {
+  if (!config.tls_enabled) return null;
+  if (certificate) return { cert: certificate.certificate, key: certificate.key };
+  return {
+    cert: await readFile(config.tls_cert as string, 'utf8'),
+    key: await readFile(config.tls_key as string, 'utf8'),
+  };
+}
+
+/** On every address unless one is named; machines without IPv6 have no `::`. */
+async function listenForAgents(gateway: Gateway, config: Config): Promise<number> {
+  if (config.agent_host !== null) return gateway.listen(config.agent_host, config.agent_port);
+  try {
+    return await gateway.listen('::', config.agent_port);
+  } catch (error) {
+    const code = (error as NodeJS.ErrnoException).code;
+    if (code !== 'EAFNOSUPPORT' && code !== 'EADDRNOTAVAIL') throw error;
+    return gateway.listen('0.0.0.0', config.agent_port);
+  }
+}
+
+const bracketed = (host: string): string => (host.includes(':') ? `[${host}]` : host);
+
+/** In [0, 1), from secure bytes drawn in bulk: a ULID takes sixteen of them, and a draw costs more than all its bytes. */
+function bufferedRandom(): () => number {
+  const pool = Buffer.alloc(4096);
+  let next = pool.length;
+  return () => {
+    if (next === pool.length) {
+      randomFillSync(pool);
+      next = 0;
+    }
+    return pool.readUInt8(next++) / 256;
+  };
+}

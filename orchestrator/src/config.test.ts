@@ -1,0 +1,95 @@
+import { mkdtempSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { exposesTokens, readInvocation } from './config.ts';
+
+const file = (text: string): string => {
+  const path = join(mkdtempSync(join(tmpdir(), 'muster-config-')), 'muster.yml');
+  writeFileSync(path, text);
+  return path;
+};
+const read = (args: string[], env: NodeJS.ProcessEnv = {}) => readInvocation(args, env, '/var/lib/x');
+const key = 'ab'.repeat(32);
+
+describe('the configuration', () => {
+  it('has the defaults that the documentation gives', () => {
+    expect(read([])).toEqual({
+      help: false,
+      dataDir: '/var/lib/x',
+      logFormat: 'text',
+      logLevel: 'info',
+      config: {
+        api_host: '127.0.0.1',
+        api_port: 4748,
+        agent_host: null,
+        agent_port: 4747,
+        advertised_host: null,
+        bootstrap_key: null,
+        bootstrap_username: null,
+        pending_capacity: 100,
+        session_token_expiry_secs: 3600,
+        tls_enabled: true,
+        tls_cert: null,
+        tls_key: null,
+        trust_proxy_tls: false,
+        metrics: { poll_interval: 60, retention: 86_400 },
+        audit: { retention_days: 90 },
+        drift: { enabled: true, interval: 3600, max_concurrent: 8, skip_recently_applied: 300, retention_days: 30 },
+      },
+    });
+  });
+
+  it('is taken from the file, over it from variables, over both from flags', () => {
+    const path = file('api_port: 1\nagent_port: 1\npending_capacity: 1\ndrift: { interval: 10 }\n');
+    const env = { MUSTER_AGENT_PORT: '2', MUSTER_PENDING_CAPACITY: '2', MUSTER_DRIFT_ENABLED: 'false' };
+    const { config } = read(['--config', path, '--api-port', '0', '--no-tls', '--agent-port=3'], env);
+    expect(config).toMatchObject({ api_port: 0, agent_port: 3, pending_capacity: 2, tls_enabled: false });
+    expect(config.drift).toMatchObject({ interval: 10, enabled: false, max_concurrent: 8 });
+    expect(read([], { MUSTER_CONFIG: path }).config.api_port).toBe(1);
+    expect(read(['--data-dir', '/d'], { MUSTER_DATA_DIR: '/e' }).dataDir).toBe('/d');
+  });
+
+  it('refuses what it does not know, naming the nearest key', () => {
+    expect(() => read(['--config', file('api_prot: 1\n')])).toThrow(
+      /api_prot is not a key there is; did you mean api_port/,
+    );
+    expect(() => read(['--config', file('drift: { intervall: 1 }\n')])).toThrow(
+      /drift\.intervall .* did you mean interval/,
+    );
+    expect(() => read(['--api-prot', '1'])).toThrow(/--api-port/);
+    expect(() => read(['extra'])).toThrow(/extra/);
+  });
+
+  it('refuses what is wrong, naming the place', () => {
+    expect(() => read(['--api-port', 'x'])).toThrow(/--api-port must be a whole number/);
+    expect(() => read(['--api-port', '70000'])).toThrow(/api_port/);
+    expect(() => read([], { MUSTER_API_PORT: '-1' })).toThrow(/MUSTER_API_PORT/);
+    expect(() => read(['--config', file('audit: { retention_days: no }\n')])).toThrow(/audit\.retention_days/);
+    expect(() => read(['--config', file('- a\n')])).toThrow(/mapping/);
+    expect(() => read(['--config', file('api_port: 1\napi_port: 2\n')])).toThrow(/unique/i);
+    expect(() => read(['--config', '/nowhere/muster.yml'])).toThrow(/cannot be read/);
+    expect(() => read(['--bootstrap-key', 'zz', '--bootstrap-username', 'ada'])).toThrow(/bootstrap_key/);
+    expect(() => read(['--log-format', 'xml'])).toThrow(/text or json/);
+  });
+
+  it('wants together what belongs together', () => {
+    expect(() => read(['--bootstrap-key', key])).toThrow(/bootstrap_username/);
+    expect(() => read(['--tls-cert', 'a.pem'])).toThrow(/tls_key/);
+    expect(read(['--bootstrap-key', key, '--bootstrap-username', 'ada']).config.bootstrap_key).toBe(key);
+  });
+
+  it('knows when session tokens would cross a network in the open', () => {
+    const exposed = (args: string[], env = {}) => exposesTokens(read(args, env).config);
+    expect(exposed(['--no-tls', '--api-host', '0.0.0.0'])).toBe(true);
+    expect(exposed(['--no-tls', '--api-host', '127.evil.example'])).toBe(true);
+    expect(exposed(['--no-tls'])).toBe(false);
+    expect(exposed(['--no-tls', '--api-host', '::1'])).toBe(false);
+    expect(exposed(['--api-host', '0.0.0.0'])).toBe(false);
+    expect(exposed(['--no-tls', '--api-host', '0.0.0.0'], { MUSTER_TRUST_PROXY_TLS: 'true' })).toBe(false);
+  });
+
+  it('takes numbers in names for names', () => {
+    expect(read([], { MUSTER_ADVERTISED_HOST: '10' }).config.advertised_host).toBe('10');
+  });
+});

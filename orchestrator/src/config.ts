@@ -1,0 +1,260 @@
+import { readFileSync } from 'node:fs';
+import { parseArgs } from 'node:util';
+import { closest } from 'fastest-levenshtein';
+import { parseDocument } from 'yaml';
+import { z } from 'zod';
+
+/**
+ * The orchestrator's configuration: defaults, then the YAML file, then `MUSTER_*` variables, then flags; the later wins.
+ * A key nobody knows is refused wherever it comes from but the environment, which others share.
+ */
+
+const port = z.number().int().min(0).max(65_535).describe('0 picks a free one');
+const secs = (fallback: number) => z.number().int().min(1).max(315_360_000).default(fallback);
+
+export const configSchema = z.strictObject({
+  api_host: z.string().min(1).default('127.0.0.1').describe('address the API listens on'),
+  api_port: port.default(4748),
+  agent_host: z.string().min(1).nullable().default(null).describe('address the agents’ port listens on; null: all'),
+  agent_port: port.default(4747),
+  advertised_host: z
+    .string()
+    .min(1)
+    .nullable()
+    .default(null)
+    .describe('name or address under which agents and people reach this orchestrator; null: the hostname'),
+  bootstrap_key: z
+    .string()
+    .regex(/^[0-9a-fA-F]{64}$/, 'must be 64 hexadecimal characters, as `muster operator init` prints them')
+    .nullable()
+    .default(null)
+    .describe('public key of the first admin; ignored once an operator exists'),
+  bootstrap_username: z.string().nullable().default(null),
+  pending_capacity: z.number().int().min(1).max(1_000_000).default(100).describe('agents that may wait for approval'),
+  session_token_expiry_secs: secs(3600),
+  tls_enabled: z.boolean().default(true),
+  tls_cert: z.string().nullable().default(null).describe('PEM file; null: a certificate of our own making'),
+  tls_key: z.string().nullable().default(null),
+  trust_proxy_tls: z.boolean().default(false).describe('a proxy on the way speaks TLS to the clients'),
+  metrics: z
+    .strictObject({ poll_interval: secs(60), retention: secs(86_400) })
+    .default({ poll_interval: 60, retention: 86_400 }),
+  audit: z
+    .strictObject({ retention_days: z.number().int().min(0).max(36_500).default(90) })
+    .default({ retention_days: 90 }),
+  drift: z
+    .strictObject({
+      enabled: z.boolean().default(true),
+      interval: secs(3600),
+      max_concurrent: z.number().int().min(1).max(10_000).default(8),
+      skip_recently_applied: z.number().int().min(0).max(315_360_000).default(300),
+      retention_days: z.number().int().min(0).max(36_500).default(30),
+    })
+    .default({ enabled: true, interval: 3600, max_concurrent: 8, skip_recently_applied: 300, retention_days: 30 }),
+});
+export type Config = z.infer<typeof configSchema>;
+
+export interface Invocation {
+  help: boolean;
+  config: Config;
+  dataDir: string;
+  logFormat: 'text' | 'json';
+  logLevel: 'debug' | 'info' | 'warn' | 'error';
+}
+
+/** What is wrong with the configuration, for the person who wrote it. */
+export class ConfigError extends Error {}
+
+const flags = {
+  config: { type: 'string' },
+  'data-dir': { type: 'string' },
+  'api-host': { type: 'string' },
+  'api-port': { type: 'string' },
+  'agent-host': { type: 'string' },
+  'agent-port': { type: 'string' },
+  'advertised-host': { type: 'string' },
+  'bootstrap-key': { type: 'string' },
+  'bootstrap-username': { type: 'string' },
+  'no-tls': { type: 'boolean' },
+  'tls-cert': { type: 'string' },
+  'tls-key': { type: 'string' },
+  'log-format': { type: 'string' },
+  'log-level': { type: 'string' },
+  help: { type: 'boolean', short: 'h' },
+} as const;
+
+export const usage = `Usage: muster orchestrator [options]
+
+Runs the orchestrator: the API for operators and the port that agents dial.
+
+  --config FILE               YAML file with the keys of docs/operations.md
+  --data-dir DIR              where keys and the database are kept
+  --api-host HOST             address of the API (127.0.0.1)
+  --api-port PORT             port of the API (4748; 0 picks a free one)
+  --agent-host HOST           address of the agents' port (all)
+  --agent-port PORT           port of the agents (4747; 0 picks a free one)
+  --advertised-host HOST      name under which agents and people reach it
+  --bootstrap-key HEX         public key of the first admin (see: muster operator init)
+  --bootstrap-username NAME   and its name; both ignored once an operator exists
+  --no-tls                    plain HTTP for the API, behind a proxy that speaks TLS
+  --tls-cert FILE --tls-key FILE   certificate of the API, instead of one made here
+  --log-format text|json      json: nothing but JSON lines on stdout
+  --log-level debug|info|warn|error
+
+Every option is also a variable: MUSTER_API_PORT, MUSTER_DATA_DIR, MUSTER_DRIFT_INTERVAL …
+
+Example: muster orchestrator --data-dir ./data --bootstrap-key 3f…9a --bootstrap-username ada
+`;
+
+/**
+ * True when session tokens would cross a network in the open: the API speaks plain HTTP to others than this
+ * machine, and nobody says that a proxy on the way speaks TLS.
+ */
+export const exposesTokens = ({ tls_enabled, api_host, trust_proxy_tls }: Config): boolean =>
+  !tls_enabled && !trust_proxy_tls && !/^(127(\.\d+){3}|::1|localhost)$/i.test(api_host);
+
+type Raw = Record<string, unknown>;
+
+/**
+ * @param args what follows `muster orchestrator`
+ * @param defaultDataDir where the data goes when nobody says so
+ * @throws ConfigError naming the place and what to do
+ */
+export function readInvocation(args: string[], env: NodeJS.ProcessEnv, defaultDataDir: string): Invocation {
+  let values: ReturnType<typeof parseArgs<{ options: typeof flags }>>['values'];
+  try {
+    values = parseArgs({ args, options: flags, strict: true, allowPositionals: false }).values;
+  } catch (error) {
+    throw new ConfigError(`${(error as Error).message}${suggestion(args)}`);
+  }
+  // Help is given whatever else is wrong.
+  if (values.help === true)
+    return { help: true, config: configSchema.parse({}), dataDir: defaultDataDir, logFormat: 'text', logLevel: 'info' };
+  const file = values.config ?? env.MUSTER_CONFIG;
+  const fromFile = file === undefined ? {} : readFile(file);
+  const fromEnv = readEnvironment(env);
+  const fromFlags: Raw = {};
+  for (const [name, value] of Object.entries(values)) {
+    const key = name.replaceAll('-', '_');
+    if (key in configSchema.shape) fromFlags[key] = numeric(key, value, `--${name}`);
+  }
+  if (values['no-tls']) fromFlags.tls_enabled = false;
+  const parsed = configSchema.safeParse(merge(merge(fromFile, fromEnv), fromFlags));
+  if (!parsed.success) throw new ConfigError(explain(parsed.error, file));
+  const config = parsed.data;
+  if ((config.tls_cert === null) !== (config.tls_key === null))
+    throw new ConfigError('tls_cert and tls_key belong together: give both, or neither');
+  if ((config.bootstrap_key === null) !== (config.bootstrap_username === null))
+    throw new ConfigError('bootstrap_key and bootstrap_username belong together: give both, or neither');
+  return {
+    help: false,
+    config,
+    dataDir: values['data-dir'] ?? env.MUSTER_DATA_DIR ?? defaultDataDir,
+    logFormat: oneOf('log-format', values['log-format'] ?? env.MUSTER_LOG_FORMAT ?? 'text', ['text', 'json']),
+    logLevel: oneOf('log-level', values['log-level'] ?? env.MUSTER_LOG_LEVEL ?? 'info', [
+      'debug',
+      'info',
+      'warn',
+      'error',
+    ]),
+  };
+}
+
+function oneOf<const T extends string>(name: string, given: string, allowed: readonly T[]): T {
+  const found = allowed.find((value) => value === given);
+  if (found === undefined) throw new ConfigError(`--${name} must be ${allowed.join(' or ')}, not ${given}`);
+  return found;
+}
+
+function suggestion(args: readonly string[]): string {
+  const unknown = args.find((arg) => arg.startsWith('--') && !((arg.slice(2).split('=')[0] as string) in flags));
+  return unknown === undefined ? '' : `\nDid you mean --${closest(unknown.slice(2), Object.keys(flags))}?`;
+}
+
+function readFile(file: string): Raw {
+  let text: string;
+  try {
+    text = readFileSync(file, 'utf8');
+  } catch (error) {
+    throw new ConfigError(`the configuration ${file} cannot be read: ${(error as Error).message}`);
+  }
+  const document = parseDocument(text, { uniqueKeys: true });
+  const [fault] = document.errors;
+  if (fault) throw new ConfigError(`${file}: ${fault.message}`);
+  let value: unknown;
+  try {
+    value = document.toJS({ maxAliasCount: 0 });
+  } catch (error) {
+    throw new ConfigError(`${file}: ${(error as Error).message}; write the value out instead`);
+  }
+  if (value === null) return {};
+  if (typeof value !== 'object' || Array.isArray(value)) throw new ConfigError(`${file} must hold a mapping of keys`);
+  return value as Raw;
+}
+
+/** `MUSTER_DRIFT_INTERVAL` is `drift.interval`. Other variables that begin so are not ours to judge. */
+function readEnvironment(env: NodeJS.ProcessEnv): Raw {
+  const found: Raw = {};
+  for (const [key, schema] of Object.entries(configSchema.shape)) {
+    const name = `MUSTER_${key.toUpperCase()}`;
+    const nested = schema.unwrap();
+    if (nested instanceof z.ZodObject) {
+      const part: Raw = {};
+      for (const inner of Object.keys(nested.shape)) {
+        const text = env[`${name}_${inner.toUpperCase()}`];
+        if (text !== undefined) part[inner] = plain(text);
+      }
+      if (Object.keys(part).length > 0) found[key] = part;
+    } else if (env[name] !== undefined) found[key] = numeric(key, env[name], name);
+  }
+  return found;
+}
+
+/** Text from flags and variables, as the type that the key has. */
+function numeric(key: string, value: unknown, where: string): unknown {
+  if (typeof value !== 'string') return value;
+  const kind = configSchema.shape[key as keyof Config].unwrap();
+  if (kind instanceof z.ZodNumber) {
+    if (!/^\d{1,15}$/.test(value)) throw new ConfigError(`${where} must be a whole number, not ${value}`);
+    return Number(value);
+  }
+  if (kind instanceof z.ZodBoolean) return plain(value);
+  return value;
+}
+
+function plain(text: string): unknown {
+  if (/^\d{1,15}$/.test(text)) return Number(text);
+  if (text === 'true' || text === 'false') return text === 'true';
+  return text;
+}
+
+function merge(under: Raw, over: Raw): Raw {
+  const merged: Raw = { ...under };
+  for (const [key, value] of Object.entries(over)) {
+    const below = merged[key];
+    const both = isMap(below) && isMap(value);
+    merged[key] = both ? merge(below, value) : value;
+  }
+  return merged;
+}
+
+const isMap = (value: unknown): value is Raw => typeof value === 'object' && value !== null && !Array.isArray(value);
+
+function explain(error: z.ZodError, file: string | undefined): string {
+  const where = file === undefined ? 'configuration' : file;
+  return error.issues
+    .map((issue) => {
+      const path = issue.path.join('.');
+      if (issue.code !== 'unrecognized_keys') return `${where}: ${path}: ${issue.message}`;
+      const section =
+        issue.path.length === 0 ? configSchema : configSchema.shape[issue.path[0] as keyof Config].unwrap();
+      const known = section instanceof z.ZodObject ? Object.keys(section.shape) : [];
+      return issue.keys
+        .map((key) => {
+          const name = [...issue.path, key].join('.');
+          return `${where}: ${name} is not a key there is${known.length > 0 ? `; did you mean ${closest(key, known)}?` : ''}`;
+        })
+        .join('\n');
+    })
+    .join('\n');
+}

@@ -1,0 +1,131 @@
+import { hasEnded, MusterError } from '@muster/protocol';
+import type { Hello } from '@muster/protocol/wire';
+import { limits } from '@muster/protocol/wire';
+import { acknowledgedSeq, agentById, markConnected } from '../store/agents.ts';
+import { fromJson, toJson } from '../store/json-text.ts';
+import { markUndispatched, openOperations, operationById } from '../store/operations.ts';
+import { statement } from '../store/unit.ts';
+import type { Admission, AgentLinks, Refusal } from './agent-link.ts';
+import { audited } from './audit.ts';
+import { type Context, systemActor } from './context.ts';
+import { enrolStatements } from './enrolment.ts';
+import { announceEnd, type Ending, type EndingOperation, endStatements, ignoreFinished } from './operation-end.ts';
+
+/** Letting an agent in that has proved its key: its record, its standing, and what both sides still have open. */
+
+const retrySecs = 60;
+const refuse = (code: Refusal['code'], message: string, retry_after_secs: number): Admission => ({
+  admitted: false,
+  refusal: { code, message, retry_after_secs },
+});
+
+/** @param pendingCapacity how many agents may wait for approval at a time */
+export function createAdmission(context: Context, pendingCapacity: number): AgentLinks['admit'] {
+  const { db } = context;
+  return async (hello, from) => {
+    const { node_id } = from;
+    const known = await db.get(agentById, { node_id });
+    if (known?.status === 'rejected')
+      return refuse('rejected', 'this agent was rejected', limits.rejectedRetryAfterSecs);
+    try {
+      // A token is only looked at where it can make a difference.
+      if (!known || (known.status === 'pending' && hello.token !== null)) {
+        const enrolled = await enrolStatements(context, hello, from, known, pendingCapacity);
+        if (enrolled) await db.write({ name: 'agents/enrol', statements: enrolled });
+        else if (!known) return refuse('token_invalid', 'the enrolment token is not good (any more)', retrySecs);
+        else context.log.warn({ node_id }, 'enrolment token of a pending agent is not good (any more)');
+      }
+    } catch (error) {
+      if (!(error instanceof MusterError)) throw error;
+      if (error.code === 'enrolment_token_not_found')
+        return refuse('token_invalid', 'the enrolment token has just been used up', retrySecs);
+      if (error.code === 'pending_full')
+        return refuse('pending_full', `${pendingCapacity} agents wait for approval already`, retrySecs);
+      if (error.code === 'name_taken')
+        return refuse('token_invalid', 'the name of the enrolment token has just been taken', retrySecs);
+      throw error;
+    }
+    const settled = await settleOpen(context, hello, node_id);
+    const row = await db.get(agentById, { node_id });
+    if (!row) return refuse('removed', 'this agent was removed', limits.rejectedRetryAfterSecs);
+    const label = row.name ?? row.initial_hostname;
+    await db.write({
+      name: 'agents/connected',
+      statements: [
+        statement(
+          markConnected,
+          {
+            node_id,
+            agent_version: hello.agent_version,
+            attributes: toJson(hello.attributes),
+            pin_source: hello.pin_source,
+            now: from.now,
+          },
+          { expect: 'changed', else: 'agent_not_found' },
+        ),
+        audited(context, {
+          type: 'agent.connected',
+          actor: { type: 'agent', id: node_id, name: label },
+          target: { type: 'agent', id: node_id, name: label },
+          summary: `agent ${label} connected from ${from.remote_ip}`,
+          metadata: { ip: from.remote_ip, agent_version: hello.agent_version },
+        }),
+      ],
+    });
+    const acknowledged = (await db.get(acknowledgedSeq, { node_id }))?.seq ?? 0;
+    return {
+      admitted: true,
+      standing: { status: row.status, name: row.name, tags: fromJson(row.tags) },
+      acknowledged,
+      settled_operations: settled,
+    };
+  };
+}
+
+/**
+ * Brings both sides' views of what is open together.
+ * @returns of the agent's open operations those that have ended here, or were never ours to begin with
+ */
+async function settleOpen(context: Context, hello: Hello, nodeId: string): Promise<string[]> {
+  const settled: string[] = [];
+  for (const { operation_id } of hello.open_operations) {
+    const row = await context.db.get(operationById, { operation_id });
+    if (!row || row.node_id !== nodeId || hasEnded(row.status)) settled.push(operation_id);
+  }
+  const held = new Set(hello.open_operations.map(({ operation_id }) => operation_id));
+  for (const operation of await context.db.all(openOperations, { node_id: nodeId })) {
+    if (held.has(operation.operation_id) || operation.dispatched_at === null) continue;
+    // Taken on by the agent once, and not in its journal any more: its end will never be known.
+    if (operation.status === 'running')
+      await endHere(context, operation, hello.hostname, {
+        status: 'interrupted',
+        error: 'the agent came back without a record of this operation',
+        summary: null,
+        startedAt: null,
+      });
+    // It was lost on the way, so it is ours again: to cancel, to expire, or to send once more.
+    else if (operation.cancel_requested_at === null)
+      await context.db.write({
+        name: 'operations/undispatch',
+        statements: [statement(markUndispatched, { operation_id: operation.operation_id })],
+      });
+    else
+      await endHere(context, operation, hello.hostname, {
+        status: 'cancelled',
+        error: 'cancelled before the agent had it',
+        summary: null,
+        startedAt: null,
+      });
+  }
+  return settled;
+}
+
+async function endHere(context: Context, operation: EndingOperation, label: string, ending: Ending): Promise<void> {
+  try {
+    const statements = endStatements(context, operation, ending, systemActor, label);
+    await context.db.write({ name: `operations/${ending.status}`, statements });
+    announceEnd(context, operation, ending.status);
+  } catch (error) {
+    ignoreFinished(error);
+  }
+}

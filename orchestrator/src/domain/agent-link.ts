@@ -1,0 +1,57 @@
+import type { Hello, OperationMessage, RefusalCode, Report, Welcome } from '@muster/protocol/wire';
+
+/**
+ * What the gateway asks of the domain about one agent's link. The gateway has checked the signature, the schema and the
+ * caps by then; an agent speaks only of itself, so every call carries the node id that its key proved.
+ */
+export interface AgentLinks {
+  /**
+   * Records the agent (new ones as pending, or as their enrolment token says) with its attributes, and settles which
+   * operations are still open. Resolves after the commit. `now` is in Unix seconds.
+   */
+  admit(hello: Hello, from: { node_id: string; remote_ip: string; now: number }): Promise<Admission>;
+  /** Commits changed attributes. */
+  attributesChanged(nodeId: string, attributes: Record<string, string>): Promise<void>;
+  /**
+   * Commits what the agent reports. Reports at or below the acknowledged sequence number, and those about another
+   * agent's operations, change nothing. One call may carry the reports of several sequence numbers; `seq` is then the
+   * highest, and none below it is still to come.
+   * @returns null, or why this agent must be disconnected (a foreign operation)
+   */
+  reported(nodeId: string, instanceId: string, seq: number, reports: readonly Report[]): Promise<Refusal | null>;
+  /**
+   * The operation to send next, and whether another waits behind it; null when there is none, one is running, or the
+   * agent is not approved.
+   */
+  nextOperation(nodeId: string): Promise<{ operation: OperationMessage; more: boolean } | null>;
+  /** Operations of this agent whose cancelling was asked for and that have not ended. */
+  cancellations(nodeId: string): Promise<string[]>;
+  /**
+   * Node ids of every agent for which `nextOperation` or `cancellations` may have something now: one query, however
+   * many agents there are. The gateway asks now and then, for hints that were lost.
+   */
+  agentsWithWork(): Promise<string[]>;
+  /** Status, name and tags as committed now; null when the record is gone. */
+  standing(nodeId: string): Promise<Standing | null>;
+  /** The agent's watched resources moved: worth a drift check. */
+  driftHinted(nodeId: string, keys: readonly string[]): Promise<void>;
+  /** The link ended. */
+  closed(nodeId: string, reason: string): Promise<void>;
+  /** A second process answered with this agent's key while the first was alive. */
+  cloneSeen(nodeId: string, remoteIp: string): Promise<void>;
+  /** A hello or message was refused; for the audit log, bounded in rate by the gateway. */
+  refused(refusal: Refusal, from: { node_id: string | null; remote_ip: string }): Promise<void>;
+}
+
+export type Standing = Pick<Welcome, 'status' | 'name' | 'tags'>;
+
+export interface Refusal {
+  code: RefusalCode;
+  message: string;
+  /** Null: the agent backs off as after any lost link. */
+  retry_after_secs: number | null;
+}
+
+export type Admission =
+  | { admitted: true; standing: Standing; acknowledged: number; settled_operations: string[] }
+  | { admitted: false; refusal: Refusal };

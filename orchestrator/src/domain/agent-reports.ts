@@ -1,0 +1,170 @@
+import { hasEnded, type ResourceResult } from '@muster/protocol';
+import type { Report } from '@muster/protocol/wire';
+import { acknowledgedSeq, advanceSpool } from '../store/agents.ts';
+import { toJson } from '../store/json-text.ts';
+import { putOutput, putResourceResults } from '../store/operation-results.ts';
+import { markRunning, type ReportedOperation, reportedOperation } from '../store/operations.ts';
+import { jsonRows } from '../store/params.ts';
+import { believedResources, deleteBelieved, putAgentState, putBelieved } from '../store/state.ts';
+import { type Statement, statement } from '../store/unit.ts';
+import type { Refusal } from './agent-link.ts';
+import { believe } from './believed-state.ts';
+import { type Context, seconds } from './context.ts';
+import { driftStatements, judgeDrift } from './drift.ts';
+import type { InFlight } from './in-flight.ts';
+import { announceEnd, endStatements, ignoreFinished } from './operation-end.ts';
+import { resultsOf } from './operations.ts';
+
+/** What agents report, made into rows: all of one call in one unit, with the number up to which they are acknowledged. */
+
+type Row = ReportedOperation;
+const findRow = ({ db }: Context, operationId: string) => db.get(reportedOperation, { operation_id: operationId });
+type Finished = Extract<Report, { type: 'finished' }>;
+
+/** What is kept of one operation; beyond it results are kept without their details, and output is not. In characters. */
+const mostCharacters = 32 * 1024 * 1024;
+
+const weightOf = (result: ResourceResult): number =>
+  512 +
+  (result.diff?.length ?? 0) +
+  (result.message?.length ?? 0) +
+  result.changes.reduce((sum, change) => sum + (change.from?.length ?? 0) + (change.to?.length ?? 0), 0);
+
+const bare = (result: ResourceResult): ResourceResult => ({
+  ...result,
+  changes: [],
+  diff: null,
+  triggered_by: [],
+  message: 'the details are left out: those of this operation come to too much',
+});
+
+/** After a refusal only the database is asked. */
+const nothing: Pick<InFlight, 'find'> = { find: () => undefined };
+
+export async function reported(
+  context: Context,
+  inFlight: InFlight,
+  nodeId: string,
+  instanceId: string,
+  seq: number,
+  reports: readonly Report[],
+): Promise<Refusal | null> {
+  for (let attempt = 1, known: Pick<InFlight, 'find'> = inFlight; attempt <= 5; attempt++, known = nothing) {
+    try {
+      return await commit(context, inFlight, known, nodeId, instanceId, seq, reports);
+    } catch (error) {
+      ignoreFinished(error);
+    }
+    // Either all of it is committed already, or an operation got its end elsewhere in this moment: then once more,
+    // which leaves that operation out.
+    const acknowledged = (await context.db.get(acknowledgedSeq, { node_id: nodeId }))?.seq ?? 0;
+    if (seq <= acknowledged) return null;
+  }
+  throw new Error(`report ${seq} of agent ${nodeId} is refused by the database again and again`);
+}
+
+async function commit(
+  context: Context,
+  inFlight: InFlight,
+  known: Pick<InFlight, 'find'>,
+  nodeId: string,
+  instanceId: string,
+  seq: number,
+  reports: readonly Report[],
+): Promise<Refusal | null> {
+  const rows = new Map<string, Row>();
+  for (const { operation_id } of reports) {
+    if (rows.has(operation_id)) continue;
+    const row = known.find(operation_id) ?? (await findRow(context, operation_id));
+    if (row && row.node_id !== nodeId) {
+      const message = `operation ${operation_id} belongs to another agent`;
+      return { code: 'protocol_violation', message, retry_after_secs: null };
+    }
+    // One that is gone, pruned perhaps: there is nothing to add to, and the agent may forget it.
+    if (row) rows.set(operation_id, row);
+  }
+  const statements: Statement[] = [
+    statement(
+      advanceSpool,
+      { node_id: nodeId, instance_id: instanceId, seq },
+      { expect: 'changed', else: 'operation_finished' },
+    ),
+  ];
+  const ended: { row: Row; finished: Finished }[] = [];
+  const fresh = new Map<string, Map<number, ResourceResult>>();
+  for (const report of reports) {
+    const row = rows.get(report.operation_id);
+    // Whatever an agent says after its own last word is noise.
+    if (!row || hasEnded(row.status) || ended.some((end) => end.row === row)) continue;
+    const { operation_id } = row;
+    if (report.type === 'accepted') {
+      statements.push(statement(markRunning, { operation_id, now: seconds(context.now()) }));
+    } else if (report.type === 'results') {
+      const results = fresh.get(operation_id) ?? new Map<number, ResourceResult>();
+      fresh.set(operation_id, results);
+      const asRows = report.results.map((given, i) => {
+        const result = inFlight.weigh(operation_id, weightOf(given)) > mostCharacters ? bare(given) : given;
+        results.set(report.position + i, result);
+        return { position: report.position + i, result: toJson(result) };
+      });
+      statements.push(statement(putResourceResults, { operation_id, rows: jsonRows(asRows) }));
+    } else if (report.type === 'output') {
+      const { resource, stdout, stderr, exit_code, truncated } = report;
+      if (inFlight.weigh(operation_id, stdout.length + stderr.length) > mostCharacters) continue;
+      statements.push(
+        statement(putOutput, { operation_id, resource_key: resource, stdout, stderr, exit_code, truncated }),
+      );
+    } else {
+      statements.push(...(await finish(context, row, report, fresh.get(operation_id))));
+      ended.push({ row, finished: report });
+    }
+  }
+  await context.db.write({ name: 'operations/report', statements });
+  for (const { row, finished } of ended) announceEnd(context, row, finished.status);
+  return null;
+}
+
+async function finish(
+  context: Context,
+  row: Row,
+  finished: Finished,
+  fresh: ReadonlyMap<number, ResourceResult> | undefined,
+): Promise<Statement[]> {
+  const { db } = context;
+  const { operation_id, node_id, kind, label } = row;
+  const { status, summary, error } = finished;
+  const statements = endStatements(
+    context,
+    row,
+    { status, error, summary, startedAt: finished.started_at },
+    { type: 'agent', id: node_id, name: label },
+    label,
+  );
+  if (kind === 'plan') return statements;
+  const results = fresh?.size === summary.total ? [...fresh.values()] : await allResults(context, operation_id, fresh);
+  if (kind === 'drift') {
+    const trigger = row.trigger;
+    const verdict = judgeDrift(status, results);
+    const check = { operation_id, node_id, trigger, snapshot_operation_id: row.snapshot_operation_id };
+    return [...statements, ...(await driftStatements(context, check, label, verdict, summary, error))];
+  }
+  const now = seconds(context.now());
+  const { put, forget } = believe(await db.all(believedResources, { node_id }), results, operation_id, now);
+  if (put.length > 0)
+    statements.push(statement(putBelieved, { node_id, rows: jsonRows(put.map((belief) => ({ ...belief }))) }));
+  if (forget.length > 0) statements.push(statement(deleteBelieved, { node_id, keys: forget }));
+  const snapshot = status === 'succeeded' ? operation_id : null;
+  statements.push(statement(putAgentState, { node_id, snapshot_operation_id: snapshot, now }));
+  return statements;
+}
+
+/** What earlier calls committed, with what this one adds. */
+async function allResults(
+  context: Context,
+  operationId: string,
+  fresh: ReadonlyMap<number, ResourceResult> | undefined,
+): Promise<ResourceResult[]> {
+  const results = new Map((await resultsOf(context, operationId)).entries());
+  for (const [position, result] of fresh ?? []) results.set(position, result);
+  return [...results.entries()].sort(([a], [b]) => a - b).map(([, result]) => result);
+}

@@ -1,0 +1,347 @@
+import { type Fault, isKeyId, isName, MusterError } from '@muster/protocol';
+import type { Agent, AgentStatus } from '@muster/protocol/http';
+import {
+  isEmpty as isEmptySelector,
+  matchesSelector,
+  parseSelector,
+  type Selector,
+  tagKeySchema,
+  tagValueSchema,
+} from '@muster/protocol/selector';
+import {
+  agentById,
+  agentByName,
+  agentIdTakingName,
+  agents,
+  deleteRejectedAgent,
+  deleteSpool,
+  deleteTag,
+  deleteTags,
+  putTag,
+  setAgentStatus,
+  tagBeyond,
+  tagValues,
+  touchAgent,
+} from '../store/agents.ts';
+import { fromJson } from '../store/json-text.ts';
+import { deleteEveryBelieved, deleteStateOf } from '../store/state.ts';
+import { type Statement, statement } from '../store/unit.ts';
+import { audited } from './audit.ts';
+import { cancelling } from './cancellation.ts';
+import { type Actor, type Context, seconds } from './context.ts';
+
+/** Agents: their approval, names and tags. */
+
+export type AgentRow = NonNullable<Awaited<ReturnType<typeof findById>>>;
+const findById = ({ db }: Context, nodeId: string) => db.get(agentById, { node_id: nodeId });
+
+/**
+ * The agent under a node id, or under the name of an approved one.
+ * @throws MusterError agent_not_found
+ */
+export async function requireAgent(context: Context, idOrName: string): Promise<AgentRow> {
+  const row = isKeyId(idOrName)
+    ? await findById(context, idOrName)
+    : isName(idOrName)
+      ? await context.db.get(agentByName, { name: idOrName })
+      : undefined;
+  if (!row) throw new MusterError('agent_not_found', `there is no agent ${JSON.stringify(idOrName.slice(0, 64))}`);
+  return row;
+}
+
+function toAgent({ presence }: Context, row: AgentRow): Agent {
+  const heard = presence.lastHeardAt(row.node_id);
+  return {
+    node_id: row.node_id,
+    name: row.name,
+    status: row.status,
+    agent_version: row.agent_version,
+    attributes: fromJson(row.attributes),
+    tags: fromJson(row.tags),
+    connected: heard !== null,
+    connected_at: row.connected_at,
+    updated_at: row.updated_at,
+    last_seen_at: Math.max(heard ?? 0, row.last_seen_at),
+    initial_hostname: row.initial_hostname,
+    initial_ip: row.initial_ip,
+    pin_source: row.pin_source as Agent['pin_source'],
+  };
+}
+
+export async function getAgent(context: Context, idOrName: string): Promise<Agent> {
+  return toAgent(context, await requireAgent(context, idOrName));
+}
+
+export async function getAttributes(context: Context, idOrName: string): Promise<Record<string, string>> {
+  return fromJson((await requireAgent(context, idOrName)).attributes);
+}
+
+/** @throws MusterError selector_invalid, naming the column */
+export function requireSelector(text: string, path: string): Selector {
+  const parsed = parseSelector(text);
+  if (!parsed.ok)
+    throw new MusterError('selector_invalid', `${parsed.fault.message} (column ${parsed.fault.column})`, [
+      { path, message: parsed.fault.message, line: 1, column: parsed.fault.column },
+    ]);
+  return parsed.selector;
+}
+
+export interface AgentFilter {
+  status?: AgentStatus | undefined;
+  filter?: string | undefined;
+  q?: string | undefined;
+  sort?: string | undefined;
+  limit?: number | undefined;
+  offset?: number | undefined;
+}
+
+/** Agents read and shaped in one turn of the loop. */
+const agentsPerTurn = 500;
+
+/** With a selector the page is cut after matching, which the database cannot do for every term. */
+export async function listAgents(context: Context, filter: AgentFilter): Promise<Agent[]> {
+  const selector = filter.filter === undefined ? null : requireSelector(filter.filter, '/filter');
+  const selective = selector !== null && !isEmptySelector(selector);
+  const limit = filter.limit ?? Number.MAX_SAFE_INTEGER;
+  const wanted = (filter.offset ?? 0) + limit;
+  const found: Agent[] = [];
+  // What matches no selector needs no skipping here: the database does it.
+  let offset = selective ? 0 : (filter.offset ?? 0);
+  let after: string | undefined;
+  const most = selective ? wanted : limit;
+  while (found.length < most) {
+    const query = agents({
+      status: filter.status !== undefined,
+      q: !!filter.q,
+      after: after !== undefined,
+      ...(filter.sort === undefined ? {} : { sort: filter.sort }),
+    });
+    const size = selective ? agentsPerTurn : Math.min(agentsPerTurn, most - found.length);
+    const rows = await context.db.all(query, { status: filter.status, q: filter.q, after, limit: size, offset });
+    for (const row of rows) {
+      const agent = toAgent(context, row);
+      if (!selective || matchesSelector(selector, agent)) found.push(agent);
+    }
+    if (rows.length < size) break;
+    // By id where that is the order: then no agent is passed over because another came or went meanwhile.
+    if (filter.sort !== undefined) offset += size;
+    else {
+      after = rows.at(-1)?.node_id;
+      offset = 0;
+    }
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  return selective ? found.slice(filter.offset ?? 0, wanted) : found;
+}
+
+/** Approved agents that a selector matches; none for an empty one. */
+export async function approvedMatching(context: Context, selector: Selector): Promise<Agent[]> {
+  if (isEmptySelector(selector)) return [];
+  return (await listAgents(context, { status: 'approved' })).filter((agent) => matchesSelector(selector, agent));
+}
+
+const nameFault = '1 to 64 letters, digits, - or _, the first a letter, and not of the shape of a node id';
+
+/** @throws MusterError invalid_input unless the name may be given to an agent */
+export function requireAgentName(name: string): void {
+  if (!isName(name))
+    throw new MusterError('invalid_input', `name must be ${nameFault}`, [
+      { path: '/name', message: `must be ${nameFault}` },
+    ]);
+}
+
+/** Approves or rejects. Repeating the present state changes nothing. */
+export async function setStatus(
+  context: Context,
+  actor: Actor,
+  idOrName: string,
+  wanted: { status: 'approved' | 'rejected'; name?: string | undefined },
+): Promise<Agent> {
+  if (wanted.status === 'approved' && wanted.name !== undefined) requireAgentName(wanted.name);
+  for (let attempt = 1; ; attempt++) {
+    const row = await requireAgent(context, idOrName);
+    try {
+      return await changeStatus(context, actor, row, wanted);
+    } catch (error) {
+      // Changed by somebody else in this moment: what is asked for is judged by what it is now.
+      if (!(error instanceof MusterError && error.code === 'agent_changed' && attempt < 5)) throw error;
+    }
+  }
+}
+
+async function changeStatus(
+  context: Context,
+  actor: Actor,
+  row: AgentRow,
+  wanted: { status: 'approved' | 'rejected'; name?: string | undefined },
+): Promise<Agent> {
+  const statements: Statement[] = [];
+  let name = row.name;
+  if (wanted.status === 'approved') {
+    if (row.name !== null && wanted.name !== undefined && wanted.name !== row.name)
+      throw new MusterError('agent_named', `the agent is named ${row.name}`);
+    name = row.name ?? wanted.name ?? null;
+    if (name === null)
+      throw new MusterError('name_required', undefined, [{ path: '/name', message: `must be ${nameFault}` }]);
+    statements.push(
+      statement(
+        agentIdTakingName,
+        { name, node_id: row.node_id },
+        { expect: 'no_row', else: 'name_taken', detail: `another agent is named ${name}` },
+      ),
+    );
+  }
+  if (row.status !== wanted.status) {
+    const at = seconds(context.now());
+    const label = name ?? row.initial_hostname;
+    statements.push(
+      statement(
+        setAgentStatus,
+        { node_id: row.node_id, from: row.status, status: wanted.status, name, now: at },
+        { expect: 'changed', else: 'agent_changed' },
+      ),
+      audited(context, {
+        type: `agent.${wanted.status}`,
+        severity: wanted.status === 'rejected' ? 'warning' : 'info',
+        actor,
+        target: { type: 'agent', id: row.node_id, name: label },
+        summary: `agent ${label} ${wanted.status}`,
+        metadata: { from: row.status },
+      }),
+    );
+    const ended =
+      wanted.status === 'rejected'
+        ? await cancelling(context, actor, row.node_id, label, 'the agent was rejected')
+        : null;
+    const unit = { name: 'agents/set status', statements: [...statements, ...(ended?.statements ?? [])] };
+    const result = await context.db.write(unit);
+    ended?.announce(result);
+    context.bus.publish({ type: 'agent_changed', node_id: row.node_id });
+  }
+  return getAgent(context, row.node_id);
+}
+
+export async function removeAgent(context: Context, actor: Actor, idOrName: string): Promise<void> {
+  const row = await requireAgent(context, idOrName);
+  if (row.status !== 'rejected') throw new MusterError('agent_not_rejected', `the agent is ${row.status}`);
+  const label = row.name ?? row.initial_hostname;
+  const ended = await cancelling(context, actor, row.node_id, label, 'the agent was removed');
+  const result = await context.db.write({
+    name: 'agents/remove',
+    statements: [
+      statement(agentById, { node_id: row.node_id }, { expect: 'row', else: 'agent_not_found' }),
+      statement(deleteRejectedAgent, { node_id: row.node_id }, { expect: 'changed', else: 'agent_not_rejected' }),
+      ...ended.statements,
+      statement(deleteStateOf, { node_id: row.node_id }),
+      statement(deleteEveryBelieved, { node_id: row.node_id }),
+      statement(deleteSpool, { node_id: row.node_id }),
+      audited(context, {
+        type: 'agent.removed',
+        actor,
+        target: { type: 'agent', id: row.node_id, name: label },
+        summary: `agent ${label} removed`,
+      }),
+    ],
+  });
+  ended.announce(result);
+  context.bus.publish({ type: 'agent_removed', node_id: row.node_id });
+}
+
+function tagFaults(key: string, value: string, at: string): Fault[] {
+  const path = `${at}/${at === '' ? 'value' : key.replaceAll('~', '~0').replaceAll('/', '~1')}`;
+  return [tagKeySchema.safeParse(key), tagValueSchema.safeParse(value)].flatMap((read) =>
+    read.success ? [] : read.error.issues.map(({ message }) => ({ path, message })),
+  );
+}
+
+/** An agent has at most so many: they are in every answer that shows it. */
+const mostTags = 256;
+
+/** @throws MusterError invalid_input, one fault for each unusable key or value */
+export function requireTags(tags: Readonly<Record<string, string>>, at = '/tags'): void {
+  if (Object.keys(tags).length > mostTags) {
+    const message = `must be at most ${mostTags} tags`;
+    throw new MusterError('invalid_input', `${at.slice(1)} ${message}`, [{ path: at, message }]);
+  }
+  const faults = Object.entries(tags).flatMap(([key, value]) => tagFaults(key, value, at));
+  if (faults.length > 0) throw new MusterError('invalid_input', faults[0]?.message, faults);
+}
+
+async function changeTags(
+  context: Context,
+  actor: Actor,
+  row: AgentRow,
+  statements: Statement[],
+  summary: string,
+  metadata: Record<string, unknown>,
+) {
+  await context.db.write({
+    name: 'tags/change',
+    statements: [
+      ...statements,
+      statement(
+        touchAgent,
+        { node_id: row.node_id, now: seconds(context.now()) },
+        { expect: 'changed', else: 'agent_not_found' },
+      ),
+      audited(context, {
+        type: 'agent.tagged',
+        actor,
+        target: { type: 'agent', id: row.node_id, name: row.name ?? row.initial_hostname },
+        summary,
+        metadata,
+      }),
+    ],
+  });
+  context.bus.publish({ type: 'agent_changed', node_id: row.node_id });
+}
+
+export async function putTags(context: Context, actor: Actor, idOrName: string, tags: Record<string, string>) {
+  requireTags(tags);
+  const row = await requireAgent(context, idOrName);
+  const puts = Object.entries(tags).map(([key, value]) => statement(putTag, { node_id: row.node_id, key, value }));
+  const summary = `tags of ${row.name ?? row.initial_hostname} replaced`;
+  await changeTags(context, actor, row, [statement(deleteTags, { node_id: row.node_id }), ...puts], summary, { tags });
+}
+
+export async function putOneTag(context: Context, actor: Actor, idOrName: string, key: string, value: string) {
+  const faults = tagFaults(key, value, '');
+  if (faults.length > 0) throw new MusterError('invalid_input', faults[0]?.message, faults);
+  const row = await requireAgent(context, idOrName);
+  const put = statement(putTag, { node_id: row.node_id, key, value });
+  const room = statement(
+    tagBeyond,
+    { node_id: row.node_id, capacity: mostTags },
+    {
+      expect: 'no_row',
+      else: 'invalid_input',
+      detail: `the agent has ${mostTags} tags, which is the most there may be`,
+    },
+  );
+  await changeTags(context, actor, row, [put, room], `${row.name ?? row.initial_hostname} tagged ${key}=${value}`, {
+    tags: { [key]: value },
+  });
+}
+
+export async function deleteOneTag(context: Context, actor: Actor, idOrName: string, key: string) {
+  const row = await requireAgent(context, idOrName);
+  const remove = statement(
+    deleteTag,
+    { node_id: row.node_id, key },
+    { expect: 'changed', else: 'tag_not_found', detail: `the agent has no tag ${JSON.stringify(key.slice(0, 64))}` },
+  );
+  await changeTags(context, actor, row, [remove], `tag ${key} of ${row.name ?? row.initial_hostname} taken away`, {
+    removed: key,
+  });
+}
+
+export async function listTags({ db }: Context): Promise<Record<string, string[]>> {
+  // A map while it grows: a tag may be called `constructor`.
+  const tags = new Map<string, string[]>();
+  for (const { key, value } of await db.all(tagValues, {})) {
+    const values = tags.get(key);
+    if (values) values.push(value);
+    else tags.set(key, [value]);
+  }
+  return Object.fromEntries(tags);
+}

@@ -1,0 +1,127 @@
+import { MusterError } from '@muster/protocol';
+import type { Assignment } from '@muster/protocol/http';
+import { fromJson, toJson } from '../store/json-text.ts';
+import {
+  assignmentByName,
+  assignments,
+  deleteAssignment,
+  insertAssignment,
+  moduleByName,
+  modulesByName,
+} from '../store/modules.ts';
+import { statement } from '../store/unit.ts';
+import { approvedMatching, requireSelector } from './agents.ts';
+import { audited } from './audit.ts';
+import { type Actor, type Context, seconds } from './context.ts';
+
+/** Assignments bind modules to the agents that a selector matches. */
+
+type Row = NonNullable<Awaited<ReturnType<typeof findRow>>>;
+const findRow = ({ db }: Context, name: string) => db.get(assignmentByName, { name });
+
+const toAssignment = (row: Row): Assignment => ({
+  name: row.name,
+  modules: fromJson(row.modules),
+  selector: row.selector,
+  description: row.description,
+  mode: row.mode,
+  window_only: row.window_only === 1,
+  parameters: fromJson(row.parameters) as Assignment['parameters'],
+  created_at: row.created_at,
+  created_by: row.created_by,
+});
+
+/** By name, which is also the order in which they count. */
+export async function listAssignments({ db }: Context): Promise<Assignment[]> {
+  return (await db.all(assignments, {})).map(toAssignment);
+}
+
+export async function requireAssignment(context: Context, name: string): Promise<Assignment> {
+  const row = await findRow(context, name);
+  if (!row)
+    throw new MusterError('assignment_not_found', `there is no assignment ${JSON.stringify(name.slice(0, 128))}`);
+  return toAssignment(row);
+}
+
+export async function getAssignment(context: Context, name: string) {
+  const assignment = await requireAssignment(context, name);
+  const matching = await approvedMatching(context, requireSelector(assignment.selector, '/selector'));
+  return { ...assignment, matches: matching.map(({ node_id }) => node_id) };
+}
+
+export interface NewAssignment {
+  name: string;
+  modules: string[];
+  selector: string;
+  description?: string | undefined;
+  mode?: 'enforce' | 'audit' | undefined;
+  window_only?: boolean | undefined;
+  parameters?: Assignment['parameters'] | undefined;
+}
+
+export async function createAssignment(context: Context, actor: Actor, wanted: NewAssignment): Promise<Assignment> {
+  const { db } = context;
+  const faults = [];
+  if (/[/\p{Cc}]/u.test(wanted.name) || /^\.{1,2}$/.test(wanted.name) || wanted.name.trim() !== wanted.name)
+    faults.push({
+      path: '/name',
+      message: 'must not hold a slash or control characters, begin or end with a space, or be "." or ".."',
+    });
+  for (const [i, name] of wanted.modules.entries())
+    if (wanted.modules.indexOf(name) !== i) faults.push({ path: `/modules/${i}`, message: 'is named twice' });
+  for (const module of Object.keys(wanted.parameters ?? {}))
+    if (!wanted.modules.includes(module))
+      faults.push({ path: `/parameters/${module}`, message: 'is not a module of this assignment' });
+  if (faults.length > 0) throw new MusterError('invalid_input', faults[0]?.message, faults);
+  requireSelector(wanted.selector, '/selector');
+  const known = new Set((await db.all(modulesByName, { names: wanted.modules })).map(({ name }) => name));
+  const missing = wanted.modules.flatMap((name, i) =>
+    known.has(name) ? [] : [{ path: `/modules/${i}`, message: `there is no module ${JSON.stringify(name)}` }],
+  );
+  if (missing.length > 0) throw new MusterError('unknown_module', missing[0]?.message, missing);
+  await db.write({
+    name: 'assignments/create',
+    statements: [
+      statement(
+        assignmentByName,
+        { name: wanted.name },
+        { expect: 'no_row', else: 'name_taken', detail: `there is an assignment ${wanted.name}` },
+      ),
+      ...wanted.modules.map((name) => statement(moduleByName, { name }, { expect: 'row', else: 'unknown_module' })),
+      statement(insertAssignment, {
+        name: wanted.name,
+        modules: toJson(wanted.modules),
+        selector: wanted.selector,
+        description: wanted.description ?? null,
+        mode: wanted.mode ?? 'enforce',
+        window_only: wanted.window_only ?? false,
+        parameters: toJson(wanted.parameters ?? {}),
+        created_at: seconds(context.now()),
+        created_by: actor.id,
+      }),
+      audited(context, {
+        type: 'assignment.created',
+        actor,
+        target: { type: 'assignment', id: wanted.name, name: wanted.name },
+        summary: `assignment ${wanted.name} created`,
+        metadata: { modules: wanted.modules, selector: wanted.selector, mode: wanted.mode ?? 'enforce' },
+      }),
+    ],
+  });
+  return requireAssignment(context, wanted.name);
+}
+
+export async function removeAssignment(context: Context, actor: Actor, name: string): Promise<void> {
+  await context.db.write({
+    name: 'assignments/remove',
+    statements: [
+      statement(deleteAssignment, { name }, { expect: 'changed', else: 'assignment_not_found' }),
+      audited(context, {
+        type: 'assignment.removed',
+        actor,
+        target: { type: 'assignment', id: name, name },
+        summary: `assignment ${name} removed`,
+      }),
+    ],
+  });
+}

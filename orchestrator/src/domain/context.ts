@@ -1,0 +1,35 @@
+import type { Bus } from '../bus/bus.ts';
+import type { Log } from '../log.ts';
+import type { Database } from '../store/database.ts';
+
+/** What the domain is given: everything it cannot decide by itself. */
+export interface Context {
+  readonly db: Database;
+  readonly bus: Bus;
+  /** Unix milliseconds. */
+  readonly now: () => number;
+  /** A ULID, larger than every one this process made before. */
+  readonly newId: () => string;
+  /** Secure random bytes. */
+  readonly randomBytes: (length: number) => Buffer;
+  readonly presence: Presence;
+  readonly log: Log;
+}
+
+/** Who is connected now, as the gateway knows it. */
+export interface Presence {
+  isConnected(nodeId: string): boolean;
+  /** Unix seconds of the last sign of life; null when not connected. */
+  lastHeardAt(nodeId: string): number | null;
+}
+
+/** Who asks: an operator's session, or the product itself. */
+export interface Actor {
+  readonly type: 'operator' | 'agent' | 'system';
+  readonly id: string;
+  readonly name: string;
+}
+
+export const systemActor: Actor = { type: 'system', id: '', name: '' };
+
+export const seconds = (milliseconds: number): number => Math.floor(milliseconds / 1000);

@@ -1,0 +1,119 @@
+import { MusterError } from '@muster/protocol';
+import type { Assignment } from '@muster/protocol/http';
+import { parseModule } from '@muster/protocol/module';
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { assignmentMatches, desiredModules, resolvePayload } from './desired-set.ts';
+
+const assignment = (more: Partial<Assignment>): Assignment => ({
+  name: 'a',
+  modules: ['m'],
+  selector: 'role=web',
+  description: null,
+  mode: 'enforce',
+  window_only: false,
+  parameters: {},
+  created_at: 0,
+  created_by: 'x',
+  ...more,
+});
+const web = { tags: { role: 'web' }, attributes: {} };
+
+describe('the desired modules of an agent', () => {
+  it('are those of the matching assignments, then those asked for, each once', () => {
+    const all = [
+      assignment({ name: 'a', modules: ['one', 'two'] }),
+      assignment({ name: 'b', modules: ['two', 'three'] }),
+      assignment({ name: 'c', modules: ['other'], selector: 'role=db' }),
+    ];
+    expect(desiredModules(all, web, { modules: ['three', 'four'], windowOpen: false }).modules).toEqual([
+      'one',
+      'two',
+      'three',
+      'four',
+    ]);
+  });
+
+  it('an empty selector, and one that no longer parses, match nobody', () => {
+    for (const selector of ['', '   ', '=', 'role='])
+      expect(assignmentMatches(assignment({ selector }), { tags: { x: 'y' }, attributes: {} })).toBe(false);
+  });
+
+  it('leave alone what audits and closed windows speak of', () => {
+    const all = [
+      assignment({ name: 'a', modules: ['audited', 'both'], mode: 'audit' }),
+      assignment({ name: 'b', modules: ['windowed'], window_only: true }),
+      assignment({ name: 'c', modules: ['both'] }),
+    ];
+    expect(desiredModules(all, web, { modules: [], windowOpen: false })).toMatchObject({
+      modules: ['both'],
+      keep: ['audited', 'windowed'],
+    });
+    expect(desiredModules(all, web, { modules: [], windowOpen: true })).toMatchObject({
+      modules: ['windowed', 'both'],
+      keep: ['audited'],
+    });
+    expect(desiredModules(all, web, { modules: ['audited'], windowOpen: false }).keep).toEqual(['windowed']);
+  });
+
+  it('never both in the set and kept aside, whatever the assignments', () => {
+    const any = fc.record({
+      modules: fc.uniqueArray(fc.constantFrom('a', 'b', 'c', 'd'), { minLength: 1 }),
+      mode: fc.constantFrom('enforce' as const, 'audit' as const),
+      window_only: fc.boolean(),
+      selector: fc.constantFrom('role=web', 'role=db', ''),
+    });
+    fc.assert(
+      fc.property(fc.array(any), fc.uniqueArray(fc.constantFrom('a', 'e')), fc.boolean(), (wanted, asked, open) => {
+        const all = wanted.map((more, i) => assignment({ ...more, name: `n${i}` }));
+        const { modules, keep } = desiredModules(all, web, { modules: asked, windowOpen: open });
+        expect(new Set([...modules, ...keep]).size).toBe(modules.length + keep.length);
+        for (const module of asked) expect(modules).toContain(module);
+      }),
+    );
+  });
+
+  it('take parameters from assignments, and refuse two that disagree', () => {
+    const set = (name: string, port: number) => assignment({ name, parameters: { m: { port } } });
+    expect(desiredModules([set('a', 80), set('b', 80)], web, { modules: [], windowOpen: false }).parameters).toEqual({
+      m: { port: 80 },
+    });
+    expect(() => desiredModules([set('a', 80), set('b', 81)], web, { modules: [], windowOpen: false })).toThrow(
+      'assignments a and b',
+    );
+  });
+});
+
+describe('resolving for an agent', () => {
+  const agent = {
+    node_id: '3f8c2b0a9d7e41568c1b2a3d4e5f6071',
+    name: 'web-1',
+    attributes: { platform: 'linux' },
+    tags: {},
+  };
+  const resolve = (resources: string) => {
+    const parsed = parseModule(`name: m\nsupports: [{ platform: linux }]\n${resources}`);
+    if (!parsed.ok) throw new Error(JSON.stringify(parsed.faults));
+    return resolvePayload([parsed.module], { modules: ['m'], parameters: {}, keep: ['kept'] }, agent);
+  };
+
+  it('keeps what may not be removed beside what is wanted', () => {
+    const payload = resolve('resources: [{ resource: { file-unix: { path: /x, content: "${{ agent.name }}" } } }]');
+    expect(payload).toMatchObject({ keep_modules: ['kept'], resources: [{ body: { content: 'web-1' } }] });
+  });
+
+  it('refuses what this release would have to pass over', () => {
+    const code = (resources: string) => {
+      try {
+        resolve(resources);
+        return 'resolved';
+      } catch (error) {
+        return error instanceof MusterError ? error.code : error;
+      }
+    };
+    expect(code('resources: [{ resource: { file-unix: { path: /x, content: "${{ secrets.k }}" } } }]')).toBe(
+      'module_unresolved',
+    );
+    expect(code('verify: [{ command: "true" }]')).toBe('module_unresolved');
+  });
+});

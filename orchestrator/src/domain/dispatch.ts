@@ -1,0 +1,82 @@
+import { MusterError } from '@muster/protocol';
+import type { OperationMessage } from '@muster/protocol/wire';
+import { fromJson } from '../store/json-text.ts';
+import { markDispatched, oldestOpen, setSnapshot } from '../store/operations.ts';
+import { agentState } from '../store/state.ts';
+import { type Statement, statement } from '../store/unit.ts';
+import { type Context, seconds, systemActor } from './context.ts';
+import type { InFlight } from './in-flight.ts';
+import { announceEnd, endStatements, ignoreFinished } from './operation-end.ts';
+import type { Payloads } from './payloads.ts';
+
+type Row = Awaited<ReturnType<typeof openRows>>[number];
+const openRows = ({ db, now }: Context, nodeId: string) => db.all(oldestOpen, { node_id: nodeId, now: seconds(now()) });
+
+/**
+ * What an agent is to do next, and whether something waits behind it. One that was marked as sent and never taken on is
+ * handed out again, which the agent's journal allows for.
+ * @returns null when there is nothing, one runs already, or the agent is not approved
+ */
+export async function nextOperation(
+  context: Context,
+  inFlight: InFlight,
+  payloads: Payloads,
+  nodeId: string,
+): Promise<{ operation: OperationMessage; more: boolean } | null> {
+  for (;;) {
+    const [row, ...behind] = await openRows(context, nodeId);
+    if (!row || row.status === 'running') return null;
+    const snapshot = await mayBeSent(context, row);
+    if (snapshot === false) return null;
+    const payload = await payloads.load(row.payload_digest);
+    if (payload.ok) {
+      inFlight.sent({ ...row, snapshot_operation_id: snapshot });
+      const operation: OperationMessage = {
+        type: 'operation',
+        operation_id: row.operation_id,
+        kind: row.kind,
+        modules: fromJson(row.modules),
+        resources: payload.resources,
+        keep_modules: payload.keep_modules,
+        snapshot_operation_id: snapshot,
+      };
+      return { operation, more: behind.length > 0 };
+    }
+    // What was there when it was asked for is there no more: that is its end, and the next one's turn.
+    await endUnresolved(context, row, payload.error);
+  }
+}
+
+/**
+ * Marks an operation as sent, before it is: from then on only the agent's word ends it, however this process ends.
+ * @returns false when it was cancelled, or the agent rejected, in this moment; otherwise the snapshot that a drift
+ *   check is measured against: the newest, since an apply may have come between the request and now
+ */
+async function mayBeSent({ db, now }: Context, row: Row): Promise<string | null | false> {
+  const { operation_id, node_id } = row;
+  if (row.dispatched_at !== null) return row.agent_status === 'approved' && row.snapshot_operation_id;
+  const snapshot =
+    row.kind === 'drift' ? ((await db.get(agentState, { node_id }))?.snapshot_operation_id ?? null) : null;
+  const mark = { operation_id, node_id, now: seconds(now()) };
+  const statements: Statement[] = [statement(markDispatched, mark, { expect: 'changed', else: 'operation_finished' })];
+  if (snapshot !== row.snapshot_operation_id)
+    statements.push(statement(setSnapshot, { operation_id, snapshot_operation_id: snapshot }));
+  try {
+    await db.write({ name: 'operations/dispatch', statements });
+    return snapshot;
+  } catch (error) {
+    if (error instanceof MusterError && error.code === 'operation_finished') return false;
+    throw error;
+  }
+}
+
+async function endUnresolved(context: Context, row: Row, error: string): Promise<void> {
+  const ending = { status: 'failed', error, summary: null, startedAt: null } as const;
+  try {
+    const statements = endStatements(context, row, ending, systemActor, row.label);
+    await context.db.write({ name: 'operations/unresolved', statements });
+    announceEnd(context, row, 'failed');
+  } catch (error) {
+    ignoreFinished(error);
+  }
+}

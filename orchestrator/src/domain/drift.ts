@@ -1,0 +1,204 @@
+import { hasEnded, MusterError, type ResourceResult, type Summary } from '@muster/protocol';
+import type { DriftRecord } from '@muster/protocol/http';
+import { approvedAgent } from '../store/agents.ts';
+import { driftById, driftRecords, insertDriftRecord } from '../store/drift.ts';
+import { fromJson, toJson } from '../store/json-text.ts';
+import { insertOperation, openOperations, operationById } from '../store/operations.ts';
+import { agentState } from '../store/state.ts';
+import { type Statement, statement } from '../store/unit.ts';
+import { requireAgent } from './agents.ts';
+import { audited } from './audit.ts';
+import { type Actor, type Context, seconds } from './context.ts';
+import { untilFound, type Waiting } from './operation-waiting.ts';
+import { longestWaitMs } from './operations.ts';
+
+/** Drift: how a machine differs from the last apply that succeeded there. A check is an operation; its record has its id. */
+
+export type DriftTrigger = DriftRecord['trigger'];
+
+/** A check that nobody picks up is worth nothing later. */
+const checkTtlSecs = 300;
+
+type Row = NonNullable<Awaited<ReturnType<typeof findRow>>>;
+const findRow = ({ db }: Context, driftId: string) => db.get(driftById, { drift_id: driftId });
+
+const toRecord = (row: Row): DriftRecord => ({
+  drift_id: row.drift_id,
+  node_id: row.node_id,
+  status: row.status,
+  trigger: row.trigger,
+  checked_at: row.checked_at,
+  snapshot_operation_id: row.snapshot_operation_id,
+  summary: fromJson(row.summary),
+  resources: fromJson(row.resources),
+  error: row.error,
+});
+
+/**
+ * Queues a check.
+ * @returns its operation id
+ * @throws MusterError agent_not_found, agent_not_approved, nothing_applied, agent_not_connected
+ */
+export async function submitDriftCheck(
+  context: Context,
+  actor: Actor,
+  idOrName: string,
+  trigger: DriftTrigger,
+): Promise<string> {
+  const agent = await requireAgent(context, idOrName);
+  if (agent.status !== 'approved') throw new MusterError('agent_not_approved', `the agent is ${agent.status}`);
+  const state = await context.db.get(agentState, { node_id: agent.node_id });
+  const snapshot = state?.snapshot_operation_id ?? null;
+  if (snapshot === null)
+    throw new MusterError('nothing_applied', `no apply has succeeded on ${agent.name ?? agent.node_id} yet`);
+  const label = agent.name ?? agent.initial_hostname;
+  if (!context.presence.isConnected(agent.node_id))
+    throw new MusterError('agent_not_connected', `${label} is not connected`);
+  const operationId = context.newId();
+  const now = seconds(context.now());
+  const statements: Statement[] = [
+    statement(approvedAgent, { node_id: agent.node_id }, { expect: 'row', else: 'agent_not_approved' }),
+    statement(insertOperation, {
+      operation_id: operationId,
+      node_id: agent.node_id,
+      kind: 'drift',
+      modules: toJson<string[]>([]),
+      requested_by: actor.id,
+      run_id: null,
+      plan_id: null,
+      created_at: now,
+      expires_at: now + checkTtlSecs,
+      trigger,
+      payload_digest: null,
+      snapshot_operation_id: snapshot,
+    }),
+  ];
+  // Scheduled and watched checks come in numbers and are recorded by what they find.
+  if (trigger === 'operator')
+    statements.push(
+      audited(context, {
+        type: 'drift.requested',
+        actor,
+        target: { type: 'agent', id: agent.node_id, name: label },
+        summary: `drift check of ${label} asked for`,
+        metadata: { operation_id: operationId },
+      }),
+    );
+  await context.db.write({ name: 'drift/check', statements });
+  context.bus.publish({ type: 'work', node_id: agent.node_id });
+  return operationId;
+}
+
+/** True when a check is already on its way: another would say the same. */
+export async function driftCheckOpen({ db }: Context, nodeId: string): Promise<boolean> {
+  return (await db.all(openOperations, { node_id: nodeId })).some(({ kind }) => kind === 'drift');
+}
+
+/** Checks now and waits. @throws MusterError as submitDriftCheck, and agent_timeout when no answer comes in time */
+export async function checkDrift(
+  context: Context,
+  waiting: Waiting,
+  actor: Actor,
+  idOrName: string,
+  signal?: AbortSignal,
+): Promise<DriftRecord> {
+  const driftId = await submitDriftCheck(context, actor, idOrName, 'operator');
+  const look = async (): Promise<Row | 'never' | null> => {
+    const row = await findRow(context, driftId);
+    if (row) return row;
+    const operation = await context.db.get(operationById, { operation_id: driftId });
+    return !operation || hasEnded(operation.status) ? ((await findRow(context, driftId)) ?? 'never') : null;
+  };
+  const found = await untilFound(context, waiting, driftId, look, context.now() + longestWaitMs, signal);
+  if (found === null && signal?.aborted)
+    throw new MusterError('draining', 'the orchestrator is stopping; the record will be in the list of drift records');
+  if (found === null || found === 'never') {
+    const operation = await context.db.get(operationById, { operation_id: driftId });
+    throw new MusterError('agent_timeout', operation?.error ?? undefined);
+  }
+  return toRecord(found);
+}
+
+export async function getDrift(context: Context, driftId: string): Promise<DriftRecord> {
+  const row = await findRow(context, driftId);
+  if (!row)
+    throw new MusterError('drift_not_found', `there is no drift record ${JSON.stringify(driftId.slice(0, 64))}`);
+  return toRecord(row);
+}
+
+export async function listDrift(
+  context: Context,
+  idOrName: string,
+  filter: { status?: DriftRecord['status'] | undefined; limit?: number | undefined },
+): Promise<DriftRecord[]> {
+  const agent = await requireAgent(context, idOrName);
+  const rows = await context.db.all(driftRecords({ status: filter.status !== undefined }), {
+    node_id: agent.node_id,
+    status: filter.status,
+    limit: filter.limit ?? 50,
+  });
+  return rows.map(toRecord);
+}
+
+export async function latestDrift(context: Context, idOrName: string): Promise<DriftRecord | null> {
+  return (await listDrift(context, idOrName, { limit: 1 }))[0] ?? null;
+}
+
+/** What a finished check says. `drifted` lists only what moved. */
+export function judgeDrift(
+  status: 'succeeded' | 'failed' | 'cancelled',
+  results: readonly ResourceResult[],
+): { status: DriftRecord['status']; drifted: ResourceResult[] } {
+  const drifted = results.filter((result) => result.status !== 'unchanged' && result.status !== 'skipped');
+  if (status !== 'succeeded') return { status, drifted };
+  return { status: drifted.length > 0 ? 'drifted' : 'in_sync', drifted };
+}
+
+/** The statements that record a finished check, and the news if the agent moved from in sync to drifted or back. */
+export async function driftStatements(
+  context: Context,
+  operation: {
+    operation_id: string;
+    node_id: string;
+    trigger: DriftTrigger | null;
+    snapshot_operation_id: string | null;
+  },
+  label: string,
+  verdict: { status: DriftRecord['status']; drifted: ResourceResult[] },
+  summary: Summary,
+  error: string | null,
+): Promise<Statement[]> {
+  const [latest] = await context.db.all(driftRecords({ conclusive: true }), { node_id: operation.node_id, limit: 1 });
+  const statements: Statement[] = [
+    statement(insertDriftRecord, {
+      drift_id: operation.operation_id,
+      node_id: operation.node_id,
+      operation_id: operation.operation_id,
+      status: verdict.status,
+      trigger: operation.trigger ?? 'operator',
+      checked_at: seconds(context.now()),
+      snapshot_operation_id: operation.snapshot_operation_id ?? '',
+      summary: toJson(summary),
+      resources: toJson(verdict.drifted),
+      error,
+    }),
+  ];
+  const was = latest?.status === 'drifted';
+  const turned =
+    verdict.status === 'drifted' && !was ? 'detected' : verdict.status === 'in_sync' && was ? 'resolved' : null;
+  if (turned !== null)
+    statements.push(
+      audited(context, {
+        type: `drift.${turned}`,
+        severity: turned === 'detected' ? 'warning' : 'info',
+        actor: { type: 'agent', id: operation.node_id, name: label },
+        target: { type: 'agent', id: operation.node_id, name: label },
+        summary:
+          turned === 'detected'
+            ? `${label} has drifted: ${verdict.drifted.length} of its resources moved`
+            : `${label} is in sync again`,
+        metadata: { drift_id: operation.operation_id },
+      }),
+    );
+  return statements;
+}

@@ -1,0 +1,240 @@
+import { isName, MusterError } from '@muster/protocol';
+import type { Hello } from '@muster/protocol/wire';
+import {
+  agentIdTakingName,
+  insertAgent,
+  insertAgentKey,
+  pendingBeyond,
+  putTag,
+  setAgentStatus,
+} from '../store/agents.ts';
+import {
+  enrolmentTokenByHash,
+  enrolmentTokenNaming,
+  insertEnrolmentToken,
+  liveEnrolmentTokens,
+  revokeEnrolmentToken,
+  useEnrolmentToken,
+} from '../store/enrolment.ts';
+import { fromJson, toJson } from '../store/json-text.ts';
+import { type Statement, statement } from '../store/unit.ts';
+import type { AgentRow } from './agents.ts';
+import { requireAgentName, requireTags } from './agents.ts';
+import { audited } from './audit.ts';
+import { type Actor, type Context, seconds } from './context.ts';
+import { hashOfToken } from './sign-in.ts';
+
+/** Enrolment tokens: what lets an agent in without somebody looking at it. Stored as hashes, shown once. */
+
+export interface TokenWish {
+  expires_in?: number | undefined;
+  uses?: number | undefined;
+  name?: string | undefined;
+  tags?: Record<string, string> | undefined;
+  approve?: boolean | undefined;
+}
+
+export interface Advertised {
+  /** `host:port` that agents are told to dial. */
+  agents: string;
+  /** The orchestrator's identity key, hex. */
+  publicKey: string;
+}
+
+type TokenRow = NonNullable<Awaited<ReturnType<typeof byHash>>>;
+const byHash = ({ db }: Context, token: string) => db.get(enrolmentTokenByHash, { token_hash: hashOfToken(token) });
+
+const toToken = (row: Omit<TokenRow, 'token_hash' | 'revoked_at'>) => ({
+  id: row.id,
+  name: row.name,
+  tags: fromJson(row.tags),
+  approve: row.approve === 1,
+  uses_left: row.uses_left,
+  created_at: row.created_at,
+  created_by: row.created_by,
+  expires_at: row.expires_at,
+});
+
+/** Makes a token; its value and the line to paste are in the answer and nowhere else. */
+export async function createToken(context: Context, actor: Actor, wish: TokenWish, advertised: Advertised) {
+  const uses = wish.uses ?? 1;
+  const approve = wish.approve ?? true;
+  if (wish.name !== undefined) {
+    requireAgentName(wish.name);
+    const message =
+      uses > 1 ? 'only a token of a single use can carry a name' : approve ? null : 'a name is given at approval';
+    if (message !== null) throw new MusterError('invalid_input', message, [{ path: '/name', message }]);
+  }
+  const tags = wish.tags ?? {};
+  requireTags(tags);
+  const now = seconds(context.now());
+  const token = `mt_${context.randomBytes(24).toString('base64url')}`;
+  const row = {
+    id: context.newId(),
+    token_hash: hashOfToken(token),
+    name: wish.name ?? null,
+    tags: toJson(tags),
+    approve: approve ? (1 as const) : (0 as const),
+    uses_left: uses,
+    created_at: now,
+    created_by: actor.id,
+    expires_at: now + (wish.expires_in ?? 3600),
+  };
+  const nameFree =
+    row.name === null
+      ? []
+      : [
+          statement(agentIdTakingName, { name: row.name, node_id: '' }, { expect: 'no_row', else: 'name_taken' }),
+          statement(
+            enrolmentTokenNaming,
+            { name: row.name, now },
+            { expect: 'no_row', else: 'name_taken', detail: `a live enrolment token already names ${row.name}` },
+          ),
+        ];
+  await context.db.write({
+    name: 'enrolment/create',
+    statements: [
+      ...nameFree,
+      statement(insertEnrolmentToken, { ...row, approve }),
+      audited(context, {
+        type: 'enrolment.created',
+        actor,
+        target: { type: 'enrolment_token', id: row.id, name: row.name ?? '' },
+        summary: `enrolment token made, good for ${uses} use${uses === 1 ? '' : 's'}`,
+        metadata: { approve, tags, expires_at: row.expires_at },
+      }),
+    ],
+  });
+  const command = `muster agent connect ${advertised.agents} --orchestrator-key ${advertised.publicKey} --token ${token}`;
+  return { ...toToken(row), token, command };
+}
+
+export async function listTokens(context: Context) {
+  return (await context.db.all(liveEnrolmentTokens, { now: seconds(context.now()) })).map(toToken);
+}
+
+export async function revokeToken(context: Context, actor: Actor, id: string): Promise<void> {
+  await context.db.write({
+    name: 'enrolment/revoke',
+    statements: [
+      statement(
+        revokeEnrolmentToken,
+        { id, now: seconds(context.now()) },
+        { expect: 'changed', else: 'enrolment_token_not_found' },
+      ),
+      audited(context, {
+        type: 'enrolment.revoked',
+        actor,
+        target: { type: 'enrolment_token', id, name: '' },
+        summary: 'enrolment token revoked',
+      }),
+    ],
+  });
+}
+
+/**
+ * Names for an agent whose token has none, best first: its hostname, made to fit, then told apart by more and more of
+ * its id. The last is always free, since no other agent has the id.
+ */
+export function namesFromHostname(hostname: string, nodeId: string): string[] {
+  const fitted = (hostname.split('.')[0] ?? '')
+    .replace(/[^\p{L}\p{Nd}_-]/gu, '-')
+    .replace(/^[^\p{L}]+/u, '')
+    .slice(0, 55)
+    .toWellFormed();
+  const told = [fitted, `${fitted}-${nodeId.slice(0, 4)}`, `${fitted}-${nodeId.slice(0, 8)}`];
+  return [...(isName(fitted) ? told : []), `agent-${nodeId}`];
+}
+
+async function freeName({ db }: Context, candidates: readonly string[], nodeId: string): Promise<string> {
+  for (const name of candidates) if (!(await db.get(agentIdTakingName, { name, node_id: nodeId }))) return name;
+  return candidates.at(-1) as string;
+}
+
+/**
+ * The statements that let a new agent in, or let a known pending one in by a token.
+ * @param known the record there is, if any; only a pending one may be changed by a token
+ * @returns none where nothing is to be changed, null when the token does not hold
+ */
+export async function enrolStatements(
+  context: Context,
+  hello: Hello,
+  from: { node_id: string; remote_ip: string; now: number },
+  known: AgentRow | undefined,
+  pendingCapacity: number,
+): Promise<Statement[] | null> {
+  const { node_id, now } = from;
+  let token: TokenRow | undefined;
+  if (hello.token !== null) {
+    token = await byHash(context, hello.token);
+    if (!token || token.revoked_at !== null || token.expires_at <= now || token.uses_left < 1) return null;
+  }
+  const approve = token?.approve === 1;
+  // It waits already, and the token would change nothing but its own count.
+  if (known && !approve) return [];
+  let name: string | null = known?.name ?? null;
+  const statements: Statement[] = [];
+  if (token)
+    statements.push(
+      statement(useEnrolmentToken, { id: token.id, now }, { expect: 'changed', else: 'enrolment_token_not_found' }),
+    );
+  if (approve && name === null) {
+    name = await freeName(context, namesFromHostname(token?.name ?? hello.hostname, node_id), node_id);
+    statements.push(statement(agentIdTakingName, { name, node_id }, { expect: 'no_row', else: 'name_taken' }));
+  }
+  const status = approve ? 'approved' : 'pending';
+  if (known) {
+    if (approve)
+      statements.push(
+        statement(
+          setAgentStatus,
+          { node_id, from: 'pending', status, name, now },
+          { expect: 'changed', else: 'agent_not_found' },
+        ),
+      );
+  } else {
+    if (!approve)
+      statements.push(
+        statement(pendingBeyond, { capacity: pendingCapacity - 1 }, { expect: 'no_row', else: 'pending_full' }),
+      );
+    statements.push(
+      statement(insertAgent, {
+        node_id,
+        public_key: hello.public_key,
+        name,
+        status,
+        agent_version: hello.agent_version,
+        attributes: toJson(hello.attributes),
+        initial_hostname: hello.hostname,
+        initial_ip: from.remote_ip,
+        now,
+        pin_source: hello.pin_source,
+        enrolment_token_id: token?.id ?? null,
+      }),
+      statement(insertAgentKey, { public_key: hello.public_key, node_id }),
+    );
+  }
+  const tags = token ? fromJson(token.tags) : {};
+  for (const [key, value] of Object.entries(tags)) statements.push(statement(putTag, { node_id, key, value }));
+  if (!known || approve) {
+    const label = name ?? hello.hostname;
+    const trust = hello.pin_source === 'first_use' ? '; it trusted our key unseen' : '';
+    statements.push(
+      audited(context, {
+        type: `agent.${status}`,
+        actor: { type: 'agent', id: node_id, name: label },
+        target: { type: 'agent', id: node_id, name: label },
+        summary: approve
+          ? `agent ${label} approved by an enrolment token`
+          : `agent ${label} waits for approval${trust}`,
+        metadata: {
+          hostname: hello.hostname,
+          ip: from.remote_ip,
+          pin_source: hello.pin_source,
+          ...(token ? { enrolment_token_id: token.id } : {}),
+        },
+      }),
+    );
+  }
+  return statements;
+}

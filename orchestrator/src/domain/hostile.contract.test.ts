@@ -1,0 +1,257 @@
+import { MusterError } from '@muster/protocol';
+import { expect, it } from 'vitest';
+import { describeDatabases } from '../../test/databases.ts';
+import { connect, newAdmin, newAgent, newKey, openDomain, reportsOf, resultOf } from '../../test/domain.ts';
+import { startUpkeep } from '../schedule/upkeep.ts';
+import { getAgent, listTags, putOneTag, putTags, setStatus } from './agents.ts';
+import { createAssignment } from './assignments.ts';
+import { listAudit } from './audit.ts';
+import { cancelOperation } from './cancellation.ts';
+import { submitDriftCheck } from './drift.ts';
+import { createToken } from './enrolment.ts';
+import { listRevisions, uploadModule } from './modules.ts';
+import { getOperation, submitOperation } from './operations.ts';
+import { addOperator, removeOperator } from './operators.ts';
+import { awaitRun, failUndecidedRuns, getRun, startRun } from './runs.ts';
+import { hashOfToken } from './sign-in.ts';
+
+/** What was once possible and must not be: each of these has been reproduced against an earlier state of the code. */
+
+const code = (promise: Promise<unknown>) =>
+  promise.then(
+    () => 'done',
+    (error: unknown) => (error instanceof MusterError ? error.code : error),
+  );
+const instance = '01'.repeat(16);
+const advertised = { agents: 'x:1', publicKey: 'ab'.repeat(32) };
+const fileModule = (name: string, path = `/tmp/${name}`, more = '') =>
+  `name: ${name}\nsupports: [{ platform: linux }]\n${more}resources:\n  - resource: { file-unix: { path: ${path}, content: "x" } }\n`;
+
+async function open(fixture: Parameters<Parameters<typeof describeDatabases>[1]>[0]) {
+  const domain = await openDomain(fixture);
+  const { actor } = await newAdmin(domain);
+  const agent = await newAgent(domain, actor, 'web-1');
+  await uploadModule(domain.context, actor, 'm', fileModule('m'));
+  const submit = (kind: 'apply' | 'plan' = 'apply', ttl = 3600) =>
+    submitOperation(domain.context, domain.documents, actor, 'web-1', { kind, modules: ['m'], ttl, queue: true });
+  return { domain, actor, agent, submit, context: domain.context };
+}
+
+describeDatabases('hostile input', (fixture) => {
+  it('names of prototypes are names like any other', async () => {
+    const { domain, context, actor, agent } = await open(fixture);
+    const parameters = 'parameters: { keys: { type: integer, default: 1 }, entries: { type: integer, default: 1 } }\n';
+    await uploadModule(context, actor, 'constructor', fileModule('constructor', '/tmp/c', parameters));
+    await putTags(context, actor, 'web-1', { constructor: 'a', toString: 'b', valueOf: 'c', hasOwnProperty: 'd' });
+    await createAssignment(context, actor, {
+      name: 'constructor',
+      modules: ['constructor'],
+      selector: 'constructor=a toString=b',
+      parameters: { constructor: { keys: 5, entries: 1 } },
+    });
+    const id = await startRun(context, domain.documents, actor, 'constructor', { kind: 'plan' });
+    expect(Object.keys({ a: 1 })).toEqual(['a']);
+    expect((await getRun(context, id)).results).toMatchObject([{ node_id: agent.id, status: 'queued' }]);
+    expect(await listTags(context)).toEqual({
+      constructor: ['a'],
+      hasOwnProperty: ['d'],
+      toString: ['b'],
+      valueOf: ['c'],
+    });
+  });
+
+  it('an agent that finishes one operation twice in one breath is heard once', async () => {
+    const { domain, context, agent, submit } = await open(fixture);
+    const id = await submit();
+    await domain.links.nextOperation(agent.id);
+    const once = reportsOf(id, [resultOf()], { now: domain.now() });
+    const twice = [...once, ...reportsOf(id, [], { now: domain.now(), status: 'failed' })];
+    expect(await domain.links.reported(agent.id, instance, 1, twice)).toBeNull();
+    expect(await getOperation(context, id)).toMatchObject({ status: 'succeeded', resources: [{}] });
+    expect(await connect(domain, agent)).toMatchObject({ acknowledged: 1 });
+  });
+
+  it('an agent cannot fill the database through one operation', async () => {
+    const { domain, context, agent, submit } = await open(fixture);
+    const id = await submit();
+    await domain.links.nextOperation(agent.id);
+    const large = resultOf({ diff: 'x'.repeat(60_000) });
+    let seq = 0;
+    for (let position = 0; position < 700; position += 100)
+      await domain.links.reported(agent.id, instance, ++seq, [
+        { type: 'results', operation_id: id, position, results: Array.from({ length: 100 }, () => large) },
+      ]);
+    const { resources } = await getOperation(context, id);
+    expect(resources.length).toBe(700);
+    expect(JSON.stringify(resources).length).toBeLessThan(34 * 1024 * 1024);
+    expect(resources.at(-1)).toMatchObject({ diff: null, message: expect.stringContaining('left out') });
+  });
+
+  it('the history of an agent is not that of a stranger with its name for a hostname', async () => {
+    const { domain, context, agent } = await open(fixture);
+    const stranger = await newKey();
+    await connect(domain, stranger, { hostname: 'web-1' });
+    const { events } = await listAudit(context, { agent: 'web-1', limit: 100 });
+    expect(new Set(events.map(({ target }) => target.id))).toEqual(new Set([agent.id]));
+    expect(events.map(({ event_type }) => event_type)).toContain('agent.pending');
+    expect((await listAudit(context, { agent: 'nobody' })).events).toEqual([]);
+    expect(await code(listAudit(context, { after: '2026-02-31T00:00:00Z' }))).toBe('invalid_input');
+  });
+
+  it('an agent has a bounded number of tags', async () => {
+    const { context, actor } = await open(fixture);
+    const tags = Object.fromEntries(Array.from({ length: 257 }, (_, i) => [`t${i}`, '']));
+    expect(await code(putTags(context, actor, 'web-1', tags))).toBe('invalid_input');
+    delete tags.t256;
+    await putTags(context, actor, 'web-1', tags);
+    expect(await code(putOneTag(context, actor, 'web-1', 'one-more', ''))).toBe('invalid_input');
+    expect(await code(putOneTag(context, actor, 'web-1', 't0', 'changed'))).toBe('done');
+  });
+});
+
+describeDatabases('races', (fixture) => {
+  it('an operator who is removed while signing in gets no session', async () => {
+    const { domain, context, actor } = await open(fixture);
+    for (let round = 0; round < 5; round++) {
+      const eve = await newKey();
+      await addOperator(context, actor, { public_key: eve.hex, username: `eve${round}x`, role: 'admin' });
+      const { nonce } = await domain.signIn.challenge(eve.hex);
+      const [token] = await Promise.all([
+        domain.signIn.verify(eve.hex, eve.sign(Buffer.from(nonce, 'hex'))).then(
+          (session) => session.token,
+          () => null,
+        ),
+        removeOperator(context, actor, eve.id),
+      ]);
+      await new Promise((resolve) => setImmediate(resolve));
+      await new Promise((resolve) => setImmediate(resolve));
+      if (token !== null) expect(await domain.signIn.find(hashOfToken(token))).toBeNull();
+    }
+  });
+
+  it('two who say the same of an agent at one moment are both told yes', async () => {
+    const { domain, context, actor } = await open(fixture);
+    const key = await newKey();
+    await connect(domain, key);
+    const approve = () => code(setStatus(context, actor, key.id, { status: 'approved', name: 'web-9' }));
+    expect(await Promise.all([approve(), approve(), approve()])).toEqual(['done', 'done', 'done']);
+    const bob = await newKey();
+    await addOperator(context, actor, { public_key: bob.hex, username: 'bob', role: 'operator' });
+    const remove = () => code(removeOperator(context, actor, bob.id));
+    expect(await Promise.all([remove(), remove()])).toEqual(['done', 'done']);
+  });
+
+  it('many uploads of one module at one moment all get a revision', async () => {
+    const { context, actor } = await open(fixture);
+    await Promise.all(Array.from({ length: 25 }, () => uploadModule(context, actor, 'm', fileModule('m'))));
+    expect((await listRevisions(context, 'm')).length).toBe(26);
+  });
+
+  it('a rejection ends whatever is open, in its own unit', async () => {
+    const { domain, context, actor, agent, submit } = await open(fixture);
+    await putOneTag(context, actor, 'web-1', 'role', 'web');
+    await createAssignment(context, actor, { name: 'base', modules: ['m'], selector: 'role=web' });
+    const [run, single, rejected] = await Promise.all([
+      startRun(context, domain.documents, actor, 'base', { kind: 'apply' }),
+      submit().catch(() => null),
+      setStatus(context, actor, agent.id, { status: 'rejected' }),
+    ]);
+    expect(rejected.status).toBe('rejected');
+    const { run: ended } = await awaitRun(context, domain.waiting, run);
+    expect(ended.status).not.toBe('running');
+    expect(ended.results[0]?.status).not.toBe('queued');
+    if (single !== null) expect((await getOperation(context, single)).status).toBe('cancelled');
+    expect(await domain.links.agentsWithWork()).toEqual([]);
+  });
+});
+
+describeDatabases('work that is lost on the way', (fixture) => {
+  it('is not run once it was cancelled, or its time is over', async () => {
+    const { domain, context, actor, agent, submit } = await open(fixture);
+    const cancelled = await submit();
+    await domain.links.nextOperation(agent.id);
+    await cancelOperation(context, actor, cancelled);
+    expect(await domain.links.nextOperation(agent.id)).toMatchObject({ operation: { operation_id: cancelled } });
+    await connect(domain, agent);
+    expect((await getOperation(context, cancelled)).status).toBe('cancelled');
+    const late = await submit('apply', 60);
+    await domain.links.nextOperation(agent.id);
+    domain.clock.advance(61_000);
+    await connect(domain, agent);
+    expect(await domain.links.nextOperation(agent.id)).toBeNull();
+    const upkeep = startUpkeep(context, domain.clock);
+    await upkeep.round();
+    await upkeep.stop();
+    expect((await getOperation(context, late)).status).toBe('expired');
+  });
+
+  it('is sent again to an agent that never got it', async () => {
+    const { domain, agent, submit } = await open(fixture);
+    const id = await submit();
+    await domain.links.nextOperation(agent.id);
+    await connect(domain, agent);
+    expect(await domain.links.nextOperation(agent.id)).toMatchObject({ operation: { operation_id: id } });
+  });
+
+  it('of a run that a process left half decided fails, and the run ends', async () => {
+    const { domain, context, actor, agent } = await open(fixture);
+    await putOneTag(context, actor, 'web-1', 'role', 'web');
+    await createAssignment(context, actor, { name: 'base', modules: ['m'], selector: 'role=web' });
+    // The process dies after the run is written down and before the first part of it is.
+    const write = context.db.write.bind(context.db);
+    context.db.write = (unit) => (unit.name === 'runs/queue' ? Promise.reject(new Error('killed')) : write(unit));
+    await expect(startRun(context, domain.documents, actor, 'base', { kind: 'apply' })).rejects.toThrow('killed');
+    context.db.write = write;
+    await failUndecidedRuns(context);
+    const upkeep = startUpkeep(context, domain.clock);
+    await upkeep.round();
+    await upkeep.stop();
+    const { events } = await listAudit(context, { event_type: 'run.ended' });
+    const run = await getRun(context, events[0]?.target.id ?? '');
+    expect(run).toMatchObject({ status: 'failed', results: [{ node_id: agent.id, status: 'failed' }] });
+  });
+
+  it('a drift check is measured against what was applied by the time it is sent', async () => {
+    const { domain, context, actor, agent, submit } = await open(fixture);
+    const finish = async (seq: number) => {
+      const next = await domain.links.nextOperation(agent.id);
+      const id = next?.operation.operation_id ?? '';
+      await domain.links.reported(agent.id, instance, seq, reportsOf(id, [resultOf()], { now: domain.now() }));
+      return next?.operation;
+    };
+    await submit();
+    await finish(1);
+    const second = await submit();
+    await submitDriftCheck(context, actor, 'web-1', 'operator');
+    await finish(2);
+    expect(await finish(3)).toMatchObject({ kind: 'drift', snapshot_operation_id: second });
+  });
+});
+
+describeDatabases('enrolment', (fixture) => {
+  it('takes any number of machines made from one image', async () => {
+    const { domain, context, actor } = await open(fixture);
+    const { token } = await createToken(context, actor, { uses: 10 }, advertised);
+    const names = new Set<string | null>();
+    for (let i = 0; i < 4; i++) {
+      const key = await newKey();
+      // Ids that begin alike, as some of ten thousand do.
+      const twin = { ...key, id: `abcdabcd${key.id.slice(8)}` };
+      await connect(domain, twin, { token, hostname: 'debian' });
+      names.add((await getAgent(context, twin.id)).name);
+    }
+    expect(names.size).toBe(4);
+  });
+
+  it('a token that does not approve is used up by new agents only', async () => {
+    const { domain, context, actor } = await open(fixture);
+    const { token } = await createToken(context, actor, { uses: 2, approve: false, tags: { a: 'b' } }, advertised);
+    const key = await newKey();
+    for (let i = 0; i < 3; i++) await connect(domain, key, { token });
+    await putTags(context, actor, key.id, { a: 'changed' });
+    await connect(domain, key, { token });
+    expect((await getAgent(context, key.id)).tags).toEqual({ a: 'changed' });
+    expect(await connect(domain, await newKey(), { token })).toMatchObject({ admitted: true });
+    expect(await connect(domain, await newKey(), { token })).toMatchObject({ admitted: false });
+  });
+});

@@ -1,0 +1,177 @@
+import { createHash } from 'node:crypto';
+import { MusterError } from '@muster/protocol';
+import type { Module } from '@muster/protocol/http';
+import { type ModuleDocument, moduleLimits, parseModule } from '@muster/protocol/module';
+import {
+  assignmentsNaming,
+  deleteModule,
+  insertModuleRevision,
+  lastRevision,
+  moduleByName,
+  moduleRevision,
+  moduleRevisions,
+  modules,
+  modulesByName,
+  putModule,
+} from '../store/modules.ts';
+import { statement } from '../store/unit.ts';
+import { audited } from './audit.ts';
+import { type Actor, type Context, seconds } from './context.ts';
+
+/** Modules: uploaded text, every revision kept. */
+
+export async function listModules({ db }: Context): Promise<Module[]> {
+  return (await db.all(modules, {})).map(({ name, uploaded_at, uploaded_by }) => ({ name, uploaded_at, uploaded_by }));
+}
+
+export function validateModule(content: string) {
+  const parsed = parseModule(content);
+  return { valid: parsed.ok, faults: parsed.ok ? [] : parsed.faults, warnings: parsed.ok ? parsed.warnings : [] };
+}
+
+/** @throws MusterError module_invalid with every fault; invalid_input when the name is not the one inside */
+export async function uploadModule(context: Context, actor: Actor, name: string, content: string): Promise<Module> {
+  if (Buffer.byteLength(content) > moduleLimits.bytes)
+    throw new MusterError('body_too_large', `a module is at most ${moduleLimits.bytes} bytes`);
+  const parsed = parseModule(content);
+  if (!parsed.ok) {
+    const [first] = parsed.faults;
+    const more = parsed.faults.length > 1 ? ` (and ${parsed.faults.length - 1} more)` : '';
+    const at = first?.line === undefined ? '' : `line ${first.line}: `;
+    throw new MusterError('module_invalid', `${at}${first?.message ?? 'not a module'}${more}`, parsed.faults);
+  }
+  if (parsed.module.name !== name) {
+    const message = `must be ${JSON.stringify(parsed.module.name)}, the name inside the module`;
+    throw new MusterError('invalid_input', `name ${message}`, [{ path: '/name', message }]);
+  }
+  const { db } = context;
+  const uploaded_at = seconds(context.now());
+  // Two uploads at one moment: the later commit finds its revision taken and takes the next.
+  for (let attempt = 0; ; attempt++) {
+    const revision = ((await db.get(lastRevision, { name }))?.revision ?? 0) + 1;
+    try {
+      await db.write({
+        name: 'modules/upload',
+        statements: [
+          statement(moduleRevision, { name, revision }, { expect: 'no_row', else: 'name_taken' }),
+          statement(
+            putModule,
+            { name, revision, uploaded_at, uploaded_by: actor.id },
+            { expect: 'changed', else: 'name_taken' },
+          ),
+          statement(insertModuleRevision, {
+            name,
+            revision,
+            content,
+            digest: `sha256:${createHash('sha256').update(content).digest('hex')}`,
+            uploaded_at,
+            uploaded_by: actor.id,
+          }),
+          audited(context, {
+            type: 'module.uploaded',
+            actor,
+            target: { type: 'module', id: name, name },
+            summary: `module ${name} uploaded as revision ${revision}`,
+            metadata: { revision },
+          }),
+        ],
+      });
+      return { name, uploaded_at, uploaded_by: actor.id };
+    } catch (error) {
+      if (!(error instanceof MusterError && error.code === 'name_taken' && attempt < 200)) throw error;
+    }
+  }
+}
+
+const unknown = (name: string) =>
+  new MusterError('module_not_found', `there is no module ${JSON.stringify(name.slice(0, 128))}`);
+
+/** @param revision the newest when undefined */
+export async function getModule({ db }: Context, name: string, revision?: number) {
+  const row = await db.get(moduleByName, { name });
+  if (!row) throw unknown(name);
+  const text = await db.get(moduleRevision, { name, revision: revision ?? row.revision });
+  if (!text) throw new MusterError('module_not_found', `module ${name} has no revision ${revision}`);
+  const { uploaded_at, uploaded_by, content } = text;
+  return { name, uploaded_at, uploaded_by, content, revision: text.revision };
+}
+
+export async function listRevisions({ db }: Context, name: string) {
+  if (!(await db.get(moduleByName, { name }))) throw unknown(name);
+  return db.all(moduleRevisions, { name });
+}
+
+export async function removeModule(context: Context, actor: Actor, name: string): Promise<void> {
+  const naming = await context.db.all(assignmentsNaming, { module: name });
+  if (naming.length > 0)
+    throw new MusterError('module_in_use', `assignments name it: ${naming.map((row) => row.name).join(', ')}`);
+  await context.db.write({
+    name: 'modules/remove',
+    statements: [
+      statement(assignmentsNaming, { module: name }, { expect: 'no_row', else: 'module_in_use' }),
+      statement(
+        deleteModule,
+        { name },
+        {
+          expect: 'changed',
+          else: 'module_not_found',
+          detail: `there is no module ${JSON.stringify(name.slice(0, 128))}`,
+        },
+      ),
+      audited(context, {
+        type: 'module.removed',
+        actor,
+        target: { type: 'module', id: name, name },
+        summary: `module ${name} removed`,
+      }),
+    ],
+  });
+}
+
+/** Parsed modules by name and revision: a revision never changes, so an entry never goes stale. */
+export interface ModuleDocuments {
+  /**
+   * The newest revisions of these modules, in the order asked for.
+   * @throws MusterError module_not_found naming those that are not there
+   */
+  load(names: readonly string[]): Promise<ModuleDocument[]>;
+}
+
+const keptDocuments = 200;
+
+export function createModuleDocuments(context: Context): ModuleDocuments {
+  const kept = new Map<string, ModuleDocument>();
+  return {
+    async load(names) {
+      if (names.length === 0) return [];
+      const rows = await context.db.all(modulesByName, { names: [...names] });
+      const revisions = new Map(rows.map(({ name, revision }) => [name, revision]));
+      const missing = names.filter((name) => !revisions.has(name));
+      if (missing.length > 0)
+        throw new MusterError(
+          'module_not_found',
+          `there is no module ${missing.map((name) => JSON.stringify(name.slice(0, 128))).join(', ')}`,
+        );
+      return Promise.all(
+        names.map(async (name) => {
+          const revision = revisions.get(name) as number;
+          const key = `${revision}/${name}`;
+          const known = kept.get(key);
+          if (known) return known;
+          const { content } = await getModule(context, name, revision);
+          const parsed = parseModule(content);
+          // Only when a newer release is stricter than the one that took it in.
+          if (!parsed.ok)
+            throw new MusterError(
+              'module_invalid',
+              `module ${name} no longer validates; upload it again`,
+              parsed.faults,
+            );
+          if (kept.size >= keptDocuments) kept.delete(kept.keys().next().value as string);
+          kept.set(key, parsed.module);
+          return parsed.module;
+        }),
+      );
+    },
+  };
+}

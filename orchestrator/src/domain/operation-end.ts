@@ -1,0 +1,95 @@
+import type { OperationKind, OperationStatus, Summary } from '@muster/protocol';
+import { toJson } from '../store/json-text.ts';
+import { deleteOpenOperation, endOperation, endUndispatched } from '../store/operations.ts';
+import { setRunResult } from '../store/runs.ts';
+import { type Statement, statement } from '../store/unit.ts';
+import { audited } from './audit.ts';
+import { type Actor, type Context, seconds } from './context.ts';
+
+/** Every operation ends by what is here, once, whoever ends it. */
+
+export interface Ending {
+  status: Exclude<OperationStatus, 'queued' | 'running'>;
+  error: string | null;
+  summary: Summary | null;
+  /** Unix seconds; null: never, or as recorded. */
+  startedAt: number | null;
+}
+
+export interface EndingOperation {
+  operation_id: string;
+  node_id: string;
+  kind: OperationKind;
+  run_id: string | null;
+  requested_by: string;
+}
+
+/**
+ * The statements that end an operation, for the caller's unit. The first fails with `operation_finished` when it has
+ * ended already, and so undoes the unit.
+ * @param undispatched end it only if no agent was sent it
+ */
+export function endStatements(
+  context: Context,
+  operation: EndingOperation,
+  ending: Ending,
+  actor: Actor,
+  agentName: string,
+  undispatched = false,
+): Statement[] {
+  const { operation_id, node_id, kind, run_id } = operation;
+  const finished_at = seconds(context.now());
+  const precondition = { expect: 'changed', else: 'operation_finished' } as const;
+  const { status, error } = ending;
+  // Of a drift check only its record stays.
+  if (kind === 'drift') return [statement(deleteOpenOperation, { operation_id }, precondition)];
+  const statements: Statement[] = [
+    undispatched
+      ? statement(endUndispatched, { operation_id, status, finished_at, error }, precondition)
+      : statement(
+          endOperation,
+          {
+            operation_id,
+            status,
+            started_at: ending.startedAt,
+            finished_at,
+            summary: ending.summary === null ? null : toJson(ending.summary),
+            error,
+          },
+          precondition,
+        ),
+  ];
+  if (run_id !== null) statements.push(statement(setRunResult, { run_id, node_id, status, error }));
+  const verb = status === 'succeeded' ? (kind === 'plan' ? 'planned' : 'applied') : status;
+  statements.push(
+    audited(context, {
+      type: status === 'succeeded' ? `state.${verb}` : status === 'cancelled' ? 'state.cancelled' : 'state.failed',
+      severity: status === 'succeeded' ? 'info' : 'warning',
+      actor,
+      target: { type: 'agent', id: node_id, name: agentName },
+      summary: `${kind} on ${agentName} ${status}`,
+      metadata: {
+        operation_id,
+        requested_by: operation.requested_by,
+        ...(run_id === null ? {} : { run_id }),
+        status,
+        ...(ending.summary === null ? {} : { summary: ending.summary }),
+      },
+    }),
+  );
+  return statements;
+}
+
+/** Tells whoever waits. Called after the commit. */
+export function announceEnd(
+  { bus }: Pick<Context, 'bus'>,
+  { operation_id, node_id, run_id }: Pick<EndingOperation, 'operation_id' | 'node_id' | 'run_id'>,
+  status: OperationStatus,
+): void {
+  bus.publish({ type: 'operation_ended', operation_id, node_id, run_id, status });
+}
+
+/** Swallows the refusal of a second end; anything else goes on. */
+export function ignoreFinished(error: unknown): void {
+  if (!(error instanceof Error && 'code' in error && error.code === 'operation_finished')) throw error;
+}

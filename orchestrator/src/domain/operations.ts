@@ -1,0 +1,238 @@
+import {
+  hasEnded,
+  isUlid,
+  MusterError,
+  type OperationStatus,
+  type ResourceResult,
+  type Summary,
+} from '@muster/protocol';
+import type { Operation, OperationEntry, State } from '@muster/protocol/http';
+import { approvedAgent } from '../store/agents.ts';
+import { fromJson, toJson } from '../store/json-text.ts';
+import { outputsOf, resourceResults } from '../store/operation-results.ts';
+import { insertOperation, operationById, operations, putPayload } from '../store/operations.ts';
+import { agentState, believedResources } from '../store/state.ts';
+import { statement } from '../store/unit.ts';
+import { getAgent, requireAgent } from './agents.ts';
+import { listAssignments } from './assignments.ts';
+import { audited } from './audit.ts';
+import { type Actor, type Context, seconds } from './context.ts';
+import { desiredModules, encodePayload, resolvePayload } from './desired-set.ts';
+import type { ModuleDocuments } from './modules.ts';
+import { untilFound, type Waiting } from './operation-waiting.ts';
+
+/** Operations: what is asked of one agent, from the request to the answer. */
+
+export interface OperationRequest {
+  kind: 'apply' | 'plan';
+  modules: readonly string[];
+  ttl?: number | undefined;
+  /** Queue it even when the agent is not connected. */
+  queue: boolean;
+}
+
+export const defaultTtlSecs = 86_400;
+export const longestWaitMs = 300_000;
+const noSummary: Summary = { total: 0, unchanged: 0, changed: 0, removed: 0, failed: 0, skipped: 0 };
+
+type Row = NonNullable<Awaited<ReturnType<typeof findRow>>>;
+const findRow = ({ db }: Context, operationId: string) => db.get(operationById, { operation_id: operationId });
+
+const toEntry = (row: Row): OperationEntry => ({
+  operation_id: row.operation_id,
+  node_id: row.node_id,
+  kind: row.kind === 'plan' ? 'plan' : 'apply',
+  status: row.status,
+  modules: fromJson(row.modules),
+  requested_by: row.requested_by,
+  run_id: row.run_id,
+  plan_id: row.plan_id,
+  created_at: row.created_at,
+  started_at: row.started_at,
+  finished_at: row.finished_at,
+  summary: fromJson(row.summary) ?? noSummary,
+  error: row.error,
+});
+
+/**
+ * Decides what the agent should have, and queues the operation that brings it there.
+ * @returns the id of the queued operation
+ * @throws MusterError agent_not_found, agent_not_approved, module_not_found, module_unresolved, module_conflict,
+ *   agent_not_connected
+ */
+export async function submitOperation(
+  context: Context,
+  documents: ModuleDocuments,
+  actor: Actor,
+  idOrName: string,
+  request: OperationRequest,
+): Promise<string> {
+  const agent = await getAgent(context, idOrName);
+  const label = agent.name ?? agent.initial_hostname;
+  const desired = desiredModules(await listAssignments(context), agent, {
+    modules: request.modules,
+    windowOpen: false,
+  });
+  const payload = encodePayload(resolvePayload(await documents.load(desired.modules), desired, agent));
+  if (agent.status !== 'approved') throw new MusterError('agent_not_approved', `the agent is ${agent.status}`);
+  if (!request.queue && !context.presence.isConnected(agent.node_id))
+    throw new MusterError('agent_not_connected', `${label} is not connected`);
+  const operationId = context.newId();
+  const now = seconds(context.now());
+  await context.db.write({
+    name: `operations/submit ${request.kind}`,
+    statements: [
+      statement(approvedAgent, { node_id: agent.node_id }, { expect: 'row', else: 'agent_not_approved' }),
+      statement(putPayload, { digest: payload.digest, payload: payload.text }),
+      statement(insertOperation, {
+        operation_id: operationId,
+        node_id: agent.node_id,
+        kind: request.kind,
+        modules: toJson(desired.modules),
+        requested_by: actor.id,
+        run_id: null,
+        plan_id: null,
+        created_at: now,
+        expires_at: now + (request.ttl ?? defaultTtlSecs),
+        trigger: null,
+        payload_digest: payload.digest,
+        snapshot_operation_id: null,
+      }),
+      audited(context, {
+        type: 'state.requested',
+        actor,
+        target: { type: 'agent', id: agent.node_id, name: label },
+        summary: `${request.kind} on ${label} asked for`,
+        metadata: { operation_id: operationId, modules: desired.modules },
+      }),
+    ],
+  });
+  context.bus.publish({ type: 'work', node_id: agent.node_id });
+  return operationId;
+}
+
+/**
+ * Waits for an operation.
+ * @returns the operation, and whether it has ended
+ */
+export async function awaitOperation(
+  context: Context,
+  waiting: Waiting,
+  operationId: string,
+  signal?: AbortSignal,
+): Promise<{ operation: Operation; ended: boolean }> {
+  const look = async () => {
+    const row = await findRow(context, operationId);
+    return !row || hasEnded(row.status) ? true : null;
+  };
+  await untilFound(context, waiting, operationId, look, context.now() + longestWaitMs, signal);
+  const operation = await getOperation(context, operationId);
+  return { operation, ended: hasEnded(operation.status) };
+}
+
+export async function getOperation(context: Context, operationId: string): Promise<Operation> {
+  const row = await findRow(context, operationId);
+  if (!row || row.kind === 'drift')
+    throw new MusterError('operation_not_found', `there is no operation ${JSON.stringify(operationId.slice(0, 64))}`);
+  return { ...toEntry(row), resources: await resultsOf(context, operationId) };
+}
+
+export async function resultsOf({ db }: Context, operationId: string): Promise<ResourceResult[]> {
+  return (await db.all(resourceResults, { operation_id: operationId })).map(({ result }) => fromJson(result));
+}
+
+export interface OperationFilter {
+  agent?: string | undefined;
+  status?: OperationStatus | undefined;
+  kind?: 'apply' | 'plan' | undefined;
+  cursor?: string | undefined;
+  limit?: number | undefined;
+  offset?: number | undefined;
+}
+
+/** A page of operations, newest first. An agent that is not known has none. */
+export async function listOperations(context: Context, filter: OperationFilter) {
+  const limit = filter.limit ?? 50;
+  const offset = filter.offset ?? 0;
+  if (filter.cursor !== undefined && !isUlid(filter.cursor))
+    throw new MusterError('invalid_input', 'the cursor is not one that was handed out', [
+      { path: '/cursor', message: 'must be the next_cursor of an earlier answer' },
+    ]);
+  let nodeId: string | undefined;
+  if (filter.agent !== undefined) {
+    try {
+      nodeId = (await requireAgent(context, filter.agent)).node_id;
+    } catch (error) {
+      if (!(error instanceof MusterError)) throw error;
+      nodeId = filter.agent;
+    }
+  }
+  const rows = await context.db.all(
+    operations({
+      node_id: nodeId !== undefined,
+      status: filter.status !== undefined,
+      kind: filter.kind !== undefined,
+      below: filter.cursor !== undefined,
+    }),
+    {
+      node_id: nodeId,
+      status: filter.status,
+      kind: filter.kind,
+      below: filter.cursor,
+      limit: limit + 1,
+      offset,
+    },
+  );
+  const page = rows.slice(0, limit);
+  const more = page.length > 0 && rows.length > limit;
+  return {
+    operations: page.map(toEntry),
+    limit,
+    offset,
+    has_more: more,
+    next_cursor: more ? (page.at(-1)?.operation_id ?? null) : null,
+  };
+}
+
+/** @throws MusterError operation_not_found, also when the operation is of another agent */
+export async function getOutput(context: Context, idOrName: string, operationId: string) {
+  const agent = await requireAgent(context, idOrName);
+  const row = await findRow(context, operationId);
+  if (!row || row.kind === 'drift' || row.node_id !== agent.node_id) throw new MusterError('operation_not_found');
+  const outputs = await context.db.all(outputsOf, { operation_id: operationId });
+  return {
+    operation_id: operationId,
+    output: Object.fromEntries(
+      outputs.map(({ resource_key, stdout, stderr, exit_code, truncated }) => [
+        resource_key,
+        { stdout, stderr, exit_code, truncated: truncated === 1 },
+      ]),
+    ),
+  };
+}
+
+export async function getState(context: Context, idOrName: string): Promise<State> {
+  const agent = await requireAgent(context, idOrName);
+  const believed = await context.db.all(believedResources, { node_id: agent.node_id });
+  const state = await context.db.get(agentState, { node_id: agent.node_id });
+  const of = (wanted: (typeof believed)[number]['state']) =>
+    believed
+      .filter((row) => row.state === wanted)
+      .map(({ module, resource_id, type, identity, operation_id, since, reason }) => ({
+        module,
+        id: resource_id,
+        type,
+        identity,
+        operation_id,
+        since,
+        reason,
+      }));
+  return {
+    node_id: agent.node_id,
+    applied: of('applied'),
+    pending_removals: of('pending_removal'),
+    unapplied: of('unapplied'),
+    snapshot_operation_id: state?.snapshot_operation_id ?? null,
+    updated_at: state?.updated_at ?? agent.updated_at,
+  };
+}

@@ -1,0 +1,116 @@
+import { MusterError } from '@muster/protocol';
+import { expect, it } from 'vitest';
+import { describeDatabases } from '../../test/databases.ts';
+import { newAdmin, newKey, openDomain } from '../../test/domain.ts';
+import { listAudit } from './audit.ts';
+import { addOperator, bootstrapOperator, getOperator, listOperators, removeOperator } from './operators.ts';
+import { hashOfToken } from './sign-in.ts';
+
+const code = (promise: Promise<unknown>) =>
+  promise.then(
+    () => 'done',
+    (error: unknown) => (error instanceof MusterError ? error.code : error),
+  );
+
+describeDatabases('sign-in', (fixture) => {
+  it('answers a signed nonce with a token that finds its session', async () => {
+    const domain = await openDomain(fixture);
+    const { key } = await newAdmin(domain);
+    const { nonce } = await domain.signIn.challenge(key.hex.toUpperCase());
+    const { token, expires_at } = await domain.signIn.verify(key.hex, key.sign(Buffer.from(nonce, 'hex')));
+    expect(expires_at).toBe(domain.now() + 3600);
+    expect(await domain.signIn.find(hashOfToken(token))).toMatchObject({ operator_id: key.id, role: 'admin' });
+    const { events } = await listAudit(domain.context, { category: 'auth' });
+    expect(events.map(({ event_type }) => event_type)).toEqual(['auth.signed_in']);
+  });
+
+  it('takes a nonce once, within its minute, and only over its bytes', async () => {
+    const domain = await openDomain(fixture);
+    const { key } = await newAdmin(domain);
+    const first = (await domain.signIn.challenge(key.hex)).nonce;
+    expect(await code(domain.signIn.verify(key.hex, key.sign(Buffer.from(first))))).toBe('signature_invalid');
+    const signature = key.sign(Buffer.from(first, 'hex'));
+    await domain.signIn.verify(key.hex, signature);
+    expect(await code(domain.signIn.verify(key.hex, signature))).toBe('signature_invalid');
+    const late = (await domain.signIn.challenge(key.hex)).nonce;
+    domain.clock.advance(60_001);
+    expect(await code(domain.signIn.verify(key.hex, key.sign(Buffer.from(late, 'hex'))))).toBe('signature_invalid');
+  });
+
+  it('keeps eight nonces of a key alive, and answers any of them', async () => {
+    const domain = await openDomain(fixture);
+    const { key } = await newAdmin(domain);
+    const nonces: string[] = [];
+    for (let i = 0; i < 9; i++) nonces.push((await domain.signIn.challenge(key.hex)).nonce);
+    const answer = (i: number) => code(domain.signIn.verify(key.hex, key.sign(Buffer.from(nonces[i]!, 'hex'))));
+    expect(await answer(0)).toBe('signature_invalid');
+    expect(await answer(1)).toBe('done');
+    expect(await answer(8)).toBe('done');
+  });
+
+  it('says the same of an unknown key and of a removed operator', async () => {
+    const domain = await openDomain(fixture);
+    const { actor } = await newAdmin(domain);
+    const gone = await newKey();
+    await addOperator(domain.context, actor, { public_key: gone.hex, username: 'bob', role: 'operator' });
+    await removeOperator(domain.context, actor, gone.id);
+    const said = async (hex: string) =>
+      domain.signIn.challenge(hex).catch((error: unknown) => ({ ...(error as MusterError), message: String(error) }));
+    expect(await said(gone.hex)).toEqual(await said((await newKey()).hex));
+    expect(await code(domain.signIn.challenge('00'.repeat(32)))).toBe('key_invalid');
+    expect(await code(domain.signIn.challenge('zz'))).toBe('key_invalid');
+  });
+
+  it('ends sessions by expiry, sign-out, renewal and removal', async () => {
+    const domain = await openDomain(fixture, { tokenLifeSecs: 10 });
+    const { key, actor } = await newAdmin(domain);
+    const bob = await newKey();
+    await addOperator(domain.context, actor, { public_key: bob.hex, username: 'bob', role: 'operator' });
+    const signIn = async (who: typeof key) => {
+      const { nonce } = await domain.signIn.challenge(who.hex);
+      return hashOfToken((await domain.signIn.verify(who.hex, who.sign(Buffer.from(nonce, 'hex')))).token);
+    };
+    const out = await signIn(key);
+    await domain.signIn.logout(out);
+    expect(await domain.signIn.find(out)).toBeNull();
+    const old = await signIn(key);
+    const { token } = await domain.signIn.renew(old);
+    expect(await domain.signIn.find(old)).toBeNull();
+    expect(await domain.signIn.find(hashOfToken(token))).not.toBeNull();
+    const removed = await signIn(bob);
+    expect(await domain.signIn.find(removed)).not.toBeNull();
+    await removeOperator(domain.context, actor, bob.id);
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(await domain.signIn.find(removed)).toBeNull();
+    domain.clock.advance(10_000);
+    expect(await domain.signIn.find(hashOfToken(token))).toBeNull();
+  });
+
+  it('keeps keys and names taken for ever, and one admin in place', async () => {
+    const domain = await openDomain(fixture);
+    const { key, actor } = await newAdmin(domain);
+    const bob = await newKey();
+    const add = (public_key: string, username: string) =>
+      code(addOperator(domain.context, actor, { public_key, username, role: 'operator' }));
+    expect(await add(bob.hex, 'bob')).toBe('done');
+    expect(await add(bob.hex, 'robert')).toBe('key_taken');
+    expect(await add((await newKey()).hex, 'bob')).toBe('name_taken');
+    expect(await add((await newKey()).hex, '0bob')).toBe('invalid_input');
+    await removeOperator(domain.context, actor, bob.id);
+    expect(await add(bob.hex, 'bobby')).toBe('key_taken');
+    expect(await code(removeOperator(domain.context, actor, key.id))).toBe('last_admin');
+    expect((await getOperator(domain.context, key.id)).removed_at).toBeNull();
+    expect((await listOperators(domain.context, false)).map(({ username }) => username)).toEqual(['ada']);
+    expect((await listOperators(domain.context, true)).length).toBe(2);
+  });
+
+  it('makes the first operator once', async () => {
+    const domain = await openDomain(fixture);
+    const first = await newKey();
+    expect(await bootstrapOperator(domain.context, { public_key: first.hex, username: 'ada' })).toBe(true);
+    expect(await bootstrapOperator(domain.context, { public_key: (await newKey()).hex, username: 'eve' })).toBe(false);
+    expect(await listOperators(domain.context, true)).toMatchObject([
+      { username: 'ada', role: 'admin', bootstrap: true, added_by: 'bootstrap' },
+    ]);
+  });
+});

@@ -1,0 +1,156 @@
+import type { Clock } from '../clock.ts';
+import type { AgentLinks } from '../domain/agent-link.ts';
+import type { Log } from '../log.ts';
+import type { GatewayLimits } from './limits.ts';
+import { type Link, wish } from './link.ts';
+
+/** Links looked after in one turn of the event loop: everything else runs in between. */
+const linksPerTurn = 16;
+
+/**
+ * Reads rows for links and sends what they say: operations, cancellations, changed standing. However many agents have
+ * work at once, few are read for at a time, and none while too many bytes wait for the network.
+ */
+export class Dispatcher {
+  private readonly links: AgentLinks;
+  private readonly clock: Clock;
+  private readonly limits: GatewayLimits;
+  private readonly log: Log;
+  private readonly queue = new Set<Link>();
+  private inFlight = 0;
+  private bufferedBytes = 0;
+  private scheduled = false;
+
+  constructor(options: { links: AgentLinks; clock: Clock; limits: GatewayLimits; log: Log }) {
+    this.links = options.links;
+    this.clock = options.clock;
+    this.limits = options.limits;
+    this.log = options.log;
+  }
+
+  /** Bytes of operations that the network has not taken, over all links. */
+  get load(): number {
+    return this.bufferedBytes;
+  }
+
+  /** Notes that rows of this link's agent are worth a look. */
+  wake(link: Link, wishes: number): void {
+    link.wishes |= wishes;
+    // Before the welcome the wishes wait in the link.
+    if (link.state !== 'open' || link.dispatching) return;
+    this.queue.add(link);
+    this.schedule();
+  }
+
+  private schedule(): void {
+    if (this.scheduled || this.queue.size === 0 || this.isBusy()) return;
+    this.scheduled = true;
+    setImmediate(() => {
+      this.scheduled = false;
+      let turn = 0;
+      for (const link of this.queue) {
+        if (turn++ >= linksPerTurn || this.isBusy()) break;
+        this.queue.delete(link);
+        void this.serve(link);
+      }
+      this.schedule();
+    });
+  }
+
+  private isBusy(): boolean {
+    return this.inFlight >= this.limits.dispatchesInFlight || this.bufferedBytes >= this.limits.dispatchBufferBytes;
+  }
+
+  private async serve(link: Link): Promise<void> {
+    this.inFlight++;
+    link.dispatching = true;
+    try {
+      while (link.wishes !== 0 && link.state === 'open') {
+        const { wishes } = link;
+        link.wishes = 0;
+        if (wishes & wish.standing) await this.sendStanding(link);
+        if (wishes & wish.cancellations) await this.sendCancellations(link);
+        if (wishes & (wish.work | wish.standing)) await this.sendOperation(link);
+      }
+    } catch (error) {
+      this.log.error(
+        { node_id: link.nodeId, error },
+        'the work of an agent could not be read; the next sweep tries again',
+      );
+    } finally {
+      link.dispatching = false;
+      this.inFlight--;
+      this.schedule();
+    }
+  }
+
+  private async sendStanding(link: Link): Promise<void> {
+    const standing = await this.links.standing(link.nodeId!);
+    if (link.state !== 'open') return;
+    if (standing === null || standing.status === 'rejected') {
+      const code = standing === null ? 'removed' : 'rejected';
+      link.refuse({
+        code,
+        message: `this agent was ${code}`,
+        retry_after_secs: this.limits.rejectedRetryAfterSecs,
+      });
+      return;
+    }
+    link.standing = standing;
+    if (standing.status === 'approved' && link.ignoredReports) {
+      // Only another link begins again at the first report that was not taken.
+      link.send({ type: 'drain', retry_after_secs: 0 });
+      link.close(1012, 'approved');
+      return;
+    }
+    link.send({ type: 'status', ...standing });
+  }
+
+  private async sendCancellations(link: Link): Promise<void> {
+    for (const id of await this.links.cancellations(link.nodeId!)) sendCancel(link, id);
+  }
+
+  private async sendOperation(link: Link): Promise<void> {
+    if (link.standing?.status !== 'approved') return;
+    if (link.sentOperation !== null) {
+      link.moreWork = true;
+      // The agent had no room for it: an accepted operation is never sent twice on a link.
+      if (link.sentOperationAccepted || link.operationBytes > 0) return;
+      if (this.clock.monotonic() - link.sentOperationAt < this.limits.resendMs) return;
+    }
+    const next = await this.links.nextOperation(link.nodeId!);
+    if (next === null || link.state !== 'open') return;
+    const { operation } = next;
+    link.moreWork = next.more;
+    link.sentOperation = operation.operation_id;
+    link.sentOperationAt = this.clock.monotonic();
+    link.sentOperationAccepted = false;
+    const text = JSON.stringify(operation);
+    const bytes = Buffer.byteLength(text);
+    if (bytes > this.limits.orchestratorFrameBytes) {
+      this.log.error(
+        { node_id: link.nodeId, operation_id: operation.operation_id, bytes },
+        'the operation is too large for the channel',
+      );
+      return;
+    }
+    link.operationBytes += bytes;
+    this.bufferedBytes += bytes;
+    link.sendOperation(text, () => {
+      link.operationBytes -= bytes;
+      this.bufferedBytes -= bytes;
+      this.schedule();
+    });
+  }
+
+  forget(link: Link): void {
+    this.queue.delete(link);
+  }
+}
+
+/** Tells the agent once; a cancel is idempotent, so that a link may be told again after another one. */
+export function sendCancel(link: Link, operationId: string): void {
+  if (link.state !== 'open' || link.cancelled === operationId) return;
+  link.cancelled = operationId;
+  link.send({ type: 'cancel', operation_id: operationId });
+}

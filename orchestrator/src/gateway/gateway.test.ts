@@ -1,0 +1,1135 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { type AddressInfo, connect as connectTcp, createServer as createTcpServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { monitorEventLoopDelay } from 'node:perf_hooks';
+import { connect as connectTls, createServer as createTlsServer } from 'node:tls';
+import { Worker } from 'node:worker_threads';
+import type { OperationMessage, Report } from '@muster/protocol/wire';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { WebSocket } from 'ws';
+import { ManualClock } from '../../test/manual-clock.ts';
+import { MemoryLinks } from '../../test/memory-links.ts';
+import { type AgentKey, dialAsAgent, newAgentKey, type TestAgent } from '../../test/test-agent.ts';
+import type { Bus } from '../bus/bus.ts';
+import { createInProcessBus } from '../bus/in-process.ts';
+import { type Identity, loadIdentity } from '../identity/identity.ts';
+import { networkOf } from './accept.ts';
+import { createGateway, type Gateway } from './gateway.ts';
+import type { GatewayLimits } from './limits.ts';
+import { closeReason } from './link.ts';
+
+let dir: string;
+let identity: Identity;
+beforeAll(async () => {
+  dir = await mkdtemp(join(tmpdir(), 'muster-gateway-'));
+  identity = await loadIdentity(dir);
+});
+afterAll(() => rm(dir, { recursive: true, force: true }));
+
+let gateway: Gateway;
+let port: number;
+let links: MemoryLinks;
+let bus: Bus;
+let clock: ManualClock;
+let logged: { level: string; fields: Record<string, unknown>; message: string }[];
+const agents: TestAgent[] = [];
+
+async function start(limits: Partial<GatewayLimits> = {}): Promise<void> {
+  const write = (level: string) => (fields: object, message: string) =>
+    void logged.push({ level, fields: fields as Record<string, unknown>, message });
+  const log = { debug: write('debug'), info: write('info'), warn: write('warn'), error: write('error') };
+  gateway = createGateway({ identity, links, bus, clock, log, random: () => 0.5, limits });
+  port = await gateway.listen('127.0.0.1', 0);
+}
+
+async function dial(key?: AgentKey, host?: string): Promise<TestAgent> {
+  const agent = await dialAsAgent(port, key, host);
+  agents.push(agent);
+  return agent;
+}
+
+/** What was logged when the orchestrator refused. */
+const refusalLogged = () => logged.find((entry) => entry.message === 'agent refused')?.fields;
+
+/** Resolves once `condition` holds; the event that makes it so is already on its way. */
+async function until(condition: () => boolean): Promise<void> {
+  while (!condition()) await new Promise((resolve) => setImmediate(resolve));
+}
+
+let operations = 0;
+function operation(): OperationMessage {
+  return {
+    type: 'operation',
+    operation_id: `01HZZZZZZZZZZZZZZZZZZZ${String(++operations).padStart(4, '0')}`,
+    kind: 'apply',
+    modules: ['m'],
+    resources: [],
+    keep_modules: [],
+    snapshot_operation_id: null,
+  };
+}
+
+const accepted = (id: string): Report => ({ type: 'accepted', operation_id: id });
+const finished = (id: string, error: string | null = null): Report => ({
+  type: 'finished',
+  operation_id: id,
+  status: 'succeeded',
+  summary: { total: 0, unchanged: 0, changed: 0, removed: 0, failed: 0, skipped: 0 },
+  error,
+  started_at: 1,
+  finished_at: 2,
+});
+
+beforeEach(() => {
+  links = new MemoryLinks();
+  bus = createInProcessBus((error) => {
+    throw error;
+  });
+  clock = new ManualClock();
+  logged = [];
+});
+afterEach(async () => {
+  for (const agent of agents.splice(0)) agent.end();
+  await gateway.close();
+  await bus.close();
+});
+
+describe('who may come in', () => {
+  it('welcomes an agent that proves its key, once it is recorded', async () => {
+    await start();
+    let commit = () => {};
+    links.gate = new Promise((resolve) => {
+      commit = resolve;
+    });
+    const agent = await dial();
+    agent.send(await agent.hello());
+    await agent.settled();
+    expect(gateway.presence.isConnected(agent.key.nodeId)).toBe(false);
+    commit();
+    expect(await agent.next('welcome')).toMatchObject({ version: 1, status: 'approved', acknowledged: 0 });
+    expect(gateway.presence.isConnected(agent.key.nodeId)).toBe(true);
+    expect([...gateway.presence.connected()]).toEqual([agent.key.nodeId]);
+    expect(gateway.presence.lastHeardAt(agent.key.nodeId)).toBe(clock.now() / 1000);
+    agent.send({ type: 'bye', reason: 'stopped' });
+    await agent.closed;
+    await until(() => !gateway.presence.isConnected(agent.key.nodeId));
+    expect(links.calls).toContain('closed: bye: stopped');
+  });
+
+  it('outlives a goodbye longer than a close frame may hold, and records all of it', async () => {
+    await start();
+    for (const reason of ['x'.repeat(256), '😀'.repeat(128), 'a\ud83d'.repeat(128)]) {
+      const agent = await dial();
+      await agent.join();
+      agent.send({ type: 'bye', reason });
+      expect(await agent.closed).toEqual({ code: 1000, reason: 'bye' });
+      await until(() => !gateway.presence.isConnected(agent.key.nodeId));
+      expect(links.calls).toContain(`closed: bye: ${reason}`);
+    }
+    await (await dial()).join();
+  });
+
+  it('ends the one link whose message runs into a bug, says so, and no other', async () => {
+    await start();
+    const [agent, other] = [await dial(), await dial()];
+    await agent.join();
+    await other.join();
+    links.driftHinted = () => {
+      throw new TypeError('a bug');
+    };
+    agent.send({ type: 'drift_hint', keys: ['path:/x'] });
+    await agent.closed;
+    await until(() => !gateway.presence.isConnected(agent.key.nodeId));
+    expect(logged.find(({ level }) => level === 'error')).toMatchObject({
+      message: expect.stringContaining('a bug'),
+      fields: { node_id: agent.key.nodeId, err: new TypeError('a bug') },
+    });
+    await other.settled();
+    expect(gateway.presence.isConnected(other.key.nodeId)).toBe(true);
+  });
+
+  it('cuts the reason of a close between two characters', () => {
+    for (const [reason, kept] of [
+      ['short', 'short'],
+      ['x'.repeat(200), 'x'.repeat(123)],
+      ['é'.repeat(200), 'é'.repeat(61)],
+      ['😀'.repeat(200), '😀'.repeat(30)],
+    ] as const)
+      expect(closeReason(reason).toString()).toBe(kept);
+  });
+
+  it('speaks TLS 1.3 only', async () => {
+    await start();
+    const socket = connectTls({ host: '127.0.0.1', port, rejectUnauthorized: false, maxVersion: 'TLSv1.2' });
+    await expect(
+      new Promise((resolve, reject) => {
+        socket.on('secureConnect', resolve);
+        socket.on('error', reject);
+      }),
+    ).rejects.toThrow(/alert|version/i);
+  });
+
+  it('resumes no TLS session, as that would prove no key', async () => {
+    await start();
+    const sessions: Buffer[] = [];
+    const connect = (session?: Buffer) => {
+      const socket = connectTls({ host: '127.0.0.1', port, rejectUnauthorized: false, ...(session && { session }) });
+      socket.on('error', () => {});
+      socket.on('session', (ticket) => sessions.push(ticket));
+      return new Promise<typeof socket>((resolve) => {
+        socket.write('GET / HTTP/1.1\r\nhost: x\r\n\r\n');
+        // By then the tickets, which come with the end of the handshake, have come.
+        socket.once('data', () => resolve(socket));
+      });
+    };
+    const first = await connect();
+    // OpenSSL still hands something out, which is good for nothing.
+    const second = await connect(sessions[0] ?? first.getSession());
+    expect(second.isSessionReused()).toBe(false);
+    first.destroy();
+    second.destroy();
+  });
+
+  it('refuses a hello that was recorded on another connection', async () => {
+    await start();
+    const key = await newAgentKey();
+    const first = await dial(key);
+    const recorded = await first.hello();
+    first.send(recorded);
+    await first.next('welcome');
+    const second = await dial(key);
+    second.send(recorded);
+    expect(await second.next('refused')).toMatchObject({ code: 'signature_invalid' });
+    expect(await second.closed).toMatchObject({ code: 1008, reason: 'signature_invalid' });
+    expect(refusalLogged()).toMatchObject({ code: 'signature_invalid', node_id: null, remote_ip: '127.0.0.1' });
+    expect(links.refusals).toMatchObject([{ refusal: { code: 'signature_invalid' }, node_id: null }]);
+    // The first is not disturbed by it.
+    expect(gateway.presence.isConnected(key.nodeId)).toBe(true);
+  });
+
+  it('refuses a hello relayed by a man in the middle, who ends TLS and passes on every byte', async () => {
+    await start();
+    const relay = createTlsServer({ key: identity.privateKeyPem, cert: identity.certificatePem }, (inner) => {
+      // The worst case: the relay even shows the very key of the orchestrator.
+      const outer = connectTls({ host: '127.0.0.1', port, rejectUnauthorized: false });
+      inner.pipe(outer).pipe(inner);
+      inner.on('error', () => outer.destroy());
+      outer.on('error', () => inner.destroy());
+    });
+    await new Promise<void>((resolve) => relay.listen(0, '127.0.0.1', resolve));
+    try {
+      const agent = await dialAsAgent((relay.address() as AddressInfo).port);
+      agents.push(agent);
+      agent.send(await agent.hello());
+      expect(await agent.next('refused')).toMatchObject({ code: 'signature_invalid' });
+      expect(refusalLogged()).toMatchObject({ code: 'signature_invalid' });
+      expect(links.calls).toEqual([]);
+    } finally {
+      relay.close();
+    }
+  });
+
+  it('refuses a version list that was changed on the way, and says why it cannot speak to a newer agent', async () => {
+    await start();
+    const downgraded = await dial();
+    downgraded.send({ ...(await downgraded.hello({}, [2, 1])), versions: [1] });
+    expect(await downgraded.next('refused')).toMatchObject({ code: 'signature_invalid' });
+    const newer = await dial();
+    newer.send(await newer.hello({}, [9, 8]));
+    const refusal = await newer.next('refused');
+    expect(refusal.code).toBe('version_unsupported');
+    expect(refusal.message).toContain('this orchestrator speaks protocol 1, agent test speaks 9, 8');
+  });
+
+  it('refuses keys of small order and keys in a second spelling', async () => {
+    await start();
+    const identityPoint = `01${'00'.repeat(31)}`;
+    const notReduced = `f0${'ff'.repeat(30)}7f`;
+    for (const public_key of [identityPoint, notReduced]) {
+      const agent = await dial();
+      agent.send({ ...(await agent.hello()), public_key, signature: `${public_key}${'00'.repeat(32)}` });
+      expect(await agent.next('refused')).toMatchObject({
+        code: 'signature_invalid',
+        message: 'the public key is of small order or not canonical',
+      });
+    }
+  });
+
+  it('refuses whatever comes before the hello, and before the welcome', async () => {
+    await start();
+    const early = await dial();
+    early.send({ type: 'report', seq: 1, reports: [accepted(operation().operation_id)] });
+    expect(await early.next('refused')).toMatchObject({
+      code: 'protocol_violation',
+      message: 'report before the hello',
+    });
+    links.gate = new Promise(() => {});
+    const hasty = await dial();
+    hasty.send(await hasty.hello());
+    hasty.send({ type: 'attributes', attributes: {} });
+    expect(await hasty.next('refused')).toMatchObject({ message: 'attributes before the welcome' });
+    expect(links.calls).not.toContain('attributes');
+  });
+
+  it('refuses a hello that does not come within ten seconds, and drops one who does not even upgrade', async () => {
+    await start();
+    const mute = await dial();
+    const socket = connectTls({ host: '127.0.0.1', port, rejectUnauthorized: false });
+    socket.on('error', () => {});
+    await new Promise((resolve) => socket.once('secureConnect', resolve));
+    await mute.settled();
+    clock.advance(9_000);
+    await mute.settled();
+    expect(mute.count('refused')).toBe(0);
+    clock.advance(1_500);
+    expect(await mute.next('refused')).toMatchObject({ code: 'hello_timeout', message: 'no hello within 10 s' });
+    await new Promise((resolve) => socket.once('close', resolve));
+    expect(refusalLogged()).toMatchObject({ code: 'hello_timeout' });
+  });
+
+  it('answers what the domain decided: a rejected agent is told to come back in ten minutes', async () => {
+    await start();
+    const key = await newAgentKey();
+    const first = await dial(key);
+    await first.join();
+    links.row(key.nodeId).standing.status = 'rejected';
+    bus.publish({ type: 'agent_changed', node_id: key.nodeId });
+    expect(await first.next('refused')).toMatchObject({ code: 'rejected', retry_after_secs: 600 });
+    await first.closed;
+    const second = await dial(key);
+    second.send(await second.hello());
+    expect(await second.next('refused')).toMatchObject({ code: 'rejected', retry_after_secs: 600 });
+    links.rows.delete(key.nodeId);
+    const third = await dial(key);
+    await third.join();
+    links.rows.delete(key.nodeId);
+    bus.publish({ type: 'agent_removed', node_id: key.nodeId });
+    expect(await third.next('refused')).toMatchObject({ code: 'removed', retry_after_secs: 600 });
+  });
+
+  it('sends an agent away when it cannot be recorded, for a moment', async () => {
+    await start();
+    links.failing = true;
+    const agent = await dial();
+    agent.send(await agent.hello());
+    expect(await agent.next('refused')).toMatchObject({ code: 'unavailable', retry_after_secs: 5 });
+    // That is no fault of the agent.
+    expect(links.refusals).toEqual([]);
+  });
+});
+
+describe('what a link may carry', () => {
+  it('cuts off who sends a frame that is too large, not JSON, binary, or of no known shape', async () => {
+    await start();
+    const large = await dial();
+    await large.join();
+    large.ws.send('x'.repeat(33 * 1024));
+    expect((await large.closed).code).toBe(1009);
+    await until(() => refusalLogged() !== undefined);
+    expect(refusalLogged()).toMatchObject({
+      code: 'protocol_violation',
+      reason: 'a frame of more than 32768 bytes',
+      node_id: large.key.nodeId,
+    });
+    const faults: [string | Buffer, string][] = [
+      ['{', 'a frame that is not JSON'],
+      [Buffer.from('x'), 'a binary frame, where none is expected'],
+      ['{"type":"sudo"}', 'a message that does not fit its schema: type: Invalid discriminator'],
+      ['{"type":"bye","reason":"","more":1}', 'Unrecognized key'],
+    ];
+    for (const [frame, message] of faults) {
+      const agent = await dial();
+      await agent.join();
+      agent.ws.send(frame);
+      const refusal = await agent.next('refused');
+      expect(refusal.code).toBe('protocol_violation');
+      expect(refusal.message).toContain(message);
+      await agent.closed;
+    }
+  });
+
+  it('takes one hello only', async () => {
+    await start();
+    const agent = await dial();
+    const hello = await agent.hello();
+    agent.send(hello);
+    await agent.next('welcome');
+    agent.send(hello);
+    expect((await agent.next('refused')).message).toBe('a second hello');
+  });
+
+  it('cuts off who sends too many messages, pings included, and allows the rate', async () => {
+    await start({ agentMessagesPerSecond: 10, agentMessageBurst: 20 });
+    const agent = await dial();
+    await agent.join();
+    for (let i = 0; i < 18; i++) agent.send({ type: 'drift_hint', keys: ['path:/x'] });
+    await agent.settled();
+    clock.advance(1000);
+    for (let i = 0; i < 9; i++) agent.send({ type: 'drift_hint', keys: ['path:/x'] });
+    await agent.settled();
+    for (let i = 0; i < 30; i++) agent.ws.ping();
+    expect(await agent.next('refused')).toMatchObject({ code: 'rate_exceeded' });
+    expect((await agent.closed).code).toBe(1008);
+  });
+
+  it('gives an agent no work before it is approved, and all of it then', async () => {
+    links.newStatus = 'pending';
+    await start();
+    const agent = await dial();
+    expect((await agent.join()).status).toBe('pending');
+    const { nodeId } = agent.key;
+    const wanted = operation();
+    links.queue(nodeId, wanted);
+    // Even where the rows would let it through.
+    links.nextOperation = async () => ({ operation: wanted, more: false });
+    bus.publish({ type: 'work', node_id: nodeId });
+    clock.advance(10_000);
+    await agent.settled();
+    await until(() => links.calls.includes('agentsWithWork'));
+    await agent.settled();
+    expect(agent.count('operation')).toBe(0);
+    links.row(nodeId).standing = { status: 'approved', name: 'web', tags: { a: 'b' } };
+    bus.publish({ type: 'agent_changed', node_id: nodeId });
+    expect(await agent.next('status')).toEqual({ type: 'status', status: 'approved', name: 'web', tags: { a: 'b' } });
+    expect(await agent.next('operation')).toEqual(wanted);
+  });
+
+  it("disconnects an agent that reports another agent's operation", async () => {
+    await start();
+    const owner = await dial();
+    await owner.join();
+    const theirs = operation();
+    links.queue(owner.key.nodeId, theirs);
+    const thief = await dial();
+    await thief.join();
+    thief.send({ type: 'report', seq: 1, reports: [finished(theirs.operation_id)] });
+    expect((await thief.next('refused')).message).toContain("another agent's");
+    expect((await thief.closed).code).toBe(1008);
+    expect(refusalLogged()).toMatchObject({ code: 'protocol_violation', node_id: thief.key.nodeId });
+    expect(links.row(owner.key.nodeId).reports).toEqual([]);
+    expect(thief.count('ack')).toBe(0);
+  });
+
+  it('keeps many refusals from filling the log and the audit, and counts them', async () => {
+    await start({ refusalBurst: 2, refusalsPerSecond: 1 });
+    for (let i = 0; i < 5; i++) {
+      const agent = await dial();
+      agent.send({ type: 'bye', reason: '' });
+      await agent.closed;
+    }
+    expect(links.refusals).toHaveLength(2);
+    clock.advance(1000);
+    const agent = await dial();
+    agent.send({ type: 'bye', reason: '' });
+    await agent.closed;
+    expect(logged.filter((entry) => entry.message === 'agent refused').at(-1)?.fields).toMatchObject({ unlogged: 3 });
+  });
+});
+
+describe('operations', () => {
+  it('go out one at a time, the next once the one before is committed as finished', async () => {
+    await start();
+    const agent = await dial();
+    await agent.join();
+    const [first, second] = [operation(), operation()];
+    links.queue(agent.key.nodeId, first);
+    links.queue(agent.key.nodeId, second);
+    bus.publish({ type: 'work', node_id: agent.key.nodeId });
+    expect(await agent.next('operation')).toEqual(first);
+    agent.send({ type: 'report', seq: 1, reports: [accepted(first.operation_id)] });
+    expect(await agent.next('ack')).toEqual({ type: 'ack', seq: 1 });
+    bus.publish({ type: 'work', node_id: agent.key.nodeId });
+    await agent.settled();
+    await agent.settled();
+    expect(agent.count('operation')).toBe(0);
+    agent.send({ type: 'report', seq: 2, reports: [finished(first.operation_id)] });
+    expect(await agent.next('operation')).toEqual(second);
+  });
+
+  it('are found by the sweep when every hint was lost, and cancelling as well', async () => {
+    await start();
+    const agent = await dial();
+    await agent.join();
+    await agent.settled();
+    const wanted = operation();
+    links.queue(agent.key.nodeId, wanted);
+    links.row(agent.key.nodeId).cancellations.push(wanted.operation_id);
+    clock.advance(10_000);
+    expect(await agent.next('operation')).toEqual(wanted);
+    expect(await agent.next('cancel')).toEqual({ type: 'cancel', operation_id: wanted.operation_id });
+    // Sent again only if the agent never took it, and then not before half a minute.
+    clock.advance(20_000);
+    await agent.settled();
+    expect(agent.count('operation')).toBe(0);
+    clock.advance(20_000);
+    expect(await agent.next('operation')).toEqual(wanted);
+    agent.send({ type: 'report', seq: 1, reports: [accepted(wanted.operation_id)] });
+    await agent.next('ack');
+    // Even where the rows would have it so.
+    links.nextOperation = async () => ({ operation: wanted, more: false });
+    clock.advance(40_000);
+    await agent.settled();
+    await agent.settled();
+    expect(agent.count('operation')).toBe(0);
+  });
+
+  it('make room for the next when they end without the agent', async () => {
+    await start();
+    const agent = await dial();
+    await agent.join();
+    const [first, second] = [operation(), operation()];
+    links.queue(agent.key.nodeId, first);
+    bus.publish({ type: 'work', node_id: agent.key.nodeId });
+    await agent.next('operation');
+    links.row(agent.key.nodeId).queue = [second];
+    const { operation_id } = first;
+    bus.publish({ type: 'operation_ended', run_id: null, operation_id, node_id: agent.key.nodeId, status: 'expired' });
+    expect(await agent.next('operation')).toEqual(second);
+  });
+
+  it('cancel at once, and tell an agent that comes back', async () => {
+    await start();
+    const key = await newAgentKey();
+    const agent = await dial(key);
+    await agent.join();
+    const { operation_id } = operation();
+    bus.publish({ type: 'cancel', node_id: key.nodeId, operation_id });
+    expect(await agent.next('cancel')).toEqual({ type: 'cancel', operation_id });
+    agent.end();
+    await until(() => !gateway.presence.isConnected(key.nodeId));
+    links.row(key.nodeId).cancellations.push(operation_id);
+    const again = await dial(key);
+    await again.join();
+    expect(await again.next('cancel')).toEqual({ type: 'cancel', operation_id });
+  });
+
+  it('hears of what changed amid the admission', async () => {
+    links.newStatus = 'pending';
+    await start();
+    const agent = await dial();
+    const admit = links.admit.bind(links);
+    links.admit = async (hello, from) => {
+      const admission = await admit(hello, from);
+      links.row(agent.key.nodeId).standing = { status: 'approved', name: 'web', tags: {} };
+      bus.publish({ type: 'agent_changed', node_id: agent.key.nodeId });
+      await new Promise((resolve) => setImmediate(() => setImmediate(resolve)));
+      return admission;
+    };
+    expect((await agent.join()).status).toBe('pending');
+    expect((await agent.next('status')).status).toBe('approved');
+  });
+});
+
+describe('reports', () => {
+  it('are acknowledged after the commit, those that came meanwhile together', async () => {
+    await start();
+    const agent = await dial();
+    await agent.join();
+    const { operation_id } = operation();
+    links.owners.set(operation_id, agent.key.nodeId);
+    let commit = () => {};
+    links.gate = new Promise((resolve) => {
+      commit = resolve;
+    });
+    for (const seq of [1, 3, 4]) agent.send({ type: 'report', seq, reports: [accepted(operation_id)] });
+    await agent.settled();
+    expect(agent.count('ack')).toBe(0);
+    commit();
+    expect(await agent.next('ack')).toEqual({ type: 'ack', seq: 1 });
+    expect(await agent.next('ack')).toEqual({ type: 'ack', seq: 4 });
+    expect(links.calls.filter((call) => call.startsWith('reported'))).toEqual(['reported 1 × 1', 'reported 4 × 2']);
+    agent.send({ type: 'report', seq: 4, reports: [accepted(operation_id)] });
+    expect((await agent.next('refused')).message).toBe('report 4 after report 4');
+  });
+
+  it('stay with the agent when they cannot be committed', async () => {
+    await start();
+    const key = await newAgentKey();
+    const agent = await dial(key);
+    await agent.join();
+    const { operation_id } = operation();
+    links.owners.set(operation_id, key.nodeId);
+    links.failing = true;
+    agent.send({ type: 'report', seq: 1, reports: [accepted(operation_id)] });
+    expect(await agent.next('refused')).toMatchObject({ code: 'unavailable', retry_after_secs: 5 });
+    expect(agent.count('ack')).toBe(0);
+    links.failing = false;
+    const again = await dial(key);
+    expect((await again.join()).acknowledged).toBe(0);
+    again.send({ type: 'report', seq: 1, reports: [accepted(operation_id)] });
+    expect(await again.next('ack')).toEqual({ type: 'ack', seq: 1 });
+  });
+
+  it('hold an agent to its window of 8 KiB', async () => {
+    await start();
+    const agent = await dial();
+    await agent.join();
+    let commit = () => {};
+    links.gate = new Promise((resolve) => {
+      commit = resolve;
+    });
+    const { operation_id } = operation();
+    for (const seq of [1, 2, 3])
+      agent.send({ type: 'report', seq, reports: [finished(operation_id, 'x'.repeat(2_900))] });
+    expect(await agent.next('refused')).toMatchObject({
+      code: 'protocol_violation',
+      message: 'more than 8192 bytes of reports without an acknowledgement',
+    });
+    commit();
+  });
+
+  /** The frames of one report in pieces. */
+  function pieces(seq: number, reports: Report[], length = 3_000): object[] {
+    const text = JSON.stringify(reports);
+    const parts = Math.ceil(text.length / length);
+    return Array.from({ length: parts }, (_, part) => ({
+      type: 'report_part',
+      seq,
+      part,
+      parts,
+      text: text.slice(part * length, (part + 1) * length),
+    }));
+  }
+
+  /** Four outputs of 100 kB: far more than a window, and with quotes and wide characters to be cut through. */
+  const large = (operation_id: string): Report[] =>
+    Array.from({ length: 4 }, () => ({
+      type: 'output',
+      operation_id,
+      resource: 'm/s',
+      stdout: '"\\ é 😀 '.repeat(12_000),
+      stderr: '',
+      exit_code: 0,
+      truncated: false,
+    }));
+
+  it('come in pieces when they are large, whole or not at all, also after a cut in the middle', async () => {
+    await start();
+    const key = await newAgentKey();
+    const agent = await dial(key);
+    await agent.join();
+    const { operation_id } = operation();
+    links.owners.set(operation_id, key.nodeId);
+    const reports = large(operation_id);
+    const frames = pieces(1, reports);
+    for (const frame of frames.slice(0, 60)) {
+      agent.send(frame);
+      await agent.next('credit');
+    }
+    agent.end();
+    await until(() => !gateway.presence.isConnected(key.nodeId));
+    expect(links.row(key.nodeId).reports).toEqual([]);
+
+    const again = await dial(key);
+    expect((await again.join()).acknowledged).toBe(0);
+    for (const [part, frame] of frames.entries()) {
+      again.send(frame);
+      if (part < frames.length - 1) expect(await again.next('credit')).toEqual({ type: 'credit', seq: 1, part });
+    }
+    expect(await again.next('ack')).toEqual({ type: 'ack', seq: 1 });
+    expect(links.row(key.nodeId).reports).toEqual(reports);
+    // The window is whole again.
+    again.send({ type: 'report', seq: 2, reports: [finished(operation_id, 'x'.repeat(7_800))] });
+    expect(await again.next('ack')).toEqual({ type: 'ack', seq: 2 });
+  });
+
+  it('in pieces out of order, of another shape, without end or at a stand are refused', async () => {
+    await start();
+    const { operation_id } = operation();
+    const [first, second, third] = pieces(1, large(operation_id)) as { part: number; parts: number; text: string }[];
+    const faults: [object[], string][] = [
+      [[first!, third!], 'piece 2 of'],
+      [[first!, { ...second!, parts: 7 }], 'piece 1 of 7'],
+      [[first!, { type: 'report', seq: 2, reports: [accepted(operation_id)] }], 'amid the pieces of another'],
+      [
+        [
+          { ...first!, parts: 2, text: '[' },
+          { ...second!, parts: 2, text: '{' },
+        ],
+        'are no JSON',
+      ],
+      [
+        [
+          { ...first!, parts: 2, text: '[' },
+          { ...second!, parts: 2, text: ']' },
+        ],
+        'does not fit its schema',
+      ],
+    ];
+    for (const [frames, message] of faults) {
+      const agent = await dial();
+      await agent.join();
+      for (const frame of frames) agent.send(frame);
+      expect((await agent.next('refused')).message).toContain(message);
+    }
+    const idle = await dial();
+    await idle.join();
+    idle.send(first!);
+    await idle.next('credit');
+    clock.advance(30_000);
+    await idle.settled();
+    clock.advance(30_000);
+    expect((await idle.next('refused')).message).toContain('stood still at piece 1 of');
+  });
+
+  it('in pieces are refused once they are longer together than a report may be', async () => {
+    await start({ reportLength: 10_000 });
+    const agent = await dial();
+    await agent.join();
+    const frames = pieces(1, large(operation().operation_id));
+    for (let i = 0; i < 3; i++) {
+      agent.send(frames[i]!);
+      await agent.next('credit');
+    }
+    agent.send(frames[3]!);
+    expect((await agent.next('refused')).message).toBe('a report of more than 10000 characters');
+  });
+
+  it('share one budget while they are put together: those beyond it wait without credit, but for the oldest', async () => {
+    await start({ reassemblyLength: 5_000 });
+    const { operation_id } = operation();
+    const frames = pieces(1, large(operation_id));
+    const [first, second] = [await dial(), await dial()];
+    await first.join();
+    await second.join();
+    first.send(frames[0]!);
+    await first.next('credit');
+    second.send(frames[0]!);
+    await second.settled();
+    expect(second.count('credit')).toBe(0);
+    for (const frame of frames.slice(1, 4)) {
+      first.send(frame);
+      await first.next('credit');
+    }
+    // Who waits for room is not at a stand.
+    for (let i = 0; i < 3; i++) {
+      first.send(frames[4 + i * 2]!);
+      first.send(frames[5 + i * 2]!);
+      await first.settled();
+      clock.advance(10_000);
+      await second.settled();
+    }
+    expect(second.count('credit')).toBe(0);
+    first.end();
+    await second.next('credit');
+  });
+
+  it('hold of the budget what has come of them, not what they announce', async () => {
+    await start({ reassemblyLength: 100_000 });
+    for (let i = 0; i < 8; i++) {
+      const agent = await dial();
+      await agent.join();
+      agent.send({ type: 'report_part', seq: 1, part: 0, parts: 4_096, text: 'x' });
+      await agent.next('credit');
+    }
+    const honest = await dial();
+    await honest.join();
+    for (const frame of pieces(1, large(operation().operation_id)).slice(0, 10)) {
+      honest.send(frame);
+      await honest.next('credit');
+    }
+  });
+
+  it('are refused when they come too slowly, or take too long', async () => {
+    const frames = pieces(1, large(operation().operation_id));
+    await start({ reportDeadlineMs: 90_000 });
+    /** Sends so many pieces every half minute. @returns the half minutes until it was refused, and why */
+    async function send(pieceCount: number): Promise<[number, string]> {
+      const agent = await dial();
+      await agent.join();
+      for (let visit = 1, sent = 0; ; visit++) {
+        for (let i = 0; i < pieceCount; i++) {
+          agent.send(frames[sent++]!);
+          await agent.next('credit');
+        }
+        clock.advance(30_000);
+        expect(visit).toBeLessThan(5);
+        const refused = logged.findLast((entry) => entry.message === 'agent refused');
+        if (refused?.fields.node_id === agent.key.nodeId) return [visit, String(refused.fields.reason)];
+      }
+    }
+    expect(await send(5)).toEqual([2, 'report 1 came in at less than 512 characters a second']);
+    expect(await send(6)).toEqual([3, 'report 1 was not whole after 90 s']);
+  });
+
+  it('of an agent that was never approved are not taken; once it is, they come again on another link', async () => {
+    links.newStatus = 'pending';
+    await start();
+    const agent = await dial();
+    await agent.join();
+    const { nodeId } = agent.key;
+    const { operation_id } = operation();
+    links.owners.set(operation_id, nodeId);
+    agent.send(pieces(1, large(operation_id))[0]!);
+    agent.send({ type: 'report', seq: 2, reports: [accepted(operation_id)] });
+    await agent.settled();
+    expect(agent.count('credit') + agent.count('ack') + agent.count('refused')).toBe(0);
+    expect(links.calls.filter((call) => call.startsWith('reported'))).toEqual([]);
+    links.row(nodeId).standing = { status: 'approved', name: 'web', tags: {} };
+    bus.publish({ type: 'agent_changed', node_id: nodeId });
+    expect(await agent.next('drain')).toEqual({ type: 'drain', retry_after_secs: 0 });
+    expect((await agent.closed).code).toBe(1012);
+    const again = await dial(agent.key);
+    expect((await again.join()).acknowledged).toBe(0);
+    again.send({ type: 'report', seq: 2, reports: [accepted(operation_id)] });
+    expect(await again.next('ack')).toEqual({ type: 'ack', seq: 2 });
+    // The window holds for what is not taken, too.
+    links.newStatus = 'pending';
+    const pushy = await dial();
+    await pushy.join();
+    for (let i = 0; i < 3; i++) pushy.send(pieces(1, large(operation_id))[0]!);
+    expect((await pushy.next('refused')).message).toContain('more than 8192 bytes of reports');
+  });
+});
+
+describe('attributes and hints', () => {
+  it('commits attributes at most every five seconds, the newest winning', async () => {
+    await start();
+    const agent = await dial();
+    await agent.join();
+    for (const n of ['1', '2', '3']) agent.send({ type: 'attributes', attributes: { n } });
+    await agent.settled();
+    expect(links.row(agent.key.nodeId).attributes).toEqual({ n: '1' });
+    clock.advance(30_000);
+    await until(() => links.row(agent.key.nodeId).attributes.n === '3');
+    expect(links.calls.filter((call) => call === 'attributes')).toHaveLength(2);
+  });
+
+  it('passes drift hints of approved agents on', async () => {
+    links.newStatus = 'pending';
+    await start();
+    const agent = await dial();
+    await agent.join();
+    agent.send({ type: 'drift_hint', keys: ['path:/a'] });
+    await agent.settled();
+    expect(links.calls).not.toContain('drift path:/a');
+    links.row(agent.key.nodeId).standing = { status: 'approved', name: 'n', tags: {} };
+    bus.publish({ type: 'agent_changed', node_id: agent.key.nodeId });
+    await agent.next('status');
+    agent.send({ type: 'drift_hint', keys: ['path:/a'] });
+    await agent.settled();
+    expect(links.calls).toContain('drift path:/a');
+  });
+});
+
+describe('who is there', () => {
+  it('pings every half minute and loses an agent after three without an answer', async () => {
+    await start();
+    const agent = await dial();
+    await agent.join();
+    let pings = 0;
+    agent.ws.on('ping', () => pings++);
+    clock.advance(30_000);
+    await agent.settled();
+    expect(pings).toBe(1);
+    // Deaf from here on: what is read nowhere is answered nowhere.
+    agent.socket.pause();
+    for (let i = 0; i < 3; i++) {
+      expect(gateway.presence.isConnected(agent.key.nodeId)).toBe(true);
+      clock.advance(30_000);
+      // The ping leaves for the kernel.
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    clock.advance(30_000);
+    await until(() => !gateway.presence.isConnected(agent.key.nodeId));
+    expect(links.calls).toContain('closed: lost: pings went unanswered');
+  });
+
+  it('loses nobody when the wall clock jumps, and still tells when they were heard', async () => {
+    await start();
+    const agent = await dial();
+    await agent.join();
+    for (const jump of [-10 * 365 * 86_400_000, 20 * 365 * 86_400_000, -1]) {
+      clock.jump(jump);
+      for (let i = 0; i < 5; i++) {
+        clock.advance(30_000);
+        await agent.settled();
+      }
+      expect(gateway.presence.isConnected(agent.key.nodeId)).toBe(true);
+      clock.advance(10_000);
+      expect(gateway.presence.lastHeardAt(agent.key.nodeId)).toBe(Math.floor(clock.now() / 1000) - 10);
+    }
+    expect(agent.count('refused')).toBe(0);
+    // A handshake, an upgrade and a hello have their time by the other clock as well.
+    clock.jump(-86_400_000);
+    await (await dial()).join();
+  });
+
+  it('lets the same process replace its own link at once', async () => {
+    await start();
+    const key = await newAgentKey();
+    const instance_id = 'ab'.repeat(16);
+    const former = await dial(key);
+    await former.join({ instance_id });
+    const newer = await dial(key);
+    await newer.join({ instance_id });
+    await former.closed;
+    expect(gateway.presence.isConnected(key.nodeId)).toBe(true);
+    expect(links.calls).toEqual(expect.arrayContaining(['closed: replaced by a newer link']));
+    // In that order: the end of the former must not overwrite the newer one's record.
+    expect(links.calls.indexOf('closed: replaced by a newer link')).toBeLessThan(links.calls.lastIndexOf('admit host'));
+  });
+
+  it('refuses a clone while the first process answers, and tells of it', async () => {
+    await start();
+    const key = await newAgentKey();
+    const first = await dial(key);
+    await first.join();
+    const clone = await dial(key);
+    clone.send(await clone.hello());
+    expect(await clone.next('refused')).toMatchObject({ code: 'cloned' });
+    expect(links.calls).toContain('cloned');
+    expect(refusalLogged()).toMatchObject({ code: 'cloned', node_id: key.nodeId });
+    await first.settled();
+    expect(gateway.presence.isConnected(key.nodeId)).toBe(true);
+  });
+
+  it('lets a restarted agent in once its former link was silent for five seconds', async () => {
+    await start();
+    const key = await newAgentKey();
+    const former = await dial(key);
+    await former.join();
+    former.socket.pause();
+    const restarted = await dial(key);
+    restarted.send(await restarted.hello());
+    let waited = 0;
+    while (restarted.count('welcome') + restarted.count('refused') === 0) {
+      clock.advance(100);
+      waited += 100;
+      await restarted.settled();
+    }
+    await restarted.next('welcome');
+    expect(waited).toBeGreaterThanOrEqual(5_000);
+    expect(links.calls).not.toContain('cloned');
+  });
+
+  it('waits for what the former link is committing before it says where to resume', async () => {
+    await start();
+    const key = await newAgentKey();
+    const instance_id = 'cd'.repeat(16);
+    const former = await dial(key);
+    await former.join({ instance_id });
+    const { operation_id } = operation();
+    links.owners.set(operation_id, key.nodeId);
+    let commit = () => {};
+    const reported = links.reported.bind(links);
+    links.reported = async (...args) => {
+      await new Promise<void>((resolve) => {
+        commit = resolve;
+      });
+      return reported(...args);
+    };
+    former.send({ type: 'report', seq: 7, reports: [accepted(operation_id)] });
+    await former.settled();
+    const newer = await dial(key);
+    newer.send(await newer.hello({ instance_id }));
+    await newer.settled();
+    expect(newer.count('welcome')).toBe(0);
+    commit();
+    expect((await newer.next('welcome')).acknowledged).toBe(7);
+  });
+});
+
+describe('many at once', () => {
+  it('admits few at a time, so that the loop still turns, and lets all in', async () => {
+    await start({ handshakesInFlight: 4 });
+    let worst = 0;
+    let last = performance.now();
+    const heartbeat = setInterval(() => {
+      worst = Math.max(worst, performance.now() - last - 5);
+      last = performance.now();
+    }, 5);
+    const all = await Promise.all(Array.from({ length: 200 }, () => dial()));
+    await Promise.all(all.map((agent) => agent.join()));
+    clearInterval(heartbeat);
+    expect(gateway.presence.count).toBe(200);
+    // The dialling side shares this loop, so this is twice the work of the gateway alone.
+    expect(worst).toBeLessThan(500);
+  }, 30_000);
+
+  it('takes two hundred agents back that return at once, and the loop still turns for all others', async () => {
+    await start();
+    // In a thread of its own, so that only the gateway's work delays this loop.
+    const dialler = new Worker(new URL('../../test/dial-many.ts', import.meta.url), {
+      workerData: { port, count: 200 },
+    });
+    const said = (word: string) =>
+      new Promise<void>((resolve, reject) => {
+        dialler.once('message', (message) => (message === word ? resolve() : reject(new Error(String(message)))));
+        dialler.once('error', reject);
+      });
+    try {
+      await said('joined');
+      expect(gateway.presence.count).toBe(200);
+      const delay = monitorEventLoopDelay({ resolution: 2 });
+      dialler.postMessage('cut');
+      await said('cut');
+      await until(() => gateway.presence.count === 0);
+      delay.enable();
+      const joined = said('joined');
+      dialler.postMessage('return');
+      await joined;
+      delay.disable();
+      expect(gateway.presence.count).toBe(200);
+      expect(delay.max / 1e6).toBeLessThan(150);
+    } finally {
+      await dialler.terminate();
+    }
+  }, 30_000);
+
+  it('drops who waits too long for the handshake to begin', async () => {
+    await start({ handshakesInFlight: 1, handshakePlaceMs: 60_000, waitingTimeoutMs: 5_000 });
+    const holder = connectTcp(port, '127.0.0.1');
+    await new Promise((resolve) => holder.once('connect', resolve));
+    const waiting = connectTcp(port, '127.0.0.1');
+    let dropped = false;
+    waiting.on('error', () => {});
+    waiting.once('close', () => {
+      dropped = true;
+    });
+    await new Promise((resolve) => waiting.once('connect', resolve));
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    clock.advance(4_000);
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    expect(dropped).toBe(false);
+    clock.advance(1_500);
+    await until(() => dropped);
+    holder.destroy();
+  });
+
+  it('gives the place of a silent socket to the next', async () => {
+    await start({ handshakesInFlight: 1 });
+    const silent = Array.from({ length: 3 }, () => connectTcp(port, '127.0.0.1'));
+    await Promise.all(silent.map((socket) => new Promise((resolve) => socket.once('connect', resolve))));
+    // Another address takes its turn before the rest of the first one's.
+    const patient = dial(undefined, '127.0.0.1');
+    for (let second = 0; second < 4; second++) {
+      await new Promise((resolve) => setTimeout(resolve, 20));
+      clock.advance(1_250);
+    }
+    await (await patient).join();
+    for (const socket of silent) socket.destroy();
+  });
+
+  it('drops sockets beyond what may wait', async () => {
+    await start({ handshakesInFlight: 1, waitingSockets: 2 });
+    const sockets = Array.from({ length: 8 }, () => connectTcp(port, '127.0.0.1'));
+    let dropped = 0;
+    for (const socket of sockets) {
+      socket.on('error', () => {});
+      socket.once('close', () => dropped++);
+    }
+    await until(() => dropped >= 5);
+    clock.advance(250);
+    expect(logged.some((entry) => entry.message === 'more agents dialled than could be admitted')).toBe(true);
+    for (const socket of sockets) socket.destroy();
+  });
+
+  it('lets one silent address fill neither its own share nor the places of others', async () => {
+    await start({ handshakesInFlight: 1, waitingSockets: 8, waitingSocketsPerAddress: 6 });
+    const connected = async (count: number, localAddress: string) => {
+      const sockets = Array.from({ length: count }, () => connectTcp({ port, host: '127.0.0.1', localAddress }));
+      let closed = 0;
+      for (const socket of sockets) {
+        socket.on('error', () => {});
+        socket.once('close', () => closed++);
+        await new Promise((resolve) => socket.once('connect', resolve));
+      }
+      return { closed: () => closed, end: () => sockets.forEach((socket) => void socket.destroy()) };
+    };
+    // One of them is in its handshake, six wait.
+    const silent = await connected(12, '127.0.0.2');
+    await until(() => silent.closed() === 5);
+    const others = await connected(2, '127.0.0.3');
+    // All eight places are taken now: room is made at the cost of who has most.
+    const late = await connected(2, '127.0.0.4');
+    await until(() => silent.closed() === 7);
+    expect([others.closed(), late.closed()]).toEqual([0, 0]);
+    // Two for each: nobody has so much more than another that room would be made.
+    const more = await connected(3, '127.0.0.5');
+    await until(() => silent.closed() === 9 && more.closed() === 1);
+    expect([others.closed(), late.closed()]).toEqual([0, 0]);
+    for (const sockets of [silent, others, late, more]) sockets.end();
+  });
+
+  it('counts the addresses of one IPv6 network as one', () => {
+    for (const [ip, network] of [
+      ['192.0.2.7', '192.0.2.7'],
+      ['2001:db8:1:2:aaaa::1', '2001:db8:1:2'],
+      ['2001:db8:1:2:3:4:5:6', '2001:db8:1:2'],
+      ['2001:db8::1', '2001:db8:0:0'],
+      ['fe80::1%eth0', 'fe80:0:0:0'],
+      ['::1', '0:0:0:0'],
+      ['', ''],
+    ] as const)
+      expect(networkOf(ip)).toBe(network);
+  });
+
+  it('cuts off an agent that does not read what it is sent', async () => {
+    await start();
+    const agent = await dial();
+    await agent.join();
+    const { nodeId } = agent.key;
+    const huge = { ...operation(), modules: ['m'.repeat(24 * 1024 * 1024)] };
+    links.queue(nodeId, huge);
+    agent.socket.pause();
+    bus.publish({ type: 'work', node_id: nodeId });
+    await until(() => links.calls.includes('nextOperation'));
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    clock.advance(30_000);
+    clock.advance(30_000);
+    await until(() => !gateway.presence.isConnected(nodeId));
+    expect(links.calls).toContain('closed: slow_reader');
+  });
+});
+
+describe('the end', () => {
+  it('drains: says when to come back, commits what is under way, takes nobody new', async () => {
+    await start();
+    const agent = await dial();
+    await agent.join();
+    const { operation_id } = operation();
+    links.owners.set(operation_id, agent.key.nodeId);
+    let commit = () => {};
+    links.gate = new Promise((resolve) => {
+      commit = resolve;
+    });
+    agent.send({ type: 'report', seq: 1, reports: [accepted(operation_id)] });
+    await agent.settled();
+    const draining = gateway.drain();
+    expect((await agent.next('drain')).retry_after_secs).toBeGreaterThanOrEqual(1);
+    await expect(dialAsAgent(port)).rejects.toThrow(/ECONNREFUSED/);
+    commit();
+    expect(await agent.next('ack')).toEqual({ type: 'ack', seq: 1 });
+    await draining;
+    expect(await agent.closed).toEqual({ code: 1001, reason: 'drain' });
+    await gateway.close();
+    await gateway.close();
+  });
+
+  it('refuses requests that are not the channel', async () => {
+    await start();
+    const socket = connectTls({ host: '127.0.0.1', port, rejectUnauthorized: false });
+    socket.write('GET / HTTP/1.1\r\nhost: x\r\n\r\n');
+    const answer = await new Promise<Buffer>((resolve) => socket.once('data', resolve));
+    expect(answer.toString()).toContain('426');
+    socket.destroy();
+  });
+
+  it('survives a socket that dies in the middle of anything', async () => {
+    await start();
+    const plain = connectTcp(port, '127.0.0.1');
+    plain.write('GET / HTTP/1.1\r\n\r\n');
+    await new Promise((resolve) => plain.once('close', resolve));
+    const broken = createTcpServer();
+    broken.close();
+    const ws = new WebSocket(`wss://127.0.0.1:${port}/`, { rejectUnauthorized: false });
+    ws.on('error', () => {});
+    ws.terminate();
+    const agent = await dial();
+    agent.send(await agent.hello());
+    agent.socket.destroy();
+    await (await dial()).join();
+  });
+});

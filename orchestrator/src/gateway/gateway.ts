@@ -1,0 +1,390 @@
+import { randomBytes, constants as tlsConstants } from 'node:crypto';
+import type { IncomingMessage } from 'node:http';
+import { createServer as createTlsServer, type Server as HttpsServer } from 'node:https';
+import type { AddressInfo } from 'node:net';
+import type { TLSSocket } from 'node:tls';
+import { type AgentMessage, type Hello, type RefusalCode, supportedProtocolVersions } from '@muster/protocol/wire';
+import { type ServerOptions, WebSocketServer } from 'ws';
+import type { Bus, Hint } from '../bus/bus.ts';
+import type { Clock } from '../clock.ts';
+import type { AgentLinks, Refusal } from '../domain/agent-link.ts';
+import type { Identity } from '../identity/identity.ts';
+import type { Log } from '../log.ts';
+import { Admission, remoteIp } from './accept.ts';
+import { Deadlines } from './deadlines.ts';
+import { Dispatcher, sendCancel } from './dispatch.ts';
+import { Inbound } from './inbound.ts';
+import { defaultGatewayLimits, type GatewayLimits } from './limits.ts';
+import { Link, type LinkOwner, LinkSocket, wish } from './link.ts';
+import { LinkRegistry, type Presence } from './presence.ts';
+import { Reception } from './reception.ts';
+import { TokenBucket } from './token-bucket.ts';
+
+export interface GatewayOptions {
+  identity: Identity;
+  links: AgentLinks;
+  bus: Bus;
+  clock: Clock;
+  log: Log;
+  /** In [0, 1): spreads the return of agents after a drain. */
+  random: () => number;
+  limits?: Partial<GatewayLimits>;
+}
+
+export interface Gateway {
+  /**
+   * Takes agents from now on.
+   * @param port 0 for a free one
+   * @returns the port
+   */
+  listen(host: string, port: number): Promise<number>;
+  readonly presence: Presence;
+  /** Takes no more agents, tells those connected when to come back, and waits for commits under way. Then `close`. */
+  drain(): Promise<void>;
+  /** Ends every link at once. */
+  close(): Promise<void>;
+}
+
+/** Builds the agents' port; nothing listens before `listen`. */
+export function createGateway(options: GatewayOptions): Gateway {
+  return new AgentGateway(options);
+}
+
+/** Refusals that say nothing about the agent and so are not for the audit log. */
+const ownRefusals: ReadonlySet<RefusalCode> = new Set(['draining', 'unavailable']);
+
+class AgentGateway implements Gateway, LinkOwner {
+  readonly clock: Clock;
+  readonly limits: GatewayLimits;
+  private readonly identity: Identity;
+  private readonly links: AgentLinks;
+  private readonly log: Log;
+  private readonly random: () => number;
+  private readonly registry: LinkRegistry;
+  private readonly tls: HttpsServer;
+  private readonly sockets: WebSocketServer;
+  private readonly admission: Admission;
+  private readonly dispatcher: Dispatcher;
+  private readonly inbound: Inbound;
+  /** Sockets whose TLS is up and that have not become links yet. */
+  private readonly upgrades: Deadlines<TLSSocket>;
+  /** Links that have not said hello yet. */
+  private readonly greetings: Deadlines<Link>;
+  private readonly reception: Reception;
+  private readonly refusals: TokenBucket;
+  private unlogged = 0;
+  private readonly unsubscribe: () => void;
+  private callOffTick: () => void = () => {};
+  private sweptAt: number;
+  private sweeping = false;
+  private draining = false;
+  private closed = false;
+
+  constructor(options: GatewayOptions) {
+    this.clock = options.clock;
+    this.limits = { ...defaultGatewayLimits, ...options.limits };
+    this.identity = options.identity;
+    this.links = options.links;
+    this.log = options.log;
+    this.random = options.random;
+    this.registry = new LinkRegistry(this.clock, this.limits);
+    this.dispatcher = new Dispatcher({ links: this.links, clock: this.clock, limits: this.limits, log: this.log });
+    this.inbound = new Inbound({ links: this.links, dispatcher: this.dispatcher, limits: this.limits, log: this.log });
+    this.upgrades = new Deadlines(this.limits.helloTimeoutMs);
+    this.greetings = new Deadlines(this.limits.helloTimeoutMs);
+    this.reception = new Reception({
+      orchestratorKey: this.identity.publicKey,
+      links: this.links,
+      registry: this.registry,
+      dispatcher: this.dispatcher,
+      clock: this.clock,
+      log: this.log,
+      claimants: this.limits.claimants,
+      isDraining: () => this.draining,
+      tellClosed: (nodeId, reason) => this.tellClosed(nodeId, reason),
+    });
+    this.sweptAt = this.clock.monotonic();
+    this.refusals = new TokenBucket(this.limits.refusalBurst, this.sweptAt);
+    const socketOptions: ServerOptions<typeof LinkSocket> & { closeTimeout: number } = {
+      noServer: true,
+      WebSocket: LinkSocket,
+      perMessageDeflate: false,
+      maxPayload: this.limits.agentFrameBytes,
+      maxFragments: 64,
+      maxBufferedChunks: 1024,
+      // Pings are answered by the link, which counts them.
+      autoPong: false,
+      clientTracking: false,
+      closeTimeout: this.limits.closeTimeoutMs,
+    };
+    this.sockets = new WebSocketServer(socketOptions);
+    this.tls = this.createTlsServer();
+    this.admission = new Admission(this.tls, { clock: this.clock, log: this.log, limits: this.limits });
+    this.unsubscribe = options.bus.subscribe((hint) => this.onHint(hint));
+    this.scheduleTick();
+  }
+
+  get presence(): Presence {
+    return this.registry;
+  }
+
+  listen(host: string, port: number): Promise<number> {
+    const { server } = this.admission;
+    return new Promise((resolve, reject) => {
+      server.once('error', reject);
+      server.listen({ host, port, backlog: 1024 }, () => {
+        server.removeListener('error', reject);
+        server.on('error', (error) => this.log.error({ err: error }, 'the port of the agents has an error'));
+        resolve((server.address() as AddressInfo).port);
+      });
+    });
+  }
+
+  async drain(): Promise<void> {
+    this.draining = true;
+    this.admission.close();
+    const commits: Promise<void>[] = [];
+    let told = 0;
+    // All of them back within their number's worth of admission, not in the same second.
+    const spreadSecs = Math.max(1, this.registry.count / 500);
+    for (const link of [...this.registry.all()]) {
+      link.send({ type: 'drain', retry_after_secs: Math.round((1 + this.random() * spreadSecs) * 10) / 10 });
+      if (link.committing !== null) commits.push(link.committing);
+      if (++told % 200 === 0) await new Promise((resolve) => setImmediate(resolve));
+    }
+    await this.settle(commits);
+    for (const link of [...this.registry.all()]) link.close(1001, 'drain');
+  }
+
+  async close(): Promise<void> {
+    if (this.closed) return;
+    this.closed = true;
+    this.draining = true;
+    this.unsubscribe();
+    this.callOffTick();
+    this.admission.close();
+    for (const socket of this.upgrades.drain()) socket.destroy();
+    const links = new Set([...this.registry.all(), ...this.reception.all(), ...this.greetings.drain()]);
+    const commits = [...links].flatMap((link) => link.committing ?? []);
+    for (const link of links) link.cut('closed');
+    this.sockets.close();
+    await this.settle(commits);
+  }
+
+  /** Waits for commits, but not for ever: what is not committed stays with the agents. */
+  private async settle(commits: readonly Promise<void>[]): Promise<void> {
+    let callOff = () => {};
+    const late = new Promise<boolean>((resolve) => {
+      callOff = this.clock.after(this.limits.drainMs, () => resolve(true));
+    });
+    if (await Promise.race([Promise.allSettled(commits).then(() => false), late]))
+      this.log.warn({ commits: commits.length }, 'some reports were not committed in time; their agents keep them');
+    callOff();
+  }
+
+  // Up to the link
+
+  private createTlsServer(): HttpsServer {
+    const server = createTlsServer(
+      {
+        key: this.identity.privateKeyPem,
+        cert: this.identity.certificatePem,
+        minVersion: 'TLSv1.3',
+        maxVersion: 'TLSv1.3',
+        secureOptions: tlsConstants.SSL_OP_NO_TICKET,
+        handshakeTimeout: this.limits.handshakeTimeoutMs,
+        maxHeaderSize: 4096,
+      },
+      (_request, response) => {
+        // Nothing but the channel is here.
+        response.writeHead(426, { connection: 'close', 'content-length': 0 }).end();
+      },
+    );
+    server.on('secureConnection', (socket) => this.upgrades.add(socket, this.clock.monotonic()));
+    server.on('upgrade', (request: IncomingMessage, socket, head) =>
+      this.onUpgrade(request, socket as TLSSocket, head),
+    );
+    server.on('clientError', (_error, socket) => socket.destroy());
+    return server;
+  }
+
+  private onUpgrade(request: IncomingMessage, socket: TLSSocket, head: Buffer): void {
+    this.upgrades.delete(socket);
+    socket.on('error', destroy);
+    this.sockets.handleUpgrade(request, socket, head, (ws) => {
+      socket.removeListener('error', destroy);
+      const link = new Link(ws as LinkSocket, socket, this);
+      if (this.draining) {
+        link.refuse({ code: 'draining', message: 'the orchestrator is stopping', retry_after_secs: 2 });
+        return;
+      }
+      link.nonce = randomBytes(32);
+      this.greetings.add(link, this.clock.monotonic());
+      link.send({
+        type: 'challenge',
+        nonce: link.nonce.toString('hex'),
+        public_key: this.identity.publicKey.toString('hex'),
+        versions: [...supportedProtocolVersions],
+      });
+    });
+  }
+
+  // What links hand on
+
+  onHello(link: Link, hello: Hello): void {
+    this.greetings.delete(link);
+    this.reception.admit(link, hello).catch((error: unknown) => {
+      this.log.error({ node_id: link.nodeId, remote_ip: link.remoteIp, err: error }, 'an agent could not be admitted');
+      link.refuse({ code: 'unavailable', message: 'the agent could not be recorded', retry_after_secs: 5 });
+    });
+  }
+
+  onMessage(link: Link, message: Exclude<AgentMessage, Hello>, bytes: number): void {
+    this.inbound.receive(link, message, bytes, this.clock.monotonic());
+  }
+
+  onRefused(link: Link, refusal: Refusal): void {
+    const { code, message } = refusal;
+    if (!this.refusals.take(this.clock.monotonic(), this.limits.refusalsPerSecond, this.limits.refusalBurst)) {
+      this.unlogged++;
+      return;
+    }
+    const unlogged = this.unlogged;
+    this.unlogged = 0;
+    // An id that was not proven is nobody's.
+    const nodeId = link.nodeId;
+    this.log.warn(
+      { node_id: nodeId, remote_ip: link.remoteIp, code, reason: message, ...(unlogged > 0 && { unlogged }) },
+      'agent refused',
+    );
+    if (ownRefusals.has(code)) return;
+    this.links
+      .refused(refusal, { node_id: nodeId, remote_ip: link.remoteIp })
+      .catch((error: unknown) => this.log.warn({ err: error }, 'a refusal could not be audited'));
+  }
+
+  onFault(link: Link, error: unknown): void {
+    this.log.error(
+      { node_id: link.nodeId, remote_ip: link.remoteIp, err: error },
+      'a bug: handling what an agent sent failed; its link is ended, the others go on',
+    );
+  }
+
+  onEnded(link: Link): void {
+    this.greetings.delete(link);
+    this.dispatcher.forget(link);
+    this.inbound.forget(link);
+    if (!this.registry.remove(link)) return;
+    this.log.info({ node_id: link.nodeId, reason: link.endReason }, 'agent disconnected');
+    this.tellClosed(link.nodeId!, link.endReason!);
+  }
+
+  private tellClosed(nodeId: string, reason: string): void {
+    this.links
+      .closed(nodeId, reason)
+      .catch((error: unknown) =>
+        this.log.warn({ node_id: nodeId, err: error }, 'the end of a link could not be recorded'),
+      );
+  }
+
+  // What the rest of the orchestrator hints at
+
+  private onHint(hint: Hint): void {
+    if (!('node_id' in hint)) return;
+    const link = this.registry.get(hint.node_id) ?? this.reception.claimant(hint.node_id);
+    if (!link) return;
+    switch (hint.type) {
+      case 'work':
+        this.dispatcher.wake(link, wish.work);
+        return;
+      case 'agent_changed':
+      case 'agent_removed':
+        this.dispatcher.wake(link, wish.standing);
+        return;
+      case 'cancel':
+        link.state === 'open' ? sendCancel(link, hint.operation_id) : this.dispatcher.wake(link, wish.cancellations);
+        return;
+      case 'operation_ended':
+        // It ended without the agent's report: expired, or cancelled before it began.
+        if (link.sentOperation === hint.operation_id && !link.sentOperationAccepted) {
+          link.sentOperation = null;
+          this.dispatcher.wake(link, wish.work);
+        }
+        return;
+    }
+  }
+
+  // Time
+
+  private scheduleTick(): void {
+    this.callOffTick = this.clock.after(this.limits.tickMs, () => {
+      this.tick();
+      if (!this.closed) this.scheduleTick();
+    });
+  }
+
+  private tick(): void {
+    const now = this.clock.monotonic();
+    this.admission.tick();
+    for (const socket of this.upgrades.expired(now)) {
+      this.log.debug({ remote_ip: remoteIp(socket) }, 'no upgrade in time');
+      socket.destroy();
+    }
+    for (const link of this.greetings.expired(now))
+      link.refuse({
+        code: 'hello_timeout',
+        message: `no hello within ${this.limits.helloTimeoutMs / 1000} s`,
+        retry_after_secs: null,
+      });
+    this.registry.turn((link) => this.visit(link, now));
+    if (now - this.sweptAt >= this.limits.sweepMs) {
+      this.sweptAt = now;
+      void this.sweep();
+    }
+  }
+
+  private visit(link: Link, now: number): void {
+    try {
+      this.lookAfter(link, now);
+    } catch (error) {
+      link.fault(error);
+    }
+  }
+
+  private lookAfter(link: Link, now: number): void {
+    if (link.state !== 'open') return;
+    if (link.unansweredPings >= this.limits.missedPings) {
+      link.cut('lost: pings went unanswered');
+      return;
+    }
+    const buffered = link.bufferedBytes;
+    if (buffered > 0 && buffered >= link.bufferedBefore && link.bufferedBefore > 0) {
+      link.cut('slow_reader');
+      return;
+    }
+    link.bufferedBefore = buffered;
+    link.unansweredPings++;
+    link.ping();
+    this.inbound.visit(link, now);
+  }
+
+  /** Finds what a lost hint would have told. One query, whatever the number of agents. */
+  private async sweep(): Promise<void> {
+    if (this.sweeping || this.registry.count === 0) return;
+    this.sweeping = true;
+    try {
+      for (const nodeId of await this.links.agentsWithWork()) {
+        const link = this.registry.get(nodeId);
+        if (link) this.dispatcher.wake(link, wish.work | wish.cancellations);
+      }
+    } catch (error) {
+      this.log.warn({ err: error }, 'the sweep for queued work failed; the next one tries again');
+    } finally {
+      this.sweeping = false;
+    }
+  }
+}
+
+function destroy(this: TLSSocket): void {
+  this.destroy();
+}

@@ -1,0 +1,43 @@
+import { verify } from 'node:crypto';
+import { type Hello, handshakeBytes, negotiateVersion, supportedProtocolVersions } from '@muster/protocol/wire';
+import type { Refusal } from '../domain/agent-link.ts';
+import { isUsablePublicKey, publicKeyFromRaw } from '../identity/ed25519-key.ts';
+
+export type HelloVerdict = { version: number; agentKey: Buffer } | { refusal: Refusal };
+
+const refusal = (code: Refusal['code'], message: string): HelloVerdict => ({
+  refusal: { code, message, retry_after_secs: null },
+});
+
+/**
+ * Whether the hello proves, on this very connection, the key it names, and speaks a version we speak. The signature
+ * comes first: what is not proven is not answered with anything about us.
+ * @param connection what only the two ends of this TLS connection know, and the nonce that was sent on it
+ */
+export function checkHello(
+  hello: Hello,
+  connection: { exporter: Uint8Array; nonce: Uint8Array; orchestratorKey: Uint8Array },
+): HelloVerdict {
+  const agentKey = Buffer.from(hello.public_key, 'hex');
+  if (!isUsablePublicKey(agentKey))
+    return refusal('signature_invalid', 'the public key is of small order or not canonical');
+  const bytes = handshakeBytes({ ...connection, agentKey, versions: hello.versions });
+  if (!isSignedBy(agentKey, bytes, Buffer.from(hello.signature, 'hex')))
+    return refusal('signature_invalid', 'the signature does not prove the key on this connection');
+  const version = negotiateVersion(hello.versions);
+  if (version === null)
+    return refusal(
+      'version_unsupported',
+      `this orchestrator speaks protocol ${supportedProtocolVersions.join(', ')}, agent ${hello.agent_version} speaks ${hello.versions.join(', ')}; install an agent of the orchestrator's version`,
+    );
+  return { version, agentKey };
+}
+
+function isSignedBy(agentKey: Buffer, bytes: Uint8Array, signature: Buffer): boolean {
+  try {
+    return verify(null, bytes, publicKeyFromRaw(agentKey), signature);
+  } catch {
+    // A key that is not a point of the curve.
+    return false;
+  }
+}

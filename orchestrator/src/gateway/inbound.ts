@@ -1,0 +1,252 @@
+import { type AgentMessage, type Hello, type Report, reportsSchema } from '@muster/protocol/wire';
+import type { AgentLinks } from '../domain/agent-link.ts';
+import type { Log } from '../log.ts';
+import type { Dispatcher } from './dispatch.ts';
+import type { GatewayLimits } from './limits.ts';
+import { type Link, wish } from './link.ts';
+import { Reassembly } from './reassembly.ts';
+
+type Part = Extract<AgentMessage, { type: 'report_part' }>;
+
+/** Hands what agents say after the welcome to the domain, and acknowledges it once it is committed. */
+export class Inbound {
+  private readonly links: AgentLinks;
+  private readonly dispatcher: Dispatcher;
+  private readonly limits: GatewayLimits;
+  private readonly log: Log;
+  readonly reassembly: Reassembly;
+
+  constructor(options: { links: AgentLinks; dispatcher: Dispatcher; limits: GatewayLimits; log: Log }) {
+    this.links = options.links;
+    this.dispatcher = options.dispatcher;
+    this.limits = options.limits;
+    this.log = options.log;
+    this.reassembly = new Reassembly(options.limits);
+  }
+
+  receive(link: Link, message: Exclude<AgentMessage, Hello>, bytes: number, now: number): void {
+    switch (message.type) {
+      case 'report':
+        if (!this.mayReport(link, bytes)) return;
+        if (link.assembly !== null) {
+          link.violation(`report ${message.seq} amid the pieces of another`);
+          return;
+        }
+        this.take(link, message.seq, message.reports, bytes);
+        return;
+      case 'report_part':
+        if (this.mayReport(link, bytes)) this.takePart(link, message, bytes, now);
+        return;
+      case 'attributes':
+        link.attributes = message.attributes;
+        this.commitAttributes(link, now);
+        return;
+      case 'drift_hint':
+        this.hintDrift(link, message.keys);
+        return;
+      case 'bye':
+        link.endReason ??= `bye: ${message.reason}`;
+        link.close(1000, 'bye');
+        return;
+    }
+  }
+
+  /** Sees to what waited, and to what stands still. Called for each link at its turn of the ping wheel. */
+  visit(link: Link, now: number): void {
+    if (link.attributes !== null) this.commitAttributes(link, now);
+    const { assembly } = link;
+    const fault = assembly === null ? null : this.reassembly.look(assembly, now);
+    if (fault !== null) link.violation(fault);
+  }
+
+  /** Lets go of what a link that ended holds. A commit under way goes on. */
+  forget(link: Link): void {
+    if (link.assembly !== null) this.reassembly.release(link.assembly);
+    for (const report of link.reportQueue ?? []) if (report.assembly !== null) this.reassembly.release(report.assembly);
+    link.assembly = null;
+    link.reportQueue = null;
+    link.attributes = null;
+  }
+
+  /**
+   * Whether a report is to be taken: its frame keeps to the window, and its agent is approved. Anybody can be pending,
+   * and has nothing to report: what it sends all the same is dropped unacknowledged, so that an agent that was enrolled
+   * anew keeps what it still has.
+   */
+  private mayReport(link: Link, bytes: number): boolean {
+    link.unacknowledgedBytes += bytes;
+    if (link.unacknowledgedBytes <= this.limits.unacknowledgedBytes) {
+      // Those after one that was dropped would acknowledge it.
+      if (link.standing?.status === 'approved' && !link.ignoredReports) return true;
+      if (!link.ignoredReports)
+        this.log.info({ node_id: link.nodeId }, 'reports are not taken before their agent is approved; it keeps them');
+      link.ignoredReports = true;
+      return false;
+    }
+    link.violation(`more than ${this.limits.unacknowledgedBytes} bytes of reports without an acknowledgement`);
+    return false;
+  }
+
+  private takePart(link: Link, part: Part, bytes: number, now: number): void {
+    if (link.assembly === null) {
+      if (part.seq <= link.receivedSeq) {
+        link.violation(`report ${part.seq} after report ${link.receivedSeq}`);
+        return;
+      }
+      link.assembly = this.reassembly.begin(part.seq, part.parts, now, () => this.resume(link));
+    }
+    const { assembly } = link;
+    const fault = this.reassembly.add(assembly, part);
+    if (fault !== null) {
+      link.violation(fault);
+      return;
+    }
+    assembly.uncredited.push(bytes);
+    // What is whole is committed rather than kept waiting; its last pieces stay in the window until then.
+    if (this.reassembly.isWhole(assembly)) this.finish(link);
+    else this.credit(link);
+  }
+
+  /** Called amid the work of whichever link gave the place up, which an error here must not end. */
+  private resume(link: Link): void {
+    try {
+      this.credit(link);
+    } catch (error) {
+      link.fault(error);
+    }
+  }
+
+  /** Tells the agent which pieces no longer count, unless the report waits for room. */
+  private credit(link: Link): void {
+    const { assembly } = link;
+    if (assembly === null || assembly.waiting || link.state !== 'open') return;
+    let part = assembly.texts.length - assembly.uncredited.length;
+    for (const bytes of assembly.uncredited) {
+      link.unacknowledgedBytes -= bytes;
+      link.send({ type: 'credit', seq: assembly.seq, part: part++ });
+    }
+    assembly.uncredited = [];
+  }
+
+  private finish(link: Link): void {
+    const assembly = link.assembly!;
+    const bytes = assembly.uncredited.reduce((sum, piece) => sum + piece, 0);
+    let json: unknown;
+    try {
+      json = JSON.parse(assembly.texts.join(''));
+    } catch {
+      link.violation(`the pieces of report ${assembly.seq} are no JSON`);
+      return;
+    }
+    assembly.texts = [];
+    const parsed = reportsSchema.safeParse(json);
+    if (!parsed.success) {
+      const issue = parsed.error.issues[0];
+      link.violation(
+        `report ${assembly.seq} does not fit its schema: ${issue?.path.join('.')}: ${issue?.message}`.slice(0, 300),
+      );
+      return;
+    }
+    link.assembly = null;
+    this.take(link, assembly.seq, parsed.data, bytes, assembly);
+  }
+
+  private take(
+    link: Link,
+    seq: number,
+    reports: readonly Report[],
+    bytes: number,
+    assembly: Link['assembly'] = null,
+  ): void {
+    if (seq <= link.receivedSeq) {
+      if (assembly !== null) this.reassembly.release(assembly);
+      link.violation(`report ${seq} after report ${link.receivedSeq}`);
+      return;
+    }
+    link.receivedSeq = seq;
+    link.reportQueue ??= [];
+    link.reportQueue.push({ seq, reports, bytes, assembly });
+    if (link.committing === null) {
+      link.committing = this.commitAll(link)
+        .catch((error: unknown) => link.fault(error))
+        .finally(() => {
+          link.committing = null;
+        });
+    }
+  }
+
+  /** One commit at a time for a link; what arrives meanwhile shares the next one. */
+  private async commitAll(link: Link): Promise<void> {
+    while (link.reportQueue !== null && link.reportQueue.length > 0) {
+      const batch = link.reportQueue;
+      link.reportQueue = null;
+      const seq = batch[batch.length - 1]!.seq;
+      const reports = batch.length === 1 ? batch[0]!.reports : batch.flatMap((report) => report.reports);
+      try {
+        const refusal = await this.links.reported(link.nodeId!, link.instanceId, seq, reports);
+        if (refusal !== null) return link.refuse(refusal);
+      } catch (error) {
+        this.log.error({ node_id: link.nodeId, err: error }, 'reports could not be committed; the agent keeps them');
+        return link.refuse({
+          code: 'unavailable',
+          message: 'the database did not take the write',
+          retry_after_secs: 5,
+        });
+      } finally {
+        for (const { assembly } of batch) if (assembly !== null) this.reassembly.release(assembly);
+      }
+      for (const { bytes } of batch) link.unacknowledgedBytes -= bytes;
+      link.acknowledgedSeq = seq;
+      link.send({ type: 'ack', seq });
+      this.followOperations(link, reports);
+    }
+  }
+
+  private followOperations(link: Link, reports: readonly Report[]): void {
+    let look = false;
+    for (const report of reports) {
+      const sentHere = report.operation_id === link.sentOperation;
+      if (sentHere) link.sentOperationAccepted = true;
+      if (report.type !== 'finished') continue;
+      if (sentHere) link.sentOperation = null;
+      // What an earlier link was sent says nothing of what waits behind it.
+      look ||= !sentHere || link.moreWork;
+    }
+    if (look) this.dispatcher.wake(link, wish.work);
+  }
+
+  private commitAttributes(link: Link, now: number): void {
+    const { attributes } = link;
+    if (attributes === null || link.attributesCommitting || link.state !== 'open') return;
+    if (now - link.attributesAt < this.limits.attributesIntervalMs) return;
+    link.attributes = null;
+    link.attributesAt = now;
+    link.attributesCommitting = true;
+    this.links.attributesChanged(link.nodeId!, attributes).then(
+      () => {
+        link.attributesCommitting = false;
+      },
+      (error: unknown) => {
+        link.attributesCommitting = false;
+        // Newer ones win; else these are tried again at the next visit.
+        link.attributes ??= attributes;
+        this.log.warn(
+          { node_id: link.nodeId, err: error },
+          'attributes could not be committed; they will be tried again',
+        );
+      },
+    );
+  }
+
+  /** Best effort: one at a time, and the next sweep finds what this drops. */
+  private hintDrift(link: Link, keys: readonly string[]): void {
+    if (link.driftHinting || link.standing?.status !== 'approved') return;
+    link.driftHinting = true;
+    this.links
+      .driftHinted(link.nodeId!, keys)
+      .catch((error: unknown) => this.log.warn({ node_id: link.nodeId, err: error }, 'a drift hint was dropped'))
+      .finally(() => {
+        link.driftHinting = false;
+      });
+  }
+}

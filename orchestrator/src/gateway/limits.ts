@@ -1,0 +1,48 @@
+import { limits as wireLimits } from '@muster/protocol/wire';
+
+/** What the gateway allows. Times in milliseconds. Those of the wire are known to the agents as well. */
+export const defaultGatewayLimits = {
+  ...wireLimits,
+  /** Sockets altogether, waiting ones included; more are dropped at once. */
+  connections: 18_000,
+  /** TLS handshakes begun and not ended. Few, so that their cost comes in slices between which the API answers. */
+  handshakesInFlight: 32,
+  /** A handshake that takes longer than this gives its place to the next, and goes on without one. */
+  handshakePlaceMs: 1_000,
+  handshakeTimeoutMs: 10_000,
+  /** Sockets that wait for their handshake to begin. */
+  waitingSockets: 16_384,
+  /** Of them, those of one address (of one network for IPv6): a silent one must leave room, yet many agents may share one. */
+  waitingSocketsPerAddress: 2_048,
+  waitingTimeoutMs: 30_000,
+  /** Links that claim one key and wait for each other. */
+  claimants: 4,
+  /** Operations that are read and sent at once. */
+  dispatchesInFlight: 32,
+  /** No further operation is sent while so many bytes wait for the network, over all links. */
+  dispatchBufferBytes: 128 * 1024 * 1024,
+  /** A link on which so many bytes of small messages wait is cut: its agent does not read. */
+  slowReaderBytes: 256 * 1024,
+  /** Characters of large reports being put together, over all links; beyond it, agents wait for their credits. */
+  reassemblyLength: 64 * 1024 * 1024,
+  /** Least characters of a large report a second: what comes more slowly only holds its place. */
+  reportLengthPerSecond: 512,
+  /** A large report must be whole by then. */
+  reportDeadlineMs: 15 * 60_000,
+  /** Changed attributes are committed no more often than this, the newest winning. */
+  attributesIntervalMs: 5_000,
+  /** How often rows are looked at for hints that were lost. */
+  sweepMs: 10_000,
+  /** An operation that was not accepted after this is sent again. */
+  resendMs: 30_000,
+  /** Refusals that are logged and audited, a second and at once; the others are counted. */
+  refusalsPerSecond: 10,
+  refusalBurst: 100,
+  /** Slice of the one timer that pings, expires and sweeps. */
+  tickMs: 250,
+  /** A socket that does not answer our close frame is destroyed after this. */
+  closeTimeoutMs: 5_000,
+  /** The drain waits so long for commits under way. */
+  drainMs: 10_000,
+};
+export type GatewayLimits = Record<keyof typeof defaultGatewayLimits, number>;

@@ -1,0 +1,317 @@
+import type { TLSSocket } from 'node:tls';
+import {
+  type AgentMessage,
+  agentMessageSchema,
+  type Hello,
+  type OrchestratorMessage,
+  type Report,
+} from '@muster/protocol/wire';
+import { WebSocket } from 'ws';
+import type { Clock } from '../clock.ts';
+import type { Refusal, Standing } from '../domain/agent-link.ts';
+import { remoteIp } from './accept.ts';
+import type { GatewayLimits } from './limits.ts';
+import type { Assembly } from './reassembly.ts';
+import { TokenBucket } from './token-bucket.ts';
+
+/** `greeting`: only a hello is taken. `admitting`: nothing is. `open`: after the welcome. `closing`: what comes is ignored. */
+export type LinkState = 'greeting' | 'admitting' | 'open' | 'closing';
+
+/** What a link hands on. One for all links: a link is held by the thousand and owns no closure. */
+export interface LinkOwner {
+  readonly clock: Clock;
+  readonly limits: GatewayLimits;
+  onHello(link: Link, hello: Hello): void;
+  /** A message after the welcome; `bytes` is the length of its frame. */
+  onMessage(link: Link, message: Exclude<AgentMessage, Hello>, bytes: number): void;
+  /** This end refuses the other, and says so. */
+  onRefused(link: Link, refusal: Refusal): void;
+  /** Something that should not be able to throw did: our bug, and the end of this link only. */
+  onFault(link: Link, error: unknown): void;
+  /** The socket is gone; called once. */
+  onEnded(link: Link): void;
+}
+
+export interface ReceivedReport {
+  seq: number;
+  reports: readonly Report[];
+  /** What it still holds of the agent's window. */
+  bytes: number;
+  /** Gives back what its pieces reserved. */
+  assembly: Assembly | null;
+}
+
+/** Wishes for a link that the dispatcher sees to. */
+export const wish = { work: 1, cancellations: 2, standing: 4 } as const;
+
+/** The server makes its sockets of this class, so that the shared listeners find the link. */
+export class LinkSocket extends WebSocket {
+  link: Link | null = null;
+}
+
+/** One agent's connection: frames in and out, its state, and the counters that hold the agent to the protocol. */
+export class Link {
+  readonly remoteIp: string;
+  readonly socket: TLSSocket;
+  private readonly ws: LinkSocket;
+  private readonly owner: LinkOwner;
+  private readonly bucket: TokenBucket;
+  state: LinkState = 'greeting';
+  /** Why it ended, for the log; the first reason given stays. */
+  endReason: string | null = null;
+  /** Until the hello is checked. */
+  nonce: Buffer | null = null;
+  nodeId: string | null = null;
+  instanceId = '';
+  standing: Standing | null = null;
+  /** Monotonic milliseconds of the last frame of any kind. */
+  heardAt: number;
+  unansweredPings = 0;
+  /** Payload of the probe that waits for its pong, and whom to tell. */
+  probe: { payload: string; answered: () => void; ended: () => void } | null = null;
+  /** Where the ping wheel holds it. */
+  slot = -1;
+
+  /** Bytes of reports received that are neither acknowledged nor credited. */
+  unacknowledgedBytes = 0;
+  receivedSeq = 0;
+  acknowledgedSeq = 0;
+  /** Reports came before its agent was approved, and were not taken: it must begin anew to send them. */
+  ignoredReports = false;
+  reportQueue: ReceivedReport[] | null = null;
+  /** The commit under way, for whoever must wait until this link writes no more. */
+  committing: Promise<void> | null = null;
+  assembly: Assembly | null = null;
+  /** Changed attributes that wait for their turn. */
+  attributes: Record<string, string> | null = null;
+  attributesAt = Number.NEGATIVE_INFINITY;
+  attributesCommitting = false;
+  driftHinting = false;
+
+  /** The operation sent on this link that has not finished. */
+  sentOperation: string | null = null;
+  sentOperationAt = 0;
+  sentOperationAccepted = false;
+  /** Another operation waits, or may, behind the one that was sent: worth a look when that one has ended. */
+  moreWork = false;
+  /** Bytes of it that the network has not taken. */
+  operationBytes = 0;
+  cancelled: string | null = null;
+  wishes = 0;
+  dispatching = false;
+  /** Bytes that waited for the network when last looked at, to tell a slow reader from one that does not read. */
+  bufferedBefore = 0;
+
+  constructor(ws: LinkSocket, socket: TLSSocket, owner: LinkOwner) {
+    this.ws = ws;
+    this.socket = socket;
+    this.owner = owner;
+    this.remoteIp = remoteIp(socket);
+    this.heardAt = owner.clock.monotonic();
+    this.bucket = new TokenBucket(owner.limits.agentMessageBurst, this.heardAt);
+    ws.link = this;
+    ws.on('message', onMessage);
+    ws.on('ping', onPing);
+    ws.on('pong', onPong);
+    ws.on('error', onError);
+    ws.on('close', onClose);
+  }
+
+  get bufferedBytes(): number {
+    return this.ws.bufferedAmount;
+  }
+
+  /** Sends a small message; an agent that lets them pile up is cut off. */
+  send(message: OrchestratorMessage): void {
+    if (this.state === 'closing') return;
+    this.ws.send(JSON.stringify(message));
+    if (this.ws.bufferedAmount - this.operationBytes > this.owner.limits.slowReaderBytes) this.cut('slow_reader');
+  }
+
+  /**
+   * Sends an operation as it is.
+   * @param done called once, when the network has taken all of it or the link has ended
+   */
+  sendOperation(text: string, done: () => void): void {
+    this.ws.send(text, done);
+  }
+
+  ping(payload?: string): void {
+    this.ws.ping(payload);
+  }
+
+  pong(payload: Buffer): void {
+    this.ws.pong(payload);
+  }
+
+  /** Says why, closes, and takes nothing more. */
+  refuse(refusal: Refusal): void {
+    if (this.state === 'closing') return;
+    this.send({ type: 'refused', ...refusal });
+    this.owner.onRefused(this, refusal);
+    this.close(1008, refusal.code);
+  }
+
+  violation(message: string): void {
+    this.refuse({ code: 'protocol_violation', message, retry_after_secs: null });
+  }
+
+  close(code: number, reason: string): void {
+    this.endReason ??= reason;
+    this.state = 'closing';
+    this.ws.close(code, closeReason(reason));
+  }
+
+  /** Ends this link over an error that nobody expected, so that it ends nothing else. */
+  fault(error: unknown): void {
+    this.owner.onFault(this, error);
+    this.cut('internal error');
+  }
+
+  /** Ends it without a word: the other end does not listen. */
+  cut(reason: string): void {
+    this.endReason ??= reason;
+    this.state = 'closing';
+    this.ws.terminate();
+  }
+
+  /** Counts one frame of any kind. @returns false when there are too many, and the link is refused */
+  heard(): boolean {
+    if (this.state === 'closing') return false;
+    const now = this.owner.clock.monotonic();
+    this.heardAt = now;
+    this.unansweredPings = 0;
+    const { agentMessagesPerSecond, agentMessageBurst } = this.owner.limits;
+    if (this.bucket.take(now, agentMessagesPerSecond, agentMessageBurst)) return true;
+    this.refuse({
+      code: 'rate_exceeded',
+      message: `more than ${agentMessagesPerSecond} messages a second`,
+      retry_after_secs: null,
+    });
+    return false;
+  }
+
+  receive(data: Buffer, isBinary: boolean): void {
+    if (!this.heard()) return;
+    if (isBinary) {
+      this.violation('a binary frame, where none is expected');
+      return;
+    }
+    const message = decode(data);
+    if (typeof message === 'string') {
+      this.violation(message);
+      return;
+    }
+    if (this.state === 'greeting') {
+      if (message.type !== 'hello') {
+        this.violation(`${message.type} before the hello`);
+        return;
+      }
+      this.state = 'admitting';
+      this.owner.onHello(this, message);
+      return;
+    }
+    if (this.state === 'admitting') {
+      this.violation(`${message.type} before the welcome`);
+      return;
+    }
+    if (message.type === 'hello') {
+      this.violation('a second hello');
+      return;
+    }
+    this.owner.onMessage(this, message, data.length);
+    return;
+  }
+
+  failed(error: Error & { code?: string }): void {
+    // What `ws` finds wrong with a frame, an oversized one above all; it closes the socket itself.
+    if (error.code?.startsWith('WS_ERR_') && this.state !== 'closing') {
+      const message =
+        error.code === 'WS_ERR_UNSUPPORTED_MESSAGE_LENGTH'
+          ? `a frame of more than ${this.owner.limits.agentFrameBytes} bytes`
+          : error.message;
+      this.owner.onRefused(this, { code: 'protocol_violation', message, retry_after_secs: null });
+      this.endReason ??= 'protocol_violation';
+    } else this.endReason ??= error.code ?? error.message;
+  }
+
+  ended(): void {
+    this.state = 'closing';
+    this.endReason ??= 'connection lost';
+    this.probe?.ended();
+    this.owner.onEnded(this);
+  }
+}
+
+/** @returns the message, or what is wrong with it */
+function decode(data: Buffer): AgentMessage | string {
+  let json: unknown;
+  try {
+    json = JSON.parse(data.toString());
+  } catch {
+    return 'a frame that is not JSON';
+  }
+  const parsed = agentMessageSchema.safeParse(json);
+  if (parsed.success) return parsed.data;
+  const issue = parsed.error.issues[0];
+  return `a message that does not fit its schema: ${issue?.path.join('.') || 'message'}: ${issue?.message ?? 'invalid'}`.slice(
+    0,
+    300,
+  );
+}
+
+/** What a close frame holds of a reason: `ws` throws for one of more bytes. */
+const closeReasonBytes = 123;
+
+/** @returns the reason, cut between two characters where it is too long */
+export function closeReason(reason: string): Buffer {
+  const bytes = Buffer.alloc(closeReasonBytes);
+  return bytes.subarray(0, new TextEncoder().encodeInto(reason, bytes).written);
+}
+
+// The listeners are shared by all links; `this` is the socket. What they throw would end the process, and with it the
+// links of all others: so nothing leaves them.
+function onMessage(this: WebSocket, data: Buffer, isBinary: boolean): void {
+  const link = linkOf(this);
+  try {
+    link.receive(data, isBinary);
+  } catch (error) {
+    link.fault(error);
+  }
+}
+function onPing(this: WebSocket, data: Buffer): void {
+  const link = linkOf(this);
+  try {
+    if (link.heard()) link.pong(data);
+  } catch (error) {
+    link.fault(error);
+  }
+}
+function onPong(this: WebSocket, data: Buffer): void {
+  const link = linkOf(this);
+  try {
+    if (link.heard() && link.probe?.payload === data.toString()) link.probe.answered();
+  } catch (error) {
+    link.fault(error);
+  }
+}
+function onError(this: WebSocket, error: Error): void {
+  const link = linkOf(this);
+  try {
+    link.failed(error);
+  } catch (fault) {
+    link.fault(fault);
+  }
+}
+function onClose(this: WebSocket): void {
+  const link = linkOf(this);
+  try {
+    link.ended();
+  } catch (error) {
+    link.fault(error);
+  }
+}
+
+function linkOf(ws: WebSocket): Link {
+  return (ws as LinkSocket).link!;
+}

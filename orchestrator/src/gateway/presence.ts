@@ -1,0 +1,106 @@
+import type { Clock } from '../clock.ts';
+import type { GatewayLimits } from './limits.ts';
+import type { Link } from './link.ts';
+
+/** Who is connected, for the rest of the orchestrator. */
+export interface Presence {
+  /** True once the agent's record and attributes are committed, while its link lives. */
+  isConnected(nodeId: string): boolean;
+  /** Unix seconds of the last frame from a connected agent, null for one that is not connected. */
+  lastHeardAt(nodeId: string): number | null;
+  /** Node ids of all connected agents. */
+  connected(): Iterable<string>;
+  readonly count: number;
+}
+
+/** How a claim to a node id that another link holds was settled. */
+export type ProbeOutcome = 'answered' | 'silent' | 'ended';
+
+/** The links by node id, and the wheel that visits each once a ping interval. */
+export class LinkRegistry implements Presence {
+  private readonly clock: Clock;
+  private readonly limits: GatewayLimits;
+  private readonly byNode = new Map<string, Link>();
+  private readonly wheel: Set<Link>[];
+  private hand = 0;
+  private turnedAt: number;
+  private probes = 0;
+
+  constructor(clock: Clock, limits: GatewayLimits) {
+    this.clock = clock;
+    this.limits = limits;
+    this.turnedAt = clock.monotonic();
+    const slots = Math.max(1, Math.round(limits.pingIntervalMs / limits.tickMs));
+    this.wheel = Array.from({ length: slots }, () => new Set<Link>());
+  }
+
+  get count(): number {
+    return this.byNode.size;
+  }
+
+  isConnected(nodeId: string): boolean {
+    return this.byNode.has(nodeId);
+  }
+
+  lastHeardAt(nodeId: string): number | null {
+    const link = this.byNode.get(nodeId);
+    if (!link) return null;
+    return Math.floor((this.clock.now() - (this.clock.monotonic() - link.heardAt)) / 1000);
+  }
+
+  connected(): Iterable<string> {
+    return this.byNode.keys();
+  }
+
+  get(nodeId: string): Link | undefined {
+    return this.byNode.get(nodeId);
+  }
+
+  all(): Iterable<Link> {
+    return this.byNode.values();
+  }
+
+  /** The link of an agent is open: it is visited a whole interval from now for the first time. */
+  add(link: Link): void {
+    this.byNode.set(link.nodeId!, link);
+    link.slot = (this.hand + this.wheel.length - 1) % this.wheel.length;
+    this.wheel[link.slot]!.add(link);
+  }
+
+  /** @returns false when the link was not, or no longer, the agent's */
+  remove(link: Link): boolean {
+    if (link.slot >= 0) this.wheel[link.slot]!.delete(link);
+    link.slot = -1;
+    if (link.nodeId === null || this.byNode.get(link.nodeId) !== link) return false;
+    return this.byNode.delete(link.nodeId);
+  }
+
+  /** Visits the links whose turn has come since the last call. */
+  turn(visit: (link: Link) => void): void {
+    const now = this.clock.monotonic();
+    const slotMs = this.limits.pingIntervalMs / this.wheel.length;
+    // After a long stop of the process one round is enough.
+    if (now - this.turnedAt > this.limits.pingIntervalMs) this.turnedAt = now - this.limits.pingIntervalMs;
+    while (now - this.turnedAt >= slotMs) {
+      this.turnedAt += slotMs;
+      for (const link of this.wheel[this.hand]!) visit(link);
+      this.hand = (this.hand + 1) % this.wheel.length;
+    }
+  }
+
+  /** Asks a link whether its agent is there. Only the answer to this very question counts, not what was on its way. */
+  probe(link: Link): Promise<ProbeOutcome> {
+    if (link.state !== 'open') return Promise.resolve('ended');
+    return new Promise((resolve) => {
+      const payload = `probe ${++this.probes}`;
+      const settle = (outcome: ProbeOutcome) => {
+        link.probe = null;
+        callOff();
+        resolve(outcome);
+      };
+      const callOff = this.clock.after(this.limits.cloneProbeMs, () => settle('silent'));
+      link.probe = { payload, answered: () => settle('answered'), ended: () => settle('ended') };
+      link.ping(payload);
+    });
+  }
+}

@@ -1,0 +1,116 @@
+import { exporterLabel, exporterLength, type Hello } from '@muster/protocol/wire';
+import type { Clock } from '../clock.ts';
+import type { AgentLinks } from '../domain/agent-link.ts';
+import { idOfRawKey } from '../identity/ed25519-key.ts';
+import type { Log } from '../log.ts';
+import type { Dispatcher } from './dispatch.ts';
+import { checkHello } from './hello-check.ts';
+import { type Link, wish } from './link.ts';
+import type { LinkRegistry } from './presence.ts';
+import { Turns } from './turns.ts';
+
+/** TLS 1.3 makes no difference between an empty context and none. */
+const noContext = Buffer.alloc(0);
+
+export interface ReceptionOptions {
+  orchestratorKey: Buffer;
+  links: AgentLinks;
+  registry: LinkRegistry;
+  dispatcher: Dispatcher;
+  clock: Clock;
+  log: Log;
+  /** Links that claim one key at a time. */
+  claimants: number;
+  isDraining: () => boolean;
+  tellClosed: (nodeId: string, reason: string) => void;
+}
+
+/** From the hello to the welcome: proof, who of two links with one key stays, the agent's record. */
+export class Reception {
+  private readonly options: ReceptionOptions;
+  private readonly turns: Turns;
+  /** Links under admission, by node id: hints that come amid it are for them. */
+  private readonly claims = new Map<string, Link>();
+
+  constructor(options: ReceptionOptions) {
+    this.options = options;
+    this.turns = new Turns(options.claimants);
+  }
+
+  claimant(nodeId: string): Link | undefined {
+    return this.claims.get(nodeId);
+  }
+
+  all(): Iterable<Link> {
+    return this.claims.values();
+  }
+
+  /**
+   * Welcomes the link, or refuses it.
+   * @throws what the domain throws when the agent cannot be recorded
+   */
+  async admit(link: Link, hello: Hello): Promise<void> {
+    const exporter = link.socket.exportKeyingMaterial(exporterLength, exporterLabel, noContext);
+    const verdict = checkHello(hello, { exporter, nonce: link.nonce!, orchestratorKey: this.options.orchestratorKey });
+    link.nonce = null;
+    if ('refusal' in verdict) return link.refuse(verdict.refusal);
+    const nodeId = idOfRawKey(verdict.agentKey);
+    link.nodeId = nodeId;
+    link.instanceId = hello.instance_id;
+    const done = await this.turns.take(nodeId);
+    if (done === null)
+      return link.refuse({ code: 'unavailable', message: 'too many links with this key at once', retry_after_secs: 5 });
+    this.claims.set(nodeId, link);
+    try {
+      if (link.state !== 'admitting' || !(await this.replaceFormer(link, nodeId))) return;
+      if (this.options.isDraining())
+        return link.refuse({ code: 'draining', message: 'the orchestrator is stopping', retry_after_secs: 2 });
+      const from = { node_id: nodeId, remote_ip: link.remoteIp, now: Math.floor(this.options.clock.now() / 1000) };
+      const admission = await this.options.links.admit(hello, from);
+      if (!admission.admitted) return link.refuse(admission.refusal);
+      if (link.state !== 'admitting') return this.options.tellClosed(nodeId, link.endReason ?? 'connection lost');
+      link.standing = admission.standing;
+      link.receivedSeq = admission.acknowledged;
+      link.acknowledgedSeq = admission.acknowledged;
+      link.state = 'open';
+      this.options.registry.add(link);
+      link.send({
+        type: 'welcome',
+        version: verdict.version,
+        ...admission.standing,
+        acknowledged: admission.acknowledged,
+        settled_operations: admission.settled_operations,
+      });
+      this.options.log.info(
+        { node_id: nodeId, remote_ip: link.remoteIp, status: admission.standing.status },
+        'agent connected',
+      );
+      this.options.dispatcher.wake(link, wish.work | wish.cancellations);
+    } finally {
+      this.claims.delete(nodeId);
+      done();
+    }
+  }
+
+  /** Settles who of two links with one key stays. @returns false when the newer one was refused */
+  private async replaceFormer(link: Link, nodeId: string): Promise<boolean> {
+    const former = this.options.registry.get(nodeId);
+    if (!former) return true;
+    if (former.instanceId !== link.instanceId && (await this.options.registry.probe(former)) === 'answered') {
+      link.refuse({
+        code: 'cloned',
+        message: 'another process with this key is connected; give each machine a data directory of its own',
+        retry_after_secs: null,
+      });
+      await this.options.links.cloneSeen(nodeId, link.remoteIp);
+      return false;
+    }
+    // Taken out here rather than when its socket closes: its end must be recorded before the newer one's admission.
+    const wasOpen = this.options.registry.remove(former);
+    former.cut('replaced by a newer link');
+    // What it was committing must be seen by the admission, which says where the agent resumes.
+    await former.committing;
+    if (wasOpen) await this.options.links.closed(nodeId, former.endReason!);
+    return true;
+  }
+}

@@ -1,0 +1,20 @@
+/** A rate with a burst. Its numbers are handed in at each take, so that ten thousand buckets share them. */
+export class TokenBucket {
+  private tokens: number;
+  private refilledAt: number;
+
+  /** @param now monotonic milliseconds, as in `take` */
+  constructor(burst: number, now: number) {
+    this.tokens = burst;
+    this.refilledAt = now;
+  }
+
+  /** @returns false when the rate is exceeded */
+  take(now: number, perSecond: number, burst: number): boolean {
+    this.tokens = Math.min(burst, this.tokens + (Math.max(0, now - this.refilledAt) * perSecond) / 1000);
+    this.refilledAt = now;
+    if (this.tokens < 1) return false;
+    this.tokens -= 1;
+    return true;
+  }
+}

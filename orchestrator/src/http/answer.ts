@@ -1,0 +1,102 @@
+import { Readable } from 'node:stream';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { Route } from '@muster/protocol/http';
+import type { FastifyReply } from 'fastify';
+import { Chunked, Reply } from './handlers.ts';
+
+/** What a route's answers need to be written, prepared once. */
+export interface AnswerForm {
+  readonly route: Route;
+  /** The lowest status: what a handler means that gives back a bare body. */
+  readonly usualStatus: number;
+  /** Holds every answer to its schema. For tests: it costs more than all the rest. */
+  readonly validate: boolean;
+}
+
+const json = 'application/json';
+
+/**
+ * Writes what a handler gave back.
+ * @param applied the client preferred not to wait, so a 202 says that it was not kept waiting
+ * @param broken  told about what fails after the first bytes are out, when the client can only be cut off
+ */
+export function sendAnswer(
+  form: AnswerForm,
+  given: unknown,
+  reply: FastifyReply,
+  applied: boolean,
+  broken: (error: unknown) => void,
+): FastifyReply | Promise<FastifyReply> {
+  let status = form.usualStatus;
+  let body = given;
+  if (given instanceof Reply) {
+    status = given.status;
+    body = given.body;
+    reply.headers(given.headers);
+  }
+  reply.code(status);
+  if (applied && status === 202) reply.header('preference-applied', 'respond-async');
+  if (body instanceof Chunked) return sendChunks(form, status, body, reply, broken);
+  if (form.validate) holdToSchema(form.route, status, body);
+  if (body === undefined) return reply.send();
+  return reply.header('content-type', json).send(JSON.stringify(body));
+}
+
+function holdToSchema(route: Route, status: number, body: unknown): void {
+  const schema = route.answers[status];
+  if (schema === undefined) throw new Error(`${route.id} answered ${status}, which its route does not have`);
+  if (schema === null) {
+    if (body !== undefined) throw new Error(`${route.id} answered ${status} with a body`);
+    return;
+  }
+  // As it goes over the wire, where what is undefined is not there.
+  const read = schema.safeParse(body === undefined ? undefined : JSON.parse(JSON.stringify(body)));
+  if (!read.success) throw new Error(`${route.id} answered what its schema does not allow: ${read.error.message}`);
+}
+
+/**
+ * Writes a long array in pieces. The first two are awaited before anything is sent: what fails until then is an ordinary
+ * error, and an array of one piece goes out whole.
+ */
+async function sendChunks(
+  form: AnswerForm,
+  status: number,
+  { chunks }: Chunked<unknown>,
+  reply: FastifyReply,
+  broken: (error: unknown) => void,
+): Promise<FastifyReply> {
+  const source = Symbol.asyncIterator in chunks ? chunks[Symbol.asyncIterator]() : chunks[Symbol.iterator]();
+  const next = async (): Promise<string | null> => {
+    for (;;) {
+      const step = await source.next();
+      if (step.done) return null;
+      if (form.validate) holdToSchema(form.route, status, step.value);
+      if (step.value.length > 0) return JSON.stringify(step.value).slice(1, -1);
+    }
+  };
+  const first = await next();
+  const second = first === null ? null : await next();
+  reply.header('content-type', json);
+  if (second === null) return reply.send(`[${first ?? ''}]`);
+
+  async function* pieces(): AsyncGenerator<string> {
+    let ended = false;
+    try {
+      yield `[${first}`;
+      for (let piece: string | null = second; piece !== null; piece = await next()) {
+        yield `,${piece}`;
+        await nextTurn();
+      }
+      ended = true;
+      yield ']';
+    } catch (error) {
+      ended = true;
+      broken(error);
+      throw error;
+    } finally {
+      // The client hung up: whatever the pieces come from is let go.
+      if (!ended) await source.return?.();
+    }
+  }
+  return reply.send(Readable.from(pieces(), { objectMode: false }));
+}

@@ -1,0 +1,51 @@
+import { apiPrefix, type Route, routes } from '@muster/protocol/http';
+import type { FastifyInstance } from 'fastify';
+import { type Logger, pino } from 'pino';
+import { type AppOptions, createApp } from './app.ts';
+import { hashToken } from './authentication.ts';
+import type { Handlers, Session } from './handlers.ts';
+
+/** An app for tests: real in all but its handlers, which answer each route's example, and two sessions. */
+export const tokens = { admin: 'admin-token', operator: 'operator-token' } as const;
+
+const sessionOf = (role: Session['role']): Session => ({
+  operator_id: role === 'admin' ? '21fe31dfa154a261626bf854046fd227' : '0a0b0c0d0e0f00010203040506070809',
+  username: role,
+  role,
+  token_hash: hashToken(tokens[role]),
+});
+const live = new Map([sessionOf('admin'), sessionOf('operator')].map((session) => [session.token_hash, session]));
+export const sessions = { find: (tokenHash: string) => live.get(tokenHash) ?? null };
+
+export const exampleHandlers = (): Handlers =>
+  Object.fromEntries(routes.map((route) => [route.id, () => route.example.answer])) as unknown as Handlers;
+
+/** @param handlers in place of those that answer examples */
+export function testApp(handlers: Partial<Handlers> = {}, options: Partial<AppOptions> = {}): FastifyInstance {
+  return createApp({
+    handlers: { ...exampleHandlers(), ...handlers },
+    sessions,
+    log: pino({ level: 'silent' }),
+    version: '0.0.0',
+    validateAnswers: true,
+    limits: { rates: { signIn: { perMinute: 1e6, burst: 1e6 }, sessionPerSecond: 1e6 } },
+    ...options,
+  });
+}
+
+/** The address of a route with the parameters of its example. */
+export const addressOf = (route: Route): string =>
+  apiPrefix +
+  route.path.replaceAll(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(route.example.params?.[name] ?? 'x'));
+
+export const bearer = (role: Session['role']) => ({ authorization: `Bearer ${tokens[role]}` });
+
+/** A logger that keeps its lines. */
+export function keepingLog(level = 'debug'): { log: Logger; lines: Record<string, unknown>[] } {
+  const lines: Record<string, unknown>[] = [];
+  const log = pino(
+    { level },
+    { write: (line: string) => void lines.push(JSON.parse(line) as Record<string, unknown>) },
+  );
+  return { log, lines };
+}

@@ -1,0 +1,226 @@
+import { randomBytes } from 'node:crypto';
+import { MusterError } from '@muster/protocol';
+import { apiPrefix, type Route, routes } from '@muster/protocol/http';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { Logger } from 'pino';
+import { authenticate, challengeHeader } from './authentication.ts';
+import { type AnyHandler, registerEndpoint } from './endpoint.ts';
+import { createFallback } from './fallback.ts';
+import type { Handlers, Session, Sessions } from './handlers.ts';
+import { printOpenApi } from './openapi.ts';
+import { headersOf, musterErrorOf, problemOf, RefusedRequest } from './problem.ts';
+import { createRates, defaultRates, type Rates } from './rate.ts';
+import { createServer } from './server.ts';
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Null until the session is found, and on what is open to anyone. */
+    session: Session | null;
+  }
+  interface FastifyInstance {
+    /**
+     * Begins to stop: new requests are answered 503, `/readyz` too, waiting handlers are told by their signal. What is
+     * being answered is still answered. `close` does it as well, and then waits for that.
+     */
+    drain(): void;
+  }
+}
+
+export interface Limits {
+  readonly rates: Rates;
+  /** Bytes of the request line and headers together. */
+  readonly headerBytes: number;
+  /** Milliseconds until the headers must be complete. */
+  readonly headersTimeout: number;
+  /** Milliseconds until the whole request must be complete. */
+  readonly requestTimeout: number;
+  /** Milliseconds that an idle connection is kept. */
+  readonly keepAliveTimeout: number;
+  /** Connections at one time; further ones are closed. */
+  readonly connections: number;
+}
+
+const defaultLimits: Limits = {
+  rates: defaultRates,
+  headerBytes: 16_384,
+  headersTimeout: 10_000,
+  requestTimeout: 60_000,
+  keepAliveTimeout: 65_000,
+  connections: 4096,
+};
+
+export interface AppOptions {
+  readonly handlers: Handlers;
+  readonly sessions: Sessions;
+  readonly log: Logger;
+  readonly limits?: Partial<Limits>;
+  /** PEM. Without it the API is plain HTTP. */
+  readonly tls?: { readonly cert: string; readonly key: string };
+  /** Addresses or networks whose `X-Forwarded-For` and `X-Forwarded-Proto` are believed; default none. */
+  readonly trustedProxies?: readonly string[];
+  /** Whether requests should be sent here now, for `/readyz`. */
+  readonly ready?: () => boolean | Promise<boolean>;
+  /** Of the product, for the OpenAPI document. */
+  readonly version: string;
+  /** Holds every answer to its schema; for tests. */
+  readonly validateAnswers?: boolean;
+}
+
+/**
+ * The HTTP side of the orchestrator: every route of the table, and what holds for all of them. It does not listen yet,
+ * and more may be registered on it until it does.
+ * @throws Error when a route has no handler
+ */
+export function createApp(options: AppOptions): FastifyInstance {
+  const limits: Limits = { ...defaultLimits, ...options.limits };
+  const { log } = options;
+  const rates = createRates(limits.rates);
+  const drain = new AbortController();
+  const fallback = createFallback(routes);
+
+  const app = createServer({
+    tls: options.tls,
+    trustedProxies: options.trustedProxies ?? [],
+    limits,
+    nextId: requestIds(),
+    badAddress: (error, request, reply) => {
+      reply.headers(headers);
+      // The order of refusal holds here too: whoever has no session is told that first.
+      const judged = isApi(request)
+        ? Promise.resolve().then(() => findSession('operator', request))
+        : Promise.resolve();
+      judged.then(
+        () => answerError(error, request, reply),
+        (refused) => answerError(refused, request, reply),
+      );
+    },
+  });
+
+  const headers: Record<string, string> = { 'x-content-type-options': 'nosniff', 'cache-control': 'no-store' };
+  if (options.tls) headers['strict-transport-security'] = 'max-age=31536000';
+
+  function answerError(thrown: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+    const error = musterErrorOf(thrown);
+    const about = { request_id: request.id, method: request.method, path: pathOf(request) };
+    if (error.code === 'internal') log.error({ ...about, err: thrown }, 'request failed');
+    else if (error.kind.status >= 500)
+      log.warn({ ...about, code: error.code, detail: error.message }, 'request failed');
+    reply.code(error.kind.status).headers(headersOf(error)).header('content-type', 'application/problem+json');
+    return reply.send(JSON.stringify(problemOf(error, request.id)));
+  }
+  app.setErrorHandler(answerError);
+
+  function findSession(access: Route['access'], request: FastifyRequest): Session | null | Promise<Session> {
+    const { authorization } = request.headers;
+    const refuse = (error: unknown): never => {
+      if (!(error instanceof MusterError) || error.code !== 'unauthenticated') throw error;
+      const challenge = challengeHeader(authorization !== undefined);
+      throw new RefusedRequest(error.code, error.message, { 'www-authenticate': challenge });
+    };
+    try {
+      const found = authenticate(access, authorization, options.sessions);
+      return found instanceof Promise ? found.catch(refuse) : found;
+    } catch (error) {
+      return refuse(error);
+    }
+  }
+  const counted = (session: Session): Promise<Session> => rates.session(session.token_hash).then(() => session);
+  function admit(route: Route, request: FastifyRequest): Session | null | Promise<Session | null> {
+    if (route.access === 'anyone') return route.tag === 'Sign-in' ? rates.signIn(request.ip).then(() => null) : null;
+    const found = findSession(route.access, request);
+    return found instanceof Promise ? found.then(counted) : counted(found as Session);
+  }
+
+  app.decorateRequest('session', null);
+  app.decorate('drain', () => drain.abort());
+  app.addHook('preClose', (done) => {
+    drain.abort();
+    done();
+  });
+  app.addHook('onRequest', (request, reply, done) => {
+    reply.headers(headers);
+    if (drain.signal.aborted && pathOf(request) !== '/healthz') done(new MusterError('draining'));
+    else if (!request.is404) done();
+    // Nobody without a session learns even which addresses there are, and no body is read for one that there is not.
+    else if (!isApi(request)) done(fallback(pathOf(request)));
+    else
+      Promise.resolve()
+        .then(() => findSession('operator', request))
+        .then(() => done(fallback(pathOf(request))), done);
+  });
+  app.addHook('onResponse', (request, reply, done) => {
+    logRequest(log, request, reply);
+    // An answer that was under way may have left its connection open; closing would wait for it to time out.
+    if (drain.signal.aborted) setImmediate(() => app.server.closeIdleConnections());
+    done();
+  });
+
+  const context = {
+    validateAnswers: options.validateAnswers ?? false,
+    draining: drain.signal,
+    admit,
+    broken: (request: FastifyRequest, error: unknown) =>
+      log.error({ request_id: request.id, path: pathOf(request), err: error }, 'answer broke off'),
+  };
+  const handlers = options.handlers as Readonly<Record<string, AnyHandler | undefined>>;
+  for (const route of routes) {
+    const handler = handlers[route.id];
+    if (typeof handler !== 'function') throw new Error(`no handler for the route ${route.id}`);
+    registerEndpoint(app, route, handler, context);
+  }
+  registerOpen(app, options);
+  return app;
+}
+
+/** What is open to anyone and outside the API: how the process is, and the API's description. */
+function registerOpen(app: FastifyInstance, options: AppOptions): void {
+  const json = 'application/json';
+  let openApi: string | null = null;
+  app.get('/openapi.json', (_request, reply) => {
+    openApi ??= JSON.stringify(printOpenApi(options.version));
+    return reply.header('content-type', json).send(openApi);
+  });
+  app.get('/healthz', (_request, reply) => reply.header('content-type', json).send('{"status":"ok"}'));
+  app.get('/readyz', async (_request, reply) => {
+    const ready = options.ready === undefined || (await options.ready());
+    reply.code(ready ? 200 : 503).header('content-type', json);
+    return reply.send(ready ? '{"status":"ready"}' : '{"status":"not_ready"}');
+  });
+}
+
+/** Unique for as long as logs are kept, and cheaper than randomness for each. */
+function requestIds(): () => string {
+  const run = randomBytes(6).toString('hex');
+  let count = 0;
+  return () => `${run}-${(++count).toString(36)}`;
+}
+
+/** Without the query, which may hold a ticket. */
+const pathOf = ({ url }: FastifyRequest): string => {
+  const query = url.indexOf('?');
+  return query === -1 ? url : url.slice(0, query);
+};
+
+const isApi = (request: FastifyRequest): boolean => {
+  const path = pathOf(request);
+  return path === apiPrefix || path.startsWith(`${apiPrefix}/`);
+};
+
+/** One line a request. Reads that succeed are many and say little; they are there for whoever turns the level down. */
+function logRequest(log: Logger, request: FastifyRequest, reply: FastifyReply): void {
+  const quiet = reply.statusCode < 400 && (request.method === 'GET' || request.method === 'HEAD');
+  const level = quiet ? 'debug' : 'info';
+  if (!log.isLevelEnabled(level)) return;
+  log[level](
+    {
+      request_id: request.id,
+      method: request.method,
+      path: pathOf(request),
+      status: reply.statusCode,
+      duration_ms: Math.round(reply.elapsedTime * 10) / 10,
+      ip: request.ip,
+      ...(request.session ? { operator_id: request.session.operator_id } : {}),
+    },
+    'request',
+  );
+}

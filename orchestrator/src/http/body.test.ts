@@ -1,0 +1,137 @@
+import { MusterError } from '@muster/protocol';
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { readJson } from './body.ts';
+import { findFaults } from './json-faults.ts';
+
+const read = (text: string) => readJson(Buffer.from(text));
+function refusal(body: string | Buffer): MusterError {
+  try {
+    readJson(typeof body === 'string' ? Buffer.from(body) : body);
+  } catch (error) {
+    if (error instanceof MusterError) return error;
+    throw error;
+  }
+  throw new Error('was taken');
+}
+
+describe('readJson', () => {
+  test('takes what JSON.parse takes', () => {
+    fc.assert(
+      fc.property(
+        fc.jsonValue({ maxDepth: 5 }).filter((value) => !JSON.stringify(value).includes('__proto__')),
+        fc.constantFrom(undefined, 2, '\t'),
+        (value, indent) => {
+          const text = JSON.stringify(value, null, indent);
+          // fast-check may make lone surrogates, which JSON.stringify writes as escapes.
+          if (/\\u[dD][89a-fA-F]/.test(text)) return;
+          expect(read(text)).toEqual(JSON.parse(text));
+          expect(findFaults(text, 32)).toEqual([]);
+        },
+      ),
+    );
+  });
+
+  test('quotes and backslashes in strings end no string too early', () => {
+    for (const value of ['"', '\\', '\\"', '\\\\":', '":":"', ':', '\\\\\\"', '{"a":1,"a":2}']) {
+      expect(read(JSON.stringify({ [value]: value, b: value }))).toEqual({ [value]: value, b: value });
+    }
+  });
+
+  test('a repeated key is refused wherever it stands, with its place', () => {
+    expect(refusal('{"a": 1,\n "b": {"c": 1, "c": 2}}').errors).toEqual([
+      { path: '/b/c', message: 'the key "c" is repeated', line: 2, column: 16 },
+    ]);
+    expect(refusal('[{"a":1},{"a":1,"\\u0061":1}]').errors?.[0]?.path).toBe('/1/a');
+    fc.assert(
+      fc.property(fc.dictionary(fc.stringMatching(/^[a-z"\\:]{1,4}$/), fc.jsonValue(), { minKeys: 1 }), (object) => {
+        const key = Object.keys(object)[0]!;
+        const text = `${JSON.stringify(object).slice(0, -1)},${JSON.stringify(key)}:0}`;
+        expect(refusal(text).errors?.some(({ message }) => message.includes('repeated'))).toBe(true);
+      }),
+    );
+  });
+
+  test('keys that could reach a prototype are refused', () => {
+    expect(refusal('{"__proto__": {"admin": true}}').errors?.[0]).toMatchObject({
+      path: '/__proto__',
+      line: 1,
+      column: 2,
+    });
+    expect(refusal('{"tags": {"\\u005f_proto__": "x"}}').errors?.[0]?.path).toBe('/tags/__proto__');
+    expect(refusal('{"constructor": {"prototype": {}}}').errors?.[0]?.path).toBe('/constructor/prototype');
+    expect(read('{"constructor": "acme", "prototype": "x"}')).toEqual({ constructor: 'acme', prototype: 'x' });
+    expect(({} as { admin?: boolean }).admin).toBeUndefined();
+  });
+
+  test('32 levels are taken, 33 are not, and no depth exhausts the stack', () => {
+    const nested = (levels: number) => '['.repeat(levels) + ']'.repeat(levels);
+    expect(read(nested(32))).toBeDefined();
+    expect(refusal(nested(33)).errors?.[0]).toMatchObject({ message: 'nests deeper than 32 levels', column: 33 });
+    expect(refusal(nested(500_000)).code).toBe('malformed_json');
+    expect(refusal('['.repeat(1_000_000)).code).toBe('malformed_json');
+    expect(refusal(`"\n${'{"a":'.repeat(200_000)}`).code).toBe('malformed_json');
+  });
+
+  test('what is not UTF-8, has a byte order mark, or halves a surrogate pair is refused', () => {
+    expect(refusal(Buffer.from([0x22, 0xff, 0x22])).message).toMatch(/UTF-8/);
+    expect(refusal('\ufeff{}').message).toMatch(/byte order mark/);
+    expect(refusal('{"a": "\\ud800"}').errors?.[0]).toMatchObject({ path: '/a', column: 7 });
+    expect(refusal('{"\\udc00": 1}').code).toBe('malformed_json');
+    expect(refusal('["\\ud800"]').code).toBe('malformed_json');
+    expect(read('["\\ud83d\\ude00"]')).toEqual(['😀']);
+  });
+
+  test('faults of syntax are named with line and column, and never quote the body', () => {
+    const cases: [string, string, number, number][] = [
+      ['{"a": 1', 'the text ends too early', 1, 8],
+      ['{"a": 1}\n x', 'nothing may follow the value', 2, 2],
+      ["{'a': 1}", 'a key in double quotes is needed', 1, 2],
+      ['{"a" 1}', 'a colon is missing after the key', 1, 6],
+      ['{"a": 1 "b": 2}', 'a comma or } is missing', 1, 9],
+      ['[1 2]', 'a comma or ] is missing', 1, 4],
+      ['[1,]', 'a JSON value is needed', 1, 4],
+      ['{"a":1,}', 'a key in double quotes is needed', 1, 8],
+      ['{"a": /* no */ 1}', 'JSON has no comments', 1, 7],
+      ['{"a": "x\n"}', 'the string does not end on its line', 1, 7],
+      ['{"a": "\\q"}', 'the escape is not one JSON has', 1, 7],
+      ['[01]', 'a comma or ] is missing', 1, 3],
+      ['[NaN]', 'a JSON value is needed', 1, 2],
+      ['[secret-word]', 'a JSON value is needed', 1, 2],
+      ['  ', 'a JSON value is needed', 1, 3],
+    ];
+    for (const [text, message, line, column] of cases) {
+      const error = refusal(text);
+      expect(error.errors, text).toMatchObject([{ message, line, column }]);
+      expect(error.message).toContain(`${message} at line ${line}, column ${column}`);
+      expect(error.message).not.toContain('secret-word');
+    }
+    expect(refusal('').errors).toEqual([{ path: '', message: 'a JSON value is needed' }]);
+  });
+
+  test('any bytes are read or refused as malformed, in bounded faults', () => {
+    fc.assert(
+      fc.property(
+        fc.oneof(
+          fc.uint8Array(),
+          fc.string().map((text) => Buffer.from(text)),
+        ),
+        (bytes) => {
+          try {
+            readJson(Buffer.from(bytes));
+          } catch (error) {
+            expect(error).toBeInstanceOf(MusterError);
+            expect((error as MusterError).errors?.length).toBeGreaterThan(0);
+          }
+        },
+      ),
+      { numRuns: 500 },
+    );
+    const many = `{${Array.from({ length: 5000 }, () => '"a":1').join()}}`;
+    expect(refusal(many).errors?.length).toBe(100);
+  });
+
+  test('numbers beyond all bounds are no way around a schema', () => {
+    expect(read('[1e999]')).toEqual([Number.POSITIVE_INFINITY]);
+  });
+});

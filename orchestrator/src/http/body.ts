@@ -1,0 +1,100 @@
+import { isUtf8 } from 'node:buffer';
+import { type Fault, MusterError } from '@muster/protocol';
+import { findFaults } from './json-faults.ts';
+
+/** How deep arrays and objects may nest; the outermost is the first level. */
+const deepest = 32;
+
+/**
+ * Reads a JSON body as people may send it: what `JSON.parse` takes, but no repeated keys (of which it would silently keep
+ * the last), no keys that could reach a prototype, no nesting past {@link deepest}, no text that cannot be written back.
+ * A good body costs one parse, one pass over its text and one over its value; only a bad one is read again to say where.
+ * @throws MusterError malformed_json, with each fault's JSON pointer, line and column where they are known
+ */
+export function readJson(body: Buffer): unknown {
+  if (body.length === 0) throw malformed('The body is empty, and this needs one.', 'a JSON value is needed');
+  if (body[0] === 0xef && body[1] === 0xbb && body[2] === 0xbf)
+    throw malformed('The body begins with a byte order mark.', 'JSON is sent without a byte order mark');
+  if (!isUtf8(body)) throw malformed('The body is not UTF-8.', 'must be UTF-8');
+  const text = body.toString('utf8');
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    // What the engine says is not passed on: it quotes the body, which may hold a secret.
+    throw faulty(text, 'The body is not JSON.');
+  }
+  const survey = { keys: 0, sound: true, checkText: text.includes('\\u') };
+  walk(value, 1, survey);
+  if (!survey.sound || survey.keys !== keysWritten(text)) throw faulty(text, 'The body is JSON that is not taken.');
+  return value;
+}
+
+const malformed = (detail: string, message: string) =>
+  new MusterError('malformed_json', detail, [{ path: '', message }]);
+
+function faulty(text: string, detail: string): MusterError {
+  const faults: Fault[] = findFaults(text, deepest);
+  if (faults.length === 0) faults.push({ path: '', message: 'must be JSON' });
+  const first = faults[0]!;
+  const place = first.line === undefined ? '' : ` at line ${first.line}, column ${first.column}`;
+  return new MusterError('malformed_json', `${detail.slice(0, -1)}: ${first.message}${place}.`, faults);
+}
+
+interface Survey {
+  keys: number;
+  sound: boolean;
+  /** Only escapes can write a lone surrogate, or U+0000, into sound UTF-8. */
+  readonly checkText: boolean;
+}
+
+/** Counts the keys that are left after parsing, and notices what must not be there. */
+function walk(value: unknown, depth: number, survey: Survey): void {
+  if (typeof value === 'string') {
+    if (survey.checkText && (!value.isWellFormed() || value.includes('\u0000'))) survey.sound = false;
+    return;
+  }
+  if (typeof value !== 'object' || value === null) return;
+  if (depth > deepest) {
+    survey.sound = false;
+    return;
+  }
+  if (Array.isArray(value)) {
+    for (const item of value) if (typeof item === 'object' || survey.checkText) walk(item, depth + 1, survey);
+    return;
+  }
+  for (const key of Object.keys(value)) {
+    survey.keys += 1;
+    const item = (value as Record<string, unknown>)[key];
+    if (key === '__proto__' || (key === 'constructor' && reachesPrototype(item))) survey.sound = false;
+    if (survey.checkText && !key.isWellFormed()) survey.sound = false;
+    if (typeof item === 'object' || survey.checkText) walk(item, depth + 1, survey);
+  }
+}
+
+const reachesPrototype = (value: unknown): boolean =>
+  typeof value === 'object' && value !== null && Object.hasOwn(value, 'prototype');
+
+/** How many keys a valid JSON text writes: its colons outside strings. More than were parsed means one was repeated. */
+function keysWritten(text: string): number {
+  let keys = 0;
+  for (let at = 0; at < text.length; at++) {
+    const char = text.charCodeAt(at);
+    if (char === 58) keys += 1;
+    else if (char === 34) at = endOfString(text, at);
+  }
+  return keys;
+}
+
+/** Where the string that begins at `start` ends: its closing quote. */
+function endOfString(text: string, start: number): number {
+  let at = text.indexOf('"', start + 1);
+  while (isEscaped(text, at)) at = text.indexOf('"', at + 1);
+  return at;
+}
+
+function isEscaped(text: string, at: number): boolean {
+  let backslashes = 0;
+  while (text.charCodeAt(at - 1 - backslashes) === 92) backslashes += 1;
+  return backslashes % 2 === 1;
+}

@@ -1,0 +1,110 @@
+import { MusterError } from '@muster/protocol';
+import { apiPrefix, type Route } from '@muster/protocol/http';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { z } from 'zod';
+import { type AnswerForm, sendAnswer } from './answer.ts';
+import { authorize } from './authentication.ts';
+import type { Session } from './handlers.ts';
+import { invalidInput, readInput } from './input.ts';
+import { prefersAsync } from './prefer.ts';
+import type { ParsedQuery } from './query.ts';
+import { Facts } from './request-facts.ts';
+
+/** A handler as it is called here, where the types of single routes are no longer known. */
+export type AnyHandler = (call: {
+  params: unknown;
+  query: unknown;
+  body: unknown;
+  session: Session | null;
+  respondAsync: boolean;
+  request: Facts;
+}) => unknown;
+
+export interface EndpointContext {
+  readonly validateAnswers: boolean;
+  readonly draining: AbortSignal;
+  /** Lets a request in, or throws: rates and the session. Runs before the body is read. */
+  admit(route: Route, request: FastifyRequest): Session | null | Promise<Session | null>;
+  /** What fails after an answer began. */
+  broken(request: FastifyRequest, error: unknown): void;
+}
+
+/** A route that takes no query or body takes an empty one. */
+const empty = z.strictObject({});
+const defaultBodyLimit = 1024 * 1024;
+
+/**
+ * Registers one route of the table.
+ * @throws Error when its schema judges parameters of the path: a malformed id is unknown, not invalid
+ */
+export function registerEndpoint(
+  app: FastifyInstance,
+  route: Route,
+  handler: AnyHandler,
+  context: EndpointContext,
+): void {
+  for (const [name, schema] of Object.entries(route.params?.shape ?? {})) {
+    const { type, checks } = (schema as z.ZodType)._zod.def;
+    if (type !== 'string' || (checks?.length ?? 0) > 0)
+      throw new Error(`${route.id}: the parameter ${name} must be any string; what is malformed is answered with 404`);
+  }
+  const form: AnswerForm = {
+    route,
+    usualStatus: Math.min(...Object.keys(route.answers).map(Number)),
+    validate: context.validateAnswers,
+  };
+  const bodySchema = route.method === 'GET' ? null : (route.body ?? empty);
+  const emptyBody = route.body === undefined || route.bodyOptional === true;
+
+  const readQuery = (request: FastifyRequest): unknown => {
+    const { values, faults } = request.query as ParsedQuery;
+    if (faults.length > 0) throw invalidInput('query', faults);
+    return readInput(route.query ?? empty, values, 'query');
+  };
+  const readBody = (request: FastifyRequest): unknown => {
+    if (bodySchema === null) return {};
+    const body = request.body === undefined && emptyBody ? {} : request.body;
+    if (body === undefined)
+      throw new MusterError('malformed_json', 'The body is empty, and this needs one.', [
+        { path: '', message: 'a JSON value is needed' },
+      ]);
+    return readInput(bodySchema, body, 'body');
+  };
+
+  app.route({
+    method: route.method,
+    url: apiPrefix + route.path.replaceAll(/\{(\w+)\}/g, ':$1'),
+    bodyLimit: route.bodyLimit ?? defaultBodyLimit,
+    onRequest: (request, _reply, done) => {
+      const enter = (session: Session | null) => {
+        authorize(route.access, session);
+        request.session = session;
+        done();
+      };
+      const refuse = (error: Error) => done(error);
+      try {
+        const admitted = context.admit(route, request);
+        if (admitted instanceof Promise) admitted.then(enter).catch(refuse);
+        else enter(admitted);
+      } catch (error) {
+        refuse(error as Error);
+      }
+    },
+    handler: (request, reply) => {
+      const respondAsync = route.respondAsync === true && prefersAsync(request.headers.prefer);
+      const given = handler({
+        params: request.params,
+        query: readQuery(request),
+        body: readBody(request),
+        session: request.session,
+        respondAsync,
+        request: new Facts(request, reply, context.draining),
+      });
+      const send = (answer: unknown): FastifyReply | Promise<FastifyReply> => {
+        if (context.draining.aborted) reply.header('connection', 'close');
+        return sendAnswer(form, answer, reply, respondAsync, (error) => context.broken(request, error));
+      };
+      return given instanceof Promise ? given.then(send) : send(given);
+    },
+  });
+}

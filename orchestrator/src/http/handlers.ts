@@ -1,0 +1,113 @@
+import type * as table from '@muster/protocol/http';
+import type { Role, Route } from '@muster/protocol/http';
+import type { z } from 'zod';
+
+/**
+ * What the routes' code is written against: one handler for each route of the table, typed by the schemas of that route.
+ * A route without a handler does not compile.
+ */
+
+type RouteTable = {
+  [Name in keyof typeof table as (typeof table)[Name] extends Route ? Name : never]: (typeof table)[Name];
+};
+
+/** The ids of the table: what a route is exported as, which is also its `id`. */
+export type RouteId = keyof RouteTable;
+
+type Read<S> = S extends z.ZodType ? z.output<S> : Record<string, never>;
+
+/** Who calls. `token_hash` is what {@link hashToken} makes of the token that was sent. */
+export interface Session {
+  readonly operator_id: string;
+  readonly username: string;
+  readonly role: Role;
+  readonly token_hash: string;
+}
+
+/** Finds live sessions. Asked once for every request, so it answers from memory and without a promise where it can. */
+export interface Sessions {
+  /**
+   * @param tokenHash SHA-256 of the token's text, lower-case hex
+   * @returns null when there is no such session, or it is over
+   */
+  find(tokenHash: string): Session | null | Promise<Session | null>;
+}
+
+/** How a request came in. */
+export interface RequestFacts {
+  /** In every log line about the request, and the `instance` of an error answer. */
+  readonly id: string;
+  /** Of the client: the socket's, unless that is a trusted proxy. */
+  readonly ip: string;
+  /** True when the client's connection is encrypted. */
+  readonly secure: boolean;
+  /** True when the socket's other end is this machine itself, and no proxy speaks for another. */
+  readonly loopback: boolean;
+  /**
+   * Aborted when the client hangs up or the server is about to stop. A handler that waits answers then with what there
+   * is so far; work that was begun goes on.
+   */
+  readonly signal: AbortSignal;
+}
+
+export interface Call<R extends Route> {
+  readonly params: Read<R['params']>;
+  readonly query: Read<R['query']>;
+  readonly body: Read<R['body']>;
+  /** Null on routes that are open to anyone. */
+  readonly session: R['access'] extends 'anyone' ? null : Session;
+  /** The client asked, by `Prefer: respond-async`, not to be kept waiting. Only ever true where the route takes that. */
+  readonly respondAsync: boolean;
+  readonly request: RequestFacts;
+}
+
+type BodyOf<S> = S extends z.ZodType ? z.output<S> : undefined;
+type StatusOf<R extends Route> = keyof R['answers'] & number;
+
+/** A long array, in pieces that are written one at a time while other work goes on between them. */
+export class Chunked<T> {
+  readonly chunks: AsyncIterable<readonly T[]> | Iterable<readonly T[]>;
+  constructor(chunks: AsyncIterable<readonly T[]> | Iterable<readonly T[]>) {
+    this.chunks = chunks;
+  }
+}
+
+/** An answer with a status of its own, or with headers. */
+export class Reply<S extends number, B> {
+  readonly status: S;
+  readonly body: B;
+  readonly headers: Readonly<Record<string, string>>;
+  constructor(status: S, body: B, headers: Readonly<Record<string, string>> = {}) {
+    this.status = status;
+    this.body = body;
+    this.headers = headers;
+  }
+}
+
+type Written<B> = B extends readonly (infer T)[] ? B | Chunked<T> : B;
+type UsualBody<R extends Route> = R['answers'] extends { 200: infer S }
+  ? BodyOf<S>
+  : R['answers'] extends { 201: infer S }
+    ? BodyOf<S>
+    : R['answers'] extends { 202: infer S }
+      ? BodyOf<S>
+      : undefined;
+
+/**
+ * What a handler gives back: the body of the route's usual (lowest) status, `undefined` or nothing for 204; or a
+ * {@link Reply} for another status or headers; either with {@link Chunked} in place of a long array.
+ */
+export type Answer<R extends Route> =
+  | Written<UsualBody<R>>
+  | { [S in StatusOf<R>]: Reply<S, Written<BodyOf<R['answers'][S]>>> }[StatusOf<R>];
+
+// biome-ignore lint/suspicious/noConfusingVoidType: a handler of a route that answers 204 may simply end.
+type OrVoid<T> = undefined extends T ? T | void : T;
+
+/** Throws MusterError for what the client should be told; anything else it throws is a bug and answered with 500. */
+export type Handler<R extends Route> = (call: Call<R>) => OrVoid<Answer<R>> | Promise<OrVoid<Answer<R>>>;
+
+export type Handlers = { readonly [Id in RouteId]: Handler<RouteTable[Id]> };
+
+/** The call of one route, for handlers that are written as functions of their own. */
+export type CallOf<Id extends RouteId> = Call<RouteTable[Id]>;

@@ -1,0 +1,68 @@
+import { MusterError } from '@muster/protocol';
+import { describe, expect, test } from 'vitest';
+import { z } from 'zod';
+import { readInput } from './input.ts';
+
+const schema = z.strictObject({
+  username: z.string(),
+  role: z
+    .enum(['admin', 'operator'])
+    .nullish()
+    .transform((role) => role ?? undefined),
+  limits: z.array(z.strictObject({ cpu: z.number().int() })).optional(),
+  tags: z.record(z.string(), z.string()).optional(),
+});
+
+function refusal(value: unknown, part: 'body' | 'query' = 'body'): MusterError {
+  try {
+    readInput(schema, value, part);
+  } catch (error) {
+    if (error instanceof MusterError) return error;
+  }
+  throw new Error('was taken');
+}
+
+describe('readInput', () => {
+  test('gives what the schema makes of the value', () => {
+    expect(readInput(schema, { username: 'ada', role: null }, 'body')).toEqual({ username: 'ada', role: undefined });
+  });
+
+  test('each fault has its pointer; an unknown field its nearest name among those not sent', () => {
+    const error = refusal({ usernam: 'ada', limits: [{ cpu: 1, cpus: 2 }, { cpu: 1.5 }], tags: { 'a/b~c': 1 } });
+    expect(error.code).toBe('invalid_input');
+    expect(Object.fromEntries(error.errors!.map(({ path, message }) => [path, message]))).toEqual({
+      '/usernam': 'unknown field: did you mean "username"?',
+      '/username': 'is required',
+      '/limits/0/cpus': 'unknown field',
+      '/limits/1/cpu': expect.stringMatching(/int/),
+      '/tags/a~1b~0c': 'expected string, received number',
+    });
+    expect(error.message).toMatch(/^The body is not valid: .*; and 4 more\.$/);
+    expect(refusal({ username: 'ada', rle: 'admin' }, 'query').errors?.[0]?.message).toBe(
+      'unknown parameter: did you mean "role"?',
+    );
+  });
+
+  test('what is not an object at all', () => {
+    for (const value of [null, [], 'x', 1]) expect(refusal(value).errors?.[0]?.path).toBe('');
+  });
+
+  test('no message holds a value, and no number of faults makes an endless answer', () => {
+    const error = refusal({ username: 5, role: 'hunter2-secret' });
+    expect(JSON.stringify([error.message, error.errors])).not.toContain('hunter2');
+    const unknown = Object.fromEntries(Array.from({ length: 50_000 }, (_, at) => [`field${at}`, 1]));
+    expect(refusal({ username: 'ada', ...unknown }).errors).toHaveLength(100);
+    const long = refusal({ username: 'ada', ['x'.repeat(100_000)]: 1 });
+    expect(JSON.stringify(long.errors).length).toBeLessThan(1000);
+  });
+
+  test('names like those of Object.prototype are unknown like any other', () => {
+    const hostile = JSON.parse('{"username":"ada","toString":1,"__proto__":1}') as unknown;
+    expect(
+      refusal(hostile)
+        .errors?.map(({ path }) => path)
+        .sort(),
+    ).toEqual(['/__proto__', '/toString']);
+    expect(refusal({ toString: 1 }).errors?.map(({ path }) => path)).toContain('/username');
+  });
+});

@@ -1,0 +1,82 @@
+import { type Fault, MusterError } from '@muster/protocol';
+import { suggestion } from '@muster/protocol/nearest';
+import type { z } from 'zod';
+import { pointer } from './pointer.ts';
+
+/** As many as anybody reads. */
+const mostFaults = 100;
+
+type Issue = z.core.$ZodIssue;
+
+/**
+ * Reads a value by its schema.
+ * @param part what the value is, for the first words of the error
+ * @throws MusterError invalid_input, with one entry a fault; no message holds a value, which may be a secret
+ */
+export function readInput<S extends z.ZodType>(schema: S, value: unknown, part: 'query' | 'body'): z.output<S> {
+  const read = schema.safeParse(value);
+  if (read.success) return read.data;
+  throw invalidInput(part, faultsOf(schema, value, read.error.issues, part));
+}
+
+export function invalidInput(part: 'query' | 'body', faults: readonly Fault[]): MusterError {
+  const first = faults[0];
+  const more = faults.length > 1 ? `; and ${faults.length - 1} more` : '';
+  const where = first && first.path !== '' ? `${first.path.slice(1)}: ` : '';
+  return new MusterError('invalid_input', `The ${part} is not valid: ${where}${first?.message ?? ''}${more}.`, faults);
+}
+
+function faultsOf(schema: z.ZodType, value: unknown, issues: readonly Issue[], part: 'query' | 'body'): Fault[] {
+  const faults: Fault[] = [];
+  for (const issue of issues) {
+    if (faults.length >= mostFaults) break;
+    if (issue.code === 'unrecognized_keys') {
+      const known = namesAt(schema, issue.path);
+      const unused = known.filter((name) => !hasAt(value, [...issue.path, name]));
+      const noun = part === 'query' ? 'parameter' : 'field';
+      for (const key of issue.keys.slice(0, mostFaults - faults.length))
+        faults.push({ path: pointer([...issue.path, key]), message: `unknown ${noun}${suggestion(key, unused)}` });
+    } else {
+      const message = hasAt(value, issue.path) ? issue.message.replace(/^Invalid input: /, '') : 'is required';
+      faults.push({ path: pointer(issue.path), message });
+    }
+  }
+  return faults;
+}
+
+/** True when a value that is not `undefined` stands at the path. */
+function hasAt(value: unknown, path: readonly PropertyKey[]): boolean {
+  let at = value;
+  for (const segment of path) {
+    if (typeof at !== 'object' || at === null || !Object.hasOwn(at, segment)) return false;
+    at = (at as Record<PropertyKey, unknown>)[segment];
+  }
+  return at !== undefined;
+}
+
+interface Definition {
+  type: string;
+  innerType?: z.ZodType;
+  in?: z.ZodType;
+  element?: z.ZodType;
+  valueType?: z.ZodType;
+  shape?: Record<string, z.ZodType>;
+}
+
+/** The names an object schema knows at a path within a schema; none where the path leads through a union. */
+function namesAt(schema: z.ZodType, path: readonly PropertyKey[]): string[] {
+  let at: z.ZodType | undefined = schema;
+  for (const segment of path) {
+    const definition: Definition | null = outermost(at);
+    at = definition?.shape?.[String(segment)] ?? definition?.element ?? definition?.valueType;
+  }
+  return Object.keys(outermost(at)?.shape ?? {});
+}
+
+/** What a schema is once optional, nullable and transformed are taken off. */
+function outermost(schema: z.ZodType | undefined): Definition | null {
+  let definition = schema?._zod.def as Definition | undefined;
+  for (let next = definition?.innerType ?? definition?.in; next; next = definition?.innerType ?? definition?.in)
+    definition = next._zod.def as Definition;
+  return definition ?? null;
+}

@@ -1,0 +1,126 @@
+import type { Fault } from '@muster/protocol';
+import { quoted } from '@muster/protocol/nearest';
+import { createScanner, type SyntaxKind } from 'jsonc-parser';
+import { pointer } from './pointer.ts';
+
+/** As many as anybody reads; a hostile body could hold a hundred thousand. */
+const mostFaults = 100;
+
+interface Frame {
+  /** Null in an array. */
+  keys: Set<string> | null;
+  /** The key or index that is being read. */
+  place: string | number;
+}
+
+// The token numbers of jsonc-parser, which declares them as an enum that is not there at run time.
+const token = {
+  openBrace: 1,
+  closeBrace: 2,
+  openBracket: 3,
+  closeBracket: 4,
+  comma: 5,
+  colon: 6,
+  string: 10,
+  number: 11,
+  lineComment: 12,
+  blockComment: 13,
+  end: 17,
+} as const satisfies Record<string, SyntaxKind>;
+const literals: readonly number[] = [7, 8, 9, token.string, token.number];
+
+const scanFaults: Readonly<Record<number, string>> = {
+  1: 'the comment does not end',
+  2: 'the string does not end on its line',
+  3: 'the number is not complete',
+  4: 'the \\u escape needs four hexadecimal digits',
+  5: 'the escape is not one JSON has',
+  6: 'the character must be escaped',
+};
+
+/**
+ * Says where and why a text is not JSON that is taken. For texts that were refused already: it is slow, and it does not
+ * recurse, so that no nesting can exhaust the stack.
+ * @returns every repeated or forbidden key up to the first fault of syntax, at which it stops; empty when it sees none
+ */
+export function findFaults(text: string, deepest: number): Fault[] {
+  const faults: Fault[] = [];
+  const scanner = createScanner(text, false);
+  const stack: Frame[] = [];
+  const fault = (message: string) => {
+    faults.push({
+      path: pointer(stack.map((frame) => frame.place)),
+      message,
+      line: scanner.getTokenStartLine() + 1,
+      column: scanner.getTokenStartCharacter() + 1,
+    });
+    return faults;
+  };
+  // What may come next. `first`: just inside a bracket, where it may also close.
+  let state: 'value' | 'firstValue' | 'key' | 'firstKey' | 'colon' | 'separator' = 'value';
+
+  while (faults.length < mostFaults) {
+    const kind = scanner.scan() as number;
+    if (kind === 14 || kind === 15) continue;
+    const frame = stack.at(-1);
+    if (kind === token.end) {
+      if (state === 'separator' && stack.length === 0) return faults;
+      return fault(text.trim() === '' ? 'a JSON value is needed' : 'the text ends too early');
+    }
+    if (kind === token.lineComment || kind === token.blockComment) return fault('JSON has no comments');
+    const scanFault = scanFaults[scanner.getTokenError()];
+    if (scanFault !== undefined) return fault(scanFault);
+
+    if (state === 'separator') {
+      if (!frame) return fault('nothing may follow the value');
+      if (kind === (frame.keys ? token.closeBrace : token.closeBracket)) stack.pop();
+      else if (kind !== token.comma) return fault(`a comma or ${frame.keys ? '}' : ']'} is missing`);
+      else if (frame.keys) state = 'key';
+      else {
+        frame.place = Number(frame.place) + 1;
+        state = 'value';
+      }
+    } else if (state === 'colon') {
+      if (kind !== token.colon) return fault('a colon is missing after the key');
+      state = 'value';
+    } else if (state === 'key' || state === 'firstKey') {
+      if (state === 'firstKey' && kind === token.closeBrace) {
+        stack.pop();
+        state = 'separator';
+        continue;
+      }
+      if (kind !== token.string || !frame?.keys) return fault('a key in double quotes is needed');
+      const key = scanner.getTokenValue();
+      frame.place = key;
+      if (frame.keys.has(key)) fault(`the key ${quoted(key)} is repeated`);
+      if (key === '__proto__' || (key === 'prototype' && stack.at(-2)?.place === 'constructor'))
+        fault(`the key ${quoted(key)} is not allowed`);
+      const keyFault = flawOf(key);
+      if (keyFault !== null) fault(keyFault);
+      frame.keys.add(key);
+      state = 'colon';
+    } else {
+      if (state === 'firstValue' && kind === token.closeBracket) {
+        stack.pop();
+        state = 'separator';
+      } else if (kind === token.openBrace || kind === token.openBracket) {
+        if (stack.length === deepest) return fault(`nests deeper than ${deepest} levels`);
+        const object = kind === token.openBrace;
+        stack.push(object ? { keys: new Set(), place: '' } : { keys: null, place: 0 });
+        state = object ? 'firstKey' : 'firstValue';
+      } else {
+        if (!literals.includes(kind)) return fault('a JSON value is needed');
+        const textFault = kind === token.string ? flawOf(scanner.getTokenValue()) : null;
+        if (textFault !== null) fault(textFault);
+        state = 'separator';
+      }
+    }
+  }
+  return faults;
+}
+
+/** What keeps a text from being stored as it is, or null. */
+function flawOf(text: string): string | null {
+  if (!text.isWellFormed()) return 'half of a surrogate pair is not text';
+  return text.includes('\u0000') ? 'the character U+0000 is not taken' : null;
+}

@@ -1,0 +1,172 @@
+import { type ErrorCode, errorKinds } from '@muster/protocol';
+import { apiPrefix, errorsOf, faultSchema, type Route, routes } from '@muster/protocol/http';
+import { z } from 'zod';
+import { createDocument, type ZodOpenApiOperationObject, type ZodOpenApiPathsObject } from 'zod-openapi';
+
+const problemSchema = z
+  .strictObject({
+    type: z.string().describe('a URI that names the error'),
+    title: z.string(),
+    status: z.number().int(),
+    detail: z.string().describe('what happened in this case'),
+    instance: z.string().describe('id of the request; the log of the orchestrator has it'),
+    code: z.string().describe('stable; docs/errors.md has them all'),
+    errors: z.array(faultSchema).optional().describe('one entry a fault of the input'),
+  })
+  .meta({ id: 'Problem', description: 'Problem details (RFC 9457)' });
+
+type Parameter = { in: string; name: string; example?: unknown };
+type Header = { description: string; schema: { type: 'string' | 'integer' } };
+
+const header = (description: string, type: Header['schema']['type'] = 'string'): Header => ({
+  description,
+  schema: { type },
+});
+const errorHeaders: Readonly<Record<number, Record<string, Header>>> = {
+  401: { 'WWW-Authenticate': header('how to sign in: `Bearer`') },
+  429: { 'Retry-After': header('seconds to wait', 'integer') },
+  503: { 'Retry-After': header('seconds to wait', 'integer') },
+};
+const answerHeaders: Readonly<Record<number, Record<string, Header>>> = {
+  202: {
+    Location: header('where the outcome will be'),
+    'Preference-Applied': header('`respond-async`, when that was asked for'),
+  },
+};
+const meanings: Readonly<Record<number, string>> = { 200: 'OK', 201: 'Created', 202: 'Accepted', 204: 'Done; no body' };
+
+const preferHeader = z.object({
+  prefer: z.string().optional().describe('`respond-async`: answer 202 at once rather than wait for the agents'),
+});
+
+/**
+ * Prints the API's description from the same table that the server registers from, with the schemas that judge.
+ * @param version of the product
+ * @returns an OpenAPI 3.1 document
+ */
+export function printOpenApi(version: string): ReturnType<typeof createDocument> {
+  const paths: ZodOpenApiPathsObject = {};
+  const errors: Record<string, ErrorResponse> = {};
+  for (const route of routes) {
+    const path = apiPrefix + route.path;
+    paths[path] = { ...paths[path], [route.method.toLowerCase()]: operationOf(route, errors) };
+  }
+  const document = createDocument({
+    openapi: '3.1.0',
+    info: {
+      title: 'Muster',
+      version,
+      description: 'The management API of a Muster orchestrator.',
+      license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
+    },
+    servers: [{ url: '/' }],
+    tags: [...new Set(routes.map((route) => route.tag))].map((name) => ({ name })),
+    paths,
+    components: {
+      schemas: { Problem: problemSchema },
+      responses: errors,
+      securitySchemes: {
+        session: { type: 'http', scheme: 'bearer', description: 'The token of `POST /api/v1/auth/verify`.' },
+      },
+    },
+  });
+  giveParametersExamples(document);
+  return document;
+}
+
+/** @param errors takes up the answers that several operations share, by the codes they carry */
+function operationOf(route: Route, errors: Record<string, ErrorResponse>): ZodOpenApiOperationObject {
+  const responses: ZodOpenApiOperationObject['responses'] = {};
+  const usual = Math.min(...Object.keys(route.answers).map(Number));
+  for (const [key, schema] of Object.entries(route.answers)) {
+    const status = Number(key);
+    const example = status === usual ? route.example.answer : undefined;
+    responses[key as '200'] = {
+      description: meanings[status] ?? 'OK',
+      ...(answerHeaders[status] ? { headers: answerHeaders[status] } : {}),
+      ...(schema ? { content: { 'application/json': { schema, ...(example === undefined ? {} : { example }) } } } : {}),
+    };
+  }
+  for (const [status, codes] of byStatus(errorsOf(route))) {
+    const name = codes.join('.');
+    errors[name] ??= errorResponse(status, codes);
+    responses[String(status) as '400'] = { $ref: `#/components/responses/${name}` };
+  }
+  return {
+    operationId: route.id,
+    tags: [route.tag],
+    summary: route.summary,
+    description: [route.description, route.access === 'admin' ? 'Needs the role admin.' : undefined]
+      .filter((text) => text !== undefined)
+      .join(' '),
+    security: route.access === 'anyone' ? [] : [{ session: [] }],
+    requestParams: {
+      ...(route.params ? { path: route.params } : {}),
+      ...(route.query ? { query: route.query } : {}),
+      ...(route.respondAsync ? { header: preferHeader } : {}),
+    },
+    ...(route.body
+      ? {
+          requestBody: {
+            required: route.bodyOptional !== true,
+            content: { 'application/json': { schema: route.body, example: route.example.body } },
+          },
+        }
+      : {}),
+    responses,
+  };
+}
+
+function byStatus(codes: readonly ErrorCode[]): [number, ErrorCode[]][] {
+  const groups = new Map<number, ErrorCode[]>();
+  for (const code of codes) {
+    const { status } = errorKinds[code];
+    groups.set(status, [...(groups.get(status) ?? []), code]);
+  }
+  return [...groups]
+    .map(([status, group]): [number, ErrorCode[]] => [status, group.sort()])
+    .sort(([one], [other]) => one - other);
+}
+
+type ErrorResponse = ReturnType<typeof errorResponse>;
+
+function errorResponse(status: number, codes: ErrorCode[]) {
+  const first = codes[0]!;
+  const headers = errorHeaders[status];
+  return {
+    description: codes.map((code) => `\`${code}\`: ${errorKinds[code].title}.`).join(' '),
+    ...(headers ? { headers } : {}),
+    content: {
+      'application/problem+json': {
+        schema: {
+          allOf: [
+            { $ref: '#/components/schemas/Problem' },
+            { type: 'object' as const, properties: { status: { const: status }, code: { enum: codes } } },
+          ],
+        },
+        example: {
+          type: `urn:muster:error:${first}`,
+          title: errorKinds[first].title,
+          status,
+          detail: errorKinds[first].remedy,
+          instance: '5f0c1a2b3c4d-1',
+          code: first,
+        },
+      },
+    },
+  };
+}
+
+/** A parameter's example stands beside its schema, which the printer of schemas does not know of. */
+function giveParametersExamples(document: ReturnType<typeof createDocument>): void {
+  for (const route of routes) {
+    const operation = document.paths?.[apiPrefix + route.path]?.[route.method.toLowerCase() as 'get'];
+    for (const parameter of (operation?.parameters ?? []) as Parameter[]) {
+      const example = { path: route.example.params, query: route.example.query }[parameter.in]?.[parameter.name];
+      if (example !== undefined) parameter.example = example;
+    }
+  }
+}
+
+// Run as a program, it prints the document of the version that is named.
+if (import.meta.main) process.stdout.write(JSON.stringify(printOpenApi(process.argv[2] ?? '0.0.0')));

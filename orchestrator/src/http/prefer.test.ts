@@ -1,0 +1,39 @@
+import { describe, expect, test } from 'vitest';
+import { prefersAsync } from './prefer.ts';
+
+describe('prefersAsync', () => {
+  test.each([
+    'respond-async',
+    'Respond-Async',
+    'respond-async, wait=100',
+    'wait=100 , respond-async',
+    'respond-async; foo="a, b"',
+    'foo="a \\" , b", respond-async',
+    'respond-async=""',
+    'respond-async=',
+    ', respond-async',
+  ])('%s asks for it', (header) => {
+    expect(prefersAsync(header)).toBe(true);
+  });
+
+  test.each([
+    '',
+    'return=minimal',
+    'respond-asynchronously',
+    'respond-async=no',
+    'foo="respond-async"',
+    'foo="x, respond-async, y"',
+    'foo; respond-async',
+    'foo="open, respond-async',
+  ])('%s does not', (header) => {
+    expect(prefersAsync(header)).toBe(false);
+  });
+
+  test('absent, repeated, and hostile headers', () => {
+    expect(prefersAsync(undefined)).toBe(false);
+    expect(prefersAsync(['wait=1', 'respond-async'])).toBe(true);
+    const before = performance.now();
+    expect(prefersAsync('a; '.repeat(5000))).toBe(false);
+    expect(performance.now() - before).toBeLessThan(200);
+  });
+});

@@ -1,0 +1,36 @@
+/**
+ * Whether a `Prefer` header (RFC 7240) asks for `respond-async`. Other preferences, and what is none, are ignored, as
+ * the RFC has it. Linear in the header's length.
+ */
+export function prefersAsync(header: string | string[] | undefined): boolean {
+  if (header === undefined) return false;
+  if (header === 'respond-async') return true;
+  const text = Array.isArray(header) ? header.join(',') : header;
+  for (const element of splitUnquoted(text, ',')) {
+    const preference = splitUnquoted(element, ';')[0] ?? '';
+    const equals = preference.indexOf('=');
+    const name = (equals === -1 ? preference : preference.slice(0, equals)).trim().toLowerCase();
+    const value = equals === -1 ? '' : preference.slice(equals + 1).trim();
+    // An empty value means the same as none; any other is a preference that nobody defined.
+    if (name === 'respond-async' && (value === '' || value === '""')) return true;
+  }
+  return false;
+}
+
+/** Splits at a separator wherever it does not stand within double quotes. */
+function splitUnquoted(text: string, separator: string): string[] {
+  const parts: string[] = [];
+  let start = 0;
+  let quoted = false;
+  for (let at = 0; at < text.length; at++) {
+    const char = text[at];
+    if (quoted && char === '\\') at += 1;
+    else if (char === '"') quoted = !quoted;
+    else if (char === separator && !quoted) {
+      parts.push(text.slice(start, at));
+      start = at + 1;
+    }
+  }
+  parts.push(text.slice(start));
+  return parts;
+}

@@ -1,0 +1,43 @@
+import type { Fault } from '@muster/protocol';
+import { quoted } from '@muster/protocol/nearest';
+import { pointer } from './pointer.ts';
+
+export interface ParsedQuery {
+  readonly values: Readonly<Record<string, string>>;
+  readonly faults: readonly Fault[];
+}
+
+const nothing: ParsedQuery = { values: Object.freeze(Object.create(null) as Record<string, string>), faults: [] };
+const mostFaults = 100;
+
+/**
+ * Parses the part of an address after `?`, as forms write it (`+` is a space). Never throws: a request without a session
+ * is told so before anything about its query, so faults are kept for later.
+ */
+export function parseQuery(text: string): ParsedQuery {
+  if (text === '') return nothing;
+  const values = Object.create(null) as Record<string, string>;
+  const faults: Fault[] = [];
+  for (const part of text.split('&')) {
+    if (part === '' || faults.length >= mostFaults) continue;
+    const equals = part.indexOf('=');
+    const name = decode(equals === -1 ? part : part.slice(0, equals));
+    const value = decode(equals === -1 ? '' : part.slice(equals + 1));
+    if (name === null || value === null)
+      faults.push({ path: pointer([name ?? part]), message: 'a percent sign must start an escape of UTF-8 text' });
+    else if (name in values)
+      faults.push({ path: pointer([name]), message: `the parameter ${quoted(name)} is repeated` });
+    else values[name] = value;
+  }
+  return { values, faults };
+}
+
+function decode(text: string): string | null {
+  const spaced = text.includes('+') ? text.replaceAll('+', ' ') : text;
+  if (!spaced.includes('%')) return spaced;
+  try {
+    return decodeURIComponent(spaced);
+  } catch {
+    return null;
+  }
+}

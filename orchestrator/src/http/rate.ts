@@ -1,0 +1,71 @@
+import { hash, randomBytes } from 'node:crypto';
+import { isIPv6 } from 'node:net';
+import { RateLimiterMemory, type RateLimiterRes } from 'rate-limiter-flexible';
+import { RefusedRequest } from './problem.ts';
+
+export interface Rates {
+  /** Sign-in requests of one address: so many a minute, and so many of them at once. */
+  readonly signIn: { readonly perMinute: number; readonly burst: number };
+  /** Requests of one session a second. */
+  readonly sessionPerSecond: number;
+}
+
+export const defaultRates: Rates = { signIn: { perMinute: 60, burst: 30 }, sessionPerSecond: 1000 };
+
+/** Addresses share this many counters, so that no number of addresses can fill the memory. */
+const addressSlots = 65_536;
+
+/**
+ * Counts requests and refuses those that are too many.
+ * @returns functions that resolve when the request may go on and otherwise reject with `rate_limited`
+ */
+export function createRates(rates: Rates) {
+  const { perMinute, burst } = rates.signIn;
+  const minute = new RateLimiterMemory({ points: perMinute, duration: 60 });
+  // The time in which the allowed rate comes to one burst: no more than that may come at once.
+  const atOnce = new RateLimiterMemory({ points: burst, duration: Math.max(1, Math.ceil((burst * 60) / perMinute)) });
+  const session = new RateLimiterMemory({ points: rates.sessionPerSecond, duration: 1 });
+  // Without a secret anybody could choose addresses that share a counter with somebody else's.
+  const salt = randomBytes(16).toString('hex');
+
+  return {
+    /** @param address the client's IP address */
+    async signIn(address: string): Promise<void> {
+      const slot = slotOf(address, salt);
+      // In this order: a request that is refused here does not count for its minute.
+      await admit(atOnce, slot, 'Too many sign-in requests from this address at once.');
+      await admit(minute, slot, 'Too many sign-in requests from this address.');
+    },
+    session: (tokenHash: string): Promise<void> => admit(session, tokenHash, 'Too many requests in this session.'),
+  };
+}
+
+/** Whoever holds an IPv6 address holds its /64 network. */
+export function networkOf(address: string): string {
+  if (!isIPv6(address)) return address;
+  const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address);
+  if (mapped) return mapped[1]!;
+  const [head = '', tail] = address.replace(/%.*$/, '').split('::');
+  const before = head === '' ? [] : head.split(':');
+  const behind = tail === undefined || tail === '' ? [] : tail.split(':');
+  // An IPv4 tail stands for two groups, and never for one of the first four.
+  const written = before.length + behind.length + (address.includes('.') ? 1 : 0);
+  const groups = [...before, ...Array<string>(Math.max(0, 8 - written)).fill('0'), ...behind];
+  return groups
+    .slice(0, 4)
+    .map((group) => Number.parseInt(group, 16).toString(16))
+    .join(':');
+}
+
+const slotOf = (address: string, salt: string): string =>
+  String(Number.parseInt(hash('sha256', salt + networkOf(address), 'hex').slice(0, 8), 16) % addressSlots);
+
+function admit(limiter: RateLimiterMemory, key: string, detail: string): Promise<void> {
+  return limiter.consume(key).then(ignore, (refusal: RateLimiterRes | Error) => {
+    if (refusal instanceof Error) throw refusal;
+    const seconds = Math.max(1, Math.ceil(refusal.msBeforeNext / 1000));
+    throw new RefusedRequest('rate_limited', detail, { 'retry-after': String(seconds) });
+  });
+}
+
+const ignore = (): void => {};

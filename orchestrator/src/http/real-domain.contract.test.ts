@@ -1,0 +1,184 @@
+import { type Route, routes } from '@muster/protocol/http';
+import fc from 'fast-check';
+import type { FastifyInstance } from 'fastify';
+import { pino } from 'pino';
+import { expect, it } from 'vitest';
+import { type DatabaseFixture, describeDatabases } from '../../test/databases.ts';
+import { type Domain, newAdmin, newAgent, newKey, openDomain, reportsOf, resultOf } from '../../test/domain.ts';
+import { putOneTag } from '../domain/agents.ts';
+import { createAssignment } from '../domain/assignments.ts';
+import { uploadModule } from '../domain/modules.ts';
+import { submitOperation } from '../domain/operations.ts';
+import { createApp } from './app.ts';
+import { agentHandlers } from './routes/agents.ts';
+import { moduleHandlers } from './routes/modules.ts';
+import { operationHandlers } from './routes/operations.ts';
+import { signInHandlers } from './routes/sign-in.ts';
+import { statusHandlers } from './routes/status.ts';
+
+/** The routes over the real domain and a real database, every answer held to its schema. */
+
+const moduleText =
+  'name: m\nsupports: [{ platform: linux }]\nresources: [{ id: f, resource: { file-unix: { path: /f, content: x } } }]\n';
+
+async function open(fixture: DatabaseFixture) {
+  const domain = await openDomain(fixture);
+  const { context } = domain;
+  const { key, actor } = await newAdmin(domain);
+  const agent = await newAgent(domain, actor, 'web-1');
+  await putOneTag(context, actor, 'web-1', 'role', 'web');
+  await uploadModule(context, actor, 'm', moduleText);
+  await createAssignment(context, actor, { name: 'base', modules: ['m'], selector: 'role=web' });
+  const app = createApp({
+    handlers: {
+      ...signInHandlers(context, domain.signIn),
+      ...agentHandlers(context, () => ({ agents: 'muster.example:4747', publicKey: 'ab'.repeat(32) })),
+      ...moduleHandlers(context),
+      ...operationHandlers(context, domain.documents, domain.waiting),
+      ...statusHandlers(context, { publicKey: 'ab'.repeat(32), version: '0.0.0', well: () => true }),
+    },
+    sessions: domain.signIn,
+    log: pino({ level: 'silent' }),
+    version: '0.0.0',
+    validateAnswers: true,
+    limits: { rates: { signIn: { perMinute: 100_000, burst: 100_000 }, sessionPerSecond: 1_000_000 } },
+  });
+  const { nonce } = await domain.signIn.challenge(key.hex);
+  const { token } = await domain.signIn.verify(key.hex, key.sign(Buffer.from(nonce, 'hex')));
+  return { domain, app, actor, agent, key, token };
+}
+type Opened = Awaited<ReturnType<typeof open>>;
+
+/** An operation and a drift record that have ended, for the routes that show them. */
+async function history({ domain, actor, agent }: Opened) {
+  const { context, documents, links } = domain;
+  const wanted = { kind: 'apply', modules: ['m'], queue: true } as const;
+  const operation = await submitOperation(context, documents, actor, 'web-1', wanted);
+  await links.nextOperation(agent.id);
+  const output = { stdout: 'hi\n', stderr: '', exit_code: 0, truncated: false };
+  await links.reported(agent.id, '01'.repeat(16), 1, [
+    ...reportsOf(operation, [resultOf({ module: 'm', id: 'f', identity: '/f' })], { now: domain.now() }).slice(0, 2),
+    { type: 'output', operation_id: operation, resource: 'm/f', ...output },
+    ...reportsOf(operation, [resultOf()], { now: domain.now() }).slice(2),
+  ]);
+  return operation;
+}
+
+/** Answers whatever is handed to the agent, at once. */
+function answering({ links, now }: Domain, nodeId: string): () => void {
+  let seq = 100;
+  let busy = false;
+  const timer = setInterval(async () => {
+    if (busy) return;
+    busy = true;
+    const next = await links.nextOperation(nodeId).catch(() => null);
+    if (next)
+      await links.reported(nodeId, '01'.repeat(16), ++seq, reportsOf(next.operation.operation_id, [], { now: now() }));
+    busy = false;
+  }, 5);
+  return () => clearInterval(timer);
+}
+
+function request(app: FastifyInstance, token: string, route: Route, params: Record<string, string>, body: unknown) {
+  const path = route.path.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(params[name] ?? 'x'));
+  return app.inject({
+    method: route.method,
+    url: `/api/v1${path}`,
+    headers: {
+      authorization: `Bearer ${token}`,
+      ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+      ...(route.respondAsync ? { prefer: 'respond-async' } : {}),
+    },
+    ...(body === undefined ? {} : { payload: typeof body === 'string' ? body : JSON.stringify(body) }),
+  });
+}
+
+const keys = fc.constantFrom(
+  ...['name', 'modules', 'selector', 'content', 'tags', 'value', 'status', 'public_key', 'username', 'role', 'ttl'],
+  ...['parameters', 'mode', 'uses', 'expires_in', 'constructor', 'toString', 'hasOwnProperty', '', 'x'],
+);
+const leaves = fc.oneof(
+  fc.constantFrom('web-1', 'm', 'base', 'role=web', 'approved', 'rejected', 'constructor', '..', ' ', '\u0007', '💥'),
+  fc.constantFrom(0, -1, 1, 1e300, 2 ** 53, null, true, ''),
+  fc.string(),
+  fc.integer(),
+);
+const { body: anyBody } = fc.letrec<{ body: unknown; value: unknown }>((tie) => ({
+  body: fc.dictionary(keys, tie('value'), { maxKeys: 6 }),
+  value: fc.oneof({ depthSize: 'small' }, leaves, fc.array(tie('value'), { maxLength: 4 }), tie('body')),
+}));
+
+describeDatabases('the API', (fixture) => {
+  it('answers each route as its schema says', async () => {
+    const opened = await open(fixture);
+    const { app, token, agent, key, domain } = opened;
+    const operation_id = await history(opened);
+    const stop = answering(domain, agent.id);
+    const seen: Record<string, number> = {};
+    // Reads and harmless writes first, what takes away last.
+    const order = (route: Route) =>
+      route.method === 'DELETE' || route.id === 'logout' || route.id === 'renew' ? 1 : 0;
+    const bodies: Record<string, unknown> = {
+      challenge: { public_key: key.hex },
+      verify: { public_key: key.hex, signature: '5f'.repeat(64) },
+      addOperator: { public_key: (await newKey()).hex, username: 'bob', role: 'operator' },
+      applyAgent: { modules: ['m'] },
+      planAgent: { modules: ['m'] },
+      uploadModule: { name: 'm', content: moduleText },
+      setAgentStatus: { status: 'approved', name: 'web-1' },
+      createAssignment: { name: 'other', modules: ['m'], selector: 'role=db' },
+    };
+    let run_id = 'x';
+    let drift_id = 'x';
+    for (const route of [...routes].sort((a, b) => order(a) - order(b))) {
+      if (route.id === 'logout' || route.id === 'renew') continue;
+      const params = { node_id: agent.id, name: route.path.startsWith('/modules') ? 'm' : 'base', key: 'role' };
+      const more = { operator_id: key.id, operation_id, run_id, drift_id, id: 'x' };
+      const body = bodies[route.id] ?? (route.body ? route.example.body : undefined);
+      const answer = await request(app, token, route, { ...params, ...more }, body);
+      seen[route.id] = answer.statusCode;
+      if (route.id === 'applyAssignment') run_id = answer.json().run_id;
+      if (route.id === 'checkDrift') drift_id = answer.json().drift_id;
+    }
+    stop();
+    const refused = Object.fromEntries(Object.entries(seen).filter(([, status]) => status >= 300));
+    expect(refused).toEqual({
+      verify: 401, // the signature is made up
+      cancelOperation: 409,
+      revokeEnrolmentToken: 404,
+      removeAgent: 409,
+      removeModule: 409, // the assignment `other` names it
+      removeOperator: 409, // the last admin
+    });
+    await app.close();
+  });
+
+  it('never fails by itself, whatever the body', async () => {
+    const { app, token, agent } = await open(fixture);
+    const writing = routes.filter((route) => route.body && route.access !== 'anyone');
+    await fc.assert(
+      fc.asyncProperty(fc.constantFrom(...writing), anyBody, fc.boolean(), async (route, body, byName) => {
+        const params = { node_id: byName ? 'web-1' : agent.id, name: 'base', key: 'constructor', id: 'x' };
+        const answer = await request(app, token, route, params, body);
+        expect(answer.statusCode, `${route.id} ${JSON.stringify(body)}: ${answer.body}`).toBeLessThan(500);
+        if (answer.statusCode >= 400) expect(answer.json()).toMatchObject({ code: expect.any(String) });
+      }),
+      { numRuns: 150 },
+    );
+    // And everything still works.
+    expect((await app.inject({ url: '/api/v1/tags', headers: { authorization: `Bearer ${token}` } })).statusCode).toBe(
+      200,
+    );
+    await app.close();
+  });
+
+  it('takes no text that it could not give back', async () => {
+    const { app, token } = await open(fixture);
+    const create = routes.find(({ id }) => id === 'createAssignment')!;
+    const body = '{"name":"n","modules":["m"],"selector":"a=b","description":"a\\u0000b"}';
+    const answer = await request(app, token, create, {}, body);
+    expect(answer.statusCode).toBe(400);
+    expect(answer.json().errors).toMatchObject([{ path: '/description', message: expect.stringContaining('U+0000') }]);
+    await app.close();
+  });
+});

@@ -1,0 +1,52 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { RequestFacts } from './handlers.ts';
+
+/** How a request came in. What costs something is only found out when a handler asks. */
+export class Facts implements RequestFacts {
+  readonly id: string;
+  readonly #request: FastifyRequest;
+  readonly #reply: FastifyReply;
+  readonly #draining: AbortSignal;
+  #signal: AbortSignal | null = null;
+
+  constructor(request: FastifyRequest, reply: FastifyReply, draining: AbortSignal) {
+    this.id = request.id;
+    this.#request = request;
+    this.#reply = reply;
+    this.#draining = draining;
+  }
+
+  get ip(): string {
+    return this.#request.ip;
+  }
+
+  get secure(): boolean {
+    return this.#request.protocol === 'https';
+  }
+
+  get loopback(): boolean {
+    return isLoopback(this.#request.socket.remoteAddress) && isLoopback(this.#request.ip);
+  }
+
+  get signal(): AbortSignal {
+    this.#signal ??= this.#watch();
+    return this.#signal;
+  }
+
+  #watch(): AbortSignal {
+    const controller = new AbortController();
+    const abort = () => controller.abort();
+    const { raw } = this.#reply;
+    if (this.#draining.aborted || raw.destroyed) abort();
+    this.#draining.addEventListener('abort', abort);
+    // The response closes when it is sent, too; only without having been sent does it mean that nobody is there.
+    raw.once('close', () => {
+      this.#draining.removeEventListener('abort', abort);
+      if (!raw.writableFinished) abort();
+    });
+    return controller.signal;
+  }
+}
+
+const isLoopback = (address: string | undefined): boolean =>
+  address !== undefined && (address === '::1' || /^(::ffff:)?127\./i.test(address));

@@ -1,0 +1,118 @@
+import { errorKinds, MusterError } from '@muster/protocol';
+import { errorsOf, type Route, routes } from '@muster/protocol/http';
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { addressOf, bearer, testApp } from './app-fixture.ts';
+import type { Handlers } from './handlers.ts';
+
+/** Every route of the table, held to what every route must hold to. */
+const app = testApp();
+type Method = 'GET';
+const body = (route: Route) => (route.body === undefined ? {} : { payload: route.example.body as object });
+
+describe('every route', () => {
+  test.each(routes)('$method $path', async (route) => {
+    const request = { method: route.method as Method, url: addressOf(route), ...body(route) };
+    const query = route.example.query ?? {};
+    const usual = Math.min(...Object.keys(route.answers).map(Number));
+
+    const stranger = await app.inject({ ...request, query });
+    expect(stranger.statusCode).toBe(route.access === 'anyone' ? usual : 401);
+
+    const operator = await app.inject({ ...request, query, headers: bearer('operator') });
+    expect(operator.statusCode, operator.body).toBe(route.access === 'admin' ? 403 : usual);
+
+    const admin = await app.inject({ ...request, query, headers: bearer('admin') });
+    expect(admin.statusCode).toBe(usual);
+    if (usual === 204) expect(admin.body).toBe('');
+    else expect(admin.json()).toEqual(JSON.parse(JSON.stringify(route.example.answer)));
+
+    const typo = await app.inject({ ...request, query: { ...query, qwxyz: '1' }, headers: bearer('admin') });
+    expect(typo.json()).toMatchObject({ status: 400, errors: [{ path: '/qwxyz' }] });
+
+    if (route.method !== 'GET') {
+      const unknown = await app.inject({
+        ...request,
+        payload: { ...(route.example.body as object), qwxyz: 1 },
+        headers: bearer('admin'),
+      });
+      expect(unknown.json()).toMatchObject({ status: 400, errors: [{ path: '/qwxyz' }] });
+    }
+  });
+
+  test('no route can be called by two addresses, and ids are unique', () => {
+    const addresses = routes.map(({ method, path }) => `${method} ${path.replaceAll(/\{\w+\}/g, '{}')}`);
+    expect(new Set(addresses).size).toBe(routes.length);
+    expect(new Set(routes.map(({ id }) => id)).size).toBe(routes.length);
+  });
+
+  test('an optional field may be null', async () => {
+    for (const route of routes.filter(({ bodyOptional }) => bodyOptional)) {
+      const names = Object.keys((route.body as unknown as { shape: object }).shape);
+      const answer = await app.inject({
+        method: route.method as Method,
+        url: addressOf(route),
+        payload: Object.fromEntries(names.map((name) => [name, null])),
+        headers: bearer('admin'),
+      });
+      expect(answer.statusCode, `${route.id} ${answer.body}`).toBeLessThan(300);
+    }
+  });
+});
+
+describe('hostile input', () => {
+  // Each handler answers what it may: its example, or one of its errors.
+  let turn = 0;
+  const handlers = Object.fromEntries(
+    routes.map((route) => [
+      route.id,
+      () => {
+        const code = route.errors[turn++ % (route.errors.length + 1)];
+        if (code !== undefined && errorKinds[code].status < 500) throw new MusterError(code, 'refused');
+        return route.example.answer;
+      },
+    ]),
+  ) as unknown as Handlers;
+  const target = testApp(handlers);
+
+  const shaped = (route: Route) => {
+    const example = route.example.body as Record<string, unknown> | undefined;
+    return fc.oneof(
+      fc.jsonValue().map((value) => JSON.stringify(value)),
+      fc.string(),
+      fc.uint8Array().map((bytes) => Buffer.from(bytes)),
+      // Nearly right: the example with one field replaced.
+      fc
+        .tuple(fc.constantFrom(...Object.keys(example ?? { x: 1 })), fc.jsonValue())
+        .map(([key, value]) => JSON.stringify({ ...example, [key]: value })),
+    );
+  };
+
+  test('random bodies, queries and ids never make a 5xx, and every error is one the route declares', async () => {
+    const anywhere = ['route_not_found', 'method_not_allowed'];
+    await fc.assert(
+      fc.asyncProperty(
+        fc.constantFrom(...routes).chain((route) => fc.tuple(fc.constant(route), shaped(route))),
+        fc.constantFrom('application/json', 'application/json; charset=utf-8', 'text/plain', 'nonsense', undefined),
+        fc.oneof(fc.constant(''), fc.webQueryParameters(), fc.string().map(encodeURI)),
+        fc.string({ unit: 'binary' }),
+        async ([route, payload], type, query, id) => {
+          const url = `/api/v1${route.path.replaceAll(/\{\w+\}/g, () => encodeURIComponent(id.toWellFormed()))}`;
+          const answer = await target.inject({
+            method: route.method as Method,
+            url: query === '' ? url : `${url}?${query.replaceAll('#', '')}`,
+            headers: { ...bearer('admin'), ...(type === undefined ? {} : { 'content-type': type }) },
+            ...(route.method === 'GET' ? {} : { payload }),
+          });
+          expect(answer.statusCode, answer.body).toBeLessThan(500);
+          if (answer.statusCode < 400) return;
+          const problem = answer.json() as { code: string; status: number };
+          expect(answer.headers['content-type']).toMatch(/^application\/problem\+json/);
+          expect(problem.status).toBe(answer.statusCode);
+          expect([...errorsOf(route), ...anywhere]).toContain(problem.code);
+        },
+      ),
+      { numRuns: 600 },
+    );
+  });
+});

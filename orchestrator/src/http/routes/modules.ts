@@ -1,0 +1,27 @@
+import { createAssignment, getAssignment, listAssignments, removeAssignment } from '../../domain/assignments.ts';
+import type { Context } from '../../domain/context.ts';
+import {
+  getModule,
+  listModules,
+  listRevisions,
+  removeModule,
+  uploadModule,
+  validateModule,
+} from '../../domain/modules.ts';
+import { actorOf } from '../../domain/sign-in.ts';
+import type { Handlers } from '../handlers.ts';
+
+export function moduleHandlers(context: Context) {
+  return {
+    listModules: () => listModules(context),
+    uploadModule: ({ body, session }) => uploadModule(context, actorOf(session), body.name, body.content),
+    getModule: ({ params, query }) => getModule(context, params.name, query.revision),
+    listModuleRevisions: ({ params }) => listRevisions(context, params.name),
+    removeModule: ({ params, session }) => removeModule(context, actorOf(session), params.name),
+    validateModule: ({ body }) => validateModule(body.content),
+    listAssignments: () => listAssignments(context),
+    createAssignment: ({ body, session }) => createAssignment(context, actorOf(session), body),
+    getAssignment: ({ params }) => getAssignment(context, params.name),
+    removeAssignment: ({ params, session }) => removeAssignment(context, actorOf(session), params.name),
+  } satisfies Partial<Handlers>;
+}

@@ -1,0 +1,80 @@
+import { apiPrefix, type Operation, type Run } from '@muster/protocol/http';
+import { requireAgent } from '../../domain/agents.ts';
+import { cancelOperation } from '../../domain/cancellation.ts';
+import type { Context } from '../../domain/context.ts';
+import { checkDrift, getDrift, latestDrift, listDrift } from '../../domain/drift.ts';
+import type { ModuleDocuments } from '../../domain/modules.ts';
+import type { Waiting } from '../../domain/operation-waiting.ts';
+import {
+  awaitOperation,
+  getOperation,
+  getOutput,
+  getState,
+  listOperations,
+  type OperationRequest,
+  submitOperation,
+} from '../../domain/operations.ts';
+import { awaitRun, getRun, listRuns, type RunRequest, startRun } from '../../domain/runs.ts';
+import { actorOf } from '../../domain/sign-in.ts';
+import { type Handlers, Reply, type RequestFacts, type Session } from '../handlers.ts';
+
+interface Asked {
+  session: Session;
+  respondAsync: boolean;
+  request: RequestFacts;
+}
+
+export function operationHandlers(context: Context, documents: ModuleDocuments, waiting: Waiting) {
+  const operate = async (
+    { session, respondAsync, request }: Asked,
+    agent: string,
+    wanted: Omit<OperationRequest, 'queue'>,
+  ): Promise<Reply<200, Operation> | Reply<202, Operation>> => {
+    const asked = { ...wanted, queue: respondAsync };
+    const id = await submitOperation(context, documents, actorOf(session), agent, asked);
+    const location = { location: `${apiPrefix}/state/operations/${id}` };
+    if (respondAsync) return new Reply(202, await getOperation(context, id), location);
+    const { operation, ended } = await awaitOperation(context, waiting, id, request.signal);
+    return ended ? new Reply(200, operation) : new Reply(202, operation, location);
+  };
+
+  const fanOut = async (
+    { session, respondAsync, request }: Asked,
+    assignment: string,
+    wanted: RunRequest,
+  ): Promise<Reply<200, Run> | Reply<202, Run>> => {
+    const id = await startRun(context, documents, actorOf(session), assignment, wanted);
+    const location = { location: `${apiPrefix}/runs/${id}` };
+    if (respondAsync) return new Reply(202, await getRun(context, id), location);
+    const { run, ended } = await awaitRun(context, waiting, id, request.signal);
+    return ended ? new Reply(200, run) : new Reply(202, run, location);
+  };
+
+  return {
+    applyAgent: (call) =>
+      operate(call, call.params.node_id, { kind: 'apply', modules: call.body.modules, ttl: call.body.ttl }),
+    planAgent: (call) =>
+      operate(call, call.params.node_id, { kind: 'plan', modules: call.body.modules, ttl: call.body.ttl }),
+    getState: ({ params }) => getState(context, params.node_id),
+    listAgentOperations: async ({ params, query }) => {
+      const { node_id } = await requireAgent(context, params.node_id);
+      return listOperations(context, { ...query, agent: node_id });
+    },
+    getOperationOutput: ({ params }) => getOutput(context, params.node_id, params.operation_id),
+    listOperations: ({ query }) => listOperations(context, query),
+    getOperation: ({ params }) => getOperation(context, params.operation_id),
+    cancelOperation: async ({ params, session }) => {
+      await cancelOperation(context, actorOf(session), params.operation_id);
+      return getOperation(context, params.operation_id);
+    },
+    applyAssignment: (call) => fanOut(call, call.params.name, { kind: 'apply', ...call.body }),
+    planAssignment: (call) => fanOut(call, call.params.name, { kind: 'plan', ...call.body }),
+    listRuns: ({ query }) => listRuns(context, query),
+    getRun: ({ params }) => getRun(context, params.run_id),
+    checkDrift: ({ params, session, request }) =>
+      checkDrift(context, waiting, actorOf(session), params.node_id, request.signal),
+    listDrift: ({ params, query }) => listDrift(context, params.node_id, query),
+    latestDrift: ({ params }) => latestDrift(context, params.node_id),
+    getDrift: ({ params }) => getDrift(context, params.drift_id),
+  } satisfies Partial<Handlers>;
+}

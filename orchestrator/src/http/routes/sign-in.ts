@@ -1,0 +1,18 @@
+import type { Context } from '../../domain/context.ts';
+import { addOperator, getOperator, listOperators, removeOperator } from '../../domain/operators.ts';
+import { actorOf, type SignIn } from '../../domain/sign-in.ts';
+import type { Handlers } from '../handlers.ts';
+
+export function signInHandlers(context: Context, signIn: SignIn) {
+  return {
+    challenge: ({ body }) => signIn.challenge(body.public_key),
+    verify: ({ body }) => signIn.verify(body.public_key, body.signature),
+    logout: ({ session }) => signIn.logout(session.token_hash),
+    renew: ({ session }) => signIn.renew(session.token_hash),
+    listOperators: ({ query }) => listOperators(context, query.include_removed === 'true'),
+    addOperator: ({ body, session }) =>
+      addOperator(context, actorOf(session), { ...body, role: body.role ?? 'operator' }),
+    getOperator: ({ params }) => getOperator(context, params.operator_id),
+    removeOperator: ({ params, session }) => removeOperator(context, actorOf(session), params.operator_id),
+  } satisfies Partial<Handlers>;
+}

@@ -1,0 +1,58 @@
+import { createPrivateKey, generateKeyPairSync, X509Certificate } from 'node:crypto';
+import { rm } from 'node:fs/promises';
+import { isIP } from 'node:net';
+import { join } from 'node:path';
+import { selfSigned } from './certificate.ts';
+import { createPrivateFile, ensurePrivateDirectory, readPrivateFile } from './private-file.ts';
+
+/** Longer ones are refused by some clients even where a person trusted them. */
+const lifeDays = 825;
+const renewalDays = 30;
+
+export interface ApiCertificate {
+  /** PKCS#8 in PEM. */
+  key: string;
+  /** PEM. */
+  certificate: string;
+  /** SHA-256 over the certificate, upper-case hex with colons: what a browser shows. */
+  fingerprint: string;
+}
+
+/**
+ * The API port's own certificate: P-256, because browsers refuse Ed25519, good for 127.0.0.1, localhost and the
+ * advertised host. Kept in the data directory so that whoever trusted it once need not again; made anew when it lacks
+ * one of the hosts or is within thirty days of its end. The key stays.
+ * @param advertisedHost name or IP address under which people reach the API, if there is one
+ * @throws LoosePermissionsError when the directory or a file is open to others
+ */
+export async function loadApiCertificate(
+  dataDir: string,
+  advertisedHost: string | null,
+  now = Date.now(),
+): Promise<ApiCertificate> {
+  await ensurePrivateDirectory(dataDir);
+  const keyPath = join(dataDir, 'api.key');
+  const certificatePath = join(dataDir, 'api.crt');
+  let key = await readPrivateFile(keyPath);
+  if (key === null) {
+    const pair = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+    key = pair.privateKey.export({ format: 'pem', type: 'pkcs8' }) as string;
+    await createPrivateFile(keyPath, key);
+  }
+  const hosts = [...new Set(['localhost', '127.0.0.1', ...(advertisedHost === null ? [] : [advertisedHost])])];
+  let certificate = await readPrivateFile(certificatePath);
+  if (certificate === null || !isGood(new X509Certificate(certificate), key, hosts, now)) {
+    certificate = await selfSigned(createPrivateKey(key), { commonName: 'muster api', hosts, days: lifeDays });
+    await rm(certificatePath, { force: true });
+    await createPrivateFile(certificatePath, certificate);
+  }
+  return { key, certificate, fingerprint: new X509Certificate(certificate).fingerprint256 };
+}
+
+function isGood(certificate: X509Certificate, key: string, hosts: readonly string[], now: number): boolean {
+  return (
+    certificate.checkPrivateKey(createPrivateKey(key)) &&
+    certificate.validToDate.getTime() - now > renewalDays * 86_400_000 &&
+    hosts.every((host) => (isIP(host) === 0 ? certificate.checkHost(host) : certificate.checkIP(host)) !== undefined)
+  );
+}

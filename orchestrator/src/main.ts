@@ -1,0 +1,127 @@
+import { homedir } from 'node:os';
+import { join } from 'node:path';
+import { type Logger, pino } from 'pino';
+import pretty from 'pino-pretty';
+import { systemClock } from './clock.ts';
+import { type Running, startOrchestrator } from './compose.ts';
+import { ConfigError, exposesTokens, type Invocation, readInvocation, usage } from './config.ts';
+
+/** `muster orchestrator`: configuration, compose, listen, drain. */
+
+/** A stop that takes longer is cut off: whoever asked for it kills after thirty seconds. */
+const longestStopMs = 25_000;
+
+const fail = (message: string, code: number): never => {
+  process.stderr.write(`muster orchestrator: ${message}\n`);
+  process.exit(code);
+};
+
+function invocation(): Invocation {
+  const defaultDataDir =
+    process.getuid?.() === 0 ? '/var/lib/muster-orchestrator' : join(homedir(), '.local/share/muster-orchestrator');
+  try {
+    return readInvocation(process.argv.slice(2), process.env, defaultDataDir);
+  } catch (error) {
+    if (error instanceof ConfigError) return fail(`${error.message}\nSee: muster orchestrator --help`, 2);
+    throw error;
+  }
+}
+
+/** Written at once: the last lines before an end are the ones that matter. */
+function createLog({ logFormat, logLevel }: Invocation): Logger {
+  const options = { level: logLevel, base: null };
+  if (logFormat === 'json') return pino(options, pino.destination({ fd: 1, sync: true }));
+  const stream = pretty({
+    destination: 1,
+    sync: true,
+    colorize: process.stdout.isTTY === true && !process.env.NO_COLOR,
+    translateTime: 'SYS:HH:MM:ss',
+    ignore: 'part,event',
+    singleLine: true,
+  });
+  return pino(options, stream);
+}
+
+/** What a person can do about an error of starting. */
+function explain(error: unknown, { config, dataDir }: Invocation): string {
+  const { code, message, port, address } = error as NodeJS.ErrnoException & { port?: number; address?: string };
+  if (code === 'EADDRINUSE') {
+    const flag = port === config.api_port ? '--api-port' : '--agent-port';
+    return `port ${port} is in use: is another orchestrator running? Stop it, or choose another port with ${flag}`;
+  }
+  if (code === 'EADDRNOTAVAIL') return `this machine has no address ${address}; see --api-host and --agent-host`;
+  if (code === 'EACCES' && port !== undefined) return `port ${port} needs root; choose one above 1023`;
+  if (code === 'EACCES' || code === 'EROFS') return `the data directory ${dataDir} cannot be used: ${message}`;
+  return message;
+}
+
+const given = invocation();
+if (given.help) {
+  process.stdout.write(usage);
+  process.exit(0);
+}
+const log = createLog(given);
+const { config } = given;
+
+let running: Running;
+try {
+  running = await startOrchestrator(config, given.dataDir, {
+    log,
+    clock: systemClock,
+    onFatal: (reason) => {
+      log.fatal(
+        { err: reason },
+        'the database writer is lost; exiting so that nothing is acknowledged that is not kept',
+      );
+      process.exit(1);
+    },
+  });
+} catch (error) {
+  log.debug({ err: error }, 'start failed');
+  fail(explain(error, given), 1);
+  throw error;
+}
+
+let stopping = false;
+const stop = (signal: string) => {
+  if (stopping) process.exit(130);
+  stopping = true;
+  log.info({ signal }, 'stopping: finishing what is under way');
+  setTimeout(() => fail('stopping took too long; cut off', 1), longestStopMs).unref();
+  running.stop().then(
+    () => {
+      log.info({}, 'stopped');
+      process.exit(0);
+    },
+    (error: unknown) => {
+      log.error({ err: error }, 'stopping failed');
+      process.exit(1);
+    },
+  );
+};
+process.on('SIGTERM', () => stop('SIGTERM'));
+process.on('SIGINT', () => stop('SIGINT'));
+
+if (running.bootstrapped)
+  log.info({ username: config.bootstrap_username }, 'first operator made from the configuration');
+if (exposesTokens(config))
+  log.warn(
+    { api_host: config.api_host },
+    'the API speaks plain HTTP to other machines: whoever is on the way reads session tokens. Let it listen on 127.0.0.1 behind a proxy that speaks TLS, or leave --no-tls away; if a proxy on another machine speaks TLS, say so with trust_proxy_tls',
+  );
+if (!running.operators)
+  log.warn(
+    {},
+    'there is no operator yet: start with --bootstrap-key and --bootstrap-username (see: muster operator init)',
+  );
+log.info(
+  {
+    event: 'ready',
+    api_url: running.apiUrl,
+    api_port: running.apiPort,
+    agent_port: running.agentPort,
+    public_key: running.publicKey,
+    ...(running.fingerprint === null ? {} : { fingerprint: running.fingerprint }),
+  },
+  `ready: API at ${running.apiUrl}, agents on port ${running.agentPort}`,
+);

@@ -1,0 +1,62 @@
+import type { Clock } from '../clock.ts';
+import type { Context } from '../domain/context.ts';
+import { endLost, expireQueued, expireSessions } from '../domain/expiry.ts';
+import { proveWritable } from '../domain/health.ts';
+import { settleRuns } from '../domain/run-end.ts';
+
+/** What must be done now and then, whoever asks for anything: one timer for all of it. */
+
+const intervalMs = 5_000;
+/** Sessions are deleted rarely: an expired one is refused anyway. */
+const sessionsEvery = 60;
+
+export interface Upkeep {
+  /** Whether the database took a write when it was last tried. */
+  readonly healthy: boolean;
+  /** One round, for tests and for start. */
+  round(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+export function startUpkeep(context: Context, clock: Clock): Upkeep {
+  let stopped = false;
+  let rounds = 0;
+  let healthy = true;
+  let running: Promise<void> = Promise.resolve();
+  let callOff = () => {};
+
+  const round = async () => {
+    try {
+      await proveWritable(context);
+      healthy = true;
+    } catch (error) {
+      healthy = false;
+      throw error;
+    }
+    await expireQueued(context);
+    await endLost(context);
+    await settleRuns(context);
+    if (rounds++ % sessionsEvery === 0) await expireSessions(context);
+  };
+  const schedule = () => {
+    callOff = clock.after(intervalMs, () => {
+      running = round()
+        .catch((error: unknown) => context.log.error({ err: error }, 'upkeep failed; it is tried again'))
+        .then(() => {
+          if (!stopped) schedule();
+        });
+    });
+  };
+  schedule();
+  return {
+    get healthy() {
+      return healthy;
+    },
+    round,
+    async stop() {
+      stopped = true;
+      callOff();
+      await running;
+    },
+  };
+}

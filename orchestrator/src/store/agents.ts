@@ -1,0 +1,217 @@
+import type { Kysely } from 'kysely';
+import type { Dialect } from './dialect.ts';
+import type { JsonText } from './json-text.ts';
+import { defineQuery, defineVariants } from './query.ts';
+import type { Schema } from './schema.ts';
+
+type StringMap = Record<string, string>;
+
+/** An agent with its tags as one object. */
+const withTags = (db: Kysely<Schema>, d: Dialect) =>
+  db
+    .selectFrom('agents')
+    .selectAll()
+    .select((e) =>
+      e
+        .selectFrom('agent_tags')
+        .select(d.objectOf('agent_tags.key', 'agent_tags.value').as('tags'))
+        .whereRef('agent_tags.node_id', '=', 'agents.node_id')
+        .$asScalar()
+        .$castTo<JsonText<StringMap>>()
+        .as('tags'),
+    );
+
+export const agentById = defineQuery('agents/by id', (db, p: { node_id: string }, d) =>
+  withTags(db, d).where('node_id', '=', p.node_id),
+);
+
+/** Names are for approved agents only: a rejected one keeps its name but is addressed by its id. */
+export const agentByName = defineQuery('agents/by name', (db, p: { name: string }, d) =>
+  withTags(db, d).where('name', '=', p.name).where('status', '=', 'approved'),
+);
+
+/** For preconditions: a row while the agent is approved. */
+export const approvedAgent = defineQuery('agents/approved', (db, p: { node_id: string }) =>
+  db.selectFrom('agents').select('node_id').where('node_id', '=', p.node_id).where('status', '=', 'approved'),
+);
+
+export const agentIdTakingName = defineQuery('agents/taking name', (db, p: { name: string; node_id: string }) =>
+  db.selectFrom('agents').select('node_id').where('name', '=', p.name).where('node_id', '!=', p.node_id),
+);
+
+/** A page of agents; unordered by anything but the id unless a sort is asked for. */
+export const agents = defineVariants(
+  'agents/list',
+  (
+    db,
+    p: { status: 'pending' | 'approved' | 'rejected'; q: string; after: string; limit: number; offset: number },
+    d,
+    v: { status?: boolean; q?: boolean; sort?: string; after?: boolean },
+  ) => {
+    let query = withTags(db, d);
+    if (v.status) query = query.where('status', '=', p.status);
+    if (v.q) query = query.where((w) => w.or([d.containsText('name', p.q), d.containsText('initial_hostname', p.q)]));
+    if (v.after) query = query.where('node_id', '>', p.after);
+    const descending = v.sort?.startsWith('-') === true;
+    const column = v.sort?.replace('-', '') as 'name' | 'last_seen_at' | 'connected_at' | undefined;
+    if (column) query = query.orderBy(column, (o) => (descending ? o.desc().nullsLast() : o.asc().nullsLast()));
+    return query.orderBy('node_id').limit(p.limit).offset(p.offset);
+  },
+);
+
+/** A row when the agent has more than `capacity` tags. */
+export const tagBeyond = defineQuery('tags/beyond', (db, p: { node_id: string; capacity: number }) =>
+  db.selectFrom('agent_tags').select('key').where('node_id', '=', p.node_id).orderBy('key').limit(1).offset(p.capacity),
+);
+
+export const tagValues = defineQuery('tags/values', (db) =>
+  db.selectFrom('agent_tags').select(['key', 'value']).distinct().orderBy('key').orderBy('value'),
+);
+
+export const insertAgent = defineQuery(
+  'agents/insert',
+  (
+    db,
+    p: {
+      node_id: string;
+      public_key: string;
+      name: string | null;
+      status: 'pending' | 'approved';
+      agent_version: string;
+      attributes: JsonText<StringMap>;
+      initial_hostname: string;
+      initial_ip: string;
+      now: number;
+      pin_source: string;
+      enrolment_token_id: string | null;
+    },
+  ) =>
+    db.insertInto('agents').values({
+      node_id: p.node_id,
+      public_key: p.public_key,
+      name: p.name,
+      status: p.status,
+      agent_version: p.agent_version,
+      attributes: p.attributes,
+      initial_hostname: p.initial_hostname,
+      initial_ip: p.initial_ip,
+      connected_at: p.now,
+      updated_at: p.now,
+      last_seen_at: p.now,
+      pin_source: p.pin_source,
+      enrolment_token_id: p.enrolment_token_id,
+      first_seen_at: p.now,
+    }),
+);
+
+export const insertAgentKey = defineQuery('agents/insert key', (db, p: { public_key: string; node_id: string }) =>
+  db.insertInto('agent_keys').values({ public_key: p.public_key, node_id: p.node_id, valid_until: null }),
+);
+
+export const markConnected = defineQuery(
+  'agents/connected',
+  (
+    db,
+    p: { node_id: string; agent_version: string; attributes: JsonText<StringMap>; pin_source: string; now: number },
+  ) =>
+    db
+      .updateTable('agents')
+      .set({
+        agent_version: p.agent_version,
+        attributes: p.attributes,
+        pin_source: p.pin_source,
+        connected_at: p.now,
+        last_seen_at: p.now,
+      })
+      .where('node_id', '=', p.node_id),
+);
+
+export const setAttributes = defineQuery(
+  'agents/set attributes',
+  (db, p: { node_id: string; attributes: JsonText<StringMap>; now: number }) =>
+    db
+      .updateTable('agents')
+      .set({ attributes: p.attributes, updated_at: p.now, last_seen_at: p.now })
+      .where('node_id', '=', p.node_id),
+);
+
+export const markLastSeen = defineQuery('agents/last seen', (db, p: { node_id: string; now: number }) =>
+  db.updateTable('agents').set({ last_seen_at: p.now }).where('node_id', '=', p.node_id),
+);
+
+export const touchAgent = defineQuery('agents/touch', (db, p: { node_id: string; now: number }) =>
+  db.updateTable('agents').set({ updated_at: p.now }).where('node_id', '=', p.node_id),
+);
+
+/** Changes nothing unless the agent is in the state that the decision was made for. */
+export const setAgentStatus = defineQuery(
+  'agents/set status',
+  (
+    db,
+    p: {
+      node_id: string;
+      from: 'pending' | 'approved' | 'rejected';
+      status: 'pending' | 'approved' | 'rejected';
+      name: string | null;
+      now: number;
+    },
+  ) =>
+    db
+      .updateTable('agents')
+      .set({ status: p.status, name: p.name, updated_at: p.now })
+      .where('node_id', '=', p.node_id)
+      .where('status', '=', p.from),
+);
+
+export const deleteRejectedAgent = defineQuery('agents/delete', (db, p: { node_id: string }) =>
+  db.deleteFrom('agents').where('node_id', '=', p.node_id).where('status', '=', 'rejected'),
+);
+
+export const putTag = defineQuery('tags/put', (db, p: { node_id: string; key: string; value: string }) =>
+  db
+    .insertInto('agent_tags')
+    .values({ node_id: p.node_id, key: p.key, value: p.value })
+    .onConflict((c) => c.columns(['node_id', 'key']).doUpdateSet({ value: (e) => e.ref('excluded.value') })),
+);
+
+export const deleteTag = defineQuery('tags/delete', (db, p: { node_id: string; key: string }) =>
+  db.deleteFrom('agent_tags').where('node_id', '=', p.node_id).where('key', '=', p.key),
+);
+
+export const deleteTags = defineQuery('tags/delete all', (db, p: { node_id: string }) =>
+  db.deleteFrom('agent_tags').where('node_id', '=', p.node_id),
+);
+
+/** A row when more than `capacity` agents are pending. */
+export const pendingBeyond = defineQuery('agents/pending beyond', (db, p: { capacity: number }) =>
+  db
+    .selectFrom('agents')
+    .select('node_id')
+    .where('status', '=', 'pending')
+    .orderBy('node_id')
+    .limit(1)
+    .offset(p.capacity),
+);
+
+export const acknowledgedSeq = defineQuery('spool/acknowledged', (db, p: { node_id: string }) =>
+  db.selectFrom('spool_ack').select('seq').where('node_id', '=', p.node_id),
+);
+
+/** Moves forward only; changes nothing for a number that is committed already. */
+export const advanceSpool = defineQuery(
+  'spool/advance',
+  (db, p: { node_id: string; instance_id: string; seq: number }) =>
+    db
+      .insertInto('spool_ack')
+      .values({ node_id: p.node_id, instance_id: p.instance_id, seq: p.seq })
+      .onConflict((c) =>
+        c
+          .column('node_id')
+          .doUpdateSet({ instance_id: (e) => e.ref('excluded.instance_id'), seq: (e) => e.ref('excluded.seq') })
+          .whereRef('excluded.seq', '>', 'spool_ack.seq'),
+      ),
+);
+
+export const deleteSpool = defineQuery('spool/delete', (db, p: { node_id: string }) =>
+  db.deleteFrom('spool_ack').where('node_id', '=', p.node_id),
+);

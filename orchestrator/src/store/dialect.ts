@@ -1,0 +1,170 @@
+import {
+  type CompiledQuery,
+  DummyDriver,
+  Kysely,
+  PostgresAdapter,
+  PostgresIntrospector,
+  PostgresQueryCompiler,
+  type RawBuilder,
+  type SqlBool,
+  SqliteAdapter,
+  SqliteIntrospector,
+  SqliteQueryCompiler,
+  sql,
+} from 'kysely';
+import { inlineConstants } from './inline-constants.ts';
+import { ListPlaceholder, Placeholder } from './params.ts';
+import type { Schema } from './schema.ts';
+
+/**
+ * Every difference between SQLite and PostgreSQL, in one place. What is the same in both (upserts by `on conflict`,
+ * `excluded`, `returning`, CTEs, window functions, booleans as 1 and 0, JSON as text) is written plainly with kysely.
+ */
+
+export type DatabaseKind = 'sqlite' | 'postgres';
+
+/** Column types that the functions below can name. `integer` is 64 bits wide. */
+export type ValueType = 'text' | 'integer';
+type TypeOf<T extends ValueType> = T extends 'integer' ? number : string;
+
+export interface Dialect {
+  readonly kind: DatabaseKind;
+
+  /** `column in (…)` for a list parameter of any length; an empty list matches nothing. */
+  isIn(column: string, list: readonly string[] | readonly number[], type?: ValueType): RawBuilder<SqlBool>;
+
+  /** `column not in (…)`; an empty list matches everything that is not null. */
+  isNotIn(column: string, list: readonly string[] | readonly number[], type?: ValueType): RawBuilder<SqlBool>;
+
+  /** The text under a top-level key of an object in a JSON column; null when it is not there. */
+  jsonField(column: string, key: string): RawBuilder<string | null>;
+
+  /** True when the array of strings in a JSON column holds the value. */
+  jsonArrayHas(column: string, value: string): RawBuilder<SqlBool>;
+
+  /**
+   * A parameter that holds rows (made by `jsonRows`) as a table to select from, so that one statement can insert many:
+   * `insertInto(t).columns([…]).expression(db.selectFrom(d.rowsOf(p.rows, {key: 'text'}).as('r')).selectAll())`.
+   * SQLite needs a `where` before an `on conflict` that follows a select: add `.where(sql.lit(true))` there.
+   */
+  rowsOf<C extends Record<string, ValueType>>(rows: string, columns: C): RawBuilder<{ [K in keyof C]: TypeOf<C[K]> }>;
+
+  /** The aggregate of two columns of text as one JSON object in text, sorted by key; `{}` of no rows. */
+  objectOf(key: string, value: string): RawBuilder<string>;
+
+  /** True when the column holds the text, upper and lower case of ASCII letters being the same. */
+  containsText(column: string, text: string): RawBuilder<SqlBool>;
+
+  /** The larger of two numbers or texts; null when either is null (PostgreSQL alone would skip the null). */
+  greatest<T extends number | string>(left: RawBuilder<T>, right: RawBuilder<T>): RawBuilder<T>;
+
+  /** Names the type of a value where the database cannot know it: in a select list, or beside another parameter. */
+  typed<T extends ValueType>(value: TypeOf<T> | null, type: T): RawBuilder<TypeOf<T>>;
+
+  /** Types for migrations. Text compares by code point in both, so that pages by key come in one order. */
+  readonly columns: {
+    readonly text: RawBuilder<unknown>;
+    readonly integer: RawBuilder<unknown>;
+    /** The whole definition of a primary key that counts up and never hands out a number twice. */
+    readonly counter: RawBuilder<unknown>;
+    /** What closes `create table`. */
+    readonly tableEnd: RawBuilder<unknown>;
+  };
+}
+
+/** What `compile` of a builder or of a raw statement takes and gives. */
+export interface Buildable<O> {
+  compile(provider: Kysely<Schema>): CompiledQuery<O>;
+}
+
+function asList(list: readonly string[] | readonly number[], type: ValueType): ListPlaceholder {
+  const given: unknown = list;
+  if (!(given instanceof Placeholder)) throw new TypeError('A list in a query is a parameter, not a value');
+  return new ListPlaceholder(given.param, type);
+}
+
+const sqlite: Dialect = {
+  kind: 'sqlite',
+  isIn: (column, list, type = 'text') =>
+    sql`${sql.ref(column)} in (select value from json_each(${asList(list, type)}))`,
+  isNotIn: (column, list, type = 'text') =>
+    sql`${sql.ref(column)} not in (select value from json_each(${asList(list, type)}))`,
+  // Not `->>`: it would take a key that looks like a path or a number for one. And `json_each` has columns of its own
+  // names (`key`, `value`, `type` …), which must not be taken for ours.
+  jsonField: (column, key) =>
+    sql`(select field.value from (select ${sql.ref(column)} as document) as given, json_each(given.document) as field
+      where field.key = ${key} limit 1)`,
+  jsonArrayHas: (column, value) =>
+    sql`exists (select 1 from (select ${sql.ref(column)} as document) as given, json_each(given.document) as item
+      where item.value = ${value})`,
+  rowsOf: (rows, columns) =>
+    sql`(select ${sql.join(
+      Object.keys(columns).map((name) => sql`json_extract(value, ${sql.lit(`$.${name}`)}) as ${sql.ref(name)}`),
+    )} from json_each(${rows}) order by key)`,
+  objectOf: (key, value) => sql`json_group_object(${sql.ref(key)}, ${sql.ref(value)} order by ${sql.ref(key)})`,
+  containsText: (column, text) => sql`instr(lower(${sql.ref(column)}), lower(${text})) > 0`,
+  greatest: (left, right) => sql`max(${left}, ${right})`,
+  typed: (value, type) => sql`cast(${value} as ${sql.raw(type)})`,
+  columns: {
+    text: sql`text`,
+    integer: sql`integer`,
+    counter: sql`integer primary key autoincrement`,
+    tableEnd: sql`strict`,
+  },
+};
+
+const postgresTypes: Record<ValueType, string> = { text: 'text', integer: 'bigint' };
+
+const postgres: Dialect = {
+  kind: 'postgres',
+  isIn: (column, list, type = 'text') =>
+    sql`${sql.ref(column)} = any(${asList(list, type)}::${sql.raw(postgresTypes[type])}[])`,
+  isNotIn: (column, list, type = 'text') =>
+    sql`${sql.ref(column)} <> all(${asList(list, type)}::${sql.raw(postgresTypes[type])}[])`,
+  jsonField: (column, key) => sql`(${sql.ref(column)}::json ->> ${key}::text)`,
+  jsonArrayHas: (column, value) =>
+    sql`exists (select 1 from json_array_elements_text(${sql.ref(column)}::json) as item(element)
+      where item.element = ${value}::text)`,
+  rowsOf: (rows, columns) =>
+    sql`(select * from json_to_recordset(${rows}::json) as record(${sql.join(
+      Object.entries(columns).map(([name, type]) => sql`${sql.ref(name)} ${sql.raw(postgresTypes[type])}`),
+    )}))`,
+  objectOf: (key, value) =>
+    sql`coalesce(json_object_agg(${sql.ref(key)}, ${sql.ref(value)} order by ${sql.ref(key)}), '{}')::text`,
+  // lower() under the C collation changes ASCII letters only, as SQLite does.
+  containsText: (column, text) =>
+    sql`position(lower(${text}::text collate "C") in lower(${sql.ref(column)} collate "C")) > 0`,
+  greatest: (left, right) =>
+    sql`case when ${left} is null or ${right} is null then null else greatest(${left}, ${right}) end`,
+  typed: (value, type) => sql`cast(${value} as ${sql.raw(postgresTypes[type])})`,
+  columns: {
+    text: sql`text collate "C"`,
+    integer: sql`bigint`,
+    counter: sql`bigint generated by default as identity primary key`,
+    tableEnd: sql``,
+  },
+};
+
+export const dialects: Readonly<Record<DatabaseKind, Dialect>> = { sqlite, postgres };
+
+/** Query builders that build and never run: they have no connection. */
+export const builders: Readonly<Record<DatabaseKind, Kysely<Schema>>> = {
+  sqlite: new Kysely<Schema>({
+    plugins: [inlineConstants],
+    dialect: {
+      createAdapter: () => new SqliteAdapter(),
+      createDriver: () => new DummyDriver(),
+      createQueryCompiler: () => new SqliteQueryCompiler(),
+      createIntrospector: (db) => new SqliteIntrospector(db),
+    },
+  }),
+  postgres: new Kysely<Schema>({
+    plugins: [inlineConstants],
+    dialect: {
+      createAdapter: () => new PostgresAdapter(),
+      createDriver: () => new DummyDriver(),
+      createQueryCompiler: () => new PostgresQueryCompiler(),
+      createIntrospector: (db) => new PostgresIntrospector(db),
+    },
+  }),
+};

@@ -1,0 +1,50 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import Sqlite, { type Database } from 'better-sqlite3';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { migrateSqlite } from './migrate-sqlite.ts';
+import { migrations } from './migrations/index.ts';
+import { agentsWithWork, oldestOpen, openOperations, operations } from './operations.ts';
+import type { AnyQuery } from './query.ts';
+
+/** A query costs what it gives, however long the history is: it must find its rows by an index and not sort them. */
+const directory = mkdtempSync(join(tmpdir(), 'muster-indices-'));
+let db: Database;
+
+beforeAll(() => {
+  const file = join(directory, 'muster.db');
+  migrateSqlite(file, { migrations, now: () => 1 });
+  db = new Sqlite(file);
+});
+afterAll(() => {
+  db.close();
+  rmSync(directory, { recursive: true, force: true });
+});
+
+function plan(query: AnyQuery): string {
+  const { sql, slots } = query.compiled('sqlite');
+  const rows = db
+    .prepare<unknown[], { detail: string }>(`explain query plan ${sql}`)
+    .all(...slots.map((slot) => ('value' in slot ? slot.value : null)));
+  return rows.map((row) => row.detail).join('; ');
+}
+
+describe('indices', () => {
+  it.each<[string, AnyQuery, string]>([
+    ['open operations of an agent', openOperations, 'operations_open'],
+    ['the oldest of them', oldestOpen, 'operations_open'],
+    ['all operations, newest first', operations({}), 'operations'],
+    ['those of an agent', operations({ node_id: true, below: true }), 'operations_node'],
+    ['those of a status', operations({ status: true }), 'operations_status'],
+    ['those of an agent and a status', operations({ node_id: true, status: true }), 'operations_node_status'],
+  ])('serve %s', (_, query, index) => {
+    const detail = plan(query);
+    expect(detail).toContain(index);
+    expect(detail).not.toContain('TEMP B-TREE');
+  });
+
+  it('serve agents with work, whose every row is looked at anyway', () => {
+    expect(plan(agentsWithWork)).toMatch(/^SEARCH operations USING INDEX operations_status/);
+  });
+});

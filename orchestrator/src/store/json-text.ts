@@ -1,0 +1,16 @@
+/** JSON kept in a text column, remembering what it holds so that reading it back is typed. */
+export type JsonText<T> = string & { readonly jsonOf?: T };
+
+/** Writes a value for a JSON column. The value must be plain data: `undefined` at the top is a bug. */
+export function toJson<T>(value: T): JsonText<T> {
+  const text = JSON.stringify(value);
+  if (text === undefined) throw new TypeError('Only plain data can be kept as JSON');
+  return text as JsonText<T>;
+}
+
+/** Reads a JSON column. Only this program writes those columns, so the shape is trusted. */
+export function fromJson<T>(text: JsonText<T>): T;
+export function fromJson<T>(text: JsonText<T> | null): T | null;
+export function fromJson<T>(text: JsonText<T> | null): T | null {
+  return text === null ? null : (JSON.parse(text) as T);
+}

@@ -1,0 +1,159 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readdirSync, statSync, writeFileSync } from 'node:fs';
+import { basename, dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import Sqlite from 'better-sqlite3';
+import { sql } from 'kysely';
+import { Client } from 'pg';
+import { describe, expect, it } from 'vitest';
+import { describeDatabases, testTime } from '../../test/databases.ts';
+import { nextMigrations, oneMore } from '../../test/migrations.ts';
+import { dueMigrations, type MigrationReport, SchemaRefused } from './migrate.ts';
+import { lockKey } from './migrate-postgres.ts';
+import { migrations } from './migrations/index.ts';
+import type { Migration } from './migrations/migration.ts';
+import { defineQuery } from './query.ts';
+import { statement } from './unit.ts';
+
+const put = defineQuery('settings/put', (db, p: { key: string }) =>
+  db.insertInto('settings').values({ key: p.key, value: 'old' }),
+);
+const all = defineQuery('settings/all', (db) => db.selectFrom('settings').selectAll());
+const versions = defineQuery('versions', (db) => db.selectFrom('schema_version').selectAll().orderBy('version'));
+const extra = defineQuery('extra', () => sql<{ id: string }>`select id from extra`);
+const migrator = fileURLToPath(new URL('../../test/migrate-until-killed.ts', import.meta.url));
+
+describe('dueMigrations', () => {
+  it('gives what is missing, and refuses a database that is ahead', () => {
+    expect(dueMigrations(0, nextMigrations, 'x')).toEqual(nextMigrations);
+    expect(dueMigrations(migrations.length, nextMigrations, 'x')).toEqual([oneMore]);
+    expect(dueMigrations(nextMigrations.length, nextMigrations, 'x')).toEqual([]);
+    expect(() => dueMigrations(7, migrations, 'm.db')).toThrow(
+      /^m.db is at schema version 7, this Muster knows versions up to/,
+    );
+    expect(() => dueMigrations(0, [oneMore, oneMore], 'x')).toThrow('has version');
+  });
+});
+
+describeDatabases('migrations', (fixture) => {
+  /** A database of this release with a row in it. */
+  async function filled(): Promise<string> {
+    const at = await fixture.place();
+    const database = await fixture.open({ at });
+    await database.write({ name: 'settings/put', statements: [statement(put, { key: 'kept' })] });
+    await database.close();
+    return at;
+  }
+
+  it('take a database to the next release and keep what is in it', async () => {
+    const at = await filled();
+    const reports: MigrationReport[] = [];
+    const database = await fixture.open({
+      at,
+      migrations: nextMigrations,
+      onMigrated: (report) => reports.push(report),
+    });
+    expect(reports).toMatchObject([{ from: migrations.length, to: nextMigrations.length }]);
+    expect(await database.all(all, {})).toEqual([{ key: 'kept', value: 'old', note: 'migrated' }]);
+    expect(await database.all(versions, {})).toEqual(
+      nextMigrations.map(({ version, name }) => ({ version, name, applied_at: testTime })),
+    );
+    await database.close();
+    await fixture.open({ at, migrations: nextMigrations, onMigrated: (report) => reports.push(report) });
+    expect(reports[1]).toEqual({ from: nextMigrations.length, to: nextMigrations.length, backup: null });
+  });
+
+  it('refuse a database of a newer release and leave it alone', async () => {
+    const at = await filled();
+    await (await fixture.open({ at, migrations: nextMigrations })).close();
+    await expect(fixture.open({ at })).rejects.toThrow(SchemaRefused);
+    await expect(fixture.open({ at })).rejects.toThrow(/written by a newer Muster/);
+    const database = await fixture.open({ at, migrations: nextMigrations });
+    expect(await database.all(all, {})).toHaveLength(1);
+  });
+
+  it('leave the old version when one fails', async () => {
+    const at = await filled();
+    const failing: Migration = {
+      ...oneMore,
+      statements: (build) => [...oneMore.statements(build), sql`insert into no_such_table values (1)`],
+    };
+    await expect(fixture.open({ at, migrations: [...migrations, failing] })).rejects.toThrow('no_such_table');
+    const database = await fixture.open({ at });
+    expect(await database.all(all, {})).toEqual([{ key: 'kept', value: 'old' }]);
+    await expect(database.all(extra, {})).rejects.toThrow('extra');
+  });
+
+  it.each([1, 2, 3])('leave the old version when killed after statement %i', async (after) => {
+    const at = await filled();
+    const child = spawn(process.execPath, [migrator, fixture.kind, at, String(after)], { stdio: 'inherit' });
+    const [, signal] = await once(child, 'exit');
+    expect(signal).toBe('SIGKILL');
+    const database = await fixture.open({ at });
+    expect(await database.all(versions, {})).toHaveLength(migrations.length);
+    expect(await database.all(all, {})).toEqual([{ key: 'kept', value: 'old' }]);
+    await database.close();
+    const migrated = await fixture.open({ at, migrations: nextMigrations });
+    expect(await migrated.all(all, {})).toEqual([{ key: 'kept', value: 'old', note: 'migrated' }]);
+  });
+
+  it('are run once by several that start together', async () => {
+    const at = await filled();
+    const databases = await Promise.all([1, 2, 3].map(() => fixture.open({ at, migrations: nextMigrations })));
+    expect(await databases[0]!.all(versions, {})).toHaveLength(nextMigrations.length);
+  });
+
+  if (fixture.kind === 'postgres')
+    it('wait while another process migrates', async () => {
+      const at = await filled();
+      const other = new Client({ connectionString: at });
+      await other.connect();
+      try {
+        await other.query('begin');
+        await other.query('select pg_advisory_xact_lock($1)', [lockKey]);
+        let opened = false;
+        const opening = fixture.open({ at, migrations: nextMigrations }).then((database) => {
+          opened = true;
+          return database;
+        });
+        const waiting = `select 1 from pg_locks where locktype = 'advisory' and not granted
+        and database = (select oid from pg_database where datname = current_database())`;
+        while (!opened && (await other.query(waiting)).rowCount === 0);
+        expect(opened).toBe(false);
+        await other.query('commit');
+        expect(await (await opening).all(versions, {})).toHaveLength(nextMigrations.length);
+      } finally {
+        await other.end();
+      }
+    });
+
+  if (fixture.kind === 'sqlite')
+    it('copy the file first, whole and for its owner alone', async () => {
+      const at = await filled();
+      const beside = () => readdirSync(dirname(at)).filter((name) => name.startsWith(`${basename(at)}.`));
+      expect(beside()).toEqual([]);
+      // Left by a copy that was killed.
+      writeFileSync(`${at}.v1-19700101T000000Z.backup.partial`, 'half');
+      const reports: MigrationReport[] = [];
+      await fixture.open({ at, migrations: nextMigrations, onMigrated: (report) => reports.push(report) });
+      const name = `${basename(at)}.v${migrations.length}-20231114T221320Z.backup`;
+      expect(beside()).toEqual([name]);
+      const copy = join(dirname(at), name);
+      expect(reports[0]?.backup).toBe(copy);
+      expect(statSync(copy).mode & 0o777).toBe(0o600);
+      expect(statSync(at).mode & 0o777).toBe(0o600);
+      // A backup is a database that this release opens.
+      const restored = await fixture.open({ at: copy });
+      expect(await restored.all(all, {})).toEqual([{ key: 'kept', value: 'old' }]);
+    });
+
+  if (fixture.kind === 'sqlite')
+    it('refuse a file that is a database of something else', async () => {
+      const at = await fixture.place();
+      const other = new Sqlite(at);
+      other.exec('create table theirs (x)');
+      other.close();
+      await expect(fixture.open({ at })).rejects.toThrow(/database of something else/);
+    });
+});

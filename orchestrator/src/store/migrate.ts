@@ -1,0 +1,76 @@
+import { builders, type DatabaseKind, dialects } from './dialect.ts';
+import type { Migration } from './migrations/migration.ts';
+
+/** What the code and the database disagree about, in words for a person. Starting ends with it; nothing was changed. */
+export class SchemaRefused extends Error {
+  constructor(message: string) {
+    super(message);
+    this.name = 'SchemaRefused';
+  }
+}
+
+export interface MigrationProgress {
+  readonly version: number;
+  readonly name: string;
+  /** Statements of this migration that are done, of so many. */
+  readonly done: number;
+  readonly total: number;
+}
+
+export interface MigrationOptions {
+  readonly migrations: readonly Migration[];
+  /** Unix seconds. */
+  readonly now: () => number;
+  /** Called inside the transaction, after each statement. */
+  readonly onProgress?: ((progress: MigrationProgress) => void) | undefined;
+}
+
+export interface MigrationReport {
+  readonly from: number;
+  readonly to: number;
+  /** Copy of the file as it was before; null when there was nothing to copy, or on PostgreSQL. */
+  readonly backup: string | null;
+}
+
+/**
+ * Decides which migrations are due.
+ * @param current version that the database is at, 0 for an empty one
+ * @param where   names the database in a refusal
+ * @throws SchemaRefused when the database is newer than the code
+ */
+export function dueMigrations(current: number, migrations: readonly Migration[], where: string): readonly Migration[] {
+  migrations.forEach((migration, index) => {
+    if (migration.version !== index + 1)
+      throw new Error(
+        `Migration ${migration.name} has version ${migration.version}, but is the ${index + 1}. in the list`,
+      );
+  });
+  if (current > migrations.length)
+    throw new SchemaRefused(
+      `${where} is at schema version ${current}, this Muster knows versions up to ${migrations.length}. ` +
+        'It was written by a newer Muster: start that one, or restore the backup from before the upgrade.',
+    );
+  return migrations.slice(current);
+}
+
+/** The statements of a migration in the words of one database. */
+export function migrationSql(migration: Migration, kind: DatabaseKind): readonly string[] {
+  const build = { db: builders[kind], dialect: dialects[kind] };
+  return migration.statements(build).map((statement) => {
+    const { sql, parameters } = statement.compile(builders[kind]);
+    if (parameters.length > 0) throw new Error(`Migration ${migration.name} has a statement with parameters: ${sql}`);
+    return sql;
+  });
+}
+
+/** The table that records which migrations have run, in the words of one database. */
+export function versionTableSql(kind: DatabaseKind): string {
+  const { columns } = dialects[kind];
+  return builders[kind].schema
+    .createTable('schema_version')
+    .addColumn('version', columns.integer, (column) => column.notNull().primaryKey())
+    .addColumn('name', columns.text, (column) => column.notNull())
+    .addColumn('applied_at', columns.integer, (column) => column.notNull())
+    .modifyEnd(columns.tableEnd)
+    .compile().sql;
+}

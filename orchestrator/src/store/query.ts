@@ -1,0 +1,165 @@
+import type { CompiledQuery, DeleteResult, InsertResult, Kysely, Simplify, UpdateResult } from 'kysely';
+import { type Buildable, builders, type DatabaseKind, type Dialect, dialects } from './dialect.ts';
+import {
+  type BoundValue,
+  ListPlaceholder,
+  type ParamValue,
+  Placeholder,
+  placeholders,
+  plainValue,
+  type Slot,
+} from './params.ts';
+import type { Schema } from './schema.ts';
+
+/** A query as a database runs it: text, and where each of its values comes from. */
+export interface CompiledStatement {
+  readonly sql: string;
+  readonly slots: readonly Slot[];
+}
+
+/**
+ * A statement with named parameters, compiled once for each kind of database. It holds no values and no connection, so
+ * it is a constant of the module that defines it.
+ */
+export interface Query<P, Row> {
+  /** Unique in this process; prepared statements are cached under it. */
+  readonly id: number;
+  /** For people: logs and errors name it. */
+  readonly name: string;
+  /** Compiles at first use; a fault in the builder shows then. */
+  compiled(kind: DatabaseKind): CompiledStatement;
+  /** Never set; carries the types. */
+  readonly types?: { readonly params: (params: P) => void; readonly row: Row };
+}
+
+/** Any query, whatever its parameters. */
+export type AnyQuery<Row = unknown> = Query<never, Row>;
+
+/** Parameters that a query may have. */
+export type ParamsOf<P> = { readonly [K in keyof P]: ParamValue };
+
+type NoRows = InsertResult | UpdateResult | DeleteResult;
+/** Statements without `returning` give no rows. */
+export type RowOf<O> = [O] extends [NoRows] ? never : Simplify<O>;
+
+let lastId = 0;
+
+class BuiltQuery<P, Row> implements Query<P, Row> {
+  readonly id = ++lastId;
+  readonly name: string;
+  readonly #build: (db: Kysely<Schema>, dialect: Dialect) => CompiledQuery;
+  readonly #compiled: { [K in DatabaseKind]?: CompiledStatement } = {};
+
+  constructor(name: string, build: (db: Kysely<Schema>, dialect: Dialect) => CompiledQuery) {
+    this.name = name;
+    this.#build = build;
+  }
+
+  compiled(kind: DatabaseKind): CompiledStatement {
+    const known = this.#compiled[kind];
+    if (known) return known;
+    const { sql, parameters } = this.#build(builders[kind], dialects[kind]);
+    const compiled = { sql, slots: parameters.map((parameter) => slotOf(this.name, parameter)) };
+    this.#compiled[kind] = compiled;
+    return compiled;
+  }
+}
+
+function slotOf(query: string, parameter: unknown): Slot {
+  if (parameter instanceof Placeholder) return { param: parameter.param, list: parameter instanceof ListPlaceholder };
+  if (Array.isArray(parameter)) throw new TypeError(`Query ${query}: a list must be a parameter used with isIn`);
+  return { value: plainValue(parameter as Exclude<ParamValue, readonly unknown[]>) };
+}
+
+/**
+ * Defines a query. Annotate `p` with the parameters; the row type follows from what the builder selects or returns:
+ *
+ *     const agentById = defineQuery('agents/by id', (db, p: { node_id: string }) =>
+ *       db.selectFrom('agents').selectAll().where('node_id', '=', p.node_id));
+ *
+ * `p.x` is a placeholder, never a value: hand it on, do not look at it. What depends on a value belongs in
+ * `defineVariants`.
+ * @param name for logs and errors, `noun/what it does`
+ * @param build called once per kind of database, when the query first runs
+ */
+export function defineQuery<O, P extends ParamsOf<P> = Record<never, never>>(
+  name: string,
+  build: (db: Kysely<Schema>, p: P, dialect: Dialect) => Buildable<O>,
+): Query<P, RowOf<O>> {
+  return new BuiltQuery(name, (db, dialect) => build(db, placeholders<P>(), dialect).compile(db));
+}
+
+/** The most variants one definition may have: more means that a value has found its way into the variant. */
+const maxVariants = 512;
+
+/** Parameters of a variant: those that this variant does not use may be left out. */
+export type VariantParams<P> = { readonly [K in keyof P]?: P[K] | undefined };
+
+/**
+ * Defines a family of queries for lists whose filters and order vary. A variant says which filters there are; their
+ * values remain parameters:
+ *
+ *     const listAgents = defineVariants('agents/list',
+ *       (db, p: { status: string; limit: number }, d, v: { status: boolean }) => {
+ *         let query = db.selectFrom('agents').selectAll().orderBy('name').limit(p.limit);
+ *         if (v.status) query = query.where('status', '=', p.status);
+ *         return query;
+ *       });
+ *     await database.all(listAgents({ status: true }), { status: 'approved', limit: 50 });
+ * @returns a function from the variant to its query, which is built once and kept
+ */
+export function defineVariants<
+  O,
+  P extends ParamsOf<P>,
+  V extends { readonly [K in keyof V]: boolean | string | number | undefined },
+>(
+  name: string,
+  build: (db: Kysely<Schema>, p: P, dialect: Dialect, variant: V) => Buildable<O>,
+): (variant: V) => Query<VariantParams<P>, RowOf<O>> {
+  const known = new Map<string, Query<VariantParams<P>, RowOf<O>>>();
+  return (variant) => {
+    const parts = Object.entries(variant as Record<string, unknown>).filter(([, value]) => value !== undefined);
+    const key = JSON.stringify(parts.sort(([a], [b]) => (a < b ? -1 : 1)));
+    let query = known.get(key);
+    if (!query) {
+      if (known.size >= maxVariants) throw new Error(`Query ${name} has more than ${maxVariants} variants: ${key}`);
+      query = new BuiltQuery(`${name} ${key}`, (db, dialect) =>
+        build(db, placeholders<P>(), dialect, variant).compile(db),
+      );
+      known.set(key, query);
+    }
+    return query;
+  };
+}
+
+/**
+ * Fills the slots of a statement, in order.
+ * @param asList the form in which this database takes a list
+ * @throws TypeError when a parameter is missing or is a list where none is expected: bugs, not input
+ */
+export function bind(
+  query: AnyQuery,
+  kind: DatabaseKind,
+  params: object,
+  asList: (list: readonly string[] | readonly number[]) => BoundValue,
+): BoundValue[] {
+  const { slots } = query.compiled(kind);
+  const values = new Array<BoundValue>(slots.length);
+  for (let index = 0; index < slots.length; index++) {
+    const slot = slots[index]!;
+    if ('value' in slot) {
+      values[index] = slot.value;
+      continue;
+    }
+    const value = (params as Record<string, ParamValue | undefined>)[slot.param];
+    if (value === undefined) throw new TypeError(`Query ${query.name}: parameter ${slot.param} is missing`);
+    if (isList(value) !== slot.list)
+      throw new TypeError(`Query ${query.name}: parameter ${slot.param} ${slot.list ? 'must' : 'must not'} be a list`);
+    values[index] = isList(value) ? asList(value) : plainValue(value);
+  }
+  return values;
+}
+
+function isList(value: ParamValue): value is readonly string[] | readonly number[] {
+  return Array.isArray(value);
+}

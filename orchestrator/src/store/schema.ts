@@ -1,0 +1,270 @@
+import type { OperationKind, OperationStatus, ResourceResult, Summary } from '@muster/protocol';
+import type { ColumnType, Generated } from 'kysely';
+import type { JsonText } from './json-text.ts';
+
+/**
+ * The tables as the newest migration leaves them. Ids are text; times are Unix seconds unless the name says otherwise;
+ * lists and objects are JSON in text. Both databases hold exactly these types, so a row reads the same from either.
+ */
+
+/** True or false, kept as 1 or 0 in both databases; a boolean may be written. */
+export type Flag = ColumnType<0 | 1, 0 | 1 | boolean, 0 | 1 | boolean>;
+
+type StringMap = Record<string, string>;
+
+export interface OperatorsTable {
+  operator_id: string;
+  public_key: string;
+  username: string;
+  role: 'admin' | 'operator';
+  added_at: number;
+  /** An operator_id, or `bootstrap`. */
+  added_by: string;
+  bootstrap: Flag;
+  removed_at: number | null;
+  removed_by: string | null;
+}
+
+export interface SessionsTable {
+  token_hash: string;
+  operator_id: string;
+  created_at: number;
+  expires_at: number;
+  /** When the signature was given; renewals keep it. */
+  signed_in_at: number;
+}
+
+export interface AgentsTable {
+  node_id: string;
+  public_key: string;
+  name: string | null;
+  status: 'pending' | 'approved' | 'rejected';
+  agent_version: string;
+  attributes: JsonText<StringMap>;
+  initial_hostname: string;
+  initial_ip: string;
+  connected_at: number;
+  updated_at: number;
+  last_seen_at: number;
+  /** Where the agent's pin of our key came from, as it says. */
+  pin_source: string;
+  enrolment_token_id: string | null;
+  first_seen_at: number;
+}
+
+export interface AgentTagsTable {
+  node_id: string;
+  key: string;
+  value: string;
+}
+
+/** The keys in force of each agent: one, or two while a rotation is under way. */
+export interface AgentKeysTable {
+  public_key: string;
+  node_id: string;
+  valid_until: number | null;
+}
+
+export interface EnrolmentTokensTable {
+  id: string;
+  token_hash: string;
+  name: string | null;
+  tags: JsonText<StringMap>;
+  approve: Flag;
+  uses_left: number;
+  created_at: number;
+  created_by: string;
+  expires_at: number;
+  revoked_at: number | null;
+}
+
+export interface ModulesTable {
+  name: string;
+  /** The newest one in `module_revisions`. */
+  revision: number;
+  uploaded_at: number;
+  uploaded_by: string;
+}
+
+export interface ModuleRevisionsTable {
+  name: string;
+  revision: number;
+  content: string;
+  digest: string;
+  uploaded_at: number;
+  uploaded_by: string;
+}
+
+export interface AssignmentsTable {
+  name: string;
+  modules: JsonText<string[]>;
+  selector: string;
+  description: string | null;
+  mode: 'enforce' | 'audit';
+  window_only: Flag;
+  parameters: JsonText<Record<string, Record<string, unknown>>>;
+  created_at: number;
+  created_by: string;
+}
+
+export interface OperationsTable {
+  operation_id: string;
+  node_id: string;
+  kind: OperationKind;
+  status: OperationStatus;
+  modules: JsonText<string[]>;
+  requested_by: string;
+  run_id: string | null;
+  plan_id: string | null;
+  created_at: number;
+  dispatched_at: number | null;
+  started_at: number | null;
+  finished_at: number | null;
+  expires_at: number | null;
+  /** Set when somebody asked for its end while the agent had it. */
+  cancel_requested_at: number | null;
+  /** Of a drift check: what asked for it. */
+  trigger: 'operator' | 'schedule' | 'watch' | 'audit' | null;
+  summary: JsonText<Summary> | null;
+  error: string | null;
+  /** Of the resolved desired set that the agent is sent; null for a drift check, which has none. */
+  payload_digest: string | null;
+  snapshot_operation_id: string | null;
+}
+
+/** Resolved desired sets, each once however many agents are sent it. */
+export interface OperationPayloadsTable {
+  /** SHA-256 of the text, hex. */
+  digest: string;
+  payload: JsonText<unknown>;
+}
+
+export interface OperationResourcesTable {
+  operation_id: string;
+  position: number;
+  result: JsonText<ResourceResult>;
+}
+
+export interface OperationOutputsTable {
+  operation_id: string;
+  resource_key: string;
+  stdout: string;
+  stderr: string;
+  exit_code: number | null;
+  truncated: Flag;
+}
+
+/** What is believed of each machine: what is in place, what waits to be removed, what could not be applied. */
+export interface AppliedResourcesTable {
+  node_id: string;
+  key: string;
+  module: string;
+  resource_id: string | null;
+  type: string;
+  identity: string;
+  operation_id: string;
+  since: number;
+  state: 'applied' | 'pending_removal' | 'unapplied';
+  reason: string | null;
+}
+
+export interface AgentStateTable {
+  node_id: string;
+  snapshot_operation_id: string | null;
+  updated_at: number;
+}
+
+export interface DriftRecordsTable {
+  drift_id: string;
+  node_id: string;
+  operation_id: string | null;
+  status: 'in_sync' | 'drifted' | 'failed' | 'cancelled';
+  trigger: 'operator' | 'schedule' | 'watch' | 'audit';
+  checked_at: number;
+  snapshot_operation_id: string;
+  summary: JsonText<Summary>;
+  resources: JsonText<ResourceResult[]>;
+  error: string | null;
+}
+
+export interface RunsTable {
+  run_id: string;
+  assignment: string | null;
+  kind: OperationKind;
+  status: 'running' | 'succeeded' | 'failed' | 'halted' | 'cancelled';
+  started_at: number;
+  finished_at: number | null;
+  requested_by: string;
+  options: JsonText<Record<string, unknown>>;
+}
+
+export interface RunResultsTable {
+  run_id: string;
+  node_id: string;
+  operation_id: string | null;
+  status: string;
+  error: string | null;
+}
+
+export interface AuditEventsTable {
+  /** Grows with every event; on PostgreSQL it may have gaps and need not follow the order of commits. */
+  seq: Generated<number>;
+  id: string;
+  event_type: string;
+  /** The part of the type before its dot. */
+  category: string;
+  severity: 'info' | 'warning' | 'critical';
+  /** Unix milliseconds. */
+  timestamp_ms: number;
+  actor_type: string;
+  actor_id: string;
+  actor_name: string;
+  target_type: string;
+  target_id: string;
+  target_name: string;
+  summary: string;
+  metadata: JsonText<Record<string, unknown>>;
+}
+
+export interface SettingsTable {
+  key: string;
+  value: string;
+}
+
+/** How far each agent's spool is committed here; `instance_id` is of the agent process that numbered it. */
+export interface SpoolAckTable {
+  node_id: string;
+  instance_id: string;
+  seq: number;
+}
+
+export interface SchemaVersionTable {
+  version: number;
+  name: string;
+  applied_at: number;
+}
+
+export interface Schema {
+  operators: OperatorsTable;
+  sessions: SessionsTable;
+  agents: AgentsTable;
+  agent_tags: AgentTagsTable;
+  agent_keys: AgentKeysTable;
+  enrolment_tokens: EnrolmentTokensTable;
+  modules: ModulesTable;
+  module_revisions: ModuleRevisionsTable;
+  assignments: AssignmentsTable;
+  operations: OperationsTable;
+  operation_payloads: OperationPayloadsTable;
+  operation_resources: OperationResourcesTable;
+  operation_outputs: OperationOutputsTable;
+  applied_resources: AppliedResourcesTable;
+  agent_state: AgentStateTable;
+  drift_records: DriftRecordsTable;
+  runs: RunsTable;
+  run_results: RunResultsTable;
+  audit_events: AuditEventsTable;
+  settings: SettingsTable;
+  spool_ack: SpoolAckTable;
+  schema_version: SchemaVersionTable;
+}

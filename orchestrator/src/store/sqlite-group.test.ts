@@ -1,0 +1,152 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import Sqlite, { type Database } from 'better-sqlite3';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { LostSync, UnitGroups } from './sqlite-group.ts';
+import type { WireUnit } from './sqlite-message.ts';
+
+let directory = '';
+let db: Database;
+/** What the next commits meet: an SQLite code, or null for a commit that succeeds. */
+let disk: (string | null)[] = [];
+let groups: UnitGroups;
+
+beforeEach(() => {
+  directory = mkdtempSync(join(tmpdir(), 'muster-group-'));
+  db = new Sqlite(join(directory, 'muster.db'), { timeout: 1 });
+  db.pragma('journal_mode = wal');
+  db.exec('create table t (k text primary key) strict');
+  disk = [];
+  groups = new UnitGroups(db, () => {
+    const code = disk.shift();
+    if (code) throw Object.assign(new Error(`the disk says ${code}`), { code });
+  });
+  groups.define(1, 'insert into t values (?)');
+  groups.define(2, 'select k from t where k = ?');
+});
+afterEach(() => {
+  db.close();
+  rmSync(directory, { recursive: true, force: true });
+});
+
+const inserting = (id: number, ...keys: string[]): WireUnit => ({
+  id,
+  statements: keys.map((key) => [1, [key], 0] as const),
+});
+
+/** Hands the units out one by one, as the writer's queue does. */
+function from(units: WireUnit[]) {
+  return () => units.shift();
+}
+
+const rows = () => (db.prepare('select k from t order by k').all() as { k: string }[]).map((row) => row.k).join('');
+
+describe('UnitGroups', () => {
+  it('commits a group at once and answers each unit for itself', () => {
+    const outcome = groups.run(
+      from([
+        inserting(1, 'a'),
+        inserting(2, 'b', 'a'),
+        {
+          id: 3,
+          statements: [
+            [1, ['c'], 0],
+            [2, ['?'], 2],
+          ],
+        },
+        {
+          id: 4,
+          statements: [
+            [2, ['a'], 2],
+            [1, ['d'], 1],
+          ],
+        },
+      ]),
+    );
+    expect(outcome.commits).toBe(1);
+    expect(outcome.answers).toMatchObject([
+      { id: 1, outcome: 'committed', results: [1] },
+      { id: 2, outcome: 'constraint', constraint: 'unique' },
+      { id: 3, outcome: 'refused', index: 1 },
+      { id: 4, outcome: 'committed', results: [{ rows: [{ k: 'a' }], changes: 0 }, 1] },
+    ]);
+    expect(rows()).toBe('ad');
+  });
+
+  it('gives each unit a transaction of its own when that of the group fails', () => {
+    disk = ['SQLITE_FULL', null, 'SQLITE_FULL', null];
+    const outcome = groups.run(from([inserting(1, 'a'), inserting(2, 'b'), inserting(3, 'c')]));
+    expect(outcome.commits).toBe(2);
+    expect(outcome.answers).toMatchObject([
+      { id: 1, outcome: 'committed' },
+      { id: 2, outcome: 'full' },
+      { id: 3, outcome: 'committed' },
+    ]);
+    expect(rows()).toBe('ac');
+    expect(db.inTransaction).toBe(false);
+  });
+
+  it('judges a refusal anew when the work it rested on was lost', () => {
+    disk = ['SQLITE_IOERR_WRITE', 'SQLITE_IOERR_WRITE', null];
+    // The second is refused because of the first, which then does not come about.
+    const outcome = groups.run(
+      from([
+        inserting(1, 'a'),
+        {
+          id: 2,
+          statements: [
+            [2, ['a'], 3],
+            [1, ['b'], 0],
+          ],
+        },
+      ]),
+    );
+    expect(outcome.answers).toMatchObject([
+      { id: 1, outcome: 'unavailable' },
+      { id: 2, outcome: 'committed' },
+    ]);
+    expect(rows()).toBe('b');
+  });
+
+  it('fails the whole group at once while another process holds the lock, and loses none of it', () => {
+    const other = new Sqlite(join(directory, 'muster.db'));
+    other.exec('begin immediate');
+    const outcome = groups.run(from([inserting(1, 'a'), inserting(2, 'b')]));
+    expect(outcome.answers).toMatchObject([
+      { id: 1, outcome: 'unavailable' },
+      { id: 2, outcome: 'unavailable' },
+    ]);
+    other.exec('rollback');
+    other.close();
+    expect(groups.run(from([inserting(3, 'c')])).answers).toMatchObject([{ id: 3, outcome: 'committed' }]);
+  });
+
+  it('does not go on after a sync that failed', () => {
+    disk = ['SQLITE_IOERR_FSYNC'];
+    expect(() => groups.run(from([inserting(1, 'a'), inserting(2, 'b')]))).toThrow(LostSync);
+  });
+
+  it('answers a statement that does not fit the tables as a bug of that unit alone', () => {
+    groups.define(3, 'select * from nowhere');
+    const outcome = groups.run(
+      from([
+        {
+          id: 1,
+          statements: [
+            [1, ['a'], 0],
+            [3, [], 0],
+          ],
+        },
+        { id: 2, statements: [[9, [], 0]] },
+        inserting(3, 'b'),
+      ]),
+    );
+    expect(outcome.answers).toMatchObject([
+      { id: 1, outcome: 'bug', message: 'no such table: nowhere' },
+      { id: 2, outcome: 'bug', message: 'Query 9 was not defined' },
+      { id: 3, outcome: 'committed' },
+    ]);
+    expect(rows()).toBe('b');
+  });
+});

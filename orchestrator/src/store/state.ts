@@ -1,0 +1,104 @@
+import { defineQuery } from './query.ts';
+
+/** What is believed of each machine. */
+
+export const believedResources = defineQuery('state/resources', (db, p: { node_id: string }) =>
+  db.selectFrom('applied_resources').selectAll().where('node_id', '=', p.node_id).orderBy('module').orderBy('key'),
+);
+
+export const agentState = defineQuery('state/of agent', (db, p: { node_id: string }) =>
+  db.selectFrom('agent_state').selectAll().where('node_id', '=', p.node_id),
+);
+
+/** `since` stays as long as neither the operation's claim nor the state changes. */
+export const putBelieved = defineQuery('state/put', (db, p: { node_id: string; rows: string }, d) =>
+  db
+    .insertInto('applied_resources')
+    .columns([
+      'node_id',
+      'key',
+      'module',
+      'resource_id',
+      'type',
+      'identity',
+      'operation_id',
+      'since',
+      'state',
+      'reason',
+    ])
+    .expression(
+      (e) =>
+        e
+          .selectFrom(
+            d
+              .rowsOf(p.rows, {
+                key: 'text',
+                module: 'text',
+                resource_id: 'text',
+                type: 'text',
+                identity: 'text',
+                operation_id: 'text',
+                since: 'integer',
+                state: 'text',
+                reason: 'text',
+              })
+              .as('r'),
+          )
+          .select((s) => [
+            d.typed(p.node_id, 'text').as('node_id'),
+            s.ref('r.key').as('key'),
+            s.ref('r.module').as('module'),
+            s.ref('r.resource_id').as('resource_id'),
+            s.ref('r.type').as('type'),
+            s.ref('r.identity').as('identity'),
+            s.ref('r.operation_id').as('operation_id'),
+            s.ref('r.since').as('since'),
+            s.ref('r.state').as('state'),
+            s.ref('r.reason').as('reason'),
+          ])
+          .where(e.lit(true)) as never,
+    )
+    .onConflict((c) =>
+      c.columns(['node_id', 'key']).doUpdateSet({
+        module: (e) => e.ref('excluded.module'),
+        resource_id: (e) => e.ref('excluded.resource_id'),
+        type: (e) => e.ref('excluded.type'),
+        identity: (e) => e.ref('excluded.identity'),
+        operation_id: (e) => e.ref('excluded.operation_id'),
+        since: (e) => e.ref('excluded.since'),
+        state: (e) => e.ref('excluded.state'),
+        reason: (e) => e.ref('excluded.reason'),
+      }),
+    ),
+);
+
+export const deleteBelieved = defineQuery('state/delete', (db, p: { node_id: string; keys: readonly string[] }, d) =>
+  db.deleteFrom('applied_resources').where('node_id', '=', p.node_id).where(d.isIn('key', p.keys)),
+);
+
+export const deleteStateOf = defineQuery('state/delete agent', (db, p: { node_id: string }) =>
+  db.deleteFrom('agent_state').where('node_id', '=', p.node_id),
+);
+
+export const deleteEveryBelieved = defineQuery('state/delete every', (db, p: { node_id: string }) =>
+  db.deleteFrom('applied_resources').where('node_id', '=', p.node_id),
+);
+
+/** Null keeps the snapshot there is. */
+export const putAgentState = defineQuery(
+  'state/put agent',
+  (db, p: { node_id: string; snapshot_operation_id: string | null; now: number }, d) =>
+    db
+      .insertInto('agent_state')
+      .values({
+        node_id: p.node_id,
+        snapshot_operation_id: d.typed(p.snapshot_operation_id, 'text'),
+        updated_at: p.now,
+      })
+      .onConflict((c) =>
+        c.column('node_id').doUpdateSet((e) => ({
+          snapshot_operation_id: e.fn.coalesce('excluded.snapshot_operation_id', 'agent_state.snapshot_operation_id'),
+          updated_at: e.ref('excluded.updated_at'),
+        })),
+      ),
+);

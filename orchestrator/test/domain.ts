@@ -1,0 +1,160 @@
+import { createHash, generateKeyPairSync, sign } from 'node:crypto';
+import { idOfKey, type ResourceResult, summarise } from '@muster/protocol';
+import type { Hello, Report } from '@muster/protocol/wire';
+import { monotonicFactory } from 'ulid';
+import type { Hint } from '../src/bus/bus.ts';
+import { createInProcessBus } from '../src/bus/in-process.ts';
+import { createAgentLinks } from '../src/domain/agent-links.ts';
+import { setStatus } from '../src/domain/agents.ts';
+import type { Actor, Context } from '../src/domain/context.ts';
+import { createModuleDocuments } from '../src/domain/modules.ts';
+import { createWaiting } from '../src/domain/operation-waiting.ts';
+import { addOperator } from '../src/domain/operators.ts';
+import { followRuns } from '../src/domain/run-end.ts';
+import { createSignIn } from '../src/domain/sign-in.ts';
+import { rawPublicKey } from '../src/identity/ed25519-key.ts';
+import type { DatabaseFixture } from './databases.ts';
+import { ManualClock } from './manual-clock.ts';
+
+/** The domain on a database, with time, chance and the agents' links in the test's hands. */
+export async function openDomain(fixture: DatabaseFixture, { pendingCapacity = 100, tokenLifeSecs = 3600 } = {}) {
+  const clock = new ManualClock();
+  const db = await fixture.open();
+  const hints: Hint[] = [];
+  const bus = createInProcessBus((error) => {
+    throw error;
+  });
+  bus.subscribe((hint) => hints.push(hint));
+  const connected = new Set<string>();
+  const ulid = monotonicFactory();
+  const silent = () => {};
+  let drawn = 0;
+  const context: Context = {
+    db,
+    bus,
+    now: () => clock.now(),
+    newId: () => ulid(clock.now()),
+    // Different at each call and the same in each run.
+    randomBytes: (length) =>
+      Buffer.concat([createHash('sha512').update(`${++drawn}`).digest(), Buffer.alloc(64)]).subarray(0, length),
+    presence: {
+      isConnected: (nodeId) => connected.has(nodeId),
+      lastHeardAt: (nodeId) => (connected.has(nodeId) ? Math.floor(clock.now() / 1000) : null),
+    },
+    log: { debug: silent, info: silent, warn: silent, error: silent },
+  };
+  followRuns(context);
+  const links = createAgentLinks(context, pendingCapacity);
+  return {
+    context,
+    clock,
+    db,
+    hints,
+    connected,
+    links,
+    waiting: createWaiting(context),
+    documents: createModuleDocuments(context),
+    signIn: createSignIn(context, tokenLifeSecs),
+    now: () => Math.floor(clock.now() / 1000),
+  };
+}
+export type Domain = Awaited<ReturnType<typeof openDomain>>;
+
+export interface Key {
+  hex: string;
+  id: string;
+  sign(bytes: Uint8Array): string;
+}
+
+export async function newKey(): Promise<Key> {
+  const { privateKey } = generateKeyPairSync('ed25519');
+  const raw = rawPublicKey(privateKey) as Buffer;
+  return {
+    hex: raw.toString('hex'),
+    id: await idOfKey(raw),
+    sign: (bytes) => sign(null, bytes, privateKey).toString('hex'),
+  };
+}
+
+/** An admin with a key, as who the test acts. */
+export async function newAdmin({ context }: Domain, username = 'ada'): Promise<{ key: Key; actor: Actor }> {
+  const key = await newKey();
+  await addOperator(context, { type: 'system', id: '', name: '' }, { public_key: key.hex, username, role: 'admin' });
+  return { key, actor: { type: 'operator', id: key.id, name: username } };
+}
+
+function helloOf(key: Key, more: Partial<Hello> = {}): Hello {
+  return {
+    type: 'hello',
+    versions: [1],
+    agent_version: '0.1.0',
+    public_key: key.hex,
+    signature: '00'.repeat(64),
+    instance_id: '01'.repeat(16),
+    pin_source: 'flag',
+    hostname: 'web-1',
+    token: null,
+    attributes: { platform: 'linux', distro: 'debian', hostname: 'web-1' },
+    open_operations: [],
+    ...more,
+  };
+}
+
+/** Lets an agent in as the gateway would. */
+export async function connect(domain: Domain, key: Key, more: Partial<Hello> = {}) {
+  const admission = await domain.links.admit(helloOf(key, more), {
+    node_id: key.id,
+    remote_ip: '192.0.2.7',
+    now: domain.now(),
+  });
+  if (admission.admitted) domain.connected.add(key.id);
+  return admission;
+}
+
+/** A connected, approved agent. */
+export async function newAgent(domain: Domain, actor: Actor, name: string, more: Partial<Hello> = {}): Promise<Key> {
+  const key = await newKey();
+  await connect(domain, key, { hostname: name, ...more });
+  await setStatus(domain.context, actor, key.id, { status: 'approved', name });
+  return key;
+}
+
+export function resultOf(more: Partial<ResourceResult> = {}): ResourceResult {
+  return {
+    module: 'motd',
+    id: 'motd',
+    type: 'file-unix',
+    identity: '/etc/motd',
+    action: 'create',
+    status: 'changed',
+    changes: [],
+    diff: null,
+    triggered_by: [],
+    corrective: false,
+    message: null,
+    duration_ms: 1,
+    sensitive: false,
+    ...more,
+  };
+}
+
+/** What an agent reports of a whole operation. */
+export function reportsOf(
+  operationId: string,
+  results: ResourceResult[],
+  { now, status = 'succeeded' }: { now: number; status?: 'succeeded' | 'failed' | 'cancelled' },
+): Report[] {
+  return [
+    { type: 'accepted', operation_id: operationId },
+    ...(results.length > 0 ? [{ type: 'results' as const, operation_id: operationId, position: 0, results }] : []),
+    {
+      type: 'finished',
+      operation_id: operationId,
+      status,
+      summary: summarise(results),
+      error: status === 'failed' ? 'it failed' : null,
+      started_at: now,
+      finished_at: now,
+    },
+  ];
+}

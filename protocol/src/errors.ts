@@ -1,0 +1,236 @@
+/**
+ * Every error Muster answers with, in one table: the stable code, its HTTP status, whether the same request may succeed
+ * when simply sent again, and what a person should do. `docs/errors.md` is generated from it.
+ */
+export interface ErrorKind {
+  readonly status: number;
+  /** True when the identical request may succeed later without anybody changing anything. */
+  readonly retry: boolean;
+  readonly title: string;
+  /** What a person should do about it. */
+  readonly remedy: string;
+}
+
+const kind = (status: number, retry: boolean, title: string, remedy: string): ErrorKind => ({
+  status,
+  retry,
+  title,
+  remedy,
+});
+
+export const errorKinds = {
+  // Input
+  invalid_input: kind(400, false, 'The request is not valid', 'Mend the fields that `errors` names and send it again.'),
+  malformed_request: kind(
+    400,
+    false,
+    'The request is not HTTP as it should be',
+    'Mend the address or the headers; percent signs in addresses start an escape of two hexadecimal digits.',
+  ),
+  malformed_json: kind(
+    400,
+    false,
+    'The body is not the JSON it should be',
+    'Send one JSON object without repeated keys, at most 32 levels deep.',
+  ),
+  module_invalid: kind(
+    400,
+    false,
+    'The module has faults',
+    'Mend each fault at the line that `errors` names; `muster modules validate` shows them without uploading.',
+  ),
+  module_unresolved: kind(
+    400,
+    false,
+    'The modules do not resolve for this agent',
+    'See `errors` for the clause, variant or expression; compare with the attributes of the agent.',
+  ),
+  module_conflict: kind(
+    400,
+    false,
+    'Two modules declare the same thing differently',
+    'Keep the resource in one of the two modules that `errors` names, or make both equal.',
+  ),
+  selector_invalid: kind(
+    400,
+    false,
+    'The selector does not parse',
+    'See `errors` for the column; terms look like key=value, key!=value, key in (a,b), key, !key.',
+  ),
+  key_invalid: kind(
+    400,
+    false,
+    'The key is not a usable Ed25519 public key',
+    'Send 64 hexadecimal characters; make a new key with `muster operator init`.',
+  ),
+  signature_malformed: kind(
+    400,
+    false,
+    'The signature is malformed',
+    'Send the 64 signature bytes as 128 hexadecimal characters.',
+  ),
+  unknown_module: kind(
+    400,
+    false,
+    'A module is not known',
+    'Upload it first, or mend its name; `muster modules list` shows those there are.',
+  ),
+  name_required: kind(400, false, 'A name is needed', 'Give the agent a name when approving it for the first time.'),
+  // Identity
+  unauthenticated: kind(
+    401,
+    false,
+    'No live session',
+    'Sign in again (`muster login`) and send `Authorization: Bearer <token>`.',
+  ),
+  signature_invalid: kind(
+    401,
+    false,
+    'The signature does not verify',
+    'Ask for a new challenge and sign its 32 bytes, not their hex, with the key you named.',
+  ),
+  forbidden: kind(403, false, 'Not allowed', 'This needs the role admin; ask an admin.'),
+  operator_unknown: kind(403, false, 'This key may not sign in', 'Ask an admin to add the key as an operator.'),
+  // Absent
+  route_not_found: kind(404, false, 'There is nothing at this address', 'See /openapi.json for the routes there are.'),
+  operator_not_found: kind(
+    404,
+    false,
+    'No such operator',
+    'Ask for GET /api/v1/operators; `include_removed=true` lists removed ones too.',
+  ),
+  agent_not_found: kind(404, false, 'No such agent', 'List the agents with `muster agents list`.'),
+  tag_not_found: kind(404, false, 'The agent has no such tag', 'See its tags with `muster agents list`.'),
+  module_not_found: kind(404, false, 'No such module', 'List the modules with `muster modules list`.'),
+  assignment_not_found: kind(404, false, 'No such assignment', 'List the assignments.'),
+  operation_not_found: kind(404, false, 'No such operation', 'List the operations with `muster operations list`.'),
+  run_not_found: kind(404, false, 'No such run', 'List the runs.'),
+  drift_not_found: kind(404, false, 'No such drift record', 'List the drift records of the agent.'),
+  enrolment_token_not_found: kind(404, false, 'No such enrolment token', 'List the enrolment tokens.'),
+  method_not_allowed: kind(
+    405,
+    false,
+    'This address does not take that method',
+    'Use one of the methods in the `Allow` header.',
+  ),
+  request_timeout: kind(408, true, 'The request took too long to arrive', 'Send it again, over a better connection.'),
+  // Conflict
+  name_taken: kind(409, false, 'The name is in use', 'Choose another name.'),
+  key_taken: kind(
+    409,
+    false,
+    'The key is in use',
+    'A key belongs to one operator for ever, also after removal; make a new one.',
+  ),
+  agent_named: kind(
+    409,
+    false,
+    'The agent already has another name',
+    'Names are immutable; approve it under the name it has.',
+  ),
+  agent_not_rejected: kind(409, false, 'Only a rejected agent can be removed', 'Reject it first.'),
+  agent_not_approved: kind(409, false, 'The agent is not approved', 'Approve it first: `muster agents approve`.'),
+  agent_changed: kind(
+    409,
+    true,
+    'The agent changed at the same moment',
+    'Look at it again, then repeat what is still wanted.',
+  ),
+  module_in_use: kind(
+    409,
+    false,
+    'An assignment names the module',
+    'Take it out of the assignments that `detail` names first.',
+  ),
+  assignment_audits: kind(409, false, 'The assignment only audits', 'Plan it, or make a new one with mode enforce.'),
+  nothing_applied: kind(
+    409,
+    false,
+    'Nothing has been applied to this agent yet',
+    'Apply a module first; drift is measured against the last successful apply.',
+  ),
+  plan_stale: kind(
+    409,
+    false,
+    'The plan no longer fits',
+    'Plan again: the machine, a module or the desired set has changed since.',
+  ),
+  operation_finished: kind(409, false, 'The operation has ended', 'Nothing is left to cancel.'),
+  last_admin: kind(409, false, 'The last admin stays', 'Add another admin first.'),
+  // Limits
+  body_too_large: kind(413, false, 'The body is too large', 'Bodies are up to 1 MiB, modules up to 2 MiB.'),
+  unsupported_media_type: kind(415, false, 'The content type is not supported', 'Send application/json.'),
+  headers_too_large: kind(431, false, 'The headers are too large', 'Headers and address together are up to 16 KiB.'),
+  pending_full: kind(429, true, 'Too many agents wait for approval', 'Approve or reject some of them.'),
+  rate_limited: kind(429, true, 'Too many requests', 'Wait as many seconds as `Retry-After` says.'),
+  // Ours and beyond
+  internal: kind(
+    500,
+    true,
+    'Something went wrong here',
+    'The log of the orchestrator has the cause under the `instance` of this answer.',
+  ),
+  discovery_failed: kind(
+    500,
+    true,
+    'The datagram could not be sent',
+    'See `detail`; check the address and the network.',
+  ),
+  draining: kind(503, true, 'The orchestrator is stopping', 'Try again in a few seconds.'),
+  storage_unavailable: kind(
+    503,
+    true,
+    'The database did not take the write',
+    'Check the disk of the orchestrator; nothing was changed.',
+  ),
+  agent_not_connected: kind(
+    504,
+    true,
+    'The agent is not connected',
+    'See when it was last heard with `muster agents list`, or send `Prefer: respond-async` to queue the work.',
+  ),
+  agent_timeout: kind(
+    504,
+    true,
+    'The agent did not answer in time',
+    'See when it was last heard with `muster agents list`, then try again.',
+  ),
+  storage_full: kind(
+    507,
+    true,
+    'No space left for the database',
+    'Free space on the disk of the orchestrator; nothing was changed.',
+  ),
+} as const satisfies Record<string, ErrorKind>;
+
+export type ErrorCode = keyof typeof errorKinds;
+
+/** One fault of an input. `path` is a JSON pointer; `line` and `column` (from 1) are there for module text. */
+export interface Fault {
+  path: string;
+  message: string;
+  line?: number;
+  column?: number;
+}
+
+/** An error that is answered to whoever asked, as its table entry says. Anything else thrown is a bug: 500. */
+export class MusterError extends Error {
+  readonly code: ErrorCode;
+  readonly errors: readonly Fault[] | undefined;
+
+  /**
+   * @param code   entry of the table
+   * @param detail what happened in this case, for a person; must not hold a secret value
+   * @param errors one entry a fault, for input that does not validate
+   */
+  constructor(code: ErrorCode, detail?: string, errors?: readonly Fault[]) {
+    super(detail ?? errorKinds[code].title);
+    this.name = 'MusterError';
+    this.code = code;
+    this.errors = errors;
+  }
+
+  get kind(): ErrorKind {
+    return errorKinds[this.code];
+  }
+}

@@ -1,0 +1,271 @@
+import { z } from 'zod';
+import { listQuery, nodeParams, optional, route, unixSeconds } from './route.ts';
+
+export const agentStatuses = ['pending', 'approved', 'rejected'] as const;
+export type AgentStatus = (typeof agentStatuses)[number];
+
+const map = z.record(z.string(), z.string());
+
+export const agentSchema = z
+  .strictObject({
+    node_id: z.string(),
+    name: z.string().nullable().describe('given at approval, then for good'),
+    status: z.enum(agentStatuses),
+    agent_version: z.string(),
+    attributes: map,
+    tags: map,
+    connected: z.boolean(),
+    connected_at: unixSeconds,
+    updated_at: unixSeconds,
+    last_seen_at: unixSeconds,
+    initial_hostname: z.string(),
+    initial_ip: z.string(),
+    pin_source: z
+      .enum(['flag', 'pinned', 'first_use', 'discovery'])
+      .describe('where the agent has the orchestrator’s key from; `first_use` was trusted unseen'),
+  })
+  .meta({ id: 'Agent' });
+export type Agent = z.infer<typeof agentSchema>;
+
+export const nodeExample = '3f8c2b0a9d7e41568c1b2a3d4e5f6071';
+export const agentExample: Agent = {
+  node_id: nodeExample,
+  name: 'web-1',
+  status: 'approved',
+  agent_version: '0.1.0',
+  attributes: {
+    platform: 'linux',
+    distro: 'debian',
+    version: '12',
+    arch: 'x86_64',
+    init_system: 'systemd',
+    hostname: 'web-1',
+  },
+  tags: { role: 'web' },
+  connected: true,
+  connected_at: 1795000000,
+  updated_at: 1795000000,
+  last_seen_at: 1795000030,
+  initial_hostname: 'web-1',
+  initial_ip: '192.0.2.17',
+  pin_source: 'flag',
+};
+
+export const listAgents = route({
+  id: 'listAgents',
+  method: 'GET',
+  path: '/agents',
+  tag: 'Agents',
+  summary: 'List agents',
+  access: 'operator',
+  query: z.strictObject({
+    status: z.enum(agentStatuses).optional(),
+    filter: z.string().max(2048).optional().describe('a selector; empty matches every agent'),
+    q: z.string().max(256).optional().describe('text within names and hostnames'),
+    sort: z.enum(['name', '-name', 'last_seen_at', '-last_seen_at', 'connected_at', '-connected_at']).optional(),
+    limit: listQuery(0, 100_000).limit,
+    offset: listQuery(0, 100_000).offset,
+  }),
+  answers: { 200: z.array(agentSchema) },
+  errors: ['selector_invalid'],
+  example: { query: { filter: 'role=web' }, answer: [agentExample] },
+});
+
+export const getAgent = route({
+  id: 'getAgent',
+  method: 'GET',
+  path: '/agents/{node_id}',
+  tag: 'Agents',
+  summary: 'Show an agent',
+  access: 'operator',
+  params: nodeParams,
+  answers: { 200: agentSchema },
+  errors: ['agent_not_found'],
+  example: { params: { node_id: nodeExample }, answer: agentExample },
+});
+
+export const setAgentStatus = route({
+  id: 'setAgentStatus',
+  method: 'POST',
+  path: '/agents/{node_id}',
+  tag: 'Agents',
+  summary: 'Approve or reject an agent',
+  description:
+    'The first approval gives the name. A rejected agent’s link is closed and its running work cancelled; approved again, it keeps its name. Repeating the present state changes nothing.',
+  access: 'operator',
+  params: nodeParams,
+  body: z.strictObject({ status: z.enum(['approved', 'rejected']), name: optional(z.string()) }),
+  answers: { 200: agentSchema },
+  errors: ['agent_not_found', 'name_required', 'name_taken', 'agent_named', 'agent_changed'],
+  example: { params: { node_id: nodeExample }, body: { status: 'approved', name: 'web-1' }, answer: agentExample },
+});
+
+export const removeAgent = route({
+  id: 'removeAgent',
+  method: 'DELETE',
+  path: '/agents/{node_id}',
+  tag: 'Agents',
+  summary: 'Remove a rejected agent',
+  access: 'operator',
+  params: nodeParams,
+  answers: { 204: null },
+  errors: ['agent_not_found', 'agent_not_rejected'],
+  example: { params: { node_id: nodeExample } },
+});
+
+export const getAttributes = route({
+  id: 'getAttributes',
+  method: 'GET',
+  path: '/agents/{node_id}/attributes',
+  tag: 'Agents',
+  summary: 'Show what an agent says of its machine',
+  access: 'operator',
+  params: nodeParams,
+  answers: { 200: map },
+  errors: ['agent_not_found'],
+  example: { params: { node_id: nodeExample }, answer: agentExample.attributes },
+});
+
+export const putTags = route({
+  id: 'putTags',
+  method: 'PUT',
+  path: '/agents/{node_id}/tags',
+  tag: 'Tags',
+  summary: 'Replace all tags of an agent',
+  access: 'operator',
+  params: nodeParams,
+  body: z.strictObject({ tags: map }),
+  answers: { 204: null },
+  errors: ['agent_not_found'],
+  example: { params: { node_id: nodeExample }, body: { tags: { role: 'web', site: 'paris' } } },
+});
+
+const tagParams = nodeParams.extend({ key: z.string() });
+
+export const putTag = route({
+  id: 'putTag',
+  method: 'PUT',
+  path: '/agents/{node_id}/tags/{key}',
+  tag: 'Tags',
+  summary: 'Set one tag',
+  access: 'operator',
+  params: tagParams,
+  body: z.strictObject({ value: z.string() }),
+  answers: { 204: null },
+  errors: ['agent_not_found'],
+  example: { params: { node_id: nodeExample, key: 'role' }, body: { value: 'web' } },
+});
+
+export const deleteTag = route({
+  id: 'deleteTag',
+  method: 'DELETE',
+  path: '/agents/{node_id}/tags/{key}',
+  tag: 'Tags',
+  summary: 'Take one tag away',
+  access: 'operator',
+  params: tagParams,
+  answers: { 204: null },
+  errors: ['agent_not_found', 'tag_not_found'],
+  example: { params: { node_id: nodeExample, key: 'role' } },
+});
+
+export const listTags = route({
+  id: 'listTags',
+  method: 'GET',
+  path: '/tags',
+  tag: 'Tags',
+  summary: 'Every tag key in use with its values',
+  access: 'operator',
+  answers: { 200: z.strictObject({ tags: z.record(z.string(), z.array(z.string())) }) },
+  errors: [],
+  example: { answer: { tags: { role: ['db', 'web'] } } },
+});
+
+export const matchSelector = route({
+  id: 'matchSelector',
+  method: 'POST',
+  path: '/selectors/matches',
+  tag: 'Agents',
+  summary: 'Which approved agents a selector matches',
+  access: 'operator',
+  body: z.strictObject({ selector: z.string().max(2048) }),
+  answers: { 200: z.strictObject({ matches: z.array(z.string()) }) },
+  errors: ['selector_invalid'],
+  example: { body: { selector: 'role=web' }, answer: { matches: [nodeExample] } },
+});
+
+const enrolmentToken = z
+  .strictObject({
+    id: z.string(),
+    name: z.string().nullable(),
+    tags: map,
+    approve: z.boolean(),
+    uses_left: z.number().int(),
+    created_at: unixSeconds,
+    created_by: z.string(),
+    expires_at: unixSeconds,
+  })
+  .meta({ id: 'EnrolmentToken' });
+const enrolmentExample = {
+  id: '01KAGZ3N8V5T1Q6W9X2Y4Z7B8C',
+  name: 'web-2',
+  tags: { role: 'web' },
+  approve: true,
+  uses_left: 1,
+  created_at: 1795000000,
+  created_by: '21fe31dfa154a261626bf854046fd227',
+  expires_at: 1795003600,
+};
+
+export const createEnrolmentToken = route({
+  id: 'createEnrolmentToken',
+  method: 'POST',
+  path: '/enrolment-tokens',
+  tag: 'Enrolment',
+  summary: 'Make a token that lets an agent enrol, with the line to paste on its machine',
+  description: 'The token is shown once. A name is only for a token of a single use.',
+  access: 'admin',
+  bodyOptional: true,
+  body: z.strictObject({
+    expires_in: optional(z.number().int().min(60).max(31_536_000)).describe('seconds; default 3600'),
+    uses: optional(z.number().int().min(1).max(10_000)).describe('default 1'),
+    name: optional(z.string()),
+    tags: optional(map),
+    approve: optional(z.boolean()).describe('approved at once, under `name` or its hostname; default true'),
+  }),
+  answers: { 201: enrolmentToken.extend({ token: z.string(), command: z.string() }).meta({ id: 'NewEnrolmentToken' }) },
+  errors: ['name_taken'],
+  example: {
+    body: { name: 'web-2', tags: { role: 'web' } },
+    answer: {
+      ...enrolmentExample,
+      token: 'mt_4Jq2k9wZr7',
+      command: `muster agent connect orchestrator.example:4747 --orchestrator-key ${'ab'.repeat(32)} --token mt_4Jq2k9wZr7`,
+    },
+  },
+});
+
+export const listEnrolmentTokens = route({
+  id: 'listEnrolmentTokens',
+  method: 'GET',
+  path: '/enrolment-tokens',
+  tag: 'Enrolment',
+  summary: 'List live enrolment tokens, without their values',
+  access: 'admin',
+  answers: { 200: z.array(enrolmentToken) },
+  errors: [],
+  example: { answer: [enrolmentExample] },
+});
+
+export const revokeEnrolmentToken = route({
+  id: 'revokeEnrolmentToken',
+  method: 'DELETE',
+  path: '/enrolment-tokens/{id}',
+  tag: 'Enrolment',
+  summary: 'Make an enrolment token useless',
+  access: 'admin',
+  params: z.strictObject({ id: z.string() }),
+  answers: { 204: null },
+  errors: ['enrolment_token_not_found'],
+  example: { params: { id: enrolmentExample.id } },
+});

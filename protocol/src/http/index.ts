@@ -1,0 +1,25 @@
+import * as agents from './agents.ts';
+import * as drift from './drift.ts';
+import * as modules from './modules.ts';
+import * as operations from './operations.ts';
+import * as operators from './operators.ts';
+import type { Route } from './route.ts';
+import * as runs from './runs.ts';
+import * as status from './status.ts';
+
+export * from './agents.ts';
+export * from './drift.ts';
+export * from './modules.ts';
+export * from './operations.ts';
+export * from './operators.ts';
+export * from './route.ts';
+export * from './runs.ts';
+export * from './status.ts';
+
+const isRoute = (value: unknown): value is Route =>
+  typeof value === 'object' && value !== null && 'method' in value && 'answers' in value;
+
+/** Every route there is. */
+export const routes: readonly Route[] = [operators, agents, modules, operations, runs, drift, status].flatMap((noun) =>
+  Object.values(noun).filter(isRoute),
+);

@@ -1,0 +1,224 @@
+import { z } from 'zod';
+import { nameParams, optional, route, unixSeconds } from './route.ts';
+
+const uploader = '21fe31dfa154a261626bf854046fd227';
+
+export const moduleSchema = z
+  .strictObject({ name: z.string(), uploaded_at: unixSeconds, uploaded_by: z.string() })
+  .meta({ id: 'Module' });
+export type Module = z.infer<typeof moduleSchema>;
+const moduleExample: Module = { name: 'motd', uploaded_at: 1795000000, uploaded_by: uploader };
+
+export const moduleWithContentSchema = moduleSchema
+  .extend({ content: z.string(), revision: z.number().int() })
+  .meta({ id: 'ModuleWithContent' });
+
+const contentExample = [
+  'name: motd',
+  'supports: [{ platform: linux }]',
+  'resources:',
+  '  - id: motd',
+  '    resource: { file-unix: { path: /etc/motd, content: "Welcome\\n", mode: "0644" } }',
+  '',
+].join('\n');
+
+export const faultSchema = z
+  .strictObject({
+    path: z.string().describe('JSON pointer'),
+    message: z.string(),
+    line: z.number().int().optional(),
+    column: z.number().int().optional(),
+  })
+  .meta({ id: 'Fault' });
+
+const moduleBodyLimit = 2 * 1024 * 1024 * 2 + 65_536; // the text may double when escaped as JSON
+
+export const listModules = route({
+  id: 'listModules',
+  method: 'GET',
+  path: '/modules',
+  tag: 'Modules',
+  summary: 'List modules',
+  access: 'operator',
+  answers: { 200: z.array(moduleSchema) },
+  errors: [],
+  example: { answer: [moduleExample] },
+});
+
+export const uploadModule = route({
+  id: 'uploadModule',
+  method: 'POST',
+  path: '/modules',
+  tag: 'Modules',
+  summary: 'Upload a module, or a new revision of one',
+  access: 'operator',
+  body: z.strictObject({ name: z.string().describe('equal to the one inside'), content: z.string().describe('YAML') }),
+  bodyLimit: moduleBodyLimit,
+  answers: { 201: moduleSchema },
+  errors: ['module_invalid'],
+  example: { body: { name: 'motd', content: contentExample }, answer: moduleExample },
+});
+
+export const getModule = route({
+  id: 'getModule',
+  method: 'GET',
+  path: '/modules/{name}',
+  tag: 'Modules',
+  summary: 'Show a module with its content',
+  access: 'operator',
+  params: nameParams,
+  query: z.strictObject({
+    revision: z
+      .string()
+      .regex(/^\d{1,9}$/, 'must be a whole number')
+      .transform(Number)
+      .optional(),
+  }),
+  answers: { 200: moduleWithContentSchema },
+  errors: ['module_not_found'],
+  example: { params: { name: 'motd' }, answer: { ...moduleExample, content: contentExample, revision: 1 } },
+});
+
+export const listModuleRevisions = route({
+  id: 'listModuleRevisions',
+  method: 'GET',
+  path: '/modules/{name}/revisions',
+  tag: 'Modules',
+  summary: 'List the revisions of a module, newest first',
+  access: 'operator',
+  params: nameParams,
+  answers: {
+    200: z.array(
+      z.strictObject({
+        revision: z.number().int(),
+        digest: z.string(),
+        uploaded_at: unixSeconds,
+        uploaded_by: z.string(),
+      }),
+    ),
+  },
+  errors: ['module_not_found'],
+  example: {
+    params: { name: 'motd' },
+    answer: [{ revision: 1, digest: `sha256:${'0f'.repeat(32)}`, uploaded_at: 1795000000, uploaded_by: uploader }],
+  },
+});
+
+export const removeModule = route({
+  id: 'removeModule',
+  method: 'DELETE',
+  path: '/modules/{name}',
+  tag: 'Modules',
+  summary: 'Remove a module',
+  description: 'What it put on machines stays until the next apply there.',
+  access: 'operator',
+  params: nameParams,
+  answers: { 204: null },
+  errors: ['module_not_found', 'module_in_use'],
+  example: { params: { name: 'motd' } },
+});
+
+export const validateModule = route({
+  id: 'validateModule',
+  method: 'POST',
+  path: '/modules/validate',
+  tag: 'Modules',
+  summary: 'Check a module without storing it',
+  access: 'operator',
+  body: z.strictObject({ content: z.string() }),
+  bodyLimit: moduleBodyLimit,
+  answers: {
+    200: z.strictObject({ valid: z.boolean(), faults: z.array(faultSchema), warnings: z.array(faultSchema) }),
+  },
+  errors: [],
+  example: { body: { content: contentExample }, answer: { valid: true, faults: [], warnings: [] } },
+});
+
+export const assignmentSchema = z
+  .strictObject({
+    name: z.string(),
+    modules: z.array(z.string()),
+    selector: z.string(),
+    description: z.string().nullable(),
+    mode: z.enum(['enforce', 'audit']),
+    window_only: z.boolean(),
+    parameters: z.record(z.string(), z.record(z.string(), z.json())),
+    created_at: unixSeconds,
+    created_by: z.string(),
+  })
+  .meta({ id: 'Assignment' });
+export type Assignment = z.infer<typeof assignmentSchema>;
+const assignmentExample: Assignment = {
+  name: 'base',
+  modules: ['motd'],
+  selector: 'role=web',
+  description: null,
+  mode: 'enforce',
+  window_only: false,
+  parameters: {},
+  created_at: 1795000000,
+  created_by: uploader,
+};
+
+export const listAssignments = route({
+  id: 'listAssignments',
+  method: 'GET',
+  path: '/assignments',
+  tag: 'Assignments',
+  summary: 'List assignments',
+  access: 'operator',
+  answers: { 200: z.array(assignmentSchema) },
+  errors: [],
+  example: { answer: [assignmentExample] },
+});
+
+export const createAssignment = route({
+  id: 'createAssignment',
+  method: 'POST',
+  path: '/assignments',
+  tag: 'Assignments',
+  summary: 'Bind modules to the agents a selector matches',
+  access: 'operator',
+  body: z.strictObject({
+    name: z.string().min(1).max(128),
+    modules: z.array(z.string()).min(1).max(256),
+    selector: z.string().max(2048),
+    description: optional(z.string().max(1024)),
+    mode: optional(z.enum(['enforce', 'audit'])),
+    window_only: optional(z.boolean()),
+    parameters: optional(z.record(z.string(), z.record(z.string(), z.json()))),
+  }),
+  answers: { 201: assignmentSchema },
+  errors: ['unknown_module', 'selector_invalid', 'name_taken'],
+  example: { body: { name: 'base', modules: ['motd'], selector: 'role=web' }, answer: assignmentExample },
+});
+
+export const getAssignment = route({
+  id: 'getAssignment',
+  method: 'GET',
+  path: '/assignments/{name}',
+  tag: 'Assignments',
+  summary: 'Show an assignment with the agents it matches now',
+  access: 'operator',
+  params: nameParams,
+  answers: { 200: assignmentSchema.extend({ matches: z.array(z.string()) }).meta({ id: 'AssignmentWithMatches' }) },
+  errors: ['assignment_not_found'],
+  example: {
+    params: { name: 'base' },
+    answer: { ...assignmentExample, matches: ['3f8c2b0a9d7e41568c1b2a3d4e5f6071'] },
+  },
+});
+
+export const removeAssignment = route({
+  id: 'removeAssignment',
+  method: 'DELETE',
+  path: '/assignments/{name}',
+  tag: 'Assignments',
+  summary: 'Remove an assignment',
+  description: 'What was applied stays until the next apply on each agent.',
+  access: 'operator',
+  params: nameParams,
+  answers: { 204: null },
+  errors: ['assignment_not_found'],
+  example: { params: { name: 'base' } },
+});

@@ -1,0 +1,282 @@
+import { z } from 'zod';
+import { operationStatuses, resourceResultSchema, summarySchema } from '../operation.ts';
+import { nodeExample } from './agents.ts';
+import { listQuery, nodeParams, optional, route, unixSeconds } from './route.ts';
+
+const operationFields = {
+  operation_id: z.string(),
+  node_id: z.string(),
+  kind: z.enum(['apply', 'plan']),
+  status: z.enum(operationStatuses),
+  modules: z.array(z.string()),
+  requested_by: z.string(),
+  run_id: z.string().nullable(),
+  plan_id: z.string().nullable(),
+  created_at: unixSeconds,
+  started_at: unixSeconds.nullable(),
+  finished_at: unixSeconds.nullable(),
+  summary: summarySchema,
+  error: z.string().nullable(),
+};
+
+export const operationEntrySchema = z.strictObject(operationFields).meta({ id: 'OperationEntry' });
+export type OperationEntry = z.infer<typeof operationEntrySchema>;
+export const operationSchema = z
+  .strictObject({ ...operationFields, resources: z.array(resourceResultSchema) })
+  .meta({ id: 'Operation' });
+export type Operation = z.infer<typeof operationSchema>;
+
+export const operationId = '01KAGZ4D3E5F6G7H8J9K0M1N2P';
+export const entryExample: OperationEntry = {
+  operation_id: operationId,
+  node_id: nodeExample,
+  kind: 'apply',
+  status: 'succeeded',
+  modules: ['motd'],
+  requested_by: '21fe31dfa154a261626bf854046fd227',
+  run_id: null,
+  plan_id: null,
+  created_at: 1795000100,
+  started_at: 1795000100,
+  finished_at: 1795000101,
+  summary: { total: 1, unchanged: 0, changed: 1, removed: 0, failed: 0, skipped: 0 },
+  error: null,
+};
+export const resultExample = {
+  module: 'motd',
+  id: 'motd',
+  type: 'file-unix',
+  identity: '/etc/motd',
+  action: 'update' as const,
+  status: 'changed' as const,
+  changes: [{ field: 'content', from: 'sha256:2c26b46b68ff', to: 'sha256:fcde2b2edba5' }],
+  diff: '--- /etc/motd\n+++ /etc/motd\n@@ -1 +1 @@\n-Hello\n+Welcome\n',
+  triggered_by: [],
+  corrective: false,
+  message: null,
+  duration_ms: 2,
+  sensitive: false,
+};
+const operationExample: Operation = { ...entryExample, resources: [resultExample] };
+
+const modulesField = z
+  .array(z.string().max(128))
+  .max(256)
+  .describe('besides those that assignments give the agent; may be empty');
+
+export const applyAgent = route({
+  id: 'applyAgent',
+  method: 'POST',
+  path: '/agents/{node_id}/apply',
+  tag: 'State',
+  summary: 'Bring an agent to its desired state',
+  description:
+    'The desired set is what enforcing assignments give the agent, then `modules`. What was applied before and is no longer desired is removed, last.',
+  access: 'operator',
+  params: nodeParams,
+  body: z.strictObject({
+    modules: modulesField,
+    ttl: optional(z.number().int().min(1).max(31_536_000)).describe('seconds it may wait for the agent; default 86400'),
+  }),
+  answers: { 200: operationSchema, 202: operationSchema },
+  errors: [
+    'module_not_found',
+    'module_unresolved',
+    'module_conflict',
+    'agent_not_found',
+    'agent_not_approved',
+    'agent_not_connected',
+  ],
+  respondAsync: true,
+  example: { params: { node_id: nodeExample }, body: { modules: ['motd'] }, answer: operationExample },
+});
+
+export const planAgent = route({
+  id: 'planAgent',
+  method: 'POST',
+  path: '/agents/{node_id}/plan',
+  tag: 'State',
+  summary: 'See what an apply would do; changes nothing',
+  access: 'operator',
+  params: nodeParams,
+  body: z.strictObject({ modules: modulesField, ttl: optional(z.number().int().min(1).max(31_536_000)) }),
+  answers: { 200: operationSchema, 202: operationSchema },
+  errors: [
+    'module_not_found',
+    'module_unresolved',
+    'module_conflict',
+    'agent_not_found',
+    'agent_not_approved',
+    'agent_not_connected',
+  ],
+  respondAsync: true,
+  example: {
+    params: { node_id: nodeExample },
+    body: { modules: ['motd'] },
+    answer: { ...operationExample, kind: 'plan', resources: [{ ...resultExample, status: 'would_change' }] },
+  },
+});
+
+const stateEntry = z.strictObject({
+  module: z.string(),
+  id: z.string().nullable(),
+  type: z.string(),
+  identity: z.string(),
+  operation_id: z.string(),
+  since: unixSeconds,
+  reason: z.string().nullable(),
+});
+export const stateSchema = z
+  .strictObject({
+    node_id: z.string(),
+    applied: z.array(stateEntry),
+    pending_removals: z.array(stateEntry),
+    unapplied: z.array(stateEntry),
+    snapshot_operation_id: z
+      .string()
+      .nullable()
+      .describe('the last apply that succeeded: what drift is measured against'),
+    updated_at: unixSeconds,
+  })
+  .meta({ id: 'State' });
+export type State = z.infer<typeof stateSchema>;
+
+export const getState = route({
+  id: 'getState',
+  method: 'GET',
+  path: '/agents/{node_id}/state',
+  tag: 'State',
+  summary: 'What is believed to be on the machine',
+  access: 'operator',
+  params: nodeParams,
+  answers: { 200: stateSchema },
+  errors: ['agent_not_found'],
+  example: {
+    params: { node_id: nodeExample },
+    answer: {
+      node_id: nodeExample,
+      applied: [
+        {
+          module: 'motd',
+          id: 'motd',
+          type: 'file-unix',
+          identity: '/etc/motd',
+          operation_id: operationId,
+          since: 1795000101,
+          reason: null,
+        },
+      ],
+      pending_removals: [],
+      unapplied: [],
+      snapshot_operation_id: operationId,
+      updated_at: 1795000101,
+    },
+  },
+});
+
+const operationsQuery = z.strictObject({
+  ...listQuery(50, 500),
+  cursor: z.string().max(64).optional(),
+  status: z.enum(operationStatuses).optional(),
+  kind: z.enum(['apply', 'plan']).optional(),
+});
+const operationsPage = z
+  .strictObject({
+    operations: z.array(operationEntrySchema),
+    limit: z.number().int(),
+    offset: z.number().int(),
+    has_more: z.boolean(),
+    next_cursor: z.string().nullable(),
+  })
+  .meta({ id: 'OperationsPage' });
+const pageExample = { operations: [entryExample], limit: 50, offset: 0, has_more: false, next_cursor: null };
+
+export const listAgentOperations = route({
+  id: 'listAgentOperations',
+  method: 'GET',
+  path: '/agents/{node_id}/state/operations',
+  tag: 'State',
+  summary: 'Operations of one agent, newest first',
+  access: 'operator',
+  params: nodeParams,
+  query: operationsQuery,
+  answers: { 200: operationsPage },
+  errors: ['agent_not_found'],
+  example: { params: { node_id: nodeExample }, answer: pageExample },
+});
+
+export const getOperationOutput = route({
+  id: 'getOperationOutput',
+  method: 'GET',
+  path: '/agents/{node_id}/state/operations/{operation_id}/output',
+  tag: 'State',
+  summary: 'What the scripts of an operation printed',
+  access: 'operator',
+  params: nodeParams.extend({ operation_id: z.string() }),
+  answers: {
+    200: z
+      .strictObject({
+        operation_id: z.string(),
+        output: z.record(
+          z.string(),
+          z.strictObject({
+            stdout: z.string(),
+            stderr: z.string(),
+            exit_code: z.number().int().nullable(),
+            truncated: z.boolean(),
+          }),
+        ),
+      })
+      .meta({ id: 'OperationOutput' }),
+  },
+  errors: ['agent_not_found', 'operation_not_found'],
+  example: {
+    params: { node_id: nodeExample, operation_id: operationId },
+    answer: {
+      operation_id: operationId,
+      output: { 'site/deploy': { stdout: 'deployed\n', stderr: '', exit_code: 0, truncated: false } },
+    },
+  },
+});
+
+export const listOperations = route({
+  id: 'listOperations',
+  method: 'GET',
+  path: '/state/operations',
+  tag: 'State',
+  summary: 'Operations of all agents, newest first',
+  access: 'operator',
+  query: operationsQuery.extend({ agent: z.string().max(64).optional().describe('node id or name') }),
+  answers: { 200: operationsPage },
+  errors: [],
+  example: { answer: pageExample },
+});
+
+const operationParams = z.strictObject({ operation_id: z.string() });
+
+export const getOperation = route({
+  id: 'getOperation',
+  method: 'GET',
+  path: '/state/operations/{operation_id}',
+  tag: 'State',
+  summary: 'Show an operation with its resources',
+  access: 'operator',
+  params: operationParams,
+  answers: { 200: operationSchema },
+  errors: ['operation_not_found'],
+  example: { params: { operation_id: operationId }, answer: operationExample },
+});
+
+export const cancelOperation = route({
+  id: 'cancelOperation',
+  method: 'POST',
+  path: '/state/operations/{operation_id}/cancel',
+  tag: 'State',
+  summary: 'Cancel an operation that has not ended',
+  description: 'A queued one ends at once; a running one after the resource it is at.',
+  access: 'operator',
+  params: operationParams,
+  answers: { 202: operationSchema },
+  errors: ['operation_not_found', 'operation_finished'],
+  example: { params: { operation_id: operationId }, answer: { ...operationExample, status: 'cancelled' } },
+});

@@ -1,0 +1,146 @@
+import { z } from 'zod';
+import { hex, optional, route, unixSeconds } from './route.ts';
+
+const key = 'd75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a';
+
+export const roles = ['admin', 'operator'] as const;
+export type Role = (typeof roles)[number];
+
+export const operatorSchema = z
+  .strictObject({
+    operator_id: z.string(),
+    username: z.string(),
+    role: z.enum(roles),
+    added_at: unixSeconds,
+    added_by: z.string().describe('operator_id, or `bootstrap`'),
+    bootstrap: z.boolean(),
+    removed_at: unixSeconds.nullable(),
+    removed_by: z.string().nullable(),
+  })
+  .meta({ id: 'Operator' });
+export type Operator = z.infer<typeof operatorSchema>;
+
+const operatorExample: Operator = {
+  operator_id: '21fe31dfa154a261626bf854046fd227',
+  username: 'ada',
+  role: 'admin',
+  added_at: 1795000000,
+  added_by: 'bootstrap',
+  bootstrap: true,
+  removed_at: null,
+  removed_by: null,
+};
+
+export const tokenSchema = z.strictObject({ token: z.string(), expires_at: unixSeconds }).meta({ id: 'Token' });
+const tokenExample = { token: 'qT3Zr0qkUu3ZVwYzN2m1yJ8w5v4b7c9d0e1f2g3h4i5', expires_at: 1795003600 };
+
+export const challenge = route({
+  id: 'challenge',
+  method: 'POST',
+  path: '/auth/challenge',
+  tag: 'Sign-in',
+  summary: 'Ask for a nonce to sign',
+  description: 'The nonce is good once, for 60 seconds. Up to eight are live for a key; any of them may be answered.',
+  access: 'anyone',
+  body: z.strictObject({ public_key: z.string().describe('Ed25519 public key, 64 hexadecimal characters') }),
+  answers: { 200: z.strictObject({ nonce: hex(32) }) },
+  errors: ['key_invalid', 'operator_unknown'],
+  example: {
+    body: { public_key: key },
+    answer: { nonce: '00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff' },
+  },
+});
+
+export const verify = route({
+  id: 'verify',
+  method: 'POST',
+  path: '/auth/verify',
+  tag: 'Sign-in',
+  summary: 'Answer the challenge and get a session token',
+  description: 'The signature is over the 32 bytes of the nonce themselves, not over their hexadecimal text.',
+  access: 'anyone',
+  body: z.strictObject({ public_key: z.string(), signature: z.string().describe('128 hexadecimal characters') }),
+  answers: { 200: tokenSchema },
+  errors: ['key_invalid', 'signature_malformed', 'signature_invalid'],
+  example: { body: { public_key: key, signature: '5f'.repeat(64) }, answer: tokenExample },
+});
+
+export const logout = route({
+  id: 'logout',
+  method: 'POST',
+  path: '/auth/logout',
+  tag: 'Sign-in',
+  summary: 'End this session',
+  access: 'operator',
+  answers: { 204: null },
+  errors: [],
+  example: {},
+});
+
+export const renew = route({
+  id: 'renew',
+  method: 'POST',
+  path: '/auth/renew',
+  tag: 'Sign-in',
+  summary: 'Change a live token for a fresh one',
+  description: 'Possible up to 12 hours after the sign-in; the old token ends.',
+  access: 'operator',
+  answers: { 200: tokenSchema },
+  errors: [],
+  example: { answer: tokenExample },
+});
+
+export const listOperators = route({
+  id: 'listOperators',
+  method: 'GET',
+  path: '/operators',
+  tag: 'Operators',
+  summary: 'List operators',
+  access: 'operator',
+  query: z.strictObject({ include_removed: z.enum(['true', 'false']).optional() }),
+  answers: { 200: z.array(operatorSchema) },
+  errors: [],
+  example: { answer: [operatorExample] },
+});
+
+export const addOperator = route({
+  id: 'addOperator',
+  method: 'POST',
+  path: '/operators',
+  tag: 'Operators',
+  summary: 'Add an operator',
+  access: 'admin',
+  body: z.strictObject({ public_key: z.string(), username: z.string(), role: optional(z.enum(roles)) }),
+  answers: { 201: operatorSchema },
+  errors: ['key_invalid', 'name_taken', 'key_taken'],
+  example: { body: { public_key: key, username: 'ada', role: 'admin' }, answer: operatorExample },
+});
+
+const operatorParams = z.strictObject({ operator_id: z.string() });
+
+export const getOperator = route({
+  id: 'getOperator',
+  method: 'GET',
+  path: '/operators/{operator_id}',
+  tag: 'Operators',
+  summary: 'Show an operator, also a removed one',
+  access: 'operator',
+  params: operatorParams,
+  answers: { 200: operatorSchema },
+  errors: ['operator_not_found'],
+  example: { params: { operator_id: operatorExample.operator_id }, answer: operatorExample },
+});
+
+export const removeOperator = route({
+  id: 'removeOperator',
+  method: 'DELETE',
+  path: '/operators/{operator_id}',
+  tag: 'Operators',
+  summary: 'Remove an operator',
+  description: 'The record stays; sessions, streams and terminals of the operator end within a second.',
+  access: 'admin',
+  params: operatorParams,
+  answers: { 204: null },
+  errors: ['operator_not_found', 'last_admin'],
+  example: { params: { operator_id: operatorExample.operator_id } },
+});

@@ -1,0 +1,104 @@
+import { z } from 'zod';
+import type { ErrorCode } from '../errors.ts';
+
+/**
+ * A route as data. The server registers from it, the client calls by it, OpenAPI is printed from it, and a test walks it:
+ * a route that is not in the table does not exist.
+ */
+export interface Route {
+  /** operationId, camelCase, unique. */
+  readonly id: string;
+  readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
+  /** Below `/api/v1`, parameters in braces. */
+  readonly path: string;
+  readonly tag: string;
+  readonly summary: string;
+  readonly description?: string;
+  /** `anyone` needs no session; `operator` any live one; `admin` that role. */
+  readonly access: 'anyone' | 'operator' | 'admin';
+  readonly params?: z.ZodObject;
+  readonly query?: z.ZodObject;
+  readonly body?: z.ZodType;
+  /** An absent body is read as `{}`. */
+  readonly bodyOptional?: boolean;
+  /** Bytes; the default is 1 MiB. */
+  readonly bodyLimit?: number;
+  /** By status code, the usual one first; null: no body. */
+  readonly answers: Readonly<Record<number, z.ZodType | null>>;
+  /** What this route itself may answer; those every route shares are added by `errorsOf`. */
+  readonly errors: readonly ErrorCode[];
+  /** Takes `Prefer: respond-async`. */
+  readonly respondAsync?: boolean;
+  readonly example: {
+    readonly params?: Record<string, string>;
+    readonly query?: Record<string, string>;
+    readonly body?: unknown;
+    readonly answer?: unknown;
+  };
+}
+
+/** Keeps the literal types of a route. */
+export const route = <const R extends Route>(definition: R): R => definition;
+
+export const apiPrefix = '/api/v1';
+
+/** Every code a route may answer, its own and those that come with its access and input. */
+export function errorsOf(route: Route): ErrorCode[] {
+  const codes = new Set<ErrorCode>(route.errors);
+  if (route.access !== 'anyone') codes.add('unauthenticated');
+  if (route.access === 'admin') codes.add('forbidden');
+  // Also where nothing is taken: a query or body that is sent all the same is refused.
+  codes.add('invalid_input').add('malformed_request');
+  if (route.method !== 'GET')
+    for (const code of ['malformed_json', 'body_too_large', 'unsupported_media_type'] as const) codes.add(code);
+  if (route.method !== 'GET') codes.add('storage_unavailable').add('storage_full');
+  return [...codes.add('rate_limited').add('internal').add('draining')];
+}
+
+/** The type of the usual answer of a route: what its first status carries. */
+export type AnswerOf<R extends Route> = {
+  [S in keyof R['answers']]: R['answers'][S] extends z.ZodType ? z.output<R['answers'][S]> : undefined;
+}[keyof R['answers']];
+
+type Input<S> = S extends z.ZodType ? z.input<S> : never;
+type Part<K extends string, S, Optional = false> = [Input<S>] extends [never]
+  ? unknown
+  : Optional extends true
+    ? { [P in K]?: Input<S> }
+    : { [P in K]: Input<S> };
+
+/** What a caller of the route hands in. */
+export type CallOf<R extends Route> = Part<'params', R['params']> &
+  Part<'query', R['query'], true> &
+  Part<'body', R['body'], R['bodyOptional'] extends true ? true : false>;
+
+// Building blocks of the nouns' schemas.
+
+/** An optional field: absent or null, which mean the same. */
+export const optional = <T extends z.ZodType>(schema: T) => schema.nullish().transform((value) => value ?? undefined);
+
+export const unixSeconds = z.number().int().describe('Unix seconds');
+export const hex = (bytes: number) =>
+  z.string().regex(new RegExp(`^[0-9a-fA-F]{${bytes * 2}}$`), `must be ${bytes * 2} hexadecimal characters`);
+
+/** A whole number of at least 0 in a query, capped at `maximum`. */
+export const queryInteger = (maximum: number, fallback?: number) => {
+  const digits = z
+    .string()
+    .regex(/^\d{1,64}$/, 'must be a whole number, 0 or more')
+    .transform((text) => Math.min(Number(text), maximum))
+    .meta({
+      override: { type: 'integer', minimum: 0, maximum, ...(fallback === undefined ? {} : { default: fallback }) },
+    });
+  return digits;
+};
+
+export const listQuery = (fallback: number, maximum: number) => ({
+  limit: queryInteger(maximum, fallback)
+    .optional()
+    .describe(`at most this many; more than ${maximum} is read as ${maximum}`),
+  offset: queryInteger(Number.MAX_SAFE_INTEGER).optional().describe('skip so many'),
+});
+
+export const nodeParams = z.strictObject({ node_id: z.string().describe('node id, or the name of an approved agent') });
+export const nameParams = z.strictObject({ name: z.string() });

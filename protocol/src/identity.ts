@@ -1,0 +1,21 @@
+/** Identifiers that both sides compute for themselves. */
+
+/**
+ * The id of an agent or operator: the first 16 bytes of SHA-256 of its first Ed25519 public key, lower-case hex.
+ * @param publicKey 32 bytes
+ */
+export async function idOfKey(publicKey: Uint8Array): Promise<string> {
+  const digest = await crypto.subtle.digest('SHA-256', new Uint8Array(publicKey));
+  return [...new Uint8Array(digest, 0, 16)].map((byte) => byte.toString(16).padStart(2, '0')).join('');
+}
+
+const idShape = /^[0-9a-f]{32}$/;
+/** True for text of the shape of a node id or operator id. */
+export const isKeyId = (text: string): boolean => idShape.test(text);
+
+const nameShape = /^\p{L}[\p{L}\p{Nd}_-]{0,63}$/u;
+/** Names of agents and operators: 1 to 64 letters, digits, `-`, `_`, the first a letter, never of the shape of an id. */
+export const isName = (text: string): boolean => nameShape.test(text) && !isKeyId(text);
+
+const ulidShape = /^[0-7][0-9A-HJKMNP-TV-Z]{25}$/;
+export const isUlid = (text: string): boolean => ulidShape.test(text);

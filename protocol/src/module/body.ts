@@ -1,0 +1,102 @@
+import { z } from 'zod';
+import type { DeclaredBody, Json } from './document.ts';
+import { type DeferredPart, type Evaluated, evaluateText, evaluateWhole, isMapping, type Scope } from './evaluate.ts';
+import type { Field } from './kinds/field.ts';
+import type { Kind } from './kinds/kind.ts';
+import { kinds, type ResourceType } from './kinds.ts';
+
+/** A text of a body that waits for its secrets. */
+export interface DeferredText {
+  /** Where it belongs in the body; the field itself first. Until then the field, or the item, holds "". */
+  readonly path: readonly (string | number)[];
+  readonly parts: readonly DeferredPart[];
+}
+
+/** A body whose expressions are replaced, but for the secrets. */
+export interface EvaluatedBody {
+  body: Record<string, Json>;
+  deferred: DeferredText[];
+}
+
+export interface BodyFault {
+  readonly path: readonly (string | number)[];
+  readonly message: string;
+}
+
+/** Replaces the expressions of every field. What comes out is not checked yet. */
+export function evaluateBody(
+  declared: DeclaredBody,
+  kind: Kind,
+  scope: Scope,
+): EvaluatedBody & { faults: BodyFault[] } {
+  const body: Record<string, Json> = {};
+  const deferred: DeferredText[] = [];
+  const faults: BodyFault[] = [];
+  /** @returns the value, or what stands there until the secrets are known */
+  const take = (path: readonly (string | number)[], evaluated: Evaluated): Json => {
+    if (evaluated.kind === 'value') return evaluated.value;
+    if (evaluated.kind === 'fault') faults.push({ path, message: evaluated.message });
+    else deferred.push({ path, parts: evaluated.parts });
+    return '';
+  };
+  for (const [name, value] of Object.entries(declared)) {
+    const field = kind.required[name] ?? kind.optional[name];
+    if (field === undefined) continue;
+    body[name] = evaluateField(value, field, scope, [name], take);
+  }
+  return { body, deferred, faults };
+}
+
+function evaluateField(
+  value: Json,
+  { shape }: Field,
+  scope: Scope,
+  path: readonly (string | number)[],
+  take: (path: readonly (string | number)[], evaluated: Evaluated) => Json,
+): Json {
+  if (typeof value === 'string') {
+    const isText = shape === 'text' || shape === 'choice';
+    return take(path, isText ? evaluateText(value, scope) : evaluateWhole(value, shape, scope));
+  }
+  const item = (entry: Json, key: string | number): Json =>
+    typeof entry === 'string' ? take([...path, key], evaluateText(entry, scope)) : entry;
+  if (Array.isArray(value)) return value.map(item);
+  if (isMapping(value)) return Object.fromEntries(Object.entries(value).map(([key, entry]) => [key, item(entry, key)]));
+  return value;
+}
+
+const resolvedSchemas = new WeakMap<Kind, z.ZodType>();
+
+function resolvedSchema(kind: Kind): z.ZodType {
+  const known = resolvedSchemas.get(kind);
+  if (known !== undefined) return known;
+  const shape: Record<string, z.ZodType> = {};
+  for (const [name, field] of Object.entries(kind.required)) shape[name] = field.resolved;
+  for (const [name, field] of Object.entries(kind.optional)) shape[name] = field.resolved.optional();
+  const schema = z.strictObject(shape);
+  resolvedSchemas.set(kind, schema);
+  return schema;
+}
+
+/**
+ * Holds a body to what an agent may be sent: an expression can yield anything. Fields that wait for secrets are held
+ * to it again when those are known.
+ */
+export function bodyFaults({ body, deferred }: EvaluatedBody, kind: Kind): BodyFault[] {
+  const parsed = resolvedSchema(kind).safeParse(body);
+  if (parsed.success) return [];
+  const waiting = new Set(deferred.map(({ path }) => JSON.stringify(path)));
+  return parsed.error.issues
+    .map((issue) => ({
+      path: issue.path as (string | number)[],
+      message: issue.code === 'invalid_key' ? (issue.issues[0]?.message ?? issue.message) : issue.message,
+    }))
+    .filter(({ path }) => !waiting.has(JSON.stringify(path)));
+}
+
+/**
+ * What is wrong with a body that came over the wire, held to the same form that it was sent under.
+ * @returns nothing when it is a `ResourceBody` of this type
+ */
+export const resourceBodyFaults = (type: ResourceType, body: { [field: string]: Json }): BodyFault[] =>
+  bodyFaults({ body, deferred: [] }, kinds[type]);

@@ -1,0 +1,232 @@
+import { together } from './conditions.ts';
+import { type Contender, conflictingPairs } from './conflicts.ts';
+import { checkExpressions, type ReportExpression } from './expression-check.ts';
+import { identify, kinds, resourceTypes } from './kinds.ts';
+import { quoted, suggestion } from './nearest.ts';
+import { stableOrder } from './order.ts';
+import { type Candidate, givenKeys, mapping, type Outline, type OutlineResource, type Reference } from './outline.ts';
+import { parameterFault } from './parameters.ts';
+import type { Path } from './tree.ts';
+import { certainVariantFaults } from './variants.ts';
+import { verificationKinds } from './verification.ts';
+
+/** How a check tells what it found. Positions are found by path; `at` says whether the key or the value is at fault. */
+export interface Findings {
+  fault(path: Path, message: string, at?: 'key' | 'value'): void;
+  warning(path: Path, message: string): void;
+  readonly faultInExpression: ReportExpression;
+}
+
+/**
+ * Everything about a module that lies between its fields, and so is not in its schema.
+ * @param value the whole module as it was written
+ */
+export function checkModule(value: unknown, outline: Outline, findings: Findings): void {
+  checkChoices(value, findings);
+  checkTemplates(outline, findings);
+  checkReferences(outline, findings);
+  checkParameters(outline, findings);
+  checkExpressions(outline, findings.faultInExpression);
+  const clauses = outline.supports.map(({ conditions }) => conditions);
+  for (const resource of outline.resources) {
+    for (const candidate of resource.candidates) checkCandidate(resource, candidate, findings);
+    if (resource.universal) continue;
+    const variants = resource.candidates.map(({ when }) => when);
+    for (const { index, message } of certainVariantFaults(variants, resource.when, clauses)) {
+      const variant = index === null ? undefined : resource.candidates[index];
+      if (variant === undefined) findings.fault([...resource.path, 'variants'], message, 'key');
+      else findings.fault(variant.ownerPath, message);
+    }
+  }
+  checkIdentities(outline, findings);
+  if (outline.supports.length === 0) {
+    findings.warning([], 'the module has no supports clause, so it matches no agent');
+  }
+}
+
+/** Exactly one of several keys, where a schema could only say that all of them are allowed. */
+function checkChoices(value: unknown, { fault }: Findings): void {
+  const { resources, verify } = mapping(value);
+  const exactlyOne = (owner: unknown, path: Path, names: readonly string[], noun: string): void => {
+    if (typeof owner !== 'object' || owner === null || Array.isArray(owner)) return;
+    const given = givenKeys(owner).filter((key) => names.includes(key));
+    // An unknown key has its own fault, and was meant to be the one.
+    if (given.length === 0 && givenKeys(owner).length > 0 && names === resourceTypes) return;
+    if (given.length === 0) fault(path, `needs ${noun}`);
+    for (const extra of given.slice(1)) {
+      fault([...path, extra], `only one can be given: ${given[0]} or ${extra}`, 'key');
+    }
+  };
+  const oneKind = (owner: unknown, path: Path): void =>
+    exactlyOne(owner, path, resourceTypes, 'a kind, such as file-unix');
+  if (Array.isArray(resources)) {
+    for (const [index, resource] of resources.entries()) {
+      const path = ['resources', index];
+      exactlyOne(resource, path, ['resource', 'variants'], 'either resource or variants');
+      oneKind(mapping(resource).resource, [...path, 'resource']);
+      const { variants } = mapping(resource);
+      if (!Array.isArray(variants)) continue;
+      for (const [number, variant] of variants.entries()) {
+        oneKind(mapping(variant).resource, [...path, 'variants', number, 'resource']);
+      }
+    }
+  }
+  if (Array.isArray(verify)) {
+    for (const [index, step] of verify.entries()) {
+      exactlyOne(step, ['verify', index], Object.keys(verificationKinds), 'one of http, tcp or command');
+    }
+  }
+}
+
+function checkTemplates({ templates, resources }: Outline, { fault, warning }: Findings): void {
+  const known = new Set<string>();
+  for (const { id, path } of templates) {
+    if (id === undefined) continue;
+    if (known.has(id)) fault([...path, 'id'], `the template id ${quoted(id)} is there twice: give one of them another`);
+    known.add(id);
+  }
+  const used = new Set<string>();
+  let hints = Math.min(100, Math.floor(20_000 / (known.size + 1)));
+  for (const { candidates } of resources) {
+    for (const { template } of candidates) {
+      if (template === undefined) continue;
+      used.add(template.id);
+      if (!known.has(template.id)) {
+        hints -= 1;
+        const hint = hints < 0 ? '' : suggestion(template.id, [...known]);
+        fault(template.path, `there is no template ${quoted(template.id)}${hint}`);
+      }
+    }
+  }
+  for (const { id, path } of templates) {
+    if (id !== undefined && !used.has(id)) warning(path, `no resource uses the template ${quoted(id)}`);
+  }
+}
+
+function checkReferences({ resources }: Outline, findings: Findings): void {
+  const indexOf = new Map<string, number>();
+  for (const [index, { id, path }] of resources.entries()) {
+    if (id === undefined) continue;
+    const earlier = indexOf.get(id);
+    if (earlier === undefined) indexOf.set(id, index);
+    else findings.fault([...path, 'id'], `the id ${quoted(id)} is there twice: resource ${earlier + 1} has it too`);
+  }
+  const ids = [...indexOf.keys()];
+  // Looking for the nearest of many names, for many names, would be slow.
+  let hints = Math.min(100, Math.floor(20_000 / (ids.length + 1)));
+  const resolve = ({ id, path }: Reference): number[] => {
+    const index = indexOf.get(id);
+    if (index !== undefined) return [index];
+    hints -= 1;
+    findings.fault(path, `there is no resource with the id ${quoted(id)}${hints < 0 ? '' : suggestion(id, ids)}`);
+    return [];
+  };
+  const dependencies = resources.map(({ dependsOn, candidates }) => [
+    ...dependsOn.flatMap(resolve),
+    ...candidates.flatMap(({ triggers }) =>
+      Object.values(triggers).flatMap((references) => references.flatMap(resolve)),
+    ),
+  ]);
+  for (const { candidates } of resources) {
+    for (const { triggers } of candidates) {
+      const reloading = new Set(triggers.reload_on?.map(({ id }) => id));
+      for (const { id, path } of triggers.restart_on ?? []) {
+        if (reloading.has(id))
+          findings.fault(path, `${quoted(id)} is in reload_on too: keep one, a restart loads anew as well`);
+      }
+    }
+  }
+  checkCycles(resources, dependencies, findings);
+}
+
+function checkCycles(
+  resources: readonly OutlineResource[],
+  dependencies: readonly number[][],
+  { fault, warning }: Findings,
+): void {
+  const sorted = stableOrder(dependencies);
+  if (sorted.ok) return;
+  const named = [...sorted.cycle, sorted.cycle[0] as number].map(
+    (index) => resources[index]?.id ?? `resource ${index + 1}`,
+  );
+  const shown = named.length > 12 ? [...named.slice(0, 10), '…', ...named.slice(-1)] : named;
+  const message = `these wait for each other: ${shown.join(' -> ')}`;
+  const first = resources[sorted.cycle[0] as number] as OutlineResource;
+  // Variants for different agents may name each other without ever meeting.
+  const members = sorted.cycle.map((index) => resources[index] as OutlineResource);
+  const always = members.every(({ universal }) => universal);
+  const meet = together(...members.map(({ when }) => when)) !== undefined;
+  const byDependsOn = members.every(({ dependsOn }, place) => {
+    const next = members[(place + 1) % members.length]?.id;
+    return dependsOn.some(({ id }) => id === next);
+  });
+  if (meet && (always || byDependsOn)) fault(first.path, message);
+  else warning(first.path, `${message}, where all of them apply`);
+}
+
+function checkParameters({ parameters }: Outline, { fault, warning }: Findings): void {
+  for (const { parameter, path } of parameters.values()) {
+    if (parameter.default === null) continue;
+    const message = parameterFault(parameter.type, parameter.default);
+    if (message !== undefined) fault([...path, 'default'], message);
+    if (JSON.stringify(parameter.default).includes('${{')) {
+      warning([...path, 'default'], 'a default is taken as it stands: expressions in it are not resolved');
+    }
+  }
+}
+
+function checkCandidate({ id, forEach }: OutlineResource, candidate: Candidate, { fault }: Findings): void {
+  const { type, body, path, template } = candidate;
+  const given = template === undefined ? body : { ...body, template: template.id };
+  for (const group of kinds[type].exclusive) {
+    const [first, ...rest] = group.filter((name) => Object.hasOwn(given, name));
+    for (const other of rest) fault([...path, other], `cannot be given together with ${first}: keep one`, 'key');
+  }
+  if (type === 'script' && body.manages === undefined && id === undefined) {
+    fault(path, 'a script needs `manages`, or an id on its resource, to be known by', 'key');
+  }
+  if (forEach !== undefined && !/\$\{\{/.test(JSON.stringify(body))) {
+    fault(path, 'with for_each the identities must differ: put ${{ each }} into it', 'key');
+  }
+}
+
+function checkIdentities({ resources, supports }: Outline, { fault }: Findings): void {
+  const contenders: (Contender & { candidate: Candidate; label: string })[] = [];
+  for (const [index, resource] of resources.entries()) {
+    if (resource.forEach !== undefined) continue;
+    resource.candidates.forEach((candidate, place) => {
+      const known = declaredIdentity(resource, candidate);
+      const when = together(resource.when, candidate.when);
+      if (known === undefined || when === undefined) return;
+      const rivals = resource.candidates.filter((_, other) => other !== place).map((rival) => rival.when);
+      contenders.push({ resource: index, ...known, when, variant: candidate.when, rivals, candidate });
+    });
+  }
+  const clauses = supports.map(({ conditions }) => conditions);
+  for (const { earlier, later } of conflictingPairs(contenders, clauses)) {
+    const [one, other] = [contenders[earlier], contenders[later]];
+    if (one === undefined || other === undefined) continue;
+    fault(
+      other.candidate.path,
+      `${other.label} is declared twice: resource ${one.resource + 1} declares it too, and both can apply to one agent`,
+      'key',
+    );
+  }
+}
+
+/** The identity of a body that may still hold expressions: equal texts yield equal values. */
+function declaredIdentity(
+  { id }: OutlineResource,
+  { type, body }: Candidate,
+): { key: string; label: string } | undefined {
+  const kind = kinds[type];
+  const identified: Readonly<Record<string, unknown>> =
+    type === 'script' ? { ...body, manages: body.manages ?? id } : body;
+  const values = kind.identifiedBy(identified).map((name) => identified[name]);
+  if (!values.every((value) => typeof value === 'string')) return undefined;
+  if (values.some((value) => value.includes('${{'))) {
+    return { key: JSON.stringify([kind.space, values]), label: `${type} ${values.join(' ')}` };
+  }
+  const { key, identity } = identify(type, identified);
+  return { key, label: identity === type ? type : `${type} ${quoted(identity)}` };
+}

@@ -1,0 +1,47 @@
+import type { Conditions } from './document.ts';
+
+/** The agent that modules are resolved for. */
+export interface AgentFacts {
+  /** Null while it has none. */
+  readonly name: string | null;
+  readonly node_id: string;
+  readonly attributes: Readonly<Record<string, string>>;
+  readonly tags: Readonly<Record<string, string>>;
+}
+
+const tagPrefix = 'tag.';
+
+/** Looks only at own keys: what an agent reports may be called `constructor`. */
+export const own = (values: Readonly<Record<string, string>>, key: string): string | undefined =>
+  Object.hasOwn(values, key) ? values[key] : undefined;
+
+export const factOf = (agent: AgentFacts, key: string): string | undefined =>
+  key.startsWith(tagPrefix) ? own(agent.tags, key.slice(tagPrefix.length)) : own(agent.attributes, key);
+
+/** Whether all named keys equal the agent's values. No key at all matches every agent. */
+export const matches = (conditions: Conditions, agent: AgentFacts): boolean =>
+  Object.entries(conditions).every(([key, value]) => factOf(agent, key) === value);
+
+export const size = (conditions: Conditions): number => Object.keys(conditions).length;
+
+/** Both at once; undefined when no agent can meet both. */
+export function together(...all: readonly Conditions[]): Conditions | undefined {
+  const merged: Record<string, string> = {};
+  for (const conditions of all) {
+    for (const [key, value] of Object.entries(conditions)) {
+      if (Object.hasOwn(merged, key) && merged[key] !== value) return undefined;
+      merged[key] = value;
+    }
+  }
+  return merged;
+}
+
+/** Whether every agent that meets `narrow` meets `wide` too. */
+export const implies = (narrow: Conditions, wide: Conditions): boolean =>
+  Object.entries(wide).every(([key, value]) => Object.hasOwn(narrow, key) && narrow[key] === value);
+
+/** For people: `platform=linux distro=debian`. */
+export const described = (conditions: Conditions): string =>
+  Object.entries(conditions)
+    .map(([key, value]) => `${key}=${value}`)
+    .join(' ') || 'any agent';

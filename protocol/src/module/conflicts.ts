@@ -1,0 +1,69 @@
+import { implies, size, together } from './conditions.ts';
+import type { Conditions } from './document.ts';
+
+/** One way a resource may turn out. */
+export interface Contender {
+  /** Which resource of the module. */
+  readonly resource: number;
+  /** Identity space and value. */
+  readonly key: string;
+  /** Of the resource and of the variant. */
+  readonly when: Conditions;
+  /** Of the variant alone. */
+  readonly variant: Conditions;
+  /** Of the other variants of the same resource. */
+  readonly rivals: readonly Conditions[];
+}
+
+// Comparing is quadratic among resources of one identity, and each comparison goes through the clauses. A module that
+// takes more is let through here; what does conflict is then refused when it is resolved.
+const maximumSteps = 200_000;
+
+/**
+ * Pairs of resources of one module that have the same identity and may both apply to some agent. Each contender is in
+ * at most one pair as the later one.
+ *
+ * @param clauses of the module; none counts as one that any agent matches
+ * @returns pairs of indices into `contenders`, the earlier first
+ */
+export function conflictingPairs(
+  contenders: readonly Contender[],
+  clauses: readonly Conditions[],
+): { earlier: number; later: number }[] {
+  const groups = new Map<string, number[]>();
+  contenders.forEach(({ key }, index) => {
+    const group = groups.get(key);
+    if (group === undefined) groups.set(key, [index]);
+    else group.push(index);
+  });
+  const pairs: { earlier: number; later: number }[] = [];
+  let steps = 0;
+  for (const group of groups.values()) {
+    for (const [place, later] of group.entries()) {
+      for (const earlier of group.slice(0, place)) {
+        const [one, other] = [contenders[earlier] as Contender, contenders[later] as Contender];
+        steps += (1 + clauses.length) * (1 + one.rivals.length + other.rivals.length);
+        if (steps > maximumSteps) return pairs;
+        if (canBothApply(one, other, clauses)) {
+          pairs.push({ earlier, later });
+          break;
+        }
+      }
+    }
+  }
+  return pairs;
+}
+
+function canBothApply(one: Contender, other: Contender, clauses: readonly Conditions[]): boolean {
+  if (one.resource === other.resource) return false;
+  const both = together(one.when, other.when);
+  if (both === undefined) return false;
+  return (clauses.length === 0 ? [{}] : clauses).some((clause) => {
+    const agent = together(clause, both);
+    return agent !== undefined && !isBeaten(one, agent) && !isBeaten(other, agent);
+  });
+}
+
+/** Whether every agent like this matches another variant of the resource that names as many keys, or more. */
+const isBeaten = ({ variant, rivals }: Contender, agent: Conditions): boolean =>
+  rivals.some((rival) => size(rival) >= size(variant) && implies(agent, rival));

@@ -1,0 +1,111 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { escapeExpressions, parseExpressions, soleExpression } from './expression.ts';
+
+const expression = (root: string, key: string, offset = 0, fallback: string | null = null) => ({
+  kind: 'expression',
+  root,
+  key,
+  fallback,
+  offset,
+});
+
+const faultOf = (text: string): string | undefined => parseExpressions(text).faults[0]?.message;
+
+describe('expressions', () => {
+  it.each([
+    ['${{ secrets.db-password }}', expression('secrets', 'db-password')],
+    ['${{agent.name}}', expression('agent', 'name')],
+    ['${{ agent.node_id }}', expression('agent', 'node_id')],
+    ['${{ attr.init_system }}', expression('attr', 'init_system')],
+    ['${{ attr.disk.sda.size }}', expression('attr', 'disk.sda.size')],
+    ['${{ tag.team/role }}', expression('tag', 'team/role')],
+    ['${{\n param.port\t}}', expression('param', 'port')],
+    ['${{ each }}', expression('each', '')],
+    ['${{ each.home.dir }}', expression('each', 'home.dir')],
+    ['${{ tag.a | default("x y") }}', expression('tag', 'a', 0, 'x y')],
+    ['${{tag.a|default( \'it is "x"\' )}}', expression('tag', 'a', 0, 'it is "x"')],
+    ['${{ tag.a | default("") }}', expression('tag', 'a', 0, '')],
+    ['${{ tag.a | default("\\"}} ${{ \\\\ \\n") }}', expression('tag', 'a', 0, '"}} ${{ \\ \n')],
+  ])('reads %s', (text, part) => {
+    expect(parseExpressions(text)).toEqual({ parts: [part], faults: [] });
+  });
+
+  it('stand among text', () => {
+    expect(parseExpressions('a ${{ tag.b }}c$${{ d }} $${{{')).toEqual({
+      parts: [{ kind: 'text', text: 'a ' }, expression('tag', 'b', 2), { kind: 'text', text: 'c${{ d }} ${{{' }],
+      faults: [],
+    });
+  });
+
+  it.each([
+    ['${{ }}', 'the expression is empty; write $${{ for a plain ${{'],
+    [
+      '${{ github.sha }}',
+      'unknown name "github": there are secrets, agent, attr, tag, param, each; write $${{ for a plain ${{',
+    ],
+    ['${{ secret.a }}', 'unknown name "secret": did you mean "secrets"?; write $${{ for a plain ${{'],
+    ['${{ agent }}', '"agent" is not of the form agent.name or agent.node_id'],
+    ['${{ tag.1a }}', '"tag.1a" is not of the form tag.<key>'],
+    ['${{ param.a.b }}', '"param.a.b" is not of the form param.<name>'],
+    ['${{ each. }}', 'each is written each, or each.<key> where the elements are mappings'],
+    ['${{ tag.a tag.b }}', 'only one name and | default("…") can stand in an expression'],
+    ['${{ tag.a | default(5) }}', 'default takes a text in quotes: | default("…")'],
+    ['${{ tag.a | default }}', 'default takes a text: | default("…")'],
+    ['${{ tag.a | default("a" }}', 'default("…") is not closed with ")"'],
+    ['${{ tag.a | default("a }}', 'default takes a text in quotes: | default("…")'],
+    ['${{ tag.a', 'the expression is not closed with "}}"; write $${{ for a plain ${{'],
+  ])('refuses %s', (text, message) => {
+    expect(faultOf(text)).toBe(message);
+  });
+
+  it('that are wrong do not hide each other', () => {
+    expect(parseExpressions('${{ a }} ${{ tag.b }} ${{ c }}').faults.map(({ offset }) => offset)).toEqual([0, 22]);
+  });
+
+  it('are the sole content or not', () => {
+    const sole = (text: string) => soleExpression(parseExpressions(text).parts)?.key;
+    expect(sole(' ${{ tag.a }}\n')).toBe('a');
+    expect(sole('${{ tag.a }}${{ tag.a }}')).toBeUndefined();
+    expect(sole('x${{ tag.a }}')).toBeUndefined();
+    expect(sole('x')).toBeUndefined();
+  });
+});
+
+/** Text made mostly of what matters to expressions. */
+const tricky = fc
+  .array(fc.oneof(fc.constantFrom('$', '{', '}', '$${{', '${{', '}}', ' ', '|', '"', '\\', 'secrets.x'), fc.string()))
+  .map((pieces) => pieces.join(''));
+
+describe('any text', () => {
+  it('comes back from its escaped form', () => {
+    fc.assert(
+      fc.property(tricky, (text) => {
+        const { parts, faults } = parseExpressions(escapeExpressions(text));
+        expect(faults).toEqual([]);
+        expect(parts).toEqual(text === '' ? [] : [{ kind: 'text', text }]);
+      }),
+    );
+  });
+
+  it('can be a default', () => {
+    fc.assert(
+      fc.property(tricky, (text) => {
+        const { parts, faults } = parseExpressions(`\${{ tag.a | default("${text.replace(/[\\"]/g, '\\$&')}") }}`);
+        expect(faults).toEqual([]);
+        expect(parts).toEqual([expression('tag', 'a', 0, text)]);
+      }),
+    );
+  });
+
+  it('is read without fail, each part in its place', () => {
+    fc.assert(
+      fc.property(tricky, (text) => {
+        const { parts } = parseExpressions(text);
+        for (const part of parts) {
+          if (part.kind === 'expression') expect(text.startsWith('${{', part.offset)).toBe(true);
+        }
+      }),
+    );
+  });
+});

@@ -1,0 +1,162 @@
+import fc from 'fast-check';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { type ParsedModule, parseModule } from './parse.ts';
+import { moduleLimits } from './source.ts';
+
+const lines = (count: number, line: (index: number) => string): string =>
+  Array.from({ length: count }, (_, index) => line(index)).join('');
+
+const filled = (piece: string, size: number = moduleLimits.bytes - 200): string =>
+  piece.repeat(Math.floor(size / piece.length));
+
+/** As large as a module of files can be. */
+const honest = `name: m
+supports: [{ platform: linux }]
+resources:
+${lines(1400, (index) => `  - id: r${index}\n    resource:\n      file-unix:\n        path: /etc/f${index}\n        content: "hello"\n        mode: "0644"\n`)}`;
+
+const hostile: Record<string, string | Uint8Array> = {
+  'five megabytes': 'a: b\n'.repeat(1024 * 1024),
+  'five megabytes of bytes': new Uint8Array(5 * 1024 * 1024).fill(97),
+  'bytes that are no text': Uint8Array.from({ length: moduleLimits.bytes }, (_, index) => index % 256),
+  'open brackets': filled('['),
+  'open braces': filled('{a: '),
+  'closing brackets': filled(']'),
+  'many items': filled('- a\n'),
+  'many keys': lines(150_000, (index) => `k${index}: v\n`),
+  'many empty lists': `[${filled('[],')}]`,
+  dashes: filled('- '),
+  questions: filled('? '),
+  'empty lines': filled('\n'),
+  comments: filled('#x\n'),
+  quotes: filled('"'),
+  anchors: filled('&a '),
+  tags: filled('!a '),
+  directives: filled('%YAML 1.2\n'),
+  documents: filled('---\n'),
+  'many aliases': `x-a: &a x\nx-b: [${filled('*a,', 27_000)}]`,
+  'an alias bomb': `x-0: &a0 [1,1,1,1,1,1,1,1,1]\n${lines(2000, (index) => `x-${index + 1}: &a${index + 1} [${`*a${index},`.repeat(4)}]\n`)}`,
+  'a large text, often': `x-a: &a "${'y'.repeat(1_000_000)}"\nx-b: [${'*a,'.repeat(5000)}]`,
+  'unknown keys': `name: m\n${lines(9900, (index) => `an_unknown_key_${index}: v\n`)}`,
+  'unknown fields': `name: m\nresources:\n${lines(3300, () => '- {idd: a, resourc: b}\n')}`,
+  'unknown ids': `name: m\nresources:\n${lines(1200, (index) => `- {id: resource_number_${index}, depends_on: [bogus_resource_${index}], resource: {sysctl: {key: k${index}, value: v}}}\n`)}`,
+  'one path, with conditions': `name: m\nsupports:\n${lines(1000, (index) => `- {platform: windows, tag.t${index}: x}\n`)}resources:\n${lines(1100, () => '- {when: {platform: linux}, resource: {file-unix: {path: /a}}}\n')}`,
+  'many variants and clauses': `name: m\nsupports:\n${lines(1200, (index) => `- {tag.t${index}: x}\n`)}resources:\n- variants:\n${lines(1100, (index) => `  - {when: {tag.v${index}: a}, resource: {file-unix: {path: /a}}}\n`)}`,
+  'a long cycle': `name: m\nresources:\n${lines(1000, (index) => `- {id: r${index}, depends_on: [r${(index + 1) % 1000}], resource: {sysctl: {key: k${index}, value: v}}}\n`)}`,
+  'openings of expressions': `name: m\ntemplates: [{id: a, content: '${filled('${{ ')}'}]`,
+  'wrong expressions': `name: m\ntemplates: [{id: a, content: '${filled('${{ a }} ')}'}]`,
+  'expressions without a value': `name: m\ntemplates: [{id: a, content: '${filled('${{ param.b }}')}'}]`,
+  'open defaults': `name: m\ntemplates: [{id: a, content: '${filled('${{ tag.b | default("')}'}]`,
+  'a long path': `name: m\nresources: [{resource: {file-unix: {path: '${filled('/a')}'}}}]`,
+  'a long pattern': `name: m\nresources: [{resource: {line-unix: {path: /a, line: b, match: '${filled('(a+)+')}'}}}]`,
+  'a long host name': `name: m\nresources: [{resource: {hostname: {name: '${filled('a-.')}'}}}]`,
+  'a long schedule': `name: m\nresources: [{resource: {cron-unix: {name: a, user: b, command: c, schedule: '${filled('a ')}'}}}]`,
+  'a long time zone': `name: m\nresources: [{resource: {timezone: {name: '${filled('a/')}!'}}}]`,
+};
+
+function timed(source: string | Uint8Array): { parsed: ParsedModule; took: number } {
+  const start = performance.now();
+  const parsed = parseModule(source);
+  return { parsed, took: performance.now() - start };
+}
+
+// Too much to check all of, and not wrong: what does conflict in them is seen when they are resolved.
+const passed = ['many variants and clauses', 'one path, with conditions'];
+
+// How fast the machine is at the moment shows in what an honest module takes; on two shared cores that is 60 to 90 ms.
+describe('hostile input', () => {
+  let yardstick = Number.POSITIVE_INFINITY;
+  beforeAll(() => {
+    for (let run = 0; run < 5; run += 1) yardstick = Math.min(yardstick, timed(honest).took);
+    expect(parseModule(honest).ok).toBe(true);
+  });
+
+  it.each(Object.keys(hostile))(
+    '%s: costs no more than three honest modules of the largest size, and is refused with positions',
+    (name) => {
+      const source = hostile[name] ?? '';
+      const { parsed, took } = timed(source);
+      // Side by side, and again when over: another process may have had the core.
+      let ratio = took / timed(honest).took;
+      for (let again = 0; again < 4 && ratio > 3; again += 1) ratio = timed(source).took / timed(honest).took;
+      expect(ratio).toBeLessThan(3);
+
+      expect(parsed.ok).toBe(passed.includes(name));
+      if (parsed.ok) return;
+      expect(parsed.faults.length).toBeGreaterThan(0);
+      expect(parsed.faults.length).toBeLessThanOrEqual(moduleLimits.faults + 1);
+      for (const { line, column, message } of parsed.faults) {
+        expect(line).toBeGreaterThan(0);
+        expect(column).toBeGreaterThan(0);
+        expect(message.length).toBeLessThan(1000);
+      }
+    },
+  );
+});
+
+describe('any input', () => {
+  const valid = `name: m
+supports: [{ platform: linux }]
+parameters: { p: { type: list, default: [a] } }
+templates: [{ id: t, content: "\${{ agent.name }}" }]
+resources:
+  - { id: a, for_each: "\${{ param.p }}", resource: { file-unix: { path: "/\${{ each }}", template: t, mode: "0644" } } }
+  - id: b
+    depends_on: [a]
+    variants: [{ when: { distro: x }, resource: { script: { program: sh, apply: "true", rerun_on: [a] } } }]
+verify: [{ tcp: { port: 22 } }]
+`;
+  const piece = fc.oneof(
+    fc.constantFrom(
+      '\n',
+      '  ',
+      '- ',
+      ': ',
+      '[',
+      ']',
+      '{',
+      '}',
+      ',',
+      '&a ',
+      '*a',
+      '!t ',
+      '|\n',
+      '>\n',
+      '"',
+      "'",
+      '#',
+      '?',
+      '%',
+      '---\n',
+      '...\n',
+      '<<: ',
+      '\t',
+      '${{ ',
+      ' }}',
+      'null',
+      '~',
+      '1',
+      'resource',
+      'id: ',
+    ),
+    fc.string({ unit: 'binary', maxLength: 4 }),
+  );
+
+  it('is answered, never thrown at', () => {
+    const mangled = fc
+      .array(fc.tuple(fc.nat({ max: valid.length }), fc.nat({ max: 12 }), piece), { minLength: 1, maxLength: 6 })
+      .map((edits) =>
+        edits.reduce((text, [at, cut, insert]) => text.slice(0, at) + insert + text.slice(at + cut), valid),
+      );
+    const made = fc.array(piece, { maxLength: 40 }).map((pieces) => pieces.join(''));
+    expect(parseModule(valid).ok).toBe(true);
+    fc.assert(
+      fc.property(fc.oneof(mangled, made), (text) => {
+        const parsed = parseModule(text);
+        if (!parsed.ok) expect(parsed.faults.length).toBeGreaterThan(0);
+      }),
+      { numRuns: 1000 },
+    );
+    fc.assert(fc.property(fc.uint8Array({ maxLength: 50 }), (bytes) => void parseModule(bytes)));
+  });
+});

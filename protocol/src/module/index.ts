@@ -1,0 +1,24 @@
+export { type BodyFault, type DeferredText, resourceBodyFaults } from './body.ts';
+export type { AgentFacts } from './conditions.ts';
+export type { Conditions, Json, ModuleDocument, Parameter, ParameterType, ResourceDeclaration } from './document.ts';
+export { escapeExpressions, parseExpressions } from './expression.ts';
+export {
+  executableKinds,
+  identify,
+  isResourceType,
+  type Kind,
+  kinds,
+  type Platform,
+  type ResourceBodies,
+  type ResourceBody,
+  type ResourceType,
+  resourceTypes,
+  type Trigger,
+} from './kinds.ts';
+export { type Order, stableOrder } from './order.ts';
+export { type ParsedModule, parseModule } from './parse.ts';
+export { type Resolution, type ResolutionRequest, resolveDesiredSet, type UnfilledVerification } from './resolve.ts';
+export type { ResolvedResource } from './resolved.ts';
+export { moduleJsonSchema, moduleSchemaId } from './schema.ts';
+export { type FilledResources, fillSecrets, type UnfilledBody, type UnfilledResource } from './secrets.ts';
+export { moduleLimits } from './source.ts';

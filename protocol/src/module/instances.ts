@@ -1,0 +1,209 @@
+import { type BodyFault, bodyFaults, evaluateBody } from './body.ts';
+import { type AgentFacts, described, factOf, matches } from './conditions.ts';
+import type { DeclaredBody, Json, ModuleDocument, ResourceDeclaration, Variant } from './document.ts';
+import { evaluateText, evaluateWhole, type Scope } from './evaluate.ts';
+import { identify, kinds, type Trigger } from './kinds.ts';
+import { parameterValues } from './parameters.ts';
+import type { UnfilledBody, UnfilledResource } from './secrets.ts';
+import type { Path } from './tree.ts';
+import { chooseVariant } from './variants.ts';
+
+/** A resource of one module for one agent, before the modules are laid together. */
+export interface Instance extends Omit<UnfilledResource, 'depends_on' | Trigger> {
+  /** Of its body, in the module. */
+  readonly path: Path;
+  /** Ids, not yet keys. */
+  readonly dependsOnIds: readonly string[];
+  readonly triggerIds: Readonly<Partial<Record<Trigger, readonly string[]>>>;
+  /** The id in the module, which several instances share under `for_each`. */
+  readonly declaredId: string | null;
+}
+
+interface ModuleFault {
+  /** In the module. */
+  readonly path: Path;
+  readonly message: string;
+}
+
+export interface Instances {
+  instances: Instance[];
+  faults: ModuleFault[];
+  scope: Scope;
+}
+
+/**
+ * How much a desired set may still grow to. Templates and lists multiply text, so it is counted while it is made: what
+ * is sent to an agent has to end somewhere, and so has the memory it takes here.
+ */
+export class ResolutionBudget {
+  #resources = 20_000;
+  #characters = 32 * 1024 * 1024;
+
+  /** @returns why there can be no more; undefined while there can */
+  spend(characters: number): string | undefined {
+    this.#resources -= 1;
+    this.#characters -= characters;
+    if (this.#resources < 0) return 'the desired set has more than 20000 resources: take modules out or shorten lists';
+    if (this.#characters < 0) return 'the desired set has more than 32 MiB of text once templates are in place';
+    return undefined;
+  }
+}
+
+const charactersOf = (value: unknown): number => {
+  if (typeof value === 'string') return value.length;
+  if (typeof value !== 'object' || value === null) return 8;
+  return Object.values(value).reduce<number>((sum, item) => sum + charactersOf(item), 0);
+};
+
+/** What one module declares for one agent: clauses, `when`, variants, `for_each`, templates and expressions settled. */
+export function instancesOf(
+  module: ModuleDocument,
+  agent: AgentFacts,
+  given: Readonly<Record<string, Json>>,
+  budget: ResolutionBudget,
+): Instances {
+  const { values, faults: parameterFaults } = parameterValues(module.parameters, given);
+  const scope: Scope = { agent, parameters: values, each: undefined };
+  const faults: ModuleFault[] = parameterFaults.map(({ name, message }) => ({ path: ['parameters', name], message }));
+  if (!module.supports.some((clause) => matches(clause, agent))) {
+    faults.push({ path: ['supports'], message: unsupported(module, agent) });
+    return { instances: [], faults, scope };
+  }
+  const templates = new Map(module.templates.map(({ id, content }) => [id, content]));
+  const instances: Instance[] = [];
+  const ids = new Set<string>();
+  for (const [index, declaration] of module.resources.entries()) {
+    if (!matches(declaration.when, agent)) continue;
+    const path: Path = ['resources', index];
+    const report = (at: Path, message: string): void => {
+      faults.push({ path: [...path, ...at], message });
+    };
+    const chosen = choose(declaration, agent, report);
+    if (chosen === undefined) continue;
+    for (const [id, each] of elements(declaration, scope, report)) {
+      if (id !== null && ids.has(id)) report(['id'], `the id "${id}" is there twice once for_each is gone through`);
+      if (id !== null) ids.add(id);
+      const instance = instanceOf(module.name, declaration, chosen, id, { ...scope, each }, templates, report);
+      if (instance === undefined) continue;
+      const spent = budget.spend(charactersOf(instance.body) + charactersOf(instance.deferred));
+      if (spent !== undefined) {
+        report([], spent);
+        return { instances, faults, scope };
+      }
+      instances.push({ ...instance, path: [...path, ...chosen.path] });
+    }
+  }
+  return { instances, faults, scope };
+}
+
+type Report = (path: Path, message: string) => void;
+
+function unsupported({ supports }: ModuleDocument, agent: AgentFacts): string {
+  if (supports.length === 0) return 'the module has no supports clause, so it matches no agent: add one';
+  const keys = [...new Set(supports.flatMap((clause) => Object.keys(clause)))];
+  const facts = keys.map((key) => `${key}=${factOf(agent, key) ?? '(none)'}`).join(' ');
+  const clauses = supports.slice(0, 5).map(described).join(' | ');
+  return `the agent has ${facts} and matches no supports clause: ${clauses}${supports.length > 5 ? ' | …' : ''}`;
+}
+
+function choose(
+  { variants, universal }: ResourceDeclaration,
+  agent: AgentFacts,
+  report: Report,
+): (Variant & { path: Path }) | undefined {
+  const choice = chooseVariant(
+    variants.map(({ when }) => when),
+    agent,
+  );
+  if (choice.kind === 'chosen') {
+    const variant = variants[choice.index] as Variant;
+    const owner = universal ? [] : ['variants', choice.index];
+    return { ...variant, path: [...owner, 'resource', variant.resource.type] };
+  }
+  const names = variants.map(({ when }) => described(when));
+  if (choice.kind === 'none') {
+    report(['variants'], `no variant matches the agent: there are ${names.slice(0, 5).join(' | ')}`);
+  } else {
+    const tied = choice.indices.map((index) => names[index]).join(' | ');
+    report(['variants'], `these variants match the agent and name as many keys: ${tied}; let one name more`);
+  }
+  return undefined;
+}
+
+/** The ids and elements a resource stands for: one, or as many as its list has. */
+function elements(
+  { id, for_each }: ResourceDeclaration,
+  scope: Scope,
+  report: Report,
+): [string | null, Json | undefined][] {
+  if (for_each === null) return [[id, undefined]];
+  const list = evaluateWhole(for_each, 'list', scope);
+  if (list.kind === 'fault') report(['for_each'], list.message);
+  if (list.kind !== 'value') return [];
+  if (!Array.isArray(list.value)) {
+    report(['for_each'], 'must yield a list');
+    return [];
+  }
+  return list.value.map((element, index) => [id === null ? null : `${id}[${index}]`, element]);
+}
+
+function instanceOf(
+  module: string,
+  declaration: ResourceDeclaration,
+  { resource, path }: Variant & { path: Path },
+  id: string | null,
+  scope: Scope,
+  templates: ReadonlyMap<string, string>,
+  report: Report,
+): Omit<Instance, 'path'> | undefined {
+  const kind = kinds[resource.type];
+  let declared: DeclaredBody = resource.body;
+  if (resource.template !== null) declared = { ...declared, content: templates.get(resource.template) ?? '' };
+  const evaluated = evaluateBody(declared, kind, scope);
+  const { body, deferred } = evaluated;
+  if (resource.type === 'script' && body.manages === undefined && id !== null) body.manages = id;
+  // Present is what a resource is unless it says otherwise, so both spellings are one declaration.
+  if (body.ensure === 'present') delete body.ensure;
+  const faults: BodyFault[] = evaluated.faults.length > 0 ? evaluated.faults : bodyFaults(evaluated, kind);
+  const [name, nameFault] = label(declaration.name, scope);
+  if (nameFault !== undefined) report(['name'], nameFault);
+  for (const fault of faults) {
+    const isTemplate = resource.template !== null && fault.path[0] === 'content';
+    report([...path, ...(isTemplate ? ['template'] : fault.path)], fault.message);
+  }
+  if (faults.length > 0) return undefined;
+  kind.normalise?.(body);
+  return {
+    ...identify(resource.type, body),
+    module,
+    id,
+    declaredId: declaration.id,
+    name,
+    type: resource.type,
+    body: body as UnfilledBody,
+    deferred,
+    sensitive_fields: sensitiveFields(resource.type, body, deferred),
+    dependsOnIds: declaration.depends_on,
+    triggerIds: resource.triggers,
+  };
+}
+
+function label(name: string | null, scope: Scope): [string | null, string | undefined] {
+  if (name === null) return [null, undefined];
+  const evaluated = evaluateText(name, scope);
+  if (evaluated.kind === 'value') return [String(evaluated.value), undefined];
+  return [null, evaluated.kind === 'fault' ? evaluated.message : 'cannot hold a secret'];
+}
+
+function sensitiveFields(
+  type: Instance['type'],
+  body: Readonly<Record<string, Json>>,
+  deferred: Instance['deferred'],
+): string[] {
+  // One body of a script prints what another was given: all of them are, or none is.
+  if (type === 'script')
+    return deferred.length === 0 ? [] : ['apply', 'check', 'undo'].filter((field) => field in body);
+  const fields = new Set(deferred.map(({ path }) => String(path[0])));
+  for (const field of kinds[type].sensitive) if (field in body) fields.add(field);
+  return [...fields].sort();
+}

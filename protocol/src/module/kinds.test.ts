@@ -1,0 +1,183 @@
+import { describe, expect, it } from 'vitest';
+import { identify, kinds, type ResourceType, resourceTypes } from './kinds.ts';
+import { parseModule } from './parse.ts';
+import { resolveDesiredSet } from './resolve.ts';
+
+/** Every field of every kind, as it is written, and the key of what is declared. */
+const whole: Record<ResourceType, [fields: string, key: string]> = {
+  'package-apt': ['name: nginx-light, version: 1.22.1-9, ensure: present', 'package-apt:nginx-light'],
+  'package-dnf': ['name: NetworkManager, version: latest, ensure: absent', 'package-dnf:NetworkManager'],
+  'package-brew': ['name: homebrew/core/wget, version: latest, ensure: absent', 'package-brew:homebrew/core/wget'],
+  'package-choco': ['name: git.install, version: latest, ensure: absent', 'package-choco:git.install'],
+  'package-winget': ['name: Git.Git, version: latest, ensure: absent', 'package-winget:Git.Git'],
+  'file-unix': [
+    'path: /etc/a b, content: "x", owner: root, group: "0", mode: "0644", validate: "visudo -cf %", ensure: present',
+    'path:/etc/a b',
+  ],
+  'file-windows': ["path: 'C:\\Data\\A.txt', content: x, ensure: present", 'path:c:\\data\\a.txt'],
+  'directory-unix': [
+    'path: /srv/www/, owner: www-data, group: www-data, mode: "2775", ensure: present',
+    'path:/srv/www',
+  ],
+  'directory-windows': ['path: "c:/Data", ensure: present', 'path:c:\\data'],
+  'user-unix': [
+    'name: ada, uid: 1001, primary_group: ada, additional_groups: [audio], home: /home/ada, shell: /bin/sh, system: false, ensure: present',
+    'user-unix:ada',
+  ],
+  'user-windows': [
+    'name: ada, full_name: A L, description: d, password: p, groups: [Users], account_disabled: false, password_never_expires: true, ensure: present',
+    'user-windows:ada',
+  ],
+  'group-unix': ['name: ada, gid: 0, ensure: present', 'group-unix:ada'],
+  'group-windows': ['name: Power Users, description: d, ensure: present', 'group-windows:Power Users'],
+  'service-systemd': [
+    'name: nginx@a, enabled: true, running: false, exec_start: /bin/x, type: notify, description: d, user: u, group: g, working_directory: -/x, environment: { A: b }, dependencies: [network.target], restart: on_failure, reload_on: [other], restart_on: [another], ensure: present',
+    'service-systemd:nginx@a',
+  ],
+  'service-openrc': [
+    'name: nginx, enabled: true, running: true, runlevel: default, restart_on: [other], ensure: present',
+    'service-openrc:nginx',
+  ],
+  'service-launchd': [
+    'name: org.x.y, enabled: true, running: true, program_arguments: [/bin/x, -v], run_at_load: true, keep_alive: false, user: u, group: g, working_directory: /x, environment: { A: b }, standard_out_path: /o, standard_error_path: /e, description: d, restart_on: [other], ensure: present',
+    'service-launchd:org.x.y',
+  ],
+  'service-windows': [
+    'name: My Service, binary_path: \'"C:\\a b\\x.exe" -v\', display_name: d, description: d, start_type: auto_delayed, running: true, account: LocalSystem, dependencies: [Tcpip], restart_on: [other], ensure: present',
+    'service-windows:My Service',
+  ],
+  script: ['program: bash, apply: a, check: b, undo: c, manages: m, rerun_on: [other]', 'script:m'],
+  'line-unix': [
+    'path: /etc/login.defs, match: "^UMASK\\\\s", line: UMASK 027, ensure: present',
+    'line-unix:/etc/login.defs#^UMASK\\s',
+  ],
+  'block-unix': [
+    'path: /etc/hosts, marker: muster-hosts, content: "10.0.0.9 db\\n", ensure: present',
+    'block-unix:/etc/hosts#muster-hosts',
+  ],
+  'cron-unix': [
+    'name: backup, user: root, schedule: "5 3 * * *", command: /bin/backup, ensure: present',
+    'cron-unix:root/backup',
+  ],
+  sysctl: ['key: net.ipv4.ip_forward, value: "1", ensure: present', 'sysctl:net.ipv4.ip_forward'],
+  'apt-repository': [
+    'name: x, uris: ["https://a.example/debian"], suites: [stable], components: [main], signed_by: "-----BEGIN PGP", ensure: present',
+    'apt-repository:x',
+  ],
+  hostname: ['name: web-1.example, ensure: present', 'hostname:hostname'],
+  timezone: ['name: Europe/Paris, ensure: present', 'timezone:timezone'],
+  'ssh-authorized-key': [
+    `user: deploy, key: "ssh-ed25519 ${'A'.repeat(68)}", comment: ci, ensure: present`,
+    `ssh-authorized-key:deploy/ssh-ed25519 ${'A'.repeat(68)}`,
+  ],
+};
+
+const source = (type: string, fields: string): string => `name: m
+supports: [{ platform: linux }]
+resources:
+  - { id: other, resource: { package-apt: { name: other } } }
+  - { id: another, resource: { package-apt: { name: another } } }
+  - { id: it, resource: { ${type}: { ${fields} } } }
+`;
+
+const agent = { name: 'a', node_id: 'a', attributes: { platform: 'linux' }, tags: {} };
+
+describe('kinds', () => {
+  it.each(resourceTypes)('%s takes all of its fields and has its identity', (type) => {
+    const [fields, key] = whole[type];
+    const parsed = parseModule(source(type, fields));
+    if (!parsed.ok) throw new Error(JSON.stringify(parsed.faults));
+    const resolution = resolveDesiredSet({ modules: [parsed.module], agent });
+    if (!resolution.ok) throw new Error(JSON.stringify(resolution.faults));
+    const resource = resolution.resources.find(({ id }) => id === 'it');
+    expect(resource?.key).toBe(key);
+    // Whatever can be said without contradiction is said above.
+    const kind = kinds[type];
+    const written = Object.keys(parsed.module.resources[2]?.variants[0]?.resource.body ?? {});
+    const contradicting = kind.exclusive.flatMap((group) => group.slice(1));
+    const sayable = [...Object.keys(kind.required), ...Object.keys(kind.optional)];
+    expect(written.sort()).toEqual(
+      sayable.filter((field) => !contradicting.includes(field) || written.includes(field)).sort(),
+    );
+    expect(Object.keys(parsed.module.resources[2]?.variants[0]?.resource.triggers ?? {}).sort()).toEqual(
+      [...kind.triggers].sort(),
+    );
+  });
+
+  it.each(resourceTypes)('%s names what it requires, and refuses what it does not know', (type) => {
+    const parsed = parseModule(source(type, 'foo: 1'));
+    if (parsed.ok) throw new Error('parsed');
+    const missing = parsed.faults.filter(({ message }) => message.endsWith('is required')).map(({ path }) => path);
+    const place = `/resources/2/resource/${type}`;
+    expect(missing.sort()).toEqual(
+      Object.keys(kinds[type].required)
+        .map((field) => `${place}/${field}`)
+        .sort(),
+    );
+    expect(
+      parsed.faults.some(({ path, message }) => path === `${place}/foo` && message.startsWith('unknown field')),
+    ).toBe(true);
+  });
+
+  it.each([
+    ['file-unix', 'path: /a, symlink: ../b'],
+    ['file-unix', 'path: /a, content_base64: "AAE="'],
+    ['file-unix', 'path: /a'],
+    ['file-unix', 'path: /a, content: ""'],
+    ['line-unix', 'path: /a, line: b'],
+    ['block-unix', 'path: /a, marker: b, ensure: absent'],
+    ['apt-repository', 'name: x, uris: [a], suites: [./]'],
+    ['service-systemd', 'name: nginx'],
+    ['service-systemd', 'name: getty, working_directory: "~"'],
+    ['cron-unix', 'name: a, user: b, schedule: "@daily", command: c'],
+    ['cron-unix', 'name: a, user: b, schedule: "*/5 1-3 1,2 jan mon", command: c'],
+    ['package-apt', 'name: "libc6:i386"'],
+    ['package-apt', 'name: g++'],
+  ])('%s takes { %s }', (type, fields) => {
+    expect(parseModule(source(type, fields))).toMatchObject({ ok: true });
+  });
+
+  it.each([
+    ['file-unix', 'path: /a, content: b, content_base64: ""', 'cannot be given together with content: keep one'],
+    ['file-unix', 'path: /a, symlink: b, mode: "0644"', 'cannot be given together with symlink: keep one'],
+    ['file-unix', 'path: /a, content_base64: "AAE"', 'must be base64, padded with "="'],
+    ['file-unix', 'path: /a, validate: "true"', 'must hold "%", which stands for the file with the new content'],
+    ['file-unix', 'path: /a, symlink: ""', 'must not be empty'],
+    ['package-apt', 'name: nginx-', 'must be a package name'],
+    ['package-apt', 'name: --option', 'must be a package name'],
+    ['package-apt', 'name: nginx=1', 'must be a package name'],
+    ['package-apt', 'name: nginx, version: "1 2"', 'must be "latest" or an exact version'],
+    ['package-dnf', 'name: -y', 'must be a package name without spaces'],
+    ['service-systemd', 'name: nginx.service', 'must be without ".service": write nginx'],
+    ['service-systemd', 'name: ../x', 'must be a unit name'],
+    ['service-systemd', 'name: x, exec_start: "a\\nb"', 'must be one line'],
+    ['user-unix', 'name: "-x"', 'must be a name of letters'],
+    ['user-unix', 'name: "a:b"', 'must be a name of letters'],
+    ['user-unix', 'name: a, home: b', 'must be an absolute path'],
+    ['line-unix', 'path: /a, line: b, match: "("', 'is not a regular expression'],
+    ['line-unix', 'path: /a, line: "a\\nb"', 'must be one line'],
+    ['block-unix', 'path: /a, marker: "a b"', 'must be one word'],
+    [
+      'cron-unix',
+      'name: a.b, user: b, schedule: "* * * * *", command: c',
+      'must be a name of letters, digits, "_" and "-"',
+    ],
+    ['cron-unix', 'name: a, user: b, schedule: "* * * *", command: c', 'must be the five fields of cron'],
+    ['sysctl', 'key: ../../x, value: b', 'must be a kernel parameter'],
+    ['hostname', 'name: -a', 'must be a host name'],
+    ['timezone', 'name: ../../etc/passwd', 'must be a time zone of the system'],
+    ['ssh-authorized-key', 'user: a, key: "command=x ssh-ed25519 AAAA"', 'must be the type and the key'],
+    ['apt-repository', 'name: a, uris: [], suites: [b]', 'must be a list of at least 1'],
+    ['file-windows', 'path: "C:\\\\a:b"', 'must not hold control characters or any of'],
+  ])('%s refuses { %s }', (type, fields, fault) => {
+    const parsed = parseModule(source(type, fields));
+    expect(parsed.ok ? [] : parsed.faults.map(({ message }) => message)).toEqual([expect.stringContaining(fault)]);
+  });
+
+  it('identities of two parts are never mistaken for each other', () => {
+    const key = (path: string, marker: string) => identify('block-unix', { path, marker }).key;
+    expect(key('/a#b', 'c')).not.toBe(key('/a', 'b#c'));
+    expect(key('/a%23b', 'c')).not.toBe(key('/a#b', 'c'));
+    expect(key('/a b', 'c')).toBe('block-unix:/a b#c');
+  });
+});

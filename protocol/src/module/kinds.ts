@@ -1,0 +1,55 @@
+import { accountKinds } from './kinds/accounts.ts';
+import { fileKinds, scriptKinds } from './kinds/files.ts';
+import type { BodyOf, Kind } from './kinds/kind.ts';
+import { packageKinds } from './kinds/packages.ts';
+import { serviceKinds } from './kinds/services.ts';
+import { systemKinds } from './kinds/system.ts';
+
+export type { Kind, Platform, Trigger } from './kinds/kind.ts';
+
+const table = {
+  ...packageKinds,
+  ...fileKinds,
+  ...accountKinds,
+  ...serviceKinds,
+  ...scriptKinds,
+  ...systemKinds,
+};
+
+/** The kinds of resource there are. */
+export type ResourceType = keyof typeof table;
+
+/** The body of a resource of one kind, as an agent gets it: expressions replaced, triggers and template taken out. */
+export type ResourceBodies = { [T in ResourceType]: BodyOf<(typeof table)[T]> };
+
+/** The body of a resource of any kind; `resource.body as ResourceBodies['file-unix']` once its `type` is known. */
+export type ResourceBody = ResourceBodies[ResourceType];
+
+/** Every kind, by name. A kind that names no identity space of its own has its name for one. */
+export const kinds: Readonly<Record<ResourceType, Kind>> = Object.fromEntries(
+  Object.entries<Kind>(table).map(([type, kind]) => [type, { ...kind, space: kind.space || type }]),
+) as Record<ResourceType, Kind>;
+
+export const resourceTypes = Object.keys(kinds) as ResourceType[];
+
+export const isResourceType = (name: string): name is ResourceType => Object.hasOwn(kinds, name);
+
+/**
+ * The kinds that this release's agent carries out; the others are parsed, validated, resolved and sent, and the agent
+ * answers for each that it cannot. Only documentation is made from this: the agent's own registry decides.
+ */
+export const executableKinds: ReadonlySet<ResourceType> = new Set(['file-unix', 'directory-unix', 'script']);
+
+/**
+ * What makes a resource the one it is.
+ * @param body a body whose identifying fields are final
+ * @returns the identity for people, and the key that is unique in a desired set
+ */
+export function identify(
+  type: ResourceType,
+  body: Readonly<Record<string, unknown>>,
+): { identity: string; key: string } {
+  const kind = kinds[type];
+  const identity = kind.identity(body);
+  return { identity, key: `${kind.space}:${kind.canonical?.(identity) ?? identity}` };
+}

@@ -1,0 +1,64 @@
+import { boolean, formatted, integer, line, list, text } from './field.ts';
+import * as format from './format.ts';
+import { defineKind, ensure, joined } from './kind.ts';
+
+// 4294967295 is (uid_t)-1, which the kernel takes for "leave as it is".
+const largestId = 4_294_967_294;
+
+const unixAccount = (description: string) => formatted(description, format.unixAccount);
+const windowsAccount = (description: string) => formatted(description, format.windowsAccount);
+
+export const accountKinds = {
+  'user-unix': defineKind({
+    description: 'A user account',
+    platforms: ['linux', 'macos'],
+    required: { name: unixAccount('Name of the account') },
+    optional: {
+      uid: integer('User number', 0, largestId),
+      primary_group: unixAccount('Primary group'),
+      additional_groups: list('Exactly the supplementary groups', unixAccount('A group')),
+      home: formatted('Home directory', format.unixDirectory, { pattern: '^/' }),
+      shell: formatted('Login shell', format.unixFile, { pattern: '^/' }),
+      system: boolean('Made as a system account'),
+      ensure,
+    },
+  }),
+  'user-windows': defineKind({
+    description: 'A local user account',
+    platforms: ['windows'],
+    required: { name: windowsAccount('Name of the account') },
+    optional: {
+      full_name: line('Full name'),
+      description: line('Description'),
+      password: text('Password', format.allOf(format.oneLine, format.noNul)),
+      groups: list('Local groups the account is in', windowsAccount('A group')),
+      account_disabled: boolean('Whether signing in is disabled'),
+      password_never_expires: boolean('Whether the password never expires'),
+      ensure,
+    },
+    sensitive: ['password'],
+  }),
+  'group-unix': defineKind({
+    description: 'A group',
+    platforms: ['linux', 'macos'],
+    required: { name: unixAccount('Name of the group') },
+    optional: { gid: integer('Group number', 0, largestId), ensure },
+  }),
+  'group-windows': defineKind({
+    description: 'A local group',
+    platforms: ['windows'],
+    required: { name: windowsAccount('Name of the group') },
+    optional: { description: line('Description'), ensure },
+  }),
+  'ssh-authorized-key': defineKind({
+    description: 'A key that may sign in as a user',
+    platforms: ['linux', 'macos'],
+    required: {
+      user: unixAccount('The user that the key signs in as'),
+      key: formatted('Type and key, such as "ssh-ed25519 AAAAC3…"', format.sshKey),
+    },
+    optional: { comment: line('What follows the key'), ensure },
+    identifiedBy: ['user', 'key'],
+    identity: (body) => joined(body.user, '/', body.key),
+  }),
+};

@@ -1,0 +1,157 @@
+import { z } from 'zod';
+import { type Check, oneLine } from './format.ts';
+
+/**
+ * One field of a kind, in its two forms: as an author writes it, where any string may hold an expression, and as an
+ * agent gets it. Both come from one place so that they cannot drift apart.
+ */
+export interface Field<T = unknown> {
+  readonly shape: 'text' | 'integer' | 'boolean' | 'choice' | 'list' | 'map';
+  /** As written. Optional and null are handled by whoever puts the field into an object. */
+  readonly declared: z.ZodType;
+  /** As sent to an agent, after expressions. */
+  readonly resolved: z.ZodType<T>;
+  /**
+   * Whether `${{ secrets.x }}` may stand in it. Only free text: what has to have a form is checked before anything is
+   * sent, and a secret is not known then.
+   */
+  readonly secrets: boolean;
+}
+
+export type ValueOf<F> = F extends Field<infer T> ? T : never;
+
+const holdsExpression = (text: string): boolean => text.includes('${{');
+
+/** What a person should write for a value that YAML read as something other than text. */
+function notText(input: unknown): string {
+  if (typeof input === 'number' || typeof input === 'boolean') {
+    return `must be text: write it in quotes, "${String(input)}"`;
+  }
+  if (Array.isArray(input)) return 'must be text, not a list';
+  if (input !== null && typeof input === 'object') return 'must be text, not a mapping';
+  return 'must be text';
+}
+
+/** Text, with the format checked where there is no expression in it. */
+function declaredText(check: Check | undefined, meta: Record<string, unknown>): z.ZodType {
+  return z
+    .string({ error: (issue) => notText(issue.input) })
+    .superRefine((text, context) => {
+      if (check === undefined || holdsExpression(text)) return;
+      const fault = check(text);
+      if (fault !== undefined) context.addIssue({ code: 'custom', message: fault });
+    })
+    .meta(meta);
+}
+
+function resolvedText(check: Check | undefined): z.ZodType<string> {
+  return z.string({ error: (issue) => notText(issue.input) }).superRefine((text, context) => {
+    const fault = check?.(text);
+    if (fault !== undefined) context.addIssue({ code: 'custom', message: fault });
+  });
+}
+
+/** Or a string that is one expression and nothing else, for fields that are not text. */
+const orExpression = (schema: z.ZodType, fault: string): z.ZodType =>
+  z.union(
+    [
+      schema,
+      z
+        .string({ error: fault })
+        .regex(/^\s*\$\{\{[\s\S]*\}\}\s*$/, fault)
+        .meta({ description: 'One expression that yields the value, such as ${{ param.x }}' }),
+    ],
+    { error: fault },
+  );
+
+interface TextOptions {
+  /** For the generated JSON Schema: a pattern the plain text matches, so that editors can help. */
+  readonly pattern?: string;
+}
+
+/** Text of a given form: no secret in it. */
+export const formatted = (description: string, check: Check, options: TextOptions = {}): Field<string> => ({
+  shape: 'text',
+  declared: declaredText(check, {
+    description,
+    ...(options.pattern === undefined ? {} : { pattern: `${options.pattern}|\\$\\{\\{` }),
+  }),
+  resolved: resolvedText(check),
+  secrets: false,
+});
+
+/** Free text, which may hold secrets. */
+export const text = (description: string, check?: Check): Field<string> => ({
+  shape: 'text',
+  declared: declaredText(check, { description }),
+  resolved: resolvedText(check),
+  secrets: true,
+});
+
+/** Free text on one line, which may hold secrets. */
+export const line = (description: string): Field<string> => text(description, oneLine);
+
+export const integer = (description: string, minimum: number, maximum: number): Field<number> => {
+  const fault = `must be a whole number from ${minimum} to ${maximum}`;
+  const resolved = z.number({ error: fault }).int(fault).min(minimum, fault).max(maximum, fault);
+  return {
+    shape: 'integer',
+    declared: orExpression(resolved, `${fault}, not in quotes`).meta({ description }),
+    resolved,
+    secrets: false,
+  };
+};
+
+export const boolean = (description: string): Field<boolean> => {
+  const resolved = z.boolean({ error: 'must be true or false' });
+  return {
+    shape: 'boolean',
+    declared: orExpression(resolved, 'must be true or false, not in quotes').meta({ description }),
+    resolved,
+    secrets: false,
+  };
+};
+
+export const choice = <const V extends readonly [string, ...string[]]>(
+  description: string,
+  values: V,
+): Field<V[number]> => {
+  const fault = `must be one of ${values.join(', ')}`;
+  const check: Check = (value) => (values.includes(value) ? undefined : fault);
+  return {
+    shape: 'choice',
+    declared: declaredText(check, { description, anyOf: [{ enum: [...values] }, { pattern: '\\$\\{\\{' }] }),
+    resolved: z.enum(values, { error: fault }),
+    secrets: false,
+  };
+};
+
+/** A list of texts. */
+export const list = (
+  description: string,
+  item: Field<string>,
+  { atLeast = 0 }: { atLeast?: number } = {},
+): Field<string[]> => {
+  const fault = atLeast > 0 ? `must be a list of at least ${atLeast}` : 'must be a list';
+  return {
+    shape: 'list',
+    declared: orExpression(z.array(item.declared).min(atLeast, fault), fault).meta({ description }),
+    resolved: z.array(item.resolved, { error: fault }).min(atLeast, fault),
+    secrets: item.secrets,
+  };
+};
+
+/** A mapping of names to texts. */
+export const map = (description: string, name: Check, value: Field<string>): Field<Record<string, string>> => {
+  const key = z.string().superRefine((text, context) => {
+    const fault = name(text);
+    if (fault !== undefined) context.addIssue({ code: 'custom', message: fault });
+  });
+  const fault = 'must be a mapping of names to text, NAME: "value"';
+  return {
+    shape: 'map',
+    declared: orExpression(z.record(key, value.declared), fault).meta({ description }),
+    resolved: z.record(key, value.resolved, { error: fault }),
+    secrets: value.secrets,
+  };
+};

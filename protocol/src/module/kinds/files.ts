@@ -1,0 +1,115 @@
+import { choice, formatted, line, text } from './field.ts';
+import * as format from './format.ts';
+import { defineKind, ensure, joined } from './kind.ts';
+
+const owner = formatted('Name or number of the owning user', format.unixAccount);
+const group = formatted('Name or number of the owning group', format.unixAccount);
+const mode = formatted('Permissions as 3 or 4 octal digits in quotes, such as "0644"', format.mode, {
+  pattern: '^[0-7]{3,4}$',
+});
+const content = text('The whole content');
+const unixFilePath = formatted('Absolute path', format.unixFile, { pattern: '^/' });
+const windowsFilePath = formatted('Absolute path with a drive letter', format.windowsPath, {
+  pattern: '^[A-Za-z]:[\\\\/]',
+});
+
+export const fileKinds = {
+  'file-unix': defineKind({
+    description: 'A file, or a symbolic link',
+    platforms: ['linux', 'macos'],
+    required: { path: unixFilePath },
+    optional: {
+      content,
+      content_base64: text('The whole content, as base64', format.base64),
+      symlink: text('Makes it a symbolic link to this path', format.allOf(format.notEmpty, format.noNul)),
+      owner,
+      group,
+      mode,
+      validate: text(
+        'A command that must succeed on the new content, % standing for its file, before it is swapped in',
+        format.validateCommand,
+      ),
+      ensure,
+    },
+    space: 'path',
+    templated: true,
+    exclusive: [
+      ['content', 'template', 'content_base64', 'symlink'],
+      ['symlink', 'mode'],
+      ['symlink', 'validate'],
+    ],
+  }),
+  'file-windows': defineKind({
+    description: 'A file',
+    platforms: ['windows'],
+    required: { path: windowsFilePath },
+    optional: { content, ensure },
+    space: 'path',
+    canonical: format.canonicalWindowsPath,
+    templated: true,
+    exclusive: [['content', 'template']],
+  }),
+  'directory-unix': defineKind({
+    description: 'A directory',
+    platforms: ['linux', 'macos'],
+    required: { path: formatted('Absolute path', format.unixDirectory, { pattern: '^/' }) },
+    optional: { owner, group, mode, ensure },
+    space: 'path',
+    canonical: format.withoutClosingSlash,
+    normalise: (body) => {
+      body.path = format.withoutClosingSlash(String(body.path));
+    },
+  }),
+  'directory-windows': defineKind({
+    description: 'A directory',
+    platforms: ['windows'],
+    required: { path: windowsFilePath },
+    optional: { ensure },
+    space: 'path',
+    canonical: format.canonicalWindowsPath,
+  }),
+  'line-unix': defineKind({
+    description: 'One line of a file that others own',
+    platforms: ['linux', 'macos'],
+    required: { path: unixFilePath, line: line('The line, without its line break') },
+    optional: {
+      match: formatted(
+        'Regular expression of the line to replace; without it the line itself is looked for',
+        format.allOf(format.notEmpty, format.oneLine, format.regularExpression),
+      ),
+      ensure,
+    },
+    // By what is matched where there is a match: two lines for one match would replace each other for ever.
+    identifiedBy: (body) => ['path', body.match === undefined ? 'line' : 'match'],
+    identity: (body) => joined(body.path, '#', body.match ?? body.line),
+  }),
+  'block-unix': defineKind({
+    description: 'One marked block of a file that others own',
+    platforms: ['linux', 'macos'],
+    required: { path: unixFilePath, marker: formatted('Names the block in the file', format.marker) },
+    optional: { content, ensure },
+    identifiedBy: ['path', 'marker'],
+    identity: (body) => joined(body.path, '#', body.marker),
+  }),
+};
+
+export const scriptKinds = {
+  script: defineKind({
+    description: 'A program that puts something in place that no other kind can',
+    platforms: ['linux', 'macos', 'windows'],
+    required: {
+      program: choice('What runs the bodies', ['sh', 'bash', 'pwsh', 'powershell', 'cmd']),
+      apply: text('Puts it in place; anything but exit 0 fails the resource'),
+    },
+    optional: {
+      check: text('Exit 0: as desired already, nothing to run'),
+      undo: text('Takes it away again'),
+      manages: formatted(
+        'What the script manages, its identity; the id when absent',
+        format.allOf(format.notEmpty, format.atMost(256), format.oneLine),
+      ),
+    },
+    identifiedBy: ['manages'],
+    triggers: ['rerun_on'],
+  }),
+};

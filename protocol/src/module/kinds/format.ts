@@ -1,0 +1,196 @@
+/**
+ * What a value of a field has to look like. Each check takes the final text and answers what is wrong with it, as the
+ * rest of a sentence about the field, or undefined. The same checks run on upload, where the text holds no expression,
+ * and again after resolution, because an expression may yield anything.
+ */
+export type Check = (text: string) => string | undefined;
+
+const byPattern =
+  (pattern: RegExp, fault: string): Check =>
+  (text) =>
+    pattern.test(text) ? undefined : fault;
+
+/** All checks in turn; the first fault counts. */
+export const allOf =
+  (...checks: Check[]): Check =>
+  (text) => {
+    for (const check of checks) {
+      const fault = check(text);
+      if (fault !== undefined) return fault;
+    }
+    return undefined;
+  };
+
+export const atMost =
+  (characters: number): Check =>
+  (text) =>
+    text.length > characters ? `is longer than ${characters} characters` : undefined;
+
+export const notEmpty: Check = (text) => (text === '' ? 'must not be empty' : undefined);
+
+/** Text that ends up on one line of a file of the system, where a line break would start a line nobody declared. */
+export const oneLine: Check = (text) => (/[\n\r\0]/.test(text) ? 'must be one line, without line breaks' : undefined);
+
+export const noNul: Check = (text) => (text.includes('\0') ? 'must not hold a NUL character' : undefined);
+
+export const mode: Check = byPattern(/^[0-7]{3,4}$/, 'must be 3 or 4 octal digits in quotes, such as "0644"');
+
+/**
+ * An absolute POSIX path in its one spelling: two spellings of one file would be two identities, and a conflict between
+ * them would go unseen.
+ */
+const unixPath: Check = (path) => {
+  if (!path.startsWith('/')) return 'must be an absolute path, starting with "/"';
+  if (path.includes('\0')) return 'must not hold a NUL character';
+  if (path.length > 4095) return 'is longer than 4095 characters';
+  if (path === '/') return undefined;
+  for (const segment of path.slice(1).split('/')) {
+    if (segment === '..' || segment === '.') return `must not have "${segment}" in it: write the path it stands for`;
+    if (segment === '') return 'must not have "//" in it or end in "/"';
+  }
+  return undefined;
+};
+
+/** A directory may be written with one closing slash, as people do; `withoutClosingSlash` takes it off. */
+export const unixDirectory: Check = (path) => unixPath(withoutClosingSlash(path));
+
+export const withoutClosingSlash = (path: string): string =>
+  path.length > 1 && path.endsWith('/') ? path.slice(0, -1) : path;
+
+/** A file is something inside a directory, so never "/" itself. */
+export const unixFile: Check = (path) => (path === '/' ? 'must be a file, not "/"' : unixPath(path));
+
+export const windowsPath: Check = (path) => {
+  if (!/^[A-Za-z]:[\\/]/.test(path)) return 'must be an absolute path with a drive letter, such as C:\\ProgramData\\x';
+  const rest = path.slice(3);
+  if (/[\x00-\x1f<>:"|?*]/.test(rest)) return 'must not hold control characters or any of < > : " | ? *';
+  if (path.length > 32_000) return 'is longer than 32000 characters';
+  if (rest === '') return undefined;
+  for (const segment of rest.split(/[\\/]/)) {
+    if (segment === '..' || segment === '.') return `must not have "${segment}" in it: write the path it stands for`;
+    if (segment === '') return 'must not have an empty part or end in a separator';
+  }
+  return undefined;
+};
+
+/** Windows takes one file under many spellings; identities are compared in this one. */
+export const canonicalWindowsPath = (path: string): string => path.replaceAll('/', '\\').toLowerCase();
+
+export const unixAccount: Check = byPattern(
+  /^[A-Za-z0-9_][A-Za-z0-9_.@-]{0,254}\$?$/,
+  'must be a name of letters, digits, "_", ".", "@" and "-", not starting with "-"',
+);
+
+export const windowsAccount: Check = allOf(
+  notEmpty,
+  atMost(256),
+  byPattern(/^[^\x00-\x1f"/[\]:;|=,+*?<>]+$/, 'must not hold control characters or any of " / [ ] : ; | = , + * ? < >'),
+);
+
+/** No option of a package program may be smuggled in as a name, and `pkg-` would mean "remove pkg" to apt. */
+export const aptPackage: Check = byPattern(
+  /^[a-z0-9][a-z0-9+.-]{0,126}[a-z0-9+.](:[a-z0-9][a-z0-9-]*)?$/,
+  'must be a package name: lower-case letters, digits, "+", "-" and ".", two or more, optionally with ":arch"; put the version into `version`',
+);
+
+export const packageName: Check = byPattern(
+  /^[A-Za-z0-9@_][^\s\x00-\x1f\x7f]{0,255}$/,
+  'must be a package name without spaces, not starting with "-"',
+);
+
+export const packageVersion: Check = byPattern(
+  /^[A-Za-z0-9_][^\s\x00-\x1f\x7f]{0,255}$/,
+  'must be "latest" or an exact version, without spaces',
+);
+
+export const systemdUnit: Check = (name) => {
+  if (name.endsWith('.service'))
+    return `must be without ".service": write ${name.slice(0, -8) || 'the name before it'}`;
+  return /^[A-Za-z0-9_][A-Za-z0-9:_.\\@-]{0,239}$/.test(name)
+    ? undefined
+    : 'must be a unit name of letters, digits and : _ . \\ @ -';
+};
+
+/** What After= and Requires= take: a unit, with or without its suffix. */
+export const unitReference: Check = byPattern(
+  /^[A-Za-z0-9_-][A-Za-z0-9:_.\\@-]{0,254}$/,
+  'must be a unit name of letters, digits and : _ . \\ @ -',
+);
+
+export const plainName: Check = byPattern(
+  /^[A-Za-z0-9_][A-Za-z0-9_.-]{0,239}$/,
+  'must be a name of letters, digits, "_", "." and "-"',
+);
+
+export const windowsService: Check = byPattern(
+  /^[^\x00-\x1f/\\]{1,256}$/,
+  'must be 1 to 256 characters, without "/", "\\" and control characters',
+);
+
+/** `~` is the home of the service's user; a leading `-` tells systemd that a missing directory is no failure. */
+export const systemdWorkingDirectory: Check = (path) =>
+  path === '~' ? undefined : unixDirectory(path.startsWith('-') ? path.slice(1) : path);
+
+export const environmentName: Check = byPattern(
+  /^[A-Za-z_][A-Za-z0-9_]*$/,
+  'must be the name of an environment variable: letters, digits and "_", not starting with a digit',
+);
+
+/** cron reads no file of /etc/cron.d that has a dot in its name. */
+export const cronName: Check = byPattern(/^[A-Za-z0-9_-]{1,128}$/, 'must be a name of letters, digits, "_" and "-"');
+
+export const cronSchedule: Check = (text) =>
+  /^@(reboot|yearly|annually|monthly|weekly|daily|midnight|hourly)$/.test(text) ||
+  /^[0-9A-Za-z*/,~-]+( +[0-9A-Za-z*/,~-]+){4}$/.test(text)
+    ? undefined
+    : 'must be the five fields of cron (minute hour day month weekday), or @reboot, @hourly, @daily, @weekly, @monthly, @yearly';
+
+export const sysctlKey: Check = (key) =>
+  /^[A-Za-z0-9_][A-Za-z0-9_./:-]*$/.test(key) && !key.includes('..')
+    ? undefined
+    : 'must be a kernel parameter, such as net.ipv4.ip_forward';
+
+export const hostname: Check = (name) =>
+  name.length <= 64 && /^(?!-)[A-Za-z0-9-]{1,63}(?<!-)(\.(?!-)[A-Za-z0-9-]{1,63}(?<!-))*$/.test(name)
+    ? undefined
+    : 'must be a host name: letters, digits and "-", in parts separated by dots, up to 64 characters';
+
+export const timezone: Check = byPattern(
+  /^[A-Za-z0-9_+-]+(\/[A-Za-z0-9_+-]+)*$/,
+  'must be a time zone of the system, such as Europe/Paris',
+);
+
+export const sshKey: Check = byPattern(
+  /^(ssh-ed25519|ssh-rsa|ecdsa-sha2-nistp(256|384|521)|sk-ssh-ed25519@openssh\.com|sk-ecdsa-sha2-nistp256@openssh\.com) [A-Za-z0-9+/]{16,}={0,2}$/,
+  'must be the type and the key, such as "ssh-ed25519 AAAAC3…", without options; what follows the key goes into `comment`',
+);
+
+export const aptSourceWord: Check = byPattern(/^[^\s\x00-\x1f]+$/, 'must be one word, without spaces');
+
+export const marker: Check = allOf(
+  notEmpty,
+  atMost(128),
+  byPattern(/^[^\s\x00-\x1f]+$/, 'must be one word, without spaces'),
+);
+
+export const base64: Check = (text) => {
+  const packed = text.replace(/\s+/g, '');
+  return packed.length % 4 === 0 && /^[A-Za-z0-9+/]*={0,2}$/.test(packed)
+    ? undefined
+    : 'must be base64, padded with "="';
+};
+
+/** A pattern is matched by the agent with the u flag; one that does not compile would fail on every machine. */
+export const regularExpression: Check = (text) => {
+  try {
+    new RegExp(text, 'u');
+    return undefined;
+  } catch (error) {
+    return `is not a regular expression: ${(error as Error).message}`;
+  }
+};
+
+/** The program is told where the new content lies. */
+export const validateCommand: Check = allOf(notEmpty, oneLine, (text) =>
+  text.includes('%') ? undefined : 'must hold "%", which stands for the file with the new content',
+);

@@ -1,0 +1,58 @@
+import { formatted, line, list, text } from './field.ts';
+import * as format from './format.ts';
+import { defineKind, ensure, joined } from './kind.ts';
+
+const word = (description: string) => formatted(description, format.aptSourceWord);
+
+export const systemKinds = {
+  'cron-unix': defineKind({
+    description: 'A job of cron',
+    platforms: ['linux', 'macos'],
+    required: {
+      name: formatted('Name of the job', format.cronName),
+      user: formatted('User it runs as', format.unixAccount),
+      schedule: formatted('The five fields of cron, or @daily and the like', format.cronSchedule),
+      command: text('Command line', format.allOf(format.notEmpty, format.oneLine)),
+    },
+    optional: { ensure },
+    identifiedBy: ['user', 'name'],
+    identity: (body) => joined(body.user, '/', body.name),
+  }),
+  sysctl: defineKind({
+    description: 'A kernel parameter',
+    platforms: ['linux'],
+    required: { key: formatted('Name of the parameter', format.sysctlKey), value: line('Its value') },
+    optional: { ensure },
+  }),
+  'apt-repository': defineKind({
+    description: 'A source of packages for apt',
+    platforms: ['linux'],
+    required: {
+      name: formatted('Name of the source', format.plainName),
+      uris: list('Addresses', text('An address', format.aptSourceWord), { atLeast: 1 }),
+      suites: list('Suites', word('A suite'), { atLeast: 1 }),
+    },
+    optional: {
+      components: list('Components', word('A component')),
+      signed_by: text('The ASCII-armoured key the source is signed with', format.notEmpty),
+      ensure,
+    },
+  }),
+  hostname: defineKind({
+    description: 'The name of the machine',
+    platforms: ['linux', 'macos'],
+    required: { name: formatted('Host name', format.hostname) },
+    optional: { ensure },
+    // A machine has one: two different names are a conflict, not two resources.
+    identifiedBy: ['name'],
+    identity: () => 'hostname',
+  }),
+  timezone: defineKind({
+    description: 'The time zone of the machine',
+    platforms: ['linux', 'macos'],
+    required: { name: formatted('Time zone', format.timezone) },
+    optional: { ensure },
+    identifiedBy: ['name'],
+    identity: () => 'timezone',
+  }),
+};

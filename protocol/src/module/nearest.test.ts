@@ -1,0 +1,24 @@
+import { expect, test } from 'vitest';
+import { resourceTypes } from './kinds.ts';
+import { suggestion } from './nearest.ts';
+
+test.each([
+  ['user', ': did you mean "user-unix" or "user-windows"?'],
+  ['file', ': did you mean "file-unix" or "file-windows"?'],
+  ['apt', ': did you mean "package-apt" or "apt-repository"?'],
+  ['file-unx', ': did you mean "file-unix"?'],
+  ['scrpt', ': did you mean "script"?'],
+])('of the kind %s, what was probably meant is told', (name, said) => {
+  expect(suggestion(name, resourceTypes)).toBe(said);
+});
+
+test.each(['package', 'service'])('of %s, every kind that begins so is told', (name) => {
+  const meant = resourceTypes.filter((type) => type.startsWith(`${name}-`));
+  expect(meant.length).toBeGreaterThan(1);
+  for (const type of meant) expect(suggestion(name, resourceTypes)).toContain(`"${type}"`);
+});
+
+test('what is like nothing brings no guess', () => {
+  expect(suggestion('xyzzyxyzzy', resourceTypes)).toBe('');
+  expect(suggestion('', ['-a'])).not.toContain('mean ""');
+});

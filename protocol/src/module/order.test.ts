@@ -1,0 +1,84 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { stableOrder } from './order.ts';
+
+/** Dependencies without a cycle: a hidden order, in which each waits only for earlier ones. */
+const acyclic = fc
+  .integer({ min: 0, max: 30 })
+  .chain((size) =>
+    fc.record({
+      hidden: fc.shuffledSubarray([...Array(size).keys()], { minLength: size, maxLength: size }),
+      picks: fc.array(fc.array(fc.nat(), { maxLength: 4 }), { minLength: size, maxLength: size }),
+    }),
+  )
+  .map(({ hidden, picks }) => {
+    const dependencies: number[][] = hidden.map(() => []);
+    hidden.forEach((index, place) => {
+      dependencies[index] = place === 0 ? [] : (picks[place] as number[]).map((pick) => hidden[pick % place] as number);
+    });
+    return dependencies;
+  });
+
+describe('order', () => {
+  it('is that of declaration where nothing is asked for', () => {
+    expect(stableOrder([[], [], []])).toEqual({ ok: true, order: [0, 1, 2] });
+    expect(stableOrder([])).toEqual({ ok: true, order: [] });
+  });
+
+  it('is bent only by what waits', () => {
+    expect(stableOrder([[3], [], [], []])).toEqual({ ok: true, order: [1, 2, 3, 0] });
+  });
+
+  it('holds each once, after all it waits for', () => {
+    fc.assert(
+      fc.property(acyclic, (dependencies) => {
+        const sorted = stableOrder(dependencies);
+        if (!sorted.ok) throw new Error('no cycle was made');
+        expect([...sorted.order].sort((a, b) => a - b)).toEqual([...dependencies.keys()]);
+        const place = new Map(sorted.order.map((index, at) => [index, at]));
+        dependencies.forEach((needed, index) => {
+          for (const dependency of needed) expect(place.get(dependency)).toBeLessThan(place.get(index) as number);
+        });
+      }),
+    );
+  });
+
+  it('is stable: none goes before an earlier declared one that could have gone', () => {
+    fc.assert(
+      fc.property(acyclic, (dependencies) => {
+        const sorted = stableOrder(dependencies);
+        if (!sorted.ok) throw new Error('no cycle was made');
+        const done = new Set<number>();
+        for (const index of sorted.order) {
+          const ready = dependencies.findIndex((needed, i) => !done.has(i) && needed.every((one) => done.has(one)));
+          expect(index).toBe(ready);
+          done.add(index);
+        }
+      }),
+    );
+  });
+
+  it('names a cycle, from the one declared first', () => {
+    expect(stableOrder([[], [3], [1], [2], [3]])).toEqual({ ok: false, cycle: [1, 3, 2] });
+    expect(stableOrder([[0]])).toEqual({ ok: false, cycle: [0] });
+  });
+
+  it('names only what is a cycle', () => {
+    const anything = fc
+      .integer({ min: 1, max: 12 })
+      .chain((size) =>
+        fc.array(fc.array(fc.nat({ max: size - 1 }), { maxLength: 3 }), { minLength: size, maxLength: size }),
+      );
+    fc.assert(
+      fc.property(anything, (dependencies) => {
+        const sorted = stableOrder(dependencies);
+        if (sorted.ok) return;
+        sorted.cycle.forEach((index, place) => {
+          const next = sorted.cycle[(place + 1) % sorted.cycle.length];
+          expect(dependencies[index]).toContain(next);
+        });
+        expect(new Set(sorted.cycle).size).toBe(sorted.cycle.length);
+      }),
+    );
+  });
+});

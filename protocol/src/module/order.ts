@@ -1,0 +1,88 @@
+export type Order =
+  | { readonly ok: true; readonly order: readonly number[] }
+  /** Each needs the next one, the last one the first. */
+  | { readonly ok: false; readonly cycle: readonly number[] };
+
+/**
+ * Execution order: that of declaration, bent only where a dependency asks for it. Among what is ready the first
+ * declared goes first, so the result is the one order that is nearest to the declaration (lexicographically least).
+ *
+ * @param dependencies for each index, the indices that must come before it; repeats are harmless
+ */
+export function stableOrder(dependencies: readonly (readonly number[])[]): Order {
+  const waitingFor = new Int32Array(dependencies.length);
+  const dependents: number[][] = dependencies.map(() => []);
+  dependencies.forEach((needed, index) => {
+    for (const dependency of new Set(needed)) {
+      waitingFor[index] = (waitingFor[index] as number) + 1;
+      dependents[dependency]?.push(index);
+    }
+  });
+  const ready = new SmallestFirst();
+  waitingFor.forEach((count, index) => {
+    if (count === 0) ready.push(index);
+  });
+  const order: number[] = [];
+  for (let index = ready.pop(); index !== undefined; index = ready.pop()) {
+    order.push(index);
+    for (const dependent of dependents[index] as number[]) {
+      const left = (waitingFor[dependent] as number) - 1;
+      waitingFor[dependent] = left;
+      if (left === 0) ready.push(dependent);
+    }
+  }
+  if (order.length === dependencies.length) return { ok: true, order };
+  return { ok: false, cycle: findCycle(dependencies, (index) => (waitingFor[index] as number) > 0) };
+}
+
+/** What is left waits for something that is left, so following that leads round. */
+function findCycle(dependencies: readonly (readonly number[])[], isLeft: (index: number) => boolean): number[] {
+  const path: number[] = [];
+  const placeOf = new Map<number, number>();
+  let current = dependencies.findIndex((_, index) => isLeft(index));
+  while (!placeOf.has(current)) {
+    placeOf.set(current, path.length);
+    path.push(current);
+    current = (dependencies[current] as readonly number[]).find(isLeft) as number;
+  }
+  const cycle = path.slice(placeOf.get(current));
+  // Named from the one declared first, so that the same fault reads the same.
+  const first = cycle.indexOf(Math.min(...cycle));
+  return [...cycle.slice(first), ...cycle.slice(0, first)];
+}
+
+/** A binary heap of indices. */
+class SmallestFirst {
+  readonly #heap: number[] = [];
+
+  push(value: number): void {
+    const heap = this.#heap;
+    let place = heap.length;
+    heap.push(value);
+    while (place > 0) {
+      const parent = (place - 1) >> 1;
+      if ((heap[parent] as number) <= value) break;
+      heap[place] = heap[parent] as number;
+      place = parent;
+    }
+    heap[place] = value;
+  }
+
+  pop(): number | undefined {
+    const heap = this.#heap;
+    const top = heap[0];
+    const last = heap.pop();
+    if (top === undefined || last === undefined || heap.length === 0) return top;
+    let place = 0;
+    while (true) {
+      let child = 2 * place + 1;
+      if (child >= heap.length) break;
+      if (child + 1 < heap.length && (heap[child + 1] as number) < (heap[child] as number)) child += 1;
+      if ((heap[child] as number) >= last) break;
+      heap[place] = heap[child] as number;
+      place = child;
+    }
+    heap[place] = last;
+    return top;
+  }
+}

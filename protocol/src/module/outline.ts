@@ -1,0 +1,197 @@
+import type { Conditions, DeclaredBody, Json, ModuleDocument, Parameter, ParameterType } from './document.ts';
+import { isExtensionKey } from './kinds/declared.ts';
+import { isResourceType, kinds, type ResourceType, type Trigger } from './kinds.ts';
+import type { Path } from './tree.ts';
+import { type VerificationType, verificationKinds } from './verification.ts';
+
+/**
+ * A module as far as it can be made out, each thing with where it stands. A fault in one place must not hide the
+ * faults in others, so the checks between fields work on this, which leaves out what is not of the right form.
+ */
+export interface Outline {
+  name: string;
+  supports: readonly { conditions: Conditions; path: Path }[];
+  templates: readonly { id: string | undefined; content: string; path: Path }[];
+  parameters: ReadonlyMap<string, { parameter: Parameter; path: Path }>;
+  resources: readonly OutlineResource[];
+  verify: readonly { type: VerificationType; body: DeclaredBody; path: Path; bodyPath: Path }[];
+}
+
+export interface Reference {
+  id: string;
+  path: Path;
+}
+
+export interface OutlineResource {
+  path: Path;
+  id: string | undefined;
+  name: string | undefined;
+  dependsOn: readonly Reference[];
+  when: Conditions;
+  forEach: string | undefined;
+  universal: boolean;
+  candidates: readonly Candidate[];
+}
+
+/** One body a resource may take: that of `resource`, or that of a variant. */
+export interface Candidate {
+  /** Of the body. */
+  path: Path;
+  /** Of the variant, or of the resource. */
+  ownerPath: Path;
+  type: ResourceType;
+  when: Conditions;
+  body: DeclaredBody;
+  template: Reference | undefined;
+  triggers: Partial<Record<Trigger, Reference[]>>;
+}
+
+type Mapping = Readonly<Record<string, unknown>>;
+
+export const mapping = (value: unknown): Mapping =>
+  typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Mapping) : {};
+const sequence = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : []);
+const textOf = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined);
+
+/** The keys of an object that say something: neither notes of the author nor absent. */
+export const givenKeys = (value: unknown): string[] =>
+  Object.entries(mapping(value))
+    .filter(([key, entry]) => !isExtensionKey(key) && entry !== null)
+    .map(([key]) => key);
+
+export function outline(value: unknown): Outline {
+  const root = mapping(value);
+  return {
+    name: textOf(root.name) ?? '',
+    supports: sequence(root.supports).map((clause, index) => ({
+      conditions: conditionsOf(clause),
+      path: ['supports', index],
+    })),
+    templates: sequence(root.templates).map((template, index) => ({
+      id: textOf(mapping(template).id),
+      content: textOf(mapping(template).content) ?? '',
+      path: ['templates', index],
+    })),
+    parameters: new Map(
+      Object.entries(mapping(root.parameters)).map(([name, parameter]) => [
+        name,
+        { parameter: parameterOf(parameter), path: ['parameters', name] },
+      ]),
+    ),
+    resources: sequence(root.resources).map((resource, index) => resourceOf(mapping(resource), ['resources', index])),
+    verify: sequence(root.verify).flatMap((step, index) => verificationOf(mapping(step), ['verify', index])),
+  };
+}
+
+const conditionsOf = (value: unknown): Conditions =>
+  Object.fromEntries(
+    givenKeys(value).flatMap((key) => {
+      const text = textOf(mapping(value)[key]);
+      return text === undefined ? [] : [[key, text]];
+    }),
+  );
+
+const parameterOf = (value: unknown): Parameter => ({
+  type: (textOf(mapping(value).type) ?? 'string') as ParameterType,
+  default: (mapping(value).default ?? null) as Json,
+  description: textOf(mapping(value).description) ?? null,
+});
+
+const referencesOf = (value: unknown, path: Path): Reference[] =>
+  sequence(value).flatMap((id, index) => (typeof id === 'string' ? [{ id, path: [...path, index] }] : []));
+
+function resourceOf(value: Mapping, path: Path): OutlineResource {
+  const universal = value.variants === null || value.variants === undefined;
+  const candidates = universal
+    ? candidatesOf(value.resource, {}, path)
+    : sequence(value.variants).flatMap((variant, index) =>
+        candidatesOf(mapping(variant).resource, conditionsOf(mapping(variant).when), [...path, 'variants', index]),
+      );
+  return {
+    path,
+    id: textOf(value.id),
+    name: textOf(value.name),
+    dependsOn: referencesOf(value.depends_on, [...path, 'depends_on']),
+    when: conditionsOf(value.when),
+    forEach: textOf(value.for_each),
+    universal,
+    candidates,
+  };
+}
+
+function candidatesOf(value: unknown, when: Conditions, ownerPath: Path): Candidate[] {
+  return givenKeys(value)
+    .filter(isResourceType)
+    .slice(0, 1)
+    .map((type) => {
+      const path = [...ownerPath, 'resource', type];
+      const declared = mapping(mapping(value)[type]);
+      const kind = kinds[type];
+      const { template, ...rest } = kind.templated ? declared : { ...declared, template: undefined };
+      const body: Record<string, Json> = {};
+      const triggers: Partial<Record<Trigger, Reference[]>> = {};
+      for (const key of givenKeys(rest)) {
+        const trigger = kind.triggers.find((name) => name === key);
+        if (trigger !== undefined) triggers[trigger] = referencesOf(rest[key], [...path, trigger]);
+        else if (rest[key] !== undefined) body[key] = rest[key] as Json;
+      }
+      return {
+        path,
+        ownerPath,
+        type,
+        when,
+        body,
+        template: typeof template === 'string' ? { id: template, path: [...path, 'template'] } : undefined,
+        triggers,
+      };
+    });
+}
+
+function verificationOf(value: Mapping, path: Path): Outline['verify'][number][] {
+  return givenKeys(value)
+    .filter((key): key is VerificationType => Object.hasOwn(verificationKinds, key))
+    .slice(0, 1)
+    .map((type) =>
+      type === 'command'
+        ? { type, body: { command: value.command as Json }, path, bodyPath: path }
+        : {
+            type,
+            body: Object.fromEntries(givenKeys(value[type]).map((key) => [key, mapping(value[type])[key] as Json])),
+            path,
+            bodyPath: [...path, type],
+          },
+    );
+}
+
+/** The module an outline stands for, once nothing is wrong with it. */
+export function documentOf(complete: Outline): ModuleDocument {
+  return {
+    name: complete.name,
+    supports: complete.supports.map(({ conditions }) => conditions),
+    templates: complete.templates.map(({ id, content }) => ({ id: id ?? '', content })),
+    parameters: Object.fromEntries([...complete.parameters].map(([name, { parameter }]) => [name, parameter])),
+    resources: complete.resources.map((resource) => ({
+      id: resource.id ?? null,
+      name: resource.name ?? null,
+      depends_on: resource.dependsOn.map(({ id }) => id),
+      when: resource.when,
+      for_each: resource.forEach ?? null,
+      universal: resource.universal,
+      variants: resource.candidates.map((candidate) => ({
+        when: candidate.when,
+        resource: {
+          type: candidate.type,
+          body: candidate.body,
+          template: candidate.template?.id ?? null,
+          triggers: Object.fromEntries(
+            Object.entries(candidate.triggers).map(([trigger, references]) => [
+              trigger,
+              references.map(({ id }) => id),
+            ]),
+          ),
+        },
+      })),
+    })),
+    verify: complete.verify.map(({ type, body }) => ({ type, body })),
+  };
+}

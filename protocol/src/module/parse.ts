@@ -1,0 +1,128 @@
+import type { z } from 'zod';
+import type { Fault } from '../errors.ts';
+import { checkModule } from './checks.ts';
+import type { ModuleDocument } from './document.ts';
+import { documentOf, outline } from './outline.ts';
+import { moduleSchema } from './schema.ts';
+import { decodeSource, moduleLimits, Positions } from './source.ts';
+import { nodeAt, offsetOf, type Path, plainValue, pointer, readTree, type TreeNode } from './tree.ts';
+
+export type ParsedModule =
+  | { ok: true; module: ModuleDocument; warnings: Fault[] }
+  | { ok: false; faults: Fault[]; warnings: Fault[] };
+
+/**
+ * Reads a module and checks all of it that can be checked without an agent.
+ *
+ * @param source YAML as it came in: bytes, or text
+ * @returns the module, or every fault it has in order of position, each with a JSON pointer, line and column (from 1,
+ *   columns in UTF-16 units). Warnings refuse nothing. Never throws, whatever the source is, and takes time in proportion
+ *   to what the caps of `moduleLimits` allow.
+ */
+export function parseModule(source: string | Uint8Array): ParsedModule {
+  const decoded = decodeSource(source);
+  if (!decoded.ok) return { ok: false, faults: decoded.faults, warnings: [] };
+  const positions = new Positions(decoded.text);
+  const { root, faults, replaced } = readTree(decoded.text, positions);
+  if (root === undefined) return { ok: false, faults, warnings: [] };
+
+  const warnings: Fault[] = [];
+  const value = plainValue(root);
+  const place = (path: Path, message: string, offset: number): Fault => ({
+    path: pointer(path),
+    message: message.length > maximumMessage ? `${message.slice(0, maximumMessage)}…` : message,
+    ...positions.at(offset),
+  });
+  const locate = (path: Path, message: string, at: 'key' | 'value' = 'value'): Fault =>
+    place(path, message, offsetOf(root, path, at));
+
+  const parsed = moduleSchema.safeParse(value);
+  if (!parsed.success) {
+    for (const { path, message, at } of flatten(parsed.error.issues, root, decoded.text)) {
+      if (!replaced.has(pointer(path))) faults.push(locate(path, message, at));
+    }
+  }
+  const outlined = outline(value);
+  checkModule(value, outlined, {
+    fault: (path, message, at) => faults.push(locate(path, message, at)),
+    warning: (path, message) => warnings.push(locate(path, message)),
+    faultInExpression: (path, message, offset) =>
+      faults.push(place(path, message, expressionOffset(decoded.text, root, path, offset))),
+  });
+  if (faults.length > 0) return { ok: false, faults: inOrder(faults), warnings: inOrder(warnings) };
+  return { ok: true, module: documentOf(outlined), warnings: inOrder(warnings) };
+}
+
+/** What a message quotes may be as long as the module. */
+const maximumMessage = 500;
+
+interface Finding {
+  path: Path;
+  message: string;
+  at: 'key' | 'value';
+}
+
+/** The schema's issues as faults: one for each unknown key, and of a choice between forms the one that was meant. */
+function flatten(issues: readonly z.core.$ZodIssue[], root: TreeNode, source: string, above: Path = []): Finding[] {
+  return issues.flatMap((issue): Finding[] => {
+    const path = [...above, ...(issue.path as Path)];
+    if (issue.code === 'unrecognized_keys') {
+      const messages = issue.message.split('\n');
+      return issue.keys.map((key, index) => ({
+        path: [...path, key],
+        message: messages[index] ?? '',
+        at: 'key' as const,
+      }));
+    }
+    if (issue.code === 'invalid_key') {
+      return [{ path, message: issue.issues[0]?.message ?? issue.message, at: 'key' }];
+    }
+    const node = nodeAt(root, path);
+    if (node === undefined || (node.kind === 'scalar' && node.value === null)) {
+      if (typeof path.at(-1) === 'string') return [{ path, message: `"${path.at(-1)}" is required`, at: 'value' }];
+    }
+    if (issue.code === 'invalid_union') {
+      const meant = issue.errors.find((branch) => branch.some((inner) => inner.path.length > 0));
+      return meant === undefined ? [{ path, message: issue.message, at: 'value' }] : flatten(meant, root, source, path);
+    }
+    if (issue.code === 'invalid_type' && issue.expected === 'string' && node?.kind === 'scalar') {
+      // As it is written: 0644 is the number 644 to YAML.
+      const text = source.slice(node.start, node.end).trim();
+      if (text.length <= 64) return [{ path, message: `must be text: write it in quotes, "${text}"`, at: 'value' }];
+    }
+    return [{ path, message: issue.message, at: 'value' }];
+  });
+}
+
+/**
+ * Where an expression of a text stands in the source. Quoting, folding and indentation change what lies between, so
+ * the openings before it are counted. Where an escape hides one of them the place is near; it is never outside the text.
+ */
+function expressionOffset(source: string, root: TreeNode, path: Path, offset: number): number {
+  const node = nodeAt(root, path);
+  const start = offsetOf(root, path, 'value');
+  if (node?.kind !== 'scalar' || typeof node.value !== 'string') return start;
+  let found = source.indexOf(opening, node.start);
+  let next = node.value.indexOf(opening);
+  while (next !== -1 && next < offset && found !== -1) {
+    found = source.indexOf(opening, found + opening.length);
+    next = node.value.indexOf(opening, next + opening.length);
+  }
+  return next !== offset || found === -1 || found >= node.end ? start : found;
+}
+
+const opening = '${{';
+
+/** By position, each once, and not without end. */
+function inOrder(faults: readonly Fault[]): Fault[] {
+  const seen = new Set<string>();
+  const distinct = faults.filter(({ path, message }) => {
+    const key = `${path}\0${message}`;
+    return seen.has(key) ? false : seen.add(key);
+  });
+  distinct.sort((a, b) => (a.line ?? 0) - (b.line ?? 0) || (a.column ?? 0) - (b.column ?? 0));
+  if (distinct.length <= moduleLimits.faults) return distinct;
+  const more = distinct.length - moduleLimits.faults;
+  const last = distinct[moduleLimits.faults] as Fault;
+  return [...distinct.slice(0, moduleLimits.faults), { ...last, message: `and ${more} more faults from here on` }];
+}

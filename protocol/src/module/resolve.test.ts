@@ -1,0 +1,575 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import type { AgentFacts } from './conditions.ts';
+import type { Json, ModuleDocument } from './document.ts';
+import { escapeExpressions } from './expression.ts';
+import type { ResourceBodies } from './kinds.ts';
+import { parseModule } from './parse.ts';
+import { type Resolution, resolveDesiredSet } from './resolve.ts';
+import type { ResolvedResource } from './resolved.ts';
+import { fillSecrets, type UnfilledResource } from './secrets.ts';
+
+const agent: AgentFacts = {
+  name: 'web-1',
+  node_id: '0123456789abcdef0123456789abcdef',
+  attributes: { platform: 'linux', distro: 'debian', version: '12', arch: 'x86_64', init_system: 'systemd', cpus: '4' },
+  tags: { role: 'web', 'team/name': 'blue' },
+};
+
+function moduleOf(source: string, name = 'm'): ModuleDocument {
+  const parsed = parseModule(`name: ${name}\nsupports: [{ platform: linux }]\n${source}`);
+  if (!parsed.ok) throw new Error(parsed.faults.map(({ path, message }) => `${path} ${message}`).join('\n'));
+  return parsed.module;
+}
+
+const resolve = (source: string, facts: Partial<AgentFacts> = {}, parameters: Record<string, Json> = {}): Resolution =>
+  resolveDesiredSet({ modules: [moduleOf(source)], agent: { ...agent, ...facts }, parameters: { m: parameters } });
+
+function resourcesOf(resolution: Resolution): UnfilledResource[] {
+  if (!resolution.ok) throw new Error(JSON.stringify(resolution.faults));
+  return resolution.resources;
+}
+
+const faultsOf = (resolution: Resolution): string[] =>
+  resolution.ok ? [] : [resolution.code, ...resolution.faults.map(({ path, message }) => `${path} ${message}`)];
+
+const fileContent = (resources: readonly ResolvedResource[]): string | undefined =>
+  (resources[0] as ResolvedResource & { body: ResourceBodies['file-unix'] }).body.content;
+
+/** One file whose content is this text of a module. */
+const file = (content: string, more = ''): string =>
+  `${more}\nresources:\n  - { id: f, resource: { file-unix: { path: /f, content: ${JSON.stringify(content)} } } }\n`;
+
+const contentOf = (resolution: Resolution): Json | undefined => resourcesOf(resolution)[0]?.body.content;
+
+describe('clauses', () => {
+  const supporting = (clauses: string) => {
+    const parsed = parseModule(`name: m\nsupports: ${clauses}\n`);
+    if (!parsed.ok) throw new Error('faults');
+    return faultsOf(resolveDesiredSet({ modules: [parsed.module], agent }));
+  };
+
+  it('let an agent in that matches one of them', () => {
+    expect(supporting('[{ platform: windows }, { platform: linux, distro: debian }]')).toEqual([]);
+    expect(supporting('[{ tag.role: web, tag.team/name: blue }]')).toEqual([]);
+    expect(supporting('[{}]')).toEqual([]);
+  });
+
+  it('keep an agent out that matches none', () => {
+    expect(supporting('[{ platform: linux, distro: fedora }, { tag.zone: x }]')).toEqual([
+      'module_unresolved',
+      '/modules/m/supports module "m": the agent has platform=linux distro=debian tag.zone=(none) and matches no supports clause: platform=linux distro=fedora | tag.zone=x',
+    ]);
+    expect(supporting('[]')).toEqual([
+      'module_unresolved',
+      '/modules/m/supports module "m": the module has no supports clause, so it matches no agent: add one',
+    ]);
+  });
+});
+
+describe('variants', () => {
+  const variants = (...whens: string[]) =>
+    resolve(
+      `resources:\n  - variants:\n${whens.map((when, index) => `      - { when: ${when}, resource: { sysctl: { key: k, value: "${index}" } } }\n`).join('')}`,
+    );
+
+  it('are chosen by how many keys they name', () => {
+    const chosen = (...whens: string[]) => resourcesOf(variants(...whens))[0]?.body.value;
+    expect(chosen('{}', '{ platform: linux }')).toBe('1');
+    expect(chosen('{ platform: linux, distro: debian }', '{ platform: linux }')).toBe('0');
+    expect(chosen('{ platform: linux }', '{ platform: linux, distro: fedora }')).toBe('0');
+    expect(chosen('{ tag.role: web, arch: x86_64 }', '{ platform: linux }')).toBe('0');
+  });
+
+  it('fail the whole when they tie, or when there is none', () => {
+    expect(faultsOf(variants('{ distro: debian }', '{ arch: x86_64 }'))).toEqual([
+      'module_unresolved',
+      '/modules/m/resources/0/variants module "m": these variants match the agent and name as many keys: distro=debian | arch=x86_64; let one name more',
+    ]);
+    expect(faultsOf(variants('{ distro: fedora }', '{ arch: armv7 }'))).toEqual([
+      'module_unresolved',
+      '/modules/m/resources/0/variants module "m": no variant matches the agent: there are distro=fedora | arch=armv7',
+    ]);
+  });
+});
+
+describe('when', () => {
+  it('skips a resource, and nothing waits for it', () => {
+    const resources = resourcesOf(
+      resolve(`resources:
+  - { id: a, when: { distro: fedora }, resource: { file-unix: { path: /a } } }
+  - { id: b, depends_on: [a], resource: { service-systemd: { name: b, reload_on: [a] } } }
+`),
+    );
+    expect(resources).toHaveLength(1);
+    expect(resources[0]).toMatchObject({ key: 'service-systemd:b', depends_on: [], reload_on: [] });
+  });
+});
+
+describe('resources', () => {
+  it('come in order, with keys for ids', () => {
+    const resolution = resolve(`resources:
+  - { id: svc, name: "on \${{ agent.name }}", depends_on: [dir], resource: { service-systemd: { name: s, restart_on: [conf], reload_on: [dir] } } }
+  - { id: dir, resource: { directory-unix: { path: /etc/s/ } } }
+  - { resource: { package-apt: { name: curl } } }
+  - { id: conf, resource: { file-unix: { path: /etc/s/conf } } }
+  - { id: run, resource: { script: { program: sh, apply: "true", rerun_on: [conf] } } }
+`);
+    expect(resolution).toMatchObject({ ok: true, secrets: [], required_secrets: [] });
+    const resources = resourcesOf(resolution);
+    expect(resources.map(({ key }) => key)).toEqual([
+      'path:/etc/s',
+      'package-apt:curl',
+      'path:/etc/s/conf',
+      'service-systemd:s',
+      'script:run',
+    ]);
+    expect(resources[0]).toEqual({
+      key: 'path:/etc/s',
+      identity: '/etc/s',
+      module: 'm',
+      id: 'dir',
+      name: null,
+      type: 'directory-unix',
+      body: { path: '/etc/s' },
+      deferred: [],
+      depends_on: [],
+      reload_on: [],
+      restart_on: [],
+      rerun_on: [],
+      sensitive_fields: [],
+    });
+    expect(resources[3]).toMatchObject({
+      name: 'on web-1',
+      depends_on: ['path:/etc/s', 'path:/etc/s/conf'],
+      reload_on: ['path:/etc/s'],
+      restart_on: ['path:/etc/s/conf'],
+      rerun_on: [],
+      body: { name: 's' },
+    });
+    expect(resources[4]).toMatchObject({ id: 'run', rerun_on: ['path:/etc/s/conf'], body: { manages: 'run' } });
+  });
+
+  it('have templates put into their content', () => {
+    const resolution = resolve(`templates: [{ id: t, content: "Welcome to \${{ agent.name }}\\n" }]
+resources: [{ resource: { file-unix: { path: /etc/motd, template: t } } }]
+`);
+    expect(resourcesOf(resolution)[0]?.body).toEqual({ path: '/etc/motd', content: 'Welcome to web-1\n' });
+  });
+
+  it('are gone through with for_each', () => {
+    const resolution = resolve(
+      `parameters: { users: { type: list } }
+resources:
+  - id: u
+    for_each: "\${{ param.users }}"
+    name: "user \${{ each.name }}"
+    resource: { user-unix: { name: "\${{ each.name }}", uid: "\${{ each.uid }}", home: "/home/\${{ each.home | default(\\"none\\") }}" } }
+  - { id: after, depends_on: [u], resource: { hostname: { name: h } } }
+`,
+      {},
+      {
+        users: [
+          { name: 'ada', uid: 1001 },
+          { name: 'bob', uid: '1002', home: 'b' },
+        ],
+      },
+    );
+    const [ada, bob, after] = resourcesOf(resolution);
+    expect(ada).toMatchObject({ id: 'u[0]', name: 'user ada', body: { name: 'ada', uid: 1001, home: '/home/none' } });
+    expect(bob).toMatchObject({ id: 'u[1]', key: 'user-unix:bob', body: { name: 'bob', uid: 1002, home: '/home/b' } });
+    expect(after?.depends_on).toEqual(['user-unix:ada', 'user-unix:bob']);
+  });
+
+  it('of one list must differ', () => {
+    const resolution = resolve(
+      `parameters: { users: { type: list, default: [ada, ada] } }
+resources:
+  - { id: u, for_each: "\${{ param.users }}", resource: { user-unix: { name: "\${{ each }}" } } }
+`,
+    );
+    expect(faultsOf(resolution)).toEqual([
+      'module_conflict',
+      '/modules/m/resources/0/resource/user-unix user-unix ada is declared twice in module "m" (id "u[0]") and module "m" (id "u[1]"): keep one of them',
+    ]);
+  });
+
+  it('that are wished present are as if nothing was said', () => {
+    const bodies = resourcesOf(
+      resolve(`resources:
+  - { resource: { file-unix: { path: /a, ensure: present } } }
+  - { resource: { file-unix: { path: /b, ensure: absent } } }
+`),
+    ).map(({ body }) => body);
+    expect(bodies).toEqual([{ path: '/a' }, { path: '/b', ensure: 'absent' }]);
+  });
+
+  it('always redact the password of a Windows user', () => {
+    const [user] = resourcesOf(resolve('resources: [{ resource: { user-windows: { name: u, password: p } } }]'));
+    expect(user?.sensitive_fields).toEqual(['password']);
+  });
+});
+
+describe('expressions', () => {
+  it('take facts, tags and parameters', () => {
+    const content =
+      '${{ agent.node_id }} ${{ attr.distro }} ${{ tag.team/name }} ${{ param.port }} ${{ param.on }} ${{ tag.no | default("d") }}';
+    const more = 'parameters: { port: { type: integer, default: 80 }, on: { type: boolean } }';
+    expect(contentOf(resolve(file(content, more), {}, { on: true }))).toBe(
+      '0123456789abcdef0123456789abcdef debian blue 80 true d',
+    );
+  });
+
+  it('yield numbers, truth, lists and mappings where a field takes them', () => {
+    const [user, service] = resourcesOf(
+      resolve(
+        `parameters: { uid: { type: integer }, groups: { type: list }, env: { type: map }, on: { type: boolean } }
+resources:
+  - { resource: { user-unix: { name: u, uid: "\${{ param.uid }}", system: "\${{ tag.no | default('true') }}", additional_groups: "\${{ param.groups }}" } } }
+  - { resource: { service-systemd: { name: s, enabled: "\${{ param.on }}", environment: "\${{ param.env }}", type: "\${{ tag.no | default('exec') }}" } } }
+`,
+        {},
+        { uid: 7, groups: ['a', 5], env: { A: 1, B: 'x' }, on: false },
+      ),
+    );
+    expect(user?.body).toEqual({ name: 'u', uid: 7, system: true, additional_groups: ['a', '5'] });
+    expect(service?.body).toEqual({ name: 's', enabled: false, environment: { A: '1', B: 'x' }, type: 'exec' });
+  });
+
+  it('without a value say what to do', () => {
+    const more = 'parameters: { p: { type: string } }';
+    const fault = (content: string, facts: Partial<AgentFacts> = {}) =>
+      faultsOf(resolve(file(content, more), facts))[1];
+    const place = '/modules/m/resources/0/resource/file-unix/content module "m":';
+    const otherwise = 'or give the expression | default("…")';
+    expect(fault('${{ attr.x }}')).toBe(`${place} the agent reports no attribute "x": mend the name, ${otherwise}`);
+    expect(fault('${{ tag.x }}')).toBe(`${place} the agent has no tag "x": set it, ${otherwise}`);
+    expect(fault('${{ param.p }}')).toBe(
+      `${place} the parameter "p" has neither value nor default: set it in the assignment, ${otherwise}`,
+    );
+    expect(fault('${{ agent.name }}', { name: null })).toBe(
+      `${place} agent.name has no value yet: approve the agent under a name, ${otherwise}`,
+    );
+    expect(fault('${{ attr.constructor }}')).toContain('reports no attribute');
+    const each = `parameters: { p: { type: list, default: [{ a: b }] } }
+resources: [{ for_each: "\${{ param.p }}", resource: { user-unix: { name: "\${{ each.constructor }}" } } }]`;
+    expect(faultsOf(resolve(each))[1]).toContain('each.constructor has no value: mend the list');
+  });
+
+  it('are held to the form of their field', () => {
+    const bad: [string, string][] = [
+      ['file-unix: { path: "${{ tag.t }}" }', 'path module "m": must be an absolute path, starting with "/"'],
+      [
+        'file-unix: { path: "/srv/${{ tag.t }}" }',
+        'path module "m": must not have ".." in it: write the path it stands for',
+      ],
+      [
+        'file-unix: { path: /a, mode: "${{ tag.t }}" }',
+        'mode module "m": must be 3 or 4 octal digits in quotes, such as "0644"',
+      ],
+      ['user-unix: { name: u, uid: "${{ tag.t }}" }', 'uid module "m": must be a whole number from 0 to 4294967294'],
+      [
+        'service-systemd: { name: s, type: "${{ tag.t }}" }',
+        'type module "m": must be one of simple, exec, forking, oneshot, notify, dbus, idle',
+      ],
+      [
+        'service-systemd: { name: s, description: "${{ tag.u }}" }',
+        'description module "m": must be one line, without line breaks',
+      ],
+      ['sysctl: { key: k, value: "${{ tag.u }}" }', 'value module "m": must be one line, without line breaks'],
+    ];
+    for (const [resource, fault] of bad) {
+      const resolution = resolve(`resources: [{ resource: { ${resource} } }]`, { tags: { t: '../..', u: 'a\nb' } });
+      expect(faultsOf(resolution)[1]).toContain(`/${fault}`);
+    }
+  });
+
+  it('may make two identities one, which is a conflict then', () => {
+    const resolution = resolve(`resources:
+  - { id: a, resource: { file-unix: { path: "/srv/\${{ tag.role }}" } } }
+  - { resource: { directory-unix: { path: /srv/web } } }
+`);
+    expect(faultsOf(resolution)).toEqual([
+      'module_conflict',
+      '/modules/m/resources/1/resource/directory-unix directory-unix /srv/web is declared twice in module "m" (id "a") and module "m" (/resources/1/resource/directory-unix): keep one of them',
+    ]);
+  });
+});
+
+describe('parameters', () => {
+  it('must be declared and fit', () => {
+    const source = 'parameters: { port: { type: integer, default: 80 } }';
+    expect(faultsOf(resolve(source, {}, { port: '80', prot: 1 }))).toEqual([
+      'module_unresolved',
+      '/modules/m/parameters/port module "m": must be a whole number, as its type says',
+      '/modules/m/parameters/prot module "m": the module has no parameter "prot": did you mean "port"?',
+    ]);
+    expect(faultsOf(resolveDesiredSet({ modules: [moduleOf('')], agent, parameters: { other: {} } }))).toEqual([
+      'module_unresolved',
+      '/parameters/other there is no module "other" in the desired set',
+    ]);
+  });
+
+  it('that are null fall back to their default', () => {
+    const more = 'parameters: { p: { type: string, default: d } }';
+    expect(contentOf(resolve(file('${{ param.p }}', more), {}, { p: null }))).toBe('d');
+  });
+});
+
+describe('across modules', () => {
+  const both = (one: string, other: string): Resolution =>
+    resolveDesiredSet({ modules: [moduleOf(one, 'one'), moduleOf(other, 'other')], agent });
+
+  it('what is equal is one', () => {
+    const resources = resourcesOf(
+      both(
+        `resources:
+  - { id: d, resource: { directory-unix: { path: /d } } }
+  - { id: f, resource: { file-unix: { path: /f, content: "\${{ secrets.s }}", mode: "0644" } } }
+  - { id: s, resource: { service-systemd: { name: s, restart_on: [f] } } }
+`,
+        `resources:
+  - { id: z, resource: { file-unix: { path: /z } } }
+  - { id: g, depends_on: [z], resource: { file-unix: { mode: "0644", content: "\${{ secrets.s }}", path: /f, ensure: present } } }
+  - { id: t, resource: { service-systemd: { name: s, restart_on: [g] } } }
+`,
+      ),
+    );
+    expect(resources.map(({ key, module }) => `${module} ${key}`)).toEqual([
+      'one path:/d',
+      'other path:/z',
+      'one path:/f',
+      'one service-systemd:s',
+    ]);
+    expect(resources[2]?.depends_on).toEqual(['path:/z']);
+  });
+
+  it.each([
+    ['content', 'file-unix: { path: /f, content: b }'],
+    ['kind', 'directory-unix: { path: /f }'],
+    ['presence', 'file-unix: { path: /f, content: a, ensure: absent }'],
+    ['secret', 'file-unix: { path: /f, content: "a${{ secrets.s }}" }'],
+  ])('what differs in %s is a conflict that names both places', (_, resource) => {
+    const resolution = both(
+      'resources: [{ id: x, resource: { file-unix: { path: /f, content: a } } }]',
+      `resources: [{ resource: { ${resource} } }]`,
+    );
+    const type = resource.split(':')[0];
+    expect(faultsOf(resolution)).toEqual([
+      'module_conflict',
+      `/modules/other/resources/0/resource/${type} ${type} /f is declared differently in module "one" (id "x") and module "other" (/resources/0/resource/${type}): keep one of them`,
+    ]);
+  });
+
+  it('what differs only in the name of a secret is a conflict', () => {
+    expect(faultsOf(both(file('${{ secrets.a }}'), file('${{ secrets.b }}')))[0]).toBe('module_conflict');
+    expect(faultsOf(both(file('${{ secrets.a }}'), file('${{ secrets.a }}')))).toEqual([]);
+  });
+
+  it('two names for the machine are a conflict', () => {
+    const hostname = (name: string) => `resources: [{ resource: { hostname: { name: ${name} } } }]`;
+    expect(faultsOf(both(hostname('a'), hostname('b')))[0]).toBe('module_conflict');
+    expect(faultsOf(both(hostname('a'), hostname('a')))).toEqual([]);
+  });
+
+  it('a cycle that comes of laying them together is named', () => {
+    const resolution = both(
+      `resources:
+  - { id: a, depends_on: [b], resource: { sysctl: { key: a, value: "1" } } }
+  - { id: b, resource: { sysctl: { key: b, value: "1" } } }
+`,
+      `resources:
+  - { id: b, depends_on: [a], resource: { sysctl: { key: b, value: "1" } } }
+  - { id: a, resource: { sysctl: { key: a, value: "1" } } }
+`,
+    );
+    expect(faultsOf(resolution)).toEqual([
+      'module_unresolved',
+      '/modules/one/resources/0/resource/sysctl module "one": these wait for each other: one/a -> one/b -> one/a',
+    ]);
+  });
+
+  it('a module that is named twice counts once', () => {
+    const module = moduleOf(file('a'));
+    expect(resourcesOf(resolveDesiredSet({ modules: [module, module], agent }))).toHaveLength(1);
+  });
+});
+
+describe('size', () => {
+  it('of a desired set ends somewhere, and quickly', () => {
+    const source = `templates: [{ id: t, content: "${'x'.repeat(1_500_000)}\${{ tag.role }}" }]
+resources:
+${Array.from({ length: 1000 }, (_, index) => `  - { resource: { file-unix: { path: /f${index}, template: t } } }\n`).join('')}`;
+    expect(faultsOf(resolve(source))).toEqual([
+      'module_unresolved',
+      '/modules/m/resources/22 module "m": the desired set has more than 32 MiB of text once templates are in place',
+    ]);
+    const each = `parameters: { p: { type: list } }
+resources: [{ for_each: "\${{ param.p }}", resource: { user-unix: { name: "u\${{ each }}" } } }]`;
+    expect(faultsOf(resolve(each, {}, { p: [...Array(20_001).keys()] }))[1]).toContain('more than 20000 resources');
+  });
+});
+
+describe('secrets', () => {
+  const source = `resources:
+  - { id: f, resource: { file-unix: { path: /f, mode: "0600", content: "user=\${{ tag.role }} password=\${{ secrets.db }}!\\n" } } }
+  - { id: s, resource: { service-systemd: { name: s, environment: { A: plain, TOKEN: "\${{ secrets.token | default('none') }}" } } } }
+  - { id: run, resource: { script: { program: sh, apply: "login \${{ secrets.db }}", check: "true" } } }
+  - { id: l, resource: { service-launchd: { name: l, program_arguments: [x, "--t=\${{ secrets.token }}"] } } }
+`;
+  const lookup = (name: string): string | undefined => ({ db: 'hunter2', token: 'tok' })[name];
+
+  it('are named, and left open', () => {
+    const resolution = resolve(source);
+    expect(resolution).toMatchObject({ ok: true, secrets: ['db', 'token'], required_secrets: ['db', 'token'] });
+    const [file, service, script, job] = resourcesOf(resolution);
+    expect(file?.body).toEqual({ path: '/f', mode: '0600', content: '' });
+    expect(file?.sensitive_fields).toEqual(['content']);
+    expect(service?.sensitive_fields).toEqual(['environment']);
+    expect(script?.sensitive_fields).toEqual(['apply', 'check']);
+    expect(job?.sensitive_fields).toEqual(['program_arguments']);
+  });
+
+  it('with a default are not required', () => {
+    expect(resolve(file('${{ secrets.a | default("x") }} ${{ secrets.b }}'))).toMatchObject({
+      secrets: ['a', 'b'],
+      required_secrets: ['b'],
+    });
+  });
+
+  it('are put in at dispatch, by way of JSON', () => {
+    const stored = JSON.parse(JSON.stringify(resourcesOf(resolve(source)))) as UnfilledResource[];
+    const filled = fillSecrets(stored, lookup);
+    if (!filled.ok) throw new Error(JSON.stringify(filled.faults));
+    const [file, service, script, job] = filled.resources;
+    const bodies = [file, service, script, job].map((resource) => resource?.body);
+    expect(bodies[0]).toEqual({ path: '/f', mode: '0600', content: 'user=web password=hunter2!\n' });
+    expect(bodies[1]).toEqual({ name: 's', environment: { A: 'plain', TOKEN: 'tok' } });
+    expect(bodies[2]).toMatchObject({ apply: 'login hunter2', check: 'true' });
+    expect(bodies[3]).toEqual({ name: 'l', program_arguments: ['x', '--t=tok'] });
+    expect(Object.keys(file as object)).not.toContain('deferred');
+    // What was stored stays without them.
+    expect(JSON.stringify(stored)).not.toContain('hunter2');
+  });
+
+  it('that are missing take the default, or fail by name', () => {
+    const filled = fillSecrets(resourcesOf(resolve(file('${{ secrets.a | default("x") }}'))), () => undefined);
+    expect(filled.ok && fileContent(filled.resources)).toBe('x');
+    expect(fillSecrets(resourcesOf(resolve(file('${{ secrets.a }}'))), () => undefined)).toEqual({
+      ok: false,
+      faults: [
+        {
+          path: '/modules/m/f/content',
+          message: 'path:/f of module m: the secret "a" is missing, has expired, or may not go to this agent',
+        },
+      ],
+    });
+  });
+
+  it('that break the form of a field are refused without being shown', () => {
+    const unfilled = resourcesOf(
+      resolve('resources: [{ resource: { service-systemd: { name: s, exec_start: "/bin/x ${{ secrets.a }}" } } }]'),
+    );
+    const filled = fillSecrets(unfilled, () => 'hunter2\nExecStartPre=/bin/evil');
+    expect(filled).toMatchObject({ ok: false, faults: [{ path: '/modules/m/service-systemd:s/exec_start' }] });
+    expect(JSON.stringify(filled)).not.toContain('hunter2');
+  });
+
+  it('in a verification are left open too', () => {
+    const resolution = resolve('verify: [{ command: "check ${{ secrets.v }}" }, { tcp: { port: 22 } }]');
+    expect(resolution).toMatchObject({
+      ok: true,
+      secrets: ['v'],
+      verify: [
+        {
+          module: 'm',
+          type: 'command',
+          deferred: [{ path: ['command'], parts: [{ text: 'check ' }, { secret: 'v' }] }],
+        },
+        { module: 'm', type: 'tcp', body: { port: 22 }, deferred: [] },
+      ],
+    });
+  });
+});
+
+describe('values are data', () => {
+  const tricky = fc
+    .array(
+      fc.oneof(
+        fc.constantFrom(
+          '$',
+          '{',
+          '}',
+          '$${{',
+          '${{',
+          '}}',
+          '${{ secrets.x }}',
+          '${{ agent.name }}',
+          '"',
+          '\\',
+          '\n',
+          '"}}',
+        ),
+        fc.string({ unit: 'grapheme' }),
+      ),
+    )
+    .map((pieces) => pieces.join(''));
+  const secret = 'the secret value';
+
+  it('whatever a tag, an attribute, a parameter or an element holds, it is never taken for an expression', () => {
+    const module = moduleOf(`parameters: { p: { type: string }, l: { type: list } }
+resources:
+  - { id: plain, resource: { file-unix: { path: /plain, content: "\${{ tag.t }}|\${{ attr.a }}|\${{ param.p }}" } } }
+  - { id: mixed, resource: { file-unix: { path: /mixed, content: "\${{ tag.t }}|\${{ secrets.x }}|\${{ attr.a }}|\${{ param.p }}" } } }
+  - { id: each, for_each: "\${{ param.l }}", resource: { script: { program: sh, apply: "\${{ each }}", check: "\${{ secrets.x }}" } } }
+  - { id: map, resource: { service-systemd: { name: s, exec_start: a, environment: { deferred: "\${{ param.p }}", S: "\${{ secrets.x }}" } } } }
+`);
+    fc.assert(
+      fc.property(tricky, tricky, tricky, (tag, attribute, parameter) => {
+        const value = parameter.replaceAll('\0', '');
+        const resolution = resolveDesiredSet({
+          modules: [module],
+          agent: { ...agent, tags: { t: tag }, attributes: { ...agent.attributes, a: attribute } },
+          parameters: { m: { p: value, l: [value] } },
+        });
+        const stored = JSON.parse(JSON.stringify(resourcesOf(resolution))) as UnfilledResource[];
+        expect(resolution.ok && resolution.secrets).toEqual(['x']);
+        const filled = fillSecrets(stored, (name) => (name === 'x' ? secret : undefined));
+        if (!filled.ok) throw new Error(JSON.stringify(filled.faults));
+        const bodies = Object.fromEntries(filled.resources.map(({ id, body }) => [id, body])) as never as {
+          plain: ResourceBodies['file-unix'];
+          mixed: ResourceBodies['file-unix'];
+          'each[0]': ResourceBodies['script'];
+          map: ResourceBodies['service-systemd'];
+        };
+        expect(bodies.plain.content).toBe(`${tag}|${attribute}|${value}`);
+        expect(bodies.mixed.content).toBe(`${tag}|${secret}|${attribute}|${value}`);
+        expect(bodies['each[0]']).toMatchObject({ apply: value, check: secret });
+        expect(bodies.map.environment).toEqual({ deferred: value, S: secret });
+      }),
+    );
+  });
+
+  it('a secret that reads like an expression stays what it is', () => {
+    const unfilled = resourcesOf(resolve(file('${{ secrets.a }}${{ secrets.b }}')));
+    fc.assert(
+      fc.property(tricky, tricky, (a, b) => {
+        const filled = fillSecrets(unfilled, (name) => (name === 'a' ? a : b));
+        expect(filled.ok && fileContent(filled.resources)).toBe(a + b);
+      }),
+    );
+  });
+
+  it('any text can be written into a module and comes out as it was', () => {
+    fc.assert(
+      fc.property(tricky, (text) => {
+        const content = [...escapeExpressions(text)]
+          .map((character) => `\\U${(character.codePointAt(0) as number).toString(16).padStart(8, '0')}`)
+          .join('');
+        fc.pre(text.isWellFormed());
+        const source = `resources: [{ resource: { file-unix: { path: /f, content: "${content}" } } }]`;
+        expect(contentOf(resolve(source))).toBe(text);
+      }),
+    );
+  });
+});

@@ -1,0 +1,183 @@
+import type { Fault } from '../errors.ts';
+import { bodyFaults, type DeferredText, evaluateBody } from './body.ts';
+import type { AgentFacts } from './conditions.ts';
+import type { Json, ModuleDocument } from './document.ts';
+import type { Scope } from './evaluate.ts';
+import { type Instance, instancesOf, ResolutionBudget } from './instances.ts';
+import type { Trigger } from './kinds.ts';
+import { stableOrder } from './order.ts';
+import { secretNames, type UnfilledBody, type UnfilledResource } from './secrets.ts';
+import { type Path, pointer } from './tree.ts';
+import { type VerificationType, verificationKind } from './verification.ts';
+
+export interface ResolutionRequest {
+  /** In the order of the desired set; a name that comes again is passed over. */
+  readonly modules: readonly ModuleDocument[];
+  /** `{module: {name: value}}` */
+  readonly parameters?: Readonly<Record<string, Readonly<Record<string, Json>>>>;
+  readonly agent: AgentFacts;
+}
+
+/** What must hold after an apply, without its secrets. */
+export interface UnfilledVerification {
+  module: string;
+  type: VerificationType;
+  body: UnfilledBody;
+  deferred: readonly DeferredText[];
+}
+
+export type Resolution =
+  | {
+      ok: true;
+      /** In execution order. */
+      resources: UnfilledResource[];
+      verify: UnfilledVerification[];
+      /** Names of all secrets that are used, sorted. */
+      secrets: string[];
+      /** Those without a default: resolution fails at dispatch when one is missing. */
+      required_secrets: string[];
+    }
+  | { ok: false; code: 'module_unresolved' | 'module_conflict'; faults: Fault[] };
+
+const maximumFaults = 500;
+
+/**
+ * Phase one of resolution: what an agent is to have, from the modules of its desired set. Secrets are left open and
+ * named, so the result may be stored; `fillSecrets` puts them in. Pure.
+ *
+ * @returns the resources in execution order, or every fault; a fault's path is a JSON pointer into
+ *   `{modules: {<name>: <module>}, parameters: {…}}`
+ */
+export function resolveDesiredSet({ modules, parameters = {}, agent }: ResolutionRequest): Resolution {
+  const unresolved: Fault[] = [];
+  const distinct = [...new Map(modules.map((module) => [module.name, module])).values()];
+  for (const name of Object.keys(parameters)) {
+    if (distinct.some((module) => module.name === name)) continue;
+    unresolved.push({
+      path: pointer(['parameters', name]),
+      message: `there is no module "${name}" in the desired set`,
+    });
+  }
+  const budget = new ResolutionBudget();
+  const parts = distinct.map((module) => {
+    const given = Object.hasOwn(parameters, module.name) ? (parameters[module.name] ?? {}) : {};
+    const { instances, faults, scope } = instancesOf(module, agent, given, budget);
+    for (const { path, message } of faults) unresolved.push(moduleFault(module.name, path, message));
+    return { module, instances, verify: verificationsOf(module, scope, unresolved) };
+  });
+  if (unresolved.length > 0)
+    return { ok: false, code: 'module_unresolved', faults: unresolved.slice(0, maximumFaults) };
+
+  const { merged, conflicts } = mergeInstances(parts.map(({ instances }) => instances));
+  if (conflicts.length > 0) return { ok: false, code: 'module_conflict', faults: conflicts.slice(0, maximumFaults) };
+
+  const indexOf = new Map(merged.map(({ resource }, index) => [resource.key, index]));
+  const sorted = stableOrder(
+    merged.map(({ resource }) => resource.depends_on.map((key) => indexOf.get(key) as number)),
+  );
+  if (!sorted.ok) {
+    const members = [...sorted.cycle, sorted.cycle[0] as number].map((index) => (merged[index] as Merged).resource);
+    const names = members.map((resource) => `${resource.module}/${resource.id ?? resource.identity}`);
+    const first = merged[sorted.cycle[0] as number] as Merged;
+    const message = `these wait for each other: ${names.join(' -> ')}`;
+    return { ok: false, code: 'module_unresolved', faults: [moduleFault(first.resource.module, first.path, message)] };
+  }
+  const resources = sorted.order.map((index) => (merged[index] as Merged).resource);
+  const verify = parts.flatMap((part) => part.verify);
+  const { used, required } = secretNames([...resources, ...verify]);
+  return { ok: true, resources, verify, secrets: used, required_secrets: required };
+}
+
+const moduleFault = (module: string, path: Path, message: string): Fault => ({
+  path: pointer(['modules', module, ...path]),
+  message: `module "${module}": ${message}`,
+});
+
+function verificationsOf(module: ModuleDocument, scope: Scope, faults: Fault[]): UnfilledVerification[] {
+  return module.verify.map(({ type, body: declared }, index) => {
+    const kind = verificationKind(type);
+    const evaluated = evaluateBody(declared, kind, scope);
+    const found = evaluated.faults.length > 0 ? evaluated.faults : bodyFaults(evaluated, kind);
+    for (const { path, message } of found) {
+      const inside = type === 'command' ? path : [type, ...path];
+      faults.push(moduleFault(module.name, ['verify', index, ...inside], message));
+    }
+    return { module: module.name, type, body: evaluated.body, deferred: evaluated.deferred };
+  });
+}
+
+interface Merged {
+  readonly resource: UnfilledResource;
+  readonly path: Path;
+}
+
+/** Lays the modules together: what is declared twice and equal is one, anything else under one key is a conflict. */
+function mergeInstances(modules: readonly (readonly Instance[])[]): { merged: Merged[]; conflicts: Fault[] } {
+  const merged: Merged[] = [];
+  const byKey = new Map<string, Merged>();
+  const conflicts: Fault[] = [];
+  for (const instances of modules) {
+    const keysOf = new Map<string, string[]>();
+    for (const { declaredId, key } of instances) {
+      if (declaredId === null) continue;
+      const keys = keysOf.get(declaredId);
+      if (keys === undefined) keysOf.set(declaredId, [key]);
+      else keys.push(key);
+    }
+    for (const instance of instances) {
+      const { path } = instance;
+      const resource = withKeys(instance, keysOf);
+      const earlier = byKey.get(resource.key);
+      if (earlier === undefined) {
+        const entry = { resource, path };
+        byKey.set(resource.key, entry);
+        merged.push(entry);
+      } else if (earlier.resource.module !== resource.module && isSame(earlier.resource, resource)) {
+        const depends = new Set([...earlier.resource.depends_on, ...resource.depends_on]);
+        earlier.resource.depends_on = [...depends];
+      } else {
+        conflicts.push(conflict(earlier, { resource, path }));
+      }
+    }
+  }
+  return { merged, conflicts };
+}
+
+function withKeys(instance: Instance, keysOf: ReadonlyMap<string, readonly string[]>): UnfilledResource {
+  const { path: _path, declaredId: _declaredId, dependsOnIds, triggerIds, ...rest } = instance;
+  // An id whose resource does not apply to this agent stands for nothing to wait for.
+  const keys = (ids: readonly string[]): string[] => [...new Set(ids.flatMap((id) => keysOf.get(id) ?? []))];
+  const triggers = (trigger: Trigger): string[] => keys(triggerIds[trigger] ?? []);
+  const resource = {
+    ...rest,
+    reload_on: triggers('reload_on'),
+    restart_on: triggers('restart_on'),
+    rerun_on: triggers('rerun_on'),
+  };
+  const { reload_on, restart_on, rerun_on } = resource;
+  return { ...resource, depends_on: [...new Set([...keys(dependsOnIds), ...reload_on, ...restart_on, ...rerun_on])] };
+}
+
+const isSame = (one: UnfilledResource, other: UnfilledResource): boolean => declared(one) === declared(other);
+
+/** What is declared of a resource, the same text for the same declaration. Order among triggers says nothing. */
+const declared = ({ type, body, deferred, reload_on, restart_on, rerun_on }: UnfilledResource): string =>
+  canonical([type, body, deferred, ...[reload_on, restart_on, rerun_on].map((keys) => [...keys].sort())]);
+
+const canonical = (value: unknown): string =>
+  JSON.stringify(value, (_, item: unknown) =>
+    typeof item === 'object' && item !== null && !Array.isArray(item)
+      ? Object.fromEntries(Object.entries(item).sort(([a], [b]) => (a < b ? -1 : 1)))
+      : item,
+  );
+
+function conflict(earlier: Merged, later: Merged): Fault {
+  const place = ({ resource, path }: Merged): string =>
+    `module "${resource.module}" (${resource.id === null ? pointer(path) : `id "${resource.id}"`})`;
+  const { type, identity, module } = later.resource;
+  const how = earlier.resource.module === module ? 'twice' : 'differently';
+  return {
+    path: pointer(['modules', module, ...later.path]),
+    message: `${type} ${identity} is declared ${how} in ${place(earlier)} and ${place(later)}: keep one of them`,
+  };
+}

@@ -1,0 +1,234 @@
+import { z } from 'zod';
+import { closed, isExtensionKey, unknownKey } from './kinds/declared.ts';
+import { allOf, atMost, type Check, notEmpty } from './kinds/format.ts';
+import type { Fields, Kind } from './kinds/kind.ts';
+import { kinds } from './kinds.ts';
+import { verificationKinds } from './verification.ts';
+
+/** Where the JSON Schema is served, and what it names itself. */
+export const moduleSchemaId = '/schemas/module/v1.json';
+
+const checked = (check: Check, fault: string, meta: Record<string, unknown> = {}) =>
+  z
+    .string({ error: fault })
+    .superRefine((text, context) => {
+      const found = check(text);
+      if (found !== undefined) context.addIssue({ code: 'custom', message: found });
+    })
+    .meta(meta);
+
+const noControlCharacters: Check = (text) =>
+  /[\x00-\x1f\x7f]/.test(text) ? 'must not hold control characters' : undefined;
+const noExpression: Check = (text) => (text.includes('${{') ? 'cannot hold an expression' : undefined);
+
+const moduleName = checked(
+  allOf(notEmpty, atMost(128), noControlCharacters, (name) => {
+    if (name.includes('/')) return 'must not hold "/"';
+    // It is a part of addresses, where these would not arrive as they are.
+    if (name === '.' || name === '..' || name.trim() !== name)
+      return 'must not be "." or "..", or begin or end with a space';
+    return undefined;
+  }),
+  'must be text',
+  { minLength: 1, maxLength: 128, pattern: '^[^/\\u0000-\\u001f\\u007f]+$' },
+);
+
+const id = checked(allOf(notEmpty, atMost(128), noControlCharacters, noExpression), 'must be text, in quotes', {
+  minLength: 1,
+  maxLength: 128,
+});
+
+const idList = (description: string) => z.array(id, { error: 'must be a list of ids' }).meta({ description });
+
+const conditionValue = checked(allOf(notEmpty, atMost(256), noExpression), 'must be text: write it in quotes');
+
+const platforms = ['linux', 'windows', 'macos'] as const;
+const architectures = ['x86_64', 'aarch64', 'armv7'] as const;
+const initSystems = ['systemd', 'openrc', 'init.d', 'launchd', 'scm'] as const;
+
+const oneOf = <const V extends readonly [string, ...string[]]>(values: V) =>
+  z.enum(values, { error: `must be one of ${values.join(', ')}` });
+
+const conditionShape = {
+  platform: oneOf(platforms).optional(),
+  distro: conditionValue.optional(),
+  version: conditionValue.optional(),
+  arch: oneOf(architectures).optional(),
+  init_system: oneOf(initSystems).optional(),
+};
+
+const conditionKeys = Object.keys(conditionShape);
+
+const tagPrefix = 'tag.';
+
+/** Of `supports` and `when`: every key named must equal the agent's value. */
+const conditions = z.preprocess(
+  (value) => {
+    if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
+    return Object.fromEntries(Object.entries(value).filter(([key, entry]) => !isExtensionKey(key) && entry !== null));
+  },
+  z
+    .object(conditionShape, { error: 'must be a mapping of keys to values' })
+    .catchall(conditionValue)
+    .superRefine((value, context) => {
+      for (const key of Object.keys(value)) {
+        if (conditionKeys.includes(key)) continue;
+        if (key.startsWith(tagPrefix) && /^[A-Za-z][A-Za-z0-9._/-]{0,62}$/.test(key.slice(tagPrefix.length))) continue;
+        context.addIssue({
+          code: 'unrecognized_keys',
+          keys: [key],
+          input: value,
+          message: unknownKey('key', key, [...conditionKeys, 'tag.<key>']),
+        });
+      }
+    })
+    .meta({
+      additionalProperties: false,
+      patternProperties: { '^x-': {}, '^tag\\.': { type: 'string', minLength: 1, maxLength: 256 } },
+      description: 'All named keys must equal the values of the agent',
+    }),
+);
+
+function bodySchema(type: string, kind: Kind) {
+  const shape: Record<string, z.ZodType> = fieldShape(kind.required, kind.optional);
+  if (kind.templated) shape.template = id.meta({ description: 'Id of the template that gives the content' }).optional();
+  for (const trigger of kind.triggers) {
+    shape[trigger] = idList(
+      {
+        reload_on: 'Reloaded after any of these resources changed',
+        restart_on: 'Restarted after any of these resources changed',
+        rerun_on: 'Run again after any of these resources changed',
+      }[trigger],
+    ).optional();
+  }
+  return closed(`the mapping of the fields of ${type}`, shape, { description: kind.description });
+}
+
+function fieldShape(required: Fields, optional: Fields): Record<string, z.ZodType> {
+  return {
+    ...Object.fromEntries(Object.entries(required).map(([name, field]) => [name, field.declared])),
+    ...Object.fromEntries(Object.entries(optional).map(([name, field]) => [name, field.declared.optional()])),
+  };
+}
+
+const exactlyOne = (names: readonly string[]) => ({
+  oneOf: names.map((name) => ({ required: [name], properties: { [name]: { not: { type: 'null' } } } })),
+});
+
+const resourceBody = closed(
+  'a mapping of one kind to its fields',
+  Object.fromEntries(Object.entries(kinds).map(([type, kind]) => [type, bodySchema(type, kind).optional()])),
+  exactlyOne(Object.keys(kinds)),
+  'kind',
+);
+
+const variant = closed('a mapping of when and resource', {
+  when: conditions.optional(),
+  resource: resourceBody,
+});
+
+const resource = closed(
+  'a mapping of a resource',
+  {
+    id: id.meta({ description: 'Unique in the module' }).optional(),
+    name: checked(allOf(atMost(256), noControlCharacters), 'must be text: write it in quotes', {
+      description: 'A label for people',
+    }).optional(),
+    depends_on: idList('Ids of resources that must be in place before').optional(),
+    when: conditions.optional(),
+    for_each: z
+      .string({ error: 'must be one expression, such as "${{ param.users }}"' })
+      .meta({ description: 'An expression that yields a list: one resource for each of its elements' })
+      .optional(),
+    resource: resourceBody.optional(),
+    variants: z.array(variant, { error: 'must be a list of variants' }).min(1, 'must hold a variant').optional(),
+  },
+  exactlyOne(['resource', 'variants']),
+);
+
+const template = closed('a mapping of id and content', {
+  id: id.meta({ description: 'Unique among the templates' }),
+  content: z.string({ error: 'must be text' }),
+});
+
+const parameterTypes = ['string', 'integer', 'number', 'boolean', 'list', 'map'] as const;
+
+const parameter = closed('a mapping of type and default', {
+  type: oneOf(parameterTypes),
+  default: z.unknown().optional(),
+  description: checked(atMost(1024), 'must be text').optional(),
+});
+
+const parameterName: Check = (name) =>
+  /^[A-Za-z_][A-Za-z0-9_-]{0,63}$/.test(name)
+    ? undefined
+    : 'is not a name for a parameter: letters, digits, "_" and "-", not starting with a digit';
+
+const verification = closed(
+  'a mapping of http, tcp or command',
+  {
+    http: closed('a mapping', fieldShape(verificationKinds.http.required, verificationKinds.http.optional)).optional(),
+    tcp: closed('a mapping', fieldShape(verificationKinds.tcp.required, verificationKinds.tcp.optional)).optional(),
+    command: verificationKinds.command.required.command.declared.optional(),
+  },
+  exactlyOne(['http', 'tcp', 'command']),
+);
+
+/** A module as it is written. What is between fields (ids, cycles, conflicts) is not in it. */
+export const moduleSchema = closed(
+  'a mapping with at least a name',
+  {
+    name: moduleName.meta({ description: 'The name of the module' }),
+    supports: z
+      .array(conditions, { error: 'must be a list of clauses' })
+      .meta({ description: 'An agent must match one clause' })
+      .optional(),
+    templates: z.array(template, { error: 'must be a list of templates' }).optional(),
+    parameters: z
+      .record(checked(parameterName, 'must be text'), parameter, {
+        error: (issue) =>
+          issue.code === 'invalid_key' ? parameterName('') : 'must be a mapping of names to parameters',
+      })
+      .meta({ description: 'Values that assignments set' })
+      .optional(),
+    resources: z.array(resource, { error: 'must be a list of resources' }).optional(),
+    verify: z
+      .array(verification, { error: 'must be a list of checks' })
+      .meta({ description: 'What must hold after an apply' })
+      .optional(),
+  },
+  { title: 'Muster module' },
+);
+
+type JsonSchema = { [key: string]: unknown };
+
+/**
+ * The JSON Schema (draft 2020-12) of a module, made from the schema that parses it. In every object `x-` keys are
+ * accepted, and optional fields may be null.
+ */
+export function moduleJsonSchema(): JsonSchema {
+  const schema = z.toJSONSchema(moduleSchema, { io: 'input', unrepresentable: 'any' }) as JsonSchema;
+  loosen(schema);
+  return { ...schema, $id: moduleSchemaId };
+}
+
+/** Says in the schema what `closed` does to a value before it looks at it. */
+function loosen(schema: unknown): void {
+  if (Array.isArray(schema)) {
+    for (const item of schema) loosen(item);
+    return;
+  }
+  if (typeof schema !== 'object' || schema === null) return;
+  const object = schema as JsonSchema;
+  const { properties } = object;
+  for (const [key, value] of Object.entries(object)) {
+    if (key !== 'enum' && key !== 'required' && key !== 'oneOf') loosen(value);
+  }
+  if (object.additionalProperties !== false || typeof properties !== 'object' || properties === null) return;
+  object.patternProperties = { '^x-': {}, ...(object.patternProperties as object | undefined) };
+  const required = (object.required ?? []) as string[];
+  const fields = properties as JsonSchema;
+  for (const [name, field] of Object.entries(fields)) {
+    if (!required.includes(name)) fields[name] = { anyOf: [field, { type: 'null' }] };
+  }
+}

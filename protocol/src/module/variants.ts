@@ -1,0 +1,86 @@
+import { type AgentFacts, described, implies, matches, size, together } from './conditions.ts';
+import type { Conditions } from './document.ts';
+
+export type Choice =
+  | { readonly kind: 'chosen'; readonly index: number }
+  | { readonly kind: 'none' }
+  /** These match and name as many keys. */
+  | { readonly kind: 'tie'; readonly indices: readonly number[] };
+
+/** Of the matching variants the one that names most keys. */
+export function chooseVariant(variants: readonly Conditions[], agent: AgentFacts): Choice {
+  let best = -1;
+  let indices: number[] = [];
+  variants.forEach((when, index) => {
+    if (size(when) < best || !matches(when, agent)) return;
+    if (size(when) > best) {
+      best = size(when);
+      indices = [];
+    }
+    indices.push(index);
+  });
+  if (indices.length === 0) return { kind: 'none' };
+  return indices.length === 1 ? { kind: 'chosen', index: indices[0] as number } : { kind: 'tie', indices };
+}
+
+export interface VariantFault {
+  /** The variant it is about; null: all of them. */
+  readonly index: number | null;
+  readonly message: string;
+}
+
+// Beyond this, what does not resolve is refused when the module is resolved.
+const maximumSteps = 50_000;
+
+/**
+ * What is certain before any agent is known: that two variants always tie, or that none can match the agents of a
+ * clause.
+ *
+ * @param variants the `when` of each
+ * @param when     of the resource itself: agents that do not meet it never get to its variants
+ * @param clauses  of the module; none means that it matches no agent, and nothing is said about clauses
+ */
+export function certainVariantFaults(
+  variants: readonly Conditions[],
+  when: Conditions,
+  clauses: readonly Conditions[],
+): VariantFault[] {
+  const faults: VariantFault[] = [];
+  const twins = new Map<string, number>();
+  variants.forEach((conditions, index) => {
+    const canonical = JSON.stringify(Object.entries(conditions).sort(([a], [b]) => (a < b ? -1 : 1)));
+    const twin = twins.get(canonical);
+    if (twin === undefined) twins.set(canonical, index);
+    else faults.push({ index, message: `ties with variant ${twin + 1}: both match ${described(conditions)}` });
+  });
+  if (faults.length > 0 || variants.length * clauses.length > maximumSteps) return faults;
+  for (const [clause, conditions] of clauses.entries()) {
+    const base = together(conditions, when);
+    if (base === undefined) continue;
+    const fault = certainFor(variants, base, clause);
+    if (fault !== undefined) faults.push(fault);
+  }
+  return faults;
+}
+
+function certainFor(variants: readonly Conditions[], base: Conditions, clause: number): VariantFault | undefined {
+  let certain: number[] = [];
+  let most = -1;
+  let possible = -1;
+  variants.forEach((conditions, index) => {
+    if (implies(base, conditions)) {
+      if (size(conditions) > most) {
+        most = size(conditions);
+        certain = [];
+      }
+      if (size(conditions) === most) certain.push(index);
+    }
+    if (together(base, conditions) !== undefined) possible = Math.max(possible, size(conditions));
+  });
+  const agents = `agents of supports clause ${clause + 1} (${described(base)})`;
+  if (possible === -1) return { index: null, message: `no variant can match ${agents}: add one, or narrow the clause` };
+  const [first, second] = certain;
+  // A variant with more keys may match some of these agents, and then there is no tie for them.
+  if (first === undefined || second === undefined || possible > most) return undefined;
+  return { index: second, message: `ties with variant ${first + 1} for all ${agents}: let one of them name more keys` };
+}

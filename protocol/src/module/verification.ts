@@ -1,0 +1,39 @@
+import { formatted, integer, line, text } from './kinds/field.ts';
+import * as format from './kinds/format.ts';
+import type { Kind } from './kinds/kind.ts';
+import { defineKind } from './kinds/kind.ts';
+
+const timeout = integer('Seconds to wait', 1, 300);
+
+/** What can be checked after an apply. `command` is written as a plain string. */
+export const verificationKinds = {
+  http: defineKind({
+    description: 'An HTTP request that must be answered with the status',
+    platforms: ['linux', 'macos', 'windows'],
+    required: {
+      url: text('Address', (url) =>
+        /^https?:\/\/[^\s]+$/.test(url) ? undefined : 'must be an address that starts with http:// or https://',
+      ),
+    },
+    identifiedBy: [],
+    optional: { status: integer('Status to expect; 200 when absent', 100, 599), timeout },
+  }),
+  tcp: defineKind({
+    description: 'A port that must accept connections',
+    platforms: ['linux', 'macos', 'windows'],
+    required: { port: integer('Port', 1, 65_535) },
+    identifiedBy: [],
+    optional: { host: formatted('Host; this machine when absent', format.aptSourceWord), timeout },
+  }),
+  command: defineKind({
+    description: 'A command that must exit 0',
+    platforms: ['linux', 'macos', 'windows'],
+    required: { command: line('Command line') },
+    optional: {},
+    identifiedBy: [],
+  }),
+};
+
+export type VerificationType = keyof typeof verificationKinds;
+
+export const verificationKind = (type: VerificationType): Kind => verificationKinds[type];

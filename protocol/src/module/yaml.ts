@@ -1,0 +1,101 @@
+import { Composer, type CST, type Document, Lexer, Parser } from 'yaml';
+import { moduleLimits } from './source.ts';
+
+/** Takes what is wrong with the text, at an offset; the path is a JSON pointer. */
+export type Report = (message: string, offset: number, path?: string) => void;
+
+/** There is no point in going on; what is wrong has been reported. */
+export class Abandoned extends Error {}
+
+/** Reports, and ends the reading. */
+export const abandon = (report: Report, message: string, offset: number): never => {
+  report(message, offset);
+  throw new Abandoned();
+};
+
+// A value on a line of its own with its key takes six tokens; the rest is room for comments.
+const maximumTokens = 7 * moduleLimits.nodes;
+// Those inside of a text are no tokens.
+const maximumLineBreaks = 4 * moduleLimits.nodes;
+const maximumSyntaxFaults = 20;
+// The parser holds a document, and for a list in a mapping in a list a token each, so this never refuses too early.
+const maximumStack = 2 * moduleLimits.depth + 8;
+
+export const tooMany = `more than ${moduleLimits.nodes} values: split the module`;
+export const tooDeep = `nested deeper than ${moduleLimits.depth} levels`;
+
+/** Text to tokens, stopping at the first cap. */
+function tokenise(text: string, report: Report): CST.Token[] {
+  const tokens: CST.Token[] = [];
+  const parser = new Parser();
+  let lexemes = 0;
+  let offset = 0;
+  // Each of these marks brings at least one value with it.
+  let blockValues = 0;
+  let flowValues = 0;
+  let lineBreaks = 0;
+  let documents = 0;
+  let errors = 0;
+  const keep = (token: CST.Token): void => {
+    if (token.type === 'document') {
+      documents += 1;
+      if (documents > 1)
+        abandon(report, 'more than one document: a module is one, upload the others by themselves', token.offset);
+    }
+    if (token.type === 'error') errors += 1;
+    if (errors <= maximumSyntaxFaults) tokens.push(token);
+  };
+  for (const lexeme of new Lexer().lex(text)) {
+    lexemes += 1;
+    if (lexeme === '-' || lexeme === ':') blockValues += 1;
+    else if (lexeme === ',') flowValues += 1;
+    else if (lexeme === '\n') lineBreaks += 1;
+    if (blockValues > moduleLimits.nodes || flowValues > moduleLimits.nodes) abandon(report, tooMany, offset);
+    if (lexemes > maximumTokens || lineBreaks > maximumLineBreaks)
+      abandon(report, 'too many tokens: split the module, or leave out comments and empty lines', offset);
+    for (const token of parser.next(lexeme)) keep(token);
+    offset = parser.offset;
+    if (parser.stack.length > maximumStack) abandon(report, tooDeep, offset);
+    if (errors > maximumSyntaxFaults) break;
+  }
+  for (const token of parser.end()) keep(token);
+  return tokens;
+}
+
+/**
+ * Text to one YAML document, of which nothing is built before it is known to be small and shallow enough.
+ * @throws Abandoned when it is not, or does not parse; what is wrong is reported
+ */
+export function composeDocument(text: string, report: Report): Document.Parsed {
+  // Its own check of unique keys compares every pair; ours does not.
+  const composer = new Composer({
+    version: '1.2',
+    merge: false,
+    uniqueKeys: false,
+    prettyErrors: false,
+    logLevel: 'silent',
+  });
+  const documents = [...composer.compose(tokenise(text, report), true, text.length)];
+  const document = documents[0];
+  if (document === undefined || (document.contents === null && document.errors.length === 0)) {
+    return abandon(report, 'the module is empty: it needs at least a name', 0);
+  }
+  const { yaml } = document.directives ?? {};
+  if (yaml?.explicit && yaml.version !== '1.2')
+    abandon(report, 'only YAML 1.2 is read: leave out the %YAML directive', 0);
+  if (document.errors.length > 0) {
+    for (const error of document.errors.slice(0, maximumSyntaxFaults))
+      report(explain(error.code, error.message), error.pos[0]);
+    throw new Abandoned();
+  }
+  return document as Document.Parsed;
+}
+
+/** What to do, where the message of the parser only says what it saw. */
+function explain(code: string, message: string): string {
+  const cause = message.replace(/\s+/g, ' ').trim();
+  if (code === 'TAB_AS_INDENT') return 'a tab cannot indent in YAML: use spaces';
+  if (code === 'BAD_INDENT' || code === 'BLOCK_IN_FLOW') return `not YAML: ${cause}; check the indentation`;
+  if (code === 'MISSING_CHAR') return `not YAML: ${cause}; check quotes and brackets`;
+  return `not YAML: ${cause}`;
+}

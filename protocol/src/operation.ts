@@ -1,0 +1,97 @@
+import { z } from 'zod';
+
+/** What an operation is, in the words that the API, the channel and the store share. */
+
+export const operationKinds = ['apply', 'plan', 'drift'] as const;
+export type OperationKind = (typeof operationKinds)[number];
+
+export const operationStatuses = [
+  'queued',
+  'running',
+  'succeeded',
+  'failed',
+  'cancelled',
+  'interrupted',
+  'expired',
+] as const;
+export type OperationStatus = (typeof operationStatuses)[number];
+
+/** True once nothing can change the operation any more. */
+export function hasEnded(status: OperationStatus): boolean {
+  return status !== 'queued' && status !== 'running';
+}
+
+export const resourceActions = ['none', 'create', 'update', 'remove', 'run', 'reload', 'restart'] as const;
+export type ResourceAction = (typeof resourceActions)[number];
+
+export const resourceStatuses = ['unchanged', 'changed', 'would_change', 'failed', 'skipped', 'unknown'] as const;
+export type ResourceStatus = (typeof resourceStatuses)[number];
+
+/** The longest diff that is carried; a longer one is cut and says so. In characters. */
+export const maxDiffLength = 64 * 1024;
+
+/** Text that every database keeps as it is, so that what it identifies stays the same thing. */
+const name = (length: number) =>
+  z
+    .string()
+    .max(length)
+    .refine((text) => text.isWellFormed() && !text.includes('\u0000'), 'must be well-formed text without U+0000');
+
+export const fieldChangeSchema = z.strictObject({
+  field: z.string().max(128),
+  from: z.string().max(4096).nullable().describe('null: was not there, or not known'),
+  to: z.string().max(4096).nullable().describe('null: goes away, or not known'),
+});
+export type FieldChange = z.infer<typeof fieldChangeSchema>;
+
+export const resourceResultSchema = z
+  .strictObject({
+    module: name(128),
+    id: name(256).nullable(),
+    type: name(64),
+    identity: name(4096),
+    action: z.enum(resourceActions),
+    status: z.enum(resourceStatuses),
+    changes: z.array(fieldChangeSchema).max(64),
+    diff: z
+      .string()
+      .max(maxDiffLength + 256)
+      .nullable()
+      .describe('unified diff of the content'),
+    triggered_by: z.array(z.string().max(256)).max(256).describe('ids of the resources whose change fired this'),
+    corrective: z.boolean().describe('it repairs drift rather than carrying out a new intention'),
+    message: z.string().max(8192).nullable(),
+    duration_ms: z.number().nonnegative(),
+    sensitive: z.boolean(),
+  })
+  .meta({ id: 'ResourceResult' });
+export type ResourceResult = z.infer<typeof resourceResultSchema>;
+
+const count = z.number().int().nonnegative();
+export const summarySchema = z
+  .strictObject({
+    total: count,
+    unchanged: count,
+    changed: count.describe('in a plan: what would change'),
+    removed: count,
+    failed: count.describe('also counts `unknown`: what may have half run'),
+    skipped: count,
+  })
+  .meta({ id: 'Summary', description: 'Each resource is counted once.' });
+export type Summary = z.infer<typeof summarySchema>;
+
+/**
+ * Counts each resource once.
+ * @param results every result of one operation
+ */
+export function summarise(results: readonly ResourceResult[]): Summary {
+  const summary: Summary = { total: results.length, unchanged: 0, changed: 0, removed: 0, failed: 0, skipped: 0 };
+  for (const { status, action } of results) {
+    if (status === 'failed' || status === 'unknown') summary.failed++;
+    else if (status === 'skipped') summary.skipped++;
+    else if (status === 'unchanged') summary.unchanged++;
+    else if (action === 'remove') summary.removed++;
+    else summary.changed++;
+  }
+  return summary;
+}

@@ -1,0 +1,89 @@
+import { z } from 'zod';
+import { resourceResultSchema, summarySchema } from '../operation.ts';
+import { limits } from './limits.ts';
+
+/** Agent to orchestrator: control messages, one JSON text frame each. All of it is hostile until it passed these schemas. */
+
+const hex = (bytes: number) => z.string().regex(new RegExp(`^[0-9a-f]{${bytes * 2}}$`));
+const operationId = z.string().length(26);
+const sequence = z.number().int().positive();
+
+export const attributesSchema = z
+  .record(z.string().min(1).max(128), z.string().max(limits.maxAttributeLength))
+  .refine((attributes) => Object.keys(attributes).length <= limits.maxAttributes, 'too many attributes');
+
+/** Where the agent's knowledge of the orchestrator's key came from. */
+export const pinSources = ['flag', 'pinned', 'first_use', 'discovery'] as const;
+export type PinSource = (typeof pinSources)[number];
+
+const hello = z.strictObject({
+  type: z.literal('hello'),
+  versions: z.array(z.number().int().positive()).min(1).max(16),
+  agent_version: z.string().max(64),
+  public_key: hex(32),
+  signature: hex(64),
+  /** New with each agent process: tells a restarted agent from a cloned one. */
+  instance_id: hex(16),
+  pin_source: z.enum(pinSources),
+  hostname: z.string().max(255),
+  token: z.string().max(128).nullable(),
+  attributes: attributesSchema,
+  /** Every operation the agent holds that the orchestrator has not acknowledged as finished. */
+  open_operations: z
+    .array(z.strictObject({ operation_id: operationId, state: z.enum(['accepted', 'running', 'finished']) }))
+    .max(64),
+});
+
+const report = z.discriminatedUnion('type', [
+  /** The operation is in the journal, on disk. */
+  z.strictObject({ type: z.literal('accepted'), operation_id: operationId }),
+  /** Results in execution order; `position` is that of the first. A position sent again replaces the one before. */
+  z.strictObject({
+    type: z.literal('results'),
+    operation_id: operationId,
+    position: z.number().int().nonnegative().max(limits.maxResults),
+    results: z.array(resourceResultSchema).min(1).max(256),
+  }),
+  z.strictObject({
+    type: z.literal('output'),
+    operation_id: operationId,
+    /** `module/identity` */
+    resource: z.string().max(4300),
+    stdout: z.string().max(limits.maxScriptOutputLength),
+    stderr: z.string().max(limits.maxScriptOutputLength),
+    exit_code: z.number().int().nullable(),
+    truncated: z.boolean(),
+  }),
+  z.strictObject({
+    type: z.literal('finished'),
+    operation_id: operationId,
+    status: z.enum(['succeeded', 'failed', 'cancelled']),
+    summary: summarySchema,
+    error: z.string().max(8192).nullable(),
+    /** Unix seconds on the agent's clock. */
+    started_at: z.number().int(),
+    finished_at: z.number().int(),
+  }),
+]);
+export type Report = z.infer<typeof report>;
+export const reportsSchema = z.array(report).min(1).max(64);
+
+export const agentMessageSchema = z.discriminatedUnion('type', [
+  hello,
+  z.strictObject({ type: z.literal('attributes'), attributes: attributesSchema }),
+  /** What must not be lost. Kept by the agent until `ack` names its sequence number. */
+  z.strictObject({ type: z.literal('report'), seq: sequence, reports: reportsSchema }),
+  /** A piece of the JSON text of a `reports` array that is too large for one frame. */
+  z.strictObject({
+    type: z.literal('report_part'),
+    seq: sequence,
+    part: z.number().int().nonnegative(),
+    parts: z.number().int().min(2).max(limits.reportParts),
+    text: z.string().min(1).max(limits.reportPartLength),
+  }),
+  /** Something changed under managed resources: worth a check. Best effort. */
+  z.strictObject({ type: z.literal('drift_hint'), keys: z.array(z.string().max(4200)).min(1).max(16) }),
+  z.strictObject({ type: z.literal('bye'), reason: z.string().max(256) }),
+]);
+export type AgentMessage = z.infer<typeof agentMessageSchema>;
+export type Hello = Extract<AgentMessage, { type: 'hello' }>;

@@ -1,0 +1,38 @@
+/** What an agent signs to prove itself inside the TLS connection, so that it is good on this connection only. */
+
+export const exporterLabel = 'EXPORTER-muster-agent-hello';
+export const exporterLength = 32;
+const domainTag = 'muster agent hello v1\0';
+
+export interface HandshakeBinding {
+  /** `exportKeyingMaterial(exporterLength, exporterLabel)` of the TLS connection, 32 bytes. */
+  exporter: Uint8Array;
+  /** The orchestrator's nonce, 32 bytes. */
+  nonce: Uint8Array;
+  orchestratorKey: Uint8Array;
+  agentKey: Uint8Array;
+  /** Every version the agent offered, in its order: a relay that drops one breaks the signature. */
+  versions: readonly number[];
+}
+
+/**
+ * The bytes under the agent's signature: tag, exporter, nonce, both keys, the offered versions.
+ * Every part but the last has a fixed length, so no two bindings share their bytes.
+ * @throws RangeError when a part has not its length
+ */
+export function handshakeBytes(binding: HandshakeBinding): Uint8Array {
+  const fixed = [binding.exporter, binding.nonce, binding.orchestratorKey, binding.agentKey];
+  for (const part of fixed)
+    if (part.length !== 32) throw new RangeError(`handshake part of ${part.length} bytes, not 32`);
+  const tag = new TextEncoder().encode(domainTag);
+  const bytes = new Uint8Array(tag.length + 4 * 32 + 4 * binding.versions.length);
+  bytes.set(tag, 0);
+  fixed.forEach((part, i) => {
+    bytes.set(part, tag.length + 32 * i);
+  });
+  const view = new DataView(bytes.buffer);
+  binding.versions.forEach((version, i) => {
+    view.setUint32(tag.length + 4 * 32 + 4 * i, version);
+  });
+  return bytes;
+}

@@ -1,0 +1,5 @@
+export * from './agent-message.ts';
+export * from './handshake.ts';
+export * from './limits.ts';
+export * from './orchestrator-message.ts';
+export * from './version.ts';

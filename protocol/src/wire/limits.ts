@@ -1,0 +1,38 @@
+/** Caps and times of the channel; both ends hold the other to them. Bytes and milliseconds unless a name says otherwise. */
+export const limits = {
+  /** Largest text frame an agent may send. Small, so that a burst never grows a link's inbound buffer for good. */
+  agentFrameBytes: 32 * 1024,
+  /** Largest frame the orchestrator sends: a desired set with its file contents. */
+  orchestratorFrameBytes: 64 * 1024 * 1024,
+  /** What an agent may have sent without an acknowledgement or a credit. */
+  unacknowledgedBytes: 8 * 1024,
+  /** Length, in characters, of one piece of a report too large for one frame. */
+  reportPartLength: 4 * 1024,
+  /** Most pieces of one report; pieces of text that is long once encoded are shorter than they might be. */
+  reportParts: 4 * 1024,
+  /** Largest report once its pieces are put together, in characters. */
+  reportLength: 4 * 1024 * 1024,
+  /** The hello must be there by then. */
+  helloTimeoutMs: 10_000,
+  pingIntervalMs: 30_000,
+  /** Lost after so many pings without an answer. */
+  missedPings: 3,
+  /** Control messages an agent may send in a second, on average. */
+  agentMessagesPerSecond: 500,
+  agentMessageBurst: 2_000,
+  reconnectBaseMs: 500,
+  reconnectCapMs: 60_000,
+  /** A link that lived this long resets the backoff. */
+  stableLinkMs: 60_000,
+  /** A rejected or removed agent is told to come back after this. */
+  rejectedRetryAfterSecs: 600,
+  /** An agent with another instance's key waits so long for the old link's answer. */
+  cloneProbeMs: 5_000,
+  /** Results of one operation: what a desired set may hold, and as much again that is removed. */
+  maxResults: 40_000,
+  maxAttributes: 512,
+  maxAttributeLength: 1024,
+  /** All attributes as JSON: the rest of a hello's frame is for 64 open operations, the name of the host and the keys. */
+  attributesBytes: 24 * 1024,
+  maxScriptOutputLength: 256 * 1024,
+} as const;

@@ -1,0 +1,96 @@
+import { z } from 'zod';
+import type { ResolvedResource } from '../module/resolved.ts';
+import { operationKinds } from '../operation.ts';
+
+/** Orchestrator to agent: control messages, one JSON text frame each. */
+
+const hex = (bytes: number) => z.string().regex(new RegExp(`^[0-9a-f]{${bytes * 2}}$`));
+const operationId = z.string().length(26);
+const tags = z.record(z.string(), z.string());
+const agentStatus = z.enum(['pending', 'approved', 'rejected']);
+
+export const refusalCodes = [
+  'protocol_violation',
+  'version_unsupported',
+  'signature_invalid',
+  'token_invalid',
+  'pending_full',
+  'rejected',
+  'removed',
+  'cloned',
+  'hello_timeout',
+  'rate_exceeded',
+  'draining',
+  'unavailable',
+] as const;
+export type RefusalCode = (typeof refusalCodes)[number];
+
+/** The body is checked by the provider that carries it out; here only its shape as a resource is. */
+const resource = z.strictObject({
+  key: z.string(),
+  module: z.string(),
+  id: z.string().nullable(),
+  name: z.string().nullable(),
+  type: z.string(),
+  identity: z.string(),
+  body: z.record(z.string(), z.json()),
+  depends_on: z.array(z.string()),
+  reload_on: z.array(z.string()),
+  restart_on: z.array(z.string()),
+  rerun_on: z.array(z.string()),
+  sensitive_fields: z.array(z.string()),
+});
+
+const operation = z.strictObject({
+  type: z.literal('operation'),
+  operation_id: operationId,
+  kind: z.enum(operationKinds),
+  modules: z.array(z.string()),
+  /** The whole desired set in execution order; empty for drift, which is measured against the agent's own snapshot. */
+  resources: z.array(resource),
+  /** Modules that are not in the set now but whose resources stay as they are. */
+  keep_modules: z.array(z.string()),
+  /** For drift: the apply whose snapshot is meant. */
+  snapshot_operation_id: operationId.nullable(),
+});
+export type OperationMessage = Omit<z.infer<typeof operation>, 'resources'> & { resources: ResolvedResource[] };
+
+export const orchestratorMessageSchema = z.discriminatedUnion('type', [
+  z.strictObject({
+    type: z.literal('challenge'),
+    nonce: hex(32),
+    public_key: hex(32),
+    versions: z.array(z.number().int().positive()),
+  }),
+  /** The agent's record and attributes are committed. */
+  z.strictObject({
+    type: z.literal('welcome'),
+    version: z.number().int().positive(),
+    status: agentStatus,
+    name: z.string().nullable(),
+    tags,
+    /** Highest report sequence number that is committed: what is at or below is forgotten by the agent. */
+    acknowledged: z.number().int().nonnegative(),
+    /** Of the hello's open operations, those whose end the orchestrator already has. */
+    settled_operations: z.array(operationId),
+  }),
+  z.strictObject({
+    type: z.literal('refused'),
+    code: z.enum(refusalCodes),
+    message: z.string(),
+    retry_after_secs: z.number().nonnegative().nullable(),
+  }),
+  z.strictObject({ type: z.literal('status'), status: agentStatus, name: z.string().nullable(), tags }),
+  operation,
+  z.strictObject({ type: z.literal('cancel'), operation_id: operationId }),
+  /** Every report up to `seq` is committed. */
+  z.strictObject({ type: z.literal('ack'), seq: z.number().int().nonnegative() }),
+  /** A piece of a large report has arrived: it no longer counts against the window, but is not committed. */
+  z.strictObject({ type: z.literal('credit'), seq: z.number().int().positive(), part: z.number().int().nonnegative() }),
+  /** The orchestrator stops: come back after so many seconds. */
+  z.strictObject({ type: z.literal('drain'), retry_after_secs: z.number().nonnegative() }),
+]);
+export type OrchestratorMessage =
+  | Exclude<z.infer<typeof orchestratorMessageSchema>, { type: 'operation' }>
+  | OperationMessage;
+export type Welcome = Extract<OrchestratorMessage, { type: 'welcome' }>;

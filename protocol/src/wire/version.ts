@@ -1,0 +1,18 @@
+/**
+ * Protocol versions, newest first.
+ *
+ * 1 — hello with a signature over the TLS exporter; operations apply, plan, drift; reports acknowledged by sequence number.
+ */
+export const protocolVersion = 1;
+
+/** What this build speaks: its own version and, once there are any, the two before. */
+export const supportedProtocolVersions: readonly number[] = [1];
+
+/**
+ * Picks the newest version both sides speak.
+ * @returns null when there is none
+ */
+export function negotiateVersion(offered: readonly number[], supported = supportedProtocolVersions): number | null {
+  const both = offered.filter((version) => supported.includes(version));
+  return both.length === 0 ? null : Math.max(...both);
+}

@@ -1,0 +1,68 @@
+import { parseSync, Visitor } from 'oxc-parser';
+
+/** One place where a file names another module: an import, a re-export, a type import or the URL of a worker. */
+export interface Import {
+  /** As written: `./x.ts`, `node:fs`, `@muster/protocol/wire`. */
+  specifier: string;
+  /** From 1. */
+  line: number;
+}
+
+/**
+ * Every module that a source text names, type-only ones included: a type that leaks upwards is a wrong arrow too.
+ * `new URL('./x.ts', import.meta.url)` counts, since that is how a worker or a child process is named.
+ * @param file name for the parser, which tells by it whether the text is TypeScript
+ * @throws Error when the text does not parse
+ */
+export function importsOf(file: string, text: string): Import[] {
+  const parsed = parseSync(file, text);
+  const fault = parsed.errors[0];
+  if (fault) throw new Error(`${file} does not parse: ${fault.message}`);
+
+  const found: { specifier: string; start: number }[] = [];
+  for (const { moduleRequest } of parsed.module.staticImports)
+    found.push({ specifier: moduleRequest.value, start: moduleRequest.start });
+  for (const { entries } of parsed.module.staticExports)
+    for (const { moduleRequest } of entries)
+      if (moduleRequest) found.push({ specifier: moduleRequest.value, start: moduleRequest.start });
+
+  const literal = (node: { type: string; start: number; value?: unknown } | null | undefined) => {
+    if (node?.type === 'Literal' && typeof node.value === 'string')
+      found.push({ specifier: node.value, start: node.start });
+  };
+  new Visitor({
+    ImportExpression: (node) => literal(node.source),
+    TSImportType: (node) => literal(node.source),
+    NewExpression: (node) => {
+      const [target, base] = node.arguments;
+      const isUrl = node.callee.type === 'Identifier' && node.callee.name === 'URL';
+      if (isUrl && base?.type === 'MemberExpression' && base.object.type === 'MetaProperty') literal(target);
+    },
+    CallExpression: (node) => {
+      if (node.callee.type === 'Identifier' && node.callee.name === 'require') literal(node.arguments[0]);
+    },
+  }).visit(parsed.program);
+
+  const starts = lineStarts(text);
+  const seen = new Set<string>();
+  const imports: Import[] = [];
+  for (const { specifier, start } of found.sort((a, b) => a.start - b.start)) {
+    const line = lineAt(starts, start);
+    if (seen.has(`${line} ${specifier}`)) continue;
+    seen.add(`${line} ${specifier}`);
+    imports.push({ specifier, line });
+  }
+  return imports;
+}
+
+function lineStarts(text: string): number[] {
+  const starts = [0];
+  for (let at = text.indexOf('\n'); at !== -1; at = text.indexOf('\n', at + 1)) starts.push(at + 1);
+  return starts;
+}
+
+function lineAt(starts: readonly number[], offset: number): number {
+  let line = 0;
+  while (line < starts.length && (starts[line] as number) <= offset) line++;
+  return line;
+}

@@ -1,0 +1,54 @@
+# Installs what is missing and finds a Node to run on. Sourced, in the repository's root, by start.sh and test.sh: they
+# must work on a fresh clone with any npm, so this file is plain sh and needs no package.
+# Sets: node, the Node 24 to run everything with.
+
+stamp=node_modules/.muster-stamp
+
+# npm puts node_modules/.bin first on the path, where `node` is the very file that `npm ci` replaces.
+path_without_packages() {
+  old_ifs=$IFS
+  IFS=:
+  kept=
+  for folder in $PATH; do
+    case $folder in
+      */node_modules/.bin | */node-gyp-bin) ;;
+      *) kept=${kept:+$kept:}$folder ;;
+    esac
+  done
+  IFS=$old_ifs
+  printf '%s' "$kept"
+}
+
+install_packages() {
+  lock=$(cksum < package-lock.json)
+  [ "$(cat "$stamp" 2> /dev/null)" = "$lock" ] && return 0
+  # A link is somebody else's folder: emptying it is not ours to do.
+  [ -L node_modules ] && return 0
+  # Installed by hand after the lock file last changed.
+  if [ ! -e "$stamp" ] && [ -n "$(find node_modules/.package-lock.json -newer package-lock.json 2> /dev/null)" ]; then
+    printf '%s\n' "$lock" > "$stamp"
+    return 0
+  fi
+  printf 'Installing packages into node_modules (npm ci, only when package-lock.json changes) ... '
+  began=$(date +%s)
+  if ! said=$(PATH=$(path_without_packages) npm ci --include=dev --include=optional --no-audit --no-fund --loglevel=error 2>&1); then
+    printf 'failed.\n%s\n\n' "$said" >&2
+    echo 'npm could not install the packages: see above. It needs a registry it can reach (npm config get registry).' >&2
+    return 1
+  fi
+  printf '%s\n' "$lock" > "$stamp"
+  echo "done in $(($(date +%s) - began)) s."
+}
+
+# The packaged Node where there is one for this kind of machine, else the machine's own if it is new enough.
+find_node() {
+  for node in "$PWD/node_modules/.bin/node" "$(PATH=$(path_without_packages) command -v node)"; do
+    major=$("$node" -p 'parseInt(process.versions.node)' 2> /dev/null) || continue
+    [ "$major" -ge 24 ] && return 0
+  done
+  echo "Muster runs on Node 24 or newer. None came with the packages for this machine ($(uname -s) $(uname -m));" >&2
+  echo 'install one from https://nodejs.org and try again.' >&2
+  return 1
+}
+
+install_packages && find_node || exit 1

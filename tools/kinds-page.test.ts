@@ -1,0 +1,23 @@
+import { executableKinds, kinds, resourceTypes } from '@muster/protocol/module';
+import { expect, test } from 'vitest';
+import { kindsPage } from './kinds-page.ts';
+
+const page = kindsPage();
+const sections = new Map(page.split(/^## /m).map((section) => [section.split('\n')[0] as string, section]));
+
+test.each(resourceTypes)('%s has every field, an example, and says whether agents carry it out', (type) => {
+  const section = sections.get(type) ?? '';
+  const { required, optional, triggers } = kinds[type];
+  for (const name of Object.keys(required)) expect(section).toContain(`| **\`${name}\`** |`);
+  for (const name of [...Object.keys(optional), ...triggers]) expect(section).toContain(`| \`${name}\` |`);
+  // Each row says something about its field.
+  for (const row of section.matchAll(/^\| \*?\*?`.*$/gm)) expect(row[0]).toMatch(/\| \S.* \| \S.* \|$/);
+  expect(section).toContain(`    ${type}:\n`);
+  expect(section.includes('Not carried out')).toBe(!executableKinds.has(type));
+});
+
+test('choices and ranges are those of the schema', () => {
+  expect(sections.get('script')).toContain('`sh`, `bash`, `pwsh`, `powershell`, `cmd`');
+  expect(sections.get('group-unix')).toContain('whole number, 0 to 4294967294');
+  expect(sections.get('user-windows')).toMatch(/`password`.*never shown/);
+});

@@ -1,0 +1,23 @@
+import { expect, test } from 'vitest';
+import { tellingLines } from './log-lines.ts';
+
+test('of a log its errors are told, of other text everything', () => {
+  expect(
+    tellingLines([
+      '{"level":30,"msg":"GET /x"}',
+      '{"level":60,"err":{"message":"disk gone"},"msg":"the database writer is lost"}',
+      '{"level":"warn","message":"slow"}',
+      '{"level":"error","message":"not kept","error":"EIO"}',
+      '{"level":50}',
+      'muster orchestrator: port 4748 is in use',
+      '{broken',
+      '',
+    ]),
+  ).toEqual([
+    'the database writer is lost: disk gone',
+    'not kept: EIO',
+    '{"level":50}',
+    'muster orchestrator: port 4748 is in use',
+    '{broken',
+  ]);
+});

@@ -1,0 +1,26 @@
+/**
+ * What of a program's last lines tells why it ended: its errors, and what is no line of a log at all.
+ * @param lines as they were printed: JSON lines of a log, and text
+ * @returns for people, oldest first
+ */
+export function tellingLines(lines: readonly string[]): string[] {
+  return lines.flatMap((line) => {
+    const entry = parse(line);
+    if (entry === null) return line.trim() === '' ? [] : [line];
+    // pino counts levels, the agent names them.
+    const { level, msg, message, err, error } = entry;
+    if (!(level === 'error' || (typeof level === 'number' && level >= 50))) return [];
+    const cause = typeof err === 'object' && err !== null ? (err as { message?: unknown }).message : error;
+    const told = [msg ?? message, cause].filter((part) => typeof part === 'string');
+    return [told.length === 0 ? line : told.join(': ')];
+  });
+}
+
+function parse(line: string): Record<string, unknown> | null {
+  if (!line.startsWith('{')) return null;
+  try {
+    return JSON.parse(line);
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,101 @@
+/** What a page of documentation points at and tells people to type. Positions are lines, from 1. */
+
+export interface Link {
+  target: string;
+  line: number;
+}
+
+/** One command line that a page shows: in a code block, or between backticks. */
+export interface Command {
+  /** Split at blanks, quotes kept; comments, pipes and what follows them left out. */
+  words: string[];
+  line: number;
+}
+
+interface Line {
+  text: string;
+  line: number;
+  /** In a fenced block. */
+  code: boolean;
+}
+
+function linesOf(markdown: string): Line[] {
+  const lines: Line[] = [];
+  let fence: string | null = null;
+  markdown.split('\n').forEach((text, index) => {
+    const mark = /^\s*(`{3,}|~{3,})/.exec(text)?.[1];
+    if (mark !== undefined && (fence === null || (mark[0] === fence[0] && mark.length >= fence.length)))
+      fence = fence === null ? mark : null;
+    else lines.push({ text, line: index + 1, code: fence !== null });
+  });
+  return lines;
+}
+
+/** Every link and image of a page, inline ones and definitions, outside code. */
+export function linksOf(markdown: string): Link[] {
+  const links: Link[] = [];
+  for (const { text, line, code } of linesOf(markdown)) {
+    if (code) continue;
+    const prose = text.replace(/`[^`]*`/g, '');
+    for (const match of prose.matchAll(/\]\(\s*<?([^)\s>]+)>?[^)]*\)/g))
+      links.push({ target: match[1] as string, line });
+    const definition = /^\s*\[[^\]]+\]:\s*<?([^\s>]+)/.exec(prose);
+    if (definition) links.push({ target: definition[1] as string, line });
+  }
+  return links;
+}
+
+/** The anchors that a page's headings make, as the usual renderers name them. */
+export function anchorsOf(markdown: string): Set<string> {
+  const anchors = new Set<string>();
+  for (const { text, code } of linesOf(markdown)) {
+    const heading = code ? null : /^#{1,6}\s+(.*?)\s*#*\s*$/.exec(text);
+    if (!heading) continue;
+    const name = (heading[1] as string)
+      .toLowerCase()
+      .replace(/[^\p{L}\p{N}\s_-]/gu, '')
+      .trim()
+      .replace(/\s/g, '-');
+    let anchor = name;
+    for (let count = 1; anchors.has(anchor); count++) anchor = `${name}-${count}`;
+    anchors.add(anchor);
+  }
+  return anchors;
+}
+
+/**
+ * Command lines of a page that begin with one of `programs`, after an optional prompt.
+ * @param programs first words to look for, e.g. `npm`, `npx`, `muster`
+ */
+export function commandsOf(markdown: string, programs: readonly string[]): Command[] {
+  const commands: Command[] = [];
+  const add = (text: string, line: number) => {
+    const words: string[] = [];
+    for (const word of text
+      .trim()
+      .replace(/^[$#] /, '')
+      .match(/"[^"]*"|'[^']*'|\S+/g) ?? []) {
+      if (/^(#|\||>|<<|&|;|\\$)/.test(word)) break;
+      words.push(word);
+    }
+    if (programs.includes(words[0] ?? '')) commands.push({ words, line });
+  };
+  for (const { text, line, code } of linesOf(markdown)) {
+    if (code) for (const part of text.split(/&&|;/)) add(part, line);
+    else for (const span of text.matchAll(/`([^`]+)`/g)) add(span[1] as string, line);
+  }
+  return commands;
+}
+
+/** Fenced code blocks that name their language. */
+export function blocksOf(markdown: string): { language: string; source: string; line: number }[] {
+  const blocks: { language: string; source: string; line: number }[] = [];
+  const fences = /^(`{3,}|~{3,})([\w-]+)[^\n]*\n([\s\S]*?)^\1\s*$/gm;
+  for (const { 2: language, 3: source, index } of markdown.matchAll(fences))
+    blocks.push({
+      language: language as string,
+      source: source as string,
+      line: markdown.slice(0, index).split('\n').length,
+    });
+  return blocks;
+}

@@ -1,0 +1,43 @@
+import { isName } from '@muster/protocol';
+
+/**
+ * A name that an agent or operator may bear, as near as can be to what the machine calls itself.
+ * @param text a host name or login name, of any shape
+ * @param fallback a valid name, for text of which nothing is left
+ */
+export function nameFrom(text: string, fallback: string): string {
+  const first = text.normalize('NFC').split('.')[0] as string;
+  const cleaned = first
+    .replace(/[^\p{L}\p{Nd}_-]+/gu, '-')
+    .replace(/^[^\p{L}]+/u, '')
+    .replace(/-+$/, '');
+  const name = [...cleaned].slice(0, 64).join('');
+  if (isName(name)) return name;
+  // Too long when counted in UTF-16, or of the shape of an id.
+  const prefixed = `${fallback}-${[...cleaned].slice(0, 30).join('')}`.slice(0, 64);
+  return cleaned !== '' && isName(prefixed) ? prefixed : fallback;
+}
+
+/** A profile as `muster profile list --json` tells it. */
+export interface KnownProfile {
+  name: string;
+  url: string;
+  /** With or without colons, of the certificate that is trusted at that address; null: none. */
+  fingerprint: string | null;
+  current: boolean;
+}
+
+/**
+ * What the orchestrator of `npm start` is called among the profiles a person has: `local`, unless that one is somewhere
+ * else. The same place is the same address, or the same certificate at a new address.
+ * @param fingerprint with or without colons
+ */
+export function profileFor(profiles: readonly KnownProfile[], url: string, fingerprint: string | null): string {
+  const bare = (text: string | null) => text?.replaceAll(':', '').toLowerCase() ?? null;
+  const wanted = bare(fingerprint);
+  for (let number = 1; ; number++) {
+    const name = number === 1 ? 'local' : `local-${number}`;
+    const taken = profiles.find((profile) => profile.name === name);
+    if (!taken || taken.url === url || (wanted !== null && bare(taken.fingerprint) === wanted)) return name;
+  }
+}

@@ -1,0 +1,40 @@
+import { createServer } from 'node:net';
+
+/**
+ * Whether a program may listen there now. A machine without IPv6 is asked about all its IPv4 addresses instead of `::`.
+ * @returns null when it may, else why not: `EADDRINUSE`, `EACCES`, …
+ */
+export async function whyNotListen(host: string, port: number): Promise<string | null> {
+  const reason = await tryToListen(host, port);
+  const noIpv6 = host === '::' && (reason === 'EAFNOSUPPORT' || reason === 'EADDRNOTAVAIL');
+  return noIpv6 ? tryToListen('0.0.0.0', port) : reason;
+}
+
+function tryToListen(host: string, port: number): Promise<string | null> {
+  return new Promise((resolve) => {
+    const server = createServer();
+    server.once('error', (error: NodeJS.ErrnoException) => resolve(error.code ?? error.message));
+    server.listen({ host, port, exclusive: true }, () => server.close(() => resolve(null)));
+  });
+}
+
+/** The two ports of `npm start`. */
+interface Ports {
+  apiPort: number;
+  agentPort: number;
+}
+
+/** 0 is any free one already. */
+const another = (port: number): number => (port === 0 ? 0 : port > 65_000 ? port - 10 : port + 10);
+
+/**
+ * What to tell a person whose port is not to be had. Both others are named: where one is taken by another Muster, the
+ * second is too.
+ */
+export function portMessage(reason: string, port: number, { apiPort, agentPort }: Ports): string {
+  const remedy = `choose others: npm start -- --api-port ${another(apiPort)} --agent-port ${another(agentPort)}`;
+  if (reason === 'EADDRINUSE')
+    return `Port ${port} is in use. Perhaps Muster runs already: then stop it there with Ctrl-C. Else ${remedy}`;
+  if (reason === 'EACCES') return `Port ${port} is not open to this user. Start as root, or ${remedy}`;
+  return `Port ${port} cannot be used (${reason}); ${remedy}`;
+}

@@ -1,0 +1,162 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { createWriteStream, existsSync, type WriteStream } from 'node:fs';
+import { createInterface } from 'node:readline';
+
+/** How a program ended, for people: `exited with code 1`, `was killed (SIGKILL)`. */
+export interface Ending {
+  code: number | null;
+  signal: NodeJS.Signals | null;
+}
+
+export const describeEnding = ({ code, signal }: Ending): string =>
+  signal === null ? `exited with code ${code}` : `was killed (${signal})`;
+
+export class ProgramError extends Error {
+  readonly program: Program;
+  constructor(program: Program, message: string) {
+    super(message);
+    this.name = 'ProgramError';
+    this.program = program;
+  }
+}
+
+export interface ProgramOptions {
+  /** What it is called in messages. */
+  name: string;
+  command: string;
+  args: readonly string[];
+  cwd?: string;
+  env?: NodeJS.ProcessEnv;
+  /** Everything it prints is appended here. */
+  logFile?: string;
+}
+
+const linesKept = 200;
+// Where util-linux has it, the kernel ends a program whose starter was killed without a chance to do so itself.
+const setpriv = '/usr/bin/setpriv';
+
+/**
+ * A program that runs beside this one and prints JSON lines. It has a process group of its own: Ctrl-C reaches only the
+ * starter, which then stops its programs in order.
+ */
+export class Program {
+  readonly name: string;
+  readonly pid: number;
+  /** Resolves when it has ended and everything it printed has been read. Never rejects. */
+  readonly ended: Promise<Ending>;
+  #ending: Ending | null = null;
+  readonly #child: ChildProcess;
+  readonly #lines: string[] = [];
+  readonly #events: Record<string, unknown>[] = [];
+  #listeners: ((event: Record<string, unknown>) => void)[] = [];
+  readonly #log: WriteStream | null;
+
+  constructor(options: ProgramOptions) {
+    this.name = options.name;
+    this.#log = options.logFile ? createWriteStream(options.logFile, { flags: 'a', mode: 0o600 }) : null;
+    // A full disk must not take down what is only being watched.
+    this.#log?.on('error', () => {});
+    const guarded = process.platform === 'linux' && existsSync(setpriv);
+    const command = guarded ? setpriv : options.command;
+    const args = guarded ? ['--pdeathsig', 'TERM', '--', options.command, ...options.args] : [...options.args];
+    this.#child = spawn(command, args, {
+      cwd: options.cwd,
+      env: options.env ?? process.env,
+      stdio: ['ignore', 'pipe', 'pipe'],
+      detached: true,
+    });
+    this.pid = this.#child.pid ?? 0;
+    for (const stream of [this.#child.stdout, this.#child.stderr])
+      if (stream) createInterface({ input: stream }).on('line', (line) => this.#read(line));
+    this.ended = new Promise((resolve) => {
+      this.#child.on('error', (error) => {
+        this.#read(error.message);
+        if (this.#child.pid === undefined) this.#end(resolve, { code: 127, signal: null });
+      });
+      this.#child.on('close', (code, signal) => this.#end(resolve, { code, signal }));
+    });
+  }
+
+  #end(resolve: (ending: Ending) => void, ending: Ending): void {
+    if (this.#ending) return;
+    this.#ending = ending;
+    if (this.#log) this.#log.end(() => resolve(ending));
+    else resolve(ending);
+  }
+
+  #read(line: string): void {
+    this.#log?.write(`${line}\n`);
+    this.#lines.push(line);
+    if (this.#lines.length > linesKept) this.#lines.shift();
+    if (!line.startsWith('{')) return;
+    try {
+      const event = JSON.parse(line);
+      if (typeof event.event !== 'string') return;
+      this.#events.push(event);
+      for (const listener of this.#listeners) listener(event);
+    } catch {
+      // Text that only begins like JSON.
+    }
+  }
+
+  /** Null while it runs. */
+  get ending(): Ending | null {
+    return this.#ending;
+  }
+
+  /** The last lines it printed, log and events alike. */
+  lastLines(count: number): string[] {
+    return this.#lines.slice(-count);
+  }
+
+  /** Every event of that name so far, oldest first. */
+  events(name: string): Record<string, unknown>[] {
+    return this.#events.filter((event) => event.event === name);
+  }
+
+  /**
+   * Waits for the event of that name that makes it `count` of them since the start.
+   * @param timeoutMs from now
+   * @throws ProgramError when the program ends first, or the time is over
+   */
+  async event(name: string, { count = 1, timeoutMs = 60_000 } = {}): Promise<Record<string, unknown>> {
+    const seen = () => this.events(name)[count - 1];
+    let listener: (() => void) | undefined;
+    let timer: NodeJS.Timeout | undefined;
+    try {
+      return await new Promise((resolve, reject) => {
+        const look = () => {
+          const event = seen();
+          if (event) resolve(event);
+        };
+        listener = look;
+        this.#listeners.push(look);
+        timer = setTimeout(
+          () => reject(new ProgramError(this, `${this.name} did not say "${name}" within ${timeoutMs / 1000} s`)),
+          timeoutMs,
+        );
+        void this.ended.then((ending) => {
+          look();
+          reject(new ProgramError(this, `${this.name} ${describeEnding(ending)} before it said "${name}"`));
+        });
+        look();
+      });
+    } finally {
+      clearTimeout(timer);
+      this.#listeners = this.#listeners.filter((other) => other !== listener);
+    }
+  }
+
+  kill(signal: NodeJS.Signals): void {
+    if (this.#ending === null) this.#child.kill(signal);
+  }
+
+  /** Asks it to stop, and kills it when it has not within the time. */
+  async stop(graceMs = 35_000): Promise<Ending> {
+    this.kill('SIGTERM');
+    const timer = setTimeout(() => this.kill('SIGKILL'), graceMs);
+    const ending = await this.ended;
+    clearTimeout(timer);
+    return ending;
+  }
+}

@@ -1,0 +1,69 @@
+// `npm test`: the checks, then the three tiers of tests, all of them even when one fails. Ends with one line that sums up:
+// `N passed, N failed`, and how many were skipped. Arguments name steps, to run only those.
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { type Outcome, verdict } from './sum.ts';
+import type { Tally } from './tally.ts';
+
+const root = resolve(import.meta.dirname, '..');
+const scratch = mkdtempSync(join(tmpdir(), 'muster-test-'));
+
+const check = (name: string) => () => ({ ran: run('npm', ['run', '--silent', `check:${name}`]), tally: null });
+const tier = (name: string) => () => {
+  const path = join(scratch, `${name}.json`);
+  const ran = run(
+    process.execPath,
+    ['node_modules/vitest/vitest.mjs', 'run', '--project', name, '--reporter=default', '--reporter=./tools/tally.ts'],
+    { MUSTER_TALLY: path },
+  );
+  return { ran, tally: readTally(path) };
+};
+
+const steps: Record<string, () => Omit<Outcome, 'step'>> = {
+  types: check('types'),
+  lint: check('lint'),
+  arrows: check('arrows'),
+  unused: check('unused'),
+  docs: check('docs'),
+  packages: check('packages'),
+  unit: tier('unit'),
+  contract: tier('contract'),
+  e2e: tier('e2e'),
+};
+
+function run(command: string, args: string[], env: Record<string, string> = {}): boolean {
+  const { status, error } = spawnSync(command, args, { cwd: root, stdio: 'inherit', env: { ...process.env, ...env } });
+  if (error) console.error(`${command}: ${error.message}`);
+  return status === 0;
+}
+
+function readTally(path: string): Tally | null {
+  try {
+    return JSON.parse(readFileSync(path, 'utf8'));
+  } catch {
+    return null;
+  }
+}
+
+const wanted = process.argv.slice(2);
+const unknown = wanted.filter((name) => !(name in steps));
+if (unknown.length > 0) {
+  console.error(`no step ${unknown.join(', ')}; there are: ${Object.keys(steps).join(', ')}`);
+  process.exit(2);
+}
+
+const outcomes: Outcome[] = [];
+for (const [step, act] of Object.entries(steps)) {
+  if (wanted.length > 0 && !wanted.includes(step)) continue;
+  const began = performance.now();
+  console.log(`\n── ${step}`);
+  outcomes.push({ step, ...act() });
+  console.log(`   ${step}: ${((performance.now() - began) / 1000).toFixed(1)} s`);
+}
+rmSync(scratch, { recursive: true, force: true });
+
+const { lines, succeeded } = verdict(outcomes, Boolean(process.env.CI));
+console.log(`\n${lines.join('\n')}`);
+process.exitCode = succeeded ? 0 : 1;

@@ -1,0 +1,25 @@
+// Writes docs/openapi.json, the description of the API, from the route table; `--check` fails when it is not up to date.
+import { execFileSync } from 'node:child_process';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { root } from './cli.ts';
+
+const path = join(root, 'docs', 'openapi.json');
+const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { version: string };
+const maxBuffer = 64 * 1024 * 1024;
+const printer = join(root, 'orchestrator', 'src', 'http', 'openapi.ts');
+const document: unknown = JSON.parse(
+  execFileSync(process.execPath, [printer, version], { encoding: 'utf8', maxBuffer }),
+);
+// Laid out as every file here, so that the formatter has nothing to say.
+const text = execFileSync(
+  join(root, 'node_modules', '.bin', 'biome'),
+  ['format', '--stdin-file-path=docs/openapi.json', '--files-max-size=16777216'],
+  { cwd: root, input: JSON.stringify(document, null, 2), encoding: 'utf8', maxBuffer },
+);
+
+if (!process.argv.includes('--check')) writeFileSync(path, text);
+else if (!existsSync(path) || readFileSync(path, 'utf8') !== text) {
+  console.error('docs/openapi.json is not what the routes say; run: node tools/write-openapi.ts');
+  process.exitCode = 1;
+}
