@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process';
 import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { OperationMessage } from '@muster/protocol/wire';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { removeDirectory, startAgent, type Told, temporaryDirectory } from './test/agent.ts';
@@ -156,16 +157,15 @@ describe('an agent killed at any durable step', () => {
     timeout: 60_000,
   }, async () => {
     const slow = () => [
-      script('slow', { check: `test -e ${root}/count`, apply: `sleep 0.7; echo x >> ${root}/count` }),
+      script('slow', {
+        check: `test -e ${root}/count`,
+        // Its agent is its parent; the next one is not to be killed too, should it run beside this.
+        apply: `test -e ${root}/once || { touch ${root}/once; kill -9 $PPID; }; sleep 0.7; echo x >> ${root}/count`,
+      }),
       file(`${root}/after`, {}, { depends_on: ['script:slow'] }),
     ];
-    const whole = await dieAt(dataDir, [operation('apply', slow())], 0);
-    const begun = whole.passed.indexOf('process:after') + 1;
-    expect(begun).toBeGreaterThan(0);
-    removeDirectory(home);
-    fresh();
     const apply = operation('apply', slow());
-    expect((await dieAt(dataDir, [apply], begun)).killed).toBe(true);
+    expect((await dieAt(dataDir, [apply], 0)).killed).toBe(true);
     expect(existsSync(`${root}/count`)).toBe(false);
     const agent = await startAgent(dataDir);
     const told = await agent.ended(apply.operation_id);
@@ -174,6 +174,27 @@ describe('an agent killed at any durable step', () => {
       { action: 'run', status: 'changed', message: expect.stringContaining('says that it got done') },
       { status: 'changed' },
     ]);
+    expect(readFileSync(`${root}/count`, 'utf8')).toBe('x\n');
+  });
+
+  test('has not let a script do anything that it had not yet written down as a process', {
+    timeout: 60_000,
+  }, async () => {
+    const slow = () => [
+      script('slow', { check: `test -e ${root}/count`, apply: `sleep 0.2; echo x >> ${root}/count` }),
+    ];
+    const whole = await dieAt(dataDir, [operation('apply', slow())], 0);
+    const begun = whole.passed.indexOf('process:before') + 1;
+    expect(begun).toBeGreaterThan(0);
+    removeDirectory(home);
+    fresh();
+    const apply = operation('apply', slow());
+    expect((await dieAt(dataDir, [apply], begun)).killed).toBe(true);
+    const agent = await startAgent(dataDir);
+    const told = await agent.ended(apply.operation_id);
+    await agent.stop();
+    expect(told.results).toMatchObject([{ action: 'run', status: 'changed' }]);
+    await sleep(500);
     expect(readFileSync(`${root}/count`, 'utf8')).toBe('x\n');
   });
 });

@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
+import { Socket } from 'node:net';
 import type { Clock } from './clock.ts';
 import { errnoOf, HostFailure } from './failure.ts';
 import { type OutputPipe, openPipes } from './output-pipe.ts';
@@ -11,8 +12,12 @@ export interface Command {
   timeLimit: number;
   /** Bytes kept of each of stdout and stderr, the first and the last half; the rest is read and dropped. */
   outputCap: number;
-  /** An open file that the program gets as file descriptor 3. */
-  extraFd?: number;
+  /**
+   * An open file that the program gets as file descriptor 3. As 4 it gets a socket, and a line on it once `started` has
+   * returned. If this process is killed before that, the program reads the end instead, and must then end without doing
+   * anything: so nothing works that nobody wrote down.
+   */
+  scriptFd?: number;
   /** Added to the clean environment. */
   environment?: Readonly<Record<string, string>>;
   /** Called as soon as there is a process. */
@@ -67,7 +72,12 @@ export async function runCommand(command: Command, clock: Clock): Promise<Comman
     const child = spawnWith(umask, command.program, command.args, {
       cwd: '/',
       env: { ...cleanEnvironment, ...command.environment },
-      stdio: ['ignore', out.writeFd, err.writeFd, ...(command.extraFd === undefined ? [] : [command.extraFd])],
+      stdio: [
+        'ignore',
+        out.writeFd,
+        err.writeFd,
+        ...(command.scriptFd === undefined ? [] : [command.scriptFd, 'pipe' as const]),
+      ],
       detached: true,
     });
     for (const pipe of pipes) pipe.started();
@@ -75,7 +85,12 @@ export async function runCommand(command: Command, clock: Clock): Promise<Comman
     const stderr = new CappedText(command.outputCap);
     out.output.on('data', (piece: Buffer) => stdout.add(piece));
     err.output.on('data', (piece: Buffer) => stderr.add(piece));
-    if (child.pid !== undefined) command.started?.(identityOf(child.pid));
+    try {
+      if (child.pid !== undefined) command.started?.(identityOf(child.pid));
+      socketOf(child)?.write('go\n');
+    } finally {
+      socketOf(child)?.end();
+    }
     let timedOut = false;
     callOff = clock.after(command.timeLimit, () => {
       timedOut = true;
@@ -120,6 +135,15 @@ export async function runCommand(command: Command, clock: Clock): Promise<Comman
     }
     throw error;
   });
+}
+
+/** The other end of its file descriptor 4. */
+function socketOf({ stdio }: ChildProcess): Socket | null {
+  const socket = stdio[4];
+  if (!(socket instanceof Socket)) return null;
+  // The program may be gone before it has read.
+  if (socket.listenerCount('error') === 0) socket.on('error', () => {});
+  return socket;
 }
 
 /** The umask is one of the whole process: it is put back before anything else can run. */

@@ -102,13 +102,13 @@ async function execute(
   machine: Machine,
 ): Promise<CommandResult> {
   // On its first line, so that the numbers of lines stay. No program that the script starts gets to see the text.
-  const file = openUnnamed(`exec 3<&-; ${text}`);
+  const file = openUnnamed(`read -r REPLY <&4 || exit 125; unset REPLY; exec 3<&- 4<&-; ${text}`);
   try {
     const result = await runCommand(
       {
         program: bodyOf(resource).program,
         args: ['/proc/self/fd/3'],
-        extraFd: file.fd,
+        scriptFd: file.fd,
         timeLimit,
         outputCap,
         started: (process) => machine.startedProcess(process),
