@@ -1,16 +1,5 @@
-import type { CreateTableBuilder, RawBuilder } from 'kysely';
-import type { Migration, MigrationBuild } from './migration.ts';
-
-/** `text`, `integer` (64 bits), each with `?` when it may be null; `counter` numbers the rows. */
-type ColumnKind = 'text' | 'text?' | 'integer' | 'integer?' | 'counter';
-
-interface TableShape {
-  columns: Record<string, ColumnKind>;
-  primaryKey?: readonly string[];
-  unique?: readonly string[];
-  /** The rows go when the row of the parent goes. */
-  childOf?: { column: string; table: string };
-}
+import type { Migration } from './migration.ts';
+import { createIndex, createTable, type TableShape } from './table.ts';
 
 const tables: Record<string, TableShape> = {
   operators: {
@@ -233,38 +222,12 @@ const tables: Record<string, TableShape> = {
   },
 };
 
-function createTable({ db, dialect }: MigrationBuild, name: string, shape: TableShape) {
-  const { columns } = dialect;
-  let table: CreateTableBuilder<string, string> = db.schema.createTable(name);
-  for (const [column, kind] of Object.entries(shape.columns)) {
-    const type: RawBuilder<unknown> =
-      kind === 'counter' ? columns.counter : kind.startsWith('text') ? columns.text : columns.integer;
-    table = table.addColumn(column, type, (definition) =>
-      kind === 'counter' || kind.endsWith('?') ? definition : definition.notNull(),
-    );
-  }
-  if (shape.primaryKey) table = table.addPrimaryKeyConstraint(`${name}_key`, [...shape.primaryKey]);
-  for (const column of shape.unique ?? []) table = table.addUniqueConstraint(`${name}_${column}_unique`, [column]);
-  if (shape.childOf) {
-    const { column, table: parent } = shape.childOf;
-    table = table.addForeignKeyConstraint(`${name}_parent`, [column], parent, [column], (key) =>
-      key.onDelete('cascade'),
-    );
-  }
-  return table.modifyEnd(columns.tableEnd);
-}
-
 /** The tables of sign-in, agents, modules, operations, drift, runs and audit. */
 export const foundation: Migration = {
   version: 1,
   name: 'foundation',
   statements: (build) => {
-    const { schema } = build.db;
-    const index = (name: string, table: string, columns: readonly string[]) =>
-      schema
-        .createIndex(name)
-        .on(table)
-        .columns([...columns]);
+    const index = (name: string, table: string, columns: readonly string[]) => createIndex(build, name, table, columns);
     return [
       ...Object.entries(tables).map(([name, shape]) => createTable(build, name, shape)),
       // The live sessions of one operator, to end them; and the expired ones, to delete them.

@@ -1,5 +1,21 @@
 import { foundation } from './0001-foundation.ts';
+import { auditChain } from './0002-audit-chain.ts';
+import { secrets } from './0003-secrets.ts';
+import { windows } from './0004-windows.ts';
+import { notifications } from './0005-notifications.ts';
+import { fanOut } from './0006-fan-out.ts';
+import { terminals } from './0007-terminals.ts';
+import { presence } from './0008-presence.ts';
 import type { Migration } from './migration.ts';
 
 /** Every migration, oldest first. */
-export const migrations: readonly Migration[] = [foundation];
+export const migrations: readonly Migration[] = [
+  foundation,
+  auditChain,
+  secrets,
+  windows,
+  notifications,
+  fanOut,
+  terminals,
+  presence,
+];

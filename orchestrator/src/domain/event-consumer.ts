@@ -1,0 +1,14 @@
+import type { AuditEventsTable } from '../store/schema.ts';
+import type { Statement } from '../store/unit.ts';
+
+/** An event that has its place in the chain: places follow each other without gaps, in the order of commits. */
+export interface PlacedEvent extends Omit<AuditEventsTable, 'seq'> {
+  readonly place: number;
+}
+
+/**
+ * What follows from events: rows to be written in the very unit that gives the events their places, so that it follows
+ * once, whenever the process dies.
+ * @param events in the order of their places
+ */
+export type EventConsumer = (events: readonly PlacedEvent[]) => Promise<readonly Statement[]>;

@@ -1,0 +1,42 @@
+import type { CreateTableBuilder, RawBuilder } from 'kysely';
+import type { MigrationBuild } from './migration.ts';
+
+/** `text`, `integer` (64 bits), each with `?` when it may be null; `counter` numbers the rows. */
+type ColumnKind = 'text' | 'text?' | 'integer' | 'integer?' | 'counter';
+
+/** A table as data, in words that both databases have. */
+export interface TableShape {
+  columns: Record<string, ColumnKind>;
+  primaryKey?: readonly string[];
+  unique?: readonly string[];
+  /** The rows go when the row of the parent goes. */
+  childOf?: { column: string; table: string };
+}
+
+export function createTable({ db, dialect }: MigrationBuild, name: string, shape: TableShape) {
+  const { columns } = dialect;
+  let table: CreateTableBuilder<string, string> = db.schema.createTable(name);
+  for (const [column, kind] of Object.entries(shape.columns)) {
+    const type: RawBuilder<unknown> =
+      kind === 'counter' ? columns.counter : kind.startsWith('text') ? columns.text : columns.integer;
+    table = table.addColumn(column, type, (definition) =>
+      kind === 'counter' || kind.endsWith('?') ? definition : definition.notNull(),
+    );
+  }
+  if (shape.primaryKey) table = table.addPrimaryKeyConstraint(`${name}_key`, [...shape.primaryKey]);
+  for (const column of shape.unique ?? []) table = table.addUniqueConstraint(`${name}_${column}_unique`, [column]);
+  if (shape.childOf) {
+    const { column, table: parent } = shape.childOf;
+    table = table.addForeignKeyConstraint(`${name}_parent`, [column], parent, [column], (key) =>
+      key.onDelete('cascade'),
+    );
+  }
+  return table.modifyEnd(columns.tableEnd);
+}
+
+export function createIndex({ db }: MigrationBuild, name: string, table: string, columns: readonly string[]) {
+  return db.schema
+    .createIndex(name)
+    .on(table)
+    .columns([...columns]);
+}
