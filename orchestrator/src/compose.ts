@@ -23,6 +23,7 @@ import { moduleHandlers } from './http/routes/modules.ts';
 import { operationHandlers } from './http/routes/operations.ts';
 import { signInHandlers } from './http/routes/sign-in.ts';
 import { statusHandlers } from './http/routes/status.ts';
+import { windowHandlers } from './http/routes/windows.ts';
 import { loadApiCertificate } from './identity/api-certificate.ts';
 import { loadIdentity } from './identity/identity.ts';
 import { lockDirectory } from './identity/instance-lock.ts';
@@ -134,6 +135,7 @@ export async function startOrchestrator(config: Config, dataDir: string, around:
       ...agentHandlers(context, advertised),
       ...moduleHandlers(context),
       ...operationHandlers(context, documents, waiting),
+      ...windowHandlers(context),
       ...statusHandlers(context, { publicKey, version, well }),
     },
     sessions: signIn,

@@ -106,6 +106,7 @@ export const errorKinds = {
   operation_not_found: kind(404, false, 'No such operation', 'List the operations with `muster operations list`.'),
   run_not_found: kind(404, false, 'No such run', 'List the runs.'),
   drift_not_found: kind(404, false, 'No such drift record', 'List the drift records of the agent.'),
+  window_not_found: kind(404, false, 'No such maintenance window', 'List the maintenance windows.'),
   enrolment_token_not_found: kind(404, false, 'No such enrolment token', 'List the enrolment tokens.'),
   method_not_allowed: kind(
     405,

@@ -20,6 +20,8 @@ export type Hint =
       status: OperationStatus;
     }
   | { type: 'run_ended'; run_id: string }
+  /** A maintenance window was planned, moved or removed; windows also open and close by themselves. */
+  | { type: 'windows_changed' }
   | { type: 'operator_removed'; operator_id: string };
 
 export interface Bus {

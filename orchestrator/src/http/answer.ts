@@ -2,7 +2,8 @@ import { Readable } from 'node:stream';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Route } from '@muster/protocol/http';
 import type { FastifyReply } from 'fastify';
-import { Chunked, Reply } from './handlers.ts';
+import { Chunked, Paged, Reply } from './handlers.ts';
+import { nextLink } from './page.ts';
 
 /** What a route's answers need to be written, prepared once. */
 export interface AnswerForm {
@@ -33,6 +34,11 @@ export function sendAnswer(
     status = given.status;
     body = given.body;
     reply.headers(given.headers);
+  }
+  if (body instanceof Paged) {
+    if (form.validate && !form.route.paged) throw new Error(`${form.route.id} answered with a page and is not paged`);
+    if (body.next !== null) reply.header('link', nextLink(reply.request.url, body.next));
+    body = body.items;
   }
   reply.code(status);
   if (applied && status === 202) reply.header('preference-applied', 'respond-async');

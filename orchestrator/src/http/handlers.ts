@@ -72,6 +72,17 @@ export class Chunked<T> {
   }
 }
 
+/** A part of a list; `Link: rel="next"` says where there is more. For routes that are `paged`. */
+export class Paged<T> {
+  readonly items: readonly T[] | Chunked<T>;
+  /** The query parameters that give the next part when they take the place of this request's; null at the end. */
+  readonly next: Readonly<Record<string, string>> | null;
+  constructor(items: readonly T[] | Chunked<T>, next: Readonly<Record<string, string>> | null) {
+    this.items = items;
+    this.next = next;
+  }
+}
+
 /** An answer with a status of its own, or with headers. */
 export class Reply<S extends number, B> {
   readonly status: S;
@@ -84,7 +95,7 @@ export class Reply<S extends number, B> {
   }
 }
 
-type Written<B> = B extends readonly (infer T)[] ? B | Chunked<T> : B;
+type Written<B> = B extends readonly (infer T)[] ? B | Chunked<T> | Paged<T> : B;
 type UsualBody<R extends Route> = R['answers'] extends { 200: infer S }
   ? BodyOf<S>
   : R['answers'] extends { 201: infer S }
@@ -95,7 +106,7 @@ type UsualBody<R extends Route> = R['answers'] extends { 200: infer S }
 
 /**
  * What a handler gives back: the body of the route's usual (lowest) status, `undefined` or nothing for 204; or a
- * {@link Reply} for another status or headers; either with {@link Chunked} in place of a long array.
+ * {@link Reply} for another status or headers; either with {@link Chunked} or {@link Paged} in place of an array.
  */
 export type Answer<R extends Route> =
   | Written<UsualBody<R>>

@@ -33,6 +33,7 @@ const answerHeaders: Readonly<Record<number, Record<string, Header>>> = {
     'Preference-Applied': header('`respond-async`, when that was asked for'),
   },
 };
+const linkHeader = { Link: header('`<…>; rel="next"` when there is more of the list') };
 const meanings: Readonly<Record<number, string>> = { 200: 'OK', 201: 'Created', 202: 'Accepted', 204: 'Done; no body' };
 
 const preferHeader = z.object({
@@ -84,6 +85,7 @@ function operationOf(route: Route, errors: Record<string, ErrorResponse>): ZodOp
     responses[key as '200'] = {
       description: meanings[status] ?? 'OK',
       ...(answerHeaders[status] ? { headers: answerHeaders[status] } : {}),
+      ...(route.paged && status === usual ? { headers: linkHeader } : {}),
       ...(schema ? { content: { 'application/json': { schema, ...(example === undefined ? {} : { example }) } } } : {}),
     };
   }

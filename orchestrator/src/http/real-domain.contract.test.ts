@@ -15,6 +15,7 @@ import { moduleHandlers } from './routes/modules.ts';
 import { operationHandlers } from './routes/operations.ts';
 import { signInHandlers } from './routes/sign-in.ts';
 import { statusHandlers } from './routes/status.ts';
+import { windowHandlers } from './routes/windows.ts';
 
 /** The routes over the real domain and a real database, every answer held to its schema. */
 
@@ -35,6 +36,7 @@ async function open(fixture: DatabaseFixture) {
       ...agentHandlers(context, () => ({ agents: 'muster.example:4747', publicKey: 'ab'.repeat(32) })),
       ...moduleHandlers(context),
       ...operationHandlers(context, domain.documents, domain.waiting),
+      ...windowHandlers(context),
       ...statusHandlers(context, { publicKey: 'ab'.repeat(32), version: '0.0.0', well: () => true }),
     },
     sessions: domain.signIn,
@@ -115,9 +117,9 @@ describeDatabases('the API', (fixture) => {
     const operation_id = await history(opened);
     const stop = answering(domain, agent.id);
     const seen: Record<string, number> = {};
-    // Reads and harmless writes first, what takes away last.
-    const order = (route: Route) =>
-      route.method === 'DELETE' || route.id === 'logout' || route.id === 'renew' ? 1 : 0;
+    // What makes things first, what takes them away last.
+    const order = ({ method, path }: Route) =>
+      method === 'DELETE' ? 1 : method === 'POST' && !path.includes('{') ? -1 : 0;
     const bodies: Record<string, unknown> = {
       challenge: { public_key: key.hex },
       verify: { public_key: key.hex, signature: '5f'.repeat(64) },
@@ -130,13 +132,16 @@ describeDatabases('the API', (fixture) => {
     };
     let run_id = 'x';
     let drift_id = 'x';
+    /** By tag, the `id` of what was made there. */
+    const made: Record<string, string> = {};
     for (const route of [...routes].sort((a, b) => order(a) - order(b))) {
       if (route.id === 'logout' || route.id === 'renew') continue;
       const params = { node_id: agent.id, name: route.path.startsWith('/modules') ? 'm' : 'base', key: 'role' };
-      const more = { operator_id: key.id, operation_id, run_id, drift_id, id: 'x' };
+      const more = { operator_id: key.id, operation_id, run_id, drift_id, id: made[route.tag] ?? 'x' };
       const body = bodies[route.id] ?? (route.body ? route.example.body : undefined);
       const answer = await request(app, token, route, { ...params, ...more }, body);
       seen[route.id] = answer.statusCode;
+      if (answer.statusCode === 201 && 'id' in answer.json()) made[route.tag] = answer.json().id;
       if (route.id === 'applyAssignment') run_id = answer.json().run_id;
       if (route.id === 'checkDrift') drift_id = answer.json().drift_id;
     }
@@ -145,7 +150,6 @@ describeDatabases('the API', (fixture) => {
     expect(refused).toEqual({
       verify: 401, // the signature is made up
       cancelOperation: 409,
-      revokeEnrolmentToken: 404,
       removeAgent: 409,
       removeModule: 409, // the assignment `other` names it
       removeOperator: 409, // the last admin

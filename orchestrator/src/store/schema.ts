@@ -231,6 +231,29 @@ export interface SettingsTable {
   value: string;
 }
 
+/** A window is open from `starts_at` until just before `ends_at`. */
+export interface MaintenanceWindowsTable {
+  id: string;
+  starts_at: number;
+  ends_at: number;
+  reason: string;
+  /** Null: for every agent. */
+  selector: string | null;
+  created_at: number;
+  created_by: string;
+}
+
+/** Codes that a signed-in operator hands to a browser, which changes one for a session of its own. */
+export interface WebLoginCodesTable {
+  code_hash: string;
+  operator_id: string;
+  /** Of the session that asked for it: the code ends with that. */
+  session_hash: string;
+  /** When the signature was given: the new session can be renewed no longer than the old one. */
+  signed_in_at: number;
+  expires_at: number;
+}
+
 /** How far each agent's spool is committed here; `instance_id` is of the agent process that numbered it. */
 export interface SpoolAckTable {
   node_id: string;
@@ -265,6 +288,8 @@ export interface Schema {
   run_results: RunResultsTable;
   audit_events: AuditEventsTable;
   settings: SettingsTable;
+  maintenance_windows: MaintenanceWindowsTable;
+  web_login_codes: WebLoginCodesTable;
   spool_ack: SpoolAckTable;
   schema_version: SchemaVersionTable;
 }

@@ -6,6 +6,7 @@ import * as operators from './operators.ts';
 import type { Route } from './route.ts';
 import * as runs from './runs.ts';
 import * as status from './status.ts';
+import * as windows from './windows.ts';
 
 export * from './agents.ts';
 export * from './drift.ts';
@@ -15,11 +16,12 @@ export * from './operators.ts';
 export * from './route.ts';
 export * from './runs.ts';
 export * from './status.ts';
+export * from './windows.ts';
 
 const isRoute = (value: unknown): value is Route =>
   typeof value === 'object' && value !== null && 'method' in value && 'answers' in value;
 
 /** Every route there is. */
-export const routes: readonly Route[] = [operators, agents, modules, operations, runs, drift, status].flatMap((noun) =>
-  Object.values(noun).filter(isRoute),
+export const routes: readonly Route[] = [operators, agents, modules, operations, runs, drift, windows, status].flatMap(
+  (noun) => Object.values(noun).filter(isRoute),
 );

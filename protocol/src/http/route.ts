@@ -29,6 +29,8 @@ export interface Route {
   readonly errors: readonly ErrorCode[];
   /** Takes `Prefer: respond-async`. */
   readonly respondAsync?: boolean;
+  /** Answers with a part of a list, and says by `Link: rel="next"` where there is more. */
+  readonly paged?: boolean;
   readonly example: {
     readonly params?: Record<string, string>;
     readonly query?: Record<string, string>;
@@ -78,6 +80,13 @@ export type CallOf<R extends Route> = Part<'params', R['params']> &
 export const optional = <T extends z.ZodType>(schema: T) => schema.nullish().transform((value) => value ?? undefined);
 
 export const unixSeconds = z.number().int().describe('Unix seconds');
+/** A point in time that a person chose: what a calendar holds, so that milliseconds by mistake are refused. */
+export const unixTime = z
+  .number()
+  .int()
+  .min(0, 'must be Unix seconds, from 1970 on')
+  .max(253_402_300_799, 'must be Unix seconds (not milliseconds), before the year 10000')
+  .describe('Unix seconds');
 export const hex = (bytes: number) =>
   z.string().regex(new RegExp(`^[0-9a-fA-F]{${bytes * 2}}$`), `must be ${bytes * 2} hexadecimal characters`);
 
@@ -99,6 +108,15 @@ export const listQuery = (fallback: number, maximum: number) => ({
     .describe(`at most this many; more than ${maximum} is read as ${maximum}`),
   offset: queryInteger(Number.MAX_SAFE_INTEGER).optional().describe('skip so many'),
 });
+
+/** Of a list that is given in pages. */
+export const pageQuery = (fallback: number, maximum: number) => {
+  const { limit, offset } = listQuery(fallback, maximum);
+  return {
+    limit: limit.transform((value) => value ?? fallback),
+    offset: offset.transform((value) => value ?? 0),
+  };
+};
 
 export const nodeParams = z.strictObject({ node_id: z.string().describe('node id, or the name of an approved agent') });
 export const nameParams = z.strictObject({ name: z.string() });

@@ -1,0 +1,27 @@
+import { describe, expect, test } from 'vitest';
+import type { Chunked } from './handlers.ts';
+import { nextLink, paged, pagedInChunks } from './page.ts';
+
+describe('the next page', () => {
+  test('is the same request with another place', () => {
+    expect(nextLink('/api/v1/agents?filter=role%3Dweb+site&offset=2&limit=2', { limit: '2', offset: '4' })).toBe(
+      '</api/v1/agents?filter=role%3Dweb+site&offset=4&limit=2>; rel="next"',
+    );
+    expect(nextLink('/api/v1/drift', { cursor: 'a b' })).toBe('</api/v1/drift?cursor=a+b>; rel="next"');
+  });
+
+  test('cannot break out of the header', () => {
+    expect(nextLink('/x?q=%3E%0d%0a,%22', { offset: '1' })).toBe('</x?q=%3E%0D%0A%2C%22&offset=1>; rel="next"');
+  });
+
+  test('is there as long as there is more', () => {
+    const wish = { limit: 2, offset: 4 };
+    expect(paged({ items: [1, 2], more: true }, wish).next).toEqual({ limit: '2', offset: '6' });
+    expect(paged({ items: [1], more: false }, wish).next).toBeNull();
+    const long = pagedInChunks({ items: Array.from({ length: 1001 }, (_, i) => i), more: true }, wish);
+    expect(long.next).toEqual({ limit: '2', offset: '1005' });
+    expect([...((long.items as Chunked<number>).chunks as Iterable<number[]>)].map(({ length }) => length)).toEqual([
+      500, 500, 1,
+    ]);
+  });
+});
