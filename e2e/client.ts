@@ -22,24 +22,25 @@ export function newOperator(): Operator {
  */
 function transportTo(certificate: () => string): Transport {
   const agent = new Agent({ keepAlive: true, maxCachedSessions: 0 });
-  return ({ method, url, headers, body, signal }) =>
+  return ({ method, url, headers, body, signal, stream }) =>
     new Promise((resolve, reject) => {
       const outgoing = request(url, { method, headers, agent, ca: certificate(), ...(signal ? { signal } : {}) });
       outgoing.on('error', reject);
       outgoing.on('response', (answer) => {
+        const status = answer.statusCode ?? 0;
+        const header = (name: string) => {
+          const value = answer.headers[name.toLowerCase()];
+          return (Array.isArray(value) ? value[0] : value) ?? null;
+        };
+        if (stream && status >= 200 && status < 300) {
+          resolve({ status, header, body: answer, text: async () => Buffer.concat(await answer.toArray()).toString() });
+          return;
+        }
         const pieces: Buffer[] = [];
         answer.on('data', (piece: Buffer) => pieces.push(piece));
         answer.on('error', reject);
         answer.on('end', () => {
-          const name = (header: string) => answer.headers[header.toLowerCase()];
-          resolve({
-            status: answer.statusCode ?? 0,
-            header: (header) => {
-              const value = name(header);
-              return (Array.isArray(value) ? value[0] : value) ?? null;
-            },
-            text: async () => Buffer.concat(pieces).toString('utf8'),
-          });
+          resolve({ status, header, text: async () => Buffer.concat(pieces).toString('utf8') });
         });
       });
       outgoing.end(body);

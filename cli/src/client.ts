@@ -36,7 +36,7 @@ const largestAnswer = 256 * 1024 * 1024;
 export function openTransport(options: TransportOptions): { transport: Transport; close(): void } {
   const secure = new PinnedAgent(options);
   const plain = new PlainAgent({ keepAlive: true });
-  const transport: Transport = ({ method, url, headers, body, signal }) =>
+  const transport: Transport = ({ method, url, headers, body, signal, stream }) =>
     new Promise((resolve, reject) => {
       const target = new URL(url);
       const fail = (error: Error) => reject(error instanceof CliError ? error : unreachable(target, error));
@@ -52,6 +52,20 @@ export function openTransport(options: TransportOptions): { transport: Transport
           ...(signal ? { signal } : {}),
         },
         (answer) => {
+          const status = answer.statusCode ?? 0;
+          const header = (name: string) => {
+            const value = answer.headers[name.toLowerCase()];
+            return (Array.isArray(value) ? value[0] : value) ?? null;
+          };
+          if (stream && status >= 200 && status < 300) {
+            resolve({
+              status,
+              header,
+              body: answer,
+              text: async () => Buffer.concat(await answer.toArray()).toString(),
+            });
+            return;
+          }
           const pieces: Buffer[] = [];
           let size = 0;
           answer.on('data', (piece: Buffer) => {
@@ -62,14 +76,7 @@ export function openTransport(options: TransportOptions): { transport: Transport
           answer.on('error', fail);
           answer.on('end', () => {
             const text = Buffer.concat(pieces).toString('utf8');
-            resolve({
-              status: answer.statusCode ?? 0,
-              header: (name) => {
-                const value = answer.headers[name.toLowerCase()];
-                return (Array.isArray(value) ? value[0] : value) ?? null;
-              },
-              text: async () => text,
-            });
+            resolve({ status, header, text: async () => text });
           });
         },
       );

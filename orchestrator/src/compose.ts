@@ -19,6 +19,7 @@ import { createSignIn } from './domain/sign-in.ts';
 import { createGateway, type Gateway } from './gateway/gateway.ts';
 import { createApp } from './http/app.ts';
 import { agentHandlers } from './http/routes/agents.ts';
+import { auditHandlers } from './http/routes/audit.ts';
 import { moduleHandlers } from './http/routes/modules.ts';
 import { operationHandlers } from './http/routes/operations.ts';
 import { signInHandlers } from './http/routes/sign-in.ts';
@@ -136,7 +137,8 @@ export async function startOrchestrator(config: Config, dataDir: string, around:
       ...moduleHandlers(context),
       ...operationHandlers(context, documents, waiting),
       ...windowHandlers(context),
-      ...statusHandlers(context, { publicKey, version, well }),
+      ...auditHandlers(context),
+      ...statusHandlers({ publicKey, version, well }),
     },
     sessions: signIn,
     log: log.child({ part: 'api' }),

@@ -1,5 +1,5 @@
 import type { Fault } from './errors.ts';
-import { type AnswerOf, apiPrefix, type CallOf, type Route } from './http/route.ts';
+import { type AnswerOf, apiPrefix, type CallOf, mediaOf, type Route, type StreamedAnswer } from './http/route.ts';
 
 /** What an answer outside 2xx says, as RFC 9457 problem details. */
 export interface Problem {
@@ -30,10 +30,14 @@ export type Transport = (request: {
   headers: Record<string, string>;
   body: string | undefined;
   signal: AbortSignal | undefined;
+  /** Resolve as soon as the headers of a 2xx are there, with its `body` as it comes. */
+  stream?: boolean;
 }) => Promise<{
   status: number;
   header(name: string): string | null;
   text(): Promise<string>;
+  /** In place of `text`, when `stream` was asked for and the status is a 2xx. */
+  body?: AsyncIterable<Uint8Array>;
 }>;
 
 export interface ClientOptions {
@@ -78,7 +82,9 @@ export function createClient(options: ClientOptions): Client {
       query?: Record<string, unknown>;
       body?: unknown;
     } & CallSettings;
-    const headers: Record<string, string> = { accept: 'application/json' };
+    const accepted = new Set(Object.keys(route.answers).flatMap((status) => mediaOf(route, Number(status))));
+    // What goes wrong is JSON on every route.
+    const headers: Record<string, string> = { accept: [...accepted.add('application/json')].join(', ') };
     if (route.access !== 'anyone') {
       const token = await options.token?.();
       if (token) headers.authorization = `Bearer ${token}`;
@@ -91,11 +97,21 @@ export function createClient(options: ClientOptions): Client {
       headers,
       body: body === undefined ? undefined : JSON.stringify(body),
       signal,
+      stream: route.media !== undefined,
     });
+    if (route.media?.[answer.status] !== undefined) return streamedAnswer(answer) as never;
     const text = await answer.text();
     if (answer.status < 200 || answer.status > 299) throw problemOf(answer.status, text, answer.header('retry-after'));
     return (text === '' ? undefined : JSON.parse(text)) as never;
   };
+}
+
+function streamedAnswer(answer: Awaited<ReturnType<Transport>>): StreamedAnswer {
+  async function* whole(): AsyncGenerator<Uint8Array> {
+    yield new TextEncoder().encode(await answer.text());
+  }
+  const type = (answer.header('content-type') ?? '').split(';', 1)[0] as string;
+  return { type: type.trim().toLowerCase(), body: answer.body ?? whole() };
 }
 
 function problemOf(status: number, text: string, retryAfter: string | null): ApiError {

@@ -1,8 +1,8 @@
 import { Readable } from 'node:stream';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { Route } from '@muster/protocol/http';
+import { mediaOf, type Route } from '@muster/protocol/http';
 import type { FastifyReply } from 'fastify';
-import { Chunked, Paged, Reply } from './handlers.ts';
+import { Chunked, Paged, Reply, Stream } from './handlers.ts';
 import { nextLink } from './page.ts';
 
 /** What a route's answers need to be written, prepared once. */
@@ -42,6 +42,7 @@ export function sendAnswer(
   }
   reply.code(status);
   if (applied && status === 202) reply.header('preference-applied', 'respond-async');
+  if (body instanceof Stream) return sendStream(form, status, body, reply, broken);
   if (body instanceof Chunked) return sendChunks(form, status, body, reply, broken);
   if (form.validate) holdToSchema(form.route, status, body);
   if (body === undefined) return reply.send();
@@ -50,6 +51,7 @@ export function sendAnswer(
 
 function holdToSchema(route: Route, status: number, body: unknown): void {
   const schema = route.answers[status];
+  if (route.media?.[status] !== undefined) throw new Error(`${route.id} answered ${status} without a stream`);
   if (schema === undefined) throw new Error(`${route.id} answered ${status}, which its route does not have`);
   if (schema === null) {
     if (body !== undefined) throw new Error(`${route.id} answered ${status} with a body`);
@@ -105,4 +107,88 @@ async function sendChunks(
     }
   }
   return reply.send(Readable.from(pieces(), { objectMode: false }));
+}
+
+/**
+ * Writes what is not JSON. The first piece is awaited before anything is sent: what fails until then is an ordinary
+ * error.
+ */
+async function sendStream(
+  form: AnswerForm,
+  status: number,
+  stream: Stream,
+  reply: FastifyReply,
+  broken: (error: unknown) => void,
+): Promise<FastifyReply> {
+  const media = mediaOf(form.route, status);
+  const type = stream.type ?? media[0];
+  if (type === undefined || form.route.media?.[status] === undefined || !media.includes(type))
+    throw new Error(`${form.route.id} answered ${status} as ${type}, which its route does not have`);
+  const source = stream.source[Symbol.asyncIterator]();
+  if (reply.request.method === 'HEAD') {
+    await source.return?.();
+    return reply.header('content-type', type).send();
+  }
+  const first = await source.next();
+  // For proxies that would otherwise gather what should go out at once.
+  reply.header('content-type', type).header('x-accel-buffering', 'no');
+  return reply.send(readableOf(source, first, stream.until, reply, broken));
+}
+
+function readableOf(
+  source: AsyncIterator<string | Uint8Array>,
+  first: IteratorResult<string | Uint8Array>,
+  until: AbortSignal | undefined,
+  reply: FastifyReply,
+  broken: (error: unknown) => void,
+): Readable {
+  let step: IteratorResult<string | Uint8Array> | null = first;
+  let ended = false;
+  const release = () => {
+    ended = true;
+    until?.removeEventListener('abort', end);
+    // It may be waiting for a piece, and then lets go when that comes; nobody waits for it here.
+    void Promise.resolve(source.return?.()).catch(() => {});
+  };
+  const pull = async (): Promise<void> => {
+    try {
+      // Pieces of nothing would end the reading.
+      for (;;) {
+        const { done, value } = step ?? (await source.next());
+        step = null;
+        if (ended) return;
+        if (done) {
+          ended = true;
+          until?.removeEventListener('abort', end);
+          readable.push(null);
+          return;
+        }
+        if (value.length > 0) {
+          readable.push(value);
+          return;
+        }
+      }
+    } catch (error) {
+      if (ended) return;
+      broken(error);
+      readable.destroy(error as Error);
+    }
+  };
+  const readable = new Readable({
+    read: () => void pull(),
+    destroy(error, done) {
+      if (!ended) release();
+      done(error);
+    },
+  });
+  const end = () => {
+    if (ended) return;
+    release();
+    // Somebody who reads gets to see a whole answer; waiting for somebody who does not would have no end.
+    if (readable.readableLength > 0 || reply.raw.writableNeedDrain) readable.destroy();
+    else readable.push(null);
+  };
+  until?.addEventListener('abort', end);
+  if (until?.aborted) end();
+  return readable;
 }

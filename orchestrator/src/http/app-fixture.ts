@@ -3,7 +3,7 @@ import type { FastifyInstance } from 'fastify';
 import { type Logger, pino } from 'pino';
 import { type AppOptions, createApp } from './app.ts';
 import { hashToken } from './authentication.ts';
-import type { Handlers, Session } from './handlers.ts';
+import { type Handlers, type Session, Stream } from './handlers.ts';
 
 /** An app for tests: real in all but its handlers, which answer each route's example, and two sessions. */
 export const tokens = { admin: 'admin-token', operator: 'operator-token' } as const;
@@ -18,7 +18,17 @@ const live = new Map([sessionOf('admin'), sessionOf('operator')].map((session) =
 export const sessions = { find: (tokenHash: string) => live.get(tokenHash) ?? null };
 
 export const exampleHandlers = (): Handlers =>
-  Object.fromEntries(routes.map((route) => [route.id, () => route.example.answer])) as unknown as Handlers;
+  Object.fromEntries(routes.map((route) => [route.id, () => exampleAnswer(route)])) as unknown as Handlers;
+
+/** What the handler of a route answers with when it answers its example. */
+export function exampleAnswer(route: Route): unknown {
+  const usual = Math.min(...Object.keys(route.answers).map(Number));
+  return route.media?.[usual] === undefined ? route.example.answer : new Stream(once(String(route.example.answer)));
+}
+
+async function* once(text: string): AsyncGenerator<string> {
+  yield text;
+}
 
 /** @param handlers in place of those that answer examples */
 export function testApp(handlers: Partial<Handlers> = {}, options: Partial<AppOptions> = {}): FastifyInstance {

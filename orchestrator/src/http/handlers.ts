@@ -1,5 +1,5 @@
 import type * as table from '@muster/protocol/http';
-import type { Role, Route } from '@muster/protocol/http';
+import type { IsStreamed, Role, Route } from '@muster/protocol/http';
 import type { z } from 'zod';
 
 /**
@@ -83,6 +83,31 @@ export class Paged<T> {
   }
 }
 
+/**
+ * An answer that is not JSON, written as it comes and no faster than the client reads. Its source is let go of, by
+ * `return` or `destroy`, when the client hangs up.
+ */
+export class Stream {
+  readonly source: AsyncIterable<string | Uint8Array>;
+  readonly type: string | undefined;
+  readonly until: AbortSignal | undefined;
+
+  /**
+   * @param source what fails before its first piece is answered as an error; what fails later cuts the client off
+   * @param type   the content type; by default the first that the route has for the status
+   * @param until  ends the answer, whatever the source does: for one without an end of its own, hand in the request's
+   *               signal. A client that has not read what was written until then is cut off.
+   */
+  constructor(
+    source: AsyncIterable<string | Uint8Array>,
+    { type, until }: { type?: string; until?: AbortSignal } = {},
+  ) {
+    this.source = source;
+    this.type = type;
+    this.until = until;
+  }
+}
+
 /** An answer with a status of its own, or with headers. */
 export class Reply<S extends number, B> {
   readonly status: S;
@@ -96,21 +121,24 @@ export class Reply<S extends number, B> {
 }
 
 type Written<B> = B extends readonly (infer T)[] ? B | Chunked<T> | Paged<T> : B;
-type UsualBody<R extends Route> = R['answers'] extends { 200: infer S }
-  ? BodyOf<S>
-  : R['answers'] extends { 201: infer S }
-    ? BodyOf<S>
-    : R['answers'] extends { 202: infer S }
-      ? BodyOf<S>
-      : undefined;
+/** What a handler may give as the body of one status. */
+type Given<R extends Route, S extends StatusOf<R>> =
+  IsStreamed<R, S> extends true ? Stream : Written<BodyOf<R['answers'][S]>>;
+type UsualBody<R extends Route> =
+  200 extends StatusOf<R>
+    ? Given<R, 200>
+    : 201 extends StatusOf<R>
+      ? Given<R, 201>
+      : 202 extends StatusOf<R>
+        ? Given<R, 202>
+        : undefined;
 
 /**
  * What a handler gives back: the body of the route's usual (lowest) status, `undefined` or nothing for 204; or a
- * {@link Reply} for another status or headers; either with {@link Chunked} or {@link Paged} in place of an array.
+ * {@link Reply} for another status or headers; either with {@link Chunked} or {@link Paged} in place of an array, and with
+ * {@link Stream} where the route has a media type of its own.
  */
-export type Answer<R extends Route> =
-  | Written<UsualBody<R>>
-  | { [S in StatusOf<R>]: Reply<S, Written<BodyOf<R['answers'][S]>>> }[StatusOf<R>];
+export type Answer<R extends Route> = UsualBody<R> | { [S in StatusOf<R>]: Reply<S, Given<R, S>> }[StatusOf<R>];
 
 // biome-ignore lint/suspicious/noConfusingVoidType: a handler of a route that answers 204 may simply end.
 type OrVoid<T> = undefined extends T ? T | void : T;

@@ -1,5 +1,5 @@
 import { type ErrorCode, errorKinds } from '@muster/protocol';
-import { apiPrefix, errorsOf, faultSchema, type Route, routes } from '@muster/protocol/http';
+import { apiPrefix, errorsOf, faultSchema, mediaOf, type Route, routes } from '@muster/protocol/http';
 import { z } from 'zod';
 import { createDocument, type ZodOpenApiOperationObject, type ZodOpenApiPathsObject } from 'zod-openapi';
 
@@ -82,11 +82,15 @@ function operationOf(route: Route, errors: Record<string, ErrorResponse>): ZodOp
   for (const [key, schema] of Object.entries(route.answers)) {
     const status = Number(key);
     const example = status === usual ? route.example.answer : undefined;
+    const content = mediaOf(route, status).map((media) => [
+      media,
+      { schema, ...(example === undefined ? {} : { example }) },
+    ]);
     responses[key as '200'] = {
       description: meanings[status] ?? 'OK',
       ...(answerHeaders[status] ? { headers: answerHeaders[status] } : {}),
       ...(route.paged && status === usual ? { headers: linkHeader } : {}),
-      ...(schema ? { content: { 'application/json': { schema, ...(example === undefined ? {} : { example }) } } } : {}),
+      ...(schema ? { content: Object.fromEntries(content) } : {}),
     };
   }
   for (const [status, codes] of byStatus(errorsOf(route))) {

@@ -11,6 +11,7 @@ import { uploadModule } from '../domain/modules.ts';
 import { submitOperation } from '../domain/operations.ts';
 import { createApp } from './app.ts';
 import { agentHandlers } from './routes/agents.ts';
+import { auditHandlers } from './routes/audit.ts';
 import { moduleHandlers } from './routes/modules.ts';
 import { operationHandlers } from './routes/operations.ts';
 import { signInHandlers } from './routes/sign-in.ts';
@@ -37,7 +38,8 @@ async function open(fixture: DatabaseFixture) {
       ...moduleHandlers(context),
       ...operationHandlers(context, domain.documents, domain.waiting),
       ...windowHandlers(context),
-      ...statusHandlers(context, { publicKey: 'ab'.repeat(32), version: '0.0.0', well: () => true }),
+      ...auditHandlers(context),
+      ...statusHandlers({ publicKey: 'ab'.repeat(32), version: '0.0.0', well: () => true }),
     },
     sessions: domain.signIn,
     log: pino({ level: 'silent' }),

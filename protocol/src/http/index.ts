@@ -1,4 +1,5 @@
 import * as agents from './agents.ts';
+import * as audit from './audit.ts';
 import * as drift from './drift.ts';
 import * as modules from './modules.ts';
 import * as operations from './operations.ts';
@@ -9,6 +10,7 @@ import * as status from './status.ts';
 import * as windows from './windows.ts';
 
 export * from './agents.ts';
+export * from './audit.ts';
 export * from './drift.ts';
 export * from './modules.ts';
 export * from './operations.ts';
@@ -22,6 +24,14 @@ const isRoute = (value: unknown): value is Route =>
   typeof value === 'object' && value !== null && 'method' in value && 'answers' in value;
 
 /** Every route there is. */
-export const routes: readonly Route[] = [operators, agents, modules, operations, runs, drift, windows, status].flatMap(
-  (noun) => Object.values(noun).filter(isRoute),
-);
+export const routes: readonly Route[] = [
+  operators,
+  agents,
+  modules,
+  operations,
+  runs,
+  drift,
+  audit,
+  windows,
+  status,
+].flatMap((noun) => Object.values(noun).filter(isRoute));

@@ -25,6 +25,11 @@ export interface Route {
   readonly bodyLimit?: number;
   /** By status code, the usual one first; null: no body. */
   readonly answers: Readonly<Record<number, z.ZodType | null>>;
+  /**
+   * By status code, where the answer is not JSON: its media type, or those it may be. The answer is then written as it
+   * comes, and its schema only describes the text.
+   */
+  readonly media?: Readonly<Record<number, string | readonly [string, ...string[]]>>;
   /** What this route itself may answer; those every route shares are added by `errorsOf`. */
   readonly errors: readonly ErrorCode[];
   /** Takes `Prefer: respond-async`. */
@@ -57,9 +62,31 @@ export function errorsOf(route: Route): ErrorCode[] {
   return [...codes.add('rate_limited').add('internal').add('draining')];
 }
 
+/** The media types of an answer of a route, the usual one first; empty when it has no body. */
+export function mediaOf(route: Route, status: number): readonly string[] {
+  const media = route.media?.[status];
+  if (media !== undefined) return typeof media === 'string' ? [media] : media;
+  return route.answers[status] ? ['application/json'] : [];
+}
+
+/** True when the answer with this status is not JSON. */
+export type IsStreamed<R extends Route, S> = R extends { media: infer M } ? (S extends keyof M ? true : false) : false;
+
+/** An answer that is not JSON, as it comes. */
+export interface StreamedAnswer {
+  /** The content type, without its parameters. */
+  readonly type: string;
+  /** Ends with the answer; whoever stops reading hangs up. */
+  readonly body: AsyncIterable<Uint8Array>;
+}
+
 /** The type of the usual answer of a route: what its first status carries. */
 export type AnswerOf<R extends Route> = {
-  [S in keyof R['answers']]: R['answers'][S] extends z.ZodType ? z.output<R['answers'][S]> : undefined;
+  [S in keyof R['answers']]: IsStreamed<R, S> extends true
+    ? StreamedAnswer
+    : R['answers'][S] extends z.ZodType
+      ? z.output<R['answers'][S]>
+      : undefined;
 }[keyof R['answers']];
 
 type Input<S> = S extends z.ZodType ? z.input<S> : never;

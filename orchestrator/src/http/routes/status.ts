@@ -1,13 +1,8 @@
 import { protocolVersion } from '@muster/protocol/wire';
-import { listAudit } from '../../domain/audit.ts';
-import type { Context } from '../../domain/context.ts';
 import type { Handlers } from '../handlers.ts';
 
 /** @param well whether the database answers and takes writes */
-export function statusHandlers(
-  context: Context,
-  about: { publicKey: string; version: string; well: () => boolean | Promise<boolean> },
-) {
+export function statusHandlers(about: { publicKey: string; version: string; well: () => boolean | Promise<boolean> }) {
   return {
     getStatus: async () => ({
       status: (await about.well()) ? ('ok' as const) : ('degraded' as const),
@@ -15,6 +10,5 @@ export function statusHandlers(
       public_key: about.publicKey,
       version: about.version,
     }),
-    listAudit: ({ query }) => listAudit(context, query),
   } satisfies Partial<Handlers>;
 }

@@ -1,0 +1,236 @@
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { createClient } from '@muster/protocol/client';
+import { type Route, route } from '@muster/protocol/http';
+import fastify, { type FastifyInstance } from 'fastify';
+import { afterEach, beforeEach, describe, expect, expectTypeOf, test } from 'vitest';
+import { z } from 'zod';
+import { type AnyHandler, registerEndpoint } from './endpoint.ts';
+import { type Answer, Reply, Stream } from './handlers.ts';
+import { parseQuery } from './query.ts';
+
+const lines = route({
+  id: 'lines',
+  method: 'GET',
+  path: '/lines',
+  tag: 'Test',
+  summary: 'Lines',
+  access: 'anyone',
+  answers: { 200: z.string(), 202: z.strictObject({ later: z.boolean() }) },
+  media: { 200: ['application/jsonl', 'text/plain'] },
+  errors: [],
+  example: { answer: '{}\n' },
+});
+
+/** One route, really served. */
+let app: FastifyInstance;
+let url: string;
+let broken: unknown[];
+const draining = new AbortController();
+async function serve(handler: AnyHandler): Promise<void> {
+  registerEndpoint(app, lines as Route, handler, {
+    validateAnswers: true,
+    draining: draining.signal,
+    admit: () => null,
+    broken: (_request, error) => broken.push(error),
+  });
+  url = await app.listen({ host: '127.0.0.1', port: 0 });
+}
+beforeEach(() => {
+  broken = [];
+  app = fastify({ routerOptions: { querystringParser: (text) => parseQuery(text) as never } });
+});
+afterEach(() => app.close());
+
+async function* pieces(...of: (string | Uint8Array)[]): AsyncGenerator<string | Uint8Array> {
+  yield* of;
+}
+
+describe('an answer that is not JSON', () => {
+  test('has the type of its route, and bytes and text in their order', async () => {
+    await serve(() => new Stream(pieces('a\n', '', Buffer.from([0x62, 0x0a]))));
+    const answer = await fetch(`${url}/api/v1/lines`);
+    expect(answer.headers.get('content-type')).toBe('application/jsonl');
+    expect(await answer.text()).toBe('a\nb\n');
+  });
+
+  test('may be of another type of the route and carry headers, but of no type that the route lacks', async () => {
+    let type = 'text/plain';
+    await serve(() => new Reply(200, new Stream(pieces('a'), { type }), { 'content-disposition': 'attachment' }));
+    const answer = await fetch(`${url}/api/v1/lines`);
+    expect(answer.headers.get('content-type')).toBe('text/plain');
+    expect(answer.headers.get('content-disposition')).toBe('attachment');
+    type = 'text/html';
+    expect((await fetch(`${url}/api/v1/lines`)).status).toBe(500);
+  });
+
+  test('may be empty', async () => {
+    await serve(() => new Stream(pieces()));
+    const answer = await fetch(`${url}/api/v1/lines`);
+    expect([answer.status, await answer.text()]).toEqual([200, '']);
+  });
+
+  test('what fails before the first piece is an ordinary error; later it cuts off', async () => {
+    let first = true;
+    await serve(() => {
+      async function* failing() {
+        if (!first) yield 'a';
+        throw new Error('gone');
+      }
+      return new Stream(failing());
+    });
+    expect((await fetch(`${url}/api/v1/lines`)).status).toBe(500);
+    first = false;
+    const answer = await fetch(`${url}/api/v1/lines`);
+    expect(answer.status).toBe(200);
+    await expect(answer.text()).rejects.toThrow();
+    expect(broken).toHaveLength(1);
+  });
+
+  test('the first piece is there before the second is made', async () => {
+    const { promise: go, resolve } = Promise.withResolvers<void>();
+    await serve(() => {
+      async function* slow() {
+        yield 'a';
+        await go;
+        yield 'b';
+      }
+      return new Stream(slow());
+    });
+    const reader = (await fetch(`${url}/api/v1/lines`)).body!.getReader();
+    expect(Buffer.from((await reader.read()).value!).toString()).toBe('a');
+    resolve();
+    expect(Buffer.from((await reader.read()).value!).toString()).toBe('b');
+  });
+
+  test('a client that does not read holds the source back, and one that hangs up lets go of it', async () => {
+    let made = 0;
+    const { promise: released, resolve: release } = Promise.withResolvers<void>();
+    await serve(() => {
+      async function* endless() {
+        try {
+          for (;;) {
+            made++;
+            yield Buffer.alloc(65_536);
+          }
+        } finally {
+          release();
+        }
+      }
+      return new Stream(endless());
+    });
+    const socket = connect(Number(new URL(url).port), '127.0.0.1');
+    socket.write('GET /api/v1/lines HTTP/1.1\r\nhost: x\r\n\r\n');
+    await once(socket, 'readable');
+    socket.pause();
+    // What the kernel takes; then no more is made.
+    let before = -1;
+    while (before !== made) {
+      before = made;
+      await sleep(150);
+    }
+    expect(made).toBeLessThan(500);
+    socket.destroy();
+    await released;
+  });
+
+  test('ends with its signal, whole for a client that reads', async () => {
+    const until = new AbortController();
+    let returned = false;
+    await serve(() => {
+      const source = {
+        count: 0,
+        // Never gives a second piece.
+        next() {
+          return this.count++ === 0 ? Promise.resolve({ value: 'a', done: false }) : new Promise<never>(() => {});
+        },
+        return() {
+          returned = true;
+          return Promise.resolve({ value: undefined, done: true as const });
+        },
+        [Symbol.asyncIterator]() {
+          return this;
+        },
+      };
+      return new Stream(source, { until: until.signal });
+    });
+    const answer = await fetch(`${url}/api/v1/lines`);
+    until.abort();
+    expect(await answer.text()).toBe('a');
+    expect(returned).toBe(true);
+  });
+
+  test('ends with its signal by cutting off a client that does not read', async () => {
+    const until = new AbortController();
+    await serve(() => {
+      async function* endless() {
+        for (;;) yield Buffer.alloc(65_536);
+      }
+      return new Stream(endless(), { until: until.signal });
+    });
+    const socket = connect(Number(new URL(url).port), '127.0.0.1');
+    socket.on('error', () => {});
+    socket.write('GET /api/v1/lines HTTP/1.1\r\nhost: x\r\n\r\n');
+    await once(socket, 'readable');
+    await sleep(200);
+    until.abort();
+    // Reading on: the end comes, and not by the chunk that ends a whole answer.
+    let text = '';
+    socket.on('data', (bytes: Buffer) => {
+      text = bytes.subarray(-5).toString('latin1');
+    });
+    await once(socket, 'close');
+    expect(text).not.toBe('0\r\n\r\n');
+  });
+
+  test('HEAD does not begin it', async () => {
+    let begun = false;
+    await serve(() => {
+      async function* endless() {
+        begun = true;
+        for (;;) yield 'a';
+      }
+      return new Stream(endless());
+    });
+    const answer = await fetch(`${url}/api/v1/lines`, { method: 'HEAD' });
+    expect([answer.status, answer.headers.get('content-type'), begun]).toEqual([200, 'application/jsonl', false]);
+  });
+
+  test('must be a stream, of a status that is one', async () => {
+    let given: unknown = 'text';
+    await serve(() => given);
+    expect((await fetch(`${url}/api/v1/lines`)).status).toBe(500);
+    given = new Reply(202, new Stream(pieces('a')));
+    expect((await fetch(`${url}/api/v1/lines`)).status).toBe(500);
+    given = new Reply(202, { later: true });
+    expect(await (await fetch(`${url}/api/v1/lines`)).json()).toEqual({ later: true });
+  });
+
+  test('the typed client gives it as it comes', async () => {
+    await serve(() => new Stream(pieces('a\n', 'b\n')));
+    const call = createClient({
+      url,
+      transport: async ({ url, method, headers, stream }) => {
+        expect(headers.accept).toBe('application/jsonl, text/plain, application/json');
+        const answer = await fetch(url, { method, headers });
+        const header = (name: string) => answer.headers.get(name);
+        if (!stream) throw new Error('a stream is wanted');
+        return { status: answer.status, header, text: () => answer.text(), body: answer.body! };
+      },
+    });
+    const answer = await call(lines, {});
+    if (!('body' in answer)) throw new Error('not a stream');
+    expect(answer.type).toBe('application/jsonl');
+    const read: Uint8Array[] = [];
+    for await (const piece of answer.body) read.push(piece);
+    expect(Buffer.concat(read).toString()).toBe('a\nb\n');
+  });
+
+  test('types follow the route', () => {
+    expectTypeOf<Stream>().toExtend<Answer<typeof lines>>();
+    expectTypeOf<Reply<200, Stream>>().toExtend<Answer<typeof lines>>();
+    expectTypeOf<string>().not.toExtend<Answer<typeof lines>>();
+    expectTypeOf<Reply<202, Stream>>().not.toExtend<Answer<typeof lines>>();
+  });
+});
