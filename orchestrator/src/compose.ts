@@ -121,6 +121,8 @@ export async function startOrchestrator(config: Config, dataDir: string, around:
 
   let agentPort = config.agent_port;
   const advertised = () => ({ agents: `${bracketed(config.advertised_host ?? hostname())}:${agentPort}`, publicKey });
+  let apiPort = config.api_port;
+  const apiAddress = () => `${tls ? 'https' : 'http'}://${bracketed(config.advertised_host ?? hostname())}:${apiPort}`;
   let upkeep: Upkeep | null = null;
   const well = async () => {
     try {
@@ -132,7 +134,7 @@ export async function startOrchestrator(config: Config, dataDir: string, around:
   };
   const app = createApp({
     handlers: {
-      ...signInHandlers(context, signIn),
+      ...signInHandlers(context, signIn, apiAddress),
       ...agentHandlers(context, advertised),
       ...moduleHandlers(context),
       ...operationHandlers(context, documents, waiting),
@@ -147,7 +149,6 @@ export async function startOrchestrator(config: Config, dataDir: string, around:
     ...(tls ? { tls } : {}),
   });
 
-  let apiPort: number;
   try {
     await app.listen({ host: config.api_host, port: config.api_port });
     apiPort = (app.server.address() as AddressInfo).port;

@@ -89,6 +89,12 @@ export const errorKinds = {
     'The signature does not verify',
     'Ask for a new challenge and sign its 32 bytes, not their hex, with the key you named.',
   ),
+  login_code_invalid: kind(
+    401,
+    false,
+    'The sign-in code is not good (any more)',
+    'A code is good once, for 60 seconds: ask for another one with a live session.',
+  ),
   forbidden: kind(403, false, 'Not allowed', 'This needs the role admin; ask an admin.'),
   operator_unknown: kind(403, false, 'This key may not sign in', 'Ask an admin to add the key as an operator.'),
   // Absent

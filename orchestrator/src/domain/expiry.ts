@@ -1,5 +1,5 @@
 import { expiredQueued, lostOperations } from '../store/operations.ts';
-import { deleteExpiredSessions } from '../store/operators.ts';
+import { deleteExpiredSessions, deleteExpiredWebCodes } from '../store/operators.ts';
 import { statement } from '../store/unit.ts';
 import { agentLabel } from './agent-label.ts';
 import { type Context, seconds, systemActor } from './context.ts';
@@ -56,8 +56,9 @@ async function endAll(
   );
 }
 
-/** Expired sessions are refused anyway; this only keeps the table small. */
+/** Expired sessions and codes are refused anyway; this only keeps their tables small. */
 export async function expireSessions(context: Context): Promise<void> {
-  const expire = statement(deleteExpiredSessions, { now: seconds(context.now()) });
-  await context.db.write({ name: 'sessions/expire', statements: [expire] });
+  const now = seconds(context.now());
+  const expire = [statement(deleteExpiredSessions, { now }), statement(deleteExpiredWebCodes, { now })];
+  await context.db.write({ name: 'sessions/expire', statements: expire });
 }

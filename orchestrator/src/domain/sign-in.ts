@@ -2,8 +2,18 @@ import { createHash, verify as verifySignature } from 'node:crypto';
 import { idOfKey, MusterError } from '@muster/protocol';
 import type { Role } from '@muster/protocol/http';
 import { publicKeyFromRaw } from '../identity/ed25519-key.ts';
-import { deleteSession, insertSession, liveOperator, operatorById, sessionByHash } from '../store/operators.ts';
-import { statement } from '../store/unit.ts';
+import {
+  consumeWebCode,
+  deleteSession,
+  insertSession,
+  insertWebCode,
+  liveOperator,
+  liveSession,
+  operatorById,
+  sessionByHash,
+  webCodeByHash,
+} from '../store/operators.ts';
+import { type Statement, statement } from '../store/unit.ts';
 import { audited } from './audit.ts';
 import { type Actor, type Context, seconds, systemActor } from './context.ts';
 import { operatorKey } from './operators.ts';
@@ -29,6 +39,8 @@ const nonceLifeMs = 60_000;
 const noncesPerKey = 8;
 /** Sessions may be renewed until so long after the signature. */
 const renewableSecs = 12 * 3600;
+/** A code for a browser is good for so long. */
+const webCodeSecs = 60;
 /** Sessions kept in memory; the rest is read from the database. */
 const cachedSessions = 10_000;
 
@@ -44,6 +56,10 @@ export interface SignIn {
   /** @throws MusterError unauthenticated, when the signature was given too long ago */
   renew(tokenHash: string): Promise<{ token: string; expires_at: number }>;
   logout(tokenHash: string): Promise<void>;
+  /** A code, good once, that a browser changes for a session of its own. @throws MusterError unauthenticated */
+  webCode(tokenHash: string): Promise<string>;
+  /** @throws MusterError login_code_invalid */
+  redeem(code: string): Promise<{ token: string; expires_at: number }>;
   close(): void;
 }
 
@@ -82,53 +98,38 @@ export function createSignIn(context: Context, tokenLifeSecs: number): SignIn {
     });
   };
 
+  /** @param ways what must hold besides, and the event that says how the session came about */
   const issue = async (
     operator: { operator_id: string; username: string; role: Role },
     signedInAt: number,
-    replaces: Session | null,
+    ways: readonly Statement[],
   ) => {
     const token = context.randomBytes(32).toString('base64url');
     const now = seconds(context.now());
-    const session: Session = {
+    const session = {
       token_hash: hashOfToken(token),
       operator_id: operator.operator_id,
-      username: operator.username,
-      role: operator.role,
       signed_in_at: signedInAt,
       expires_at: Math.min(now + tokenLifeSecs, signedInAt + renewableSecs + tokenLifeSecs),
     };
-    const { username: _, role: __, ...row } = session;
     await db.write({
-      name: replaces ? 'auth/renew' : 'auth/sign in',
+      name: 'auth/issue session',
       statements: [
         // In the same unit: whoever is removed in this moment gets no session.
         statement(liveOperator, { operator_id: operator.operator_id }, { expect: 'row', else: 'unauthenticated' }),
-        statement(insertSession, { ...row, created_at: now }),
-        ...(replaces
-          ? [
-              statement(
-                deleteSession,
-                { token_hash: replaces.token_hash },
-                { expect: 'changed', else: 'unauthenticated' },
-              ),
-              audited(context, {
-                type: 'auth.renewed',
-                actor: { type: 'operator', id: operator.operator_id, name: operator.username },
-                summary: `${operator.username} renewed the session`,
-              }),
-            ]
-          : [
-              audited(context, {
-                type: 'auth.signed_in',
-                actor: { type: 'operator', id: operator.operator_id, name: operator.username },
-                summary: `${operator.username} signed in`,
-              }),
-            ]),
+        statement(insertSession, { ...session, created_at: now }),
+        ...ways,
       ],
     });
-    if (replaces) cache.delete(replaces.token_hash);
     return { token, expires_at: session.expires_at };
   };
+  const signedIn = (operator: Parameters<typeof actorOf>[0], how: string, metadata?: Record<string, unknown>) =>
+    audited(context, {
+      type: 'auth.signed_in',
+      actor: actorOf(operator),
+      summary: `${operator.username} signed in${how}`,
+      ...(metadata ? { metadata } : {}),
+    });
 
   /** Not from memory: a removal on the way is seen. */
   const read = async (tokenHash: string): Promise<Session | null> => {
@@ -175,7 +176,7 @@ export function createSignIn(context: Context, tokenLifeSecs: number): SignIn {
           live.filter((entry) => entry !== answered),
         );
         const operator = await db.get(operatorById, { operator_id: operatorId });
-        if (operator && operator.removed_at === null) return issue(operator, seconds(now), null);
+        if (operator && operator.removed_at === null) return issue(operator, seconds(now), [signedIn(operator, '')]);
       }
       await refuse(
         await db.get(operatorById, { operator_id: operatorId }),
@@ -197,7 +198,16 @@ export function createSignIn(context: Context, tokenLifeSecs: number): SignIn {
       if (!session) throw new MusterError('unauthenticated');
       if (seconds(context.now()) > session.signed_in_at + renewableSecs)
         throw new MusterError('unauthenticated', 'the sign-in is too long ago to be renewed');
-      return issue(session, session.signed_in_at, session);
+      const issued = await issue(session, session.signed_in_at, [
+        statement(deleteSession, { token_hash: session.token_hash }, { expect: 'changed', else: 'unauthenticated' }),
+        audited(context, {
+          type: 'auth.renewed',
+          actor: actorOf(session),
+          summary: `${session.username} renewed the session`,
+        }),
+      ]);
+      cache.delete(session.token_hash);
+      return issued;
     },
 
     async logout(tokenHash) {
@@ -215,6 +225,56 @@ export function createSignIn(context: Context, tokenLifeSecs: number): SignIn {
         ],
       });
       cache.delete(session.token_hash);
+    },
+
+    async webCode(tokenHash) {
+      const session = await read(tokenHash);
+      if (!session) throw new MusterError('unauthenticated');
+      const code = context.randomBytes(32).toString('base64url');
+      await db.write({
+        name: 'auth/web code',
+        statements: [
+          statement(liveSession, { token_hash: session.token_hash }, { expect: 'row', else: 'unauthenticated' }),
+          statement(insertWebCode, {
+            code_hash: hashOfToken(code),
+            operator_id: session.operator_id,
+            session_hash: session.token_hash,
+            signed_in_at: session.signed_in_at,
+            expires_at: Math.min(seconds(context.now()) + webCodeSecs, session.expires_at),
+          }),
+          audited(context, {
+            type: 'auth.web_login_requested',
+            actor: actorOf(session),
+            summary: `${session.username} asked for a code to sign in on the web`,
+          }),
+        ],
+      });
+      return code;
+    },
+
+    async redeem(code) {
+      const code_hash = hashOfToken(code);
+      const row = await db.get(webCodeByHash, { code_hash });
+      const operator = row && (await db.get(operatorById, { operator_id: row.operator_id }));
+      const invalid = () => new MusterError('login_code_invalid');
+      try {
+        if (!row || !operator) throw invalid();
+        return await issue(operator, row.signed_in_at, [
+          statement(
+            consumeWebCode,
+            { code_hash, now: seconds(context.now()) },
+            { expect: 'changed', else: 'login_code_invalid' },
+          ),
+          // Who has signed out since has called the code back.
+          statement(liveSession, { token_hash: row.session_hash }, { expect: 'row', else: 'login_code_invalid' }),
+          signedIn(operator, ' on the web', { web: true }),
+        ]);
+      } catch (error) {
+        if (!(error instanceof MusterError) || error.kind.status !== 401) throw error;
+        // Why is nobody's business who has no good code.
+        await refuse(operator, 'the code of a web sign-in is not good (any more)');
+        throw invalid();
+      }
     },
 
     close: unsubscribe,

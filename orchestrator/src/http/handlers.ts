@@ -39,6 +39,8 @@ export interface RequestFacts {
   readonly id: string;
   /** Of the client: the socket's, unless that is a trusted proxy. */
   readonly ip: string;
+  /** `https://host:port` as the client addressed this server; null when it did not say. */
+  readonly origin: string | null;
   /** True when the client's connection is encrypted. */
   readonly secure: boolean;
   /** True when the socket's other end is this machine itself, and no proxy speaks for another. */

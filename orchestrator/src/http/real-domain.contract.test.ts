@@ -33,7 +33,7 @@ async function open(fixture: DatabaseFixture) {
   await createAssignment(context, actor, { name: 'base', modules: ['m'], selector: 'role=web' });
   const app = createApp({
     handlers: {
-      ...signInHandlers(context, domain.signIn),
+      ...signInHandlers(context, domain.signIn, () => 'https://muster.example:4748'),
       ...agentHandlers(context, () => ({ agents: 'muster.example:4747', publicKey: 'ab'.repeat(32) })),
       ...moduleHandlers(context),
       ...operationHandlers(context, domain.documents, domain.waiting),
@@ -151,6 +151,7 @@ describeDatabases('the API', (fixture) => {
     const refused = Object.fromEntries(Object.entries(seen).filter(([, status]) => status >= 300));
     expect(refused).toEqual({
       verify: 401, // the signature is made up
+      redeemWebLogin: 401, // and so is the code
       cancelOperation: 409,
       removeAgent: 409,
       removeModule: 409, // the assignment `other` names it

@@ -20,6 +20,12 @@ export class Facts implements RequestFacts {
     return this.#request.ip;
   }
 
+  get origin(): string | null {
+    // What a client claims to have been told; anything but a plain host and port would be a trick.
+    const { host } = this.#request;
+    return /^([\w.-]+|\[[0-9a-fA-F:.]+\])(:\d{1,5})?$/.test(host) ? `${this.#request.protocol}://${host}` : null;
+  }
+
   get secure(): boolean {
     return this.#request.protocol === 'https';
   }

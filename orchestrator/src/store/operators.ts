@@ -111,3 +111,33 @@ export const deleteSessionsOf = defineQuery('sessions/delete of operator', (db, 
 export const deleteExpiredSessions = defineQuery('sessions/delete expired', (db, p: { now: number }) =>
   db.deleteFrom('sessions').where('expires_at', '<=', p.now),
 );
+
+/** For preconditions: a row while the session is there. */
+export const liveSession = defineQuery('sessions/live', (db, p: { token_hash: string }) =>
+  db.selectFrom('sessions').select('token_hash').where('token_hash', '=', p.token_hash),
+);
+
+export const insertWebCode = defineQuery(
+  'web codes/insert',
+  (db, p: { code_hash: string; operator_id: string; session_hash: string; signed_in_at: number; expires_at: number }) =>
+    db.insertInto('web_login_codes').values({
+      code_hash: p.code_hash,
+      operator_id: p.operator_id,
+      session_hash: p.session_hash,
+      signed_in_at: p.signed_in_at,
+      expires_at: p.expires_at,
+    }),
+);
+
+export const webCodeByHash = defineQuery('web codes/by hash', (db, p: { code_hash: string }) =>
+  db.selectFrom('web_login_codes').selectAll().where('code_hash', '=', p.code_hash),
+);
+
+/** Changes nothing when somebody else was faster, or it is too late. */
+export const consumeWebCode = defineQuery('web codes/consume', (db, p: { code_hash: string; now: number }) =>
+  db.deleteFrom('web_login_codes').where('code_hash', '=', p.code_hash).where('expires_at', '>', p.now),
+);
+
+export const deleteExpiredWebCodes = defineQuery('web codes/delete expired', (db, p: { now: number }) =>
+  db.deleteFrom('web_login_codes').where('expires_at', '<=', p.now),
+);

@@ -90,6 +90,37 @@ export const renew = route({
   example: { answer: tokenExample },
 });
 
+const webCodeExample = 'w5Hq2m9ZkUu3ZVwYzN2m1yJ8w5v4b7c9d0e1f2g3h4i';
+
+export const webLogin = route({
+  id: 'webLogin',
+  method: 'POST',
+  path: '/auth/web-login',
+  tag: 'Sign-in',
+  summary: 'Get a code with which a browser signs in as you',
+  description:
+    'The code is good once, for 60 seconds, and no longer than this session. `url` is where to open it; the code is in its fragment, which no server sees.',
+  access: 'operator',
+  answers: { 200: z.strictObject({ code: z.string(), url: z.string() }).meta({ id: 'WebLogin' }) },
+  errors: [],
+  example: {
+    answer: { code: webCodeExample, url: `https://muster.example:4748/login#code=${webCodeExample}` },
+  },
+});
+
+export const redeemWebLogin = route({
+  id: 'redeemWebLogin',
+  method: 'POST',
+  path: '/auth/web-login/redeem',
+  tag: 'Sign-in',
+  summary: 'Change the code of a web sign-in for a session token',
+  access: 'anyone',
+  body: z.strictObject({ code: z.string().max(256) }),
+  answers: { 200: tokenSchema },
+  errors: ['login_code_invalid'],
+  example: { body: { code: webCodeExample }, answer: tokenExample },
+});
+
 export const listOperators = route({
   id: 'listOperators',
   method: 'GET',

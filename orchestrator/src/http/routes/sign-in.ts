@@ -3,12 +3,18 @@ import { addOperator, getOperator, listOperators, removeOperator } from '../../d
 import { actorOf, type SignIn } from '../../domain/sign-in.ts';
 import type { Handlers } from '../handlers.ts';
 
-export function signInHandlers(context: Context, signIn: SignIn) {
+/** @param address where the API is, for clients that do not say under which address they reach it */
+export function signInHandlers(context: Context, signIn: SignIn, address: () => string) {
   return {
     challenge: ({ body }) => signIn.challenge(body.public_key),
     verify: ({ body }) => signIn.verify(body.public_key, body.signature),
     logout: ({ session }) => signIn.logout(session.token_hash),
     renew: ({ session }) => signIn.renew(session.token_hash),
+    webLogin: async ({ session, request }) => {
+      const code = await signIn.webCode(session.token_hash);
+      return { code, url: `${request.origin ?? address()}/login#code=${code}` };
+    },
+    redeemWebLogin: ({ body }) => signIn.redeem(body.code),
     listOperators: ({ query }) => listOperators(context, query.include_removed === 'true'),
     addOperator: ({ body, session }) =>
       addOperator(context, actorOf(session), { ...body, role: body.role ?? 'operator' }),
