@@ -29,9 +29,9 @@ import { loadApiCertificate } from './identity/api-certificate.ts';
 import { loadIdentity } from './identity/identity.ts';
 import { lockDirectory } from './identity/instance-lock.ts';
 import { startUpkeep, type Upkeep } from './schedule/upkeep.ts';
+import { type DatabasePlace, openDatabase } from './store/open-database.ts';
 import { lastOperationId } from './store/operations.ts';
 import { anyOperator } from './store/operators.ts';
-import { openSqlite } from './store/sqlite.ts';
 import { version } from './version.ts';
 
 /** The one place where parts are made and joined. */
@@ -71,13 +71,13 @@ export async function startOrchestrator(config: Config, dataDir: string, around:
     config.tls_enabled && config.tls_cert === null ? await loadApiCertificate(dataDir, config.advertised_host) : null;
   const tls = await tlsOf(config, certificate);
 
-  const db = await openSqlite({
-    file: join(dataDir, 'muster.db'),
-    now: () => Math.floor(clock.now() / 1000),
+  const db = await openDatabase(placeOfDatabase(config, dataDir), {
+    now: () => clock.now(),
     onFatal: around.onFatal,
     onMigrated: (report) => {
       if (report.from !== report.to) log.info({ ...report }, 'database schema brought up to date');
     },
+    log: log.child({ part: 'database' }),
   });
   const bus = createInProcessBus((error, hint) => log.error({ err: error, hint: hint.type }, 'a listener failed'));
   let gateway: Gateway | null = null;
@@ -186,6 +186,19 @@ export async function startOrchestrator(config: Config, dataDir: string, around:
     },
   };
 }
+
+/** Where the database is that a configuration means. */
+export const placeOfDatabase = (config: Config, dataDir: string): DatabasePlace => ({
+  file: join(dataDir, 'muster.db'),
+  postgres:
+    config.database_url === null
+      ? null
+      : {
+          url: config.database_url.reveal(),
+          poolSize: config.database_pool_size,
+          statementTimeout: config.database_statement_timeout,
+        },
+});
 
 async function tlsOf(config: Config, certificate: { certificate: string; key: string } | null) {
   if (!config.tls_enabled) return null;

@@ -33,6 +33,10 @@ describe('the configuration', () => {
         tls_cert: null,
         tls_key: null,
         trust_proxy_tls: false,
+        database_url: null,
+        database_url_file: null,
+        database_pool_size: 8,
+        database_statement_timeout: 30,
         metrics: { poll_interval: 60, retention: 86_400 },
         audit: { retention_days: 90 },
         drift: { enabled: true, interval: 3600, max_concurrent: 8, skip_recently_applied: 300, retention_days: 30 },
@@ -48,6 +52,30 @@ describe('the configuration', () => {
     expect(config.drift).toMatchObject({ interval: 10, enabled: false, max_concurrent: 8 });
     expect(read([], { MUSTER_CONFIG: path }).config.api_port).toBe(1);
     expect(read(['--data-dir', '/d'], { MUSTER_DATA_DIR: '/e' }).dataDir).toBe('/d');
+  });
+
+  it('takes the URL of a database from a variable, a flag or a file, and shows its password nowhere', () => {
+    const url = 'postgres://muster:s3cret@db.example/fleet';
+    const path = file(`${url}\n`);
+    for (const { config } of [
+      read([], { MUSTER_DATABASE_URL: url }),
+      read(['--database-url', url]),
+      read([], { MUSTER_DATABASE_URL_FILE: path }),
+      read(['--config', file(`database_url_file: ${path}\n`)]),
+    ]) {
+      expect(config.database_url?.reveal()).toBe(url);
+      expect(JSON.stringify(config)).toContain('postgres://muster:••••@db.example/fleet');
+      expect(JSON.stringify(config)).not.toContain('s3cret');
+    }
+    expect(() => read(['--database-url', url, '--database-url-file', path])).toThrow(/not both/);
+    expect(() => read(['--database-url-file', '/nowhere/url'])).toThrow(/cannot be read/);
+    for (const refused of [
+      () => read(['--database-url', 'mysql://muster:s3cret@db']),
+      () => read(['--database-url-file', file('muster:s3cret')]),
+    ]) {
+      expect(refused).toThrow(/must look like postgres:/);
+      expect(refused).not.toThrow(/s3cret/);
+    }
   });
 
   it('refuses what it does not know, naming the nearest key', () => {

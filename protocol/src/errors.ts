@@ -187,8 +187,14 @@ export const errorKinds = {
   storage_unavailable: kind(
     503,
     true,
-    'The database did not take the write',
-    'Check the disk of the orchestrator; nothing was changed.',
+    'The database cannot be used',
+    'Check the disk of the orchestrator, or its PostgreSQL server; nothing was changed.',
+  ),
+  outcome_unknown: kind(
+    503,
+    false,
+    'Whether it was done is not known',
+    'The connection to the database was lost in the middle. Look whether it was done before you send it again.',
   ),
   agent_not_connected: kind(
     504,

@@ -163,7 +163,7 @@ export async function listOperations(context: Context, filter: OperationFilter) 
     try {
       nodeId = (await requireAgent(context, filter.agent)).node_id;
     } catch (error) {
-      if (!(error instanceof MusterError)) throw error;
+      if (!(error instanceof MusterError && error.code === 'agent_not_found')) throw error;
       nodeId = filter.agent;
     }
   }

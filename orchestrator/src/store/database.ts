@@ -1,3 +1,4 @@
+import { MusterError } from '@muster/protocol';
 import type { DatabaseKind } from './dialect.ts';
 import type { Query } from './query.ts';
 import type { Unit, UnitResult } from './unit.ts';
@@ -61,9 +62,9 @@ export class ConstraintViolation extends Error {
 }
 
 /** The connection or the writer was lost during a commit: the unit may be there or not, whole in either case. */
-export class OutcomeUnknown extends Error {
+export class OutcomeUnknown extends MusterError {
   constructor(unit: string, detail: string) {
-    super(`Whether unit ${unit} was committed is not known: ${detail}`);
+    super('outcome_unknown', `Whether ${unit} was committed is not known: ${detail}`);
     this.name = 'OutcomeUnknown';
   }
 }

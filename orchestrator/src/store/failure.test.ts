@@ -36,6 +36,8 @@ describe('postgresFailure', () => {
     ['53300', { kind: 'unavailable' }],
     ['25006', { kind: 'unavailable' }],
     ['58030', { kind: 'unavailable' }],
+    ['57014', { kind: 'unavailable' }],
+    ['25P03', { kind: 'gone' }],
     ['08006', { kind: 'gone' }],
     ['57P01', { kind: 'gone' }],
     ['ECONNREFUSED', { kind: 'gone' }],

@@ -20,9 +20,10 @@ const constraints: Readonly<Record<string, ConstraintViolation['constraint']>> =
 };
 
 /** Classes and codes that say that the server, not the statement, is at fault. */
-const unavailable = ['25006', '53', '55', '58', 'XX', '28', '3D000'];
-/** Connection lost, server shutting down or starting up. */
-const gone = ['08', '57P'];
+// 57014: it took longer than statement_timeout.
+const unavailable = ['25006', '53', '55', '57014', '58', 'XX', '28', '3D000'];
+/** Connection lost or ended by the server, server shutting down or starting up. */
+const gone = ['08', '25P03', '25P04', '57P'];
 
 /** Judges an error that the driver threw, by its SQLSTATE or the system's code for the socket. */
 export function postgresFailure(error: unknown): PostgresFailure {

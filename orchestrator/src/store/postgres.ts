@@ -1,14 +1,16 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { MusterError } from '@muster/protocol';
-import { Client, Pool, type PoolClient, type QueryResult, types } from 'pg';
+import { type Client, Pool, type PoolClient, type QueryResult, types } from 'pg';
 import { ConstraintViolation, type Database, type DatabaseStats, OutcomeUnknown } from './database.ts';
 import { defaultIntakeLimits, Intake, type IntakeLimits, sizeOf } from './intake.ts';
-import type { MigrationProgress, MigrationReport } from './migrate.ts';
+import { type MigrationProgress, type MigrationReport, SchemaRefused } from './migrate.ts';
 import { migratePostgres } from './migrate-postgres.ts';
 import { migrations as allMigrations } from './migrations/index.ts';
 import type { Migration } from './migrations/migration.ts';
 import { type BoundValue, storableText } from './params.ts';
 import { postgresFailure } from './postgres-failure.ts';
+import { type LockEvents, type PostgresLock, takePostgresLock } from './postgres-lock.ts';
+import { connect, connectionSettings, connectTimeoutMs } from './postgres-settings.ts';
 import { type AnyQuery, bind, type Query } from './query.ts';
 import { type StatementResult, type Unit, UnitResult } from './unit.ts';
 
@@ -24,6 +26,15 @@ export interface PostgresOptions {
   readonly limits?: IntakeLimits;
   /** Connections that write, and as many again that read. */
   readonly maxConnections?: number;
+  /** Seconds after which the server gives a statement up; none: never. */
+  readonly statementTimeout?: number;
+  /**
+   * Nobody else may work on the database for as long as this process does. Without it several may, as tests do.
+   * @throws DatabaseInUse from opening, when somebody does
+   */
+  readonly exclusive?: LockEvents;
+  /** What the operator of the server should know, for the log. */
+  readonly onNotice?: (notice: string) => void;
   /** A number from 0 up to 1, to spread those that try again. */
   readonly random?: () => number;
   /** For tests: other migrations than those of this release. */
@@ -32,8 +43,6 @@ export interface PostgresOptions {
 
 /** How often a transaction that lost against another is run again before it is given up. */
 const maxAttempts = 30;
-
-const connectTimeoutMs = 10_000;
 
 /** 64-bit integers and sums as numbers, as SQLite gives them. What a number cannot hold exactly is a bug here. */
 function exactNumber(text: string): number {
@@ -55,21 +64,42 @@ const cleanList = (list: readonly string[] | readonly number[]): BoundValue =>
 /**
  * Opens a PostgreSQL database and migrates it.
  * @throws SchemaRefused when the database is from a newer release
+ * @throws DatabaseInUse when it is wanted exclusively and another process works on it
  */
 export async function openPostgres(options: PostgresOptions): Promise<Database> {
-  const client = new Client({ connectionString: options.url, connectionTimeoutMillis: connectTimeoutMs });
-  // Without a listener a server that goes away would end the process; the query under way rejects anyway.
-  client.on('error', () => undefined);
-  await client.connect();
+  const lock = options.exclusive ? await takePostgresLock(options.url, options.exclusive) : null;
   try {
-    const { now, onProgress } = options;
-    const migrations = options.migrations ?? allMigrations;
-    const report = await migratePostgres(client, { migrations, now, onProgress });
-    options.onMigrated?.(report);
-  } finally {
-    await client.end();
+    const client = await connect(connectionSettings({ url: options.url }));
+    try {
+      const { now, onProgress } = options;
+      const durable = await judgeServer(client, options.onNotice);
+      const migrations = options.migrations ?? allMigrations;
+      const report = await migratePostgres(client, { migrations, now, onProgress });
+      options.onMigrated?.(report);
+      return new PostgresDatabase(options, lock, durable);
+    } finally {
+      await client.end();
+    }
+  } catch (error) {
+    await lock?.release();
+    throw error;
   }
-  return new PostgresDatabase(options);
+}
+
+/**
+ * @returns whether a commit is on the server's disk when it is answered, as the server is configured
+ * @throws SchemaRefused when the server cannot hold our text
+ */
+async function judgeServer(client: Client, notice: PostgresOptions['onNotice']): Promise<boolean> {
+  const { rows } = await client.query<{ encoding: string; commit: string; fsync: string }>(
+    `select current_setting('server_encoding') as encoding, current_setting('synchronous_commit') as commit,
+       current_setting('fsync') as fsync`,
+  );
+  const { encoding, commit, fsync } = rows[0]!;
+  if (encoding !== 'UTF8')
+    throw new SchemaRefused(`The PostgreSQL database has the encoding ${encoding}; make one with encoding UTF8.`);
+  if (fsync !== 'on') notice?.('the PostgreSQL server runs with fsync off: a power cut may lose or break everything');
+  return commit !== 'off';
 }
 
 class PostgresDatabase implements Database {
@@ -77,6 +107,7 @@ class PostgresDatabase implements Database {
   readonly #writers: Pool;
   readonly #readers: Pool;
   readonly #intake: Intake;
+  readonly #lock: PostgresLock | null;
   readonly #random: () => number;
   readonly #underWay = new Set<Promise<unknown>>();
   #unitsCommitted = 0;
@@ -85,18 +116,29 @@ class PostgresDatabase implements Database {
   #retries = 0;
   #closing: Promise<void> | undefined;
 
-  constructor(options: PostgresOptions) {
+  /** @param durable whether the server as it is configured keeps what it has committed */
+  constructor(options: PostgresOptions, lock: PostgresLock | null, durable: boolean) {
+    this.#lock = lock;
     this.#random = options.random ?? Math.random;
     this.#intake = new Intake(options.limits ?? defaultIntakeLimits);
-    const settings = {
-      connectionString: options.url,
+    const { url, statementTimeout } = options;
+    const applicationName = lock?.applicationName;
+    const settings = (server: Record<string, string>) => ({
+      ...connectionSettings({ url, statementTimeout, applicationName, server }),
       max: options.maxConnections ?? 8,
       connectionTimeoutMillis: connectTimeoutMs,
       types: rowTypes,
-    };
-    this.#writers = new Pool(settings);
+    });
+    this.#writers = new Pool({
+      ...settings({
+        ...(durable ? {} : { synchronous_commit: 'on' }),
+        // A transaction of ours whose machine is gone must not hold its locks for hours.
+        idle_in_transaction_session_timeout: '60s',
+      }),
+      ...(lock ? { onConnect: (client) => lock.admit(client) } : {}),
+    });
     // A write that is run as a read fails here as it does on SQLite.
-    this.#readers = new Pool({ ...settings, options: '-c default_transaction_read_only=on' });
+    this.#readers = new Pool(settings({ default_transaction_read_only: 'on' }));
     for (const pool of [this.#writers, this.#readers]) pool.on('error', (error) => options.onConnectionError?.(error));
   }
 
@@ -122,6 +164,8 @@ class PostgresDatabase implements Database {
   async write(unit: Unit): Promise<UnitResult> {
     const bound = unit.statements.map(({ query, params }) => bind(query, 'postgres', params, cleanList));
     if (bound.length === 0) return new UnitResult(unit, []);
+    if (this.#lock?.held === false)
+      throw new MusterError('storage_unavailable', 'The database server cannot be reached; nothing was changed');
     const bytes = bound.reduce((sum, values) => sum + sizeOf(values), 0);
     this.#intake.admit(bytes);
     try {
@@ -228,6 +272,7 @@ class PostgresDatabase implements Database {
     this.#intake.close();
     await Promise.allSettled(this.#underWay);
     await Promise.all([this.#writers.end(), this.#readers.end()]);
+    await this.#lock?.release();
   }
 }
 

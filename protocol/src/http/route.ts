@@ -58,7 +58,8 @@ export function errorsOf(route: Route): ErrorCode[] {
   codes.add('invalid_input').add('malformed_request');
   if (route.method !== 'GET')
     for (const code of ['malformed_json', 'body_too_large', 'unsupported_media_type'] as const) codes.add(code);
-  if (route.method !== 'GET') codes.add('storage_unavailable').add('storage_full');
+  codes.add('storage_unavailable');
+  if (route.method !== 'GET') codes.add('outcome_unknown').add('storage_full');
   return [...codes.add('rate_limited').add('internal').add('draining')];
 }
 

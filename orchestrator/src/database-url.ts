@@ -1,0 +1,48 @@
+import { inspect } from 'node:util';
+
+/**
+ * Where a PostgreSQL database is, and with which password. However it is printed, logged or turned into JSON, the
+ * password is not shown; only `reveal` has it.
+ */
+export class DatabaseUrl {
+  readonly #url: string;
+
+  /**
+   * @param url `postgres://user:password@host:port/database`
+   * @throws TypeError, which does not repeat what was given, when it is not such a URL
+   */
+  constructor(url: string) {
+    if (!isDatabaseUrl(url)) throw new TypeError('must look like postgres://user:password@host:5432/database');
+    this.#url = url;
+  }
+
+  /** With the password, for the driver. */
+  reveal(): string {
+    return this.#url;
+  }
+
+  /** Without what is secret: the password, also where it stands among the parameters. */
+  toString(): string {
+    const url = new URL(this.#url);
+    if (url.password !== '') url.password = 'x';
+    const shown = [...url.searchParams].map(([name, value]) => `${name}=${/pass|key/i.test(name) ? masked : value}`);
+    url.search = '';
+    const place = url.href.replace(/^(\w+:\/\/[^/@]*):x@/, `$1:${masked}@`);
+    return shown.length === 0 ? place : `${place}?${shown.join('&')}`;
+  }
+
+  toJSON(): string {
+    return this.toString();
+  }
+
+  [inspect.custom](): string {
+    return this.toString();
+  }
+}
+
+const masked = '••••';
+
+/** True for a `postgres:` or `postgresql:` URL. */
+export function isDatabaseUrl(text: string): boolean {
+  return /^postgres(ql)?:\/\//.test(text) && URL.canParse(text);
+}

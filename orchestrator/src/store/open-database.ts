@@ -1,0 +1,65 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Database } from './database.ts';
+import type { MigrationReport } from './migrate.ts';
+import { openPostgres } from './postgres.ts';
+import { postgresFailure } from './postgres-failure.ts';
+import { DatabaseInUse } from './postgres-lock.ts';
+import { openSqlite } from './sqlite.ts';
+
+/** Where an orchestrator keeps what it knows. */
+export interface DatabasePlace {
+  /** The SQLite file, when there is no PostgreSQL. */
+  readonly file: string;
+  readonly postgres: { readonly url: string; readonly poolSize: number; readonly statementTimeout: number } | null;
+}
+
+export interface DatabaseSurroundings {
+  /** Milliseconds. */
+  readonly now: () => number;
+  readonly onFatal: (reason: Error) => void;
+  readonly onMigrated: (report: MigrationReport) => void;
+  readonly log: {
+    info(about: object, message: string): void;
+    warn(about: object, message: string): void;
+    error(about: object, message: string): void;
+  };
+}
+
+/** A server may come up after the orchestrator does. */
+const patienceMs = 30_000;
+
+/**
+ * Opens the database that an orchestrator works on alone.
+ * @throws DatabaseInUse, SchemaRefused, and what the server or the disk says
+ */
+export async function openDatabase(place: DatabasePlace, around: DatabaseSurroundings): Promise<Database> {
+  const { onFatal, onMigrated, log } = around;
+  const now = () => Math.floor(around.now() / 1000);
+  const { postgres } = place;
+  if (postgres === null) return await openSqlite({ file: place.file, now, onFatal, onMigrated });
+  const until = performance.now() + patienceMs;
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await openPostgres({
+        url: postgres.url,
+        maxConnections: postgres.poolSize,
+        statementTimeout: postgres.statementTimeout,
+        now,
+        onMigrated,
+        onNotice: (notice) => log.warn({}, notice),
+        onConnectionError: (error) => log.warn({ err: error }, 'a connection to the database was lost'),
+        exclusive: {
+          onLost: (reason) =>
+            log.error({ err: reason }, 'the database server is gone: nothing is written until it is back'),
+          onRegained: () => log.info({}, 'the database server is back'),
+          onTaken: onFatal,
+        },
+      });
+    } catch (error) {
+      const waits = !(error instanceof DatabaseInUse) && postgresFailure(error).kind === 'gone';
+      if (!waits || performance.now() > until) throw error;
+      if (attempt === 1) log.warn({ err: error }, 'the database server does not answer yet; trying for half a minute');
+      await sleep(500);
+    }
+  }
+}
