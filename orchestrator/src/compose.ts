@@ -159,7 +159,7 @@ export async function startOrchestrator(config: Config, dataDir: string, around:
     await db.close();
     throw error;
   }
-  upkeep = startUpkeep(context, clock);
+  upkeep = startUpkeep(context, clock, { lostAfterSecs: config.agents.lost_after_secs });
   await upkeep.round();
 
   const host = config.api_host === '0.0.0.0' || config.api_host === '::' ? '127.0.0.1' : config.api_host;

@@ -37,6 +37,7 @@ describe('the configuration', () => {
         database_url_file: null,
         database_pool_size: 8,
         database_statement_timeout: 30,
+        agents: { lost_after_secs: 120 },
         metrics: { poll_interval: 60, retention: 86_400 },
         audit: { retention_days: 90 },
         drift: { enabled: true, interval: 3600, max_concurrent: 8, skip_recently_applied: 300, retention_days: 30 },

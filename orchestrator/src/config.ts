@@ -60,6 +60,11 @@ export const configSchema = z.strictObject({
     .max(3600)
     .default(30)
     .describe('seconds after which PostgreSQL gives a statement up'),
+  agents: z
+    .strictObject({
+      lost_after_secs: z.number().int().min(10).max(86_400).default(120).describe('grace time before an agent is lost'),
+    })
+    .default({ lost_after_secs: 120 }),
   metrics: z
     .strictObject({ poll_interval: secs(60), retention: secs(86_400) })
     .default({ poll_interval: 60, retention: 86_400 }),

@@ -6,7 +6,7 @@ import { fromJson, toJson } from '../store/json-text.ts';
 import { markUndispatched, openOperations, operationById } from '../store/operations.ts';
 import { statement } from '../store/unit.ts';
 import type { Admission, AgentLinks, Refusal } from './agent-link.ts';
-import { audited } from './audit.ts';
+import { audited, type Happening } from './audit.ts';
 import { type Context, systemActor } from './context.ts';
 import { enrolStatements } from './enrolment.ts';
 import { announceEnd, type Ending, type EndingOperation, endStatements, ignoreFinished } from './operation-end.ts';
@@ -46,32 +46,8 @@ export function createAdmission(context: Context, pendingCapacity: number): Agen
       throw error;
     }
     const settled = await settleOpen(context, hello, node_id);
-    const row = await db.get(agentById, { node_id });
+    const row = await recordConnected(context, hello, from, known);
     if (!row) return refuse('removed', 'this agent was removed', limits.rejectedRetryAfterSecs);
-    const label = row.name ?? row.initial_hostname;
-    await db.write({
-      name: 'agents/connected',
-      statements: [
-        statement(
-          markConnected,
-          {
-            node_id,
-            agent_version: hello.agent_version,
-            attributes: toJson(hello.attributes),
-            pin_source: hello.pin_source,
-            now: from.now,
-          },
-          { expect: 'changed', else: 'agent_not_found' },
-        ),
-        audited(context, {
-          type: 'agent.connected',
-          actor: { type: 'agent', id: node_id, name: label },
-          target: { type: 'agent', id: node_id, name: label },
-          summary: `agent ${label} connected from ${from.remote_ip}`,
-          metadata: { ip: from.remote_ip, agent_version: hello.agent_version },
-        }),
-      ],
-    });
     const acknowledged = (await db.get(acknowledgedSeq, { node_id }))?.seq ?? 0;
     return {
       admitted: true,
@@ -79,6 +55,84 @@ export function createAdmission(context: Context, pendingCapacity: number): Agen
       acknowledged,
       settled_operations: settled,
     };
+  };
+}
+
+type AgentRow = NonNullable<Awaited<ReturnType<typeof readAgent>>>;
+const readAgent = ({ db }: Context, node_id: string) => db.get(agentById, { node_id });
+
+/**
+ * Commits that the agent is connected, with what is worth an event.
+ * @param known its record before this hello
+ * @returns its record, undefined when it has just been removed
+ */
+async function recordConnected(
+  context: Context,
+  hello: Hello,
+  from: { node_id: string; remote_ip: string; now: number },
+  known: AgentRow | undefined,
+): Promise<AgentRow | undefined> {
+  for (let attempt = 1; ; attempt++) {
+    const row = await readAgent(context, from.node_id);
+    if (!row) return undefined;
+    const connected = {
+      node_id: row.node_id,
+      agent_version: hello.agent_version,
+      attributes: toJson(hello.attributes),
+      // What it trusted at first is not made better by its having been pinned since.
+      pin_source: hello.pin_source === 'pinned' ? row.pin_source : hello.pin_source,
+      remote_ip: from.remote_ip,
+      lost_at: row.lost_at ?? 0,
+      now: from.now,
+    };
+    const happening = connectionHappening(known && row, hello, from, row.name ?? row.initial_hostname);
+    try {
+      await context.db.write({
+        name: 'agents/connected',
+        statements: [
+          statement(markConnected, connected, { expect: 'changed', else: 'agent_changed' }),
+          ...(happening ? [audited(context, happening)] : []),
+        ],
+      });
+      return row;
+    } catch (error) {
+      // Found to be lost, or removed, since it was read.
+      if (!(error instanceof MusterError && error.code === 'agent_changed' && attempt < 5)) throw error;
+    }
+  }
+}
+
+/**
+ * What the log says of a link that came up. Most say nothing: ten thousand agents return after each restart, and a link
+ * that broke for a moment is no news. An agent that nobody has approved cannot fill the log by coming again.
+ * @param known its record as the last link left it; undefined for an agent that has just been recorded
+ */
+export function connectionHappening(
+  known: Pick<AgentRow, 'status' | 'lost_at' | 'remote_ip' | 'agent_version'> | undefined,
+  hello: Pick<Hello, 'agent_version'>,
+  from: { node_id: string; remote_ip: string; now: number },
+  label: string,
+): Happening | null {
+  const agent = { type: 'agent', id: from.node_id, name: label } as const;
+  const metadata = { ip: from.remote_ip, agent_version: hello.agent_version };
+  const summary = `agent ${label} connected from ${from.remote_ip}`;
+  const connected = { type: 'agent.connected', actor: agent, target: agent, summary, metadata };
+  if (known === undefined) return connected;
+  if (known.lost_at !== null)
+    return {
+      ...connected,
+      type: 'agent.returned',
+      summary: `agent ${label} is back, from ${from.remote_ip}`,
+      metadata: { ...metadata, lost_at: known.lost_at },
+    };
+  if (known.status !== 'approved') return null;
+  const moved = known.remote_ip !== null && known.remote_ip !== from.remote_ip;
+  const changed = known.agent_version !== hello.agent_version;
+  if (!moved && !changed) return null;
+  return {
+    ...connected,
+    summary: `${summary}${moved ? `, no longer from ${known.remote_ip}` : ''}${changed ? `, now version ${hello.agent_version}` : ''}`,
+    metadata: { ...metadata, former_ip: known.remote_ip, former_agent_version: known.agent_version },
   };
 }
 

@@ -35,9 +35,9 @@ export interface AgentLinks {
   standing(nodeId: string): Promise<Standing | null>;
   /** The agent's watched resources moved: worth a drift check. */
   driftHinted(nodeId: string, keys: readonly string[]): Promise<void>;
-  /** The link ended. */
-  closed(nodeId: string, reason: string): Promise<void>;
-  /** A second process answered with this agent's key while the first was alive. */
+  /** The link ended; `heardAt` is when its agent was last heard, in Unix seconds. */
+  closed(nodeId: string, reason: string, heardAt: number): Promise<void>;
+  /** A second process came with this agent's key while the first was alive. */
   cloneSeen(nodeId: string, remoteIp: string): Promise<void>;
   /** A hello or message was refused; for the audit log, bounded in rate by the gateway. */
   refused(refusal: Refusal, from: { node_id: string | null; remote_ip: string }): Promise<void>;

@@ -1,5 +1,5 @@
 import { MusterError } from '@muster/protocol';
-import { agentById, markLastSeen, setAttributes } from '../store/agents.ts';
+import { agentById, markCloneSeen, setAttributes } from '../store/agents.ts';
 import { fromJson, toJson } from '../store/json-text.ts';
 import { agentsWithWork } from '../store/operations.ts';
 import { statement } from '../store/unit.ts';
@@ -10,16 +10,21 @@ import { reported } from './agent-reports.ts';
 import { audited, type Happening } from './audit.ts';
 import { cancellationsFor } from './cancellation.ts';
 import { type Context, seconds, systemActor } from './context.ts';
+import { createDepartures } from './departures.ts';
 import { nextOperation } from './dispatch.ts';
 import { driftCheckOpen, submitDriftCheck } from './drift.ts';
 import { createInFlight } from './in-flight.ts';
 import { createPayloads } from './payloads.ts';
+
+const cloneEventEverySecs = 3600;
 
 /** What the gateway asks of the domain, answered from the database. */
 export function createAgentLinks(context: Context, pendingCapacity: number): AgentLinks {
   const { db } = context;
   const inFlight = createInFlight(context.bus);
   const payloads = createPayloads(context);
+  const refusals = createRefusalNews(context.now);
+  const departed = createDepartures(context);
   const record = (name: string, happening: Happening) =>
     db.write({ name, statements: [audited(context, happening)] }).then(() => undefined);
   const asTarget = async (nodeId: string) => ({ type: 'agent', id: nodeId, name: await agentLabel(context, nodeId) });
@@ -58,36 +63,38 @@ export function createAgentLinks(context: Context, pendingCapacity: number): Age
       }
     },
 
-    async closed(nodeId, reason) {
-      const target = await asTarget(nodeId);
-      await db.write({
-        name: 'agents/closed',
-        statements: [
-          statement(markLastSeen, { node_id: nodeId, now: seconds(context.now()) }),
-          audited(context, {
-            type: 'agent.disconnected',
-            actor: systemActor,
-            target,
-            summary: `the link of agent ${target.name} ended: ${reason}`,
-            metadata: { reason },
-          }),
-        ],
-      });
-    },
+    // No event: links break and come up again, and whether an agent is lost shows only after a while.
+    closed: (nodeId, _reason, heardAt) => departed(nodeId, heardAt),
 
     async cloneSeen(nodeId, remoteIp) {
-      const target = await asTarget(nodeId);
-      await record('agents/cloned', {
-        type: 'agent.cloned',
-        severity: 'critical',
-        actor: systemActor,
-        target,
-        summary: `a second machine at ${remoteIp} uses the key of agent ${target.name}`,
-        metadata: { ip: remoteIp },
-      });
+      const now = seconds(context.now());
+      const row = await db.get(agentById, { node_id: nodeId });
+      const before = now - cloneEventEverySecs;
+      // A clone dials for ever: one event an hour tells as much as all of them.
+      if (!row || (row.clone_seen_at ?? 0) > before) return;
+      const label = row.name ?? row.initial_hostname;
+      try {
+        await db.write({
+          name: 'agents/cloned',
+          statements: [
+            statement(markCloneSeen, { node_id: nodeId, before, now }, { expect: 'changed', else: 'agent_changed' }),
+            audited(context, {
+              type: 'agent.cloned',
+              severity: 'critical',
+              actor: systemActor,
+              target: { type: 'agent', id: nodeId, name: label },
+              summary: `a second machine at ${remoteIp} uses the key of agent ${label}, which is connected from ${row.remote_ip ?? 'elsewhere'}`,
+              metadata: { ip: remoteIp, connected_from: row.remote_ip },
+            }),
+          ],
+        });
+      } catch (error) {
+        if (!(error instanceof MusterError && error.code === 'agent_changed')) throw error;
+      }
     },
 
     async refused(refusal, from) {
+      if (!refusals.isNews(`${refusal.code} ${from.node_id ?? from.remote_ip}`)) return;
       await record('agents/refused', {
         type: 'agent.refused',
         severity: 'warning',
@@ -96,6 +103,25 @@ export function createAgentLinks(context: Context, pendingCapacity: number): Age
         summary: `an agent at ${from.remote_ip} was refused: ${refusal.message}`,
         metadata: { code: refusal.code, ip: from.remote_ip },
       });
+    },
+  };
+}
+
+const refusalEventEveryMs = 3_600_000;
+/** Remembered at most; the oldest is forgotten first. */
+const mostRefusals = 4_096;
+
+/** What is refused comes again and again, often for months: the log has it once an hour for each agent, or address, and reason. */
+function createRefusalNews(now: () => number) {
+  const toldAt = new Map<string, number>();
+  return {
+    isNews(what: string): boolean {
+      const last = toldAt.get(what);
+      if (last !== undefined && now() - last < refusalEventEveryMs) return false;
+      toldAt.delete(what);
+      toldAt.set(what, now());
+      if (toldAt.size > mostRefusals) toldAt.delete(toldAt.keys().next().value as string);
+      return true;
     },
   };
 }

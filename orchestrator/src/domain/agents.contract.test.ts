@@ -172,7 +172,7 @@ describeDatabases('agents', (fixture) => {
     domain.clock.advance(5_000);
     expect(await getAgent(domain.context, key.id)).toMatchObject({ connected: true, last_seen_at: since + 5 });
     domain.connected.delete(key.id);
-    await domain.links.closed(key.id, 'gone');
+    await domain.links.closed(key.id, 'gone', domain.now());
     domain.clock.advance(5_000);
     expect(await getAgent(domain.context, key.id)).toMatchObject({
       connected: false,

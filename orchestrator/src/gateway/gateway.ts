@@ -50,8 +50,8 @@ export function createGateway(options: GatewayOptions): Gateway {
   return new AgentGateway(options);
 }
 
-/** Refusals that say nothing about the agent and so are not for the audit log. */
-const ownRefusals: ReadonlySet<RefusalCode> = new Set(['draining', 'unavailable']);
+/** Refusals that say nothing about the agent, or have an event of their own. */
+const unauditedRefusals: ReadonlySet<RefusalCode> = new Set(['draining', 'unavailable', 'cloned']);
 
 class AgentGateway implements Gateway, LinkOwner {
   readonly clock: Clock;
@@ -101,7 +101,6 @@ class AgentGateway implements Gateway, LinkOwner {
       log: this.log,
       claimants: this.limits.claimants,
       isDraining: () => this.draining,
-      tellClosed: (nodeId, reason) => this.tellClosed(nodeId, reason),
     });
     this.sweptAt = this.clock.monotonic();
     this.refusals = new TokenBucket(this.limits.refusalBurst, this.sweptAt);
@@ -257,7 +256,7 @@ class AgentGateway implements Gateway, LinkOwner {
       { node_id: nodeId, remote_ip: link.remoteIp, code, reason: message, ...(unlogged > 0 && { unlogged }) },
       'agent refused',
     );
-    if (ownRefusals.has(code)) return;
+    if (unauditedRefusals.has(code)) return;
     this.links
       .refused(refusal, { node_id: nodeId, remote_ip: link.remoteIp })
       .catch((error: unknown) => this.log.warn({ err: error }, 'a refusal could not be audited'));
@@ -276,14 +275,10 @@ class AgentGateway implements Gateway, LinkOwner {
     this.inbound.forget(link);
     if (!this.registry.remove(link)) return;
     this.log.info({ node_id: link.nodeId, reason: link.endReason }, 'agent disconnected');
-    this.tellClosed(link.nodeId!, link.endReason!);
-  }
-
-  private tellClosed(nodeId: string, reason: string): void {
     this.links
-      .closed(nodeId, reason)
+      .closed(link.nodeId!, link.endReason!, this.registry.heardAt(link))
       .catch((error: unknown) =>
-        this.log.warn({ node_id: nodeId, err: error }, 'the end of a link could not be recorded'),
+        this.log.warn({ node_id: link.nodeId, err: error }, 'the end of a link could not be recorded'),
       );
   }
 

@@ -44,7 +44,11 @@ export class LinkRegistry implements Presence {
 
   lastHeardAt(nodeId: string): number | null {
     const link = this.byNode.get(nodeId);
-    if (!link) return null;
+    return link ? this.heardAt(link) : null;
+  }
+
+  /** Unix seconds of the last frame on a link. */
+  heardAt(link: Link): number {
     return Math.floor((this.clock.now() - (this.clock.monotonic() - link.heardAt)) / 1000);
   }
 

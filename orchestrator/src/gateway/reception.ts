@@ -22,7 +22,6 @@ export interface ReceptionOptions {
   /** Links that claim one key at a time. */
   claimants: number;
   isDraining: () => boolean;
-  tellClosed: (nodeId: string, reason: string) => void;
 }
 
 /** From the hello to the welcome: proof, who of two links with one key stays, the agent's record. */
@@ -68,7 +67,8 @@ export class Reception {
       const from = { node_id: nodeId, remote_ip: link.remoteIp, now: Math.floor(this.options.clock.now() / 1000) };
       const admission = await this.options.links.admit(hello, from);
       if (!admission.admitted) return link.refuse(admission.refusal);
-      if (link.state !== 'admitting') return this.options.tellClosed(nodeId, link.endReason ?? 'connection lost');
+      // It has gone meanwhile: recorded as seen now, and as connected nowhere.
+      if (link.state !== 'admitting') return;
       link.standing = admission.standing;
       link.receivedSeq = admission.acknowledged;
       link.acknowledgedSeq = admission.acknowledged;
@@ -110,7 +110,7 @@ export class Reception {
     former.cut('replaced by a newer link');
     // What it was committing must be seen by the admission, which says where the agent resumes.
     await former.committing;
-    if (wasOpen) await this.options.links.closed(nodeId, former.endReason!);
+    if (wasOpen) await this.options.links.closed(nodeId, former.endReason!, this.options.registry.heardAt(former));
     return true;
   }
 }

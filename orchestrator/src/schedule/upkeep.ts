@@ -2,6 +2,7 @@ import type { Clock } from '../clock.ts';
 import type { Context } from '../domain/context.ts';
 import { endLost, expireQueued, expireSessions } from '../domain/expiry.ts';
 import { proveWritable } from '../domain/health.ts';
+import { createLostWatch } from '../domain/lost-agents.ts';
 import { settleRuns } from '../domain/run-end.ts';
 
 /** What must be done now and then, whoever asks for anything: one timer for all of it. */
@@ -18,7 +19,14 @@ export interface Upkeep {
   stop(): Promise<void>;
 }
 
-export function startUpkeep(context: Context, clock: Clock): Upkeep {
+export interface UpkeepOptions {
+  /** An agent that was not heard for so long is lost. */
+  lostAfterSecs?: number;
+}
+
+export function startUpkeep(context: Context, clock: Clock, { lostAfterSecs = 120 }: UpkeepOptions = {}): Upkeep {
+  const startedAt = clock.monotonic();
+  const lostAgents = createLostWatch(context, { lostAfterSecs, upFor: () => clock.monotonic() - startedAt });
   let stopped = false;
   let rounds = 0;
   let healthy = true;
@@ -36,6 +44,7 @@ export function startUpkeep(context: Context, clock: Clock): Upkeep {
     await expireQueued(context);
     await endLost(context);
     await settleRuns(context);
+    await lostAgents.round();
     if (rounds++ % sessionsEvery === 0) await expireSessions(context);
   };
   const schedule = () => {

@@ -108,11 +108,20 @@ export const insertAgentKey = defineQuery('agents/insert key', (db, p: { public_
   db.insertInto('agent_keys').values({ public_key: p.public_key, node_id: p.node_id, valid_until: null }),
 );
 
+/** Changes nothing when the agent was found lost, or back, since it was read (`lost_at`, 0 for not lost). */
 export const markConnected = defineQuery(
   'agents/connected',
   (
     db,
-    p: { node_id: string; agent_version: string; attributes: JsonText<StringMap>; pin_source: string; now: number },
+    p: {
+      node_id: string;
+      agent_version: string;
+      attributes: JsonText<StringMap>;
+      pin_source: string;
+      remote_ip: string;
+      lost_at: number;
+      now: number;
+    },
   ) =>
     db
       .updateTable('agents')
@@ -120,10 +129,13 @@ export const markConnected = defineQuery(
         agent_version: p.agent_version,
         attributes: p.attributes,
         pin_source: p.pin_source,
+        remote_ip: p.remote_ip,
+        lost_at: null,
         connected_at: p.now,
         last_seen_at: p.now,
       })
-      .where('node_id', '=', p.node_id),
+      .where('node_id', '=', p.node_id)
+      .where((e) => e(e.fn.coalesce('lost_at', e.lit(0)), '=', p.lost_at)),
 );
 
 export const setAttributes = defineQuery(
@@ -135,8 +147,47 @@ export const setAttributes = defineQuery(
       .where('node_id', '=', p.node_id),
 );
 
-export const markLastSeen = defineQuery('agents/last seen', (db, p: { node_id: string; now: number }) =>
-  db.updateTable('agents').set({ last_seen_at: p.now }).where('node_id', '=', p.node_id),
+/** Moves forward only: what is recorded late must not undo a newer link. */
+export const markLastSeen = defineQuery('agents/last seen', (db, p: { node_id: string; at: number }) =>
+  db
+    .updateTable('agents')
+    .set({ last_seen_at: p.at })
+    .where('node_id', '=', p.node_id)
+    .where('last_seen_at', '<', p.at),
+);
+
+/** Approved agents that were last recorded as seen at or before a time and are not known to be lost. */
+export const unseenAgents = defineQuery('agents/unseen', (db, p: { seen_before: number; limit: number }) =>
+  db
+    .selectFrom('agents')
+    .select(['node_id', 'name', 'initial_hostname', 'last_seen_at'])
+    .where('status', '=', 'approved')
+    .where('lost_at', 'is', null)
+    .where('last_seen_at', '<=', p.seen_before)
+    .orderBy('last_seen_at')
+    .limit(p.limit),
+);
+
+/** Changes nothing when the agent was seen, lost or rejected since it was read. */
+export const markLost = defineQuery('agents/lost', (db, p: { node_id: string; last_seen_at: number; now: number }) =>
+  db
+    .updateTable('agents')
+    .set({ lost_at: p.now })
+    .where('node_id', '=', p.node_id)
+    .where('status', '=', 'approved')
+    .where('lost_at', 'is', null)
+    .where('last_seen_at', '=', p.last_seen_at),
+);
+
+/** Changes nothing when a clone was recorded after `before`. */
+export const markCloneSeen = defineQuery(
+  'agents/clone seen',
+  (db, p: { node_id: string; before: number; now: number }) =>
+    db
+      .updateTable('agents')
+      .set({ clone_seen_at: p.now })
+      .where('node_id', '=', p.node_id)
+      .where((e) => e(e.fn.coalesce('clone_seen_at', e.lit(0)), '<=', p.before)),
 );
 
 export const touchAgent = defineQuery('agents/touch', (db, p: { node_id: string; now: number }) =>

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import Sqlite, { type Database } from 'better-sqlite3';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { unseenAgents } from './agents.ts';
 import { migrateSqlite } from './migrate-sqlite.ts';
 import { migrations } from './migrations/index.ts';
 import { agentsWithWork, oldestOpen, openOperations, operations } from './operations.ts';
@@ -36,6 +37,7 @@ describe('indices', () => {
     ['the oldest of them', oldestOpen, 'operations_open'],
     ['all operations, newest first', operations({}), 'operations'],
     ['those of an agent', operations({ node_id: true, below: true }), 'operations_node'],
+    ['agents that may be lost', unseenAgents, 'agents_unseen'],
     ['those of a status', operations({ status: true }), 'operations_status'],
     ['those of an agent and a status', operations({ node_id: true, status: true }), 'operations_node_status'],
   ])('serve %s', (_, query, index) => {

@@ -50,6 +50,12 @@ export interface AgentsTable {
   pin_source: string;
   enrolment_token_id: string | null;
   first_seen_at: number;
+  /** When it was found to be lost; null while it is not. */
+  lost_at: number | null;
+  /** Where it connected from the last time. */
+  remote_ip: string | null;
+  /** When the last `agent.cloned` event about it was recorded. */
+  clone_seen_at: number | null;
 }
 
 export interface AgentTagsTable {

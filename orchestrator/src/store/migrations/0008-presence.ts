@@ -1,4 +1,19 @@
 import type { Migration } from './migration.ts';
+import { createIndex } from './table.ts';
 
-/** What is needed to tell when an agent is lost. */
-export const presence: Migration = { version: 8, name: 'presence', statements: () => [] };
+/** What is needed to tell when an agent is lost, and when one connects from elsewhere or is cloned. */
+export const presence: Migration = {
+  version: 8,
+  name: 'presence',
+  statements: (build) => {
+    const { db, dialect } = build;
+    const agents = () => db.schema.alterTable('agents');
+    return [
+      agents().addColumn('lost_at', dialect.columns.integer),
+      agents().addColumn('remote_ip', dialect.columns.text),
+      agents().addColumn('clone_seen_at', dialect.columns.integer),
+      // Those that may be lost: the longest unseen first.
+      createIndex(build, 'agents_unseen', 'agents', ['status', 'last_seen_at']).where('lost_at', 'is', null),
+    ];
+  },
+};

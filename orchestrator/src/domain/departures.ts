@@ -1,0 +1,38 @@
+import { markLastSeen } from '../store/agents.ts';
+import { statement } from '../store/unit.ts';
+import type { Context } from './context.ts';
+
+/** Written in one unit. */
+const inOneUnit = 500;
+
+/**
+ * Records when agents that have gone were last heard. Thousands may go at once: those that come while a unit is being
+ * written share the next one.
+ */
+export function createDepartures({ db }: Context) {
+  let waiting = new Map<string, number>();
+  let next: Promise<void> | null = null;
+  let current: Promise<unknown> = Promise.resolve();
+
+  const write = async (gone: ReadonlyMap<string, number>) => {
+    const statements = [...gone].map(([node_id, at]) => statement(markLastSeen, { node_id, at }));
+    for (let start = 0; start < statements.length; start += inOneUnit)
+      await db.write({ name: 'agents/gone', statements: statements.slice(start, start + inOneUnit) });
+  };
+
+  /** @returns when it is committed */
+  return (nodeId: string, heardAt: number): Promise<void> => {
+    waiting.set(nodeId, Math.max(heardAt, waiting.get(nodeId) ?? 0));
+    next ??= current
+      .catch(() => {})
+      .then(() => {
+        const gone = waiting;
+        waiting = new Map();
+        next = null;
+        const written = write(gone);
+        current = written;
+        return written;
+      });
+    return next;
+  };
+}
