@@ -16,6 +16,8 @@ import { bootstrapOperator } from './domain/operators.ts';
 import { followRuns } from './domain/run-end.ts';
 import { failUndecidedRuns } from './domain/runs.ts';
 import { createSignIn } from './domain/sign-in.ts';
+import { noTerminals } from './domain/terminal-relay.ts';
+import { createTerminals } from './domain/terminals.ts';
 import { createGateway, type Gateway } from './gateway/gateway.ts';
 import { createApp } from './http/app.ts';
 import { agentHandlers } from './http/routes/agents.ts';
@@ -24,6 +26,7 @@ import { moduleHandlers } from './http/routes/modules.ts';
 import { operationHandlers } from './http/routes/operations.ts';
 import { signInHandlers } from './http/routes/sign-in.ts';
 import { statusHandlers } from './http/routes/status.ts';
+import { terminalHandlers } from './http/routes/terminals.ts';
 import { windowHandlers } from './http/routes/windows.ts';
 import { loadApiCertificate } from './identity/api-certificate.ts';
 import { loadIdentity } from './identity/identity.ts';
@@ -32,6 +35,7 @@ import { startUpkeep, type Upkeep } from './schedule/upkeep.ts';
 import { type DatabasePlace, openDatabase } from './store/open-database.ts';
 import { lastOperationId } from './store/operations.ts';
 import { anyOperator } from './store/operators.ts';
+import { openTranscripts } from './store/transcripts.ts';
 import { version } from './version.ts';
 
 /** The one place where parts are made and joined. */
@@ -106,6 +110,8 @@ export async function startOrchestrator(config: Config, dataDir: string, around:
       username: config.bootstrap_username,
     });
 
+  const terminals = createTerminals(context, await openTranscripts(join(dataDir, 'terminals')), noTerminals);
+  await terminals.interruptLeftovers();
   const signIn = createSignIn(context, config.session_token_expiry_secs);
   const waiting = createWaiting(context);
   const documents = createModuleDocuments(context);
@@ -139,6 +145,7 @@ export async function startOrchestrator(config: Config, dataDir: string, around:
       ...moduleHandlers(context),
       ...operationHandlers(context, documents, waiting),
       ...windowHandlers(context),
+      ...terminalHandlers(terminals),
       ...auditHandlers(context),
       ...statusHandlers({ publicKey, version, well }),
     },
@@ -179,6 +186,7 @@ export async function startOrchestrator(config: Config, dataDir: string, around:
       unfollowRuns();
       await app.close();
       await gateway.close();
+      terminals.stop();
       signIn.close();
       await bus.close();
       await db.close();

@@ -96,6 +96,12 @@ export const errorKinds = {
     'A code is good once, for 60 seconds: ask for another one with a live session.',
   ),
   forbidden: kind(403, false, 'Not allowed', 'This needs the role admin; ask an admin.'),
+  terminal_of_another: kind(
+    403,
+    false,
+    'The terminal session is another operator’s',
+    'Open one of your own, or ask an admin.',
+  ),
   operator_unknown: kind(403, false, 'This key may not sign in', 'Ask an admin to add the key as an operator.'),
   // Absent
   route_not_found: kind(404, false, 'There is nothing at this address', 'See /openapi.json for the routes there are.'),
@@ -113,6 +119,13 @@ export const errorKinds = {
   run_not_found: kind(404, false, 'No such run', 'List the runs.'),
   drift_not_found: kind(404, false, 'No such drift record', 'List the drift records of the agent.'),
   window_not_found: kind(404, false, 'No such maintenance window', 'List the maintenance windows.'),
+  agent_offline: kind(
+    404,
+    true,
+    'The agent is not connected',
+    'See when it was last heard with `muster agents list`; a terminal needs its machine now.',
+  ),
+  terminal_not_found: kind(404, false, 'No such terminal session', 'List the terminal sessions.'),
   enrolment_token_not_found: kind(404, false, 'No such enrolment token', 'List the enrolment tokens.'),
   method_not_allowed: kind(
     405,
@@ -163,6 +176,20 @@ export const errorKinds = {
     'Plan again: the machine, a module or the desired set has changed since.',
   ),
   operation_finished: kind(409, false, 'The operation has ended', 'Nothing is left to cancel.'),
+  terminal_disabled: kind(
+    409,
+    false,
+    'The agent offers no terminals',
+    'Set `remote_terminal.enabled` in the configuration of the agent, of a release that has terminals.',
+  ),
+  terminal_limit: kind(409, true, 'Too many terminals are open', 'End one that is no longer needed.'),
+  terminal_shell_refused: kind(
+    409,
+    false,
+    'The agent does not let the shell be chosen',
+    'Leave `shell` away, or set `remote_terminal.allow_operator_shell_override` in the configuration of the agent.',
+  ),
+  terminal_ended: kind(409, false, 'The terminal session has ended', 'Read its transcript, or open another.'),
   last_admin: kind(409, false, 'The last admin stays', 'Add another admin first.'),
   // Limits
   body_too_large: kind(413, false, 'The body is too large', 'Bodies are up to 1 MiB, modules up to 2 MiB.'),

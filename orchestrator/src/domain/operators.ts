@@ -14,6 +14,7 @@ import {
 import { statement, type Unit } from '../store/unit.ts';
 import { audited } from './audit.ts';
 import { type Actor, type Context, seconds, systemActor } from './context.ts';
+import { endingTerminalsOf } from './terminals.ts';
 
 /** Operators: who may sign in, and as what. Removed ones stay on record, and their key and name stay taken. */
 
@@ -108,7 +109,7 @@ export async function removeOperator(context: Context, actor: Actor, operatorId:
   const operator = await getOperator(context, operatorId);
   if (operator.removed_at !== null) return;
   try {
-    await context.db.write(removal(context, actor, operator));
+    await context.db.write(await removal(context, actor, operator));
   } catch (error) {
     // Somebody else removed it in this moment: that is what was asked for.
     if (!(error instanceof MusterError && error.code === 'operator_not_found')) throw error;
@@ -116,7 +117,7 @@ export async function removeOperator(context: Context, actor: Actor, operatorId:
   context.bus.publish({ type: 'operator_removed', operator_id: operatorId });
 }
 
-const removal = (context: Context, actor: Actor, operator: Operator): Unit => {
+const removal = async (context: Context, actor: Actor, operator: Operator): Promise<Unit> => {
   const operatorId = operator.operator_id;
   return {
     name: 'operators/remove',
@@ -129,6 +130,7 @@ const removal = (context: Context, actor: Actor, operator: Operator): Unit => {
       // Looked at after the removal and in its unit: two admins who remove each other cannot both succeed.
       statement(liveAdmin, {}, { expect: 'row', else: 'last_admin' }),
       statement(deleteSessionsOf, { operator_id: operatorId }),
+      ...(await endingTerminalsOf(context, actor, operatorId)),
       audited(context, {
         type: 'operator.removed',
         actor,

@@ -1,3 +1,5 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { type Route, routes } from '@muster/protocol/http';
 import fc from 'fast-check';
 import type { FastifyInstance } from 'fastify';
@@ -5,6 +7,7 @@ import { pino } from 'pino';
 import { expect, it } from 'vitest';
 import { type DatabaseFixture, describeDatabases } from '../../test/databases.ts';
 import { type Domain, newAdmin, newAgent, newKey, openDomain, reportsOf, resultOf } from '../../test/domain.ts';
+import { terminalsFixture } from '../../test/terminals.ts';
 import { putOneTag } from '../domain/agents.ts';
 import { createAssignment } from '../domain/assignments.ts';
 import { uploadModule } from '../domain/modules.ts';
@@ -16,6 +19,7 @@ import { moduleHandlers } from './routes/modules.ts';
 import { operationHandlers } from './routes/operations.ts';
 import { signInHandlers } from './routes/sign-in.ts';
 import { statusHandlers } from './routes/status.ts';
+import { terminalHandlers } from './routes/terminals.ts';
 import { windowHandlers } from './routes/windows.ts';
 
 /** The routes over the real domain and a real database, every answer held to its schema. */
@@ -23,9 +27,12 @@ import { windowHandlers } from './routes/windows.ts';
 const moduleText =
   'name: m\nsupports: [{ platform: linux }]\nresources: [{ id: f, resource: { file-unix: { path: /f, content: x } } }]\n';
 
+const openTerminals = terminalsFixture();
+
 async function open(fixture: DatabaseFixture) {
   const domain = await openDomain(fixture);
   const { context } = domain;
+  const { terminals, directory } = await openTerminals(domain);
   const { key, actor } = await newAdmin(domain);
   const agent = await newAgent(domain, actor, 'web-1');
   await putOneTag(context, actor, 'web-1', 'role', 'web');
@@ -38,6 +45,7 @@ async function open(fixture: DatabaseFixture) {
       ...moduleHandlers(context),
       ...operationHandlers(context, domain.documents, domain.waiting),
       ...windowHandlers(context),
+      ...terminalHandlers(terminals),
       ...auditHandlers(context),
       ...statusHandlers({ publicKey: 'ab'.repeat(32), version: '0.0.0', well: () => true }),
     },
@@ -49,7 +57,7 @@ async function open(fixture: DatabaseFixture) {
   });
   const { nonce } = await domain.signIn.challenge(key.hex);
   const { token } = await domain.signIn.verify(key.hex, key.sign(Buffer.from(nonce, 'hex')));
-  return { domain, app, actor, agent, key, token };
+  return { domain, app, actor, agent, key, token, terminals, transcripts: directory };
 }
 type Opened = Awaited<ReturnType<typeof open>>;
 
@@ -117,6 +125,8 @@ describeDatabases('the API', (fixture) => {
     const opened = await open(fixture);
     const { app, token, agent, key, domain } = opened;
     const operation_id = await history(opened);
+    const { session_id } = await opened.terminals.open({ actor: opened.actor, role: 'admin' }, 'web-1', {});
+    writeFileSync(join(opened.transcripts, `${session_id}.raw`), 'shown');
     const stop = answering(domain, agent.id);
     const seen: Record<string, number> = {};
     // What makes things first, what takes them away last.
@@ -139,7 +149,7 @@ describeDatabases('the API', (fixture) => {
     for (const route of [...routes].sort((a, b) => order(a) - order(b))) {
       if (route.id === 'logout' || route.id === 'renew') continue;
       const params = { node_id: agent.id, name: route.path.startsWith('/modules') ? 'm' : 'base', key: 'role' };
-      const more = { operator_id: key.id, operation_id, run_id, drift_id, id: made[route.tag] ?? 'x' };
+      const more = { operator_id: key.id, operation_id, run_id, drift_id, session_id, id: made[route.tag] ?? 'x' };
       const body = bodies[route.id] ?? (route.body ? route.example.body : undefined);
       const answer = await request(app, token, route, { ...params, ...more }, body);
       seen[route.id] = answer.statusCode;

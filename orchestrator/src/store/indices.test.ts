@@ -8,6 +8,7 @@ import { migrateSqlite } from './migrate-sqlite.ts';
 import { migrations } from './migrations/index.ts';
 import { agentsWithWork, oldestOpen, openOperations, operations } from './operations.ts';
 import type { AnyQuery } from './query.ts';
+import { activeTerminalsOf, terminals } from './terminals.ts';
 
 /** A query costs what it gives, however long the history is: it must find its rows by an index and not sort them. */
 const directory = mkdtempSync(join(tmpdir(), 'muster-indices-'));
@@ -40,6 +41,8 @@ describe('indices', () => {
     ['agents that may be lost', unseenAgents, 'agents_unseen'],
     ['those of a status', operations({ status: true }), 'operations_status'],
     ['those of an agent and a status', operations({ node_id: true, status: true }), 'operations_node_status'],
+    ['terminal sessions of a status', terminals({ status: true }), 'terminal_sessions_status'],
+    ['open ones of an operator', activeTerminalsOf, 'terminal_sessions_status'],
   ])('serve %s', (_, query, index) => {
     const detail = plan(query);
     expect(detail).toContain(index);

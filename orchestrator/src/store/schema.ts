@@ -267,6 +267,15 @@ export interface SpoolAckTable {
   seq: number;
 }
 
+export interface TerminalSessionsTable {
+  session_id: string;
+  node_id: string;
+  operator_id: string;
+  status: 'active' | 'closed' | 'interrupted';
+  opened_at: number;
+  closed_at: number | null;
+}
+
 export interface SchemaVersionTable {
   version: number;
   name: string;
@@ -297,5 +306,6 @@ export interface Schema {
   maintenance_windows: MaintenanceWindowsTable;
   web_login_codes: WebLoginCodesTable;
   spool_ack: SpoolAckTable;
+  terminal_sessions: TerminalSessionsTable;
   schema_version: SchemaVersionTable;
 }

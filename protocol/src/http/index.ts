@@ -7,6 +7,7 @@ import * as operators from './operators.ts';
 import type { Route } from './route.ts';
 import * as runs from './runs.ts';
 import * as status from './status.ts';
+import * as terminals from './terminals.ts';
 import * as windows from './windows.ts';
 
 export * from './agents.ts';
@@ -18,6 +19,7 @@ export * from './operators.ts';
 export * from './route.ts';
 export * from './runs.ts';
 export * from './status.ts';
+export * from './terminals.ts';
 export * from './windows.ts';
 
 const isRoute = (value: unknown): value is Route =>
@@ -34,4 +36,5 @@ export const routes: readonly Route[] = [
   audit,
   windows,
   status,
+  terminals,
 ].flatMap((noun) => Object.values(noun).filter(isRoute));

@@ -1,4 +1,42 @@
+import { sql } from 'kysely';
 import type { Migration } from './migration.ts';
+import { createIndex, createTable } from './table.ts';
 
-/** Terminal sessions and what is known of samples. */
-export const terminals: Migration = { version: 7, name: 'terminals', statements: () => [] };
+/** Terminal sessions; and on PostgreSQL the parent of the partitions that samples are in (SQLite has a file for them). */
+export const terminals: Migration = {
+  version: 7,
+  name: 'terminals',
+  statements: (build) => [
+    createTable(build, 'terminal_sessions', {
+      columns: {
+        session_id: 'text',
+        node_id: 'text',
+        operator_id: 'text',
+        status: 'text',
+        opened_at: 'integer',
+        closed_at: 'integer?',
+      },
+      primaryKey: ['session_id'],
+    }),
+    // Those of a status, newest first; of the active ones there are few.
+    createIndex(build, 'terminal_sessions_status', 'terminal_sessions', ['status', 'session_id']),
+    ...(build.dialect.kind === 'postgres' ? [sql.raw(samplesTable)] : []),
+  ],
+};
+
+const samplesTable = `create table samples (
+  node_id text collate "C" not null,
+  collected_at bigint not null,
+  cpu_usage double precision,
+  memory_total bigint,
+  memory_used bigint,
+  swap_used bigint,
+  disk_total bigint,
+  disk_used bigint,
+  load1 double precision,
+  net_rx_bytes bigint,
+  net_tx_bytes bigint,
+  processes bigint,
+  uptime bigint,
+  primary key (node_id, collected_at)
+) partition by range (collected_at)`;

@@ -1,0 +1,81 @@
+import { z } from 'zod';
+import { type Sample, sampleSchema } from '../metrics.ts';
+import { nodeExample } from './agents.ts';
+import { nodeParams, queryInteger, route } from './route.ts';
+
+/** The most samples of one answer. */
+export const mostSamples = 100_000;
+
+export const sampleExample: Sample = {
+  collected_at: 1795000000,
+  cpu_usage: 12.5,
+  memory_total: 8589934592,
+  memory_used: 2147483648,
+  swap_used: 0,
+  disk_total: 107374182400,
+  disk_used: 32212254720,
+  load1: 0.42,
+  net_rx_bytes: 123456789,
+  net_tx_bytes: 98765432,
+  processes: 143,
+  uptime: 864000,
+};
+
+export const listSamples = route({
+  id: 'listSamples',
+  method: 'GET',
+  path: '/agents/{node_id}/metrics',
+  tag: 'Metrics',
+  summary: 'Samples of an agent, oldest first',
+  description:
+    '204 when there are none in the window. With `step` each sample is the average of one bucket and its `collected_at` the beginning of it; what is null in every sample of a bucket stays null.',
+  access: 'operator',
+  params: nodeParams,
+  query: z.strictObject({
+    since: queryInteger(Number.MAX_SAFE_INTEGER)
+      .optional()
+      .describe('samples at or after this Unix second; default: as far back as samples are kept'),
+    limit: queryInteger(mostSamples, mostSamples).optional().describe('the newest so many'),
+    step: queryInteger(31_536_000)
+      .refine((value) => value >= 1, 'must be at least 1')
+      .optional()
+      .describe('seconds: averages over buckets of this length'),
+  }),
+  answers: { 200: z.strictObject({ node_id: z.string(), samples: z.array(sampleSchema) }), 204: null },
+  errors: ['agent_not_found', 'storage_unavailable'],
+  example: {
+    params: { node_id: nodeExample },
+    query: { since: '1794999000', step: '300' },
+    answer: { node_id: nodeExample, samples: [sampleExample] },
+  },
+});
+
+export const latestSample = route({
+  id: 'latestSample',
+  method: 'GET',
+  path: '/agents/{node_id}/metrics/latest',
+  tag: 'Metrics',
+  summary: 'The newest sample of an agent',
+  description: '204 when there is none.',
+  access: 'operator',
+  params: nodeParams,
+  answers: { 200: sampleSchema, 204: null },
+  errors: ['agent_not_found', 'storage_unavailable'],
+  example: { params: { node_id: nodeExample }, answer: sampleExample },
+});
+
+export const latestSamples = route({
+  id: 'latestSamples',
+  method: 'GET',
+  path: '/metrics/latest',
+  tag: 'Metrics',
+  summary: 'The newest sample of each agent',
+  description: 'By node id; agents without a sample are left out.',
+  access: 'operator',
+  query: z.strictObject({
+    filter: z.string().max(2048).optional().describe('a selector; empty matches every agent'),
+  }),
+  answers: { 200: z.record(z.string(), sampleSchema) },
+  errors: ['selector_invalid', 'storage_unavailable'],
+  example: { query: { filter: 'role=web' }, answer: { [nodeExample]: sampleExample } },
+});

@@ -1,0 +1,160 @@
+import { z } from 'zod';
+import { nodeExample } from './agents.ts';
+import { nodeParams, pageQuery, queryInteger, route, unixSeconds } from './route.ts';
+
+export const terminalStatuses = ['active', 'closed', 'interrupted'] as const;
+export type TerminalStatus = (typeof terminalStatuses)[number];
+
+const session = z.strictObject({
+  session_id: z.string(),
+  node_id: z.string(),
+  operator_id: z.string(),
+  status: z.enum(terminalStatuses).describe('`interrupted`: the orchestrator or the agent was lost'),
+  opened_at: unixSeconds,
+  closed_at: unixSeconds.nullable(),
+});
+export const terminalSessionSchema = session.meta({ id: 'TerminalSession' });
+export type TerminalSession = z.infer<typeof session>;
+const sessionId = '01KAGZ7Q4W8E2R5T6Y9V0P3A1S';
+const sessionExample: TerminalSession = {
+  session_id: sessionId,
+  node_id: nodeExample,
+  operator_id: '21fe31dfa154a261626bf854046fd227',
+  status: 'active',
+  opened_at: 1795000300,
+  closed_at: null,
+};
+
+const connection = z
+  .strictObject({
+    session_id: z.string(),
+    ws_url: z.string().describe('an absolute path with a ticket that is good for one connection within 30 s'),
+  })
+  .meta({ id: 'TerminalConnection' });
+const connectionExample = {
+  session_id: sessionId,
+  ws_url: `/api/v1/terminal/session/${sessionId}/ws?ticket=Zm9vYmFyYmF6cXV4`,
+};
+
+const atLeastOne = [(value: number) => value >= 1, 'must be at least 1'] as const;
+const sessionParams = z.strictObject({ session_id: z.string() });
+
+export const openTerminal = route({
+  id: 'openTerminal',
+  method: 'POST',
+  path: '/terminal/{node_id}',
+  tag: 'Terminal',
+  summary: 'Open a terminal on an agent',
+  access: 'operator',
+  params: nodeParams,
+  query: z.strictObject({
+    cols: queryInteger(1000, 80)
+      .refine(...atLeastOne)
+      .optional()
+      .describe('columns'),
+    rows: queryInteger(1000, 24)
+      .refine(...atLeastOne)
+      .optional()
+      .describe('rows'),
+    shell: z
+      .string()
+      .max(256)
+      .regex(/^\/[\x21-\x7e]*$/, 'must be an absolute path')
+      .optional()
+      .describe('instead of the one the agent is configured for, where it allows that'),
+  }),
+  answers: { 200: connection },
+  errors: [
+    'agent_not_found',
+    'agent_offline',
+    'agent_not_approved',
+    'terminal_disabled',
+    'terminal_limit',
+    'terminal_shell_refused',
+    'agent_timeout',
+  ],
+  example: { params: { node_id: nodeExample }, query: { cols: '120', rows: '40' }, answer: connectionExample },
+});
+
+export const listTerminals = route({
+  id: 'listTerminals',
+  method: 'GET',
+  path: '/terminal',
+  tag: 'Terminal',
+  summary: 'List terminal sessions, newest first',
+  access: 'operator',
+  query: z.strictObject({ status: z.enum(terminalStatuses).optional(), ...pageQuery(100, 1000) }),
+  paged: true,
+  answers: { 200: z.array(terminalSessionSchema) },
+  errors: [],
+  example: { query: { status: 'active' }, answer: [sessionExample] },
+});
+
+export const getTerminal = route({
+  id: 'getTerminal',
+  method: 'GET',
+  path: '/terminal/session/{session_id}',
+  tag: 'Terminal',
+  summary: 'Show a terminal session',
+  access: 'operator',
+  params: sessionParams,
+  answers: {
+    200: session
+      .extend({
+        transcript_path: z.string().nullable().describe('where its transcript can be had; null when nothing is kept'),
+        viewers: z.number().int().describe('connections to it now'),
+      })
+      .meta({ id: 'TerminalSessionDetail' }),
+  },
+  errors: ['terminal_not_found'],
+  example: {
+    params: { session_id: sessionId },
+    answer: { ...sessionExample, transcript_path: `/api/v1/terminal/session/${sessionId}/transcript`, viewers: 1 },
+  },
+});
+
+export const closeTerminal = route({
+  id: 'closeTerminal',
+  method: 'DELETE',
+  path: '/terminal/session/{session_id}',
+  tag: 'Terminal',
+  summary: 'End a terminal session',
+  description: 'Done, too, for one that has ended already. Another operator’s session is for admins to end.',
+  access: 'operator',
+  params: sessionParams,
+  answers: { 204: null },
+  errors: ['terminal_not_found', 'terminal_of_another'],
+  example: { params: { session_id: sessionId } },
+});
+
+export const attachTerminal = route({
+  id: 'attachTerminal',
+  method: 'POST',
+  path: '/terminal/session/{session_id}/attach',
+  tag: 'Terminal',
+  summary: 'Get another connection to a terminal session',
+  description: 'To type along or to look on. Another operator’s session is for admins.',
+  access: 'operator',
+  params: sessionParams,
+  body: z.strictObject({ mode: z.enum(['control', 'view']) }),
+  answers: { 200: connection },
+  errors: ['terminal_not_found', 'terminal_of_another', 'terminal_ended', 'terminal_limit'],
+  example: { params: { session_id: sessionId }, body: { mode: 'view' }, answer: connectionExample },
+});
+
+export const getTranscript = route({
+  id: 'getTranscript',
+  method: 'GET',
+  path: '/terminal/session/{session_id}/transcript',
+  tag: 'Terminal',
+  summary: 'What a terminal session showed',
+  description:
+    'The bytes as they came, or with their times as asciicast v2, which terminal players read. Another operator’s session is for admins.',
+  access: 'operator',
+  params: sessionParams,
+  query: z.strictObject({ format: z.enum(['raw', 'asciicast']).optional().describe('default raw') }),
+  answers: { 200: z.string() },
+  media: { 200: ['application/octet-stream', 'application/x-asciicast'] },
+  errors: ['terminal_not_found', 'terminal_of_another'],
+  example: { params: { session_id: sessionId }, answer: '$ uptime\r\n' },
+});
