@@ -9,7 +9,7 @@ import { root } from '../tools/cli.ts';
 function flat(value: object, prefix = ''): Record<string, unknown> {
   return Object.fromEntries(
     Object.entries(value).flatMap(([key, inner]) =>
-      typeof inner === 'object' && inner !== null
+      typeof inner === 'object' && inner !== null && !Array.isArray(inner)
         ? Object.entries(flat(inner, `${prefix}${key}.`))
         : [[`${prefix}${key}`, inner]],
     ),
@@ -28,7 +28,11 @@ function tableAfter(heading: string): Record<string, string> {
 }
 
 const shown = (value: unknown): unknown =>
-  value === null ? expect.stringMatching(/^none/) : value === '' ? 'empty' : `\`${value}\``;
+  value === null || (Array.isArray(value) && value.length === 0)
+    ? expect.stringMatching(/^none/)
+    : value === ''
+      ? 'empty'
+      : `\`${value}\``;
 
 describe('docs/operations.md', () => {
   test('names every key of the orchestrator with its default', () => {

@@ -7,7 +7,7 @@ import type { Logger } from 'pino';
 import { decodeTime, monotonicFactory } from 'ulid';
 import { createInProcessBus } from './bus/in-process.ts';
 import type { Clock } from './clock.ts';
-import type { Config } from './config.ts';
+import type { Config, Invocation } from './config.ts';
 import { createAgentLinks } from './domain/agent-links.ts';
 import type { Context } from './domain/context.ts';
 import { createModuleDocuments } from './domain/modules.ts';
@@ -15,15 +15,18 @@ import { createWaiting } from './domain/operation-waiting.ts';
 import { bootstrapOperator } from './domain/operators.ts';
 import { followRuns } from './domain/run-end.ts';
 import { failUndecidedRuns } from './domain/runs.ts';
+import { describeSettings } from './domain/settings.ts';
 import { createSignIn } from './domain/sign-in.ts';
 import { noTerminals } from './domain/terminal-relay.ts';
 import { createTerminals } from './domain/terminals.ts';
 import { createGateway, type Gateway } from './gateway/gateway.ts';
 import { createApp } from './http/app.ts';
+import type { Rates } from './http/rate.ts';
 import { agentHandlers } from './http/routes/agents.ts';
 import { auditHandlers } from './http/routes/audit.ts';
 import { moduleHandlers } from './http/routes/modules.ts';
 import { operationHandlers } from './http/routes/operations.ts';
+import { settingsHandlers } from './http/routes/settings.ts';
 import { signInHandlers } from './http/routes/sign-in.ts';
 import { statusHandlers } from './http/routes/status.ts';
 import { terminalHandlers } from './http/routes/terminals.ts';
@@ -58,6 +61,8 @@ export interface Running {
 export interface Surroundings {
   log: Logger;
   clock: Clock;
+  /** Where the values of the configuration come from, by dotted key; what is not in it is a default. */
+  sources?: Invocation['sources'];
   /** The process cannot go on: whoever runs it exits. */
   onFatal: (reason: Error) => void;
 }
@@ -146,6 +151,7 @@ export async function startOrchestrator(config: Config, dataDir: string, around:
       ...operationHandlers(context, documents, waiting),
       ...windowHandlers(context),
       ...terminalHandlers(terminals),
+      ...settingsHandlers(describeSettings({ data_dir: dataDir, ...config }, around.sources ?? {})),
       ...auditHandlers(context),
       ...statusHandlers({ publicKey, version, well }),
     },
@@ -153,6 +159,8 @@ export async function startOrchestrator(config: Config, dataDir: string, around:
     log: log.child({ part: 'api' }),
     version,
     ready: well,
+    trustedProxies: config.trusted_proxies,
+    limits: { rates: ratesOf(config) },
     ...(tls ? { tls } : {}),
   });
 
@@ -206,6 +214,11 @@ export const placeOfDatabase = (config: Config, dataDir: string): DatabasePlace 
           poolSize: config.database_pool_size,
           statementTimeout: config.database_statement_timeout,
         },
+});
+
+const ratesOf = ({ rates }: Config): Rates => ({
+  signIn: { perMinute: rates.sign_in_per_minute, burst: rates.sign_in_burst },
+  sessionPerSecond: rates.session_per_second,
 });
 
 async function tlsOf(config: Config, certificate: { certificate: string; key: string } | null) {

@@ -19,6 +19,7 @@ describe('the configuration', () => {
       dataDir: '/var/lib/x',
       logFormat: 'text',
       logLevel: 'info',
+      sources: {},
       config: {
         api_host: '127.0.0.1',
         api_port: 4748,
@@ -38,6 +39,8 @@ describe('the configuration', () => {
         database_pool_size: 8,
         database_statement_timeout: 30,
         agents: { lost_after_secs: 120 },
+        trusted_proxies: [],
+        rates: { sign_in_per_minute: 60, sign_in_burst: 30, session_per_second: 1000 },
         metrics: { poll_interval: 60, retention: 86_400 },
         audit: { retention_days: 90 },
         drift: { enabled: true, interval: 3600, max_concurrent: 8, skip_recently_applied: 300, retention_days: 30 },
@@ -116,6 +119,30 @@ describe('the configuration', () => {
     expect(exposed(['--no-tls', '--api-host', '::1'])).toBe(false);
     expect(exposed(['--api-host', '0.0.0.0'])).toBe(false);
     expect(exposed(['--no-tls', '--api-host', '0.0.0.0'], { MUSTER_TRUST_PROXY_TLS: 'true' })).toBe(false);
+  });
+
+  it('reads lists from variables, and takes addresses and networks for proxies only', () => {
+    const proxies = (text: string) => read([], { MUSTER_TRUSTED_PROXIES: text }).config.trusted_proxies;
+    expect(proxies('10.0.0.0/8, ::1,192.0.2.7')).toEqual(['10.0.0.0/8', '::1', '192.0.2.7']);
+    expect(proxies('')).toEqual([]);
+    expect(read(['--config', file('trusted_proxies: [fd00::/8]\n')]).config.trusted_proxies).toEqual(['fd00::/8']);
+    for (const wrong of ['proxy.example', '10.0.0.0/33', '0.0.0.0/0', '::/129', '10.0.0.0/', '10.0.0/8', 'loopback'])
+      expect(() => proxies(wrong), wrong).toThrow(/trusted_proxies\.0: must be an IP address or a network/);
+  });
+
+  it('knows where each value came from', () => {
+    const path = file('api_port: 1\nagent_port: 1\ndrift: { interval: 10, enabled: true }\n');
+    const env = { MUSTER_AGENT_PORT: '2', MUSTER_DRIFT_INTERVAL: '20', MUSTER_RATES_SIGN_IN_BURST: '5', PATH: '/bin' };
+    const { sources, config } = read(['--config', path, '--api-port', '0', '--no-tls'], env);
+    expect(config.rates).toEqual({ sign_in_per_minute: 60, sign_in_burst: 5, session_per_second: 1000 });
+    expect(sources).toEqual({
+      api_port: 'flag',
+      agent_port: 'environment',
+      tls_enabled: 'flag',
+      'drift.interval': 'environment',
+      'drift.enabled': 'file',
+      'rates.sign_in_burst': 'environment',
+    });
   });
 
   it('takes numbers in names for names', () => {

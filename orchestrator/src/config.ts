@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { isIP } from 'node:net';
 import { parseArgs } from 'node:util';
 import { closest } from 'fastest-levenshtein';
 import { parseDocument } from 'yaml';
@@ -12,6 +13,14 @@ import { DatabaseUrl, isDatabaseUrl } from './database-url.ts';
 
 const port = z.number().int().min(0).max(65_535).describe('0 picks a free one');
 const secs = (fallback: number) => z.number().int().min(1).max(315_360_000).default(fallback);
+
+/** An address, or a network such as `10.0.0.0/8`. */
+const isNetwork = (text: string): boolean => {
+  const [, address = '', prefix] = /^([^/]+)(?:\/(\d{1,3}))?$/.exec(text) ?? [];
+  const family = isIP(address);
+  // A network of every address would let anybody say that they are anybody.
+  return family !== 0 && (prefix === undefined || (Number(prefix) >= 1 && Number(prefix) <= (family === 4 ? 32 : 128)));
+};
 
 export const configSchema = z.strictObject({
   api_host: z.string().min(1).default('127.0.0.1').describe('address the API listens on'),
@@ -65,6 +74,18 @@ export const configSchema = z.strictObject({
       lost_after_secs: z.number().int().min(10).max(86_400).default(120).describe('grace time before an agent is lost'),
     })
     .default({ lost_after_secs: 120 }),
+  trusted_proxies: z
+    .array(z.string().refine(isNetwork, 'must be an IP address or a network like 10.0.0.0/8'))
+    .max(256)
+    .default([])
+    .describe('addresses and networks of proxies whose X-Forwarded-For, -Proto and -Host are believed'),
+  rates: z
+    .strictObject({
+      sign_in_per_minute: z.number().int().min(1).max(1_000_000).default(60),
+      sign_in_burst: z.number().int().min(1).max(1_000_000).default(30),
+      session_per_second: z.number().int().min(1).max(1_000_000).default(1000),
+    })
+    .default({ sign_in_per_minute: 60, sign_in_burst: 30, session_per_second: 1000 }),
   metrics: z
     .strictObject({ poll_interval: secs(60), retention: secs(86_400) })
     .default({ poll_interval: 60, retention: 86_400 }),
@@ -83,9 +104,14 @@ export const configSchema = z.strictObject({
 });
 export type Config = z.infer<typeof configSchema>;
 
+/** Where a value comes from that is not the default. */
+export type Source = 'file' | 'environment' | 'flag';
+
 export interface Invocation {
   help: boolean;
   config: Config;
+  /** By dotted key, for every value that somebody gave. */
+  sources: Record<string, Source>;
   dataDir: string;
   logFormat: 'text' | 'json';
   logLevel: 'debug' | 'info' | 'warn' | 'error';
@@ -162,7 +188,14 @@ export function readInvocation(args: string[], env: NodeJS.ProcessEnv, defaultDa
   }
   // Help is given whatever else is wrong.
   if (values.help === true)
-    return { help: true, config: configSchema.parse({}), dataDir: defaultDataDir, logFormat: 'text', logLevel: 'info' };
+    return {
+      help: true,
+      config: configSchema.parse({}),
+      sources: {},
+      dataDir: defaultDataDir,
+      logFormat: 'text',
+      logLevel: 'info',
+    };
   const file = values.config ?? env.MUSTER_CONFIG;
   const fromFile = file === undefined ? {} : readFile(file);
   const fromEnv = readEnvironment(env);
@@ -182,6 +215,13 @@ export function readInvocation(args: string[], env: NodeJS.ProcessEnv, defaultDa
   return {
     help: false,
     config: withDatabaseUrl(config),
+    sources: {
+      ...(env.MUSTER_DATA_DIR === undefined ? {} : { data_dir: 'environment' as const }),
+      ...(values['data-dir'] === undefined ? {} : { data_dir: 'flag' as const }),
+      ...sourced(fromFile, 'file'),
+      ...sourced(fromEnv, 'environment'),
+      ...sourced(fromFlags, 'flag'),
+    },
     dataDir: values['data-dir'] ?? env.MUSTER_DATA_DIR ?? defaultDataDir,
     logFormat: oneOf('log-format', values['log-format'] ?? env.MUSTER_LOG_FORMAT ?? 'text', ['text', 'json']),
     logLevel: oneOf('log-level', values['log-level'] ?? env.MUSTER_LOG_LEVEL ?? 'info', [
@@ -270,6 +310,7 @@ function numeric(key: string, value: unknown, where: string): unknown {
     return Number(value);
   }
   if (kind instanceof z.ZodBoolean) return plain(value);
+  if (kind instanceof z.ZodArray) return value.split(',').flatMap((item) => (item.trim() === '' ? [] : [item.trim()]));
   return value;
 }
 
@@ -287,6 +328,16 @@ function merge(under: Raw, over: Raw): Raw {
     merged[key] = both ? merge(below, value) : value;
   }
   return merged;
+}
+
+/** Every value of a part of the configuration, by its dotted key. */
+function sourced(part: Raw, source: Source, above = ''): Record<string, Source> {
+  const found: Record<string, Source> = {};
+  for (const [key, value] of Object.entries(part)) {
+    if (isMap(value)) Object.assign(found, sourced(value, source, `${above}${key}.`));
+    else found[above + key] = source;
+  }
+  return found;
 }
 
 const isMap = (value: unknown): value is Raw => typeof value === 'object' && value !== null && !Array.isArray(value);

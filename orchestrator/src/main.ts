@@ -68,6 +68,7 @@ try {
   running = await startOrchestrator(config, given.dataDir, {
     log,
     clock: systemClock,
+    sources: given.sources,
     onFatal: (reason) => {
       log.fatal({ err: reason }, 'the database is lost; exiting so that nothing is acknowledged that is not kept');
       process.exit(1);

@@ -322,6 +322,53 @@ describe('what holds for all', () => {
     ]);
   });
 
+  test('who spoofs forwarding headers is counted by the socket, and behind a trusted proxy by the last address before it', async () => {
+    const rates = { signIn: { perMinute: 60, burst: 2 }, sessionPerSecond: 1000 };
+    const signIn = (forwarded: string) =>
+      ({ ...post('/api/v1/auth/challenge', '{"public_key":"ab"}', { 'x-forwarded-for': forwarded }) }) as const;
+    const admitted = async (trustedProxies: string[], addresses: string[]) => {
+      const app = testApp({}, { limits: { rates }, trustedProxies });
+      const statuses = [];
+      for (const address of addresses) statuses.push((await app.inject(signIn(address))).statusCode);
+      return statuses;
+    };
+    const three = ['203.0.113.1', '203.0.113.2', '203.0.113.3'];
+    expect(await admitted([], three)).toEqual([200, 200, 429]);
+    expect(await admitted(['127.0.0.1'], three)).toEqual([200, 200, 200]);
+    // What a client wrote itself stands before what the proxy added, and counts for nothing.
+    const spoofed = three.map((address) => `${address}, 198.51.100.9`);
+    expect(await admitted(['127.0.0.1'], spoofed)).toEqual([200, 200, 429]);
+    expect(await admitted(['127.0.0.1', '198.51.100.0/24'], spoofed)).toEqual([200, 200, 200]);
+    expect(await admitted(['127.0.0.1'], ['x', 'x', 'x'])).toEqual([200, 200, 429]);
+  });
+
+  test('the address under which a client reaches the server is what it asked for, or a trusted proxy was asked for', async () => {
+    const seen: (string | null)[] = [];
+    const handlers = {
+      getAgent: ({ request }: CallOf<'getAgent'>) => {
+        seen.push(request.origin);
+        return agentExample;
+      },
+    };
+    const ask = (headers: Record<string, string>, trustedProxies: string[] = []) =>
+      testApp(handlers, { trustedProxies }).inject({ url: agent, headers: { ...admin, ...headers } });
+    await ask({ host: 'muster.example:4748' });
+    await ask({ host: '[::1]:4748' });
+    await ask({ host: 'evil.example/x?' });
+    await ask({ host: 'a b' });
+    const forwarded = { host: 'inner:1', 'x-forwarded-host': 'outer.example', 'x-forwarded-proto': 'https' };
+    await ask(forwarded);
+    await ask(forwarded, ['127.0.0.1']);
+    expect(seen).toEqual([
+      'http://muster.example:4748',
+      'http://[::1]:4748',
+      null,
+      null,
+      'http://inner:1',
+      'https://outer.example',
+    ]);
+  });
+
   test('requests are logged without tokens, queries or bodies; reads that succeed only at debug', async () => {
     const { log, lines } = keepingLog();
     const app = testApp({}, { log });

@@ -12,11 +12,13 @@ import { putOneTag } from '../domain/agents.ts';
 import { createAssignment } from '../domain/assignments.ts';
 import { uploadModule } from '../domain/modules.ts';
 import { submitOperation } from '../domain/operations.ts';
+import { describeSettings } from '../domain/settings.ts';
 import { createApp } from './app.ts';
 import { agentHandlers } from './routes/agents.ts';
 import { auditHandlers } from './routes/audit.ts';
 import { moduleHandlers } from './routes/modules.ts';
 import { operationHandlers } from './routes/operations.ts';
+import { settingsHandlers } from './routes/settings.ts';
 import { signInHandlers } from './routes/sign-in.ts';
 import { statusHandlers } from './routes/status.ts';
 import { terminalHandlers } from './routes/terminals.ts';
@@ -46,6 +48,7 @@ async function open(fixture: DatabaseFixture) {
       ...operationHandlers(context, domain.documents, domain.waiting),
       ...windowHandlers(context),
       ...terminalHandlers(terminals),
+      ...settingsHandlers(describeSettings({ api_port: 4748 }, {})),
       ...auditHandlers(context),
       ...statusHandlers({ publicKey: 'ab'.repeat(32), version: '0.0.0', well: () => true }),
     },

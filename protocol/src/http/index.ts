@@ -6,6 +6,7 @@ import * as operations from './operations.ts';
 import * as operators from './operators.ts';
 import type { Route } from './route.ts';
 import * as runs from './runs.ts';
+import * as settings from './settings.ts';
 import * as status from './status.ts';
 import * as terminals from './terminals.ts';
 import * as windows from './windows.ts';
@@ -18,6 +19,7 @@ export * from './operations.ts';
 export * from './operators.ts';
 export * from './route.ts';
 export * from './runs.ts';
+export * from './settings.ts';
 export * from './status.ts';
 export * from './terminals.ts';
 export * from './windows.ts';
@@ -35,6 +37,7 @@ export const routes: readonly Route[] = [
   drift,
   audit,
   windows,
+  settings,
   status,
   terminals,
 ].flatMap((noun) => Object.values(noun).filter(isRoute));

@@ -1,0 +1,71 @@
+import type { Settings } from '@muster/protocol/http';
+
+/** The configuration in force, for people: what is secret in it is never shown. */
+
+type Value = Settings['settings'][string];
+type Source = Settings['sources'][string];
+
+export const masked = '••••';
+
+/** Names of keys that hold a secret themselves; a path to a file that holds one, or a public key, is none. */
+const secretName = /(^|_)(secret|password|passphrase|token|credential|private_key|encryption_key|master_key|key)s?$/i;
+const openNames: ReadonlySet<string> = new Set(['bootstrap_key', 'tls_key']);
+
+/**
+ * @param configuration as it is in force, whole
+ * @param sources by dotted key, for values that are not the default
+ */
+export function describeSettings(
+  configuration: Readonly<Record<string, unknown>>,
+  sources: Readonly<Record<string, Source>>,
+): Settings {
+  const origins: Record<string, Source> = {};
+  const describe = (part: Readonly<Record<string, unknown>>, above: string): Settings['settings'] => {
+    const settings: Settings['settings'] = {};
+    for (const [name, held] of Object.entries(part)) {
+      const key = above + name;
+      const value = asJson(held);
+      if (typeof value === 'object' && value !== null && !Array.isArray(value))
+        settings[name] = describe(value as Record<string, unknown>, `${key}.`);
+      else {
+        settings[name] = maskValue(name, value as Value);
+        origins[key] = sources[key] ?? 'default';
+      }
+    }
+    return settings;
+  };
+  return { settings: describe(configuration, ''), sources: origins };
+}
+
+/** Values that know themselves how they may be shown. */
+const asJson = (value: unknown): unknown =>
+  typeof value === 'object' && value !== null && 'toJSON' in value && typeof value.toJSON === 'function'
+    ? value.toJSON()
+    : value;
+
+function maskValue(name: string, value: Value): Value {
+  if (Array.isArray(value)) return value.map((item) => maskValue(name, item));
+  if (typeof value !== 'string' || value === '') return value;
+  if (secretName.test(name) && !openNames.has(name)) return masked;
+  return maskInText(value);
+}
+
+/** Passwords within addresses and connection strings. */
+function maskInText(text: string): string {
+  if (/\b(password|passwd|pwd)\s*=/i.test(text) && !/^[a-z][a-z0-9+.-]*:/i.test(text)) return masked;
+  if (!/^[a-z][a-z0-9+.-]*:\/\//i.test(text)) return text;
+  const url = URL.canParse(text) ? new URL(text) : null;
+  // Not read, so not known to be harmless.
+  if (url === null) return text.includes('@') || text.includes('?') ? masked : text;
+  let changed = false;
+  for (const name of new Set(url.searchParams.keys()))
+    if (secretName.test(name) || /pass|pwd|secret|token/i.test(name)) {
+      url.searchParams.set(name, masked);
+      changed = true;
+    }
+  if (url.password !== '') {
+    url.password = masked;
+    changed = true;
+  }
+  return changed ? url.href.replaceAll(encodeURIComponent(masked), masked) : text;
+}

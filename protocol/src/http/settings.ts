@@ -1,0 +1,29 @@
+import { z } from 'zod';
+import { route } from './route.ts';
+
+export const settingsSchema = z
+  .strictObject({
+    settings: z.record(z.string(), z.json()).describe('every key with the value in force; secrets are `••••`'),
+    sources: z
+      .record(z.string(), z.enum(['default', 'file', 'environment', 'flag']))
+      .describe('where each value comes from, by its key with dots'),
+  })
+  .meta({ id: 'Settings' });
+export type Settings = z.infer<typeof settingsSchema>;
+
+export const getSettings = route({
+  id: 'getSettings',
+  method: 'GET',
+  path: '/settings',
+  tag: 'Status',
+  summary: 'The configuration in force',
+  access: 'admin',
+  answers: { 200: settingsSchema },
+  errors: [],
+  example: {
+    answer: {
+      settings: { api_port: 4748, drift: { enabled: true, interval: 600 } },
+      sources: { api_port: 'default', 'drift.enabled': 'default', 'drift.interval': 'file' },
+    },
+  },
+});
