@@ -1,4 +1,5 @@
-// Writes docs/openapi.json, the description of the API, from the route table; `--check` fails when it is not up to date.
+// Writes docs/openapi.json, the description of the API, from the route table, and the tables of docs/api.md from both;
+// `--check` fails when they are not up to date.
 import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -23,3 +24,6 @@ else if (!existsSync(path) || readFileSync(path, 'utf8') !== text) {
   console.error('docs/openapi.json is not what the routes say; run: node tools/write-openapi.ts');
   process.exitCode = 1;
 }
+
+// The page for people says the same, and is written and checked with it.
+await import('./api-page.ts');
