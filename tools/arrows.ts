@@ -11,6 +11,7 @@ const layers: Record<string, Record<string, readonly string[]>> = {
     http: ['domain', 'bus', 'identity'],
     gateway: ['domain', 'bus', 'identity'],
     schedule: ['domain', 'bus'],
+    deliver: ['domain'],
     domain: ['store', 'bus', 'identity'],
     store: [],
     bus: [],

@@ -76,6 +76,24 @@ const entries: readonly Entry[] = [
     load: () => import('./verbs/enrolment-tokens.ts'),
   },
   {
+    name: 'notifications',
+    group: fleet,
+    summary: 'what happened that you should know',
+    load: () => import('./verbs/notifications.ts'),
+  },
+  {
+    name: 'channels',
+    group: fleet,
+    summary: 'where notifications are sent to',
+    load: () => import('./verbs/channels.ts'),
+  },
+  {
+    name: 'windows',
+    group: fleet,
+    summary: 'maintenance windows: when work may be done, and nobody is to be woken by it',
+    load: () => import('./verbs/windows.ts'),
+  },
+  {
     name: 'operator',
     group: setup,
     summary: 'make an operator key; show who you are',

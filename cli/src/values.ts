@@ -19,6 +19,19 @@ export function parseDuration(text: string): number {
   return Number(count) * (seconds[unit] ?? 1);
 }
 
+/** A time as ISO 8601 has it; without a zone it is this machine's. Unix seconds. */
+export function parseTime(text: string): number {
+  const time = /^\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)?$/i.test(text)
+    ? Date.parse(text.replace(' ', 'T'))
+    : Number.NaN;
+  if (Number.isNaN(time))
+    throw usageError(
+      `${JSON.stringify(text)} is not a time`,
+      'Write it like 2026-12-01T22:00:00Z, or 2026-12-01T22:00.',
+    );
+  return Math.floor(time / 1000);
+}
+
 /** A whole number within bounds. */
 export function parseCount(option: string, text: string, least: number, most: number): number {
   const count = /^\d{1,9}$/.test(text) ? Number(text) : Number.NaN;

@@ -8,6 +8,7 @@ import { decodeTime, monotonicFactory } from 'ulid';
 import { createInProcessBus } from './bus/in-process.ts';
 import type { Clock } from './clock.ts';
 import type { Config, Invocation } from './config.ts';
+import { createDeliver } from './deliver/deliver.ts';
 import { createAgentLinks } from './domain/agent-links.ts';
 import type { Context } from './domain/context.ts';
 import { createModuleDocuments } from './domain/modules.ts';
@@ -25,6 +26,7 @@ import type { Rates } from './http/rate.ts';
 import { agentHandlers } from './http/routes/agents.ts';
 import { auditHandlers } from './http/routes/audit.ts';
 import { moduleHandlers } from './http/routes/modules.ts';
+import { notificationHandlers } from './http/routes/notifications.ts';
 import { operationHandlers } from './http/routes/operations.ts';
 import { settingsHandlers } from './http/routes/settings.ts';
 import { signInHandlers } from './http/routes/sign-in.ts';
@@ -34,6 +36,7 @@ import { windowHandlers } from './http/routes/windows.ts';
 import { loadApiCertificate } from './identity/api-certificate.ts';
 import { loadIdentity } from './identity/identity.ts';
 import { lockDirectory } from './identity/instance-lock.ts';
+import { startOutbox } from './schedule/outbox.ts';
 import { startUpkeep, type Upkeep } from './schedule/upkeep.ts';
 import { type DatabasePlace, openDatabase } from './store/open-database.ts';
 import { lastOperationId } from './store/operations.ts';
@@ -143,6 +146,8 @@ export async function startOrchestrator(config: Config, dataDir: string, around:
       return false;
     }
   };
+  const channelRule = { denyPrivate: config.notifications.deny_private };
+  const deliver = createDeliver({ version, now: () => clock.now(), ...channelRule });
   const app = createApp({
     handlers: {
       ...signInHandlers(context, signIn, apiAddress),
@@ -153,6 +158,7 @@ export async function startOrchestrator(config: Config, dataDir: string, around:
       ...terminalHandlers(terminals),
       ...settingsHandlers(describeSettings({ data_dir: dataDir, ...config }, around.sources ?? {})),
       ...auditHandlers(context),
+      ...notificationHandlers(context, deliver, channelRule),
       ...statusHandlers({ publicKey, version, well }),
     },
     sessions: signIn,
@@ -176,6 +182,13 @@ export async function startOrchestrator(config: Config, dataDir: string, around:
   }
   upkeep = startUpkeep(context, clock, { lostAfterSecs: config.agents.lost_after_secs });
   await upkeep.round();
+  const outbox = startOutbox(context, clock, {
+    deliver,
+    random: Math.random,
+    giveUpAfter: config.notifications.give_up_after,
+    retentionDays: config.notifications.retention_days,
+    mayRun: () => true,
+  });
 
   const host = config.api_host === '0.0.0.0' || config.api_host === '::' ? '127.0.0.1' : config.api_host;
   return {
@@ -189,6 +202,7 @@ export async function startOrchestrator(config: Config, dataDir: string, around:
     async stop() {
       app.drain();
       await upkeep?.stop();
+      await outbox.stop();
       await gateway.drain();
       waiting.close();
       unfollowRuns();

@@ -92,6 +92,13 @@ export const configSchema = z.strictObject({
   audit: z
     .strictObject({ retention_days: z.number().int().min(0).max(36_500).default(90) })
     .default({ retention_days: 90 }),
+  notifications: z
+    .strictObject({
+      deny_private: z.boolean().default(false).describe('send nothing to loopback and private addresses'),
+      give_up_after: z.number().int().min(60).max(2_592_000).default(86_400),
+      retention_days: z.number().int().min(0).max(36_500).default(30),
+    })
+    .default({ deny_private: false, give_up_after: 86_400, retention_days: 30 }),
   drift: z
     .strictObject({
       enabled: z.boolean().default(true),

@@ -127,6 +127,13 @@ export const errorKinds = {
   ),
   terminal_not_found: kind(404, false, 'No such terminal session', 'List the terminal sessions.'),
   enrolment_token_not_found: kind(404, false, 'No such enrolment token', 'List the enrolment tokens.'),
+  channel_not_found: kind(404, false, 'No such channel', 'List the channels with `muster channels list`.'),
+  notification_not_found: kind(
+    404,
+    false,
+    'No such notification',
+    'List those there are with `muster notifications list`; old ones are deleted.',
+  ),
   method_not_allowed: kind(
     405,
     false,
@@ -175,6 +182,7 @@ export const errorKinds = {
     'The plan no longer fits',
     'Plan again: the machine, a module or the desired set has changed since.',
   ),
+  too_many_channels: kind(409, false, 'There are too many channels', 'Remove a channel that is not needed.'),
   operation_finished: kind(409, false, 'The operation has ended', 'Nothing is left to cancel.'),
   terminal_disabled: kind(
     409,
@@ -209,6 +217,12 @@ export const errorKinds = {
     true,
     'The datagram could not be sent',
     'See `detail`; check the address and the network.',
+  ),
+  channel_failed: kind(
+    502,
+    true,
+    'The channel did not take it',
+    'See `detail`: it has the status that the far end answered, or what kept it from answering.',
   ),
   draining: kind(503, true, 'The orchestrator is stopping', 'Try again in a few seconds.'),
   storage_unavailable: kind(

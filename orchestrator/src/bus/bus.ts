@@ -22,6 +22,8 @@ export type Hint =
   | { type: 'run_ended'; run_id: string }
   /** A maintenance window was planned, moved or removed; windows also open and close by themselves. */
   | { type: 'windows_changed' }
+  /** Something may be sent to a channel. */
+  | { type: 'deliveries_due' }
   | { type: 'operator_removed'; operator_id: string };
 
 export interface Bus {

@@ -7,16 +7,19 @@ import { pino } from 'pino';
 import { expect, it } from 'vitest';
 import { type DatabaseFixture, describeDatabases } from '../../test/databases.ts';
 import { type Domain, newAdmin, newAgent, newKey, openDomain, reportsOf, resultOf } from '../../test/domain.ts';
+import { consume, placedEvent } from '../../test/placed-events.ts';
 import { terminalsFixture } from '../../test/terminals.ts';
 import { putOneTag } from '../domain/agents.ts';
 import { createAssignment } from '../domain/assignments.ts';
 import { uploadModule } from '../domain/modules.ts';
+import { listNotifications, notificationsOf } from '../domain/notifications.ts';
 import { submitOperation } from '../domain/operations.ts';
 import { describeSettings } from '../domain/settings.ts';
 import { createApp } from './app.ts';
 import { agentHandlers } from './routes/agents.ts';
 import { auditHandlers } from './routes/audit.ts';
 import { moduleHandlers } from './routes/modules.ts';
+import { notificationHandlers } from './routes/notifications.ts';
 import { operationHandlers } from './routes/operations.ts';
 import { settingsHandlers } from './routes/settings.ts';
 import { signInHandlers } from './routes/sign-in.ts';
@@ -47,6 +50,7 @@ async function open(fixture: DatabaseFixture) {
       ...moduleHandlers(context),
       ...operationHandlers(context, domain.documents, domain.waiting),
       ...windowHandlers(context),
+      ...notificationHandlers(context, async () => ({ status: 200, retryAfterMs: null }), { denyPrivate: false }),
       ...terminalHandlers(terminals),
       ...settingsHandlers(describeSettings({ api_port: 4748 }, {})),
       ...auditHandlers(context),
@@ -149,6 +153,9 @@ describeDatabases('the API', (fixture) => {
     let drift_id = 'x';
     /** By tag, the `id` of what was made there. */
     const made: Record<string, string> = {};
+    await consume(domain, notificationsOf(domain.context), [placedEvent(domain, 1_000_000)]);
+    const { notifications } = await listNotifications(domain.context, key.id, {});
+    made.Notifications = notifications[0]?.id ?? 'x';
     for (const route of [...routes].sort((a, b) => order(a) - order(b))) {
       if (route.id === 'logout' || route.id === 'renew') continue;
       const params = { node_id: agent.id, name: route.path.startsWith('/modules') ? 'm' : 'base', key: 'role' };

@@ -266,3 +266,8 @@ export const advanceSpool = defineQuery(
 export const deleteSpool = defineQuery('spool/delete', (db, p: { node_id: string }) =>
   db.deleteFrom('spool_ack').where('node_id', '=', p.node_id),
 );
+
+/** What selectors look at, of those of these agents that there are. */
+export const agentsForSelectors = defineQuery('agents/for selectors', (db, p: { node_ids: readonly string[] }, d) =>
+  withTags(db, d).where(d.isIn('node_id', p.node_ids)),
+);

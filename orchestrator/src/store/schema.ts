@@ -1,4 +1,5 @@
 import type { OperationKind, OperationStatus, ResourceResult, Summary } from '@muster/protocol';
+import type { AuditEvent, ChannelType } from '@muster/protocol/http';
 import type { ColumnType, Generated } from 'kysely';
 import type { JsonText } from './json-text.ts';
 
@@ -276,6 +277,60 @@ export interface TerminalSessionsTable {
   closed_at: number | null;
 }
 
+export interface ChannelsTable {
+  channel_id: string;
+  name: string;
+  channel_type: ChannelType;
+  /** Under which key `sealed` is. */
+  key_id: string;
+  /** The config, encrypted as a whole: most addresses of channels are secrets. */
+  sealed: string;
+  created_at: number;
+  created_by: string;
+  /** Attempts that failed since one was delivered. */
+  failures: number;
+  /** Unix milliseconds; nothing is sent to it before. */
+  retry_at_ms: number;
+  /** Unix seconds, once it has been called failing; null while it is not. */
+  failing_since: number | null;
+}
+
+export interface NotificationsTable {
+  notification_id: string;
+  /** Of the event. */
+  place: number;
+  event_id: string;
+  event_type: string;
+  severity: 'info' | 'warning' | 'critical';
+  summary: string;
+  timestamp_ms: number;
+  /** The agent it is about, if it is about one. */
+  node_id: string | null;
+  suppressed: number;
+  event: JsonText<AuditEvent>;
+}
+
+/** The outbox: what is still to be sent. A row goes when it was delivered or given up. */
+export interface DeliveriesTable {
+  channel_id: string;
+  /** Of the notification. */
+  place: number;
+  delivery_id: string;
+  attempts: number;
+  created_at_ms: number;
+}
+
+/** What an operator has read one by one, above the place up to which all is read. */
+export interface NotificationReadsTable {
+  operator_id: string;
+  place: number;
+}
+
+export interface NotificationWatermarksTable {
+  operator_id: string;
+  place: number;
+}
+
 export interface SchemaVersionTable {
   version: number;
   name: string;
@@ -305,6 +360,11 @@ export interface Schema {
   settings: SettingsTable;
   maintenance_windows: MaintenanceWindowsTable;
   web_login_codes: WebLoginCodesTable;
+  channels: ChannelsTable;
+  notifications: NotificationsTable;
+  deliveries: DeliveriesTable;
+  notification_reads: NotificationReadsTable;
+  notification_watermarks: NotificationWatermarksTable;
   spool_ack: SpoolAckTable;
   terminal_sessions: TerminalSessionsTable;
   schema_version: SchemaVersionTable;

@@ -1,7 +1,9 @@
 import * as agents from './agents.ts';
 import * as audit from './audit.ts';
+import * as channels from './channels.ts';
 import * as drift from './drift.ts';
 import * as modules from './modules.ts';
+import * as notifications from './notifications.ts';
 import * as operations from './operations.ts';
 import * as operators from './operators.ts';
 import type { Route } from './route.ts';
@@ -13,8 +15,10 @@ import * as windows from './windows.ts';
 
 export * from './agents.ts';
 export * from './audit.ts';
+export * from './channels.ts';
 export * from './drift.ts';
 export * from './modules.ts';
+export * from './notifications.ts';
 export * from './operations.ts';
 export * from './operators.ts';
 export * from './route.ts';
@@ -36,6 +40,8 @@ export const routes: readonly Route[] = [
   runs,
   drift,
   audit,
+  channels,
+  notifications,
   windows,
   settings,
   status,

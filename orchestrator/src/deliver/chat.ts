@@ -1,0 +1,78 @@
+import type { AuditEvent, ChannelConfigs } from '@muster/protocol/http';
+import type { Message } from '../domain/delivery.ts';
+import type { Post } from './send.ts';
+import { forDiscord, forSlack, oneLine } from './text.ts';
+
+/** Messages that people read in Discord, Slack and ntfy. */
+
+type Severity = AuditEvent['severity'];
+
+const json = { 'content-type': 'application/json' };
+const longest = 500;
+
+const colours: Record<Severity, number> = { info: 0x3b82f6, warning: 0xf59e0b, critical: 0xdc2626 };
+
+export function discordPost({ webhook_url }: ChannelConfigs['discord'], { event, delivery_id }: Message): Post {
+  const body = {
+    embeds: [
+      {
+        title: forDiscord(oneLine(`${event.severity}: ${event.event_type}`, 100)),
+        description: forDiscord(oneLine(event.summary, longest)),
+        color: colours[event.severity],
+        timestamp: event.timestamp,
+        footer: { text: `Muster ${delivery_id}` },
+      },
+    ],
+    // Nobody is called, whatever the text says.
+    allowed_mentions: { parse: [] },
+  };
+  return { url: webhook_url, headers: json, body: JSON.stringify(body) };
+}
+
+export function slackPost({ webhook_url }: ChannelConfigs['slack'], { event, delivery_id }: Message): Post {
+  const summary = oneLine(event.summary, longest);
+  const heading = oneLine(`${event.severity}: ${event.event_type}`, 100);
+  const body = {
+    // What notifications show; clients draw the blocks.
+    text: forSlack(`${heading}: ${summary}`),
+    mrkdwn: false,
+    link_names: false,
+    parse: 'none',
+    unfurl_links: false,
+    unfurl_media: false,
+    // Plain text is shown as it is: nothing in it means anything.
+    blocks: [
+      { type: 'header', text: { type: 'plain_text', text: heading, emoji: false } },
+      { type: 'section', text: { type: 'plain_text', text: summary, emoji: false } },
+      {
+        type: 'context',
+        elements: [{ type: 'plain_text', text: `${event.timestamp} · Muster ${delivery_id}`, emoji: false }],
+      },
+    ],
+  };
+  return { url: webhook_url, headers: json, body: JSON.stringify(body) };
+}
+
+const priorities: Record<Severity, number> = { info: 3, warning: 4, critical: 5 };
+const emblems: Record<Severity, string> = {
+  info: 'information_source',
+  warning: 'warning',
+  critical: 'rotating_light',
+};
+const publicServer = 'https://ntfy.sh/';
+
+/** As JSON to the root of the server: no text of anybody's gets into a header. */
+export function ntfyPost({ url, topic, token }: ChannelConfigs['ntfy'], { event }: Message): Post {
+  const body = {
+    topic,
+    title: oneLine(event.event_type, 100),
+    message: oneLine(event.summary, longest),
+    priority: priorities[event.severity],
+    tags: [emblems[event.severity], event.event_type],
+  };
+  return {
+    url: url ?? publicServer,
+    headers: { ...json, ...(token === undefined ? {} : { authorization: `Bearer ${token}` }) },
+    body: JSON.stringify(body),
+  };
+}

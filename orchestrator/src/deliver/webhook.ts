@@ -1,0 +1,25 @@
+import { createHmac } from 'node:crypto';
+import type { ChannelConfigs } from '@muster/protocol/http';
+import type { Message } from '../domain/delivery.ts';
+import type { Post } from './send.ts';
+
+/** The event as it is, signed. */
+
+export const signatureOf = (secret: string, body: string): string =>
+  `sha256=${createHmac('sha256', secret).update(body).digest('hex')}`;
+
+/** @param sentAt Unix seconds; it is in the body, so that the signature is over it too */
+export function webhookPost({ url, secret }: ChannelConfigs['webhook'], message: Message, sentAt: number): Post {
+  const { delivery_id, channel, event } = message;
+  const body = JSON.stringify({ delivery_id, sent_at: sentAt, channel, event });
+  return {
+    url,
+    headers: {
+      'content-type': 'application/json',
+      'x-muster-event': event.event_type,
+      'x-muster-timestamp': String(sentAt),
+      ...(secret === undefined ? {} : { 'x-signature-256': signatureOf(secret, body) }),
+    },
+    body,
+  };
+}

@@ -1,0 +1,115 @@
+import { isIP } from 'node:net';
+import { type Fault, MusterError } from '@muster/protocol';
+import {
+  type ChannelConfigs,
+  type ChannelTarget,
+  type ChannelType,
+  channelConfigs,
+  maskedSecret,
+} from '@muster/protocol/http';
+import { mayReach } from './network-address.ts';
+
+/** The config of a channel as it comes in, is kept, and is shown. */
+
+type AnyConfig = ChannelConfigs[ChannelType];
+type Texts = Readonly<Record<string, string>>;
+
+const plain = (text: string): string => text;
+const hidden = (): string => maskedSecret;
+
+/** Of a webhook's address: who signs in there and what is asked for with it; the path stays, by which it is known. */
+function shownAddress(text: string): string {
+  const url = new URL(text);
+  if (url.username === '' && url.password === '' && url.search === '') return text;
+  const user = url.username === '' && url.password === '' ? '' : `${maskedSecret}@`;
+  return `${url.protocol}//${user}${url.host}${url.pathname}${url.search === '' ? '' : `?${maskedSecret}`}`;
+}
+
+/** Whoever knows the path of such an address may post there: all of it is the secret. */
+const shownOrigin = (text: string): string => `${new URL(text).origin}/${maskedSecret}`;
+
+/** How each field is shown. */
+const shown: { readonly [T in ChannelType]: { readonly [F in keyof ChannelConfigs[T]]-?: (text: string) => string } } =
+  {
+    webhook: { url: shownAddress, secret: hidden },
+    discord: { webhook_url: shownOrigin },
+    slack: { webhook_url: shownOrigin },
+    ntfy: { url: shownAddress, topic: plain, token: hidden },
+  };
+
+const addresses: readonly string[] = ['url', 'webhook_url'];
+
+/** A config with its secrets masked. */
+export function showConfig({ channel_type, config }: ChannelTarget): Record<string, string> {
+  const show = shown[channel_type] as Readonly<Record<string, (text: string) => string>>;
+  return Object.fromEntries(
+    Object.entries(config as Texts).map(([field, text]) => [field, (show[field] as typeof plain)(text)]),
+  );
+}
+
+/**
+ * Reads a config.
+ * @param stored the one it replaces: what comes back masked keeps its value
+ * @throws MusterError invalid_input with every fault, none of which holds a value
+ */
+export function readConfig(
+  type: ChannelType,
+  given: unknown,
+  stored: ChannelTarget | null,
+  rule: { denyPrivate: boolean },
+): ChannelTarget {
+  const read = channelConfigs[type].safeParse(given);
+  if (!read.success)
+    throw refused(
+      read.error.issues.flatMap((issue) =>
+        issue.code === 'unrecognized_keys'
+          ? issue.keys.slice(0, 100).map((key) => ({ path: pathOf(key), message: 'unknown field' }))
+          : [{ path: pathOf(...issue.path), message: issue.message.replace(/^Invalid input: /, '') }],
+      ),
+    );
+  const kept = (stored?.config ?? {}) as Texts;
+  const masked: Texts = stored === null ? {} : showConfig(stored);
+  const faults: Fault[] = [];
+  const config: Record<string, string> = {};
+  for (const [field, text] of Object.entries(read.data as Record<string, string | undefined>)) {
+    if (text === undefined) continue;
+    const known = kept[field];
+    if (known !== undefined && (text === maskedSecret || (text === masked[field] && text.includes(maskedSecret))))
+      config[field] = known;
+    else if (text.includes(maskedSecret))
+      faults.push({ path: pathOf(field), message: `holds ${maskedSecret}, which stands for nothing that is stored` });
+    else {
+      const fault = addresses.includes(field) ? addressFault(text, rule) : null;
+      if (fault !== null) faults.push({ path: pathOf(field), message: fault });
+      config[field] = text;
+    }
+  }
+  if (faults.length > 0) throw refused(faults);
+  return { channel_type: type, config: config as AnyConfig } as ChannelTarget;
+}
+
+/**
+ * What is wrong with an address, or null. A name is judged by what it resolves to when something is sent; an address that is
+ * written out, in whatever spelling, is judged here already.
+ */
+function addressFault(text: string, rule: { denyPrivate: boolean }): string | null {
+  if (/[\s\p{Cc}]/u.test(text)) return 'must not hold spaces or control characters';
+  if (!URL.canParse(text)) return 'must be an address like https://hooks.example/path';
+  const url = new URL(text);
+  if (url.protocol !== 'http:' && url.protocol !== 'https:') return 'must begin with http:// or https://';
+  const host = hostOf(url);
+  if (host === '') return 'must name a host';
+  if (/%(?![0-9a-f]{2})/i.test(url.username + url.password))
+    return 'has a percent sign in its user that escapes nothing';
+  if (isIP(host) !== 0 && !mayReach(host, rule)) return 'is at an address that nothing is sent to';
+  return null;
+}
+
+/** The host of an address without brackets. The parser has brought every spelling of an IP address into one. */
+export const hostOf = (url: URL): string => url.hostname.replace(/^\[|\]$/g, '');
+
+const pathOf = (...segments: PropertyKey[]): string =>
+  ['', 'config', ...segments.map((segment) => String(segment).replaceAll('~', '~0').replaceAll('/', '~1'))].join('/');
+
+const refused = (faults: Fault[]): MusterError =>
+  new MusterError('invalid_input', `${faults[0]?.path.slice(1)}: ${faults[0]?.message}`, faults);

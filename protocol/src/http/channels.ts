@@ -1,0 +1,173 @@
+import { z } from 'zod';
+import { optional, route, unixSeconds } from './route.ts';
+
+/** Where notifications are sent to, and what each kind of place needs. */
+export const channelTypes = ['webhook', 'discord', 'slack', 'ntfy'] as const;
+export type ChannelType = (typeof channelTypes)[number];
+
+/** Stands in answers for what is secret; sent back, it keeps what is stored. */
+export const maskedSecret = '••••';
+
+const address = z.string().min(1).max(2048).describe('http or https');
+/** What goes into a header must be one line of plain characters. */
+const headerText = z.string().regex(/^[\x21-\x7e]{1,512}$/, 'must be 1 to 512 printable ASCII characters, no spaces');
+// The mask is no such character, and may come back in the place of each secret.
+const secretText = z.union([z.literal(maskedSecret), headerText]);
+
+export const channelConfigs = {
+  webhook: z.strictObject({
+    url: address.describe('where each event is posted as JSON'),
+    secret: optional(z.string().min(1).max(512)).describe('key of the signature `X-Signature-256`'),
+  }),
+  discord: z.strictObject({ webhook_url: address }),
+  slack: z.strictObject({ webhook_url: address }),
+  ntfy: z.strictObject({
+    url: optional(address).describe('the server; https://ntfy.sh when absent'),
+    topic: z.string().regex(/^[-_A-Za-z0-9]{1,64}$/, 'must be 1 to 64 letters, digits, - or _'),
+    token: optional(secretText).describe('access token'),
+  }),
+} as const;
+export type ChannelConfigs = { [T in ChannelType]: z.output<(typeof channelConfigs)[T]> };
+/** A kind of channel with a config of that kind. */
+export type ChannelTarget = { [T in ChannelType]: { channel_type: T; config: ChannelConfigs[T] } }[ChannelType];
+
+const name = z
+  .string()
+  .min(1)
+  .max(64)
+  .regex(/^[^\p{Cc}]*$/u, 'must not hold control characters')
+  .refine((text) => text.trim() === text && text !== '', 'must not begin or end with a space');
+
+export const channelSchema = z
+  .strictObject({
+    id: z.string(),
+    name: z.string(),
+    channel_type: z.enum(channelTypes),
+    config: z.record(z.string(), z.string()).describe(`what is secret in it is shown as ${maskedSecret}`),
+    created_at: unixSeconds,
+    created_by: z.string(),
+  })
+  .meta({ id: 'Channel' });
+export type Channel = z.infer<typeof channelSchema>;
+const channelExample: Channel = {
+  id: '01KAGZ8R3E5F6G7H8J9K0M1N2P',
+  name: 'on-call',
+  channel_type: 'webhook',
+  config: { url: 'https://hooks.example/muster', secret: maskedSecret },
+  created_at: 1795000000,
+  created_by: '21fe31dfa154a261626bf854046fd227',
+};
+const params = z.strictObject({ id: z.string() });
+const exampleParams = { id: channelExample.id };
+
+export const listChannels = route({
+  id: 'listChannels',
+  method: 'GET',
+  path: '/channels',
+  tag: 'Channels',
+  summary: 'List channels',
+  access: 'operator',
+  answers: { 200: z.array(channelSchema) },
+  errors: [],
+  example: { answer: [channelExample] },
+});
+
+export const getChannel = route({
+  id: 'getChannel',
+  method: 'GET',
+  path: '/channels/{id}',
+  tag: 'Channels',
+  summary: 'Show a channel',
+  access: 'operator',
+  params,
+  answers: { 200: channelSchema },
+  errors: ['channel_not_found'],
+  example: { params: exampleParams, answer: channelExample },
+});
+
+const created = <T extends ChannelType>(type: T) =>
+  z.strictObject({ name, channel_type: z.literal(type), config: channelConfigs[type] });
+
+export const createChannel = route({
+  id: 'createChannel',
+  method: 'POST',
+  path: '/channels',
+  tag: 'Channels',
+  summary: 'Add a channel; events from now on are sent to it',
+  description:
+    'Addresses are http or https. Link-local, metadata, multicast and unspecified addresses are refused, here where the address is written out and otherwise at each connection.',
+  access: 'admin',
+  body: z.discriminatedUnion('channel_type', [
+    created('webhook'),
+    created('discord'),
+    created('slack'),
+    created('ntfy'),
+  ]),
+  answers: { 201: channelSchema },
+  errors: ['too_many_channels'],
+  example: {
+    body: {
+      name: 'on-call',
+      channel_type: 'webhook',
+      config: { url: 'https://hooks.example/muster', secret: 'correct horse' },
+    },
+    answer: channelExample,
+  },
+});
+
+export const updateChannel = route({
+  id: 'updateChannel',
+  method: 'PUT',
+  path: '/channels/{id}',
+  tag: 'Channels',
+  summary: 'Change a channel',
+  description: `config replaces the whole one; a secret that is sent back as it was shown, ${maskedSecret}, keeps its value. What waits to be sent is tried at once.`,
+  access: 'admin',
+  params,
+  body: z.strictObject({
+    name: optional(name),
+    config: optional(z.record(z.string().max(64), z.json())).describe('as for a new channel of its type'),
+  }),
+  bodyOptional: true,
+  answers: { 200: channelSchema },
+  errors: ['channel_not_found'],
+  example: {
+    params: exampleParams,
+    body: { config: { url: 'https://hooks.example/muster', secret: maskedSecret } },
+    answer: channelExample,
+  },
+});
+
+export const removeChannel = route({
+  id: 'removeChannel',
+  method: 'DELETE',
+  path: '/channels/{id}',
+  tag: 'Channels',
+  summary: 'Remove a channel with what waits to be sent to it',
+  access: 'admin',
+  params,
+  answers: { 204: null },
+  errors: ['channel_not_found'],
+  example: { params: exampleParams },
+});
+
+export const testChannel = route({
+  id: 'testChannel',
+  method: 'POST',
+  path: '/channels/{id}/test',
+  tag: 'Channels',
+  summary: 'Send a test to a channel',
+  description: 'One attempt of at most 10 seconds, whatever maintenance windows there are.',
+  access: 'admin',
+  params,
+  answers: {
+    200: z
+      .strictObject({
+        delivered: z.literal(true),
+        status: z.number().int().describe('what the far end answered'),
+      })
+      .meta({ id: 'ChannelTest' }),
+  },
+  errors: ['channel_not_found', 'channel_failed'],
+  example: { params: exampleParams, answer: { delivered: true, status: 200 } },
+});

@@ -1,0 +1,96 @@
+import { z } from 'zod';
+import { listQuery, route } from './route.ts';
+
+/** The events that operators are told of. */
+export const notifyingEvents = [
+  'agent.pending',
+  'agent.lost',
+  'agent.returned',
+  'agent.cloned',
+  'drift.detected',
+  'state.failed',
+  'run.halted',
+  'secret.expiring',
+  'audit.pruned',
+  'operator.added',
+  'operator.removed',
+  'channel.failing',
+] as const;
+export type NotifyingEvent = (typeof notifyingEvents)[number];
+
+/** Unread notifications are counted no further. */
+export const mostUnreadCounted = 1000;
+
+export const notificationSchema = z
+  .strictObject({
+    id: z.string(),
+    event_id: z.string().describe('id of the audit event'),
+    event_type: z.string(),
+    severity: z.enum(['info', 'warning', 'critical']),
+    summary: z.string(),
+    timestamp_ms: z.number().int().describe('Unix milliseconds'),
+    read: z.boolean(),
+    suppressed: z.boolean().describe('it fell into a maintenance window: no channel was told'),
+  })
+  .meta({ id: 'Notification' });
+export type Notification = z.infer<typeof notificationSchema>;
+const notificationExample: Notification = {
+  id: '01KAGZ9R3E5F6G7H8J9K0M1N2P',
+  event_id: '01KAGZ9Q3E5F6G7H8J9K0M1N2P',
+  event_type: 'agent.lost',
+  severity: 'critical',
+  summary: 'agent web-1 is lost',
+  timestamp_ms: 1795000100000,
+  read: false,
+  suppressed: false,
+};
+
+export const listNotifications = route({
+  id: 'listNotifications',
+  method: 'GET',
+  path: '/notifications',
+  tag: 'Notifications',
+  summary: 'What happened that operators should know, newest first',
+  description:
+    'Whether it is read is the affair of the operator who asks; what happened before an operator was added counts as read.',
+  access: 'operator',
+  query: z.strictObject({
+    unread: z.enum(['true', 'false']).optional().describe('only those that are not read'),
+    ...listQuery(50, 500),
+  }),
+  answers: {
+    200: z
+      .strictObject({
+        notifications: z.array(notificationSchema),
+        unread_count: z.number().int().describe(`counted up to ${mostUnreadCounted}`),
+      })
+      .meta({ id: 'NotificationPage' }),
+  },
+  errors: [],
+  example: { query: { unread: 'true' }, answer: { notifications: [notificationExample], unread_count: 1 } },
+});
+
+export const readAllNotifications = route({
+  id: 'readAllNotifications',
+  method: 'POST',
+  path: '/notifications/read-all',
+  tag: 'Notifications',
+  summary: 'Mark all as read, for yourself',
+  access: 'operator',
+  answers: { 204: null },
+  errors: [],
+  example: {},
+});
+
+export const readNotification = route({
+  id: 'readNotification',
+  method: 'POST',
+  path: '/notifications/{id}/read',
+  tag: 'Notifications',
+  summary: 'Mark one as read, for yourself',
+  access: 'operator',
+  params: z.strictObject({ id: z.string() }),
+  answers: { 204: null },
+  errors: ['notification_not_found'],
+  example: { params: { id: notificationExample.id } },
+});
