@@ -43,6 +43,7 @@ describe('the configuration', () => {
         rates: { sign_in_per_minute: 60, sign_in_burst: 30, session_per_second: 1000 },
         metrics: { poll_interval: 60, retention: 86_400 },
         audit: { retention_days: 90 },
+        notifications: { deny_private: false, give_up_after: 86_400, retention_days: 30 },
         drift: { enabled: true, interval: 3600, max_concurrent: 8, skip_recently_applied: 300, retention_days: 30 },
       },
     });
