@@ -23,6 +23,7 @@ import {
   tagValues,
   touchAgent,
 } from '../store/agents.ts';
+import { deleteLatestDriftOf } from '../store/drift.ts';
 import { fromJson } from '../store/json-text.ts';
 import { deleteEveryBelieved, deleteStateOf } from '../store/state.ts';
 import { type Statement, statement } from '../store/unit.ts';
@@ -235,6 +236,7 @@ export async function removeAgent(context: Context, actor: Actor, idOrName: stri
       statement(deleteStateOf, { node_id: row.node_id }),
       statement(deleteEveryBelieved, { node_id: row.node_id }),
       statement(deleteSpool, { node_id: row.node_id }),
+      statement(deleteLatestDriftOf, { node_id: row.node_id }),
       audited(context, {
         type: 'agent.removed',
         actor,

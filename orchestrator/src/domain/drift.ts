@@ -1,16 +1,18 @@
 import { hasEnded, MusterError, type ResourceResult, type Summary } from '@muster/protocol';
 import type { DriftRecord } from '@muster/protocol/http';
+import { isEmpty, matchesSelector } from '@muster/protocol/selector';
 import { approvedAgent } from '../store/agents.ts';
-import { driftById, driftRecords, insertDriftRecord } from '../store/drift.ts';
+import { driftById, driftRecords, insertDriftRecord, latestDrifts, putLatestDrift } from '../store/drift.ts';
 import { fromJson, toJson } from '../store/json-text.ts';
 import { insertOperation, openOperations, operationById } from '../store/operations.ts';
 import { agentState } from '../store/state.ts';
 import { type Statement, statement } from '../store/unit.ts';
-import { requireAgent } from './agents.ts';
+import { requireAgent, requireSelector } from './agents.ts';
 import { audited } from './audit.ts';
 import { type Actor, type Context, seconds } from './context.ts';
 import { untilFound, type Waiting } from './operation-waiting.ts';
 import { longestWaitMs } from './operations.ts';
+import { mapPage, type Page, type PageWish, readPage } from './page.ts';
 
 /** Drift: how a machine differs from the last apply that succeeded there. A check is an operation; its record has its id. */
 
@@ -126,22 +128,58 @@ export async function getDrift(context: Context, driftId: string): Promise<Drift
   return toRecord(row);
 }
 
+type Status = DriftRecord['status'];
+
+/** Of one agent, newest first. */
 export async function listDrift(
   context: Context,
   idOrName: string,
-  filter: { status?: DriftRecord['status'] | undefined; limit?: number | undefined },
-): Promise<DriftRecord[]> {
-  const agent = await requireAgent(context, idOrName);
-  const rows = await context.db.all(driftRecords({ status: filter.status !== undefined }), {
-    node_id: agent.node_id,
-    status: filter.status,
-    limit: filter.limit ?? 50,
-  });
-  return rows.map(toRecord);
+  filter: PageWish & { status?: Status | undefined },
+): Promise<Page<DriftRecord>> {
+  const { node_id } = await requireAgent(context, idOrName);
+  const query = driftRecords({ status: filter.status !== undefined });
+  const read = (page: PageWish) => context.db.all(query, { node_id, status: filter.status, ...page });
+  return mapPage(await readPage(filter, read), toRecord);
 }
 
 export async function latestDrift(context: Context, idOrName: string): Promise<DriftRecord | null> {
-  return (await listDrift(context, idOrName, { limit: 1 }))[0] ?? null;
+  return (await listDrift(context, idOrName, { limit: 1, offset: 0 })).items[0] ?? null;
+}
+
+/** Records read and matched in one turn of the loop. */
+const recordsPerTurn = 500;
+
+/** The latest of each agent, newest first. With a selector the page is cut after matching. */
+export async function listLatestDrift(
+  context: Context,
+  filter: PageWish & { status?: Status | undefined; filter?: string | undefined },
+): Promise<Page<DriftRecord>> {
+  const selector = filter.filter === undefined ? null : requireSelector(filter.filter, '/filter');
+  const { status } = filter;
+  const read = (below: string | undefined, page: PageWish) =>
+    context.db.all(latestDrifts({ status: status !== undefined, below: below !== undefined }), {
+      status,
+      below,
+      ...page,
+    });
+  if (selector === null || isEmpty(selector))
+    return mapPage(await readPage(filter, (page) => read(undefined, page)), toRecord);
+  return readPage(filter, async ({ limit, offset }) => {
+    const found: DriftRecord[] = [];
+    let toSkip = offset;
+    let below: string | undefined;
+    for (;;) {
+      const rows = await read(below, { limit: recordsPerTurn, offset: 0 });
+      for (const row of rows) {
+        if (!matchesSelector(selector, { tags: fromJson(row.tags), attributes: fromJson(row.attributes) })) continue;
+        if (toSkip > 0) toSkip--;
+        else if (found.push(toRecord(row)) === limit) return found;
+      }
+      if (rows.length < recordsPerTurn) return found;
+      below = rows.at(-1)?.drift_id;
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+  });
 }
 
 /** What a finished check says. `drifted` lists only what moved. */
@@ -168,7 +206,11 @@ export async function driftStatements(
   summary: Summary,
   error: string | null,
 ): Promise<Statement[]> {
-  const [latest] = await context.db.all(driftRecords({ conclusive: true }), { node_id: operation.node_id, limit: 1 });
+  const [latest] = await context.db.all(driftRecords({ conclusive: true }), {
+    node_id: operation.node_id,
+    limit: 1,
+    offset: 0,
+  });
   const statements: Statement[] = [
     statement(insertDriftRecord, {
       drift_id: operation.operation_id,
@@ -181,6 +223,11 @@ export async function driftStatements(
       summary: toJson(summary),
       resources: toJson(verdict.drifted),
       error,
+    }),
+    statement(putLatestDrift, {
+      node_id: operation.node_id,
+      drift_id: operation.operation_id,
+      status: verdict.status,
     }),
   ];
   const was = latest?.status === 'drifted';

@@ -43,13 +43,63 @@ export const driftRecords = defineVariants(
   'drift/list',
   (
     db,
-    p: { node_id: string; status: DriftStatus; limit: number },
+    p: { node_id: string; status: DriftStatus; limit: number; offset: number },
     _d,
     v: { status?: boolean; conclusive?: boolean },
   ) => {
     let query = db.selectFrom('drift_records').selectAll().where('node_id', '=', p.node_id);
     // A check that failed says nothing of the machine.
     if (v.conclusive) query = query.where('status', 'in', ['in_sync', 'drifted']);
-    return (v.status ? query.where('status', '=', p.status) : query).orderBy('drift_id', 'desc').limit(p.limit);
+    if (v.status) query = query.where('status', '=', p.status);
+    return query.orderBy('drift_id', 'desc').limit(p.limit).offset(p.offset);
   },
+);
+
+/** Moves on to a newer record only. */
+export const putLatestDrift = defineQuery(
+  'drift/put latest',
+  (db, p: { node_id: string; drift_id: string; status: DriftStatus }) =>
+    db
+      .insertInto('latest_drift')
+      .values({ node_id: p.node_id, drift_id: p.drift_id, status: p.status })
+      .onConflict((c) =>
+        c
+          .column('node_id')
+          .doUpdateSet({ drift_id: (e) => e.ref('excluded.drift_id'), status: (e) => e.ref('excluded.status') })
+          .whereRef('excluded.drift_id', '>', 'latest_drift.drift_id'),
+      ),
+);
+
+/** The latest record of each agent there is, newest first, with what selectors look at. */
+export const latestDrifts = defineVariants(
+  'drift/latest of each',
+  (
+    db,
+    p: { status: DriftStatus; below: string; limit: number; offset: number },
+    d,
+    v: { status?: boolean; below?: boolean },
+  ) => {
+    let query = db
+      .selectFrom('latest_drift')
+      .innerJoin('drift_records', 'drift_records.drift_id', 'latest_drift.drift_id')
+      .innerJoin('agents', 'agents.node_id', 'latest_drift.node_id')
+      .selectAll('drift_records')
+      .select('agents.attributes')
+      .select((e) =>
+        e
+          .selectFrom('agent_tags')
+          .select(d.objectOf('agent_tags.key', 'agent_tags.value').as('tags'))
+          .whereRef('agent_tags.node_id', '=', 'latest_drift.node_id')
+          .$asScalar()
+          .$castTo<JsonText<Record<string, string>>>()
+          .as('tags'),
+      );
+    if (v.status) query = query.where('latest_drift.status', '=', p.status);
+    if (v.below) query = query.where('latest_drift.drift_id', '<', p.below);
+    return query.orderBy('latest_drift.drift_id', 'desc').limit(p.limit).offset(p.offset);
+  },
+);
+
+export const deleteLatestDriftOf = defineQuery('drift/delete latest', (db, p: { node_id: string }) =>
+  db.deleteFrom('latest_drift').where('node_id', '=', p.node_id),
 );

@@ -194,6 +194,13 @@ export interface DriftRecordsTable {
   error: string | null;
 }
 
+/** Of each agent the newest record of `drift_records`. */
+export interface LatestDriftTable {
+  node_id: string;
+  drift_id: string;
+  status: DriftRecordsTable['status'];
+}
+
 export interface RunsTable {
   run_id: string;
   assignment: string | null;
@@ -354,6 +361,7 @@ export interface Schema {
   applied_resources: AppliedResourcesTable;
   agent_state: AgentStateTable;
   drift_records: DriftRecordsTable;
+  latest_drift: LatestDriftTable;
   runs: RunsTable;
   run_results: RunResultsTable;
   audit_events: AuditEventsTable;

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { resourceResultSchema, summarySchema } from '../operation.ts';
 import { nodeExample } from './agents.ts';
 import { operationId, resultExample } from './operations.ts';
-import { nodeParams, queryInteger, route, unixSeconds } from './route.ts';
+import { nodeParams, pageQuery, route, unixSeconds } from './route.ts';
 
 export const driftStatuses = ['in_sync', 'drifted', 'failed', 'cancelled'] as const;
 export const driftRecordSchema = z
@@ -52,10 +52,29 @@ export const listDrift = route({
   summary: 'Drift records of an agent, newest first',
   access: 'operator',
   params: nodeParams,
-  query: z.strictObject({ limit: queryInteger(500, 50).optional(), status: z.enum(driftStatuses).optional() }),
+  query: z.strictObject({ ...pageQuery(50, 500), status: z.enum(driftStatuses).optional() }),
+  paged: true,
   answers: { 200: z.array(driftRecordSchema) },
   errors: ['agent_not_found'],
   example: { params: { node_id: nodeExample }, answer: [driftExample] },
+});
+
+export const listLatestDrift = route({
+  id: 'listLatestDrift',
+  method: 'GET',
+  path: '/drift',
+  tag: 'Drift',
+  summary: 'The newest drift record of each agent, the newest of them first',
+  access: 'operator',
+  query: z.strictObject({
+    ...pageQuery(50, 500),
+    status: z.enum(driftStatuses).optional(),
+    filter: z.string().max(2048).optional().describe('a selector; empty matches every agent'),
+  }),
+  paged: true,
+  answers: { 200: z.array(driftRecordSchema) },
+  errors: ['selector_invalid'],
+  example: { query: { status: 'drifted' }, answer: [driftExample] },
 });
 
 export const latestDrift = route({

@@ -2,7 +2,7 @@ import { apiPrefix, type Operation, type Run } from '@muster/protocol/http';
 import { requireAgent } from '../../domain/agents.ts';
 import { cancelOperation } from '../../domain/cancellation.ts';
 import type { Context } from '../../domain/context.ts';
-import { checkDrift, getDrift, latestDrift, listDrift } from '../../domain/drift.ts';
+import { checkDrift, getDrift, latestDrift, listDrift, listLatestDrift } from '../../domain/drift.ts';
 import type { ModuleDocuments } from '../../domain/modules.ts';
 import type { Waiting } from '../../domain/operation-waiting.ts';
 import {
@@ -17,6 +17,7 @@ import {
 import { awaitRun, getRun, listRuns, type RunRequest, startRun } from '../../domain/runs.ts';
 import { actorOf } from '../../domain/sign-in.ts';
 import { type Handlers, Reply, type RequestFacts, type Session } from '../handlers.ts';
+import { paged } from '../page.ts';
 
 interface Asked {
   session: Session;
@@ -73,7 +74,8 @@ export function operationHandlers(context: Context, documents: ModuleDocuments, 
     getRun: ({ params }) => getRun(context, params.run_id),
     checkDrift: ({ params, session, request }) =>
       checkDrift(context, waiting, actorOf(session), params.node_id, request.signal),
-    listDrift: ({ params, query }) => listDrift(context, params.node_id, query),
+    listDrift: async ({ params, query }) => paged(await listDrift(context, params.node_id, query), query),
+    listLatestDrift: async ({ query }) => paged(await listLatestDrift(context, query), query),
     latestDrift: ({ params }) => latestDrift(context, params.node_id),
     getDrift: ({ params }) => getDrift(context, params.drift_id),
   } satisfies Partial<Handlers>;

@@ -1,7 +1,7 @@
 import type { Migration } from './migration.ts';
 import { createIndex, createTable } from './table.ts';
 
-/** Maintenance windows, and codes to sign in on the web. */
+/** Maintenance windows, codes to sign in on the web, each agent's latest drift, and what retention looks for. */
 export const windows: Migration = {
   version: 4,
   name: 'windows',
@@ -32,14 +32,35 @@ export const windows: Migration = {
       primaryKey: ['code_hash'],
     }),
     createIndex(build, 'web_login_codes_expiry', 'web_login_codes', ['expires_at']),
-    // What is queued or open of an operation keeps the payload that it names.
-    createIndex(build, 'operations_payload', 'operations', ['payload_digest', 'status']).where(
+    // Whether an operation still needs a payload: those without an end, and those that ended lately.
+    createIndex(build, 'operations_payload', 'operations', ['payload_digest', 'finished_at']).where(
       'payload_digest',
       'is not',
       null,
     ),
-    // Records by age, to delete the oldest; and their agents' newest by their status.
+    createIndex(build, 'enrolment_tokens_expiry', 'enrolment_tokens', ['expires_at']),
+    // Records by age, to delete the oldest; and those of an agent by what they say.
     createIndex(build, 'drift_records_checked', 'drift_records', ['checked_at', 'drift_id']),
     createIndex(build, 'drift_records_node_status', 'drift_records', ['node_id', 'status', 'drift_id']),
+    createTable(build, 'latest_drift', {
+      columns: { node_id: 'text', drift_id: 'text', status: 'text' },
+      primaryKey: ['node_id'],
+    }),
+    createIndex(build, 'latest_drift_order', 'latest_drift', ['drift_id']),
+    createIndex(build, 'latest_drift_status', 'latest_drift', ['status', 'drift_id']),
+    build.db
+      .insertInto('latest_drift')
+      .columns(['node_id', 'drift_id', 'status'])
+      .expression(
+        build.db
+          .selectFrom('drift_records as record')
+          .select(['record.node_id', 'record.drift_id', 'record.status'])
+          .where('record.drift_id', '=', (e) =>
+            e
+              .selectFrom('drift_records as other')
+              .select((f) => f.fn.max('other.drift_id').as('drift_id'))
+              .whereRef('other.node_id', '=', 'record.node_id'),
+          ),
+      ),
   ],
 };
