@@ -180,7 +180,10 @@ export async function startOrchestrator(config: Config, dataDir: string, around:
     await db.close();
     throw error;
   }
-  upkeep = startUpkeep(context, clock, { lostAfterSecs: config.agents.lost_after_secs });
+  upkeep = startUpkeep(context, clock, {
+    lostAfterSecs: config.agents.lost_after_secs,
+    retention: { driftDays: config.drift.retention_days, operationDays: config.operations.retention_days },
+  });
   await upkeep.round();
   const outbox = startOutbox(context, clock, {
     deliver,

@@ -44,6 +44,7 @@ describe('the configuration', () => {
         metrics: { poll_interval: 60, retention: 86_400 },
         audit: { retention_days: 90 },
         notifications: { deny_private: false, give_up_after: 86_400, retention_days: 30 },
+        operations: { retention_days: 0 },
         drift: { enabled: true, interval: 3600, max_concurrent: 8, skip_recently_applied: 300, retention_days: 30 },
       },
     });

@@ -99,6 +99,10 @@ export const configSchema = z.strictObject({
       retention_days: z.number().int().min(0).max(36_500).default(30),
     })
     .default({ deny_private: false, give_up_after: 86_400, retention_days: 30 }),
+  operations: z
+    .strictObject({ retention_days: z.number().int().min(0).max(36_500).default(0) })
+    .default({ retention_days: 0 })
+    .describe('0 keeps them for ever'),
   drift: z
     .strictObject({
       enabled: z.boolean().default(true),

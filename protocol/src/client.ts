@@ -51,6 +51,8 @@ export interface ClientOptions {
 export interface CallSettings {
   /** Take 202 and a `Location` rather than waiting. */
   respondAsync?: boolean;
+  /** Of a list that is given in pages, ask for one after the other and give back all of it. */
+  all?: boolean;
   signal?: AbortSignal;
 }
 
@@ -77,7 +79,7 @@ export function pathOf(route: Route, params: Record<string, string> = {}, query:
  */
 export function createClient(options: ClientOptions): Client {
   return async (route, call) => {
-    const { params, query, body, respondAsync, signal } = call as {
+    const { params, query, body, respondAsync, all, signal } = call as {
       params?: Record<string, string>;
       query?: Record<string, unknown>;
       body?: unknown;
@@ -91,19 +93,43 @@ export function createClient(options: ClientOptions): Client {
     }
     if (body !== undefined) headers['content-type'] = 'application/json';
     if (respondAsync) headers.prefer = 'respond-async';
-    const answer = await options.transport({
-      method: route.method,
-      url: options.url.replace(/\/$/, '') + pathOf(route, params, query),
-      headers,
-      body: body === undefined ? undefined : JSON.stringify(body),
-      signal,
-      stream: route.media !== undefined,
-    });
+    const send = (path: string) =>
+      options.transport({
+        method: route.method,
+        url: options.url.replace(/\/$/, '') + path,
+        headers,
+        body: body === undefined ? undefined : JSON.stringify(body),
+        signal,
+        stream: route.media !== undefined,
+      });
+    const path = pathOf(route, params, query);
+    let answer = await send(path);
     if (route.media?.[answer.status] !== undefined) return streamedAnswer(answer) as never;
-    const text = await answer.text();
-    if (answer.status < 200 || answer.status > 299) throw problemOf(answer.status, text, answer.header('retry-after'));
-    return (text === '' ? undefined : JSON.parse(text)) as never;
+    const read = async () => {
+      const text = await answer.text();
+      if (answer.status < 200 || answer.status > 299)
+        throw problemOf(answer.status, text, answer.header('retry-after'));
+      return text === '' ? undefined : JSON.parse(text);
+    };
+    const first = await read();
+    if (!all || !route.paged || !Array.isArray(first)) return first as never;
+    const items: unknown[] = first;
+    for (
+      let next = nextPath(answer.header('link'), path);
+      next !== null;
+      next = nextPath(answer.header('link'), path)
+    ) {
+      answer = await send(next);
+      for (const item of (await read()) as unknown[]) items.push(item);
+    }
+    return items as never;
   };
+}
+
+/** The address of the next part of a list; null when there is none, or when it leads to another list. */
+function nextPath(link: string | null, path: string): string | null {
+  const next = /<([^>]*)>\s*;\s*rel="?next"?/.exec(link ?? '')?.[1];
+  return next?.split('?')[0] === path.split('?')[0] ? next! : null;
 }
 
 function streamedAnswer(answer: Awaited<ReturnType<Transport>>): StreamedAnswer {

@@ -82,7 +82,7 @@ const suggest =
     if (!(error instanceof ApiError) || error.problem.code !== 'assignment_not_found') throw error;
     const near = nearest(
       wanted,
-      (await call(listAssignments, {})).map(({ name }) => name),
+      (await call(listAssignments, { all: true })).map(({ name }) => name),
     );
     throw new CliError(
       exits.failed,
@@ -96,7 +96,7 @@ const suggest =
 async function list(context: Context): Promise<undefined> {
   const { out } = context;
   const { call } = await context.connect();
-  const assignments = await call(listAssignments, {});
+  const assignments = await call(listAssignments, { all: true });
   if (out.json) {
     out.data(assignments);
     return undefined;

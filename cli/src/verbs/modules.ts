@@ -136,7 +136,7 @@ function told({ out }: Context, file: string, faults: readonly Fault[]): CliErro
 async function list(context: Context): Promise<undefined> {
   const { out } = context;
   const { call } = await context.connect();
-  const modules = await call(listModules, {});
+  const modules = await call(listModules, { all: true });
   if (out.json) {
     out.data(modules);
     return undefined;
@@ -145,7 +145,7 @@ async function list(context: Context): Promise<undefined> {
     out.note('There is no module yet: muster modules upload FILE');
     return undefined;
   }
-  const operators = await call(listOperators, { query: { include_removed: 'true' } });
+  const operators = await call(listOperators, { query: { include_removed: 'true' }, all: true });
   const names = new Map(operators.map(({ operator_id, username }) => [operator_id, username]));
   out.table(
     [
@@ -163,7 +163,7 @@ async function suggest(call: Client, wanted: string, error: unknown): Promise<ne
   if (!(error instanceof ApiError) || error.problem.code !== 'module_not_found') throw error;
   const near = nearest(
     wanted,
-    (await call(listModules, {})).map(({ name }) => name),
+    (await call(listModules, { all: true })).map(({ name }) => name),
   );
   throw new CliError(
     exits.failed,

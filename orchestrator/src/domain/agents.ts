@@ -1,5 +1,5 @@
 import { type Fault, isKeyId, isName, MusterError } from '@muster/protocol';
-import type { Agent, AgentStatus } from '@muster/protocol/http';
+import type { Agent, AgentSort, AgentStatus } from '@muster/protocol/http';
 import {
   isEmpty as isEmptySelector,
   matchesSelector,
@@ -12,7 +12,9 @@ import {
   agentById,
   agentByName,
   agentIdTakingName,
+  agentSortKeys,
   agents,
+  agentsByIds,
   deleteRejectedAgent,
   deleteSpool,
   deleteTag,
@@ -30,6 +32,7 @@ import { type Statement, statement } from '../store/unit.ts';
 import { audited } from './audit.ts';
 import { cancelling } from './cancellation.ts';
 import { type Actor, type Context, seconds } from './context.ts';
+import { type Page, readPage } from './page.ts';
 
 /** Agents: their approval, names and tags. */
 
@@ -50,6 +53,9 @@ export async function requireAgent(context: Context, idOrName: string): Promise<
   return row;
 }
 
+const lastSeen = (row: Pick<AgentRow, 'last_seen_at'>, heard: number | null): number =>
+  Math.max(heard ?? 0, row.last_seen_at);
+
 function toAgent({ presence }: Context, row: AgentRow): Agent {
   const heard = presence.lastHeardAt(row.node_id);
   return {
@@ -62,7 +68,7 @@ function toAgent({ presence }: Context, row: AgentRow): Agent {
     connected: heard !== null,
     connected_at: row.connected_at,
     updated_at: row.updated_at,
-    last_seen_at: Math.max(heard ?? 0, row.last_seen_at),
+    last_seen_at: lastSeen(row, heard),
     initial_hostname: row.initial_hostname,
     initial_ip: row.initial_ip,
     pin_source: row.pin_source as Agent['pin_source'],
@@ -91,7 +97,7 @@ export interface AgentFilter {
   status?: AgentStatus | undefined;
   filter?: string | undefined;
   q?: string | undefined;
-  sort?: string | undefined;
+  sort?: AgentSort | undefined;
   limit?: number | undefined;
   offset?: number | undefined;
 }
@@ -99,40 +105,95 @@ export interface AgentFilter {
 /** Agents read and shaped in one turn of the loop. */
 const agentsPerTurn = 500;
 
-/** With a selector the page is cut after matching, which the database cannot do for every term. */
+/** With a selector or a text the page is cut after matching, which the database cannot do for every term. */
 export async function listAgents(context: Context, filter: AgentFilter): Promise<Agent[]> {
   const selector = filter.filter === undefined ? null : requireSelector(filter.filter, '/filter');
   const selective = selector !== null && !isEmptySelector(selector);
+  const text = filter.q ? foldAscii(filter.q) : null;
+  const matches = (agent: Agent) =>
+    (!selective || matchesSelector(selector, agent)) && (text === null || isNamed(agent, text));
   const limit = filter.limit ?? Number.MAX_SAFE_INTEGER;
-  const wanted = (filter.offset ?? 0) + limit;
   const found: Agent[] = [];
-  // What matches no selector needs no skipping here: the database does it.
-  let offset = selective ? 0 : (filter.offset ?? 0);
-  let after: string | undefined;
-  const most = selective ? wanted : limit;
-  while (found.length < most) {
-    const query = agents({
-      status: filter.status !== undefined,
-      q: !!filter.q,
-      after: after !== undefined,
-      ...(filter.sort === undefined ? {} : { sort: filter.sort }),
-    });
-    const size = selective ? agentsPerTurn : Math.min(agentsPerTurn, most - found.length);
-    const rows = await context.db.all(query, { status: filter.status, q: filter.q, after, limit: size, offset });
+  if (limit === 0) return found;
+  // What every agent matches needs no skipping here: where to begin is known.
+  let toSkip = filter.offset ?? 0;
+  const skipped = selective || text !== null ? 0 : toSkip;
+  toSkip -= skipped;
+  const most = selective || text !== null ? agentsPerTurn : Math.min(agentsPerTurn, limit);
+  for await (const rows of agentRows(context, filter, skipped, most))
     for (const row of rows) {
       const agent = toAgent(context, row);
-      if (!selective || matchesSelector(selector, agent)) found.push(agent);
+      if (!matches(agent)) continue;
+      if (toSkip > 0) toSkip--;
+      else if (found.push(agent) === limit) return found;
     }
-    if (rows.length < size) break;
-    // By id where that is the order: then no agent is passed over because another came or went meanwhile.
-    if (filter.sort !== undefined) offset += size;
-    else {
+  return found;
+}
+
+/** Agents that may match, in order, a turn's worth at a time. */
+async function* agentRows(
+  context: Context,
+  filter: AgentFilter,
+  offset: number,
+  size: number,
+): AsyncGenerator<AgentRow[]> {
+  const { status, q } = filter;
+  const variant = { status: status !== undefined, q: !!q };
+  const rest = () => new Promise((resolve) => setImmediate(resolve));
+  if (filter.sort === undefined) {
+    // By id: so no agent is passed over because another came or went meanwhile.
+    let after: string | undefined;
+    for (let skip = offset; ; skip = 0) {
+      const query = agents({ ...variant, after: after !== undefined });
+      const rows = await context.db.all(query, { status, q, after, limit: size, offset: skip });
+      yield rows;
+      if (rows.length < size) return;
       after = rows.at(-1)?.node_id;
-      offset = 0;
+      await rest();
     }
-    await new Promise((resolve) => setImmediate(resolve));
   }
-  return selective ? found.slice(filter.offset ?? 0, wanted) : found;
+  const ids = inOrder(context, await context.db.all(agentSortKeys(variant), { status, q }), filter.sort);
+  for (let start = offset; start < ids.length; start += size) {
+    const wanted = ids.slice(start, start + size);
+    const rows = new Map((await context.db.all(agentsByIds, { ids: wanted })).map((row) => [row.node_id, row]));
+    yield wanted.flatMap((id) => rows.get(id) ?? []);
+    await rest();
+  }
+}
+
+type SortKey = Pick<AgentRow, 'node_id' | 'name' | 'connected_at' | 'last_seen_at'>;
+
+/** Sorted here, not by the database: when an agent was last heard of is known to its link. Without a name: last. */
+function inOrder({ presence }: Context, keys: readonly SortKey[], sort: NonNullable<AgentFilter['sort']>): string[] {
+  const descending = sort.startsWith('-');
+  const column = sort.replace('-', '') as 'name' | 'connected_at' | 'last_seen_at';
+  const sortedBy = (key: SortKey) =>
+    column === 'last_seen_at' ? lastSeen(key, presence.lastHeardAt(key.node_id)) : key[column];
+  const compare = <T extends string | number>(a: T, b: T) => (a < b ? -1 : a > b ? 1 : 0);
+  return keys
+    .map((key) => ({ id: key.node_id, value: sortedBy(key) }))
+    .sort((a, b) => {
+      if (a.value === null || b.value === null) {
+        if (a.value !== b.value) return a.value === null ? 1 : -1;
+      } else if (a.value !== b.value) return descending ? compare(b.value, a.value) : compare(a.value, b.value);
+      return compare(a.id, b.id);
+    })
+    .map(({ id }) => id);
+}
+
+/** As the databases compare: upper and lower case of ASCII letters being the same. */
+const foldAscii = (text: string): string => text.replace(/[A-Z]/g, (letter) => letter.toLowerCase());
+
+const isNamed = ({ name, initial_hostname, attributes }: Agent, folded: string): boolean =>
+  [name, initial_hostname, Object.hasOwn(attributes, 'hostname') ? attributes.hostname : null].some(
+    (text) => typeof text === 'string' && foldAscii(text).includes(folded),
+  );
+
+/** A page of agents; all of them without a limit. */
+export async function listAgentPage(context: Context, filter: AgentFilter): Promise<Page<Agent>> {
+  const { limit, offset = 0 } = filter;
+  if (limit === undefined) return { items: await listAgents(context, filter), more: false };
+  return readPage({ limit, offset }, (page) => listAgents(context, { ...filter, ...page }));
 }
 
 /** Approved agents that a selector matches; none for an empty one. */

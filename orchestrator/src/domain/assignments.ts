@@ -3,6 +3,7 @@ import type { Assignment } from '@muster/protocol/http';
 import { fromJson, toJson } from '../store/json-text.ts';
 import {
   assignmentByName,
+  assignmentPage,
   assignments,
   deleteAssignment,
   insertAssignment,
@@ -13,6 +14,7 @@ import { statement } from '../store/unit.ts';
 import { approvedMatching, requireSelector } from './agents.ts';
 import { audited } from './audit.ts';
 import { type Actor, type Context, seconds } from './context.ts';
+import { mapPage, type Page, type PageWish, readPage } from './page.ts';
 
 /** Assignments bind modules to the agents that a selector matches. */
 
@@ -34,6 +36,10 @@ const toAssignment = (row: Row): Assignment => ({
 /** By name, which is also the order in which they count. */
 export async function listAssignments({ db }: Context): Promise<Assignment[]> {
   return (await db.all(assignments, {})).map(toAssignment);
+}
+
+export async function listAssignmentPage({ db }: Context, wish: PageWish): Promise<Page<Assignment>> {
+  return mapPage(await readPage(wish, (page) => db.all(assignmentPage, page)), toAssignment);
 }
 
 export async function requireAssignment(context: Context, name: string): Promise<Assignment> {

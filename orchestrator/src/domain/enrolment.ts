@@ -9,10 +9,11 @@ import {
   setAgentStatus,
 } from '../store/agents.ts';
 import {
+  deleteOldEnrolmentTokens,
   enrolmentTokenByHash,
   enrolmentTokenNaming,
+  enrolmentTokens,
   insertEnrolmentToken,
-  liveEnrolmentTokens,
   revokeEnrolmentToken,
   useEnrolmentToken,
 } from '../store/enrolment.ts';
@@ -22,6 +23,7 @@ import type { AgentRow } from './agents.ts';
 import { requireAgentName, requireTags } from './agents.ts';
 import { audited } from './audit.ts';
 import { type Actor, type Context, seconds } from './context.ts';
+import { mapPage, type PageWish, readPage } from './page.ts';
 import { hashOfToken } from './sign-in.ts';
 
 /** Enrolment tokens: what lets an agent in without somebody looking at it. Stored as hashes, shown once. */
@@ -44,7 +46,7 @@ export interface Advertised {
 type TokenRow = NonNullable<Awaited<ReturnType<typeof byHash>>>;
 const byHash = ({ db }: Context, token: string) => db.get(enrolmentTokenByHash, { token_hash: hashOfToken(token) });
 
-const toToken = (row: Omit<TokenRow, 'token_hash' | 'revoked_at'>) => ({
+const toToken = (row: Omit<TokenRow, 'token_hash'>) => ({
   id: row.id,
   name: row.name,
   tags: fromJson(row.tags),
@@ -53,6 +55,7 @@ const toToken = (row: Omit<TokenRow, 'token_hash' | 'revoked_at'>) => ({
   created_at: row.created_at,
   created_by: row.created_by,
   expires_at: row.expires_at,
+  revoked_at: row.revoked_at,
 });
 
 /** Makes a token; its value and the line to paste are in the answer and nowhere else. */
@@ -79,6 +82,7 @@ export async function createToken(context: Context, actor: Actor, wish: TokenWis
     created_at: now,
     created_by: actor.id,
     expires_at: now + (wish.expires_in ?? 3600),
+    revoked_at: null,
   };
   const nameFree =
     row.name === null
@@ -109,8 +113,18 @@ export async function createToken(context: Context, actor: Actor, wish: TokenWis
   return { ...toToken(row), token, command };
 }
 
-export async function listTokens(context: Context) {
-  return (await context.db.all(liveEnrolmentTokens, { now: seconds(context.now()) })).map(toToken);
+/** Newest first. @param ended also those that are used up, revoked or expired */
+export async function listTokens({ db, now }: Context, ended: boolean, wish: PageWish) {
+  const query = enrolmentTokens({ ended });
+  return mapPage(await readPage(wish, (page) => db.all(query, { now: seconds(now()), ...page })), toToken);
+}
+
+/** Ended tokens stay on the list for so long: somebody may ask how an agent got in. */
+const keptSecs = 30 * 86_400;
+
+export async function deleteOldTokens(context: Context): Promise<void> {
+  const old = statement(deleteOldEnrolmentTokens, { expired_before: seconds(context.now()) - keptSecs });
+  await context.db.write({ name: 'enrolment/delete old', statements: [old] });
 }
 
 export async function revokeToken(context: Context, actor: Actor, id: string): Promise<void> {

@@ -17,11 +17,14 @@ import {
 import { statement } from '../store/unit.ts';
 import { audited } from './audit.ts';
 import { type Actor, type Context, seconds } from './context.ts';
+import { mapPage, type Page, type PageWish, readPage } from './page.ts';
 
 /** Modules: uploaded text, every revision kept. */
 
-export async function listModules({ db }: Context): Promise<Module[]> {
-  return (await db.all(modules, {})).map(({ name, uploaded_at, uploaded_by }) => ({ name, uploaded_at, uploaded_by }));
+/** By name. */
+export async function listModules({ db }: Context, wish: PageWish): Promise<Page<Module>> {
+  const rows = await readPage(wish, (page) => db.all(modules, page));
+  return mapPage(rows, ({ name, uploaded_at, uploaded_by }) => ({ name, uploaded_at, uploaded_by }));
 }
 
 export function validateModule(content: string) {
@@ -96,9 +99,10 @@ export async function getModule({ db }: Context, name: string, revision?: number
   return { name, uploaded_at, uploaded_by, content, revision: text.revision };
 }
 
-export async function listRevisions({ db }: Context, name: string) {
+/** Newest first. */
+export async function listRevisions({ db }: Context, name: string, wish: PageWish) {
   if (!(await db.get(moduleByName, { name }))) throw unknown(name);
-  return db.all(moduleRevisions, { name });
+  return readPage(wish, (page) => db.all(moduleRevisions, { name, ...page }));
 }
 
 export async function removeModule(context: Context, actor: Actor, name: string): Promise<void> {

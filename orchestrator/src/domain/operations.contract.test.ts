@@ -325,11 +325,13 @@ describeDatabases('drift', (fixture) => {
     expect(news.reverse()).toEqual(['drift.detected', 'drift.resolved']);
     expect(await getDrift(context, drifted.drift_id)).toEqual(drifted);
     expect((await latestDrift(context, 'web-1'))?.status).toBe('in_sync');
-    expect((await listDrift(context, 'web-1', { status: 'drifted' })).length).toBe(2);
-    expect((await listDrift(context, 'web-1', { limit: 2 })).map(({ status }) => status)).toEqual([
-      'in_sync',
-      'failed',
-    ]);
+    expect((await listDrift(context, 'web-1', { limit: 50, offset: 0, status: 'drifted' })).items.length).toBe(2);
+    const statuses = async (limit: number, offset: number) => {
+      const { items, more } = await listDrift(context, 'web-1', { limit, offset });
+      return [items.map(({ status }) => status).join(' '), more];
+    };
+    expect(await statuses(2, 0)).toEqual(['in_sync failed', true]);
+    expect(await statuses(2, 3)).toEqual(['drifted in_sync', false]);
     expect((await listOperations(context, {})).operations.map(({ kind }) => kind)).toEqual(['apply']);
     expect(await code(getOperation(context, drifted.drift_id))).toBe('operation_not_found');
   });
@@ -339,11 +341,15 @@ describeDatabases('modules and assignments', (fixture) => {
   it('keep every revision, and cannot lose a module that is in use', async () => {
     const { context, actor } = await open(fixture);
     await uploadModule(context, actor, 'motd', motd('two\n'));
-    expect(await listModules(context)).toMatchObject([{ name: 'motd', uploaded_by: actor.id }]);
+    expect((await listModules(context, { limit: 9, offset: 0 })).items).toMatchObject([
+      { name: 'motd', uploaded_by: actor.id },
+    ]);
     expect((await getModule(context, 'motd')).revision).toBe(2);
     expect((await getModule(context, 'motd', 1)).content).toContain('hi');
     expect(await code(getModule(context, 'motd', 3))).toBe('module_not_found');
-    expect((await listRevisions(context, 'motd')).map(({ revision }) => revision)).toEqual([2, 1]);
+    expect(
+      (await listRevisions(context, 'motd', { limit: 99, offset: 0 })).items.map(({ revision }) => revision),
+    ).toEqual([2, 1]);
     expect(await code(uploadModule(context, actor, 'other', motd('x')))).toBe('invalid_input');
     expect(await code(uploadModule(context, actor, 'motd', 'name: motd\nresorces: []\n'))).toBe('module_invalid');
     const wanted = { name: 'base', modules: ['motd'], selector: 'role=web' };
@@ -368,7 +374,9 @@ describeDatabases('modules and assignments', (fixture) => {
   it('takes uploads of one module at the same moment, each as its own revision', async () => {
     const { context, actor } = await open(fixture);
     await Promise.all(Array.from({ length: 5 }, (_, i) => uploadModule(context, actor, 'motd', motd(`${i}\n`))));
-    expect((await listRevisions(context, 'motd')).map(({ revision }) => revision)).toEqual([6, 5, 4, 3, 2, 1]);
+    expect(
+      (await listRevisions(context, 'motd', { limit: 99, offset: 0 })).items.map(({ revision }) => revision),
+    ).toEqual([6, 5, 4, 3, 2, 1]);
   });
 });
 

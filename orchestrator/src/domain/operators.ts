@@ -14,6 +14,7 @@ import {
 import { statement, type Unit } from '../store/unit.ts';
 import { audited } from './audit.ts';
 import { type Actor, type Context, seconds, systemActor } from './context.ts';
+import { mapPage, type Page, type PageWish, readPage } from './page.ts';
 import { endingTerminalsOf } from './terminals.ts';
 
 /** Operators: who may sign in, and as what. Removed ones stay on record, and their key and name stay taken. */
@@ -42,8 +43,10 @@ const toOperator = (row: Row): Operator => ({
   removed_by: row.removed_by,
 });
 
-export async function listOperators({ db }: Context, includeRemoved: boolean): Promise<Operator[]> {
-  return (await db.all(operators({ removed: includeRemoved }), {})).map(toOperator);
+/** By name. */
+export async function listOperators({ db }: Context, includeRemoved: boolean, wish: PageWish): Promise<Page<Operator>> {
+  const query = operators({ removed: includeRemoved });
+  return mapPage(await readPage(wish, (page) => db.all(query, page)), toOperator);
 }
 
 export async function getOperator(context: Context, operatorId: string): Promise<Operator> {

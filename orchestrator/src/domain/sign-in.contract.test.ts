@@ -12,6 +12,8 @@ const code = (promise: Promise<unknown>) =>
     (error: unknown) => (error instanceof MusterError ? error.code : error),
   );
 
+const all = { limit: 100, offset: 0 };
+
 describeDatabases('sign-in', (fixture) => {
   it('answers a signed nonce with a token that finds its session', async () => {
     const domain = await openDomain(fixture);
@@ -100,8 +102,8 @@ describeDatabases('sign-in', (fixture) => {
     expect(await add(bob.hex, 'bobby')).toBe('key_taken');
     expect(await code(removeOperator(domain.context, actor, key.id))).toBe('last_admin');
     expect((await getOperator(domain.context, key.id)).removed_at).toBeNull();
-    expect((await listOperators(domain.context, false)).map(({ username }) => username)).toEqual(['ada']);
-    expect((await listOperators(domain.context, true)).length).toBe(2);
+    expect((await listOperators(domain.context, false, all)).items.map(({ username }) => username)).toEqual(['ada']);
+    expect((await listOperators(domain.context, true, all)).items.length).toBe(2);
   });
 
   it('makes the first operator once', async () => {
@@ -109,7 +111,7 @@ describeDatabases('sign-in', (fixture) => {
     const first = await newKey();
     expect(await bootstrapOperator(domain.context, { public_key: first.hex, username: 'ada' })).toBe(true);
     expect(await bootstrapOperator(domain.context, { public_key: (await newKey()).hex, username: 'eve' })).toBe(false);
-    expect(await listOperators(domain.context, true)).toMatchObject([
+    expect((await listOperators(domain.context, true, all)).items).toMatchObject([
       { username: 'ada', role: 'admin', bootstrap: true, added_by: 'bootstrap' },
     ]);
   });

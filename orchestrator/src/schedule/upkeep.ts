@@ -1,8 +1,10 @@
 import type { Clock } from '../clock.ts';
 import type { Context } from '../domain/context.ts';
+import { deleteOldTokens } from '../domain/enrolment.ts';
 import { endLost, expireQueued, expireSessions } from '../domain/expiry.ts';
 import { proveWritable } from '../domain/health.ts';
 import { createLostWatch } from '../domain/lost-agents.ts';
+import { pruneHistory, prunePayloads, type Retention } from '../domain/retention.ts';
 import { settleRuns } from '../domain/run-end.ts';
 
 /** What must be done now and then, whoever asks for anything: one timer for all of it. */
@@ -10,6 +12,8 @@ import { settleRuns } from '../domain/run-end.ts';
 const intervalMs = 5_000;
 /** Sessions are deleted rarely: an expired one is refused anyway. */
 const sessionsEvery = 60;
+/** Rounds between two looks for what is old. */
+const pruneEvery = 720;
 
 export interface Upkeep {
   /** Whether the database took a write when it was last tried. */
@@ -22,9 +26,16 @@ export interface Upkeep {
 export interface UpkeepOptions {
   /** An agent that was not heard for so long is lost. */
   lostAfterSecs?: number;
+  retention?: Retention;
 }
 
-export function startUpkeep(context: Context, clock: Clock, { lostAfterSecs = 120 }: UpkeepOptions = {}): Upkeep {
+const forEver: Retention = { driftDays: 0, operationDays: 0 };
+
+export function startUpkeep(
+  context: Context,
+  clock: Clock,
+  { lostAfterSecs = 120, retention = forEver }: UpkeepOptions = {},
+): Upkeep {
   const startedAt = clock.monotonic();
   const lostAgents = createLostWatch(context, { lostAfterSecs, upFor: () => clock.monotonic() - startedAt });
   let stopped = false;
@@ -45,6 +56,12 @@ export function startUpkeep(context: Context, clock: Clock, { lostAfterSecs = 12
     await endLost(context);
     await settleRuns(context);
     await lostAgents.round();
+    // Not in the first round: starting is busy enough.
+    if (rounds % pruneEvery === pruneEvery - 1) {
+      await prunePayloads(context);
+      await deleteOldTokens(context);
+      await pruneHistory(context, retention);
+    }
     if (rounds++ % sessionsEvery === 0) await expireSessions(context);
   };
   const schedule = () => {

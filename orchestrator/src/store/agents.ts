@@ -39,24 +39,43 @@ export const agentIdTakingName = defineQuery('agents/taking name', (db, p: { nam
   db.selectFrom('agents').select('node_id').where('name', '=', p.name).where('node_id', '!=', p.node_id),
 );
 
-/** A page of agents; unordered by anything but the id unless a sort is asked for. */
+type Status = 'pending' | 'approved' | 'rejected';
+interface Listed {
+  status?: boolean;
+  q?: boolean;
+}
+
+/** Agents in the order of their ids. `q` finds what may match: attributes are searched as the text that they are. */
 export const agents = defineVariants(
   'agents/list',
   (
     db,
-    p: { status: 'pending' | 'approved' | 'rejected'; q: string; after: string; limit: number; offset: number },
+    p: { status: Status; q: string; after: string; limit: number; offset: number },
     d,
-    v: { status?: boolean; q?: boolean; sort?: string; after?: boolean },
+    v: Listed & { after?: boolean },
   ) => {
     let query = withTags(db, d);
     if (v.status) query = query.where('status', '=', p.status);
-    if (v.q) query = query.where((w) => w.or([d.containsText('name', p.q), d.containsText('initial_hostname', p.q)]));
+    if (v.q) query = query.where((w) => w.or(searched.map((column) => d.containsText(column, p.q))));
     if (v.after) query = query.where('node_id', '>', p.after);
-    const descending = v.sort?.startsWith('-') === true;
-    const column = v.sort?.replace('-', '') as 'name' | 'last_seen_at' | 'connected_at' | undefined;
-    if (column) query = query.orderBy(column, (o) => (descending ? o.desc().nullsLast() : o.asc().nullsLast()));
     return query.orderBy('node_id').limit(p.limit).offset(p.offset);
   },
+);
+const searched = ['name', 'initial_hostname', 'attributes'] as const;
+
+/** What agents are sorted by, without what makes them large. */
+export const agentSortKeys = defineVariants(
+  'agents/sort keys',
+  (db, p: { status: Status; q: string }, d, v: Listed) => {
+    let query = db.selectFrom('agents').select(['node_id', 'name', 'connected_at', 'last_seen_at']);
+    if (v.status) query = query.where('status', '=', p.status);
+    if (v.q) query = query.where((w) => w.or(searched.map((column) => d.containsText(column, p.q))));
+    return query;
+  },
+);
+
+export const agentsByIds = defineQuery('agents/by ids', (db, p: { ids: readonly string[] }, d) =>
+  withTags(db, d).where(d.isIn('node_id', p.ids)),
 );
 
 /** A row when the agent has more than `capacity` tags. */

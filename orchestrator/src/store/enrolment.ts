@@ -1,5 +1,5 @@
 import type { JsonText } from './json-text.ts';
-import { defineQuery } from './query.ts';
+import { defineQuery, defineVariants } from './query.ts';
 
 export const insertEnrolmentToken = defineQuery(
   'enrolment/insert',
@@ -35,15 +35,19 @@ export const enrolmentTokenByHash = defineQuery('enrolment/by hash', (db, p: { t
   db.selectFrom('enrolment_tokens').selectAll().where('token_hash', '=', p.token_hash),
 );
 
-export const liveEnrolmentTokens = defineQuery('enrolment/live', (db, p: { now: number }) =>
-  db
-    .selectFrom('enrolment_tokens')
-    .selectAll()
-    .where('revoked_at', 'is', null)
-    .where('uses_left', '>', 0)
-    .where('expires_at', '>', p.now)
-    .orderBy('id', 'desc')
-    .limit(1000),
+/** Newest first; unless the ended ones are wanted, only those that still let an agent in. */
+export const enrolmentTokens = defineVariants(
+  'enrolment/list',
+  (db, p: { now: number; limit: number; offset: number }, _d, v: { ended: boolean }) => {
+    const query = db.selectFrom('enrolment_tokens').selectAll().orderBy('id', 'desc').limit(p.limit).offset(p.offset);
+    if (v.ended) return query;
+    return query.where('revoked_at', 'is', null).where('uses_left', '>', 0).where('expires_at', '>', p.now);
+  },
+);
+
+/** Whatever became of them: a token whose time is long over. */
+export const deleteOldEnrolmentTokens = defineQuery('enrolment/delete old', (db, p: { expired_before: number }) =>
+  db.deleteFrom('enrolment_tokens').where('expires_at', '<', p.expired_before),
 );
 
 /** A live token that reserves this name for an agent to come. */

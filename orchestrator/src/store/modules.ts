@@ -1,7 +1,9 @@
 import type { JsonText } from './json-text.ts';
 import { defineQuery } from './query.ts';
 
-export const modules = defineQuery('modules/list', (db) => db.selectFrom('modules').selectAll().orderBy('name'));
+export const modules = defineQuery('modules/list', (db, p: { limit: number; offset: number }) =>
+  db.selectFrom('modules').selectAll().orderBy('name').limit(p.limit).offset(p.offset),
+);
 
 export const moduleByName = defineQuery('modules/by name', (db, p: { name: string }) =>
   db.selectFrom('modules').selectAll().where('name', '=', p.name),
@@ -15,13 +17,16 @@ export const moduleRevision = defineQuery('modules/revision', (db, p: { name: st
   db.selectFrom('module_revisions').selectAll().where('name', '=', p.name).where('revision', '=', p.revision),
 );
 
-export const moduleRevisions = defineQuery('modules/revisions', (db, p: { name: string }) =>
-  db
-    .selectFrom('module_revisions')
-    .select(['revision', 'digest', 'uploaded_at', 'uploaded_by'])
-    .where('name', '=', p.name)
-    .orderBy('revision', 'desc')
-    .limit(1000),
+export const moduleRevisions = defineQuery(
+  'modules/revisions',
+  (db, p: { name: string; limit: number; offset: number }) =>
+    db
+      .selectFrom('module_revisions')
+      .select(['revision', 'digest', 'uploaded_at', 'uploaded_by'])
+      .where('name', '=', p.name)
+      .orderBy('revision', 'desc')
+      .limit(p.limit)
+      .offset(p.offset),
 );
 
 /** Makes the module, or moves it on from exactly the revision that was seen. */
@@ -77,6 +82,10 @@ export const deleteModule = defineQuery('modules/delete', (db, p: { name: string
 
 export const assignments = defineQuery('assignments/list', (db) =>
   db.selectFrom('assignments').selectAll().orderBy('name'),
+);
+
+export const assignmentPage = defineQuery('assignments/page', (db, p: { limit: number; offset: number }) =>
+  db.selectFrom('assignments').selectAll().orderBy('name').limit(p.limit).offset(p.offset),
 );
 
 export const assignmentByName = defineQuery('assignments/by name', (db, p: { name: string }) =>

@@ -6,8 +6,8 @@ export const operatorById = defineQuery('operators/by id', (db, p: { operator_id
 
 export const operators = defineVariants(
   'operators/list',
-  (db, _p: Record<never, never>, _d, v: { removed: boolean }) => {
-    const query = db.selectFrom('operators').selectAll().orderBy('username');
+  (db, p: { limit: number; offset: number }, _d, v: { removed: boolean }) => {
+    const query = db.selectFrom('operators').selectAll().orderBy('username').limit(p.limit).offset(p.offset);
     return v.removed ? query : query.where('removed_at', 'is', null);
   },
 );

@@ -1,8 +1,11 @@
 import { z } from 'zod';
-import { listQuery, nodeParams, optional, route, unixSeconds } from './route.ts';
+import { nodeParams, optional, pageQuery, queryInteger, route, unixSeconds } from './route.ts';
 
 export const agentStatuses = ['pending', 'approved', 'rejected'] as const;
 export type AgentStatus = (typeof agentStatuses)[number];
+
+export const agentSorts = ['name', '-name', 'last_seen_at', '-last_seen_at', 'connected_at', '-connected_at'] as const;
+export type AgentSort = (typeof agentSorts)[number];
 
 const map = z.record(z.string(), z.string());
 
@@ -62,10 +65,13 @@ export const listAgents = route({
     status: z.enum(agentStatuses).optional(),
     filter: z.string().max(2048).optional().describe('a selector; empty matches every agent'),
     q: z.string().max(256).optional().describe('text within names and hostnames'),
-    sort: z.enum(['name', '-name', 'last_seen_at', '-last_seen_at', 'connected_at', '-connected_at']).optional(),
-    limit: listQuery(0, 100_000).limit,
-    offset: listQuery(0, 100_000).offset,
+    sort: z.enum(agentSorts).optional().describe('`-` turns the order round; agents without a name come last'),
+    limit: queryInteger(100_000)
+      .optional()
+      .describe('at most this many, all when absent; more than 100000 is read as 100000'),
+    offset: pageQuery(0, 0).offset,
   }),
+  paged: true,
   answers: { 200: z.array(agentSchema) },
   errors: ['selector_invalid'],
   example: { query: { filter: 'role=web' }, answer: [agentExample] },
@@ -204,6 +210,7 @@ const enrolmentToken = z
     created_at: unixSeconds,
     created_by: z.string(),
     expires_at: unixSeconds,
+    revoked_at: unixSeconds.nullable(),
   })
   .meta({ id: 'EnrolmentToken' });
 const enrolmentExample = {
@@ -215,6 +222,7 @@ const enrolmentExample = {
   created_at: 1795000000,
   created_by: '21fe31dfa154a261626bf854046fd227',
   expires_at: 1795003600,
+  revoked_at: null,
 };
 
 export const createEnrolmentToken = route({
@@ -250,8 +258,16 @@ export const listEnrolmentTokens = route({
   method: 'GET',
   path: '/enrolment-tokens',
   tag: 'Enrolment',
-  summary: 'List live enrolment tokens, without their values',
+  summary: 'List enrolment tokens, without their values, newest first',
   access: 'admin',
+  query: z.strictObject({
+    ...pageQuery(100, 1000),
+    include_ended: z
+      .enum(['true', 'false'])
+      .optional()
+      .describe('also those that are used up, revoked or expired, for 30 days'),
+  }),
+  paged: true,
   answers: { 200: z.array(enrolmentToken) },
   errors: [],
   example: { answer: [enrolmentExample] },

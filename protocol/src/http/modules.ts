@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { nameParams, optional, route, unixSeconds } from './route.ts';
+import { nameParams, optional, pageQuery, route, unixSeconds } from './route.ts';
 
 const uploader = '21fe31dfa154a261626bf854046fd227';
 
@@ -40,6 +40,8 @@ export const listModules = route({
   tag: 'Modules',
   summary: 'List modules',
   access: 'operator',
+  query: z.strictObject(pageQuery(1000, 1000)),
+  paged: true,
   answers: { 200: z.array(moduleSchema) },
   errors: [],
   example: { answer: [moduleExample] },
@@ -87,6 +89,8 @@ export const listModuleRevisions = route({
   summary: 'List the revisions of a module, newest first',
   access: 'operator',
   params: nameParams,
+  query: z.strictObject(pageQuery(50, 500)),
+  paged: true,
   answers: {
     200: z.array(
       z.strictObject({
@@ -166,7 +170,10 @@ export const listAssignments = route({
   path: '/assignments',
   tag: 'Assignments',
   summary: 'List assignments',
+  description: 'By name, which is also the order in which they count.',
   access: 'operator',
+  query: z.strictObject(pageQuery(1000, 1000)),
+  paged: true,
   answers: { 200: z.array(assignmentSchema) },
   errors: [],
   example: { answer: [assignmentExample] },

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { hex, optional, route, unixSeconds } from './route.ts';
+import { hex, optional, pageQuery, route, unixSeconds } from './route.ts';
 
 const key = 'd75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a';
 
@@ -128,7 +128,8 @@ export const listOperators = route({
   tag: 'Operators',
   summary: 'List operators',
   access: 'operator',
-  query: z.strictObject({ include_removed: z.enum(['true', 'false']).optional() }),
+  query: z.strictObject({ ...pageQuery(1000, 1000), include_removed: z.enum(['true', 'false']).optional() }),
+  paged: true,
   answers: { 200: z.array(operatorSchema) },
   errors: [],
   example: { answer: [operatorExample] },

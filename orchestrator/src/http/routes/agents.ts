@@ -1,10 +1,9 @@
-import type { Agent } from '@muster/protocol/http';
 import {
   approvedMatching,
   deleteOneTag,
   getAgent,
   getAttributes,
-  listAgents,
+  listAgentPage,
   listTags,
   putOneTag,
   putTags,
@@ -15,18 +14,16 @@ import {
 import type { Context } from '../../domain/context.ts';
 import { type Advertised, createToken, listTokens, revokeToken } from '../../domain/enrolment.ts';
 import { actorOf } from '../../domain/sign-in.ts';
-import { Chunked, type Handlers } from '../handlers.ts';
-
-const agentsPerChunk = 500;
-
-function* inChunks(agents: readonly Agent[]): Generator<readonly Agent[]> {
-  for (let start = 0; start < agents.length; start += agentsPerChunk) yield agents.slice(start, start + agentsPerChunk);
-}
+import type { Handlers } from '../handlers.ts';
+import { paged, pagedInChunks } from '../page.ts';
 
 /** @param advertised where agents are told to dial; asked for when needed, since a free port is known only then */
 export function agentHandlers(context: Context, advertised: () => Advertised) {
   return {
-    listAgents: async ({ query }) => new Chunked(inChunks(await listAgents(context, query))),
+    listAgents: async ({ query }) => {
+      const { limit = Number.MAX_SAFE_INTEGER, offset } = query;
+      return pagedInChunks(await listAgentPage(context, query), { limit, offset });
+    },
     getAgent: ({ params }) => getAgent(context, params.node_id),
     setAgentStatus: ({ params, body, session }) => setStatus(context, actorOf(session), params.node_id, body),
     removeAgent: ({ params, session }) => removeAgent(context, actorOf(session), params.node_id),
@@ -40,7 +37,8 @@ export function agentHandlers(context: Context, advertised: () => Advertised) {
       return { matches: matching.map(({ node_id }) => node_id) };
     },
     createEnrolmentToken: ({ body, session }) => createToken(context, actorOf(session), body, advertised()),
-    listEnrolmentTokens: () => listTokens(context),
+    listEnrolmentTokens: async ({ query }) =>
+      paged(await listTokens(context, query.include_ended === 'true', query), query),
     revokeEnrolmentToken: ({ params, session }) => revokeToken(context, actorOf(session), params.id),
   } satisfies Partial<Handlers>;
 }

@@ -1,4 +1,4 @@
-import { createAssignment, getAssignment, listAssignments, removeAssignment } from '../../domain/assignments.ts';
+import { createAssignment, getAssignment, listAssignmentPage, removeAssignment } from '../../domain/assignments.ts';
 import type { Context } from '../../domain/context.ts';
 import {
   getModule,
@@ -10,16 +10,17 @@ import {
 } from '../../domain/modules.ts';
 import { actorOf } from '../../domain/sign-in.ts';
 import type { Handlers } from '../handlers.ts';
+import { paged } from '../page.ts';
 
 export function moduleHandlers(context: Context) {
   return {
-    listModules: () => listModules(context),
+    listModules: async ({ query }) => paged(await listModules(context, query), query),
     uploadModule: ({ body, session }) => uploadModule(context, actorOf(session), body.name, body.content),
     getModule: ({ params, query }) => getModule(context, params.name, query.revision),
-    listModuleRevisions: ({ params }) => listRevisions(context, params.name),
+    listModuleRevisions: async ({ params, query }) => paged(await listRevisions(context, params.name, query), query),
     removeModule: ({ params, session }) => removeModule(context, actorOf(session), params.name),
     validateModule: ({ body }) => validateModule(body.content),
-    listAssignments: () => listAssignments(context),
+    listAssignments: async ({ query }) => paged(await listAssignmentPage(context, query), query),
     createAssignment: ({ body, session }) => createAssignment(context, actorOf(session), body),
     getAssignment: ({ params }) => getAssignment(context, params.name),
     removeAssignment: ({ params, session }) => removeAssignment(context, actorOf(session), params.name),

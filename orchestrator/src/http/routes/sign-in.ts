@@ -2,6 +2,7 @@ import type { Context } from '../../domain/context.ts';
 import { addOperator, getOperator, listOperators, removeOperator } from '../../domain/operators.ts';
 import { actorOf, type SignIn } from '../../domain/sign-in.ts';
 import type { Handlers } from '../handlers.ts';
+import { paged } from '../page.ts';
 
 /** @param address where the API is, for clients that do not say under which address they reach it */
 export function signInHandlers(context: Context, signIn: SignIn, address: () => string) {
@@ -15,7 +16,8 @@ export function signInHandlers(context: Context, signIn: SignIn, address: () => 
       return { code, url: `${request.origin ?? address()}/login#code=${code}` };
     },
     redeemWebLogin: ({ body }) => signIn.redeem(body.code),
-    listOperators: ({ query }) => listOperators(context, query.include_removed === 'true'),
+    listOperators: async ({ query }) =>
+      paged(await listOperators(context, query.include_removed === 'true', query), query),
     addOperator: ({ body, session }) =>
       addOperator(context, actorOf(session), { ...body, role: body.role ?? 'operator' }),
     getOperator: ({ params }) => getOperator(context, params.operator_id),

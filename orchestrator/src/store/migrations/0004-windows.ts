@@ -1,3 +1,4 @@
+import { sql } from 'kysely';
 import type { Migration } from './migration.ts';
 import { createIndex, createTable } from './table.ts';
 
@@ -48,19 +49,8 @@ export const windows: Migration = {
     }),
     createIndex(build, 'latest_drift_order', 'latest_drift', ['drift_id']),
     createIndex(build, 'latest_drift_status', 'latest_drift', ['status', 'drift_id']),
-    build.db
-      .insertInto('latest_drift')
-      .columns(['node_id', 'drift_id', 'status'])
-      .expression(
-        build.db
-          .selectFrom('drift_records as record')
-          .select(['record.node_id', 'record.drift_id', 'record.status'])
-          .where('record.drift_id', '=', (e) =>
-            e
-              .selectFrom('drift_records as other')
-              .select((f) => f.fn.max('other.drift_id').as('drift_id'))
-              .whereRef('other.node_id', '=', 'record.node_id'),
-          ),
-      ),
+    sql`insert into latest_drift (node_id, drift_id, status)
+      select node_id, drift_id, status from drift_records
+      where drift_id in (select max(drift_id) from drift_records group by node_id)`,
   ],
 };

@@ -1,0 +1,126 @@
+import { expect, it } from 'vitest';
+import { describeDatabases } from '../../test/databases.ts';
+import { newAdmin, newAgent, openDomain, reportsOf, resultOf } from '../../test/domain.ts';
+import { defineQuery } from '../store/query.ts';
+import { latestDrift, listLatestDrift, submitDriftCheck } from './drift.ts';
+import { uploadModule } from './modules.ts';
+import { getOperation, getState, listOperations, submitOperation } from './operations.ts';
+import { pruneHistory, prunePayloads } from './retention.ts';
+
+const payloads = defineQuery('payloads', (db) => db.selectFrom('operation_payloads').select('digest'));
+const resources = defineQuery('resources', (db) => db.selectFrom('operation_resources').select('operation_id'));
+const dayMs = 86_400_000;
+
+describeDatabases('retention', (fixture) => {
+  const open = async () => {
+    const domain = await openDomain(fixture);
+    const { actor } = await newAdmin(domain);
+    const agent = await newAgent(domain, actor, 'web-1');
+    let seq = 0;
+    const upload = (content: string) =>
+      uploadModule(
+        domain.context,
+        actor,
+        'm',
+        `name: m\nsupports: [{ platform: linux }]\nresources: [{ id: f, resource: { file-unix: { path: /f, content: "${content}" } } }]\n`,
+      );
+    const submit = (kind: 'apply' | 'plan' = 'apply') =>
+      submitOperation(domain.context, domain.documents, actor, 'web-1', { kind, modules: ['m'], queue: true });
+    const report = (id: string, drifted = false) =>
+      domain.links.reported(
+        agent.id,
+        '01'.repeat(16),
+        ++seq,
+        reportsOf(
+          id,
+          [resultOf({ module: 'm', id: 'f', identity: '/f', ...(drifted ? { status: 'would_change' as const } : {}) })],
+          { now: domain.now() },
+        ),
+      );
+    const carryOut = async (id: string) => {
+      await domain.links.nextOperation(agent.id);
+      await report(id);
+      return id;
+    };
+    const check = async (drifted: boolean) => {
+      const id = await submitDriftCheck(domain.context, actor, 'web-1', 'operator');
+      await domain.links.nextOperation(agent.id);
+      await report(id, drifted);
+      return id;
+    };
+    const held = async () => (await domain.db.all(payloads, {})).length;
+    return { domain, context: domain.context, actor, agent, upload, submit, carryOut, check, held };
+  };
+
+  it('keeps a payload while an operation needs it, and for a day', async () => {
+    const { context, domain, upload, submit, carryOut, held } = await open();
+    await upload('one');
+    await carryOut(await submit());
+    await upload('two');
+    const second = await submit();
+    expect(await held()).toBe(2);
+    await prunePayloads(context);
+    expect(await held()).toBe(2);
+    domain.clock.advance(dayMs);
+    await prunePayloads(context);
+    expect(await held()).toBe(1);
+    // However long it waits.
+    domain.clock.advance(30 * dayMs);
+    await prunePayloads(context);
+    expect(await held()).toBe(1);
+    await carryOut(second);
+    domain.clock.advance(dayMs);
+    await prunePayloads(context);
+    expect(await held()).toBe(0);
+    // What is asked for again is put there again.
+    await carryOut(await submit());
+    expect(await held()).toBe(1);
+  });
+
+  it('deletes drift records by age, and with the last one what is known of the agent', async () => {
+    const { context, domain, upload, submit, carryOut, check } = await open();
+    await upload('one');
+    await carryOut(await submit());
+    await check(true);
+    domain.clock.advance(10 * dayMs);
+    const newer = await check(false);
+    const latest = async () =>
+      (await listLatestDrift(context, { limit: 9, offset: 0 })).items.map(({ drift_id }) => drift_id);
+    await pruneHistory(context, { driftDays: 0, operationDays: 0 });
+    await pruneHistory(context, { driftDays: 10, operationDays: 0 });
+    expect(await latest()).toEqual([newer]);
+    expect((await latestDrift(context, 'web-1'))?.drift_id).toBe(newer);
+    domain.clock.advance(10 * dayMs + 1000);
+    await pruneHistory(context, { driftDays: 10, operationDays: 0 });
+    expect(await latest()).toEqual([]);
+    expect(await latestDrift(context, 'web-1')).toBeNull();
+  });
+
+  it('deletes operations by age, but none that has not ended and none that the state names', async () => {
+    const { context, domain, upload, submit, carryOut } = await open();
+    await upload('one');
+    const applied = await carryOut(await submit());
+    const planned = await carryOut(await submit('plan'));
+    const open1 = await submit('plan');
+    domain.clock.advance(30 * dayMs + 1000);
+    const recent = await submit('plan');
+    const left = async () => (await listOperations(context, {})).operations.map(({ operation_id }) => operation_id);
+    await pruneHistory(context, { driftDays: 0, operationDays: 0 });
+    expect((await left()).length).toBe(4);
+    await pruneHistory(context, { driftDays: 0, operationDays: 30 });
+    expect(await left()).toEqual([recent, open1, applied]);
+    expect((await domain.db.all(resources, {})).map(({ operation_id }) => operation_id)).toEqual([applied]);
+    expect((await getState(context, 'web-1')).snapshot_operation_id).toBe(applied);
+    expect((await getOperation(context, applied)).resources).toHaveLength(1);
+    expect(planned).not.toBe(applied);
+  });
+
+  it('goes through more than one batch', async () => {
+    const { context, domain, upload, submit, carryOut } = await open();
+    await upload('one');
+    for (let i = 0; i < 205; i++) await carryOut(await submit('plan'));
+    domain.clock.advance(31 * dayMs);
+    await pruneHistory(context, { driftDays: 0, operationDays: 30 });
+    expect((await listOperations(context, {})).operations).toEqual([]);
+  }, 30_000);
+});

@@ -1,0 +1,120 @@
+import type { ExpressionBuilder } from 'kysely';
+import { defineQuery } from './query.ts';
+import type { Schema } from './schema.ts';
+
+/** What is deleted because it is old, some at a time. */
+
+/** Payloads that no operation needs which is open or ended after `since`. */
+export const unneededPayloads = defineQuery('payloads/unneeded', (db, p: { since: number; limit: number }) =>
+  db
+    .selectFrom('operation_payloads')
+    .select('digest')
+    .where((w) => w.not(w.exists(needing(w, p.since))))
+    .limit(p.limit),
+);
+
+/** Changes nothing for a payload that is needed again. */
+export const deletePayloads = defineQuery(
+  'payloads/delete',
+  (db, p: { digests: readonly string[]; since: number }, d) =>
+    db
+      .deleteFrom('operation_payloads')
+      .where(d.isIn('digest', p.digests))
+      .where((w) => w.not(w.exists(needing(w, p.since)))),
+);
+
+const needing = (from: ExpressionBuilder<Schema, 'operation_payloads'>, since: number) =>
+  from
+    .selectFrom('operations')
+    .select('operations.operation_id')
+    .whereRef('operations.payload_digest', '=', 'operation_payloads.digest')
+    .where((w) => w.or([w('operations.finished_at', 'is', null), w('operations.finished_at', '>', since)]));
+
+/** The oldest drift records of before a time. */
+export const oldDriftRecords = defineQuery('drift/old', (db, p: { before: number; limit: number }) =>
+  db
+    .selectFrom('drift_records')
+    .select('drift_id')
+    .where('checked_at', '<', p.before)
+    .orderBy('checked_at')
+    .orderBy('drift_id')
+    .limit(p.limit),
+);
+
+export const deleteDriftRecords = defineQuery('drift/delete', (db, p: { ids: readonly string[] }, d) =>
+  db.deleteFrom('drift_records').where(d.isIn('drift_id', p.ids)),
+);
+
+export const deleteLatestDrift = defineQuery('drift/delete latest of records', (db, p: { ids: readonly string[] }, d) =>
+  db.deleteFrom('latest_drift').where(d.isIn('drift_id', p.ids)),
+);
+
+/** Operations in the order in which they were asked for: a page of ids. */
+export const operationIds = defineQuery('operations/ids', (db, p: { after: string; below: string; limit: number }) =>
+  db
+    .selectFrom('operations')
+    .select('operation_id')
+    .where('operation_id', '>', p.after)
+    .where('operation_id', '<', p.below)
+    .orderBy('operation_id')
+    .limit(p.limit),
+);
+
+/** Of these operations, those that ended before a time and that no machine's state names. Results go with them. */
+export const deleteOperations = defineQuery(
+  'operations/delete',
+  (db, p: { ids: readonly string[]; before: number }, d) =>
+    db
+      .deleteFrom('operations')
+      .where(d.isIn('operation_id', p.ids))
+      .where('finished_at', '<', p.before)
+      .where((w) =>
+        w.not(
+          w.exists(
+            w
+              .selectFrom('applied_resources')
+              .select('applied_resources.key')
+              .whereRef('applied_resources.node_id', '=', 'operations.node_id')
+              .whereRef('applied_resources.operation_id', '=', 'operations.operation_id'),
+          ),
+        ),
+      )
+      .where((w) =>
+        w.not(
+          w.exists(
+            w
+              .selectFrom('agent_state')
+              .select('agent_state.node_id')
+              .whereRef('agent_state.node_id', '=', 'operations.node_id')
+              .whereRef('agent_state.snapshot_operation_id', '=', 'operations.operation_id'),
+          ),
+        ),
+      )
+      // An operation of a run goes with the run, or after it.
+      .where((w) =>
+        w.not(
+          w.exists(
+            w
+              .selectFrom('runs')
+              .select('runs.run_id')
+              .whereRef('runs.run_id', '=', 'operations.run_id')
+              .where((r) => r.or([r('runs.finished_at', 'is', null), r('runs.finished_at', '>=', p.before)])),
+          ),
+        ),
+      ),
+);
+
+/** Runs that ended before a time, with their outcomes; of these ids. */
+export const deleteRuns = defineQuery('runs/delete', (db, p: { ids: readonly string[]; before: number }, d) =>
+  db.deleteFrom('runs').where(d.isIn('run_id', p.ids)).where('finished_at', '<', p.before),
+);
+
+export const runIds = defineQuery('runs/ids', (db, p: { after: string; below: string; limit: number }) =>
+  db
+    .selectFrom('runs')
+    .select('run_id')
+    .where('run_id', '>', p.after)
+    .where('run_id', '<', p.below)
+    .orderBy('run_id')
+    .limit(p.limit),
+);

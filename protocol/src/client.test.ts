@@ -1,0 +1,46 @@
+import { describe, expect, test } from 'vitest';
+import { ApiError, createClient } from './client.ts';
+import { listModules } from './http/modules.ts';
+
+/** A server that gives a list of so many, two at a time. */
+function pages(count: number, link = (offset: number) => `</api/v1/modules?limit=2&offset=${offset}>; rel="next"`) {
+  const asked: string[] = [];
+  const client = createClient({
+    url: 'http://muster.test/',
+    transport: async ({ url }) => {
+      asked.push(url);
+      const offset = Number(new URL(url).searchParams.get('offset') ?? 0);
+      const more = offset + 2 < count;
+      return {
+        status: asked.length > 9 ? 500 : 200,
+        header: (name) => (name === 'link' && more ? link(offset + 2) : null),
+        text: async () => JSON.stringify(Array.from({ length: Math.min(2, count - offset) }, (_, i) => offset + i)),
+      };
+    },
+  });
+  return { asked, client };
+}
+
+describe('a list in pages', () => {
+  test('is given whole when all of it is asked for', async () => {
+    const { asked, client } = pages(5);
+    expect(await client(listModules, { all: true })).toEqual([0, 1, 2, 3, 4]);
+    expect(asked).toEqual([
+      'http://muster.test/api/v1/modules',
+      'http://muster.test/api/v1/modules?limit=2&offset=2',
+      'http://muster.test/api/v1/modules?limit=2&offset=4',
+    ]);
+  });
+
+  test('is given in part otherwise', async () => {
+    const { asked, client } = pages(5);
+    expect(await client(listModules, {})).toEqual([0, 1]);
+    expect(asked).toHaveLength(1);
+  });
+
+  test('is not followed to another address, and fails as a whole', async () => {
+    const elsewhere = pages(5, () => '<https://evil.test/api/v1/modules>; rel="next"');
+    expect(await elsewhere.client(listModules, { all: true })).toEqual([0, 1]);
+    await expect(pages(100).client(listModules, { all: true })).rejects.toThrow(ApiError);
+  });
+});
