@@ -16,6 +16,7 @@ const links: AgentLinks = {
   cancellations: async () => [],
   agentsWithWork: async () => [],
   standing: async () => standing,
+  sampled: async () => {},
   driftHinted: async () => {},
   closed: async () => {},
   cloneSeen: async () => {},

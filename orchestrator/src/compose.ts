@@ -11,6 +11,7 @@ import type { Config, Invocation } from './config.ts';
 import { createDeliver } from './deliver/deliver.ts';
 import { createAgentLinks } from './domain/agent-links.ts';
 import type { Context } from './domain/context.ts';
+import { createMetrics } from './domain/metrics.ts';
 import { createModuleDocuments } from './domain/modules.ts';
 import { createWaiting } from './domain/operation-waiting.ts';
 import { bootstrapOperator } from './domain/operators.ts';
@@ -25,6 +26,7 @@ import { createApp } from './http/app.ts';
 import type { Rates } from './http/rate.ts';
 import { agentHandlers } from './http/routes/agents.ts';
 import { auditHandlers } from './http/routes/audit.ts';
+import { metricsHandlers } from './http/routes/metrics.ts';
 import { moduleHandlers } from './http/routes/modules.ts';
 import { notificationHandlers } from './http/routes/notifications.ts';
 import { operationHandlers } from './http/routes/operations.ts';
@@ -39,6 +41,7 @@ import { lockDirectory } from './identity/instance-lock.ts';
 import { startOutbox } from './schedule/outbox.ts';
 import { startUpkeep, type Upkeep } from './schedule/upkeep.ts';
 import { type DatabasePlace, openDatabase } from './store/open-database.ts';
+import { openSamples } from './store/open-samples.ts';
 import { lastOperationId } from './store/operations.ts';
 import { anyOperator } from './store/operators.ts';
 import { openTranscripts } from './store/transcripts.ts';
@@ -83,12 +86,17 @@ export async function startOrchestrator(config: Config, dataDir: string, around:
     config.tls_enabled && config.tls_cert === null ? await loadApiCertificate(dataDir, config.advertised_host) : null;
   const tls = await tlsOf(config, certificate);
 
-  const db = await openDatabase(placeOfDatabase(config, dataDir), {
+  const place = placeOfDatabase(config, dataDir);
+  const db = await openDatabase(place, {
     now: () => clock.now(),
     onFatal: around.onFatal,
     onMigrated: (report) => {
       if (report.from !== report.to) log.info({ ...report }, 'database schema brought up to date');
     },
+    log: log.child({ part: 'database' }),
+  });
+  const samples = await openSamples(place, dataDir, config.metrics.retention, {
+    onFatal: around.onFatal,
     log: log.child({ part: 'database' }),
   });
   const bus = createInProcessBus((error, hint) => log.error({ err: error, hint: hint.type }, 'a listener failed'));
@@ -124,13 +132,15 @@ export async function startOrchestrator(config: Config, dataDir: string, around:
   const waiting = createWaiting(context);
   const documents = createModuleDocuments(context);
   const unfollowRuns = followRuns(context);
+  const metrics = createMetrics(context, samples, config.metrics.retention);
   gateway = createGateway({
     identity,
-    links: createAgentLinks(context, config.pending_capacity),
+    links: createAgentLinks(context, config.pending_capacity, metrics.record),
     bus,
     clock,
     log: log.child({ part: 'gateway' }),
     random: Math.random,
+    metricsInterval: config.metrics.poll_interval,
   });
 
   let agentPort = config.agent_port;
@@ -156,6 +166,7 @@ export async function startOrchestrator(config: Config, dataDir: string, around:
       ...operationHandlers(context, documents, waiting),
       ...windowHandlers(context),
       ...terminalHandlers(terminals),
+      ...metricsHandlers(metrics),
       ...settingsHandlers(describeSettings({ data_dir: dataDir, ...config }, around.sources ?? {})),
       ...auditHandlers(context),
       ...notificationHandlers(context, deliver, channelRule),
@@ -177,12 +188,14 @@ export async function startOrchestrator(config: Config, dataDir: string, around:
   } catch (error) {
     await app.close();
     await gateway.close();
+    await samples.close();
     await db.close();
     throw error;
   }
   upkeep = startUpkeep(context, clock, {
     lostAfterSecs: config.agents.lost_after_secs,
     retention: { driftDays: config.drift.retention_days, operationDays: config.operations.retention_days },
+    pruneSamples: metrics.prune,
   });
   await upkeep.round();
   const outbox = startOutbox(context, clock, {
@@ -214,6 +227,7 @@ export async function startOrchestrator(config: Config, dataDir: string, around:
       terminals.stop();
       signIn.close();
       await bus.close();
+      await samples.close();
       await db.close();
       await unlock();
     },

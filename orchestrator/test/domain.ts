@@ -44,7 +44,7 @@ export async function openDomain(fixture: DatabaseFixture, { pendingCapacity = 1
     log: { debug: silent, info: silent, warn: silent, error: silent },
   };
   followRuns(context);
-  const links = createAgentLinks(context, pendingCapacity);
+  const links = createAgentLinks(context, pendingCapacity, async () => {});
   return {
     context,
     clock,

@@ -1,3 +1,4 @@
+import type { Sample } from '@muster/protocol';
 import type { Hello, OperationMessage, Report } from '@muster/protocol/wire';
 import type { Admission, AgentLinks, Refusal, Standing } from '../src/domain/agent-link.ts';
 
@@ -48,6 +49,14 @@ export class MemoryLinks implements AgentLinks {
       return { admitted: false, refusal: { code: 'rejected', message: 'rejected', retry_after_secs: 600 } };
     row.attributes = hello.attributes;
     return { admitted: true, standing: row.standing, acknowledged: row.acknowledged, settled_operations: [] };
+  }
+
+  readonly samples: { node_id: string; samples: readonly Sample[] }[] = [];
+
+  async sampled(nodeId: string, samples: readonly Sample[]): Promise<void> {
+    await this.gate;
+    if (this.failing) throw new Error('disk full');
+    this.samples.push({ node_id: nodeId, samples });
   }
 
   async attributesChanged(nodeId: string, attributes: Record<string, string>): Promise<void> {

@@ -1,3 +1,4 @@
 export * from './errors.ts';
 export * from './identity.ts';
+export * from './metrics.ts';
 export * from './operation.ts';

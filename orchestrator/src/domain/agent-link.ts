@@ -1,3 +1,4 @@
+import type { Sample } from '@muster/protocol';
 import type { Hello, OperationMessage, RefusalCode, Report, Welcome } from '@muster/protocol/wire';
 
 /**
@@ -33,6 +34,8 @@ export interface AgentLinks {
   agentsWithWork(): Promise<string[]>;
   /** Status, name and tags as committed now; null when the record is gone. */
   standing(nodeId: string): Promise<Standing | null>;
+  /** Keeps what the agent measured; rejects when nothing of it was kept. */
+  sampled(nodeId: string, samples: readonly Sample[]): Promise<void>;
   /** The agent's watched resources moved: worth a drift check. */
   driftHinted(nodeId: string, keys: readonly string[]): Promise<void>;
   /** The link ended; `heardAt` is when its agent was last heard, in Unix seconds. */

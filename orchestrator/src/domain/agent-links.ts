@@ -19,7 +19,11 @@ import { createPayloads } from './payloads.ts';
 const cloneEventEverySecs = 3600;
 
 /** What the gateway asks of the domain, answered from the database. */
-export function createAgentLinks(context: Context, pendingCapacity: number): AgentLinks {
+export function createAgentLinks(
+  context: Context,
+  pendingCapacity: number,
+  sampled: AgentLinks['sampled'],
+): AgentLinks {
   const { db } = context;
   const inFlight = createInFlight(context.bus);
   const payloads = createPayloads(context);
@@ -31,6 +35,8 @@ export function createAgentLinks(context: Context, pendingCapacity: number): Age
 
   return {
     admit: createAdmission(context, pendingCapacity),
+
+    sampled,
 
     async attributesChanged(nodeId, attributes) {
       const set = { node_id: nodeId, attributes: toJson(attributes), now: seconds(context.now()) };

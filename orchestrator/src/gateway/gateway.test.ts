@@ -5,11 +5,12 @@ import { join } from 'node:path';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { connect as connectTls, createServer as createTlsServer } from 'node:tls';
 import { Worker } from 'node:worker_threads';
-import type { OperationMessage, Report } from '@muster/protocol/wire';
+import { type OperationMessage, type Report, limits as wireLimits } from '@muster/protocol/wire';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { WebSocket } from 'ws';
 import { ManualClock } from '../../test/manual-clock.ts';
 import { MemoryLinks } from '../../test/memory-links.ts';
+import { sampleAt } from '../../test/samples.ts';
 import { type AgentKey, dialAsAgent, newAgentKey, type TestAgent } from '../../test/test-agent.ts';
 import type { Bus } from '../bus/bus.ts';
 import { createInProcessBus } from '../bus/in-process.ts';
@@ -35,11 +36,20 @@ let clock: ManualClock;
 let logged: { level: string; fields: Record<string, unknown>; message: string }[];
 const agents: TestAgent[] = [];
 
-async function start(limits: Partial<GatewayLimits> = {}): Promise<void> {
+async function start(limits: Partial<GatewayLimits> = {}, metricsInterval?: number): Promise<void> {
   const write = (level: string) => (fields: object, message: string) =>
     void logged.push({ level, fields: fields as Record<string, unknown>, message });
   const log = { debug: write('debug'), info: write('info'), warn: write('warn'), error: write('error') };
-  gateway = createGateway({ identity, links, bus, clock, log, random: () => 0.5, limits });
+  gateway = createGateway({
+    identity,
+    links,
+    bus,
+    clock,
+    log,
+    random: () => 0.5,
+    limits,
+    ...(metricsInterval === undefined ? {} : { metricsInterval }),
+  });
   port = await gateway.listen('127.0.0.1', 0);
 }
 
@@ -810,6 +820,102 @@ describe('attributes and hints', () => {
     agent.send({ type: 'drift_hint', keys: ['path:/a'] });
     await agent.settled();
     expect(links.calls).toContain('drift path:/a');
+  });
+});
+
+describe('samples', () => {
+  const sample = (collected_at: number) => sampleAt(collected_at, { cpu_usage: 12.5, uptime: 60 });
+  const metrics = (...times: number[]) => ({ type: 'metrics', samples: times.map(sample) });
+
+  it('are taken from approved agents, and settled once they are committed', async () => {
+    await start();
+    const agent = await dial();
+    await agent.join();
+    const { promise, resolve: open } = Promise.withResolvers<void>();
+    links.gate = promise;
+    agent.send(metrics(20, 30, 10));
+    await agent.settled();
+    expect(agent.count('metrics_stored')).toBe(0);
+    open();
+    expect(await agent.next('metrics_stored')).toEqual({ type: 'metrics_stored', collected_at: 30 });
+    expect(links.samples).toEqual([{ node_id: agent.key.nodeId, samples: [sample(20), sample(30), sample(10)] }]);
+    agent.send(metrics(40));
+    expect(await agent.next('metrics_stored')).toMatchObject({ collected_at: 40 });
+  });
+
+  it('of pending agents are passed over', async () => {
+    links.newStatus = 'pending';
+    await start();
+    const agent = await dial();
+    await agent.join();
+    agent.send(metrics(10));
+    agent.send(metrics(20));
+    await agent.settled();
+    expect(links.samples).toEqual([]);
+    expect(agent.count('metrics_stored')).toBe(0);
+  });
+
+  it('that cannot be stored are not answered, and the agent may send them again; one line says so', async () => {
+    await start();
+    const agent = await dial();
+    await agent.join();
+    links.failing = true;
+    for (let time = 0; time < 3; time++) {
+      agent.send(metrics(10));
+      await agent.settled();
+    }
+    expect(agent.count('metrics_stored')).toBe(0);
+    expect(logged.filter(({ message }) => message.startsWith('samples could not be stored'))).toHaveLength(1);
+    links.failing = false;
+    agent.send(metrics(10));
+    await agent.next('metrics_stored');
+  });
+
+  it('come one message at a time, and fit the schema', async () => {
+    await start();
+    const hasty = await dial();
+    await hasty.join();
+    links.gate = new Promise(() => {});
+    hasty.send(metrics(10));
+    hasty.send(metrics(20));
+    expect(await hasty.next('refused')).toMatchObject({ message: 'samples before the last were answered' });
+    links.gate = Promise.resolve();
+    const many = Array.from({ length: 49 }, (_, n) => n);
+    for (const message of [
+      { type: 'metrics', samples: [] },
+      metrics(...many),
+      { type: 'metrics', samples: [{ ...sample(1), cpu_usage: 101 }] },
+      { type: 'metrics', samples: [{ ...sample(1), cpu_usage: '1' }] },
+      { type: 'metrics', samples: [{ ...sample(1), memory_used: 2 ** 53 }] },
+      { type: 'metrics', samples: [{ ...sample(1), extra: 1 }] },
+      { type: 'metrics', samples: [{ collected_at: 1 }] },
+    ]) {
+      const agent = await dial();
+      await agent.join();
+      agent.send(message);
+      expect(await agent.next('refused'), JSON.stringify(message)).toMatchObject({ code: 'protocol_violation' });
+    }
+  });
+
+  it('are wanted as often as the welcome says', async () => {
+    await start({}, 45);
+    expect((await (await dial()).join()).metrics_interval).toBe(45);
+  });
+
+  it('fit into a frame, as many as one message may hold', () => {
+    const largest = sampleAt(2_000_000_000, {
+      cpu_usage: 12.345678901234567,
+      load1: 123456.12345678901,
+      ...Object.fromEntries(
+        ['memory_total', 'memory_used', 'swap_used', 'disk_total', 'disk_used', 'net_rx_bytes', 'net_tx_bytes'].map(
+          (name) => [name, Number.MAX_SAFE_INTEGER],
+        ),
+      ),
+      processes: Number.MAX_SAFE_INTEGER,
+      uptime: Number.MAX_SAFE_INTEGER,
+    });
+    const samples = Array.from({ length: wireLimits.samplesOfMessage }, () => largest);
+    expect(JSON.stringify({ type: 'metrics', samples }).length).toBeLessThan(wireLimits.agentFrameBytes);
   });
 });
 

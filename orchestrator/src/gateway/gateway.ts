@@ -28,6 +28,8 @@ export interface GatewayOptions {
   log: Log;
   /** In [0, 1): spreads the return of agents after a drain. */
   random: () => number;
+  /** How often agents are asked for samples of their machines, in seconds. */
+  metricsInterval?: number;
   limits?: Partial<GatewayLimits>;
 }
 
@@ -100,6 +102,7 @@ class AgentGateway implements Gateway, LinkOwner {
       clock: this.clock,
       log: this.log,
       claimants: this.limits.claimants,
+      metricsInterval: options.metricsInterval,
       isDraining: () => this.draining,
     });
     this.sweptAt = this.clock.monotonic();

@@ -1,3 +1,4 @@
+import type { Sample } from '@muster/protocol';
 import { type AgentMessage, type Hello, type Report, reportsSchema } from '@muster/protocol/wire';
 import type { AgentLinks } from '../domain/agent-link.ts';
 import type { Log } from '../log.ts';
@@ -15,6 +16,7 @@ export class Inbound {
   private readonly limits: GatewayLimits;
   private readonly log: Log;
   readonly reassembly: Reassembly;
+  private samplesFailing = false;
 
   constructor(options: { links: AgentLinks; dispatcher: Dispatcher; limits: GatewayLimits; log: Log }) {
     this.links = options.links;
@@ -40,6 +42,9 @@ export class Inbound {
       case 'attributes':
         link.attributes = message.attributes;
         this.commitAttributes(link, now);
+        return;
+      case 'metrics':
+        this.takeSamples(link, message.samples);
         return;
       case 'drift_hint':
         this.hintDrift(link, message.keys);
@@ -236,6 +241,37 @@ export class Inbound {
         );
       },
     );
+  }
+
+  /** Not of pending agents: anybody can be one. What is not answered, the agent keeps and sends again. */
+  private takeSamples(link: Link, samples: readonly Sample[]): void {
+    if (link.standing?.status !== 'approved') return;
+    if (link.sampling) {
+      link.violation('samples before the last were answered');
+      return;
+    }
+    link.sampling = true;
+    const newest = samples.reduce(
+      (latest, { collected_at }) => Math.max(latest, collected_at),
+      samples[0]!.collected_at,
+    );
+    this.links
+      .sampled(link.nodeId!, samples)
+      .then(
+        () => {
+          this.samplesFailing = false;
+          link.sampling = false;
+          link.send({ type: 'metrics_stored', collected_at: newest });
+        },
+        (error: unknown) => {
+          link.sampling = false;
+          // Every agent meets the same full disk; one line says so.
+          if (!this.samplesFailing)
+            this.log.warn({ node_id: link.nodeId, err: error }, 'samples could not be stored; the agents keep them');
+          this.samplesFailing = true;
+        },
+      )
+      .catch((error: unknown) => link.fault(error));
   }
 
   /** Best effort: one at a time, and the next sweep finds what this drops. */

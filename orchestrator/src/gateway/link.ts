@@ -87,6 +87,8 @@ export class Link {
   attributesAt = Number.NEGATIVE_INFINITY;
   attributesCommitting = false;
   driftHinting = false;
+  /** Samples are being committed; the agent waits for the answer. */
+  sampling = false;
 
   /** The operation sent on this link that has not finished. */
   sentOperation: string | null = null;

@@ -21,6 +21,8 @@ export interface ReceptionOptions {
   log: Log;
   /** Links that claim one key at a time. */
   claimants: number;
+  /** Told to agents, in seconds. */
+  metricsInterval: number | undefined;
   isDraining: () => boolean;
 }
 
@@ -79,6 +81,7 @@ export class Reception {
         version: verdict.version,
         ...admission.standing,
         acknowledged: admission.acknowledged,
+        ...(this.options.metricsInterval === undefined ? {} : { metrics_interval: this.options.metricsInterval }),
         settled_operations: admission.settled_operations,
       });
       this.options.log.info(

@@ -8,16 +8,20 @@ import { expect, it } from 'vitest';
 import { type DatabaseFixture, describeDatabases } from '../../test/databases.ts';
 import { type Domain, newAdmin, newAgent, newKey, openDomain, reportsOf, resultOf } from '../../test/domain.ts';
 import { consume, placedEvent } from '../../test/placed-events.ts';
+import { sampleAt, samplesFixture } from '../../test/samples.ts';
 import { terminalsFixture } from '../../test/terminals.ts';
 import { putOneTag } from '../domain/agents.ts';
 import { createAssignment } from '../domain/assignments.ts';
+import { createMetrics } from '../domain/metrics.ts';
 import { uploadModule } from '../domain/modules.ts';
 import { listNotifications, notificationsOf } from '../domain/notifications.ts';
 import { submitOperation } from '../domain/operations.ts';
 import { describeSettings } from '../domain/settings.ts';
+import type { SampleStore } from '../store/samples.ts';
 import { createApp } from './app.ts';
 import { agentHandlers } from './routes/agents.ts';
 import { auditHandlers } from './routes/audit.ts';
+import { metricsHandlers } from './routes/metrics.ts';
 import { moduleHandlers } from './routes/modules.ts';
 import { notificationHandlers } from './routes/notifications.ts';
 import { operationHandlers } from './routes/operations.ts';
@@ -34,9 +38,10 @@ const moduleText =
 
 const openTerminals = terminalsFixture();
 
-async function open(fixture: DatabaseFixture) {
+async function open(fixture: DatabaseFixture, samples: SampleStore) {
   const domain = await openDomain(fixture);
   const { context } = domain;
+  const metrics = createMetrics(context, samples, 86_400);
   const { terminals, directory } = await openTerminals(domain);
   const { key, actor } = await newAdmin(domain);
   const agent = await newAgent(domain, actor, 'web-1');
@@ -52,6 +57,7 @@ async function open(fixture: DatabaseFixture) {
       ...windowHandlers(context),
       ...notificationHandlers(context, async () => ({ status: 200, retryAfterMs: null }), { denyPrivate: false }),
       ...terminalHandlers(terminals),
+      ...metricsHandlers(metrics),
       ...settingsHandlers(describeSettings({ api_port: 4748 }, {})),
       ...auditHandlers(context),
       ...statusHandlers({ publicKey: 'ab'.repeat(32), version: '0.0.0', well: () => true }),
@@ -64,7 +70,7 @@ async function open(fixture: DatabaseFixture) {
   });
   const { nonce } = await domain.signIn.challenge(key.hex);
   const { token } = await domain.signIn.verify(key.hex, key.sign(Buffer.from(nonce, 'hex')));
-  return { domain, app, actor, agent, key, token, terminals, transcripts: directory };
+  return { domain, app, actor, agent, key, token, terminals, transcripts: directory, metrics };
 }
 type Opened = Awaited<ReturnType<typeof open>>;
 
@@ -128,11 +134,13 @@ const { body: anyBody } = fc.letrec<{ body: unknown; value: unknown }>((tie) => 
 }));
 
 describeDatabases('the API', (fixture) => {
+  const stores = samplesFixture(fixture);
   it('answers each route as its schema says', async () => {
-    const opened = await open(fixture);
+    const opened = await open(fixture, await stores.open());
     const { app, token, agent, key, domain } = opened;
     const operation_id = await history(opened);
     const { session_id } = await opened.terminals.open({ actor: opened.actor, role: 'admin' }, 'web-1', {});
+    await opened.metrics.record(agent.id, [sampleAt(domain.now() - 60, { uptime: 5 })]);
     writeFileSync(join(opened.transcripts, `${session_id}.raw`), 'shown');
     const stop = answering(domain, agent.id);
     const seen: Record<string, number> = {};
@@ -181,7 +189,7 @@ describeDatabases('the API', (fixture) => {
   });
 
   it('never fails by itself, whatever the body', async () => {
-    const { app, token, agent } = await open(fixture);
+    const { app, token, agent } = await open(fixture, await stores.open());
     const writing = routes.filter((route) => route.body && route.access !== 'anyone');
     await fc.assert(
       fc.asyncProperty(fc.constantFrom(...writing), anyBody, fc.boolean(), async (route, body, byName) => {
@@ -200,7 +208,7 @@ describeDatabases('the API', (fixture) => {
   });
 
   it('takes no text that it could not give back', async () => {
-    const { app, token } = await open(fixture);
+    const { app, token } = await open(fixture, await stores.open());
     const create = routes.find(({ id }) => id === 'createAssignment')!;
     const body = '{"name":"n","modules":["m"],"selector":"a=b","description":"a\\u0000b"}';
     const answer = await request(app, token, create, {}, body);

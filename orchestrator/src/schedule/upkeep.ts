@@ -27,6 +27,8 @@ export interface UpkeepOptions {
   /** An agent that was not heard for so long is lost. */
   lostAfterSecs?: number;
   retention?: Retention;
+  /** Drops samples that are too old. */
+  pruneSamples?: () => Promise<void>;
 }
 
 const forEver: Retention = { driftDays: 0, operationDays: 0 };
@@ -34,7 +36,7 @@ const forEver: Retention = { driftDays: 0, operationDays: 0 };
 export function startUpkeep(
   context: Context,
   clock: Clock,
-  { lostAfterSecs = 120, retention = forEver }: UpkeepOptions = {},
+  { lostAfterSecs = 120, retention = forEver, pruneSamples = async () => {} }: UpkeepOptions = {},
 ): Upkeep {
   const startedAt = clock.monotonic();
   const lostAgents = createLostWatch(context, { lostAfterSecs, upFor: () => clock.monotonic() - startedAt });
@@ -63,6 +65,8 @@ export function startUpkeep(
       await pruneHistory(context, retention);
     }
     if (rounds++ % sessionsEvery === 0) await expireSessions(context);
+    // Last: where samples lie may fail by itself.
+    await pruneSamples();
   };
   const schedule = () => {
     callOff = clock.after(intervalMs, () => {

@@ -2,6 +2,7 @@ import * as agents from './agents.ts';
 import * as audit from './audit.ts';
 import * as channels from './channels.ts';
 import * as drift from './drift.ts';
+import * as metrics from './metrics.ts';
 import * as modules from './modules.ts';
 import * as notifications from './notifications.ts';
 import * as operations from './operations.ts';
@@ -17,6 +18,7 @@ export * from './agents.ts';
 export * from './audit.ts';
 export * from './channels.ts';
 export * from './drift.ts';
+export * from './metrics.ts';
 export * from './modules.ts';
 export * from './notifications.ts';
 export * from './operations.ts';
@@ -35,6 +37,7 @@ const isRoute = (value: unknown): value is Route =>
 export const routes: readonly Route[] = [
   operators,
   agents,
+  metrics,
   modules,
   operations,
   runs,

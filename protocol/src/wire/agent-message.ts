@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { sampleSchema } from '../metrics.ts';
 import { resourceResultSchema, summarySchema } from '../operation.ts';
 import { limits } from './limits.ts';
 
@@ -81,6 +82,11 @@ export const agentMessageSchema = z.discriminatedUnion('type', [
     parts: z.number().int().min(2).max(limits.reportParts),
     text: z.string().min(1).max(limits.reportPartLength),
   }),
+  /**
+   * What was measured, at several times when the link was down meanwhile. Kept by the agent until `metrics_stored`, and
+   * sent again on the next link; one such message at a time.
+   */
+  z.strictObject({ type: z.literal('metrics'), samples: z.array(sampleSchema).min(1).max(limits.samplesOfMessage) }),
   /** Something changed under managed resources: worth a check. Best effort. */
   z.strictObject({ type: z.literal('drift_hint'), keys: z.array(z.string().max(4200)).min(1).max(16) }),
   z.strictObject({ type: z.literal('bye'), reason: z.string().max(256) }),

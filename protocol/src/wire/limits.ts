@@ -30,6 +30,8 @@ export const limits = {
   cloneProbeMs: 5_000,
   /** Results of one operation: what a desired set may hold, and as much again that is removed. */
   maxResults: 40_000,
+  /** Samples of one message: what a frame holds. */
+  samplesOfMessage: 48,
   maxAttributes: 512,
   maxAttributeLength: 1024,
   /** All attributes as JSON: the rest of a hello's frame is for 64 open operations, the name of the host and the keys. */

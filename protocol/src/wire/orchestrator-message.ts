@@ -71,6 +71,8 @@ export const orchestratorMessageSchema = z.discriminatedUnion('type', [
     tags,
     /** Highest report sequence number that is committed: what is at or below is forgotten by the agent. */
     acknowledged: z.number().int().nonnegative(),
+    /** How often samples of the machine are wanted, in seconds. */
+    metrics_interval: z.number().int().positive().optional(),
     /** Of the hello's open operations, those whose end the orchestrator already has. */
     settled_operations: z.array(operationId),
   }),
@@ -87,6 +89,8 @@ export const orchestratorMessageSchema = z.discriminatedUnion('type', [
   z.strictObject({ type: z.literal('ack'), seq: z.number().int().nonnegative() }),
   /** A piece of a large report has arrived: it no longer counts against the window, but is not committed. */
   z.strictObject({ type: z.literal('credit'), seq: z.number().int().positive(), part: z.number().int().nonnegative() }),
+  /** The samples of the last `metrics` are settled: kept, or of a time that nobody asks for. */
+  z.strictObject({ type: z.literal('metrics_stored'), collected_at: z.number().int() }),
   /** The orchestrator stops: come back after so many seconds. */
   z.strictObject({ type: z.literal('drain'), retry_after_secs: z.number().nonnegative() }),
 ]);

@@ -1,0 +1,73 @@
+import { expect, it } from 'vitest';
+import { describeDatabases } from '../../test/databases.ts';
+import { newAdmin, newAgent, openDomain } from '../../test/domain.ts';
+import { sampleAt, samplesFixture } from '../../test/samples.ts';
+import { putOneTag } from './agents.ts';
+import { createMetrics } from './metrics.ts';
+
+const retention = 7200;
+
+describeDatabases('metrics', (fixture) => {
+  const stores = samplesFixture(fixture);
+  async function open() {
+    const domain = await openDomain(fixture);
+    const { actor } = await newAdmin(domain);
+    const store = await stores.open({ retentionSecs: retention });
+    return { domain, actor, store, metrics: createMetrics(domain.context, store, retention) };
+  }
+
+  it('are shown by id or name, as they are, averaged, or the newest', async () => {
+    const { domain, actor, metrics } = await open();
+    const agent = await newAgent(domain, actor, 'web-1');
+    const now = domain.now();
+    await metrics.record(agent.id, [sampleAt(now - 120, { load1: 1 }), sampleAt(now - 60, { load1: 3 })]);
+    const samples = [sampleAt(now - 120, { load1: 1 }), sampleAt(now - 60, { load1: 3 })];
+    for (const name of [agent.id, 'web-1'])
+      expect(await metrics.list(name, {})).toEqual({ node_id: agent.id, samples });
+    expect((await metrics.list('web-1', { limit: 1 })).samples).toEqual([samples[1]]);
+    expect((await metrics.list('web-1', { since: now - 60 })).samples).toEqual([samples[1]]);
+    const [average] = (await metrics.list('web-1', { step: 86_400 * 365 })).samples;
+    expect(average?.load1).toBe(2);
+    expect(await metrics.latest('web-1')).toEqual(samples[1]);
+    await expect(metrics.list('web-2', {})).rejects.toMatchObject({ code: 'agent_not_found' });
+    await expect(metrics.latest('web-2')).rejects.toMatchObject({ code: 'agent_not_found' });
+  });
+
+  it('that are too old or far ahead are passed over, and older ones not shown, then dropped', async () => {
+    const { domain, actor, metrics, store } = await open();
+    const agent = await newAgent(domain, actor, 'web-1');
+    const now = domain.now();
+    await metrics.record(agent.id, [
+      sampleAt(now - retention - 1),
+      sampleAt(now - retention),
+      sampleAt(now + 3600),
+      sampleAt(now + 3601),
+      sampleAt(-1),
+    ]);
+    const seen = async () => (await metrics.list('web-1', {})).samples.map(({ collected_at }) => collected_at - now);
+    expect(await seen()).toEqual([-retention, 3600]);
+    domain.clock.advance(1_000_000);
+    expect(await seen()).toEqual([3600]);
+    expect(await store.since(agent.id, 0, 10)).toHaveLength(2);
+    await metrics.prune();
+    expect(await store.since(agent.id, 0, 10)).toHaveLength(1);
+    domain.clock.advance((3600 + retention) * 1000);
+    expect(await metrics.latest('web-1')).toBeNull();
+    expect(await metrics.latestOf(undefined)).toEqual({});
+  });
+
+  it('of all agents that a selector matches come at once', async () => {
+    const { domain, actor, metrics } = await open();
+    const web = await newAgent(domain, actor, 'web-1');
+    const db = await newAgent(domain, actor, 'db-1');
+    await newAgent(domain, actor, 'silent');
+    await putOneTag(domain.context, actor, 'web-1', 'role', 'web');
+    const at = domain.now();
+    await metrics.record(web.id, [sampleAt(at), sampleAt(at - 1)]);
+    await metrics.record(db.id, [sampleAt(at - 5)]);
+    expect(await metrics.latestOf(undefined)).toEqual({ [web.id]: sampleAt(at), [db.id]: sampleAt(at - 5) });
+    expect(await metrics.latestOf('')).toEqual({ [web.id]: sampleAt(at), [db.id]: sampleAt(at - 5) });
+    expect(await metrics.latestOf('role=web')).toEqual({ [web.id]: sampleAt(at) });
+    await expect(metrics.latestOf('role==')).rejects.toMatchObject({ code: 'selector_invalid' });
+  });
+});

@@ -1,0 +1,73 @@
+import type { Sample } from '@muster/protocol';
+import { mostSamples } from '@muster/protocol/http';
+import type { SampleStore } from '../store/samples.ts';
+import { listAgents, requireAgent } from './agents.ts';
+import { type Context, seconds } from './context.ts';
+
+/** Samples of the machines: kept as agents send them, shown as they are or as averages, dropped when they are old. */
+
+/** Clocks differ, but a time this far ahead is no time of a sample. */
+const mostAheadSecs = 3600;
+
+export interface Metrics {
+  /**
+   * Keeps what one agent measured. What is older than samples are kept, or lies far ahead, is passed over: to the agent it
+   * is settled either way.
+   * @throws MusterError storage_full, storage_unavailable: nothing was kept
+   */
+  record(nodeId: string, samples: readonly Sample[]): Promise<void>;
+  /** @throws MusterError agent_not_found */
+  list(
+    idOrName: string,
+    wish: { since?: number | undefined; limit?: number | undefined; step?: number | undefined },
+  ): Promise<{ node_id: string; samples: Sample[] }>;
+  /** Null when there is none. @throws MusterError agent_not_found */
+  latest(idOrName: string): Promise<Sample | null>;
+  /** By node id, for the agents that a selector matches. @throws MusterError selector_invalid */
+  latestOf(filter: string | undefined): Promise<Record<string, Sample>>;
+  /** Drops what is too old. */
+  prune(): Promise<void>;
+}
+
+export function createMetrics(context: Context, samples: SampleStore, retentionSecs: number): Metrics {
+  const oldest = () => seconds(context.now()) - retentionSecs;
+  return {
+    async record(nodeId, given) {
+      const from = Math.max(0, oldest());
+      const until = seconds(context.now()) + mostAheadSecs;
+      await samples.add(
+        nodeId,
+        given.filter(({ collected_at }) => collected_at >= from && collected_at <= until),
+      );
+    },
+
+    async list(idOrName, { since = 0, limit = mostSamples, step }) {
+      const { node_id } = await requireAgent(context, idOrName);
+      const from = Math.max(since, oldest());
+      const found =
+        step === undefined
+          ? await samples.since(node_id, from, limit)
+          : await samples.averages(node_id, from, step, limit);
+      return { node_id, samples: found };
+    },
+
+    async latest(idOrName) {
+      const { node_id } = await requireAgent(context, idOrName);
+      return (await samples.latest([node_id], oldest())).get(node_id) ?? null;
+    },
+
+    async latestOf(filter) {
+      const agents = await listAgents(context, { filter });
+      const found = await samples.latest(
+        agents.map(({ node_id }) => node_id),
+        oldest(),
+      );
+      return Object.fromEntries(found);
+    },
+
+    async prune() {
+      const dropped = await samples.dropBefore(oldest());
+      if (dropped > 0) context.log.debug({ slices: dropped }, 'old samples dropped');
+    },
+  };
+}

@@ -1,0 +1,130 @@
+import { parentPort, workerData } from 'node:worker_threads';
+import { measureNames } from '@muster/protocol';
+import type { Statement } from 'better-sqlite3';
+import { type Chunk, chunkAt, chunksBefore, chunksOf, tableOf, withChunk } from './sample-chunks.ts';
+import { openSqliteFile } from './sqlite-connection.ts';
+
+/**
+ * The thread that owns the writing connection to the file of samples. One transaction a batch; a power cut may lose the
+ * last of them, which the agents' next samples make up for, and never the file.
+ */
+
+export interface SampleWriterOptions {
+  readonly file: string;
+  /** Seconds of a new chunk. */
+  readonly chunkLength: number;
+}
+
+export type ToSampleWriter =
+  /** Row by row: the time, then the measures in the order of their names; NaN for null. */
+  | { readonly id: number; readonly kind: 'insert'; readonly nodes: readonly string[]; readonly values: Float64Array }
+  | { readonly id: number; readonly kind: 'drop'; readonly before: number }
+  | { readonly id: number; readonly kind: 'close' };
+
+export type FromSampleWriter =
+  | { readonly id: number; readonly chunks: readonly Chunk[] }
+  | { readonly id: number; readonly code: string | undefined; readonly message: string };
+
+/** Of the file's layout; a larger one was written by a newer release. */
+const layout = 1;
+
+const port = parentPort;
+if (!port) throw new Error('This file runs as a worker thread');
+const options = workerData as SampleWriterOptions;
+
+const db = openSqliteFile(options.file);
+db.pragma('journal_mode = wal');
+db.pragma('synchronous = normal');
+db.pragma('cache_size = -32000');
+db.pragma('temp_store = memory');
+db.pragma(`journal_size_limit = ${64 * 1024 * 1024}`);
+const found = db.pragma('user_version', { simple: true }) as number;
+if (found > layout)
+  throw new Error(`${options.file} was written by a newer Muster: start that one, or move the file out of the way.`);
+if (found < layout) db.pragma(`user_version = ${layout}`);
+
+const begin = db.prepare('begin immediate');
+const commit = db.prepare('commit');
+const rollback = db.prepare('rollback');
+const tables = db.prepare<[], string>(`select name from sqlite_schema where type = 'table'`).pluck();
+let chunks: readonly Chunk[] = chunksOf(tables.all());
+const inserts = new Map<Chunk, Statement<unknown[]>>();
+
+const width = measureNames.length + 1;
+const columns = measureNames
+  .map((name) => `${name} ${name === 'cpu_usage' || name === 'load1' ? 'real' : 'integer'}`)
+  .join(', ');
+const marks = Array.from({ length: width + 1 }, () => '?').join(', ');
+
+function create(chunk: Chunk): void {
+  // Rows of one agent lie together: that is how they are read.
+  db.exec(`create table ${tableOf(chunk)} (node_id text not null, collected_at integer not null, ${columns},
+    primary key (node_id, collected_at)) strict, without rowid`);
+  chunks = withChunk(chunks, chunk);
+}
+
+function insertInto(chunk: Chunk): Statement<unknown[]> {
+  let insert = inserts.get(chunk);
+  if (!insert) {
+    if (!chunks.includes(chunk)) create(chunk);
+    insert = db.prepare(`insert into ${tableOf(chunk)} values (${marks}) on conflict do nothing`);
+    inserts.set(chunk, insert);
+  }
+  return insert;
+}
+
+function insertAll(nodes: readonly string[], values: Float64Array): void {
+  const row = new Array<string | number | null>(width + 1);
+  let chunk: Chunk = { start: 0, end: 0 };
+  let insert: Statement<unknown[]> | null = null;
+  for (let index = 0, at = 0; index < nodes.length; index++) {
+    row[0] = nodes[index]!;
+    for (let column = 1; column <= width; column++) {
+      const value = values[at++]!;
+      row[column] = Number.isNaN(value) ? null : value;
+    }
+    const time = row[1] as number;
+    if (insert === null || time < chunk.start || time >= chunk.end) {
+      chunk = chunkAt(chunks, time, options.chunkLength);
+      insert = insertInto(chunk);
+    }
+    insert.run(row);
+  }
+}
+
+function drop(before: number): void {
+  const old = chunksBefore(chunks, before);
+  for (const chunk of old) {
+    inserts.delete(chunk);
+    db.exec(`drop table ${tableOf(chunk)}`);
+  }
+  chunks = chunks.filter((chunk) => !old.includes(chunk));
+}
+
+function run(message: Exclude<ToSampleWriter, { kind: 'close' }>): FromSampleWriter {
+  const before = chunks;
+  try {
+    begin.run();
+    if (message.kind === 'insert') insertAll(message.nodes, message.values);
+    else drop(message.before);
+    commit.run();
+  } catch (error) {
+    if (db.inTransaction) rollback.run();
+    // Tables that were made or dropped are as they were; statements are prepared anew.
+    chunks = before;
+    inserts.clear();
+    return { id: message.id, code: (error as { code?: string }).code, message: (error as Error).message };
+  }
+  return { id: message.id, chunks };
+}
+
+port.on('message', (message: ToSampleWriter) => {
+  if (message.kind !== 'close') {
+    port.postMessage(run(message));
+    return;
+  }
+  db.close();
+  port.postMessage({ id: message.id, chunks } satisfies FromSampleWriter);
+  port.close();
+});
+port.postMessage({ id: 0, chunks } satisfies FromSampleWriter);

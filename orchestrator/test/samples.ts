@@ -1,0 +1,55 @@
+import type { Sample } from '@muster/protocol';
+import { afterEach } from 'vitest';
+import type { SampleStore } from '../src/store/samples.ts';
+import { openPostgresSamples } from '../src/store/samples-postgres.ts';
+import { openSqliteSamples } from '../src/store/samples-sqlite.ts';
+import type { DatabaseFixture, Place } from './databases.ts';
+
+/** Call while a suite is being defined. @returns opens stores of samples, which are closed after the test */
+export function samplesFixture(fixture: DatabaseFixture) {
+  const open: SampleStore[] = [];
+  afterEach(async () => {
+    for (const store of open.splice(0)) await store.close();
+  });
+  return {
+    /** A place where samples can be. */
+    async place(): Promise<Place> {
+      const at = await fixture.place();
+      // On PostgreSQL they lie in the database, which has to be there.
+      if (fixture.kind === 'postgres') await (await fixture.open({ at })).close();
+      return at;
+    },
+    async open({ at, retentionSecs = 86_400 }: { at?: Place; retentionSecs?: number } = {}): Promise<SampleStore> {
+      const place = at ?? (await this.place());
+      const store =
+        fixture.kind === 'postgres'
+          ? await openPostgresSamples({ url: place, retentionSecs })
+          : await openSqliteSamples({
+              file: place,
+              retentionSecs,
+              onFatal: (reason) => {
+                throw reason;
+              },
+            });
+      open.push(store);
+      return store;
+    },
+  };
+}
+
+/** A sample with nothing measured but what is given. */
+export const sampleAt = (collected_at: number, more: Partial<Sample> = {}): Sample => ({
+  collected_at,
+  cpu_usage: null,
+  memory_total: null,
+  memory_used: null,
+  swap_used: null,
+  disk_total: null,
+  disk_used: null,
+  load1: null,
+  net_rx_bytes: null,
+  net_tx_bytes: null,
+  processes: null,
+  uptime: null,
+  ...more,
+});
