@@ -10,13 +10,17 @@ import type { Clock } from './clock.ts';
 import type { Config, Invocation } from './config.ts';
 import { createDeliver } from './deliver/deliver.ts';
 import { createAgentLinks } from './domain/agent-links.ts';
+import { announcingEvents } from './domain/announce-events.ts';
 import type { Context } from './domain/context.ts';
+import type { EventConsumer } from './domain/event-consumer.ts';
 import { createMetrics } from './domain/metrics.ts';
 import { createModuleDocuments } from './domain/modules.ts';
+import { notificationsOf } from './domain/notifications.ts';
 import { createWaiting } from './domain/operation-waiting.ts';
 import { bootstrapOperator } from './domain/operators.ts';
 import { followRuns } from './domain/run-end.ts';
 import { failUndecidedRuns } from './domain/runs.ts';
+import { createSequencer } from './domain/sequencer.ts';
 import { describeSettings } from './domain/settings.ts';
 import { createSignIn } from './domain/sign-in.ts';
 import { noTerminals } from './domain/terminal-relay.ts';
@@ -38,6 +42,7 @@ import { windowHandlers } from './http/routes/windows.ts';
 import { loadApiCertificate } from './identity/api-certificate.ts';
 import { loadIdentity } from './identity/identity.ts';
 import { lockDirectory } from './identity/instance-lock.ts';
+import { startAuditKeeping } from './schedule/audit-keeping.ts';
 import { startOutbox } from './schedule/outbox.ts';
 import { startUpkeep, type Upkeep } from './schedule/upkeep.ts';
 import { type DatabasePlace, openDatabase } from './store/open-database.ts';
@@ -106,7 +111,7 @@ export async function startOrchestrator(config: Config, dataDir: string, around:
   const newest = await db.get(lastOperationId, {});
   const newestTime = newest ? decodeTime(newest.operation_id) + 1 : 0;
   const context: Context = {
-    db,
+    db: announcingEvents(db, bus),
     bus,
     log,
     now: () => clock.now(),
@@ -197,6 +202,13 @@ export async function startOrchestrator(config: Config, dataDir: string, around:
     retention: { driftDays: config.drift.retention_days, operationDays: config.operations.retention_days },
     pruneSamples: metrics.prune,
   });
+  /** What follows from events, in the unit that gives them their places. */
+  const consumers: EventConsumer[] = [notificationsOf(context)];
+  const auditKeeping = startAuditKeeping(context, clock, {
+    sequencer: createSequencer(context, { consumers }),
+    retentionDays: config.audit.retention_days,
+    holder: `${hostname()}:${dataDir}`,
+  });
   await upkeep.round();
   const outbox = startOutbox(context, clock, {
     deliver,
@@ -224,6 +236,7 @@ export async function startOrchestrator(config: Config, dataDir: string, around:
       unfollowRuns();
       await app.close();
       await gateway.close();
+      await auditKeeping.stop();
       terminals.stop();
       signIn.close();
       await bus.close();

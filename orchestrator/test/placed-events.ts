@@ -7,6 +7,7 @@ export function placedEvent({ context }: Domain, place: number, more: Partial<Pl
   const event_type = more.event_type ?? 'agent.lost';
   return {
     place,
+    hash: 'ab'.repeat(32),
     id: context.newId(),
     event_type,
     category: event_type.split('.', 1)[0] as string,

@@ -24,7 +24,13 @@ export type Hint =
   | { type: 'windows_changed' }
   /** Something may be sent to a channel. */
   | { type: 'deliveries_due' }
-  | { type: 'operator_removed'; operator_id: string };
+  | { type: 'operator_removed'; operator_id: string }
+  /** A session was ended before its time. */
+  | { type: 'session_ended'; token_hash: string }
+  /** Events were written that have no place in the chain yet. */
+  | { type: 'audited' }
+  /** The chain has grown up to this place. */
+  | { type: 'placed'; place: number };
 
 export interface Bus {
   /** Tells every subscriber, soon. Never throws. */

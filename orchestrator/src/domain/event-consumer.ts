@@ -2,8 +2,10 @@ import type { AuditEventsTable } from '../store/schema.ts';
 import type { Statement } from '../store/unit.ts';
 
 /** An event that has its place in the chain: places follow each other without gaps, in the order of commits. */
-export interface PlacedEvent extends Omit<AuditEventsTable, 'seq'> {
+export interface PlacedEvent extends Omit<AuditEventsTable, 'seq' | 'place' | 'hash'> {
   readonly place: number;
+  /** SHA-256 over the hash before it and the event, lower-case hex. */
+  readonly hash: string;
 }
 
 /**

@@ -106,9 +106,12 @@ function answering({ links, now }: Domain, nodeId: string): () => void {
 
 function request(app: FastifyInstance, token: string, route: Route, params: Record<string, string>, body: unknown) {
   const path = route.path.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(params[name] ?? 'x'));
+  // Where the route cannot do without.
+  const query = route.query?.safeParse({}).success === false ? { query: route.example.query ?? {} } : {};
   return app.inject({
     method: route.method,
     url: `/api/v1${path}`,
+    ...query,
     headers: {
       authorization: `Bearer ${token}`,
       ...(body === undefined ? {} : { 'content-type': 'application/json' }),

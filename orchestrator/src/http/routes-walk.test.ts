@@ -34,6 +34,7 @@ describe('every route', () => {
     if (route.method !== 'GET') {
       const unknown = await app.inject({
         ...request,
+        query,
         payload: { ...(route.example.body as object), qwxyz: 1 },
         headers: bearer('admin'),
       });

@@ -1,8 +1,8 @@
 import { defineQuery, defineVariants } from './query.ts';
 import type { AuditEventsTable } from './schema.ts';
 
-/** An event before it gets its number. */
-type AuditRow = Omit<AuditEventsTable, 'seq'>;
+/** An event before it gets its number, and its place in the chain. */
+type AuditRow = Omit<AuditEventsTable, 'seq' | 'place' | 'hash'>;
 
 export const insertAuditEvent = defineQuery('audit/insert', (db, p: { [K in keyof AuditRow]: AuditRow[K] }) =>
   db.insertInto('audit_events').values({
@@ -22,7 +22,10 @@ export const insertAuditEvent = defineQuery('audit/insert', (db, p: { [K in keyo
   }),
 );
 
-/** Newest first, by the time and then the number an event got. */
+/**
+ * Newest first: by time, and by the number an event got where that is the same. `below_ms` and `below_seq` are of the last
+ * event of the page before.
+ */
 export const auditEvents = defineVariants(
   'audit/list',
   (
@@ -34,7 +37,8 @@ export const auditEvents = defineVariants(
       category: string;
       after: number;
       before: number;
-      below: number;
+      below_ms: number;
+      below_seq: number;
       limit: number;
     },
     _d,
@@ -48,14 +52,112 @@ export const auditEvents = defineVariants(
       below?: boolean;
     },
   ) => {
-    let query = db.selectFrom('audit_events').selectAll();
-    if (v.agent) query = query.where((w) => w.or([w('target_id', '=', p.agent), w('actor_id', '=', p.agent)]));
-    if (v.operator) query = query.where('actor_id', '=', p.operator);
-    if (v.event_type) query = query.where('event_type', '=', p.event_type);
-    if (v.category) query = query.where('category', '=', p.category);
-    if (v.after) query = query.where('timestamp_ms', '>=', p.after);
-    if (v.before) query = query.where('timestamp_ms', '<', p.before);
-    if (v.below) query = query.where('seq', '<', p.below);
-    return query.orderBy('seq', 'desc').limit(p.limit);
+    const page = (side: 'target' | 'actor' | null) => {
+      let query = db.selectFrom('audit_events').selectAll();
+      if (side === 'target') query = query.where('target_id', '=', p.agent);
+      if (side === 'actor') query = query.where('actor_id', '=', p.agent).where('target_id', '<>', p.agent);
+      if (v.operator) query = query.where('actor_id', '=', p.operator);
+      if (v.event_type) query = query.where('event_type', '=', p.event_type);
+      if (v.category) query = query.where('category', '=', p.category);
+      if (v.after) query = query.where('timestamp_ms', '>=', p.after);
+      if (v.before) query = query.where('timestamp_ms', '<', p.before);
+      if (v.below)
+        query = query.where((e) => e(e.refTuple('timestamp_ms', 'seq'), '<', e.tuple(p.below_ms, p.below_seq)));
+      return query.orderBy('timestamp_ms', 'desc').orderBy('seq', 'desc').limit(p.limit);
+    };
+    if (!v.agent) return page(null);
+    // What happened to the agent and what it did are found by an index each, a page of both, and put together.
+    return db
+      .selectFrom(page('target').as('about'))
+      .selectAll()
+      .unionAll(db.selectFrom(page('actor').as('by')).selectAll())
+      .orderBy('timestamp_ms', 'desc')
+      .orderBy('seq', 'desc')
+      .limit(p.limit);
   },
+);
+
+// The chain: places 1, 2, 3 … in the order in which events were found committed.
+
+/** Events without a place, in the order of their numbers. */
+export const unplacedEvents = defineQuery('audit/unplaced', (db, p: { limit: number }) =>
+  db.selectFrom('audit_events').selectAll().where('place', 'is', null).orderBy('seq').limit(p.limit),
+);
+
+export const countUnplaced = defineQuery('audit/count unplaced', (db) =>
+  db
+    .selectFrom('audit_events')
+    .select((e) => e.fn.countAll<number>().as('count'))
+    .where('place', 'is', null),
+);
+
+/** @param rows `{seq, place, hash}`, made by `jsonRows` */
+export const placeEvents = defineQuery('audit/place', (db, p: { rows: string }, d) =>
+  db
+    .updateTable('audit_events')
+    .from(d.rowsOf(p.rows, { seq: 'integer', place: 'integer', hash: 'text' }).as('placed'))
+    .set((e) => ({ place: e.ref('placed.place'), hash: e.ref('placed.hash') }))
+    .whereRef('audit_events.seq', '=', 'placed.seq')
+    .where('audit_events.place', 'is', null),
+);
+
+/** Events of the chain after a place, in its order. */
+export const placedEvents = defineQuery('audit/placed', (db, p: { after: number; limit: number }) =>
+  db
+    .selectFrom('audit_events')
+    .selectAll()
+    .where('place', 'is not', null)
+    .where('place', '>', p.after)
+    .orderBy('place')
+    .orderBy('seq')
+    .limit(p.limit),
+);
+
+/** As {@link placedEvents}, missing none that share a place: those after a row of the chain. */
+export const chainRows = defineQuery('audit/chain', (db, p: { place: number; seq: number; limit: number }) =>
+  db
+    .selectFrom('audit_events')
+    .selectAll()
+    .where('place', 'is not', null)
+    .where((e) => e(e.refTuple('place', 'seq'), '>', e.tuple(p.place, p.seq)))
+    .orderBy('place')
+    .orderBy('seq')
+    .limit(p.limit),
+);
+
+export const firstPlaced = defineQuery('audit/first placed', (db) =>
+  db
+    .selectFrom('audit_events')
+    .select(['place', 'id'])
+    .where('place', 'is not', null)
+    .orderBy('place')
+    .orderBy('seq')
+    .limit(1),
+);
+
+/**
+ * The ends of the chain: `head` is the newest event that has a place, `anchor` the newest that was removed, `cut` how far
+ * it was decided to remove.
+ */
+export type ChainEnd = 'head' | 'anchor' | 'cut';
+
+export const chainEnds = defineQuery('audit/ends', (db) =>
+  db.selectFrom('audit_chain').selectAll().where('name', 'in', ['head', 'anchor', 'cut']),
+);
+
+/** Changes nothing when the end is no longer where it was. */
+export const moveChainEnd = defineQuery(
+  'audit/move end',
+  (db, p: { name: ChainEnd; from_place: number; from_hash: string; place: number; hash: string }) =>
+    db
+      .updateTable('audit_chain')
+      .set({ place: p.place, hash: p.hash })
+      .where('name', '=', p.name)
+      .where('place', '=', p.from_place)
+      .where('hash', '=', p.from_hash),
+);
+
+/** Removes what has a place up to this one. */
+export const deletePlaced = defineQuery('audit/delete', (db, p: { up_to: number }) =>
+  db.deleteFrom('audit_events').where('place', 'is not', null).where('place', '<=', p.up_to),
 );

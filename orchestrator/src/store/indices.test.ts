@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import Sqlite, { type Database } from 'better-sqlite3';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { unseenAgents } from './agents.ts';
+import { auditEvents, chainRows, countUnplaced, firstPlaced, placedEvents, unplacedEvents } from './audit.ts';
 import { migrateSqlite } from './migrate-sqlite.ts';
 import { migrations } from './migrations/index.ts';
 import { agentsWithWork, oldestOpen, openOperations, operations } from './operations.ts';
@@ -47,6 +48,51 @@ describe('indices', () => {
     const detail = plan(query);
     expect(detail).toContain(index);
     expect(detail).not.toContain('TEMP B-TREE');
+  });
+
+  it.each<[string, AnyQuery, RegExp]>([
+    ['all of the audit log, newest first', auditEvents({}), /USING INDEX audit_events_time/],
+    [
+      'a later page of it',
+      auditEvents({ below: true }),
+      /SEARCH audit_events USING INDEX audit_events_time \(timestamp_ms</,
+    ],
+    [
+      'a time of it',
+      auditEvents({ after: true, before: true }),
+      /audit_events_time \(timestamp_ms>\? AND timestamp_ms<\?/,
+    ],
+    [
+      'events of a type',
+      auditEvents({ event_type: true, below: true }),
+      /audit_events_type \(event_type=\? AND timestamp_ms</,
+    ],
+    [
+      'of a category',
+      auditEvents({ category: true, after: true }),
+      /audit_events_category \(category=\? AND timestamp_ms>/,
+    ],
+    [
+      'of an operator',
+      auditEvents({ operator: true, before: true }),
+      /audit_events_actor \(actor_id=\? AND timestamp_ms</,
+    ],
+    ['without a place', unplacedEvents, /USING INDEX audit_events_unplaced/],
+    ['and how many', countUnplaced, /USING (COVERING )?INDEX audit_events_unplaced/],
+    ['of the chain', placedEvents, /SEARCH audit_events USING INDEX audit_events_place \(place>/],
+    ['of the chain, row by row', chainRows, /SEARCH audit_events USING INDEX audit_events_place \(/],
+    ['the first of the chain', firstPlaced, /USING INDEX audit_events_place/],
+  ])('serve %s', (_, query, index) => {
+    const detail = plan(query);
+    expect(detail).toMatch(index);
+    expect(detail).not.toContain('TEMP B-TREE');
+  });
+
+  it('serve what happened to an agent and what it did, of which only two pages are sorted', () => {
+    const detail = plan(auditEvents({ agent: true, below: true }));
+    expect(detail).toMatch(/audit_events_target \(target_id=\? AND timestamp_ms</);
+    expect(detail).toMatch(/audit_events_actor \(actor_id=\? AND timestamp_ms</);
+    expect(detail).not.toMatch(/SCAN audit_events/);
   });
 
   it('serve agents with work, whose every row is looked at anyway', () => {

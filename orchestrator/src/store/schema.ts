@@ -238,6 +238,27 @@ export interface AuditEventsTable {
   target_name: string;
   summary: string;
   metadata: JsonText<Record<string, unknown>>;
+  /** In the chain; null until the event has one. */
+  place: number | null;
+  /** SHA-256 over the hash before it and the event, lower-case hex. */
+  hash: string | null;
+}
+
+/** How far the chain reaches, at both ends. */
+export interface AuditChainTable {
+  name: 'head' | 'anchor' | 'cut';
+  place: number;
+  hash: string;
+}
+
+/** Work that one process does at a time. */
+export interface LeasesTable {
+  name: string;
+  holder: string;
+  /** Grows with every taking, so that a former holder's work can be refused. */
+  token: number;
+  /** Unix milliseconds. */
+  expires_ms: number;
 }
 
 export interface SettingsTable {
@@ -365,6 +386,8 @@ export interface Schema {
   runs: RunsTable;
   run_results: RunResultsTable;
   audit_events: AuditEventsTable;
+  audit_chain: AuditChainTable;
+  leases: LeasesTable;
   settings: SettingsTable;
   maintenance_windows: MaintenanceWindowsTable;
   web_login_codes: WebLoginCodesTable;

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { queryInteger, route } from './route.ts';
+import { optional, queryInteger, route } from './route.ts';
 
 const party = z.strictObject({ type: z.string(), id: z.string(), name: z.string() });
 export const auditEventSchema = z
@@ -16,6 +16,43 @@ export const auditEventSchema = z
   .meta({ id: 'AuditEvent' });
 export type AuditEvent = z.infer<typeof auditEventSchema>;
 
+const link = {
+  place: z.number().int().describe('1 is the first event there ever was; 0 stands before it'),
+  hash: z.string().describe('SHA-256, hex'),
+};
+const linkSchema = z.strictObject(link).meta({ id: 'AuditLink' });
+
+/** An event that has its place in the chain: a line of the export, and what the live stream carries. */
+export const chainedEventSchema = z
+  .strictObject({ ...link, ...auditEventSchema.shape })
+  .meta({ id: 'ChainedAuditEvent' });
+export type ChainedEvent = z.infer<typeof chainedEventSchema>;
+
+const eventExample: AuditEvent = {
+  id: '01KAGZ7R3E5F6G7H8J9K0M1N2P',
+  event_type: 'agent.approved',
+  severity: 'info',
+  timestamp: '2026-11-20T08:00:00.000Z',
+  actor: { type: 'operator', id: '21fe31dfa154a261626bf854046fd227', name: 'ada' },
+  target: { type: 'agent', id: '3f8c2b0a9d7e41568c1b2a3d4e5f6071', name: 'web-1' },
+  summary: 'agent web-1 approved',
+  metadata: {},
+};
+export const chainedExample: ChainedEvent = {
+  place: 1207,
+  hash: '9e8f0c1d2b3a49586776859493a2b1c0d9e8f7061524334251607f8e9dacbbca',
+  ...eventExample,
+};
+
+const filter = {
+  agent: z.string().max(64).optional().describe('node id or name: what happened to the agent and what it did'),
+  operator: z.string().max(64).optional().describe('operator id or username'),
+  event_type: z.string().max(64).optional(),
+  category: z.string().max(64).optional().describe('the part of the type before its dot'),
+  after: z.string().max(64).optional().describe('RFC 3339, inclusive'),
+  before: z.string().max(64).optional().describe('RFC 3339, exclusive'),
+};
+
 export const listAudit = route({
   id: 'listAudit',
   method: 'GET',
@@ -24,13 +61,8 @@ export const listAudit = route({
   summary: 'What happened, newest first',
   access: 'operator',
   query: z.strictObject({
-    agent: z.string().max(64).optional().describe('node id or name'),
-    operator: z.string().max(64).optional().describe('operator id or username'),
-    event_type: z.string().max(64).optional(),
-    category: z.string().max(64).optional().describe('the part of the type before its dot'),
-    after: z.string().max(64).optional().describe('RFC 3339, inclusive'),
-    before: z.string().max(64).optional().describe('RFC 3339, exclusive'),
-    cursor: z.string().max(64).optional(),
+    ...filter,
+    cursor: z.string().max(64).optional().describe('`next_cursor` of the page before'),
     limit: queryInteger(500, 50).optional(),
   }),
   answers: {
@@ -41,21 +73,110 @@ export const listAudit = route({
   errors: [],
   example: {
     query: { category: 'agent' },
+    answer: { events: [eventExample], has_more: false, next_cursor: null },
+  },
+});
+
+export const exportAudit = route({
+  id: 'exportAudit',
+  method: 'GET',
+  path: '/audit/export',
+  tag: 'Audit',
+  summary: 'The log as JSON lines, in the order of its chain',
+  description:
+    'One `ChainedAuditEvent` a line, as far as the chain reached when this was asked. Events get their places within a ' +
+    'fraction of a second; those without one are not in it.',
+  access: 'operator',
+  query: z.strictObject(filter),
+  answers: { 200: z.string().describe('one ChainedAuditEvent a line') },
+  media: { 200: 'application/jsonl' },
+  errors: [],
+  example: { query: { category: 'agent' }, answer: `${JSON.stringify(chainedExample)}\n` },
+});
+
+export const verifyAudit = route({
+  id: 'verifyAudit',
+  method: 'GET',
+  path: '/audit/verify',
+  tag: 'Audit',
+  summary: 'Verify the chain over the log',
+  description:
+    'Computes every hash anew, from the oldest event that is kept to the newest. Keep `head` elsewhere: a log that was ' +
+    'rewritten as a whole fits itself, but no longer holds that hash at that place.',
+  access: 'operator',
+  answers: {
+    200: z
+      .strictObject({
+        ok: z.boolean(),
+        verified: z.number().int().describe('events that fit, in a row from the oldest'),
+        anchor: linkSchema.describe('the newest event that was pruned, where the chain begins'),
+        head: linkSchema.describe('the newest event that has a place'),
+        unchained: z.number().int().describe('events that were written and have no place yet'),
+        fault: z
+          .strictObject({ place: z.number().int(), event_id: z.string().nullable(), message: z.string() })
+          .nullable()
+          .describe('the first place that does not fit'),
+      })
+      .meta({ id: 'AuditVerdict' }),
+  },
+  errors: [],
+  example: {
     answer: {
-      events: [
-        {
-          id: '01KAGZ7R3E5F6G7H8J9K0M1N2P',
-          event_type: 'agent.approved',
-          severity: 'info',
-          timestamp: '2026-11-20T08:00:00.000Z',
-          actor: { type: 'operator', id: '21fe31dfa154a261626bf854046fd227', name: 'ada' },
-          target: { type: 'agent', id: '3f8c2b0a9d7e41568c1b2a3d4e5f6071', name: 'web-1' },
-          summary: 'agent web-1 approved',
-          metadata: {},
-        },
-      ],
-      has_more: false,
-      next_cursor: null,
+      ok: true,
+      verified: 1207,
+      anchor: { place: 0, hash: '0'.repeat(64) },
+      head: { place: 1207, hash: chainedExample.hash },
+      unchained: 0,
+      fault: null,
     },
   },
+});
+
+export const pruneAudit = route({
+  id: 'pruneAudit',
+  method: 'DELETE',
+  path: '/audit',
+  tag: 'Audit',
+  summary: 'Remove old events',
+  description:
+    'Removes the beginning of the chain, and keeps its last hash so that the rest can still be verified. Ends at the ' +
+    'first event that is not older.',
+  access: 'admin',
+  query: z.strictObject({ before: z.string().max(64).describe('RFC 3339, exclusive') }),
+  answers: { 200: z.strictObject({ deleted: z.number().int() }).meta({ id: 'AuditPruned' }) },
+  errors: [],
+  example: { query: { before: '2026-01-01T00:00:00Z' }, answer: { deleted: 4711 } },
+});
+
+const retentionSchema = z
+  .strictObject({
+    retention_days: z.number().int().nullable().describe('null: as the configuration’s `audit.retention_days` says'),
+  })
+  .meta({ id: 'AuditRetention' });
+
+export const getAuditRetention = route({
+  id: 'getAuditRetention',
+  method: 'GET',
+  path: '/audit/retention',
+  tag: 'Audit',
+  summary: 'For how many days events are kept, where that was set here',
+  access: 'operator',
+  answers: { 200: retentionSchema },
+  errors: [],
+  example: { answer: { retention_days: null } },
+});
+
+export const setAuditRetention = route({
+  id: 'setAuditRetention',
+  method: 'PUT',
+  path: '/audit/retention',
+  tag: 'Audit',
+  summary: 'Set for how many days events are kept',
+  description: 'Null, or nothing, lets the configuration’s `audit.retention_days` hold again.',
+  access: 'admin',
+  body: z.strictObject({ retention_days: optional(z.number().int().min(1).max(36_500)) }),
+  bodyOptional: true,
+  answers: { 200: retentionSchema },
+  errors: [],
+  example: { body: { retention_days: 365 }, answer: { retention_days: 365 } },
 });

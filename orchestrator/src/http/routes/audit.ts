@@ -1,9 +1,35 @@
+import { MusterError } from '@muster/protocol';
 import { listAudit } from '../../domain/audit.ts';
+import { exportAudit } from '../../domain/audit-export.ts';
+import { auditRetention, pruneAudit, setAuditRetention } from '../../domain/audit-retention.ts';
+import { createVerifier } from '../../domain/audit-verification.ts';
 import type { Context } from '../../domain/context.ts';
-import type { Handlers } from '../handlers.ts';
+import { actorOf } from '../../domain/sign-in.ts';
+import { type Handlers, Reply, Stream } from '../handlers.ts';
 
 export function auditHandlers(context: Context) {
+  const verifier = createVerifier(context);
   return {
     listAudit: ({ query }) => listAudit(context, query),
+    exportAudit: async ({ query }) =>
+      new Reply(200, new Stream(await exportAudit(context, query)), {
+        'content-disposition': 'attachment; filename="audit.jsonl"',
+      }),
+    verifyAudit: async ({ request }) => {
+      try {
+        return await verifier.verify(request.signal);
+      } catch (error) {
+        throw request.signal.aborted ? new MusterError('draining') : error;
+      }
+    },
+    pruneAudit: async ({ query, session, request }) => ({
+      deleted: await pruneAudit(context, actorOf(session), query.before, request.signal),
+    }),
+    getAuditRetention: async () => ({ retention_days: await auditRetention(context) }),
+    setAuditRetention: async ({ body, session }) => {
+      const days = body.retention_days ?? null;
+      await setAuditRetention(context, actorOf(session), days);
+      return { retention_days: days };
+    },
   } satisfies Partial<Handlers>;
 }

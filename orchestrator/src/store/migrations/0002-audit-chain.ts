@@ -1,4 +1,38 @@
 import type { Migration } from './migration.ts';
+import { createIndex, createTable } from './table.ts';
 
 /** The chain over the audit log, and the leases of work that one process does at a time. */
-export const auditChain: Migration = { version: 2, name: 'audit-chain', statements: () => [] };
+export const auditChain: Migration = {
+  version: 2,
+  name: 'audit-chain',
+  statements: (build) => {
+    const { db, dialect } = build;
+    const index = (name: string, columns: readonly string[]) => createIndex(build, name, 'audit_events', columns);
+    const link = (name: string) => db.insertInto('audit_chain').values({ name, place: 0, hash: '0'.repeat(64) });
+    return [
+      db.schema.alterTable('audit_events').addColumn('place', dialect.columns.integer),
+      db.schema.alterTable('audit_events').addColumn('hash', dialect.columns.text),
+      // What has no place yet: small however long the log is.
+      index('audit_events_unplaced', ['seq']).where('place', 'is', null),
+      // Not unique: a row that somebody forged must not keep the chain from going on; it is found when that is verified.
+      index('audit_events_place', ['place', 'seq']).where('place', 'is not', null),
+      // The log is read newest first and between two times, whatever it is filtered by.
+      ...['type', 'category', 'actor', 'target'].map((name) => db.schema.dropIndex(`audit_events_${name}`)),
+      index('audit_events_type', ['event_type', 'timestamp_ms', 'seq']),
+      index('audit_events_category', ['category', 'timestamp_ms', 'seq']),
+      index('audit_events_actor', ['actor_id', 'timestamp_ms', 'seq']),
+      index('audit_events_target', ['target_id', 'timestamp_ms', 'seq']),
+      createTable(build, 'audit_chain', {
+        columns: { name: 'text', place: 'integer', hash: 'text' },
+        primaryKey: ['name'],
+      }),
+      link('head'),
+      link('anchor'),
+      link('cut'),
+      createTable(build, 'leases', {
+        columns: { name: 'text', holder: 'text', token: 'integer', expires_ms: 'integer' },
+        primaryKey: ['name'],
+      }),
+    ];
+  },
+};

@@ -1,0 +1,23 @@
+import { audited } from '../src/domain/audit.ts';
+import type { EventConsumer } from '../src/domain/event-consumer.ts';
+import { createSequencer } from '../src/domain/sequencer.ts';
+import type { Domain } from './domain.ts';
+
+/** Gives every event that is committed its place, as the schedule would. */
+export async function placeAll({ context }: Domain, consumers: readonly EventConsumer[] = []): Promise<void> {
+  const sequencer = createSequencer(context, { consumers });
+  while (await sequencer.place([]));
+}
+
+/** Writes events, many a unit. */
+export async function happen({ context }: Domain, count: number, type = 'test.happened'): Promise<void> {
+  const statements = Array.from({ length: count }, (_, at) =>
+    audited(context, {
+      type,
+      actor: { type: 'system', id: '', name: '' },
+      summary: `it happened ${at}`,
+      metadata: { at, text: 'é"\\\u0000\ud800', nested: { b: 1, a: [1.5, null] } },
+    }),
+  );
+  while (statements.length > 0) await context.db.write({ name: 'test/happen', statements: statements.splice(0, 200) });
+}
