@@ -18,8 +18,7 @@ import { createModuleDocuments } from './domain/modules.ts';
 import { notificationsOf } from './domain/notifications.ts';
 import { createWaiting } from './domain/operation-waiting.ts';
 import { bootstrapOperator } from './domain/operators.ts';
-import { followRuns } from './domain/run-end.ts';
-import { failUndecidedRuns } from './domain/runs.ts';
+import { createRunConductor } from './domain/run-conductor.ts';
 import { createSequencer } from './domain/sequencer.ts';
 import { describeSettings } from './domain/settings.ts';
 import { createSignIn } from './domain/sign-in.ts';
@@ -123,7 +122,6 @@ export async function startOrchestrator(config: Config, dataDir: string, around:
     },
   };
 
-  await failUndecidedRuns(context);
   let bootstrapped = false;
   if (config.bootstrap_key !== null && config.bootstrap_username !== null)
     bootstrapped = await bootstrapOperator(context, {
@@ -136,8 +134,8 @@ export async function startOrchestrator(config: Config, dataDir: string, around:
   const signIn = createSignIn(context, config.session_token_expiry_secs);
   const waiting = createWaiting(context);
   const documents = createModuleDocuments(context);
-  const unfollowRuns = followRuns(context);
   const metrics = createMetrics(context, samples, config.metrics.retention);
+  const conductor = createRunConductor(context, documents, { maxConcurrent: config.runs.max_concurrent });
   gateway = createGateway({
     identity,
     links: createAgentLinks(context, config.pending_capacity, metrics.record),
@@ -168,7 +166,7 @@ export async function startOrchestrator(config: Config, dataDir: string, around:
       ...signInHandlers(context, signIn, apiAddress),
       ...agentHandlers(context, advertised),
       ...moduleHandlers(context),
-      ...operationHandlers(context, documents, waiting),
+      ...operationHandlers(context, documents, waiting, conductor),
       ...windowHandlers(context),
       ...terminalHandlers(terminals),
       ...metricsHandlers(metrics),
@@ -201,6 +199,7 @@ export async function startOrchestrator(config: Config, dataDir: string, around:
     lostAfterSecs: config.agents.lost_after_secs,
     retention: { driftDays: config.drift.retention_days, operationDays: config.operations.retention_days },
     pruneSamples: metrics.prune,
+    runs: conductor,
   });
   /** What follows from events, in the unit that gives them their places. */
   const consumers: EventConsumer[] = [notificationsOf(context)];
@@ -233,7 +232,7 @@ export async function startOrchestrator(config: Config, dataDir: string, around:
       await outbox.stop();
       await gateway.drain();
       waiting.close();
-      unfollowRuns();
+      await conductor.stop();
       await app.close();
       await gateway.close();
       await auditKeeping.stop();

@@ -40,6 +40,7 @@ describe('the configuration', () => {
         database_statement_timeout: 30,
         agents: { lost_after_secs: 120 },
         trusted_proxies: [],
+        runs: { max_concurrent: 1000 },
         rates: { sign_in_per_minute: 60, sign_in_burst: 30, session_per_second: 1000 },
         metrics: { poll_interval: 60, retention: 86_400 },
         audit: { retention_days: 90 },

@@ -103,6 +103,17 @@ export const configSchema = z.strictObject({
     .strictObject({ retention_days: z.number().int().min(0).max(36_500).default(0) })
     .default({ retention_days: 0 })
     .describe('0 keeps them for ever'),
+  runs: z
+    .strictObject({
+      max_concurrent: z
+        .number()
+        .int()
+        .min(1)
+        .max(100_000)
+        .default(1000)
+        .describe('agents that work on one run at one time, unless the run says fewer'),
+    })
+    .default({ max_concurrent: 1000 }),
   drift: z
     .strictObject({
       enabled: z.boolean().default(true),

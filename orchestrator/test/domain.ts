@@ -10,7 +10,7 @@ import type { Actor, Context } from '../src/domain/context.ts';
 import { createModuleDocuments } from '../src/domain/modules.ts';
 import { createWaiting } from '../src/domain/operation-waiting.ts';
 import { addOperator } from '../src/domain/operators.ts';
-import { followRuns } from '../src/domain/run-end.ts';
+import { createRunConductor } from '../src/domain/run-conductor.ts';
 import { createSignIn } from '../src/domain/sign-in.ts';
 import { rawPublicKey } from '../src/identity/ed25519-key.ts';
 import type { DatabaseFixture } from './databases.ts';
@@ -43,8 +43,9 @@ export async function openDomain(fixture: DatabaseFixture, { pendingCapacity = 1
     },
     log: { debug: silent, info: silent, warn: silent, error: silent },
   };
-  followRuns(context);
   const links = createAgentLinks(context, pendingCapacity, async () => {});
+  const documents = createModuleDocuments(context);
+  const conductor = createRunConductor(context, documents, { maxConcurrent: 1000 });
   return {
     context,
     clock,
@@ -53,7 +54,8 @@ export async function openDomain(fixture: DatabaseFixture, { pendingCapacity = 1
     connected,
     links,
     waiting: createWaiting(context),
-    documents: createModuleDocuments(context),
+    documents,
+    conductor,
     signIn: createSignIn(context, tokenLifeSecs),
     now: () => Math.floor(clock.now() / 1000),
   };

@@ -198,6 +198,7 @@ export const errorKinds = {
     'Leave `shell` away, or set `remote_terminal.allow_operator_shell_override` in the configuration of the agent.',
   ),
   terminal_ended: kind(409, false, 'The terminal session has ended', 'Read its transcript, or open another.'),
+  run_finished: kind(409, false, 'The run has ended', 'Nothing is left to cancel.'),
   last_admin: kind(409, false, 'The last admin stays', 'Add another admin first.'),
   // Limits
   body_too_large: kind(413, false, 'The body is too large', 'Bodies are up to 1 MiB, modules up to 2 MiB.'),

@@ -20,6 +20,8 @@ export type Hint =
       status: OperationStatus;
     }
   | { type: 'run_ended'; run_id: string }
+  /** A run was halted or cancelled: its rows say what became of it. */
+  | { type: 'run_changed'; run_id: string }
   /** A maintenance window was planned, moved or removed; windows also open and close by themselves. */
   | { type: 'windows_changed' }
   /** Something may be sent to a channel. */

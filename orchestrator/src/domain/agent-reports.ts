@@ -1,10 +1,11 @@
-import { hasEnded, type ResourceResult } from '@muster/protocol';
+import { hasEnded, type ResourceResult, summarise } from '@muster/protocol';
 import type { Report } from '@muster/protocol/wire';
 import { acknowledgedSeq, advanceSpool } from '../store/agents.ts';
-import { toJson } from '../store/json-text.ts';
+import { fromJson, toJson } from '../store/json-text.ts';
 import { putOutput, putResourceResults } from '../store/operation-results.ts';
 import { markRunning, type ReportedOperation, reportedOperation } from '../store/operations.ts';
 import { jsonRows } from '../store/params.ts';
+import { runBasis } from '../store/runs.ts';
 import { believedResources, deleteBelieved, putAgentState, putBelieved } from '../store/state.ts';
 import { type Statement, statement } from '../store/unit.ts';
 import type { Refusal } from './agent-link.ts';
@@ -14,6 +15,7 @@ import { driftStatements, judgeDrift } from './drift.ts';
 import type { InFlight } from './in-flight.ts';
 import { announceEnd, endStatements, ignoreFinished } from './operation-end.ts';
 import { resultsOf } from './operations.ts';
+import type { RunBasis } from './run-basis.ts';
 
 /** What agents report, made into rows: all of one call in one unit, with the number up to which they are acknowledged. */
 
@@ -140,8 +142,15 @@ async function finish(
     { type: 'agent', id: node_id, name: label },
     label,
   );
-  if (kind === 'plan') return statements;
+  if (kind === 'plan' && row.trigger !== 'audit') return statements;
   const results = fresh?.size === summary.total ? [...fresh.values()] : await allResults(context, operation_id, fresh);
+  if (kind === 'plan') {
+    const audited = await auditedResults(context, row.run_id, results);
+    const verdict = judgeDrift(status, audited);
+    // It is the plan that the machine was held against.
+    const check = { operation_id, node_id, trigger: 'audit' as const, snapshot_operation_id: operation_id };
+    return [...statements, ...(await driftStatements(context, check, label, verdict, summarise(audited), error))];
+  }
   if (kind === 'drift') {
     const trigger = row.trigger;
     const verdict = judgeDrift(status, results);
@@ -156,6 +165,17 @@ async function finish(
   const snapshot = status === 'succeeded' ? operation_id : null;
   statements.push(statement(putAgentState, { node_id, snapshot_operation_id: snapshot, now }));
   return statements;
+}
+
+/** Of a plan of an assignment that audits: what it says of that assignment's own modules. */
+async function auditedResults(
+  { db }: Context,
+  runId: string | null,
+  results: readonly ResourceResult[],
+): Promise<ResourceResult[]> {
+  const row = runId === null ? undefined : await db.get(runBasis, { run_id: runId });
+  const modules = row ? (fromJson(row.basis) as RunBasis).assignment.modules : [];
+  return results.filter(({ module }) => modules.includes(module));
 }
 
 /** What earlier calls committed, with what this one adds. */

@@ -202,6 +202,12 @@ export async function approvedMatching(context: Context, selector: Selector): Pr
   return (await listAgents(context, { status: 'approved' })).filter((agent) => matchesSelector(selector, agent));
 }
 
+/** Those of these agents that there are, by id. */
+export async function agentsWithIds(context: Context, nodeIds: readonly string[]): Promise<Map<string, Agent>> {
+  const rows = await context.db.all(agentsByIds, { ids: [...nodeIds] });
+  return new Map(rows.map((row) => [row.node_id, toAgent(context, row)]));
+}
+
 const nameFault = '1 to 64 letters, digits, - or _, the first a letter, and not of the shape of a node id';
 
 /** @throws MusterError invalid_input unless the name may be given to an agent */

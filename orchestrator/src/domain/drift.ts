@@ -73,6 +73,8 @@ export async function submitDriftCheck(
       trigger,
       payload_digest: null,
       snapshot_operation_id: snapshot,
+      requested_modules: toJson<string[]>([]),
+      secret_versions: null,
     }),
   ];
   // Scheduled and watched checks come in numbers and are recorded by what they find.
@@ -206,11 +208,9 @@ export async function driftStatements(
   summary: Summary,
   error: string | null,
 ): Promise<Statement[]> {
-  const [latest] = await context.db.all(driftRecords({ conclusive: true }), {
-    node_id: operation.node_id,
-    limit: 1,
-    offset: 0,
-  });
+  // An audit is held against what is declared, a check against what was applied: neither is news of the other.
+  const query = driftRecords({ conclusive: true, audits: operation.trigger === 'audit' });
+  const [latest] = await context.db.all(query, { node_id: operation.node_id, limit: 1, offset: 0 });
   const statements: Statement[] = [
     statement(insertDriftRecord, {
       drift_id: operation.operation_id,

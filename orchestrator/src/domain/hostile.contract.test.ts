@@ -12,7 +12,8 @@ import { createToken } from './enrolment.ts';
 import { listRevisions, uploadModule } from './modules.ts';
 import { getOperation, submitOperation } from './operations.ts';
 import { addOperator, removeOperator } from './operators.ts';
-import { awaitRun, failUndecidedRuns, getRun, startRun } from './runs.ts';
+import { createRunConductor } from './run-conductor.ts';
+import { awaitRun, getRun, startRun } from './runs.ts';
 import { hashOfToken } from './sign-in.ts';
 
 /** What was once possible and must not be: each of these has been reproduced against an earlier state of the code. */
@@ -49,7 +50,7 @@ describeDatabases('hostile input', (fixture) => {
       selector: 'constructor=a toString=b',
       parameters: { constructor: { keys: 5, entries: 1 } },
     });
-    const id = await startRun(context, domain.documents, actor, 'constructor', { kind: 'plan' });
+    const id = await startRun(context, domain.documents, domain.conductor, actor, 'constructor', { kind: 'plan' });
     expect(Object.keys({ a: 1 })).toEqual(['a']);
     expect((await getRun(context, id)).results).toMatchObject([{ node_id: agent.id, status: 'queued' }]);
     expect(await listTags(context)).toEqual({
@@ -152,7 +153,7 @@ describeDatabases('races', (fixture) => {
     await putOneTag(context, actor, 'web-1', 'role', 'web');
     await createAssignment(context, actor, { name: 'base', modules: ['m'], selector: 'role=web' });
     const [run, single, rejected] = await Promise.all([
-      startRun(context, domain.documents, actor, 'base', { kind: 'apply' }),
+      startRun(context, domain.documents, domain.conductor, actor, 'base', { kind: 'apply' }),
       submit().catch(() => null),
       setStatus(context, actor, agent.id, { status: 'rejected' }),
     ]);
@@ -193,22 +194,33 @@ describeDatabases('work that is lost on the way', (fixture) => {
     expect(await domain.links.nextOperation(agent.id)).toMatchObject({ operation: { operation_id: id } });
   });
 
-  it('of a run that a process left half decided fails, and the run ends', async () => {
+  it('of a run that a process left half decided goes on in the next', async () => {
     const { domain, context, actor, agent } = await open(fixture);
     await putOneTag(context, actor, 'web-1', 'role', 'web');
     await createAssignment(context, actor, { name: 'base', modules: ['m'], selector: 'role=web' });
     // The process dies after the run is written down and before the first part of it is.
     const write = context.db.write.bind(context.db);
     context.db.write = (unit) => (unit.name === 'runs/queue' ? Promise.reject(new Error('killed')) : write(unit));
-    await expect(startRun(context, domain.documents, actor, 'base', { kind: 'apply' })).rejects.toThrow('killed');
+    const id = await startRun(context, domain.documents, domain.conductor, actor, 'base', { kind: 'apply' });
+    await domain.conductor.stop();
     context.db.write = write;
-    await failUndecidedRuns(context);
-    const upkeep = startUpkeep(context, domain.clock);
+    expect(await getRun(context, id)).toMatchObject({ results: [{ status: 'queued', operation_id: null }] });
+    // Nobody is there yet, which is nothing to tell of: they are on their way back.
+    domain.connected.delete(agent.id);
+    const next = createRunConductor(context, domain.documents, { maxConcurrent: 1000 });
+    const upkeep = startUpkeep(context, domain.clock, { runs: next });
     await upkeep.round();
-    await upkeep.stop();
+    expect(await getRun(context, id)).toMatchObject({ status: 'running', results: [{ status: 'queued' }] });
+    domain.connected.add(agent.id);
+    await upkeep.round();
+    const operation_id = (await domain.links.nextOperation(agent.id))?.operation.operation_id ?? '';
+    await domain.links.reported(agent.id, instance, 1, reportsOf(operation_id, [resultOf()], { now: domain.now() }));
+    await upkeep.round();
+    expect(await getRun(context, id)).toMatchObject({ status: 'succeeded', results: [{ operation_id }] });
     const { events } = await listAudit(context, { event_type: 'run.ended' });
-    const run = await getRun(context, events[0]?.target.id ?? '');
-    expect(run).toMatchObject({ status: 'failed', results: [{ node_id: agent.id, status: 'failed' }] });
+    expect(events.map(({ target }) => target.id)).toEqual([id]);
+    await upkeep.stop();
+    await next.stop();
   });
 
   it('a drift check is measured against what was applied by the time it is sent', async () => {

@@ -132,25 +132,36 @@ export async function removeModule(context: Context, actor: Actor, name: string)
   });
 }
 
+/** A revision of each of some modules. */
+export type Revisions = ReadonlyMap<string, number>;
+
 /** Parsed modules by name and revision: a revision never changes, so an entry never goes stale. */
 export interface ModuleDocuments {
   /**
-   * The newest revisions of these modules, in the order asked for.
+   * These modules, in the order asked for.
+   * @param at which revision of each; the newest when it names none
    * @throws MusterError module_not_found naming those that are not there
    */
-  load(names: readonly string[]): Promise<ModuleDocument[]>;
+  load(names: readonly string[], at?: Revisions): Promise<ModuleDocument[]>;
+  /** The newest revision of each of these modules; those that are not there are left out. */
+  revisions(names: readonly string[]): Promise<Revisions>;
 }
 
 const keptDocuments = 200;
 
 export function createModuleDocuments(context: Context): ModuleDocuments {
   const kept = new Map<string, ModuleDocument>();
+  const revisions = async (names: readonly string[]): Promise<Revisions> => {
+    if (names.length === 0) return new Map();
+    const rows = await context.db.all(modulesByName, { names: [...names] });
+    return new Map(rows.map(({ name, revision }) => [name, revision]));
+  };
   return {
-    async load(names) {
-      if (names.length === 0) return [];
-      const rows = await context.db.all(modulesByName, { names: [...names] });
-      const revisions = new Map(rows.map(({ name, revision }) => [name, revision]));
-      const missing = names.filter((name) => !revisions.has(name));
+    revisions,
+    async load(names, at) {
+      const fixed = names.every((name) => at?.has(name)) ? at : undefined;
+      const found = fixed ?? new Map([...(await revisions(names)), ...(at ?? [])]);
+      const missing = names.filter((name) => !found.has(name));
       if (missing.length > 0)
         throw new MusterError(
           'module_not_found',
@@ -158,12 +169,14 @@ export function createModuleDocuments(context: Context): ModuleDocuments {
         );
       return Promise.all(
         names.map(async (name) => {
-          const revision = revisions.get(name) as number;
+          const revision = found.get(name) as number;
           const key = `${revision}/${name}`;
           const known = kept.get(key);
           if (known) return known;
-          const { content } = await getModule(context, name, revision);
-          const parsed = parseModule(content);
+          // Also of a module that was removed: whoever asks for a revision began when it was there.
+          const text = await context.db.get(moduleRevision, { name, revision });
+          if (!text) throw new MusterError('module_not_found', `module ${name} has no revision ${revision}`);
+          const parsed = parseModule(text.content);
           // Only when a newer release is stricter than the one that took it in.
           if (!parsed.ok)
             throw new MusterError(

@@ -393,7 +393,7 @@ describeDatabases('runs', (fixture) => {
     for (const name of ['web-1', 'web-2']) await putOneTag(context, actor, name, 'role', 'web');
     await assign(all);
     expect((await getAssignment(context, 'base')).matches.sort()).toEqual([agent.id, absent.id].sort());
-    const id = await startRun(context, domain.documents, actor, 'base', { kind: 'apply' });
+    const id = await startRun(context, domain.documents, domain.conductor, actor, 'base', { kind: 'apply' });
     expect((await getRun(context, id)).status).toBe('running');
     const answer = awaitRun(context, domain.waiting, id);
     const message = await carryOut(all);
@@ -406,7 +406,7 @@ describeDatabases('runs', (fixture) => {
       'web-1': { status: 'succeeded', operation_id: message.operation_id, summary: { changed: 1 } },
       'web-2': { status: 'failed', operation_id: null, error: 'the agent is not connected' },
     });
-    expect((await listRuns(context, {})).map(({ run_id }) => run_id)).toEqual([id]);
+    expect((await listRuns(context, { limit: 50, offset: 0 })).items.map(({ run_id }) => run_id)).toEqual([id]);
     expect((await getOperation(context, message.operation_id)).run_id).toBe(id);
     const { events } = await listAudit(context, { category: 'run' });
     expect(events.map(({ event_type }) => event_type)).toEqual(['run.ended', 'run.started']);
@@ -418,7 +418,10 @@ describeDatabases('runs', (fixture) => {
     await putOneTag(context, actor, 'web-1', 'role', 'web');
     await assign(all);
     domain.connected.delete(agent.id);
-    const id = await startRun(context, domain.documents, actor, 'base', { kind: 'plan', offline: 'queue' });
+    const id = await startRun(context, domain.documents, domain.conductor, actor, 'base', {
+      kind: 'plan',
+      offline: 'queue',
+    });
     expect(await getRun(context, id)).toMatchObject({ status: 'running', results: [{ status: 'queued' }] });
     await carryOut(all, [resultOf({ status: 'would_change' })]);
     const { run } = await awaitRun(context, domain.waiting, id);
@@ -434,13 +437,13 @@ describeDatabases('runs', (fixture) => {
     await assign(all, { name: 'a-audit', modules: ['motd'], mode: 'audit' });
     await submit('apply', { modules: [] });
     expect(await carryOut(all)).toMatchObject({ modules: ['hosts'], keep_modules: ['motd'] });
-    expect(await code(startRun(context, domain.documents, actor, 'a-audit', { kind: 'apply' }))).toBe(
+    expect(await code(startRun(context, domain.documents, domain.conductor, actor, 'a-audit', { kind: 'apply' }))).toBe(
       'assignment_audits',
     );
-    expect(await code(startRun(context, domain.documents, actor, 'none', { kind: 'plan' }))).toBe(
+    expect(await code(startRun(context, domain.documents, domain.conductor, actor, 'none', { kind: 'plan' }))).toBe(
       'assignment_not_found',
     );
-    await startRun(context, domain.documents, actor, 'a-audit', { kind: 'plan' });
+    await startRun(context, domain.documents, domain.conductor, actor, 'a-audit', { kind: 'plan' });
     expect((await carryOut(all)).modules).toEqual(['motd', 'hosts']);
   });
 
@@ -448,7 +451,7 @@ describeDatabases('runs', (fixture) => {
     const all = await open(fixture);
     const { domain, context, actor } = all;
     await assign(all);
-    const id = await startRun(context, domain.documents, actor, 'base', { kind: 'apply' });
+    const id = await startRun(context, domain.documents, domain.conductor, actor, 'base', { kind: 'apply' });
     expect(await getRun(context, id)).toMatchObject({ status: 'succeeded', results: [] });
     expect((await awaitRun(context, domain.waiting, id)).ended).toBe(true);
   });
@@ -458,7 +461,7 @@ describeDatabases('runs', (fixture) => {
     const { domain, context, actor } = all;
     await putOneTag(context, actor, 'web-1', 'role', 'web');
     await assign(all);
-    const id = await startRun(context, domain.documents, actor, 'base', { kind: 'apply' });
+    const id = await startRun(context, domain.documents, domain.conductor, actor, 'base', { kind: 'apply' });
     await settleRuns(context);
     expect((await getRun(context, id)).status).toBe('running');
     await context.bus.close();

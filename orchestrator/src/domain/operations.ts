@@ -14,12 +14,12 @@ import { insertOperation, operationById, operations, putPayload } from '../store
 import { agentState, believedResources } from '../store/state.ts';
 import { statement } from '../store/unit.ts';
 import { getAgent, requireAgent } from './agents.ts';
-import { listAssignments } from './assignments.ts';
 import { audited } from './audit.ts';
 import { type Actor, type Context, seconds } from './context.ts';
-import { desiredModules, encodePayload, resolvePayload } from './desired-set.ts';
 import type { ModuleDocuments } from './modules.ts';
 import { untilFound, type Waiting } from './operation-waiting.ts';
+import { modulesOfPlan, orStale, requirePlan, requireSamePlan } from './plan-binding.ts';
+import { presentSet } from './present-set.ts';
 
 /** Operations: what is asked of one agent, from the request to the answer. */
 
@@ -27,6 +27,8 @@ export interface OperationRequest {
   kind: 'apply' | 'plan';
   modules: readonly string[];
   ttl?: number | undefined;
+  /** Of an apply: a plan of this agent that it is to carry out exactly. */
+  plan_id?: string | undefined;
   /** Queue it even when the agent is not connected. */
   queue: boolean;
 }
@@ -58,7 +60,7 @@ const toEntry = (row: Row): OperationEntry => ({
  * Decides what the agent should have, and queues the operation that brings it there.
  * @returns the id of the queued operation
  * @throws MusterError agent_not_found, agent_not_approved, module_not_found, module_unresolved, module_conflict,
- *   agent_not_connected
+ *   agent_not_connected; of an apply that is bound to a plan also operation_not_found, plan_stale
  */
 export async function submitOperation(
   context: Context,
@@ -69,11 +71,11 @@ export async function submitOperation(
 ): Promise<string> {
   const agent = await getAgent(context, idOrName);
   const label = agent.name ?? agent.initial_hostname;
-  const desired = desiredModules(await listAssignments(context), agent, {
-    modules: request.modules,
-    windowOpen: false,
-  });
-  const payload = encodePayload(resolvePayload(await documents.load(desired.modules), desired, agent));
+  const plan = request.plan_id === undefined ? null : await requirePlan(context, request.plan_id, agent.node_id);
+  const modules = plan === null ? request.modules : modulesOfPlan(plan, request.modules);
+  const present = () => presentSet(context, documents, agent, modules);
+  const { desired, payload, secrets } = await (plan === null ? present() : orStale(present));
+  if (plan !== null) requireSamePlan(plan, { digest: payload.digest, secrets });
   if (agent.status !== 'approved') throw new MusterError('agent_not_approved', `the agent is ${agent.status}`);
   if (!request.queue && !context.presence.isConnected(agent.node_id))
     throw new MusterError('agent_not_connected', `${label} is not connected`);
@@ -91,12 +93,14 @@ export async function submitOperation(
         modules: toJson(desired.modules),
         requested_by: actor.id,
         run_id: null,
-        plan_id: null,
+        plan_id: plan?.operation_id ?? null,
         created_at: now,
         expires_at: now + (request.ttl ?? defaultTtlSecs),
         trigger: null,
         payload_digest: payload.digest,
         snapshot_operation_id: null,
+        requested_modules: toJson([...modules]),
+        secret_versions: request.kind === 'plan' ? toJson(secrets) : null,
       }),
       audited(context, {
         type: 'state.requested',

@@ -5,6 +5,7 @@ import { endLost, expireQueued, expireSessions } from '../domain/expiry.ts';
 import { proveWritable } from '../domain/health.ts';
 import { createLostWatch } from '../domain/lost-agents.ts';
 import { pruneHistory, prunePayloads, type Retention } from '../domain/retention.ts';
+import type { RunConductor } from '../domain/run-conductor.ts';
 import { settleRuns } from '../domain/run-end.ts';
 
 /** What must be done now and then, whoever asks for anything: one timer for all of it. */
@@ -29,6 +30,8 @@ export interface UpkeepOptions {
   retention?: Retention;
   /** Drops samples that are too old. */
   pruneSamples?: () => Promise<void>;
+  /** Sees runs through. */
+  runs?: Pick<RunConductor, 'sweep'>;
 }
 
 const forEver: Retention = { driftDays: 0, operationDays: 0 };
@@ -36,7 +39,7 @@ const forEver: Retention = { driftDays: 0, operationDays: 0 };
 export function startUpkeep(
   context: Context,
   clock: Clock,
-  { lostAfterSecs = 120, retention = forEver, pruneSamples = async () => {} }: UpkeepOptions = {},
+  { lostAfterSecs = 120, retention = forEver, pruneSamples = async () => {}, runs }: UpkeepOptions = {},
 ): Upkeep {
   const startedAt = clock.monotonic();
   const lostAgents = createLostWatch(context, { lostAfterSecs, upFor: () => clock.monotonic() - startedAt });
@@ -56,6 +59,7 @@ export function startUpkeep(
     }
     await expireQueued(context);
     await endLost(context);
+    await runs?.sweep();
     await settleRuns(context);
     await lostAgents.round();
     // Not in the first round: starting is busy enough.

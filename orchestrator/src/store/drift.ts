@@ -45,11 +45,12 @@ export const driftRecords = defineVariants(
     db,
     p: { node_id: string; status: DriftStatus; limit: number; offset: number },
     _d,
-    v: { status?: boolean; conclusive?: boolean },
+    v: { status?: boolean; conclusive?: boolean; audits?: boolean },
   ) => {
     let query = db.selectFrom('drift_records').selectAll().where('node_id', '=', p.node_id);
     // A check that failed says nothing of the machine.
     if (v.conclusive) query = query.where('status', 'in', ['in_sync', 'drifted']);
+    if (v.audits !== undefined) query = query.where('trigger', v.audits ? '=' : '!=', 'audit');
     if (v.status) query = query.where('status', '=', p.status);
     return query.orderBy('drift_id', 'desc').limit(p.limit).offset(p.offset);
   },

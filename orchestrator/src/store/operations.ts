@@ -28,6 +28,37 @@ export const operationById = defineQuery('operations/by id', (db, p: { operation
   db.selectFrom('operations').select(entry).where('operation_id', '=', p.operation_id),
 );
 
+/** What an apply that is bound to a plan is compared with. */
+export const planById = defineQuery('operations/plan by id', (db, p: { operation_id: string }) =>
+  db
+    .selectFrom('operations')
+    .select([
+      'operation_id',
+      'node_id',
+      'kind',
+      'status',
+      'run_id',
+      'modules',
+      'requested_modules',
+      'payload_digest',
+      'plan_digest',
+      'secret_versions',
+    ])
+    .where('operation_id', '=', p.operation_id),
+);
+
+/** The plans of a run, by agent. */
+export const plansOfRun = defineQuery(
+  'operations/plans of run',
+  (db, p: { run_id: string; node_ids: readonly string[] }, d) =>
+    db
+      .selectFrom('operations')
+      .select(['operation_id', 'node_id', 'status', 'payload_digest', 'plan_digest', 'secret_versions'])
+      .where('run_id', '=', p.run_id)
+      .where(d.isIn('node_id', p.node_ids))
+      .where('kind', '=', 'plan'),
+);
+
 /** What a report has to know of its operation, with how people know the agent. */
 export interface ReportedOperation {
   operation_id: string;
@@ -102,6 +133,8 @@ export const insertOperation = defineQuery(
       trigger: 'operator' | 'schedule' | 'watch' | 'audit' | null;
       payload_digest: string | null;
       snapshot_operation_id: string | null;
+      requested_modules: JsonText<string[]>;
+      secret_versions: JsonText<Record<string, number>> | null;
     },
   ) =>
     db.insertInto('operations').values({
@@ -124,6 +157,9 @@ export const insertOperation = defineQuery(
       error: null,
       payload_digest: p.payload_digest,
       snapshot_operation_id: p.snapshot_operation_id,
+      requested_modules: p.requested_modules,
+      plan_digest: null,
+      secret_versions: p.secret_versions,
     }),
 );
 
@@ -252,7 +288,7 @@ export const endAllOpen = defineQuery(
 /** The outcomes in runs of everything that is open of one agent; for the unit that ends it, before it does. */
 export const endOpenRunResults = defineQuery(
   'runs/end results of agent',
-  (db, p: { node_id: string; status: string; error: string }) =>
+  (db, p: { node_id: string; status: OperationStatus; error: string }) =>
     db
       .updateTable('run_results')
       .set({ status: p.status, error: p.error })

@@ -137,6 +137,12 @@ export interface OperationsTable {
   /** Of the resolved desired set that the agent is sent; null for a drift check, which has none. */
   payload_digest: string | null;
   snapshot_operation_id: string | null;
+  /** Modules of the request itself; null for what an earlier release queued. */
+  requested_modules: JsonText<string[]> | null;
+  /** Of a plan that succeeded: what it would do, as its agent sums it up. */
+  plan_digest: string | null;
+  /** Of a plan: the versions of the secrets it names. */
+  secret_versions: JsonText<Record<string, number>> | null;
 }
 
 /** Resolved desired sets, each once however many agents are sent it. */
@@ -212,12 +218,21 @@ export interface RunsTable {
   options: JsonText<Record<string, unknown>>;
 }
 
+/** What a run was about when it was asked for. */
+export interface RunBasesTable {
+  run_id: string;
+  basis: JsonText<unknown>;
+}
+
 export interface RunResultsTable {
   run_id: string;
   node_id: string;
   operation_id: string | null;
-  status: string;
+  /** `waiting` before the agent's turn, then what its operation has. */
+  status: 'waiting' | OperationStatus;
   error: string | null;
+  /** In which order agents get their turn; null in runs of an earlier release. */
+  position: number | null;
 }
 
 export interface AuditEventsTable {
@@ -385,6 +400,7 @@ export interface Schema {
   latest_drift: LatestDriftTable;
   runs: RunsTable;
   run_results: RunResultsTable;
+  run_bases: RunBasesTable;
   audit_events: AuditEventsTable;
   audit_chain: AuditChainTable;
   leases: LeasesTable;

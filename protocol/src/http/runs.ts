@@ -1,24 +1,28 @@
 import { z } from 'zod';
-import { summarySchema } from '../operation.ts';
+import { operationStatuses, summarySchema } from '../operation.ts';
 import { nodeExample } from './agents.ts';
 import { entryExample, operationId } from './operations.ts';
-import { nameParams, optional, queryInteger, route, unixSeconds } from './route.ts';
+import { nameParams, optional, pageQuery, route, unixSeconds } from './route.ts';
+
+export const runStatuses = ['running', 'succeeded', 'failed', 'halted', 'cancelled'] as const;
 
 export const runSchema = z
   .strictObject({
     run_id: z.string(),
     assignment: z.string().nullable(),
     kind: z.enum(['apply', 'plan']),
-    status: z.enum(['running', 'succeeded', 'failed', 'halted', 'cancelled']),
+    status: z.enum(runStatuses),
     started_at: unixSeconds,
-    finished_at: unixSeconds.nullable(),
+    finished_at: unixSeconds
+      .nullable()
+      .describe('when the last outcome was there: a halted or cancelled run waits for those who have an operation'),
     requested_by: z.string(),
     results: z.array(
       z.strictObject({
         node_id: z.string(),
         name: z.string().nullable(),
         operation_id: z.string().nullable(),
-        status: z.string(),
+        status: z.enum(operationStatuses),
         error: z.string().nullable(),
         summary: summarySchema.nullable(),
       }),
@@ -60,11 +64,30 @@ const fanOut = (id: string, verb: 'apply' | 'plan', summary: string) =>
     example: { params: { name: 'base' }, body: { offline: 'queue' }, answer: { ...runExample, kind: verb } },
   }) as const;
 
+/** A number of agents. */
+const agentCount = z.number().int().min(1).max(1_000_000);
 const fanOutBody = z.strictObject({
-  offline: optional(z.enum(['report', 'queue'])).describe(
-    'what becomes of agents that are not connected; default report',
+  batch: optional(
+    z.union([
+      agentCount,
+      z.string().regex(/^([1-9]\d?|100)%$/, 'must be a number of agents, or a share such as "25%"'),
+    ]),
+  ).describe(
+    'at most so many agents at one time: a number, or a share of them all; the next ones as places become free',
   ),
-  ttl: optional(z.number().int().min(1).max(31_536_000)),
+  max_failures: optional(z.number().int().min(0).max(1_000_000)).describe(
+    'with more failures the run is halted: who has not had its turn is not tried; default: however many',
+  ),
+  canary: optional(agentCount).describe(
+    'so many agents go first, the others only once all of these have succeeded; otherwise the run is halted',
+  ),
+  offline: optional(z.enum(['report', 'queue'])).describe(
+    'what becomes of agents that are not connected: told of as failed, the default, or waited for',
+  ),
+  ttl: optional(z.number().int().min(1).max(31_536_000)).describe('seconds they are waited for; default 86400'),
+  plan_run_id: optional(z.string().max(64)).describe(
+    'a plan of this assignment: each agent does exactly what it planned, or nothing when something has changed since',
+  ),
 });
 
 export const applyAssignment = route({
@@ -72,7 +95,7 @@ export const applyAssignment = route({
   path: '/assignments/{name}/apply',
   body: fanOutBody,
   answers: { 200: runSchema, 202: runSchema },
-  errors: ['assignment_not_found', 'assignment_audits'],
+  errors: ['assignment_not_found', 'assignment_audits', 'run_not_found', 'plan_stale'],
 });
 
 export const planAssignment = route({
@@ -80,19 +103,21 @@ export const planAssignment = route({
   path: '/assignments/{name}/plan',
   body: fanOutBody,
   answers: { 200: runSchema, 202: runSchema },
-  errors: ['assignment_not_found'],
+  errors: ['assignment_not_found', 'run_not_found'],
 });
 
 export const listRuns = route({
   id: 'listRuns',
   method: 'GET',
   path: '/runs',
+  paged: true,
   tag: 'Runs',
   summary: 'List runs, newest first, without their results',
   access: 'operator',
   query: z.strictObject({
-    limit: queryInteger(500, 50).optional(),
-    offset: queryInteger(Number.MAX_SAFE_INTEGER, 0).optional(),
+    status: z.enum(runStatuses).optional(),
+    assignment: z.string().max(128).optional(),
+    ...pageQuery(50, 500),
   }),
   answers: { 200: z.array(runSchema.omit({ results: true }).meta({ id: 'RunEntry' })) },
   errors: [],
@@ -110,4 +135,19 @@ export const getRun = route({
   answers: { 200: runSchema },
   errors: ['run_not_found'],
   example: { params: { run_id: runExample.run_id }, answer: runExample },
+});
+
+export const cancelRun = route({
+  id: 'cancelRun',
+  method: 'POST',
+  path: '/runs/{run_id}/cancel',
+  tag: 'Runs',
+  summary: 'Cancel a run that has not ended',
+  description:
+    'Who has not had its turn is not tried; who has an operation is asked to end it after the resource it is at. 200 when nobody has one any more, else 202.',
+  access: 'operator',
+  params: z.strictObject({ run_id: z.string() }),
+  answers: { 200: runSchema, 202: runSchema },
+  errors: ['run_not_found', 'run_finished'],
+  example: { params: { run_id: runExample.run_id }, answer: { ...runExample, status: 'cancelled' } },
 });

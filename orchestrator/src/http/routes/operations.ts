@@ -14,7 +14,10 @@ import {
   type OperationRequest,
   submitOperation,
 } from '../../domain/operations.ts';
-import { awaitRun, getRun, listRuns, type RunRequest, startRun } from '../../domain/runs.ts';
+import type { RunRequest } from '../../domain/run-basis.ts';
+import type { RunConductor } from '../../domain/run-conductor.ts';
+import { cancelRun } from '../../domain/run-end.ts';
+import { awaitRun, getRun, listRuns, startRun } from '../../domain/runs.ts';
 import { actorOf } from '../../domain/sign-in.ts';
 import { type Handlers, Reply, type RequestFacts, type Session } from '../handlers.ts';
 import { paged } from '../page.ts';
@@ -25,7 +28,12 @@ interface Asked {
   request: RequestFacts;
 }
 
-export function operationHandlers(context: Context, documents: ModuleDocuments, waiting: Waiting) {
+export function operationHandlers(
+  context: Context,
+  documents: ModuleDocuments,
+  waiting: Waiting,
+  conductor: RunConductor,
+) {
   const operate = async (
     { session, respondAsync, request }: Asked,
     agent: string,
@@ -44,7 +52,7 @@ export function operationHandlers(context: Context, documents: ModuleDocuments, 
     assignment: string,
     wanted: RunRequest,
   ): Promise<Reply<200, Run> | Reply<202, Run>> => {
-    const id = await startRun(context, documents, actorOf(session), assignment, wanted);
+    const id = await startRun(context, documents, conductor, actorOf(session), assignment, wanted);
     const location = { location: `${apiPrefix}/runs/${id}` };
     if (respondAsync) return new Reply(202, await getRun(context, id), location);
     const { run, ended } = await awaitRun(context, waiting, id, request.signal);
@@ -70,8 +78,13 @@ export function operationHandlers(context: Context, documents: ModuleDocuments, 
     },
     applyAssignment: (call) => fanOut(call, call.params.name, { kind: 'apply', ...call.body }),
     planAssignment: (call) => fanOut(call, call.params.name, { kind: 'plan', ...call.body }),
-    listRuns: ({ query }) => listRuns(context, query),
+    listRuns: async ({ query }) => paged(await listRuns(context, query), query),
     getRun: ({ params }) => getRun(context, params.run_id),
+    cancelRun: async ({ params, session }) => {
+      await cancelRun(context, actorOf(session), params.run_id);
+      const run = await getRun(context, params.run_id);
+      return run.finished_at === null ? new Reply(202, run) : run;
+    },
     checkDrift: ({ params, session, request }) =>
       checkDrift(context, waiting, actorOf(session), params.node_id, request.signal),
     listDrift: async ({ params, query }) => paged(await listDrift(context, params.node_id, query), query),

@@ -1,0 +1,31 @@
+import type { Agent } from '@muster/protocol/http';
+import { listAssignments } from './assignments.ts';
+import type { Context } from './context.ts';
+import { type DesiredModules, desiredModules, encodePayload, type Payload, resolvePayload } from './desired-set.ts';
+import type { ModuleDocuments } from './modules.ts';
+import { type SecretVersions, secretVersionsOf } from './plan-binding.ts';
+import { covers, openWindows } from './windows.ts';
+
+/** What one agent should have at this moment. */
+export interface AgentSet {
+  desired: DesiredModules;
+  payload: ReturnType<typeof encodePayload>;
+  resolved: Payload;
+  secrets: SecretVersions;
+}
+
+/**
+ * @param modules of the request, besides those of assignments
+ * @throws MusterError module_not_found, module_unresolved, module_conflict
+ */
+export async function presentSet(
+  context: Context,
+  documents: ModuleDocuments,
+  agent: Agent,
+  modules: readonly string[],
+): Promise<AgentSet> {
+  const windowOpen = covers(await openWindows(context), agent);
+  const desired = desiredModules(await listAssignments(context), agent, { modules, windowOpen });
+  const resolved = resolvePayload(await documents.load(desired.modules), desired, agent);
+  return { desired, payload: encodePayload(resolved), resolved, secrets: await secretVersionsOf(context, resolved) };
+}

@@ -1,0 +1,150 @@
+import type { OperationStatus } from '@muster/protocol';
+import type { Candidate, RunPicture, WaveRules } from './run-waves.ts';
+
+/** What is remembered of a run that goes on, so that an outcome costs no look at its rows. Rebuilt from them at any time. */
+
+/** How long an agent with an operation may be out of sight before its place is another's. In seconds. */
+const sightSecs = 300;
+
+/** Every outcome of the run as it stands, by position. */
+export type TrackedRows = readonly {
+  readonly node_id: string;
+  readonly status: string;
+  readonly operation_id: string | null;
+  /** Null in runs of an earlier release, in which nobody waits. */
+  readonly position: number | null;
+}[];
+
+/** What came of an agent's turn. */
+export interface Turn {
+  readonly node_id: string;
+  readonly operation_id: string | null;
+  readonly status: OperationStatus;
+  readonly error: string | null;
+}
+
+const failed = (status: string) => status === 'failed' || status === 'interrupted' || status === 'expired';
+
+export class RunTrack {
+  readonly runId: string;
+  readonly rules: WaveRules;
+  /** Whose turn is to come, with its position, in that order. */
+  readonly #waiting = new Map<string, number>();
+  /** Who has an operation, and whether that takes a place. */
+  readonly #inFlight = new Map<string, { operation_id: string; taking: boolean }>();
+  /** Since when who has an operation is out of sight, in Unix seconds. */
+  readonly #outOfSight = new Map<string, number>();
+  readonly #canaries: ReadonlySet<string>;
+  /** Ends that were told before the turn that they belong to was taken down. */
+  readonly #early = new Map<string, OperationStatus>();
+  #failures = 0;
+  #canariesFailed = 0;
+
+  constructor(runId: string, rules: WaveRules, rows: TrackedRows, isConnected: (nodeId: string) => boolean) {
+    this.runId = runId;
+    this.rules = rules;
+    const canaries = new Set<string>();
+    for (const { node_id, status, operation_id, position } of rows) {
+      const place = position ?? 0;
+      if (position !== null && position < rules.canary) canaries.add(node_id);
+      if (status === 'waiting') this.#waiting.set(node_id, place);
+      else if (status === 'queued' && operation_id !== null)
+        this.#inFlight.set(node_id, { operation_id, taking: rules.absent !== 'queue' || isConnected(node_id) });
+    }
+    this.#canaries = canaries;
+    for (const { node_id, status } of rows)
+      if (status !== 'waiting' && status !== 'queued') this.#count(node_id, status);
+  }
+
+  /** True when no outcome is still to come. */
+  get done(): boolean {
+    return this.#waiting.size === 0 && this.#inFlight.size === 0;
+  }
+
+  /** Whose turn is to come. */
+  waitingIds(): string[] {
+    return [...this.#waiting.keys()];
+  }
+
+  /** The operation that an agent has; null when it has none. */
+  operationOf(nodeId: string): string | null {
+    return this.#inFlight.get(nodeId)?.operation_id ?? null;
+  }
+
+  /** @param now Unix seconds */
+  picture(isConnected: (nodeId: string) => boolean, now: number): RunPicture {
+    let taken = 0;
+    let missing = 0;
+    let canariesOpen = 0;
+    for (const [nodeId, { taking }] of this.#inFlight) {
+      if (this.#canaries.has(nodeId)) canariesOpen++;
+      if (!taking) continue;
+      if (now - (this.#outOfSight.get(nodeId) ?? now) > sightSecs) missing++;
+      else taken++;
+    }
+    const waiting = this.#waiting;
+    return {
+      waiting: {
+        *[Symbol.iterator](): Generator<Candidate> {
+          for (const [node_id, position] of waiting) yield { node_id, position, connected: isConnected(node_id) };
+        },
+      },
+      taken,
+      failures: this.#failures + missing,
+      canariesOpen,
+      canariesFailed: this.#canariesFailed,
+    };
+  }
+
+  /** Takes down what came of turns. */
+  turned(turns: readonly Turn[], isConnected: (nodeId: string) => boolean): void {
+    for (const { node_id, operation_id, status } of turns) {
+      if (!this.#waiting.delete(node_id)) continue;
+      const end = operation_id === null ? status : this.#early.get(operation_id);
+      if (operation_id !== null) this.#early.delete(operation_id);
+      if (end !== undefined) this.#count(node_id, end);
+      else if (operation_id !== null)
+        this.#inFlight.set(node_id, { operation_id, taking: this.rules.absent !== 'queue' || isConnected(node_id) });
+    }
+  }
+
+  /** Takes down the end of an operation. Once more changes nothing. */
+  ended(nodeId: string, operationId: string, status: OperationStatus): void {
+    if (this.#inFlight.get(nodeId)?.operation_id !== operationId) {
+      if (this.#waiting.has(nodeId)) this.#early.set(operationId, status);
+      return;
+    }
+    this.#inFlight.delete(nodeId);
+    this.#outOfSight.delete(nodeId);
+    this.#count(nodeId, status);
+  }
+
+  /**
+   * Looks who is there of those who have an operation.
+   * @param now Unix seconds
+   * @returns who has been out of sight for longer than `graceSecs`
+   */
+  look(isConnected: (nodeId: string) => boolean, now: number, graceSecs: number): string[] {
+    const gone: string[] = [];
+    for (const nodeId of this.#inFlight.keys()) {
+      if (isConnected(nodeId)) {
+        this.#outOfSight.delete(nodeId);
+        continue;
+      }
+      const since = this.#outOfSight.get(nodeId) ?? now;
+      this.#outOfSight.set(nodeId, since);
+      if (now - since > graceSecs) gone.push(nodeId);
+    }
+    return gone;
+  }
+
+  /** What the rows do not hold is kept when the track is built anew. */
+  inherit(from: RunTrack): void {
+    for (const [nodeId, since] of from.#outOfSight) if (this.#inFlight.has(nodeId)) this.#outOfSight.set(nodeId, since);
+  }
+
+  #count(nodeId: string, status: string): void {
+    if (failed(status)) this.#failures++;
+    if (status !== 'succeeded' && this.#canaries.has(nodeId)) this.#canariesFailed++;
+  }
+}

@@ -1,0 +1,156 @@
+import { MusterError } from '@muster/protocol';
+import type { Agent } from '@muster/protocol/http';
+import type { ModuleDocument } from '@muster/protocol/module';
+import { toJson } from '../store/json-text.ts';
+import { putPayload } from '../store/operations.ts';
+import { jsonRows } from '../store/params.ts';
+import { failStranded, insertRunOperations, putRunResults, runGoesOn } from '../store/runs.ts';
+import { statement } from '../store/unit.ts';
+import { agentsWithIds } from './agents.ts';
+import type { Context } from './context.ts';
+import { desiredModules, encodePayload, resolvePayload } from './desired-set.ts';
+import type { ModuleDocuments } from './modules.ts';
+import { plansIn, requireSamePlan, secretVersionsOf } from './plan-binding.ts';
+import type { RunTerms } from './run-basis.ts';
+import type { Turn } from './run-track.ts';
+import { covers, openWindows } from './windows.ts';
+
+/** The turns of agents in a run: what each should have is decided, and its operation queued, many in one unit. */
+
+/** A unit is written before its payloads come to more than this. In characters. */
+const unitLength = 8 * 1024 * 1024;
+
+const notConnected = 'the agent is not connected';
+
+interface QueuedOperation {
+  operation_id: string;
+  node_id: string;
+  modules: string;
+  payload_digest: string;
+  plan_id: string | null;
+  secret_versions: string | null;
+}
+
+/**
+ * Gives agents their turn. The rows decide: whoever has had it keeps what came of it, and nobody has one in a run that
+ * was halted or cancelled.
+ * @param wave who gets an operation, and who is told of as not connected
+ * @returns what came of it, of fewer agents than given when their payloads are large; and whether the rows say
+ *   something else, so that they must be looked at
+ * @throws MusterError operation_finished when the run does not go on
+ */
+export async function giveTurns(
+  context: Context,
+  documents: ModuleDocuments,
+  terms: RunTerms,
+  wave: { queue: readonly string[]; report: readonly string[] },
+): Promise<{ turns: Turn[]; surprised: boolean }> {
+  const turns: Turn[] = wave.report.map((node_id) => failed(node_id, notConnected));
+  const operations: QueuedOperation[] = [];
+  const payloads = new Map<string, string>();
+  const agents = await agentsWithIds(context, wave.queue);
+  const windows = await openWindows(context);
+  const plans = terms.plan_run_id === null ? null : await plansIn(context, terms.plan_run_id, wave.queue);
+  const load = loader(documents, terms);
+  const note = (agent: Agent) =>
+    terms.kind === 'apply' && terms.assignment.window_only && !covers(windows, agent)
+      ? 'no maintenance window is open for the agent: nothing of this assignment is applied'
+      : null;
+  let length = 0;
+  for (const node_id of wave.queue) {
+    // Resolving is pure work; let requests in between.
+    if (turns.length % 100 === 99) await new Promise((resolve) => setImmediate(resolve));
+    if (length > unitLength) break;
+    try {
+      const agent = agents.get(node_id);
+      if (agent?.status !== 'approved')
+        throw new MusterError('agent_not_approved', 'the agent is not approved any more');
+      const desired = desiredModules(terms.assignments, agent, {
+        modules: [],
+        windowOpen: covers(windows, agent),
+        // To see what it would do is always allowed; doing it is for its window, or for its being enforced.
+        ...(terms.kind === 'plan' ? { including: terms.assignment.name } : {}),
+      });
+      const resolved = resolvePayload(await load(desired.modules), desired, agent);
+      const payload = encodePayload(resolved);
+      const secrets = await secretVersionsOf(context, resolved);
+      const plan = plans === null ? null : (plans.get(node_id) ?? null);
+      if (plans !== null) requireSamePlan(plan, { digest: payload.digest, secrets });
+      if (!payloads.has(payload.digest)) {
+        payloads.set(payload.digest, payload.text);
+        length += payload.text.length;
+      }
+      const operation_id = context.newId();
+      operations.push({
+        operation_id,
+        node_id,
+        modules: toJson(desired.modules),
+        payload_digest: payload.digest,
+        plan_id: plan?.operation_id ?? null,
+        secret_versions: terms.kind === 'plan' ? toJson(secrets) : null,
+      });
+      turns.push({ node_id, operation_id, status: 'queued', error: note(agent) });
+    } catch (error) {
+      if (!(error instanceof MusterError)) throw error;
+      turns.push(failed(node_id, error.message));
+    }
+  }
+  const surprised = await write(context, terms, turns, operations, payloads);
+  for (const { node_id } of operations) context.bus.publish({ type: 'work', node_id });
+  return { turns, surprised };
+}
+
+/**
+ * Ends the wait of agents that have not come within the run's time.
+ * @throws MusterError operation_finished when the run does not go on
+ */
+export async function expireTurns(context: Context, terms: RunTerms, nodeIds: readonly string[]): Promise<Turn[]> {
+  const error = 'the agent did not come in time';
+  const turns = nodeIds.map((node_id): Turn => ({ node_id, operation_id: null, status: 'expired', error }));
+  await write(context, terms, turns, [], new Map());
+  return turns;
+}
+
+const failed = (node_id: string, error: string): Turn => ({ node_id, operation_id: null, status: 'failed', error });
+
+/** @returns whether an agent's operation was not made after all */
+async function write(
+  context: Context,
+  { runId, kind, assignment, requestedBy, ttl, startedAt }: RunTerms,
+  turns: readonly Turn[],
+  operations: readonly QueuedOperation[],
+  payloads: ReadonlyMap<string, string>,
+): Promise<boolean> {
+  const stranded = statement(failStranded, { run_id: runId, error: 'the agent is not approved any more' });
+  const result = await context.db.write({
+    name: 'runs/queue',
+    statements: [
+      statement(runGoesOn, { run_id: runId }, { expect: 'row', else: 'operation_finished' }),
+      ...[...payloads].map(([digest, payload]) => statement(putPayload, { digest, payload })),
+      statement(insertRunOperations, {
+        run_id: runId,
+        kind,
+        requested_by: requestedBy,
+        created_at: Math.floor(context.now() / 1000),
+        expires_at: startedAt + ttl,
+        // What it finds is recorded as drift.
+        trigger: kind === 'plan' && assignment.mode === 'audit' ? 'audit' : null,
+        rows: jsonRows(operations.map((operation) => ({ ...operation }))),
+      }),
+      statement(putRunResults, { run_id: runId, rows: jsonRows(turns.map((turn) => ({ ...turn }))) }),
+      stranded,
+    ],
+  });
+  return result.of(stranded).changes > 0;
+}
+
+/** Read once for all agents of the same modules, and of the revision that each had when the run was asked for. */
+function loader(documents: ModuleDocuments, { revisions }: RunTerms) {
+  const loaded = new Map<string, readonly ModuleDocument[]>();
+  return async (modules: readonly string[]): Promise<readonly ModuleDocument[]> => {
+    const key = JSON.stringify(modules);
+    const found = loaded.get(key) ?? (await documents.load(modules, revisions));
+    loaded.set(key, found);
+    return found;
+  };
+}

@@ -1,0 +1,314 @@
+import { MusterError } from '@muster/protocol';
+import { expect, it, vi } from 'vitest';
+import { describeDatabases } from '../../test/databases.ts';
+import { type Key, newAdmin, newAgent, openDomain, reportsOf, resultOf } from '../../test/domain.ts';
+import { startUpkeep } from '../schedule/upkeep.ts';
+import { putOneTag, removeAgent, setStatus } from './agents.ts';
+import { createAssignment } from './assignments.ts';
+import { listAudit } from './audit.ts';
+import { latestDrift } from './drift.ts';
+import { uploadModule } from './modules.ts';
+import { getOperation, submitOperation } from './operations.ts';
+import type { RunRequest } from './run-basis.ts';
+import { createRunConductor } from './run-conductor.ts';
+import { cancelRun } from './run-end.ts';
+import { awaitRun, getRun, listRuns, startRun } from './runs.ts';
+import { createWindow } from './windows.ts';
+
+const code = (promise: Promise<unknown>) =>
+  promise.then(
+    () => 'done',
+    (error: unknown) => (error instanceof MusterError ? error.code : error),
+  );
+
+const fileModule = (name: string, content = 'hi\n') => `name: ${name}
+supports: [{ platform: linux }]
+parameters: { port: { type: integer, default: 80 } }
+resources:
+  - id: file
+    resource: { file-unix: { path: /etc/${name}, content: ${JSON.stringify(content)} } }
+`;
+
+async function open(
+  fixture: Parameters<Parameters<typeof describeDatabases>[1]>[0],
+  count = 1,
+  assignment: Partial<Parameters<typeof createAssignment>[2]> = {},
+) {
+  const domain = await openDomain(fixture);
+  const { context } = domain;
+  const { actor } = await newAdmin(domain);
+  const agents: Key[] = [];
+  for (let i = 0; i < count; i++) {
+    agents.push(await newAgent(domain, actor, `web-${i}`));
+    await putOneTag(context, actor, `web-${i}`, 'role', 'web');
+  }
+  // In the order of their turns.
+  agents.sort((a, b) => (a.id < b.id ? -1 : 1));
+  await uploadModule(context, actor, 'motd', fileModule('motd'));
+  await createAssignment(context, actor, { name: 'base', modules: ['motd'], selector: 'role=web', ...assignment });
+  const start = (request: Partial<RunRequest> = {}) =>
+    startRun(context, domain.documents, domain.conductor, actor, 'base', { kind: 'apply', ...request });
+  const seqs = new Map<string, number>();
+  /** Everything that the gateway and one agent do for its operation; null when it has none. */
+  const carryOut = async (
+    agent: Key,
+    status: 'succeeded' | 'failed' | 'cancelled' = 'succeeded',
+    results = [resultOf()],
+  ) => {
+    const next = await domain.links.nextOperation(agent.id);
+    if (!next) return null;
+    const seq = (seqs.get(agent.id) ?? 0) + 1;
+    seqs.set(agent.id, seq);
+    const reports = reportsOf(next.operation.operation_id, results, { now: domain.now(), status });
+    await domain.links.reported(agent.id, '01'.repeat(16), seq, reports);
+    return next.operation;
+  };
+  const withWork = async () => {
+    const ids = await domain.links.agentsWithWork();
+    return agents.flatMap(({ id }, i) => (ids.includes(id) ? [i] : []));
+  };
+  /** Until exactly these agents have an operation. */
+  const untilWork = (...wanted: number[]) => vi.waitFor(async () => expect(await withWork()).toEqual(wanted));
+  const outcomes = async (id: string) =>
+    (await getRun(context, id)).results.map(({ status, error }) => (error === null ? status : `${status}: ${error}`));
+  const events = async (category: string) =>
+    (await listAudit(context, { category, limit: 100 })).events.map(({ event_type }) => event_type).reverse();
+  return { domain, context, actor, agents, start, carryOut, untilWork, outcomes, events };
+}
+
+describeDatabases('runs in waves', (fixture) => {
+  it('have no more agents at work than asked for, and end with the last', async () => {
+    const { domain, context, agents, start, carryOut, untilWork } = await open(fixture, 4);
+    const id = await start({ batch: '50%' });
+    await untilWork(0, 1);
+    await carryOut(agents[1]!);
+    await untilWork(0, 2);
+    await carryOut(agents[0]!);
+    await carryOut(agents[2]!);
+    await untilWork(3);
+    const answer = awaitRun(context, domain.waiting, id);
+    await carryOut(agents[3]!);
+    expect((await answer).run).toMatchObject({ status: 'succeeded' });
+  });
+
+  it('try canaries first, and halt when one of them fails', async () => {
+    const { domain, context, agents, start, carryOut, untilWork, outcomes, events } = await open(fixture, 4);
+    const id = await start({ canary: 2 });
+    await untilWork(0, 1);
+    await carryOut(agents[0]!);
+    await carryOut(agents[1]!, 'failed');
+    const { run, ended } = await awaitRun(context, domain.waiting, id);
+    expect([run.status, ended]).toEqual(['halted', true]);
+    expect(await outcomes(id)).toEqual([
+      'succeeded',
+      'failed: it failed',
+      'cancelled: not tried: the run was halted, because a canary did not succeed',
+      'cancelled: not tried: the run was halted, because a canary did not succeed',
+    ]);
+    expect(await domain.links.agentsWithWork()).toEqual([]);
+    expect(await events('run')).toEqual(['run.started', 'run.halted', 'run.ended']);
+  });
+
+  it('go on with the others once the canaries have succeeded, with the revision that those had', async () => {
+    const { context, actor, agents, start, carryOut, untilWork } = await open(fixture, 3);
+    await start({ canary: 1 });
+    await untilWork(0);
+    await uploadModule(context, actor, 'motd', fileModule('motd', 'untried\n'));
+    await carryOut(agents[0]!);
+    await untilWork(1, 2);
+    expect(await carryOut(agents[1]!)).toMatchObject({ resources: [{ body: { content: 'hi\n' } }] });
+  });
+
+  it('halt with one failure too many: what nobody was sent is not tried, what somebody has goes on', async () => {
+    const { domain, context, agents, start, carryOut, untilWork, outcomes } = await open(fixture, 5);
+    const id = await start({ batch: 3, max_failures: 0 });
+    await untilWork(0, 1, 2);
+    // The second has it, the third was not sent it yet.
+    await domain.links.nextOperation(agents[1]!.id);
+    await carryOut(agents[0]!, 'failed');
+    await vi.waitFor(async () => expect((await getRun(context, id)).status).toBe('halted'));
+    expect((await getRun(context, id)).finished_at).toBeNull();
+    const not = 'cancelled: not tried: the run was halted, because 1 agent failed, and at most 0 may';
+    expect(await outcomes(id)).toEqual(['failed: it failed', 'queued', not, not, not]);
+    await carryOut(agents[1]!);
+    const { run } = await awaitRun(context, domain.waiting, id);
+    expect(run.status).toBe('halted');
+    expect(run.results[1]?.status).toBe('succeeded');
+    expect(await domain.links.nextOperation(agents[2]!.id)).toBeNull();
+  });
+
+  it('go on where they were in the next process', async () => {
+    const { domain, context, agents, start, carryOut, untilWork } = await open(fixture, 3);
+    const id = await start({ batch: 1, canary: 1 });
+    await untilWork(0);
+    await domain.conductor.stop();
+    await carryOut(agents[0]!);
+    await untilWork();
+    const next = createRunConductor(context, domain.documents, { maxConcurrent: 1000 });
+    await next.sweep();
+    await untilWork(1);
+    await next.sweep();
+    await untilWork(1);
+    await carryOut(agents[1]!);
+    await untilWork(2);
+    await carryOut(agents[2]!);
+    await vi.waitFor(async () => expect((await getRun(context, id)).status).toBe('succeeded'));
+    await next.stop();
+  });
+
+  it('find what a lost hint would have told', async () => {
+    const { domain, context, agents, start, carryOut, untilWork } = await open(fixture, 2);
+    const id = await start({ batch: 1 });
+    await context.bus.close();
+    await carryOut(agents[0]!);
+    await untilWork();
+    await domain.conductor.sweep();
+    // It has just moved; the next look reads the rows.
+    await domain.conductor.sweep();
+    await untilWork(1);
+    await carryOut(agents[1]!);
+    await domain.conductor.sweep();
+    await domain.conductor.sweep();
+    expect((await getRun(context, id)).status).toBe('succeeded');
+  });
+
+  it('give an outcome to agents that go away, are rejected or removed', async () => {
+    const { domain, context, actor, agents, start, carryOut, untilWork, outcomes } = await open(fixture, 4);
+    const id = await start({ batch: 1 });
+    await untilWork(0);
+    const upkeep = startUpkeep(context, domain.clock, { runs: domain.conductor });
+    await setStatus(context, actor, agents[1]!.id, { status: 'rejected' });
+    await setStatus(context, actor, agents[2]!.id, { status: 'rejected' });
+    await removeAgent(context, actor, agents[2]!.id);
+    domain.connected.delete(agents[0]!.id);
+    for (let i = 0; i < 4; i++) {
+      await upkeep.round();
+      domain.clock.advance(30_000);
+    }
+    await untilWork(3);
+    await carryOut(agents[3]!);
+    await awaitRun(context, domain.waiting, id);
+    expect(await outcomes(id)).toEqual([
+      'failed: the agent is not connected',
+      'failed: the agent is not approved any more',
+      'failed: the agent is not approved any more',
+      'succeeded',
+    ]);
+    await upkeep.stop();
+  });
+
+  it('pass over who is away when they are paced, until they come or their time is up', async () => {
+    const { domain, context, agents, start, carryOut, untilWork, outcomes } = await open(fixture, 3);
+    for (const { id } of agents.slice(1)) domain.connected.delete(id);
+    const id = await start({ batch: 2, offline: 'queue', ttl: 600 });
+    await untilWork(0);
+    await carryOut(agents[0]!);
+    domain.connected.add(agents[2]!.id);
+    await domain.conductor.sweep();
+    await untilWork(2);
+    await carryOut(agents[2]!);
+    domain.clock.advance(601_000);
+    await domain.conductor.sweep();
+    await domain.conductor.sweep();
+    expect(await outcomes(id)).toEqual(['succeeded', 'expired: the agent did not come in time', 'succeeded']);
+    expect((await getRun(context, id)).status).toBe('failed');
+  });
+
+  it('are cancelled: who waits is not tried, who has an operation is asked to end it', async () => {
+    const { domain, context, actor, agents, start, carryOut, untilWork, outcomes, events } = await open(fixture, 3);
+    const id = await start({ batch: 2 });
+    await untilWork(0, 1);
+    await domain.links.nextOperation(agents[0]!.id);
+    await cancelRun(context, actor, id);
+    expect(await outcomes(id)).toEqual(['queued', 'cancelled: cancelled by ada', 'cancelled: cancelled by ada']);
+    expect(await domain.links.cancellations(agents[0]!.id)).toHaveLength(1);
+    await vi.waitFor(() =>
+      expect(domain.hints).toContainEqual(expect.objectContaining({ type: 'cancel', node_id: agents[0]!.id })),
+    );
+    await carryOut(agents[0]!, 'cancelled', []);
+    const { run } = await awaitRun(context, domain.waiting, id);
+    expect(run).toMatchObject({ status: 'cancelled', results: [{ status: 'cancelled' }, {}, {}] });
+    expect(await code(cancelRun(context, actor, id))).toBe('run_finished');
+    expect(await code(cancelRun(context, actor, 'x'))).toBe('run_not_found');
+    expect(await events('run')).toEqual(['run.started', 'run.cancelled', 'run.ended']);
+  });
+
+  it('are listed by status and assignment', async () => {
+    const { context, actor, agents, start, carryOut, domain } = await open(fixture);
+    const first = await start();
+    await carryOut(agents[0]!);
+    await awaitRun(context, domain.waiting, first);
+    const second = await start({ kind: 'plan' });
+    await cancelRun(context, actor, second);
+    const listed = async (filter: Parameters<typeof listRuns>[1]) => {
+      const { items, more } = await listRuns(context, filter);
+      return [items.map(({ run_id }) => run_id), more];
+    };
+    expect(await listed({ limit: 1, offset: 0 })).toEqual([[second], true]);
+    expect(await listed({ limit: 1, offset: 1 })).toEqual([[first], false]);
+    expect(await listed({ limit: 9, offset: 0, status: 'succeeded' })).toEqual([[first], false]);
+    expect(await listed({ limit: 9, offset: 0, assignment: 'base', status: 'cancelled' })).toEqual([[second], false]);
+    expect(await listed({ limit: 9, offset: 0, assignment: 'other' })).toEqual([[], false]);
+  });
+});
+
+describeDatabases('assignments for windows and audits', (fixture) => {
+  it('are applied inside a window only; outside nothing of them is applied or removed', async () => {
+    const all = await open(fixture, 1, { window_only: true });
+    const { domain, context, actor, agents, start, carryOut, outcomes } = all;
+    const id = await start();
+    expect(await carryOut(agents[0]!)).toMatchObject({ modules: [], keep_modules: ['motd'] });
+    await awaitRun(context, domain.waiting, id);
+    expect(await outcomes(id)).toEqual([
+      'succeeded: no maintenance window is open for the agent: nothing of this assignment is applied',
+    ]);
+    await start({ kind: 'plan' });
+    expect(await carryOut(agents[0]!)).toMatchObject({ modules: ['motd'] });
+    const { operation_id } = await apply();
+    expect((await getOperation(context, operation_id)).modules).toEqual([]);
+    const now = domain.now();
+    const window = { starts_at: now - 10, ends_at: now + 100, reason: 'patching' };
+    await createWindow(context, actor, { ...window, selector: 'role=db' });
+    expect((await apply()).modules).toEqual([]);
+    await createWindow(context, actor, { ...window, selector: 'role=web' });
+    expect(await apply()).toMatchObject({ modules: ['motd'], keep_modules: [] });
+    domain.clock.advance(100_000);
+    expect(await apply()).toMatchObject({ modules: [], keep_modules: ['motd'] });
+
+    async function apply() {
+      await submitOperation(context, domain.documents, actor, agents[0]!.id, {
+        kind: 'apply',
+        modules: [],
+        queue: false,
+      });
+      return (await carryOut(agents[0]!))!;
+    }
+  });
+
+  it('that audit record what a plan finds as drift, of their own modules', async () => {
+    const { domain, context, actor, agents, start, carryOut, events } = await open(fixture, 1, { mode: 'audit' });
+    await uploadModule(context, actor, 'other', fileModule('other'));
+    await createAssignment(context, actor, { name: 'other', modules: ['other'], selector: 'role=web' });
+    expect(await code(start())).toBe('assignment_audits');
+    const own = resultOf({ status: 'would_change', module: 'motd' });
+    const foreign = resultOf({ status: 'would_change', module: 'other', identity: '/etc/other' });
+    const plan = async (results: ReturnType<typeof resultOf>[]) => {
+      const id = await start({ kind: 'plan' });
+      const operation = await carryOut(agents[0]!, 'succeeded', results);
+      await awaitRun(context, domain.waiting, id);
+      const record = await latestDrift(context, agents[0]!.id);
+      expect(record).toMatchObject({ drift_id: operation?.operation_id, trigger: 'audit' });
+      return record;
+    };
+    expect(await plan([own, foreign])).toMatchObject({
+      status: 'drifted',
+      resources: [{ module: 'motd' }],
+      summary: { total: 1, changed: 1 },
+    });
+    expect(await plan([{ ...own, status: 'unchanged', action: 'none' }, foreign])).toMatchObject({
+      status: 'in_sync',
+      resources: [],
+    });
+    expect(await events('drift')).toEqual(['drift.detected', 'drift.resolved']);
+  });
+});
