@@ -1,8 +1,9 @@
-import { randomBytes, randomFillSync } from 'node:crypto';
+import { createPrivateKey, randomBytes, randomFillSync, sign } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import type { AddressInfo } from 'node:net';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
+import { announcementSigned } from '@muster/protocol/wire';
 import type { Logger } from 'pino';
 import { decodeTime, monotonicFactory } from 'ulid';
 import { createInProcessBus } from './bus/in-process.ts';
@@ -12,6 +13,7 @@ import { createDeliver } from './deliver/deliver.ts';
 import { createAgentLinks } from './domain/agent-links.ts';
 import { announcingEvents } from './domain/announce-events.ts';
 import type { Context } from './domain/context.ts';
+import { createDiscovery } from './domain/discovery.ts';
 import type { EventConsumer } from './domain/event-consumer.ts';
 import { createMetrics } from './domain/metrics.ts';
 import { createModuleDocuments } from './domain/modules.ts';
@@ -24,11 +26,13 @@ import { describeSettings } from './domain/settings.ts';
 import { createSignIn } from './domain/sign-in.ts';
 import { noTerminals } from './domain/terminal-relay.ts';
 import { createTerminals } from './domain/terminals.ts';
+import { createAnnouncer } from './gateway/announcer.ts';
 import { createGateway, type Gateway } from './gateway/gateway.ts';
 import { createApp } from './http/app.ts';
 import type { Rates } from './http/rate.ts';
 import { agentHandlers } from './http/routes/agents.ts';
 import { auditHandlers } from './http/routes/audit.ts';
+import { discoveryHandlers } from './http/routes/discovery.ts';
 import { metricsHandlers } from './http/routes/metrics.ts';
 import { moduleHandlers } from './http/routes/modules.ts';
 import { notificationHandlers } from './http/routes/notifications.ts';
@@ -150,6 +154,14 @@ export async function startOrchestrator(config: Config, dataDir: string, around:
   const advertised = () => ({ agents: `${bracketed(config.advertised_host ?? hostname())}:${agentPort}`, publicKey });
   let apiPort = config.api_port;
   const apiAddress = () => `${tls ? 'https' : 'http'}://${bracketed(config.advertised_host ?? hostname())}:${apiPort}`;
+  const identityKey = createPrivateKey(identity.privateKeyPem);
+  const discover = createDiscovery(context, {
+    announcer: createAnnouncer(),
+    port: config.discovery.port,
+    agents: () => ({ host: config.advertised_host ?? oneAddress(config.agent_host), port: agentPort }),
+    publicKey: identity.publicKey,
+    sign: (encoded) => sign(null, announcementSigned(encoded), identityKey),
+  });
   let upkeep: Upkeep | null = null;
   const well = async () => {
     try {
@@ -165,6 +177,7 @@ export async function startOrchestrator(config: Config, dataDir: string, around:
     handlers: {
       ...signInHandlers(context, signIn, apiAddress),
       ...agentHandlers(context, advertised),
+      ...discoveryHandlers(discover),
       ...moduleHandlers(context),
       ...operationHandlers(context, documents, waiting, conductor),
       ...windowHandlers(context),
@@ -284,6 +297,9 @@ async function listenForAgents(gateway: Gateway, config: Config): Promise<number
     return gateway.listen('0.0.0.0', config.agent_port);
   }
 }
+
+/** Null for "all addresses", in any spelling. */
+const oneAddress = (host: string | null): string | null => (host === null || /^[0:.]+$/.test(host) ? null : host);
 
 const bracketed = (host: string): string => (host.includes(':') ? `[${host}]` : host);
 

@@ -86,6 +86,9 @@ export const configSchema = z.strictObject({
       session_per_second: z.number().int().min(1).max(1_000_000).default(1000),
     })
     .default({ sign_in_per_minute: 60, sign_in_burst: 30, session_per_second: 1000 }),
+  discovery: z
+    .strictObject({ port: z.number().int().min(1).max(65_535).default(4747).describe('UDP port of agents that wait') })
+    .default({ port: 4747 }),
   metrics: z
     .strictObject({ poll_interval: secs(60), retention: secs(86_400) })
     .default({ poll_interval: 60, retention: 86_400 }),

@@ -2,3 +2,4 @@ export * from './errors.ts';
 export * from './identity.ts';
 export * from './metrics.ts';
 export * from './operation.ts';
+export * from './public-key.ts';

@@ -40,6 +40,19 @@ export function createRates(rates: Rates) {
   };
 }
 
+/**
+ * For discovery: each request makes this machine send to others, who did not ask.
+ * @returns resolves when the operator may go on, and otherwise rejects with `rate_limited`
+ */
+export function createDiscoveryRate({ perMinute = 60, burst = 20 } = {}) {
+  const minute = new RateLimiterMemory({ points: perMinute, duration: 60 });
+  const atOnce = new RateLimiterMemory({ points: burst, duration: Math.max(1, Math.ceil((burst * 60) / perMinute)) });
+  return async (operatorId: string): Promise<void> => {
+    await admit(atOnce, operatorId, 'Too many announcements by this operator at once.');
+    await admit(minute, operatorId, 'Too many announcements by this operator.');
+  };
+}
+
 /** Whoever holds an IPv6 address holds its /64 network. */
 export function networkOf(address: string): string {
   if (!isIPv6(address)) return address;

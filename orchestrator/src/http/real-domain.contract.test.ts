@@ -7,11 +7,13 @@ import { pino } from 'pino';
 import { expect, it } from 'vitest';
 import { type DatabaseFixture, describeDatabases } from '../../test/databases.ts';
 import { type Domain, newAdmin, newAgent, newKey, openDomain, reportsOf, resultOf } from '../../test/domain.ts';
+import { MemoryAnnouncer } from '../../test/memory-announcer.ts';
 import { consume, placedEvent } from '../../test/placed-events.ts';
 import { sampleAt, samplesFixture } from '../../test/samples.ts';
 import { terminalsFixture } from '../../test/terminals.ts';
 import { putOneTag } from '../domain/agents.ts';
 import { createAssignment } from '../domain/assignments.ts';
+import { createDiscovery } from '../domain/discovery.ts';
 import { createMetrics } from '../domain/metrics.ts';
 import { uploadModule } from '../domain/modules.ts';
 import { listNotifications, notificationsOf } from '../domain/notifications.ts';
@@ -21,6 +23,7 @@ import type { SampleStore } from '../store/samples.ts';
 import { createApp } from './app.ts';
 import { agentHandlers } from './routes/agents.ts';
 import { auditHandlers } from './routes/audit.ts';
+import { discoveryHandlers } from './routes/discovery.ts';
 import { metricsHandlers } from './routes/metrics.ts';
 import { moduleHandlers } from './routes/modules.ts';
 import { notificationHandlers } from './routes/notifications.ts';
@@ -52,6 +55,15 @@ async function open(fixture: DatabaseFixture, samples: SampleStore) {
     handlers: {
       ...signInHandlers(context, domain.signIn, () => 'https://muster.example:4748'),
       ...agentHandlers(context, () => ({ agents: 'muster.example:4747', publicKey: 'ab'.repeat(32) })),
+      ...discoveryHandlers(
+        createDiscovery(context, {
+          announcer: new MemoryAnnouncer(),
+          port: 4747,
+          agents: () => ({ host: 'muster.example', port: 4747 }),
+          publicKey: new Uint8Array(32),
+          sign: () => new Uint8Array(64),
+        }),
+      ),
       ...moduleHandlers(context),
       ...operationHandlers(context, domain.documents, domain.waiting, domain.conductor),
       ...windowHandlers(context),

@@ -1,6 +1,7 @@
 import * as agents from './agents.ts';
 import * as audit from './audit.ts';
 import * as channels from './channels.ts';
+import * as discovery from './discovery.ts';
 import * as drift from './drift.ts';
 import * as metrics from './metrics.ts';
 import * as modules from './modules.ts';
@@ -17,6 +18,7 @@ import * as windows from './windows.ts';
 export * from './agents.ts';
 export * from './audit.ts';
 export * from './channels.ts';
+export * from './discovery.ts';
 export * from './drift.ts';
 export * from './metrics.ts';
 export * from './modules.ts';
@@ -38,6 +40,7 @@ export const routes: readonly Route[] = [
   operators,
   agents,
   metrics,
+  discovery,
   modules,
   operations,
   runs,

@@ -1,4 +1,5 @@
 export * from './agent-message.ts';
+export * from './discovery.ts';
 export * from './handshake.ts';
 export * from './limits.ts';
 export * from './orchestrator-message.ts';

@@ -1,0 +1,109 @@
+import { createSocket, type Socket } from 'node:dgram';
+import { lookup } from 'node:dns/promises';
+import { networkInterfaces } from 'node:os';
+import { type Announcer, type DatagramFor, type Delivery, UnknownHostError } from '../domain/discovery.ts';
+import { type BroadcastRoute, broadcastRoutes, isNobody } from './broadcast-routes.ts';
+
+/** Of the addresses of one host. */
+const mostAddresses = 8;
+/** No datagram takes so long unless something is wrong with the machine. */
+const sendTimeoutMs = 5_000;
+
+const bracketed = (address: string, port: number): string =>
+  address.includes(':') ? `[${address}]:${port}` : `${address}:${port}`;
+
+/** Sends announcements by sockets that live for one datagram: nothing is ever received. */
+export function createAnnouncer(): Announcer {
+  return {
+    broadcast: (port, datagramFor) =>
+      Promise.all(broadcastRoutes(networkInterfaces()).map((route) => broadcastOn(route, port, datagramFor))),
+
+    async send(host, port, datagramFor) {
+      let addresses: Address[];
+      try {
+        addresses = await resolve(host);
+      } catch (error) {
+        if (error instanceof UnknownHostError) throw error;
+        // A name server that does not answer now: it may later.
+        return [{ to: bracketed(host, port), error: (error as Error).message }];
+      }
+      return Promise.all(addresses.slice(0, mostAddresses).map((each) => sendTo(each, port, datagramFor)));
+    },
+  };
+}
+
+interface Address {
+  address: string;
+  family: 'udp4' | 'udp6';
+}
+
+/** @throws UnknownHostError for a name that is not there, or addresses that are nobody's; Error when nobody can say now */
+async function resolve(host: string): Promise<Address[]> {
+  const found = await lookup(host, { all: true }).catch((error: NodeJS.ErrnoException) => {
+    throw error.code === 'ENOTFOUND' ? new UnknownHostError(`has the host ${host}, which is not known`) : error;
+  });
+  const addresses = found.map(({ address, family }): Address => ({ address, family: family === 6 ? 'udp6' : 'udp4' }));
+  const usable = addresses.filter(({ address }) => !isNobody(address));
+  if (usable.length === 0) throw new UnknownHostError(`has the host ${host}, which is the address of no machine`);
+  return usable;
+}
+
+function broadcastOn(route: BroadcastRoute, port: number, datagramFor: DatagramFor): Promise<Delivery> {
+  return withSocket(route.family, bracketed(route.to, port), async (socket) => {
+    // Out by this interface, whatever the routes of the machine say.
+    await bind(socket, route.family === 'udp4' ? (route.from ?? undefined) : undefined);
+    if (route.family === 'udp4') socket.setBroadcast(true);
+    else socket.setMulticastInterface(`::%${route.interface}`);
+    await sent(socket, datagramFor(route.from ?? 'a link-local address'), port, route.to);
+  });
+}
+
+function sendTo({ address, family }: Address, port: number, datagramFor: DatagramFor): Promise<Delivery> {
+  return withSocket(family, bracketed(address, port), async (socket) => {
+    await bind(socket, undefined);
+    // A broadcast address is a target too.
+    if (family === 'udp4') socket.setBroadcast(true);
+    await new Promise<void>((resolve, reject) => {
+      // Connected, the socket knows which of our addresses leads there.
+      socket.connect(port, address, ((error?: Error) => (error ? reject(error) : resolve())) as () => void);
+    });
+    await sent(socket, datagramFor(socket.address().address));
+  });
+}
+
+const bind = (socket: Socket, address: string | undefined): Promise<void> =>
+  new Promise((resolve, reject) => {
+    socket.once('error', reject);
+    socket.bind({ port: 0, exclusive: true, ...(address === undefined ? {} : { address }) }, () => resolve());
+  });
+
+function sent(socket: Socket, datagram: Uint8Array, port?: number, address?: string): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const done = (error: Error | null) => (error ? reject(error) : resolve());
+    if (port === undefined) socket.send(datagram, done);
+    else socket.send(datagram, port, address, done);
+  });
+}
+
+async function withSocket(
+  family: 'udp4' | 'udp6',
+  to: string,
+  use: (socket: Socket) => Promise<void>,
+): Promise<Delivery> {
+  const socket = createSocket({ type: family });
+  // What comes back for an earlier datagram is nobody's concern.
+  socket.on('error', () => {});
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error(`not sent within ${sendTimeoutMs / 1000} s`)), sendTimeoutMs);
+  });
+  try {
+    await Promise.race([use(socket), late]);
+    return { to, error: null };
+  } catch (error) {
+    return { to, error: (error as Error).message };
+  } finally {
+    clearTimeout(timer);
+    socket.close();
+  }
+}

@@ -1,0 +1,24 @@
+import { type Announcer, type DatagramFor, type Delivery, UnknownHostError } from '../src/domain/discovery.ts';
+
+/** Keeps what it is to send. A machine with two networks. */
+export class MemoryAnnouncer implements Announcer {
+  readonly sent: { to: string; datagram: Uint8Array }[] = [];
+  /** What happens to datagrams to these. */
+  readonly failing = new Map<string, string>();
+  networks = ['192.0.2.255', '198.51.100.255'];
+
+  broadcast(port: number, datagramFor: DatagramFor): Promise<Delivery[]> {
+    return Promise.all(this.networks.map((address) => this.deliver(`${address}:${port}`, '192.0.2.1', datagramFor)));
+  }
+
+  async send(host: string, port: number, datagramFor: DatagramFor): Promise<Delivery[]> {
+    if (host === 'nowhere.example') throw new UnknownHostError('has the host nowhere.example, which is not known');
+    return [await this.deliver(`${host}:${port}`, '192.0.2.1', datagramFor)];
+  }
+
+  private async deliver(to: string, from: string, datagramFor: DatagramFor): Promise<Delivery> {
+    const error = this.failing.get(to) ?? null;
+    if (error === null) this.sent.push({ to, datagram: datagramFor(from) });
+    return { to, error };
+  }
+}

@@ -1,0 +1,114 @@
+/**
+ * The datagram by which an orchestrator tells agents that know no address where it is. All numbers are big-endian:
+ *
+ *     4  "MSTR"
+ *     1  version of this format
+ *    32  public key of the orchestrator
+ *     8  time, Unix seconds
+ *    16  nonce
+ *     2  port of the agents
+ *     1  length of the host
+ *     n  host, ASCII: a name, or an address without brackets
+ *    64  signature over the tag and everything before it
+ *
+ * Version 1 is the only one there is. Every announcement has exactly one encoding.
+ */
+
+/** Where agents listen for announcements, unless told otherwise. */
+export const discoveryPort = 4747;
+
+export interface Announcement {
+  host: string;
+  port: number;
+  /** 32 bytes. */
+  orchestratorKey: Uint8Array;
+  /** Unix seconds on the orchestrator's clock. */
+  sentAt: number;
+  /** 16 bytes, never used twice. */
+  nonce: Uint8Array;
+}
+
+/** An announcement that nobody has checked yet but for its form. */
+export interface UncheckedAnnouncement extends Announcement {
+  /** What must be under the signature. */
+  signed: Uint8Array;
+  signature: Uint8Array;
+}
+
+/** What agents do about the time in an announcement. */
+export const announcementLimits = {
+  /** Seconds that the clocks of both ends may be apart, the way included. */
+  clockSkewSecs: 600,
+  longestBytes: 128 + 253,
+} as const;
+
+const magic = 0x4d535452;
+const version = 1;
+const fixedLength = 64;
+const signatureLength = 64;
+const domainTag = new TextEncoder().encode('muster discovery v1\0');
+
+const hostName =
+  /^(?=.{1,253}$)[A-Za-z0-9_]([A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?(\.[A-Za-z0-9_]([A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?)*\.?$/;
+const ipv6Shape = /^(?=.*:)[0-9A-Fa-f:.]{2,45}$/;
+
+/** True for a name or address that an announcement can carry. */
+export const isAnnounceableHost = (host: string): boolean => hostName.test(host) || ipv6Shape.test(host);
+
+/**
+ * The announcement without its signature.
+ * @throws RangeError when a part is not as the format wants it
+ */
+export function encodeAnnouncement(announcement: Announcement): Uint8Array {
+  const { host, port, orchestratorKey, sentAt, nonce } = announcement;
+  if (!isAnnounceableHost(host)) throw new RangeError(`${JSON.stringify(host)} is no host that can be announced`);
+  if (!Number.isInteger(port) || port < 1 || port > 65_535) throw new RangeError(`${port} is no port`);
+  if (orchestratorKey.length !== 32 || nonce.length !== 16) throw new RangeError('a key or nonce of the wrong length');
+  if (!Number.isSafeInteger(sentAt) || sentAt < 0) throw new RangeError(`${sentAt} is no time`);
+  const bytes = new Uint8Array(fixedLength + host.length);
+  const view = new DataView(bytes.buffer);
+  view.setUint32(0, magic);
+  view.setUint8(4, version);
+  bytes.set(orchestratorKey, 5);
+  view.setBigUint64(37, BigInt(sentAt));
+  bytes.set(nonce, 45);
+  view.setUint16(61, port);
+  view.setUint8(63, host.length);
+  bytes.set(new TextEncoder().encode(host), fixedLength);
+  return bytes;
+}
+
+/** The bytes under the signature of an encoded announcement. */
+export function announcementSigned(encoded: Uint8Array): Uint8Array {
+  const bytes = new Uint8Array(domainTag.length + encoded.length);
+  bytes.set(domainTag);
+  bytes.set(encoded, domainTag.length);
+  return bytes;
+}
+
+/** @returns null for a datagram that is no announcement of a version that is known here */
+export function readAnnouncement(datagram: Uint8Array): UncheckedAnnouncement | null {
+  if (datagram.length <= fixedLength + signatureLength || datagram.length > announcementLimits.longestBytes)
+    return null;
+  const view = new DataView(datagram.buffer, datagram.byteOffset, datagram.byteLength);
+  if (view.getUint32(0) !== magic || view.getUint8(4) !== version) return null;
+  const hostLength = view.getUint8(63);
+  if (datagram.length !== fixedLength + hostLength + signatureLength) return null;
+  const sentAt = view.getBigUint64(37);
+  const port = view.getUint16(61);
+  if (sentAt > BigInt(Number.MAX_SAFE_INTEGER) || port === 0) return null;
+  const encoded = datagram.subarray(0, fixedLength + hostLength);
+  // One character a byte: what is not ASCII is then no host.
+  const host = String.fromCharCode(...encoded.subarray(fixedLength));
+  if (!isAnnounceableHost(host)) return null;
+  // Copies: a datagram may be a view of memory that is used again.
+  return {
+    host,
+    port,
+    orchestratorKey: new Uint8Array(encoded.subarray(5, 37)),
+    sentAt: Number(sentAt),
+    nonce: new Uint8Array(encoded.subarray(45, 61)),
+    signed: announcementSigned(encoded),
+    signature: new Uint8Array(datagram.subarray(encoded.length)),
+  };
+}
