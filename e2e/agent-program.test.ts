@@ -70,10 +70,15 @@ const connectLine = (orchestrator: Orchestrator, port = orchestrator.agentPort) 
 
 describe('muster agent', () => {
   test('says what is wrong with its command line, and exits 2', async ({ stage }) => {
+    const unfound = join(stage.folder('unfound'), 'agent.yml');
+    writeFileSync(unfound, 'discovery: { enabled: false }\n');
     const faults: [string[], string][] = [
       [['--confg', 'x'], "Unknown option '--confg'"],
       [['connect', 'nowhere'], '"nowhere" is not HOST:PORT'],
-      [['--data-dir', stage.folder('empty')], 'no orchestrator is known yet; say once where it is'],
+      [
+        ['--data-dir', stage.folder('empty'), '--config', unfound],
+        'no orchestrator is known yet, and discovery.enabled is false; say once where it is',
+      ],
     ];
     for (const [args, message] of faults) {
       const program = stage.run('agent', ['agent', ...args]);

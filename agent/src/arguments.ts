@@ -6,6 +6,10 @@ export const help = `Usage: muster agent [options] [connect HOST:PORT [--orchest
 Keeps this machine as its orchestrator wants it. The address is remembered after the first
 "connect": later starts need no arguments.
 
+Started without ever having been told an address, it waits to be found: it listens on UDP port
+4747 for an orchestrator that announces itself (there: muster discover), trusts the first one,
+and waits for approval. "discovery: { enabled: false }" in its configuration forbids that.
+
   connect HOST:PORT         the orchestrator's port for agents, usually 4747
   --orchestrator-key HEX    its public key, 64 hex digits; without, the first one seen is trusted
   --token T                 enrolment token, from "muster agents enroll"

@@ -1,10 +1,11 @@
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { OperationMessage } from '@muster/protocol/wire';
-import { afterEach, beforeEach, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { freeUdpPort, sendDatagram, TestAnnouncer } from '../test/announce.ts';
 import { TestOrchestrator } from '../test/test-orchestrator.ts';
-import { startAgent } from './compose.ts';
+import { NoOrchestratorError, startAgent } from './compose.ts';
 import { systemClock } from './host/clock.ts';
 import type { Log } from './log.ts';
 
@@ -75,4 +76,135 @@ it('stops in peace when acknowledgements and orders come late, and takes up what
   expect(second.hello.open_operations).toEqual([{ operation_id: operation.operation_id, state: 'finished' }]);
   expect((await second.link.next('report')).reports.at(-1)).toMatchObject({ type: 'finished', status: 'succeeded' });
   await again.stop('SIGTERM');
+});
+
+describe('an agent that knows no orchestrator', () => {
+  const configPath = () => join(dataDir, 'agent.yml');
+  const kept = async () => JSON.parse(await readFile(join(dataDir, 'orchestrator.json'), 'utf8'));
+
+  async function startLost(discovery: { enabled?: boolean; port: number }) {
+    await writeFile(configPath(), JSON.stringify({ discovery }));
+    return startAgent(
+      {
+        dataDir,
+        configPath: configPath(),
+        factsDir: null,
+        hostname: 'web-1',
+        logFormat: 'text',
+        logLevel: 'info',
+        connect: null,
+      },
+      systemClock,
+      log,
+    );
+  }
+  /** Sends until somebody takes it: a datagram has no answer. */
+  async function announce(datagram: () => Buffer, port: number, until: Promise<unknown>): Promise<void> {
+    let over = false;
+    void until.then(() => {
+      over = true;
+    });
+    while (!over) {
+      await sendDatagram(datagram(), port);
+      await new Promise((resolve) => setTimeout(resolve, 100));
+    }
+  }
+
+  it('is found by the one that announces itself, says so, and needs no announcement again', async () => {
+    const port = await freeUdpPort();
+    const announcer = new TestAnnouncer(orchestrator.privateKey);
+    const agent = await startLost({ port });
+    const welcomed = orchestrator.welcomed();
+    await announce(() => announcer.datagram({ port: orchestrator.port }), port, welcomed);
+    const { link, hello } = await welcomed;
+    expect(hello).toMatchObject({ pin_source: 'discovery', token: null });
+    await link.settled();
+    expect(logged).toContainEqual({
+      level: 'warn',
+      message: expect.stringContaining('trusting the one that announced itself on the network'),
+    });
+    expect(await kept()).toEqual({
+      host: '127.0.0.1',
+      port: orchestrator.port,
+      orchestrator_key: announcer.hex,
+      token: null,
+    });
+    await agent.stop('SIGTERM');
+    const again = await startLost({ port });
+    expect((await orchestrator.welcomed()).hello.pin_source).toBe('pinned');
+    await again.stop('SIGTERM');
+  });
+
+  it('keeps nothing of an announcement behind which there is no such orchestrator, and listens on', async () => {
+    const port = await freeUdpPort();
+    const agent = await startLost({ port });
+    const impostor = new TestAnnouncer();
+    const dialled = orchestrator.nextLink();
+    void dialled.catch(() => {});
+    // Signed by a key that the other end of the connection does not have.
+    await announce(
+      () => impostor.datagram({ port: orchestrator.port }),
+      port,
+      new Promise<void>((resolve) => {
+        const timer = setInterval(() => {
+          if (!logged.some(({ message }) => message.includes('not the orchestrator this agent belongs to'))) return;
+          clearInterval(timer);
+          resolve();
+        }, 20);
+      }),
+    );
+    await expect(kept()).rejects.toThrow('ENOENT');
+    const announcer = new TestAnnouncer(orchestrator.privateKey);
+    await announce(() => announcer.datagram({ port: orchestrator.port }), port, dialled);
+    const link = await dialled;
+    link.challenge(orchestrator.publicKey);
+    await link.next('hello');
+    link.welcome();
+    await link.settled();
+    expect((await kept()).orchestrator_key).toBe(announcer.hex);
+    await agent.stop('SIGTERM');
+  });
+
+  it('gives up where its configuration forbids that it is found', async () => {
+    await expect(startLost({ enabled: false, port: 4747 })).rejects.toThrow(NoOrchestratorError);
+  });
+
+  it('stays where it belongs, and follows its own orchestrator elsewhere where that is configured', async () => {
+    const port = await freeUdpPort();
+    const elsewhere = await TestOrchestrator.start();
+    const connect = {
+      host: '127.0.0.1',
+      port: 1,
+      orchestratorKey: orchestrator.publicKey.toString('hex'),
+      token: 'secret',
+    };
+    await writeFile(configPath(), JSON.stringify({ discovery: { enabled: true, port } }));
+    const agent = await startAgent(
+      {
+        dataDir,
+        configPath: configPath(),
+        factsDir: null,
+        hostname: 'web-1',
+        logFormat: 'text',
+        logLevel: 'info',
+        connect,
+      },
+      systemClock,
+      log,
+    );
+    const lured = elsewhere.nextLink().then(() => 'lured');
+    const foreign = new TestAnnouncer(elsewhere.privateKey);
+    for (let times = 0; times < 3; times++) await sendDatagram(foreign.datagram({ port: elsewhere.port }), port);
+    const own = new TestAnnouncer(orchestrator.privateKey);
+    const welcomed = orchestrator.welcomed();
+    await announce(() => own.datagram({ port: orchestrator.port }), port, welcomed);
+    expect((await welcomed).hello).toMatchObject({ pin_source: 'flag', token: 'secret' });
+    await (await welcomed).link.settled();
+    expect(await kept()).toMatchObject({ port: orchestrator.port });
+    expect(await Promise.race([lured, new Promise((resolve) => setTimeout(() => resolve('stayed'), 200))])).toBe(
+      'stayed',
+    );
+    await agent.stop('SIGTERM');
+    await elsewhere.stop();
+  });
 });

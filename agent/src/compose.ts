@@ -1,11 +1,13 @@
 import { randomBytes } from 'node:crypto';
 import { hostname as machineName } from 'node:os';
 import { join } from 'node:path';
+import { discoveryPort } from '@muster/protocol/wire';
 import packageJson from '../package.json' with { type: 'json' };
 import type { AgentArguments } from './arguments.ts';
 import type { AgentConfig } from './config.ts';
 import { Connection } from './connection/connection.ts';
 import { loadAgentIdentity } from './connection/identity.ts';
+import { Listener } from './connection/listener.ts';
 import { chooseTarget, OrchestratorFile } from './connection/pin.ts';
 import { createEngine } from './converge/engine.ts';
 import { gatherFacts } from './facts/facts.ts';
@@ -39,17 +41,22 @@ export async function startAgent(options: AgentArguments, clock: Clock, log: Log
   const unlock = await lockDirectory(options.dataDir);
   const file = new OrchestratorFile(options.dataDir);
   const target = chooseTarget(file.read(), options.connect);
-  if (target === null)
+  let follow = (_isLinked?: boolean) => {};
+  const configured =
+    options.configPath === null ? unconfigured : await followConfig(options.configPath, clock, log, () => follow());
+  const { enabled } = configured.discovery();
+  if (target === null && enabled === false)
     throw new NoOrchestratorError(
-      'no orchestrator is known yet; say once where it is: muster agent connect HOST:PORT --orchestrator-key HEX',
+      'no orchestrator is known yet, and discovery.enabled is false; say once where it is: muster agent connect HOST:PORT --orchestrator-key HEX',
     );
-  const endWatch = options.configPath === null ? () => {} : await followConfig(options.configPath, clock, log);
-  if (target.replacedKey !== null)
-    log.warn(
-      { former: target.replacedKey, key: target.orchestrator_key },
-      'the pinned key is replaced by the one given',
-    );
-  file.write(target);
+  if (target !== null) {
+    if (target.replacedKey !== null)
+      log.warn(
+        { former: target.replacedKey, key: target.orchestrator_key },
+        'the pinned key is replaced by the one given',
+      );
+    file.write(target);
+  }
 
   const facts = new Facts(options, clock, log);
   await facts.gather();
@@ -77,15 +84,28 @@ export async function startAgent(options: AgentArguments, clock: Clock, log: Log
     log,
     random: Math.random,
     attributes: () => facts.attributes,
+    linked: (isUp) => follow(isUp),
   });
+  const following = new Following(
+    new Listener({
+      clock,
+      log,
+      pinnedKey: () => connection.pinnedKey,
+      announced: (found) => connection.announced(found),
+    }),
+    target === null,
+  );
+  follow = (isLinked) => following.update(configured.discovery(), isLinked);
   await engine.start();
   connection.start();
+  follow();
   idle.worked();
   const endFacts = facts.follow(() => connection.attributesChanged());
   return {
     nodeId: identity.nodeId,
     async stop(reason) {
-      endWatch();
+      configured.end();
+      following.end();
       endFacts();
       idle.end();
       // Its last results still go out over the link, and nothing comes in any more when the journal closes.
@@ -97,8 +117,17 @@ export async function startAgent(options: AgentArguments, clock: Clock, log: Log
   };
 }
 
+interface Configured {
+  /** As it is now. */
+  discovery(): AgentConfig['discovery'];
+  end(): void;
+}
+
+/** What holds without a file; the parser of one costs memory that most agents never need. */
+const unconfigured: Configured = { discovery: () => ({ enabled: null, port: discoveryPort }), end: () => {} };
+
 /** Reads the configuration and again whenever it changes; one that is broken changes nothing. */
-async function followConfig(path: string, clock: Clock, log: Log): Promise<() => void> {
+async function followConfig(path: string, clock: Clock, log: Log, onChange: () => void): Promise<Configured> {
   // Only those who have a configuration pay for what reads it.
   const [{ parseConfig, configChanges, defaultConfig, ConfigError }, { readTextFile, watchFile }] = await Promise.all([
     import('./config.ts'),
@@ -114,7 +143,7 @@ async function followConfig(path: string, clock: Clock, log: Log): Promise<() =>
     throw error instanceof ConfigError ? new ConfigError([error.message], path) : error;
   }
   for (const change of configChanges(defaultConfig, config)) log.debug({ change }, 'configuration');
-  return watchFile(path, text, clock, (changed) => {
+  const end = watchFile(path, text, clock, (changed) => {
     if (changed === null) {
       log.error({ path }, 'the configuration is gone; the last one stays');
       return;
@@ -123,10 +152,38 @@ async function followConfig(path: string, clock: Clock, log: Log): Promise<() =>
       const next = parseConfig(changed);
       for (const change of configChanges(config, next)) log.info({ change }, 'configuration changed');
       config = next;
+      onChange();
     } catch (error) {
       log.error({ path, error }, 'the configuration is broken; the last one stays');
     }
   });
+  return { discovery: () => config.discovery, end };
+}
+
+/**
+ * When announcements are listened to: by an agent that was started without knowing an orchestrator until it has its first
+ * link; by one whose configuration says so, whenever it has none; never where the configuration forbids it.
+ */
+class Following {
+  private readonly listener: Listener;
+  private isLost: boolean;
+  private isLinked = false;
+
+  /** @param isLost no orchestrator is known */
+  constructor(listener: Listener, isLost: boolean) {
+    this.listener = listener;
+    this.isLost = isLost;
+  }
+
+  update({ enabled, port }: AgentConfig['discovery'], isLinked = this.isLinked): void {
+    this.isLinked = isLinked;
+    if (isLinked) this.isLost = false;
+    this.listener.listen(!isLinked && (enabled ?? this.isLost) ? port : null);
+  }
+
+  end(): void {
+    this.listener.listen(null);
+  }
 }
 
 /**

@@ -7,7 +7,7 @@ describe('the configuration', () => {
     expect(parseConfig('# nothing yet\n')).toEqual({
       remote_terminal: { enabled: false, shell: '', allow_operator_shell_override: false, max_sessions: 100 },
       metrics: { enabled: true, collection_interval: 30 },
-      discovery: { enabled: null },
+      discovery: { enabled: null, port: 4747 },
     });
     expect(parseConfig('metrics: { collection_interval: 5 }').metrics).toEqual({
       enabled: true,

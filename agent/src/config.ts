@@ -24,6 +24,8 @@ const configSchema = z.strictObject({
     .strictObject({
       /** Null: only an agent that was started without an address lets itself be found. */
       enabled: z.boolean().nullable().default(null),
+      /** UDP. */
+      port: z.int().min(1).max(65_535).default(4747),
     })
     .prefault({}),
 });

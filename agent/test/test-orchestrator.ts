@@ -119,14 +119,17 @@ export class ServedLink {
 /** The orchestrator's end of the channel, over real TLS, that does only what a test says. */
 export class TestOrchestrator {
   readonly publicKey: Buffer;
+  /** PEM. */
+  readonly privateKey: string;
   port = 0;
   private readonly server: Server;
   private readonly links: ServedLink[] = [];
   private waiting: ((link: ServedLink) => void)[] = [];
   private readonly sockets = new Set<TLSSocket>();
 
-  private constructor(server: Server, publicKey: Buffer) {
+  private constructor(server: Server, publicKey: Buffer, privateKey: string) {
     this.server = server;
+    this.privateKey = privateKey;
     this.publicKey = publicKey;
     server.on('secureConnection', (socket) => {
       this.sockets.add(socket);
@@ -161,7 +164,7 @@ export class TestOrchestrator {
       keys: { privateKey, publicKey },
     });
     const server = createServer({ key: pem, cert: certificate.toString('pem') });
-    const orchestrator = new TestOrchestrator(server, Buffer.from(jwk.x!, 'base64url'));
+    const orchestrator = new TestOrchestrator(server, Buffer.from(jwk.x!, 'base64url'), pem);
     await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve));
     orchestrator.port = (server.address() as AddressInfo).port;
     return orchestrator;

@@ -825,3 +825,34 @@ describe('as a process of its own', () => {
     expect(JSON.parse((await spawned(['agents', 'list', '--json'], env)).stdout)).toHaveLength(3000);
   });
 });
+
+describe('discovery', () => {
+  const pending = (letter: string) =>
+    agent({ node_id: letter.repeat(32), name: null, status: 'pending', initial_hostname: `host-${letter}` });
+
+  test('announces, and shows the agents that come', async () => {
+    let asked = 0;
+    answers.listAgents = () => ({ body: asked++ === 0 ? [pending('a')] : [pending('a'), pending('b')] });
+    answers.discover = () => ({ body: { sent_to: ['192.0.2.255:4747'] } });
+    const found = await muster('discover', '--wait', '1');
+    expect(found.exit, found.stderr).toBe(0);
+    expect(sent('discover')?.body).toEqual({});
+    expect(found.stdout).toContain('host-b');
+    expect(found.stdout).not.toContain('host-a');
+    expect(found.stderr).toContain('Announced to 192.0.2.255:4747.');
+    expect(found.stderr).toContain('muster agents approve');
+    asked = 0;
+    const forPrograms = await muster('discover', '192.0.2.40:4747', '--wait', '1', '--json');
+    expect(sent('discover')?.route.id).toBe('discover');
+    expect(JSON.parse(forPrograms.stdout)).toMatchObject({
+      sent_to: ['192.0.2.255:4747'],
+      pending: [{ initial_hostname: 'host-b' }],
+    });
+  });
+
+  test('says so when nobody comes, and what is wrong when nothing was sent', async () => {
+    answers.listAgents = () => ({ body: [] });
+    expect((await muster('discover', '--wait', '1')).stderr).toContain('No new agent has come.');
+    expect((await muster('discover', '--wait', 'soon')).exit).toBe(2);
+  });
+});

@@ -70,6 +70,12 @@ const entries: readonly Entry[] = [
     load: () => import('./verbs/runs.ts'),
   },
   {
+    name: 'discover',
+    group: fleet,
+    summary: 'tell agents that know no orchestrator where this one is',
+    load: () => import('./verbs/discover.ts'),
+  },
+  {
     name: 'enrolment-tokens',
     group: fleet,
     summary: 'list and revoke the tokens that let agents in',

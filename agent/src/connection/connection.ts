@@ -1,8 +1,9 @@
-import { limits, type Welcome } from '@muster/protocol/wire';
+import { type Announcement, limits, type Welcome } from '@muster/protocol/wire';
 import type { Engine } from '../converge/engine.ts';
 import type { Clock } from '../host/clock.ts';
 import type { Log } from '../log.ts';
 import { type Attempts, backOff, type LinkEnd } from './backoff.ts';
+import { Candidates } from './candidates.ts';
 import { dial, WrongOrchestratorError } from './dial.ts';
 import { fitAttributes, type Introduction, makeHello } from './hello.ts';
 import type { AgentIdentity } from './identity.ts';
@@ -12,7 +13,8 @@ import { Session } from './session.ts';
 export interface ConnectionOptions {
   identity: AgentIdentity;
   introduction: Introduction;
-  target: Target;
+  /** Null: nobody said where the orchestrator is, and it has to announce itself. */
+  target: Target | null;
   file: OrchestratorFile;
   engine: Engine;
   clock: Clock;
@@ -21,6 +23,8 @@ export interface ConnectionOptions {
   random: () => number;
   /** The attributes as they are now; read for each hello. */
   attributes: () => Record<string, string>;
+  /** The link is up, or no longer. */
+  linked?: (isUp: boolean) => void;
 }
 
 /** Refusals that only a person can mend: no use in trying again soon. */
@@ -32,7 +36,13 @@ const suspectRefusals = 3;
 /** Keeps a link to the orchestrator up, for as long as the agent runs. */
 export class Connection {
   private readonly options: ConnectionOptions;
-  private readonly target: Target;
+  /** Where it belongs, once that is known. */
+  private home: Target | null;
+  /** Where it may belong, as was announced; tried in turn until one of them takes this agent in. */
+  private readonly candidates = new Candidates();
+  /** What is tried now, or was last. */
+  private target: Target | null = null;
+  private isLinked = false;
   private readonly stopping = new AbortController();
   private session: Session | null = null;
   private running: Promise<void> | null = null;
@@ -44,7 +54,24 @@ export class Connection {
 
   constructor(options: ConnectionOptions) {
     this.options = options;
-    this.target = { ...options.target };
+    this.home = options.target === null ? null : { ...options.target };
+  }
+
+  /** Hex of the key that its orchestrator must have; null while any will do. */
+  get pinnedKey(): string | null {
+    return this.home?.orchestrator_key ?? null;
+  }
+
+  /** An orchestrator has announced itself, with this key: it is tried next. */
+  announced({ host, port, orchestratorKey }: Announcement): void {
+    if (this.isLinked) return;
+    const key = Buffer.from(orchestratorKey).toString('hex');
+    if (this.pinnedKey !== null && this.pinnedKey !== key) return;
+    // A token is for the orchestrator that is known, not for whoever announces one.
+    const { token, pinSource } =
+      this.home?.orchestrator_key === key ? this.home : { token: null, pinSource: 'discovery' as const };
+    const candidate: Target = { host, port, orchestrator_key: key, token, pinSource, replacedKey: null };
+    if (this.candidates.add(candidate)) this.wake();
   }
 
   /** Begins to connect; returns at once. */
@@ -74,11 +101,21 @@ export class Connection {
     const { log, clock, random } = this.options;
     let attempts: Attempts = 0;
     while (!this.stopping.signal.aborted) {
-      const end = await this.link();
+      const target = this.candidates.next(this.home);
+      if (target === null) {
+        await new Promise<void>((resolve) => {
+          this.wake = resolve;
+        });
+        continue;
+      }
+      this.target = target;
+      const end = await this.link(target);
+      if (this.isLinked) this.setLinked(false);
       if (this.stopping.signal.aborted) return;
       const next = backOff(attempts, end, random());
       attempts = next.attempts;
       log.info({ reason: end.reason, retry_in_ms: Math.round(next.waitMs) }, 'not connected');
+      if (this.candidates.hasNew) continue;
       await new Promise<void>((resolve) => {
         const callOff = clock.after(next.waitMs, resolve);
         this.wake = () => {
@@ -89,10 +126,14 @@ export class Connection {
     }
   }
 
+  private setLinked(isUp: boolean): void {
+    this.isLinked = isUp;
+    this.options.linked?.(isUp);
+  }
+
   /** One attempt, and the link if it comes to one. */
-  private async link(): Promise<LinkEnd & { reason: string }> {
+  private async link(target: Target): Promise<LinkEnd & { reason: string }> {
     const { engine, clock, log, identity, introduction } = this.options;
-    const { target } = this;
     try {
       const dialled = await dial({ ...target, pin: target.orchestrator_key }, clock, this.stopping.signal);
       if (this.stopping.signal.aborted) {
@@ -104,6 +145,11 @@ export class Connection {
         log.warn(
           { host: target.host, port: target.port, orchestrator_key: shownKey },
           'no orchestrator key is pinned: trusting the first one seen; compare it with the one that the orchestrator shows',
+        );
+      else if (target.pinSource === 'discovery')
+        log.warn(
+          { host: target.host, port: target.port, orchestrator_key: shownKey },
+          'no orchestrator key is pinned: trusting the one that announced itself on the network; compare it with the one that the orchestrator shows',
         );
       const session = new Session({
         dialled,
@@ -135,7 +181,10 @@ export class Connection {
       return end;
     } catch (error) {
       this.session = null;
-      if (error instanceof WrongOrchestratorError) this.strangerAt(error.shownKey);
+      if (error instanceof WrongOrchestratorError) {
+        this.candidates.drop(target);
+        this.strangerAt(target, error.shownKey);
+      }
       return { livedMs: 0, retryAfterSecs: null, reason: (error as Error).message };
     }
   }
@@ -168,8 +217,7 @@ export class Connection {
   }
 
   /** Said once for each key that is shown: an agent that waits for its orchestrator tries for months. */
-  private strangerAt(shown: string): void {
-    const { host, port, orchestrator_key: pinned } = this.target;
+  private strangerAt({ host, port, orchestrator_key: pinned }: Target, shown: string): void {
     if (this.stranger === shown) return;
     this.stranger = shown;
     this.options.log.warn(
@@ -180,12 +228,15 @@ export class Connection {
 
   private welcomed(welcome: Welcome, shownKey: string): void {
     const { log, file, identity } = this.options;
-    const { target } = this;
+    const target = this.target!;
     // The token has done its work, and the key is known from here on.
     target.token = null;
     target.orchestrator_key = shownKey;
     this.stranger = null;
-    if (target.pinSource === 'first_use') target.pinSource = 'pinned';
+    target.pinSource = target.pinSource === 'flag' ? 'flag' : 'pinned';
+    this.home = target;
+    this.candidates.clear();
+    this.setLinked(true);
     try {
       file.write(target);
     } catch (error) {

@@ -1,0 +1,70 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { Candidates } from './candidates.ts';
+import type { Target } from './pin.ts';
+
+const target = (host: string): Target => ({
+  host,
+  port: 4747,
+  orchestrator_key: 'aa'.repeat(32),
+  token: null,
+  pinSource: 'discovery',
+  replacedKey: null,
+});
+const home = { ...target('home'), pinSource: 'pinned' as const };
+
+describe('candidates', () => {
+  it('are tried newest announcement first, then in turn with home among them', () => {
+    const candidates = new Candidates();
+    const next = (known: Target | null = home) => candidates.next(known)?.host;
+    expect(next(null)).toBe(undefined);
+    expect([next(), next()]).toEqual(['home', 'home']);
+    expect(candidates.add(target('a'))).toBe(true);
+    expect(candidates.add(target('a'))).toBe(false);
+    candidates.add(target('b'));
+    expect(candidates.hasNew).toBe(true);
+    expect([next(), next()]).toEqual(['a', 'b']);
+    expect(candidates.hasNew).toBe(false);
+    expect([next(), next(), next(), next()]).toEqual(['home', 'a', 'home', 'b']);
+    expect([next(null), next(null), next(null)]).toEqual(['a', 'b', 'a']);
+    candidates.add(target('b'));
+    expect(next(null)).toBe('b');
+  });
+
+  it('that were dropped are not tried again until they are announced again', () => {
+    const candidates = new Candidates();
+    candidates.add(target('a'));
+    const tried = candidates.next(null)!;
+    candidates.drop(tried);
+    expect(candidates.next(null)).toBe(null);
+    expect(candidates.add(target('a'))).toBe(true);
+    expect(candidates.next(null)?.host).toBe('a');
+    candidates.clear();
+    expect(candidates.next(null)).toBe(null);
+  });
+
+  it('are few, whatever is announced, and none is tried that was not announced', () => {
+    const actions = fc.array(fc.oneof(fc.nat({ max: 40 }), fc.constantFrom('next', 'drop')), { maxLength: 200 });
+    fc.assert(
+      fc.property(actions, (steps) => {
+        const candidates = new Candidates();
+        const announced = new Set<string>();
+        let last: Target | null = null;
+        for (const step of steps) {
+          if (typeof step === 'number') {
+            announced.add(`h${step}`);
+            candidates.add(target(`h${step}`));
+            expect(candidates.hasNew).toBe(true);
+          } else if (step === 'next') {
+            last = candidates.next(null);
+            if (last !== null) expect(announced).toContain(last.host);
+          } else if (last !== null) candidates.drop(last);
+        }
+        const seen = new Set<string>();
+        for (let turn = 0; turn < 50; turn++) seen.add(candidates.next(null)?.host ?? '');
+        expect(seen.size).toBeLessThanOrEqual(8);
+        expect(candidates.hasNew).toBe(false);
+      }),
+    );
+  });
+});

@@ -1,0 +1,55 @@
+import { createPrivateKey, generateKeyPairSync, type KeyObject, sign } from 'node:crypto';
+import { createSocket } from 'node:dgram';
+import { type Announcement, announcementSigned, encodeAnnouncement } from '@muster/protocol/wire';
+
+let nonces = 0;
+
+/** An orchestrator's key that announces it. */
+export class TestAnnouncer {
+  readonly privateKey: KeyObject;
+  readonly publicKey: Buffer;
+
+  /** @param pem its key; a new one without */
+  constructor(pem?: string) {
+    this.privateKey = pem === undefined ? generateKeyPairSync('ed25519').privateKey : createPrivateKey(pem);
+    const { x } = this.privateKey.export({ format: 'jwk' });
+    this.publicKey = Buffer.from(x as string, 'base64url');
+  }
+
+  get hex(): string {
+    return this.publicKey.toString('hex');
+  }
+
+  /** A datagram as it should be, but for what is given. */
+  datagram(more: Partial<Announcement> = {}): Buffer {
+    const nonce = Buffer.alloc(16);
+    nonce.writeUInt32BE(++nonces);
+    const encoded = encodeAnnouncement({
+      host: '127.0.0.1',
+      port: 4747,
+      orchestratorKey: this.publicKey,
+      sentAt: Math.floor(Date.now() / 1000),
+      nonce,
+      ...more,
+    });
+    return Buffer.concat([encoded, sign(null, announcementSigned(encoded), this.privateKey)]);
+  }
+}
+
+/** Sends a datagram to a port of this machine. */
+export async function sendDatagram(datagram: Uint8Array, port: number): Promise<void> {
+  const socket = createSocket('udp4');
+  await new Promise<void>((resolve, reject) =>
+    socket.send(datagram, port, '127.0.0.1', (error) => (error ? reject(error) : resolve())),
+  );
+  socket.close();
+}
+
+/** A UDP port that nobody uses now. */
+export async function freeUdpPort(): Promise<number> {
+  const socket = createSocket('udp4');
+  await new Promise<void>((resolve) => socket.bind(0, '127.0.0.1', resolve));
+  const { port } = socket.address();
+  await new Promise<void>((resolve) => socket.close(resolve));
+  return port;
+}
