@@ -12,6 +12,7 @@ import type { Config, Invocation } from './config.ts';
 import { createDeliver } from './deliver/deliver.ts';
 import { createAgentLinks } from './domain/agent-links.ts';
 import { announcingEvents } from './domain/announce-events.ts';
+import { createCensus } from './domain/census.ts';
 import type { Context } from './domain/context.ts';
 import { createDiscovery } from './domain/discovery.ts';
 import type { EventConsumer } from './domain/event-consumer.ts';
@@ -42,6 +43,7 @@ import { signInHandlers } from './http/routes/sign-in.ts';
 import { statusHandlers } from './http/routes/status.ts';
 import { terminalHandlers } from './http/routes/terminals.ts';
 import { windowHandlers } from './http/routes/windows.ts';
+import { createTelemetry, type Telemetry } from './http/telemetry.ts';
 import { loadApiCertificate } from './identity/api-certificate.ts';
 import { loadIdentity } from './identity/identity.ts';
 import { lockDirectory } from './identity/instance-lock.ts';
@@ -94,10 +96,12 @@ export async function startOrchestrator(config: Config, dataDir: string, around:
     config.tls_enabled && config.tls_cert === null ? await loadApiCertificate(dataDir, config.advertised_host) : null;
   const tls = await tlsOf(config, certificate);
 
+  let telemetry: Telemetry | null = null;
   const place = placeOfDatabase(config, dataDir);
   const db = await openDatabase(place, {
     now: () => clock.now(),
     onFatal: around.onFatal,
+    onCommit: (units, ms) => telemetry?.committed(units, ms / 1000),
     onMigrated: (report) => {
       if (report.from !== report.to) log.info({ ...report }, 'database schema brought up to date');
     },
@@ -173,6 +177,24 @@ export async function startOrchestrator(config: Config, dataDir: string, around:
   };
   const channelRule = { denyPrivate: config.notifications.deny_private };
   const deliver = createDeliver({ version, now: () => clock.now(), ...channelRule });
+  const told = createTelemetry(
+    {
+      census: createCensus(context),
+      ready: well,
+      levels: () => ({
+        connectedAgents: gateway?.presence.count ?? 0,
+        dispatchQueue: gateway?.backlog.agents ?? 0,
+        dispatchBytes: gateway?.backlog.bytes ?? 0,
+        database: db.stats(),
+        samples: samples.stats(),
+      }),
+    },
+    { processMetrics: true },
+  );
+  telemetry = told;
+  bus.subscribe((hint) => {
+    if (hint.type === 'operation_ended') told.operationEnded(hint.status);
+  });
   const app = createApp({
     handlers: {
       ...signInHandlers(context, signIn, apiAddress),
@@ -192,6 +214,7 @@ export async function startOrchestrator(config: Config, dataDir: string, around:
     log: log.child({ part: 'api' }),
     version,
     ready: well,
+    telemetry: { ...told, token: config.metrics_token },
     trustedProxies: config.trusted_proxies,
     limits: { rates: ratesOf(config) },
     ...(tls ? { tls } : {}),

@@ -33,6 +33,7 @@ describe('the configuration', () => {
         tls_enabled: true,
         tls_cert: null,
         tls_key: null,
+        metrics_token: null,
         trust_proxy_tls: false,
         database_url: null,
         database_url_file: null,

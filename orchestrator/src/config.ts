@@ -89,6 +89,12 @@ export const configSchema = z.strictObject({
   discovery: z
     .strictObject({ port: z.number().int().min(1).max(65_535).default(4747).describe('UDP port of agents that wait') })
     .default({ port: 4747 }),
+  metrics_token: z
+    .string()
+    .regex(/^[A-Za-z0-9._~+/-]{16,256}$/, 'must be 16 to 256 letters, digits, or . _ ~ + / -')
+    .nullable()
+    .default(null)
+    .describe('with this token in place of a session /metrics may be read; null: only with a session'),
   metrics: z
     .strictObject({ poll_interval: secs(60), retention: secs(86_400) })
     .default({ poll_interval: 60, retention: 86_400 }),

@@ -5,6 +5,7 @@ import pretty from 'pino-pretty';
 import { systemClock } from './clock.ts';
 import { type Running, startOrchestrator } from './compose.ts';
 import { ConfigError, exposesTokens, type Invocation, readInvocation, usage } from './config.ts';
+import { requestFields } from './log.ts';
 
 /** `muster orchestrator`: configuration, compose, listen, drain. */
 
@@ -29,7 +30,7 @@ function invocation(): Invocation {
 
 /** Written at once: the last lines before an end are the ones that matter. */
 function createLog({ logFormat, logLevel }: Invocation): Logger {
-  const options = { level: logLevel, base: null };
+  const options = { level: logLevel, base: null, mixin: requestFields };
   if (logFormat === 'json') return pino(options, pino.destination({ fd: 1, sync: true }));
   const stream = pretty({
     destination: 1,

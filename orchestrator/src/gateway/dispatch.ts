@@ -33,6 +33,11 @@ export class Dispatcher {
     return this.bufferedBytes;
   }
 
+  /** Links whose rows wait to be read. */
+  get waiting(): number {
+    return this.queue.size;
+  }
+
   /** Notes that rows of this link's agent are worth a look. */
   wake(link: Link, wishes: number): void {
     link.wishes |= wishes;

@@ -41,6 +41,8 @@ export interface Gateway {
    */
   listen(host: string, port: number): Promise<number>;
   readonly presence: Presence;
+  /** What waits to be sent: agents whose rows wait to be read, and bytes that the network has not taken. */
+  readonly backlog: { readonly agents: number; readonly bytes: number };
   /** Takes no more agents, tells those connected when to come back, and waits for commits under way. Then `close`. */
   drain(): Promise<void>;
   /** Ends every link at once. */
@@ -128,6 +130,10 @@ class AgentGateway implements Gateway, LinkOwner {
 
   get presence(): Presence {
     return this.registry;
+  }
+
+  get backlog(): { agents: number; bytes: number } {
+    return { agents: this.dispatcher.waiting, bytes: this.dispatcher.load };
   }
 
   listen(host: string, port: number): Promise<number> {

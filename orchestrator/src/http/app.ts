@@ -1,9 +1,9 @@
-import { randomBytes } from 'node:crypto';
+import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 import { MusterError } from '@muster/protocol';
 import { apiPrefix, type Route, routes } from '@muster/protocol/http';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Logger } from 'pino';
-import { authenticate, challengeHeader } from './authentication.ts';
+import { authenticate, bearerToken, challengeHeader } from './authentication.ts';
 import { type AnyHandler, registerEndpoint } from './endpoint.ts';
 import { createFallback } from './fallback.ts';
 import type { Handlers, Session, Sessions } from './handlers.ts';
@@ -60,6 +60,13 @@ export interface AppOptions {
   readonly trustedProxies?: readonly string[];
   /** Whether requests should be sent here now, for `/readyz`. */
   readonly ready?: () => boolean | Promise<boolean>;
+  /** What Prometheus is told at `/metrics`; without it there is nothing there. */
+  readonly telemetry?: {
+    answered(route: string | null, status: number, seconds: number): void;
+    scrape(): Promise<{ type: string; body: string }>;
+    /** With it no session is needed. */
+    readonly token: string | null;
+  };
   /** Of the product, for the OpenAPI document. */
   readonly version: string;
   /** Holds every answer to its schema; for tests. */
@@ -82,9 +89,9 @@ export function createApp(options: AppOptions): FastifyInstance {
     tls: options.tls,
     trustedProxies: options.trustedProxies ?? [],
     limits,
-    nextId: requestIds(),
+    requestId: requestIds(),
     badAddress: (error, request, reply) => {
-      reply.headers(headers);
+      reply.headers(headers).header('x-request-id', request.id);
       // The order of refusal holds here too: whoever has no session is told that first.
       const judged = isApi(request)
         ? Promise.resolve().then(() => findSession('operator', request))
@@ -125,7 +132,10 @@ export function createApp(options: AppOptions): FastifyInstance {
     }
   }
   const counted = (session: Session): Promise<Session> => rates.session(session.token_hash).then(() => session);
-  function admit(route: Route, request: FastifyRequest): Session | null | Promise<Session | null> {
+  function admit(
+    route: Pick<Route, 'access' | 'tag'>,
+    request: FastifyRequest,
+  ): Session | null | Promise<Session | null> {
     if (route.access === 'anyone') return route.tag === 'Sign-in' ? rates.signIn(request.ip).then(() => null) : null;
     const found = findSession(route.access, request);
     return found instanceof Promise ? found.then(counted) : counted(found as Session);
@@ -138,7 +148,7 @@ export function createApp(options: AppOptions): FastifyInstance {
     done();
   });
   app.addHook('onRequest', (request, reply, done) => {
-    reply.headers(headers);
+    reply.headers(headers).header('x-request-id', request.id);
     if (drain.signal.aborted && pathOf(request) !== '/healthz') done(new MusterError('draining'));
     else if (!request.is404) done();
     // Nobody without a session learns even which addresses there are, and no body is read for one that there is not.
@@ -150,6 +160,8 @@ export function createApp(options: AppOptions): FastifyInstance {
   });
   app.addHook('onResponse', (request, reply, done) => {
     logRequest(log, request, reply);
+    const { routeId = null } = request.routeOptions.config as { routeId?: string };
+    options.telemetry?.answered(routeId, reply.statusCode, reply.elapsedTime / 1000);
     // An answer that was under way may have left its connection open; closing would wait for it to time out.
     if (drain.signal.aborted) setImmediate(() => app.server.closeIdleConnections());
     done();
@@ -169,6 +181,7 @@ export function createApp(options: AppOptions): FastifyInstance {
     registerEndpoint(app, route, handler, context);
   }
   registerOpen(app, options);
+  registerMetrics(app, options.telemetry, (request) => admit({ access: 'operator', tag: '' }, request));
   return app;
 }
 
@@ -188,11 +201,41 @@ function registerOpen(app: FastifyInstance, options: AppOptions): void {
   });
 }
 
-/** Unique for as long as logs are kept, and cheaper than randomness for each. */
-function requestIds(): () => string {
+/** For Prometheus: with the configured token, or a session like any other. */
+function registerMetrics(
+  app: FastifyInstance,
+  telemetry: AppOptions['telemetry'],
+  admit: (request: FastifyRequest) => unknown,
+): void {
+  if (telemetry === undefined) return;
+  const expected = telemetry.token === null ? null : digest(telemetry.token);
+  app.get('/metrics', {
+    onRequest: async (request) => {
+      const sent = bearerToken(request.headers.authorization);
+      // Digests are compared: they are of one length, and how far they agree says nothing of the token.
+      if (expected !== null && sent !== null && timingSafeEqual(digest(sent), expected)) return;
+      await admit(request);
+    },
+    handler: async (_request, reply) => {
+      const { type, body } = await telemetry.scrape();
+      return reply.header('content-type', type).send(body);
+    },
+  });
+}
+
+const digest = (token: string): Buffer => createHash('sha256').update(token).digest();
+
+/** What a client or a proxy may call its request: nothing that could be anything else in a log. */
+const givenId = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
+
+/**
+ * The id that came with a request, or one of our own: unique for as long as logs are kept, and cheaper than randomness
+ * for each.
+ */
+function requestIds(): (given?: string | string[] | undefined) => string {
   const run = randomBytes(6).toString('hex');
   let count = 0;
-  return () => `${run}-${(++count).toString(36)}`;
+  return (given) => (typeof given === 'string' && givenId.test(given) ? given : `${run}-${(++count).toString(36)}`);
 }
 
 /** Without the query, which may hold a ticket. */

@@ -10,7 +10,7 @@ export const hashToken = (token: string): string => hash('sha256', token, 'hex')
 const bearer = /^Bearer +([A-Za-z0-9._~+/-]{1,512}=*) *$/i;
 
 /** The token of an `Authorization` header, or null when there is none that could be one. */
-function bearerToken(authorization: string | undefined): string | null {
+export function bearerToken(authorization: string | undefined): string | null {
   return authorization === undefined ? null : (bearer.exec(authorization)?.[1] ?? null);
 }
 

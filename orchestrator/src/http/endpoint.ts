@@ -2,6 +2,7 @@ import { MusterError } from '@muster/protocol';
 import { apiPrefix, type Route } from '@muster/protocol/http';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
+import { withinRequest } from '../log.ts';
 import { type AnswerForm, sendAnswer } from './answer.ts';
 import { authorize } from './authentication.ts';
 import type { Session } from './handlers.ts';
@@ -75,6 +76,7 @@ export function registerEndpoint(
     method: route.method,
     url: apiPrefix + route.path.replaceAll(/\{(\w+)\}/g, ':$1'),
     bodyLimit: route.bodyLimit ?? defaultBodyLimit,
+    config: { routeId: route.id },
     onRequest: (request, _reply, done) => {
       const enter = (session: Session | null) => {
         authorize(route.access, session);
@@ -92,14 +94,15 @@ export function registerEndpoint(
     },
     handler: (request, reply) => {
       const respondAsync = route.respondAsync === true && prefersAsync(request.headers.prefer);
-      const given = handler({
+      const call = {
         params: request.params,
         query: readQuery(request),
         body: readBody(request),
         session: request.session,
         respondAsync,
         request: new Facts(request, reply, context.draining),
-      });
+      };
+      const given = withinRequest(request.id, () => handler(call));
       const send = (answer: unknown): FastifyReply | Promise<FastifyReply> => {
         if (context.draining.aborted) reply.header('connection', 'close');
         return sendAnswer(form, answer, reply, respondAsync, (error) => context.broken(request, error));

@@ -21,13 +21,14 @@ export interface ServerOptions {
     readonly keepAliveTimeout: number;
     readonly connections: number;
   };
-  readonly nextId: () => string;
+  /** The id of a request, given the one that it came with, if any. */
+  readonly requestId: (given?: string | string[] | undefined) => string;
   /** Answers an address that cannot be read; no hook has run by then. */
   readonly badAddress: (error: Error, request: FastifyRequest, reply: FastifyReply) => void;
 }
 
 /** The server with the limits that hold before any route is known. It logs nothing of its own. */
-export function createServer({ tls, trustedProxies, limits, nextId, badAddress }: ServerOptions): FastifyInstance {
+export function createServer({ tls, trustedProxies, limits, requestId, badAddress }: ServerOptions): FastifyInstance {
   const http = {
     headersTimeout: limits.headersTimeout,
     maxHeaderSize: limits.headerBytes,
@@ -36,14 +37,14 @@ export function createServer({ tls, trustedProxies, limits, nextId, badAddress }
   };
   const options: FastifyServerOptions<RawServerDefault> = {
     logger: false,
-    genReqId: nextId,
+    genReqId: (request) => requestId(request.headers['x-request-id']),
     requestTimeout: limits.requestTimeout,
     keepAliveTimeout: limits.keepAliveTimeout,
     // A drained server answers 503 itself, in its own form.
     return503OnClosing: false,
     frameworkErrors: badAddress,
     clientErrorHandler: (error, socket) =>
-      refuseConnection(error, socket as Parameters<typeof refuseConnection>[1], nextId()),
+      refuseConnection(error, socket as Parameters<typeof refuseConnection>[1], requestId()),
     routerOptions: {
       querystringParser: (text) => parseQuery(text) as unknown as Record<string, unknown>,
       // An id of any length is an unknown one, and the headers' limit bounds it.

@@ -5,6 +5,7 @@ import Sqlite, { type Database } from 'better-sqlite3';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { unseenAgents } from './agents.ts';
 import { auditEvents, chainRows, countUnplaced, firstPlaced, placedEvents, unplacedEvents } from './audit.ts';
+import { agentsByStatus, countOfActiveTerminals, openOperationsByStatus, waitingDeliveries } from './census.ts';
 import { migrateSqlite } from './migrate-sqlite.ts';
 import { migrations } from './migrations/index.ts';
 import { agentsWithWork, oldestOpen, openOperations, operations } from './operations.ts';
@@ -43,6 +44,10 @@ describe('indices', () => {
     ['those of a status', operations({ status: true }), 'operations_status'],
     ['those of an agent and a status', operations({ node_id: true, status: true }), 'operations_node_status'],
     ['terminal sessions of a status', terminals({ status: true }), 'terminal_sessions_status'],
+    ['how many agents there are by status', agentsByStatus, 'COVERING INDEX agents_status'],
+    ['how many operations are open', openOperationsByStatus, 'COVERING INDEX operations_status'],
+    ['how many terminals are open', countOfActiveTerminals, 'COVERING INDEX terminal_sessions_status'],
+    ['how many deliveries wait', waitingDeliveries, 'COVERING INDEX deliveries_place'],
     ['open ones of an operator', activeTerminalsOf, 'terminal_sessions_status'],
   ])('serve %s', (_, query, index) => {
     const detail = plan(query);

@@ -17,6 +17,8 @@ export interface DatabaseSurroundings {
   /** Milliseconds. */
   readonly now: () => number;
   readonly onFatal: (reason: Error) => void;
+  /** A transaction was committed: how many units shared it, and how long it took. */
+  readonly onCommit?: (units: number, ms: number) => void;
   readonly onMigrated: (report: MigrationReport) => void;
   readonly log: {
     info(about: object, message: string): void;
@@ -34,9 +36,10 @@ const patienceMs = 30_000;
  */
 export async function openDatabase(place: DatabasePlace, around: DatabaseSurroundings): Promise<Database> {
   const { onFatal, onMigrated, log } = around;
+  const committed = around.onCommit ? { onCommit: around.onCommit } : {};
   const now = () => Math.floor(around.now() / 1000);
   const { postgres } = place;
-  if (postgres === null) return await openSqlite({ file: place.file, now, onFatal, onMigrated });
+  if (postgres === null) return await openSqlite({ file: place.file, now, onFatal, onMigrated, ...committed });
   const until = performance.now() + patienceMs;
   for (let attempt = 1; ; attempt++) {
     try {
@@ -46,6 +49,7 @@ export async function openDatabase(place: DatabasePlace, around: DatabaseSurroun
         statementTimeout: postgres.statementTimeout,
         now,
         onMigrated,
+        ...committed,
         onNotice: (notice) => log.warn({}, notice),
         onConnectionError: (error) => log.warn({ err: error }, 'a connection to the database was lost'),
         exclusive: {

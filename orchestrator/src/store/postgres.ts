@@ -21,6 +21,8 @@ export interface PostgresOptions {
   readonly now: () => number;
   /** An idle connection was lost; the pool makes a new one. */
   readonly onConnectionError?: (error: Error) => void;
+  /** A transaction was committed, and how long it took. */
+  readonly onCommit?: (units: number, ms: number) => void;
   readonly onProgress?: (progress: MigrationProgress) => void;
   readonly onMigrated?: (report: MigrationReport) => void;
   readonly limits?: IntakeLimits;
@@ -106,6 +108,7 @@ class PostgresDatabase implements Database {
   readonly kind = 'postgres';
   readonly #writers: Pool;
   readonly #readers: Pool;
+  readonly #onCommit: PostgresOptions['onCommit'];
   readonly #intake: Intake;
   readonly #lock: PostgresLock | null;
   readonly #random: () => number;
@@ -121,6 +124,7 @@ class PostgresDatabase implements Database {
     this.#lock = lock;
     this.#random = options.random ?? Math.random;
     this.#intake = new Intake(options.limits ?? defaultIntakeLimits);
+    this.#onCommit = options.onCommit;
     const { url, statementTimeout } = options;
     const applicationName = lock?.applicationName;
     const settings = (server: Record<string, string>) => ({
@@ -206,6 +210,7 @@ class PostgresDatabase implements Database {
     // A connection that is lost between two queries says so here, and again to the next query.
     const ignore = () => undefined;
     client.on('error', ignore);
+    const begun = performance.now();
     let committing = false;
     let broken: Error | undefined;
     try {
@@ -223,6 +228,7 @@ class PostgresDatabase implements Database {
       committing = true;
       await client.query('commit');
       this.#commits++;
+      this.#onCommit?.(1, performance.now() - begun);
       return new UnitResult(unit, results);
     } catch (error) {
       if (error instanceof MusterError) throw error;

@@ -40,7 +40,7 @@ export type Answer =
 
 export type FromWriter =
   | { readonly kind: 'ready' }
-  | { readonly kind: 'answers'; readonly answers: readonly Answer[]; readonly commits: number }
+  | { readonly kind: 'answers'; readonly answers: readonly Answer[]; readonly commits: number; readonly ms: number }
   /** The writer cannot go on and the process must not either. */
   | { readonly kind: 'fatal'; readonly message: string }
   | { readonly kind: 'closed' };

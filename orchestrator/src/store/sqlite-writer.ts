@@ -75,7 +75,8 @@ function checkpointIfWorthIt(idle: boolean): void {
 function work(): void {
   try {
     for (receive(); head < queue.length; receive()) {
-      const deadline = performance.now() + options.maxGroupMs;
+      const begun = performance.now();
+      const deadline = begun + options.maxGroupMs;
       let taken = 0;
       const { answers, commits } = groups.run(() => {
         if (taken >= options.maxGroupUnits || (taken > 0 && performance.now() > deadline)) return undefined;
@@ -84,7 +85,7 @@ function work(): void {
         taken++;
         return queue[head++];
       });
-      say({ kind: 'answers', answers, commits });
+      say({ kind: 'answers', answers, commits, ms: performance.now() - begun });
       try {
         checkpointIfWorthIt(head === queue.length);
       } catch {

@@ -25,6 +25,8 @@ export interface SqliteOptions {
    * their writers are not answered.
    */
   readonly onFatal: (reason: Error) => void;
+  /** A transaction was committed: how many units shared it, and how long it took. */
+  readonly onCommit?: (units: number, ms: number) => void;
   readonly onProgress?: (progress: MigrationProgress) => void;
   readonly onMigrated?: (report: MigrationReport) => void;
   readonly limits?: IntakeLimits;
@@ -98,6 +100,7 @@ class SqliteDatabase implements Database {
   readonly #reader: Connection;
   readonly #worker: Worker;
   readonly #onFatal: (reason: Error) => void;
+  readonly #onCommit: SqliteOptions['onCommit'];
   readonly #intake: Intake;
   readonly #prepared = new Map<number, Prepared<unknown[]>>();
   readonly #begin: Prepared<unknown[]>;
@@ -131,6 +134,7 @@ class SqliteDatabase implements Database {
     this.#commit = reader.prepare('commit');
     this.#worker = worker;
     this.#onFatal = options.onFatal;
+    this.#onCommit = options.onCommit;
     this.#intake = new Intake(options.limits ?? defaultIntakeLimits);
     worker.on('message', (message: FromWriter) => this.#hear(message));
     worker.on('error', (error) => this.#lose(error));
@@ -214,6 +218,7 @@ class SqliteDatabase implements Database {
   #hear(message: FromWriter): void {
     if (message.kind === 'answers') {
       this.#commits += message.commits;
+      if (message.commits > 0) this.#onCommit?.(message.answers.length / message.commits, message.ms / message.commits);
       // Not at once: many messages may come in one turn.
       if (this.#answers.length === 0) setImmediate(() => this.#passOn(answersPerTurn));
       for (const answer of message.answers) this.#answers.push(answer);

@@ -1,0 +1,62 @@
+import type { AgentStatus } from '@muster/protocol/http';
+import { agentsByStatus, countOfActiveTerminals, openOperationsByStatus, waitingDeliveries } from '../store/census.ts';
+import type { Context } from './context.ts';
+
+/** How many there are of what. */
+export interface Census {
+  readonly agents: Readonly<Record<AgentStatus, number>>;
+  readonly operations: Readonly<Record<'queued' | 'running', number>>;
+  readonly terminals: number;
+  /** Messages to channels that wait; no more than {@link mostDeliveries} are counted. */
+  readonly deliveries: number;
+}
+
+export const mostDeliveries = 100_000;
+
+export async function takeCensus({ db }: Context): Promise<Census> {
+  const [agents, operations, terminals, deliveries] = await Promise.all([
+    db.all(agentsByStatus, {}),
+    db.all(openOperationsByStatus, {}),
+    db.get(countOfActiveTerminals, {}),
+    db.get(waitingDeliveries, { most: mostDeliveries }),
+  ]);
+  const of = (rows: readonly { status: string; count: number }[], status: string) =>
+    Number(rows.find((row) => row.status === status)?.count ?? 0);
+  return {
+    agents: {
+      pending: of(agents, 'pending'),
+      approved: of(agents, 'approved'),
+      rejected: of(agents, 'rejected'),
+    },
+    operations: { queued: of(operations, 'queued'), running: of(operations, 'running') },
+    terminals: Number(terminals?.count ?? 0),
+    deliveries: Number(deliveries?.count ?? 0),
+  };
+}
+
+const freshMs = 10_000;
+
+/**
+ * A census that is taken at most every ten seconds, whoever asks however often; while the database fails, the last one.
+ * @returns null before the first that succeeded
+ */
+export function createCensus(context: Context): () => Promise<Census | null> {
+  let last: Census | null = null;
+  let takenAt = Number.NEGATIVE_INFINITY;
+  let taking: Promise<void> | null = null;
+  return async () => {
+    if (context.now() - takenAt >= freshMs || context.now() < takenAt) {
+      taking ??= takeCensus(context)
+        .then((census) => {
+          last = census;
+        })
+        .catch((error: unknown) => context.log.warn({ err: error }, 'counting for metrics failed'))
+        .finally(() => {
+          takenAt = context.now();
+          taking = null;
+        });
+      await taking;
+    }
+    return last;
+  };
+}

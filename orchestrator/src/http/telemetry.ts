@@ -1,0 +1,141 @@
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import type { Census } from '../domain/census.ts';
+
+/** What the process tells Prometheus of itself. Labels take a fixed set of values: what clients send is never one. */
+export interface Telemetry {
+  /** A request was answered. @param route the route's id; null for what is none of the table's */
+  answered(route: string | null, status: number, seconds: number): void;
+  /** A transaction of the database ended. @param units how many writes shared it */
+  committed(units: number, seconds: number): void;
+  operationEnded(status: string): void;
+  /** The whole as text, and its content type. */
+  scrape(): Promise<{ type: string; body: string }>;
+}
+
+/** What is read at each scrape. */
+export interface TelemetrySources {
+  census(): Promise<Census | null>;
+  /** Whether requests should be sent here. */
+  ready(): boolean | Promise<boolean>;
+  levels(): Levels;
+}
+
+export interface Levels {
+  readonly connectedAgents: number;
+  /** Agents whose rows wait to be read and sent. */
+  readonly dispatchQueue: number;
+  /** Bytes of operations that the network has not taken. */
+  readonly dispatchBytes: number;
+  readonly database: {
+    readonly queued: number;
+    readonly queuedBytes: number;
+    readonly unitsCommitted: number;
+    readonly unitsFailed: number;
+    readonly retries: number;
+  };
+  readonly samples: { readonly queued: number; readonly stored: number; readonly failed: number };
+}
+
+const classes = ['1xx', '2xx', '3xx', '4xx', '5xx'] as const;
+
+/** @param processMetrics also memory, CPU, garbage collection and the event loop: once in a process */
+export function createTelemetry(sources: TelemetrySources, { processMetrics = false } = {}): Telemetry {
+  const register = new Registry();
+  const registers = [register];
+  const gauge = <L extends string>(name: string, help: string, labelNames: readonly L[] = []) =>
+    new Gauge<L>({ name, help, labelNames: [...labelNames], registers });
+  const counter = <L extends string>(name: string, help: string, labelNames: readonly L[] = []) =>
+    new Counter<L>({ name, help, labelNames: [...labelNames], registers });
+
+  const agents = gauge('muster_agents', 'Agents by their approval.', ['status']);
+  const operations = gauge('muster_operations', 'Operations that have not ended.', ['status']);
+  const terminals = gauge('muster_terminals', 'Terminal sessions that are open.');
+  const deliveries = gauge('muster_outbox_deliveries', 'Messages to channels that wait.');
+  const ready = gauge('muster_ready', '1 when requests should be sent here.');
+  const connected = gauge('muster_agents_connected', 'Agents that are connected to this process.');
+  const dispatchQueue = gauge('muster_dispatch_queue', 'Agents whose work waits to be read and sent.');
+  const dispatchBytes = gauge('muster_dispatch_bytes', 'Bytes of operations that the network has not taken.');
+  const writeQueue = gauge('muster_write_queue_units', 'Writes handed to the database and not answered.');
+  const writeBytes = gauge('muster_write_queue_bytes', 'What those take in memory.');
+  const sampleQueue = gauge('muster_samples_queue', 'Samples handed in and not stored.');
+  const ended = counter('muster_operations_ended_total', 'Operations that have ended.', ['status']);
+  // Counted elsewhere: read at each scrape.
+  const totals = {
+    unitsCommitted: counter('muster_writes_total', 'Writes that were committed.'),
+    unitsFailed: counter('muster_writes_failed_total', 'Writes that were refused or failed.'),
+    retries: counter('muster_write_retries_total', 'Transactions that were run again.'),
+  };
+  const samplesStored = counter('muster_samples_total', 'Samples that were stored.');
+  const samplesFailed = counter('muster_samples_failed_total', 'Samples that could not be stored.');
+  const commitUnits = new Histogram({
+    name: 'muster_commit_units',
+    help: 'Writes that shared one transaction.',
+    buckets: [1, 2, 5, 10, 25, 50, 100, 250, 500, 1000],
+    registers,
+  });
+  const commitSeconds = new Histogram({
+    name: 'muster_commit_seconds',
+    help: 'How long a transaction took, to its commit.',
+    buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1, 5],
+    registers,
+  });
+  const requests = new Histogram({
+    name: 'muster_http_request_seconds',
+    help: 'Requests by route and class of status; those that wait for agents take as long as these.',
+    labelNames: ['route', 'status'],
+    buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.1, 0.5, 2.5, 10, 60],
+    registers,
+  });
+  if (processMetrics) collectDefaultMetrics({ register });
+
+  /** Finding a child by its labels costs more than counting: each is found once. */
+  const children = new Map<string, ReturnType<typeof requests.labels>>();
+
+  return {
+    answered(route, status, seconds) {
+      const of = route ?? 'other';
+      const name = classes[Math.floor(status / 100) - 1] ?? '5xx';
+      const key = `${of} ${name}`;
+      let child = children.get(key);
+      if (!child) {
+        child = requests.labels(of, name);
+        children.set(key, child);
+      }
+      child.observe(seconds);
+    },
+
+    committed(units, seconds) {
+      commitUnits.observe(units);
+      commitSeconds.observe(seconds);
+    },
+
+    operationEnded: (status) => ended.inc({ status }),
+
+    async scrape() {
+      const [census, isReady] = await Promise.all([sources.census(), sources.ready()]);
+      if (census) {
+        for (const [status, count] of Object.entries(census.agents)) agents.set({ status }, count);
+        for (const [status, count] of Object.entries(census.operations)) operations.set({ status }, count);
+        terminals.set(census.terminals);
+        deliveries.set(census.deliveries);
+      }
+      ready.set(isReady ? 1 : 0);
+      const { database, samples, ...levels } = sources.levels();
+      connected.set(levels.connectedAgents);
+      dispatchQueue.set(levels.dispatchQueue);
+      dispatchBytes.set(levels.dispatchBytes);
+      writeQueue.set(database.queued);
+      writeBytes.set(database.queuedBytes);
+      sampleQueue.set(samples.queued);
+      for (const name of ['unitsCommitted', 'unitsFailed', 'retries'] as const) setTotal(totals[name], database[name]);
+      setTotal(samplesStored, samples.stored);
+      setTotal(samplesFailed, samples.failed);
+      return { type: register.contentType, body: await register.metrics() };
+    },
+  };
+}
+
+function setTotal(counter: Counter, total: number): void {
+  counter.reset();
+  counter.inc(total);
+}
