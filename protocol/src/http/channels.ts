@@ -27,7 +27,13 @@ export const channelConfigs = {
     token: optional(secretText).describe('access token'),
   }),
 } as const;
-export type ChannelConfigs = { [T in ChannelType]: z.output<(typeof channelConfigs)[T]> };
+/** What is undefined was not given. */
+export interface ChannelConfigs {
+  webhook: { url: string; secret?: string | undefined };
+  discord: { webhook_url: string };
+  slack: { webhook_url: string };
+  ntfy: { url?: string | undefined; topic: string; token?: string | undefined };
+}
 /** A kind of channel with a config of that kind. */
 export type ChannelTarget = { [T in ChannelType]: { channel_type: T; config: ChannelConfigs[T] } }[ChannelType];
 

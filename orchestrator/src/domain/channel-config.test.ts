@@ -1,0 +1,118 @@
+import { MusterError } from '@muster/protocol';
+import { type ChannelTarget, type ChannelType, maskedSecret } from '@muster/protocol/http';
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { readConfig, showConfig } from './channel-config.ts';
+
+const open = { denyPrivate: false };
+const faultsOf = (type: ChannelType, given: unknown, stored: ChannelTarget | null = null, rule = open) => {
+  try {
+    readConfig(type, given, stored, rule);
+    return [];
+  } catch (error) {
+    if (!(error instanceof MusterError)) throw error;
+    expect(error.code).toBe('invalid_input');
+    return (error.errors ?? []).map(({ path }) => path);
+  }
+};
+const shown = (type: ChannelType, config: unknown) => showConfig(readConfig(type, config, null, open));
+
+describe('what is shown', () => {
+  it.each<[ChannelType, Record<string, string>, Record<string, string>]>([
+    ['webhook', { url: 'https://h.example/x', secret: 's3' }, { url: 'https://h.example/x', secret: maskedSecret }],
+    ['webhook', { url: 'https://h.example' }, { url: 'https://h.example' }],
+    [
+      'webhook',
+      { url: 'https://a:b@h.example/x?key=1' },
+      { url: `https://${maskedSecret}@h.example/x?${maskedSecret}` },
+    ],
+    [
+      'discord',
+      { webhook_url: 'https://discord.com/api/webhooks/1/abc' },
+      { webhook_url: `https://discord.com/${maskedSecret}` },
+    ],
+    [
+      'slack',
+      { webhook_url: 'https://hooks.slack.com/services/T/B/x?y=z' },
+      { webhook_url: `https://hooks.slack.com/${maskedSecret}` },
+    ],
+    ['slack', { webhook_url: 'https://u:p@chat.example/x' }, { webhook_url: `https://chat.example/${maskedSecret}` }],
+    ['ntfy', { topic: 'fleet' }, { topic: 'fleet' }],
+    [
+      'ntfy',
+      { url: 'http://n.example', topic: 'fleet', token: 'tk_1' },
+      { url: 'http://n.example', topic: 'fleet', token: maskedSecret },
+    ],
+  ])('of a %s with %o', (type, config, expected) => expect(shown(type, config)).toEqual(expected));
+
+  it('never holds what is secret, whatever that is', () => {
+    const secret = fc.stringMatching(/^[a-z0-9]{12,30}$/);
+    fc.assert(
+      fc.property(secret, (text) => {
+        const all = [
+          shown('webhook', { url: `https://u:${text}@h.example/x?a=${text}#${text}`, secret: text }),
+          shown('discord', { webhook_url: `https://u${text}:${text}@d.example/api/${text}?a=${text}#${text}` }),
+          shown('slack', { webhook_url: `http://d.example:1/${text}` }),
+          shown('ntfy', { topic: 'fleet', token: text, url: `https://${text}@h.example/?${text}` }),
+        ];
+        expect(JSON.stringify(all)).not.toContain(text);
+      }),
+    );
+  });
+});
+
+describe('what is sent back masked', () => {
+  const stored = readConfig('webhook', { url: 'https://a:b@h.example/x', secret: 's3' }, null, open);
+  it('keeps its value', () => {
+    expect(readConfig('webhook', showConfig(stored), stored, open)).toEqual(stored);
+    expect(readConfig('webhook', { url: 'https://other.example/', secret: maskedSecret }, stored, open).config).toEqual(
+      {
+        url: 'https://other.example/',
+        secret: 's3',
+      },
+    );
+  });
+  it('is gone when it is not sent back: the config is replaced as a whole', () => {
+    expect(readConfig('webhook', { url: 'https://h.example/', secret: null }, stored, open).config).toEqual({
+      url: 'https://h.example/',
+    });
+  });
+  it('is refused where nothing is stored, or it is not what was shown', () => {
+    expect(faultsOf('webhook', { url: 'https://h.example/', secret: maskedSecret })).toEqual(['/config/secret']);
+    expect(faultsOf('webhook', { url: `https://${maskedSecret}@evil.example/x` }, stored)).toEqual(['/config/url']);
+    expect(faultsOf('discord', { webhook_url: `https://discord.com/${maskedSecret}` })).toEqual([
+      '/config/webhook_url',
+    ]);
+  });
+});
+
+describe('what is refused', () => {
+  it.each<[ChannelType, unknown, string[]]>([
+    ['webhook', {}, ['/config/url']],
+    ['webhook', { url: 'https://h.example/', color: 'red' }, ['/config/color']],
+    ['webhook', { url: 'https://h.example/', secret: '' }, ['/config/secret']],
+    ['webhook', { url: 'ftp://h.example/' }, ['/config/url']],
+    ['webhook', { url: 'file:///etc/passwd' }, ['/config/url']],
+    ['webhook', { url: 'javascript:alert(1)' }, ['/config/url']],
+    ['webhook', { url: 'https://' }, ['/config/url']],
+    ['webhook', { url: 'https://h.example/\nx' }, ['/config/url']],
+    ['webhook', { url: 'https://h.example/ x' }, ['/config/url']],
+    ['webhook', { url: 'https://%zz@h.example/' }, ['/config/url']],
+    ['webhook', { url: 'http://169.254.169.254/latest' }, ['/config/url']],
+    ['webhook', { url: 'http://2852039166/' }, ['/config/url']],
+    ['webhook', { url: 'http://[::ffff:a9fe:a9fe]/' }, ['/config/url']],
+    ['webhook', { url: 'http://0.0.0.0/' }, ['/config/url']],
+    ['discord', { url: 'https://h.example/' }, ['/config/webhook_url', '/config/url']],
+    ['slack', { webhook_url: 7 }, ['/config/webhook_url']],
+    ['ntfy', { topic: 'a/b' }, ['/config/topic']],
+    ['ntfy', { topic: 'a', token: 'x\r\nhost: y' }, ['/config/token']],
+    ['ntfy', 'x', ['/config']],
+  ])('of a %s: %o', (type, config, paths) => expect(faultsOf(type, config)).toEqual(paths));
+
+  it('addresses at home only once that is denied', () => {
+    for (const url of ['http://127.0.0.1/', 'http://192.168.0.9/', 'http://[::1]/', 'http://[fd12::1]/']) {
+      expect(faultsOf('webhook', { url })).toEqual([]);
+      expect(faultsOf('webhook', { url }, null, { denyPrivate: true })).toEqual(['/config/url']);
+    }
+  });
+});

@@ -1,0 +1,52 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { afterFailure } from './delivery-outcome.ts';
+
+const fresh = { failures: 0, failing_since: null, attempts: 0 };
+const down = { status: null, reason: 'the connection was refused' } as const;
+const answered = (status: number, retryAfterMs: number | null = null) => ({ status, retryAfterMs });
+const waitOf = (
+  before: typeof fresh | { failures: number; failing_since: null; attempts: number },
+  random: number,
+  attempt = down,
+) => afterFailure(before, attempt, 0, random).retryAtMs;
+
+describe('after a failed attempt', () => {
+  it('each wait is twice the one before, up to ten minutes, half of it by chance', () => {
+    const waits = Array.from({ length: 12 }, (_, failures) => waitOf({ ...fresh, failures }, 1));
+    expect(waits.slice(0, 5)).toEqual([2_000, 4_000, 8_000, 16_000, 32_000]);
+    expect(waits.at(-1)).toBe(600_000);
+    expect(waitOf(fresh, 0)).toBe(1_000);
+    expect(waitOf({ ...fresh, failures: 1e9 }, 1)).toBe(600_000);
+  });
+
+  it('never waits less than half a step or more than an hour, whatever the far end asks', () => {
+    fc.assert(
+      fc.property(
+        fc.nat(),
+        fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true }),
+        fc.nat(),
+        (failures, random, asked) => {
+          const { retryAtMs } = afterFailure({ ...fresh, failures }, answered(429, asked), 0, random);
+          expect(retryAtMs).toBeGreaterThanOrEqual(1_000);
+          expect(retryAtMs).toBeLessThanOrEqual(3_600_000);
+          expect(retryAtMs).toBeGreaterThanOrEqual(Math.min(asked, 3_600_000));
+        },
+      ),
+    );
+  });
+
+  it('says once that a channel keeps failing', () => {
+    const told = Array.from({ length: 8 }, (_, failures) => afterFailure({ ...fresh, failures }, down, 0, 0).tell);
+    expect(told.indexOf(true)).toBe(4);
+    expect(afterFailure({ failures: 9, failing_since: 1, attempts: 9 }, down, 0, 0).tell).toBe(false);
+  });
+
+  it('gives a message up when the far end blames it again and again, and only then', () => {
+    const dropped = (status: number | null, attempts: number) =>
+      afterFailure({ ...fresh, attempts }, status === null ? down : answered(status), 0, 0).drop;
+    expect([0, 1, 2].map((attempts) => dropped(400, attempts))).toEqual([false, false, true]);
+    for (const status of [401, 403, 404, 410, 429, 500, 503, 302]) expect(dropped(status, 99)).toBe(false);
+    expect(dropped(null, 99)).toBe(false);
+  });
+});
