@@ -39,6 +39,8 @@ export interface OutboxOptions {
   readonly giveUpAfter: number;
   /** Days for which notifications are kept; 0: however long. */
   readonly retentionDays: number;
+  /** Milliseconds for one attempt. */
+  readonly timeoutMs?: number;
   /** Whether it is for this process to send: of all replicas one does. */
   readonly mayRun: () => boolean;
 }
@@ -71,6 +73,7 @@ class Sender implements Outbox {
   #lookAgain = false;
   #keptAt = Number.NEGATIVE_INFINITY;
   readonly #abort = new AbortController();
+  readonly #stopping = Promise.withResolvers<void>();
 
   constructor(context: Context, clock: Clock, options: OutboxOptions) {
     this.#context = context;
@@ -99,6 +102,7 @@ class Sender implements Outbox {
 
   async stop(): Promise<void> {
     this.#stopped = true;
+    this.#stopping.resolve();
     this.#callOff();
     this.#unsubscribe();
     const callOff = this.#clock.after(graceMs, () => this.#abort.abort());
@@ -190,7 +194,7 @@ class Sender implements Outbox {
     try {
       if (!this.#mayRun) return null;
       const { signal } = this.#abort;
-      return await this.#options.deliver(target, message, { timeoutMs: attemptMs, signal });
+      return await this.#options.deliver(target, message, { timeoutMs: this.#options.timeoutMs ?? attemptMs, signal });
     } finally {
       const next = this.#queue.shift();
       if (next) next();
@@ -209,7 +213,10 @@ class Sender implements Outbox {
       } catch (error) {
         this.#context.log.error({ err: error }, 'the outcome of a delivery could not be written; tried again');
         if (this.#stopped) return;
-        await new Promise<void>((resolve) => this.#clock.after(writeAgainMs, resolve));
+        await Promise.race([
+          new Promise<void>((resolve) => this.#clock.after(writeAgainMs, resolve)),
+          this.#stopping.promise,
+        ]);
       }
   }
 }

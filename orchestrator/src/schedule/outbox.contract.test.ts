@@ -1,0 +1,324 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+import { afterEach, expect, it } from 'vitest';
+import { describeDatabases } from '../../test/databases.ts';
+import { newAdmin, openDomain } from '../../test/domain.ts';
+import { type Behaviour, type FarEnd, farEnd } from '../../test/far-end.ts';
+import { consume, placedEvent } from '../../test/placed-events.ts';
+import { createDeliver } from '../deliver/deliver.ts';
+import { listAudit } from '../domain/audit.ts';
+import { createChannel, removeChannel, updateChannel } from '../domain/channels.ts';
+import type { Deliver } from '../domain/delivery.ts';
+import { notificationsOf } from '../domain/notifications.ts';
+import { nextToSend } from '../domain/outbox.ts';
+import { type Outbox, type OutboxOptions, startOutbox } from './outbox.ts';
+
+const ends: FarEnd[] = [];
+const outboxes: Outbox[] = [];
+afterEach(async () => {
+  for (const outbox of outboxes.splice(0)) await outbox.stop();
+  for (const end of ends.splice(0)) await end.close();
+});
+const rule = { denyPrivate: false };
+const killed = fileURLToPath(new URL('../../test/deliver-until-killed.ts', import.meta.url));
+
+describeDatabases('the outbox', (fixture) => {
+  const open = async (options: Partial<OutboxOptions> = {}) => {
+    const at = await fixture.place();
+    const domain = await openDomain({ ...fixture, open: () => fixture.open({ at }) });
+    const { context, clock } = domain;
+    const { actor } = await newAdmin(domain);
+    let place = 0;
+    const consumer = notificationsOf(context);
+    const deliver: Deliver = createDeliver({ version: '0', now: () => clock.now(), denyPrivate: false });
+    const start = () => {
+      const outbox = startOutbox(context, clock, {
+        deliver,
+        random: () => 0,
+        giveUpAfter: 86_400,
+        retentionDays: 30,
+        mayRun: () => true,
+        timeoutMs: 400,
+        ...options,
+      });
+      outboxes.push(outbox);
+      return outbox;
+    };
+    return {
+      ...domain,
+      at,
+      actor,
+      start,
+      outbox: start(),
+      async channel(behaviour: Behaviour = 200) {
+        const end = await farEnd(behaviour);
+        ends.push(end);
+        const wanted = { name: `c${ends.length}`, channel_type: 'webhook' as const, config: { url: end.url } };
+        return { ...end, ...(await createChannel(context, actor, rule, wanted)), config: wanted.config };
+      },
+      happen: async (...summaries: string[]) =>
+        consume(
+          domain,
+          consumer,
+          summaries.map((summary) => placedEvent(domain, ++place, { summary })),
+        ),
+      left: async (id: string) => {
+        clock.jump(3_600_000);
+        const sending = await nextToSend(context, id, 1000);
+        clock.jump(-3_600_000);
+        return (sending?.messages ?? []).map(({ message }) => message.event.summary);
+      },
+      events: async () =>
+        (await listAudit(context, { category: 'channel' })).events
+          .map(({ event_type, target }) => `${event_type} ${target.name}`)
+          .filter((text) => !text.startsWith('channel.created'))
+          .reverse(),
+    };
+  };
+  const summaries = ({ arrived }: Pick<FarEnd, 'arrived'>) => arrived.map(({ body }) => JSON.parse(body).event.summary);
+  const ids = ({ arrived }: Pick<FarEnd, 'arrived'>) => arrived.map(({ headers }) => headers['idempotency-key']);
+
+  it('delivers in order, and once when all is well', async () => {
+    const { outbox, channel, happen, left } = await open();
+    const one = await channel();
+    const two = await channel(204);
+    const all = Array.from({ length: 45 }, (_, at) => `event ${at}`);
+    await happen(...all);
+    await outbox.turn();
+    await outbox.turn();
+    expect(summaries(one)).toEqual(all);
+    expect(summaries(two)).toEqual(all);
+    expect(new Set([...ids(one), ...ids(two)]).size).toBe(90);
+    expect(one.arrived[0]?.headers['x-muster-delivery']).toBe(JSON.parse(one.arrived[0]?.body ?? '').delivery_id);
+    expect(await left(one.id)).toEqual([]);
+  });
+
+  it('is woken by its timer, and by a hint', async () => {
+    const { channel, happen, clock, context } = await open();
+    const one = await channel();
+    await happen('1');
+    clock.advance(1_000);
+    await one.seen(1);
+    await happen('2');
+    context.bus.publish({ type: 'deliveries_due' });
+    await one.seen(2);
+  });
+
+  it('tries again later and later, in order and under the same id, until the far end is back', async () => {
+    const { outbox, channel, happen, clock, left, events } = await open();
+    const one = await channel(500);
+    await happen('1', '2');
+    await outbox.turn();
+    await outbox.turn();
+    expect(summaries(one)).toEqual(['1']);
+    clock.advance(999);
+    await outbox.turn();
+    expect(one.arrived).toHaveLength(1);
+    one.behave((_, __, socket) => socket.resetAndDestroy());
+    clock.advance(1);
+    await outbox.turn();
+    expect(one.arrived).toHaveLength(2);
+    one.behave(() => {});
+    clock.advance(2_000);
+    await outbox.turn();
+    expect(one.arrived).toHaveLength(3);
+    expect(await left(one.id)).toEqual(['1', '2']);
+    one.behave(200);
+    clock.advance(4_000);
+    await outbox.turn();
+    expect(summaries(one)).toEqual(['1', '1', '1', '1', '2']);
+    expect(new Set(ids(one)).size).toBe(2);
+    expect(await left(one.id)).toEqual([]);
+    // Not for so short a time.
+    expect(await events()).toEqual([]);
+    // And the count begins anew.
+    one.behave(500);
+    await happen('3');
+    await outbox.turn();
+    clock.advance(1_000);
+    await outbox.turn();
+    expect(one.arrived).toHaveLength(7);
+  });
+
+  it('leaves a far end alone for as long as it asks', async () => {
+    const { outbox, channel, happen, clock } = await open();
+    const one = await channel((response) => response.writeHead(429, { 'retry-after': '300' }).end());
+    await happen('1');
+    await outbox.turn();
+    one.behave(200);
+    clock.advance(299_000);
+    await outbox.turn();
+    expect(one.arrived).toHaveLength(1);
+    clock.advance(1_000);
+    await outbox.turn();
+    expect(one.arrived).toHaveLength(2);
+  });
+
+  it('says once that a channel keeps failing, and once that it is well again; never about that to itself', async () => {
+    const { outbox, channel, happen, clock, events } = await open();
+    const one = await channel(500);
+    await happen('1');
+    for (let attempt = 0; attempt < 12; attempt++) {
+      await outbox.turn();
+      clock.advance(600_000);
+    }
+    expect(one.arrived).toHaveLength(12);
+    expect(await events()).toEqual([`channel.failing ${one.name}`]);
+    one.behave(200);
+    await outbox.turn();
+    await outbox.turn();
+    expect(await events()).toEqual([`channel.failing ${one.name}`, `channel.recovered ${one.name}`]);
+  });
+
+  it('does not let a message that is refused hold up those behind it', async () => {
+    const { outbox, channel, happen, clock, left, events } = await open();
+    const one = await channel((response, { body }) =>
+      response.writeHead(JSON.parse(body).event.summary === 'bad' ? 400 : 200).end(),
+    );
+    await happen('bad', 'good');
+    for (let attempt = 0; attempt < 4; attempt++) {
+      await outbox.turn();
+      clock.advance(600_000);
+    }
+    expect(summaries(one)).toEqual(['bad', 'bad', 'bad', 'good']);
+    expect(await left(one.id)).toEqual([]);
+    expect(await events()).toEqual([`channel.dropped ${one.name}`]);
+  });
+
+  it('gives up what has waited for a day', async () => {
+    const { outbox, channel, happen, clock, left, events } = await open();
+    const one = await channel(500);
+    await happen('1', '2');
+    await outbox.turn();
+    clock.advance(86_399_000);
+    await happen('3');
+    await outbox.turn();
+    expect(await left(one.id)).toEqual(['1', '2', '3']);
+    clock.advance(60_000);
+    await outbox.turn();
+    expect(await left(one.id)).toEqual(['3']);
+    expect(await events()).toEqual([`channel.dropped ${one.name}`]);
+  });
+
+  it('lets no channel hold up the others, however many hang', async () => {
+    const { outbox, channel, happen } = await open({ timeoutMs: 3_000 });
+    const hanging = [];
+    for (let count = 0; count < 8; count++) hanging.push(await channel(() => {}));
+    const slow = await channel((response) => void setTimeout(() => response.writeHead(200).end(), 100));
+    const well = await channel();
+    await happen(...Array.from({ length: 10 }, (_, at) => `${at}`));
+    const began = performance.now();
+    const turn = outbox.turn();
+    await Promise.all([well.seen(10), slow.seen(10)]);
+    expect(performance.now() - began).toBeLessThan(2_900);
+    for (const end of hanging) expect(end.arrived).toHaveLength(1);
+    await turn;
+  });
+
+  it('has a bounded number of messages under way, and everyone gets a turn', async () => {
+    let underWay = 0;
+    let most = 0;
+    const served = new Map<string, number>();
+    const deliver: Deliver = async (_, { channel }) => {
+      most = Math.max(most, ++underWay);
+      await new Promise((resolve) => setTimeout(resolve, 2));
+      underWay--;
+      served.set(channel.id, (served.get(channel.id) ?? 0) + 1);
+      return { status: 200, retryAfterMs: null };
+    };
+    const { outbox, happen, context, actor } = await open({ deliver });
+    for (let count = 0; count < 40; count++)
+      await createChannel(context, actor, rule, { name: 'n', channel_type: 'ntfy', config: { topic: 't' } });
+    await happen('1', '2', '3');
+    await outbox.turn();
+    expect(most).toBe(16);
+    expect([...served.values()]).toEqual(Array.from({ length: 40 }, () => 3));
+  });
+
+  it('follows a channel that is changed or removed', async () => {
+    const { outbox, channel, happen, context, actor, clock } = await open();
+    const broken = await channel(500);
+    const mended = await channel();
+    await removeChannel(context, actor, mended.id);
+    await happen('1');
+    for (let attempt = 0; attempt < 3; attempt++) {
+      await outbox.turn();
+      clock.advance(60_000);
+    }
+    await outbox.turn();
+    // At once, however long the wait was to be.
+    await updateChannel(context, actor, rule, broken.id, { config: { url: mended.url } });
+    await outbox.turn();
+    expect(summaries(mended)).toEqual(['1']);
+    await happen('2');
+    await removeChannel(context, actor, broken.id);
+    await outbox.turn();
+    expect(mended.arrived).toHaveLength(1);
+  });
+
+  it('stops soon, whatever hangs, and goes on where it was', async () => {
+    const { outbox, channel, happen, clock, start, left } = await open({ timeoutMs: 60_000 });
+    const one = await channel(() => {});
+    await happen('1', '2');
+    void outbox.turn();
+    await one.seen(1);
+    const stopping = outbox.stop();
+    clock.advance(5_000);
+    await stopping;
+    expect(await left(one.id)).toEqual(['1', '2']);
+    one.behave(200);
+    await start().turn();
+    expect(summaries(one)).toEqual(['1', '1', '2']);
+    expect(new Set(ids(one)).size).toBe(2);
+  });
+
+  it('is for one process of several', async () => {
+    let mine = false;
+    const { outbox, channel, happen } = await open({ mayRun: () => mine });
+    const one = await channel();
+    await happen('1');
+    await outbox.turn();
+    expect(one.arrived).toEqual([]);
+    mine = true;
+    await outbox.turn();
+    expect(one.arrived).toHaveLength(1);
+  });
+
+  it('killed between a delivery and its record, it delivers again under the same id and loses nothing', async () => {
+    const { outbox, channel, happen, at, db } = await open({ mayRun: () => false });
+    let kill = () => {};
+    let answered = 0;
+    const one = await channel((response) => {
+      // The third is taken, and the process dies before it hears of that.
+      if (++answered === 3) kill();
+      else response.writeHead(200).end();
+    });
+    const all = Array.from({ length: 6 }, (_, index) => `event ${index}`);
+    await happen(...all);
+    await outbox.stop();
+    await db.close();
+    const run = () => spawn(process.execPath, [killed, fixture.kind, at], { stdio: ['ignore', 'pipe', 'inherit'] });
+    const first = run();
+    kill = () => void first.kill('SIGKILL');
+    const [, signal] = await once(first, 'exit');
+    expect(signal).toBe('SIGKILL');
+    expect(one.arrived).toHaveLength(3);
+    const second = run();
+    await one.seen(3 + 4);
+    let said = '';
+    for await (const piece of second.stdout.setEncoding('utf8')) {
+      said += piece;
+      if (said.includes('empty')) break;
+    }
+    second.kill('SIGKILL');
+    await once(second, 'exit');
+    const seen = summaries(one);
+    expect(new Set(seen)).toEqual(new Set(all));
+    expect(seen.slice(-4)).toEqual(all.slice(2));
+    const byId = new Map(
+      one.arrived.map(({ headers, body }) => [headers['idempotency-key'], JSON.parse(body).event.summary]),
+    );
+    expect(byId.size).toBe(6);
+  });
+});

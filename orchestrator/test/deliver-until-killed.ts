@@ -1,0 +1,38 @@
+import { monotonicFactory } from 'ulid';
+import { createInProcessBus } from '../src/bus/in-process.ts';
+import { systemClock } from '../src/clock.ts';
+import { createDeliver } from '../src/deliver/deliver.ts';
+import type { Context } from '../src/domain/context.ts';
+import { channelsToSend } from '../src/domain/outbox.ts';
+import { startOutbox } from '../src/schedule/outbox.ts';
+import { openPostgres } from '../src/store/postgres.ts';
+import { openSqlite } from '../src/store/sqlite.ts';
+
+/** Sends what the outbox of a database holds, and says `empty` once nothing is left. It never ends. */
+const [kind, place] = process.argv.slice(2);
+const now = () => Math.floor(Date.now() / 1000);
+const db =
+  kind === 'sqlite'
+    ? await openSqlite({ file: place!, now, onFatal: (reason) => void process.stderr.write(`${reason}\n`) })
+    : await openPostgres({ url: place!, now });
+const ulid = monotonicFactory();
+const silent = () => {};
+const context = {
+  db,
+  bus: createInProcessBus(silent),
+  log: { debug: silent, info: silent, warn: silent, error: silent },
+  now: () => Date.now(),
+  newId: () => ulid(),
+} as unknown as Context;
+
+const outbox = startOutbox(context, systemClock, {
+  deliver: createDeliver({ version: '0', now: () => Date.now(), denyPrivate: false }),
+  random: Math.random,
+  // The tests' clock and this one are years apart.
+  giveUpAfter: 1e9,
+  retentionDays: 0,
+  mayRun: () => true,
+});
+await outbox.turn();
+if ((await channelsToSend(context)).length === 0) process.stdout.write('empty\n');
+setInterval(silent, 1_000);
