@@ -16,6 +16,7 @@ import { createCensus } from './domain/census.ts';
 import type { Context } from './domain/context.ts';
 import { createDiscovery } from './domain/discovery.ts';
 import type { EventConsumer } from './domain/event-consumer.ts';
+import { createLease } from './domain/leases.ts';
 import { createMetrics } from './domain/metrics.ts';
 import { createModuleDocuments } from './domain/modules.ts';
 import { notificationsOf } from './domain/notifications.ts';
@@ -239,10 +240,11 @@ export async function startOrchestrator(config: Config, dataDir: string, around:
   });
   /** What follows from events, in the unit that gives them their places. */
   const consumers: EventConsumer[] = [notificationsOf(context)];
+  const holder = `${hostname()}:${dataDir}`;
   const auditKeeping = startAuditKeeping(context, clock, {
     sequencer: createSequencer(context, { consumers }),
     retentionDays: config.audit.retention_days,
-    holder: `${hostname()}:${dataDir}`,
+    holder,
   });
   await upkeep.round();
   const outbox = startOutbox(context, clock, {
@@ -250,7 +252,7 @@ export async function startOrchestrator(config: Config, dataDir: string, around:
     random: Math.random,
     giveUpAfter: config.notifications.give_up_after,
     retentionDays: config.notifications.retention_days,
-    mayRun: () => true,
+    lease: createLease(context, 'outbox', holder),
   });
 
   const host = config.api_host === '0.0.0.0' || config.api_host === '::' ? '127.0.0.1' : config.api_host;

@@ -3,6 +3,7 @@ import { createInProcessBus } from '../src/bus/in-process.ts';
 import { systemClock } from '../src/clock.ts';
 import { createDeliver } from '../src/deliver/deliver.ts';
 import type { Context } from '../src/domain/context.ts';
+import { createLease } from '../src/domain/leases.ts';
 import { channelsToSend } from '../src/domain/outbox.ts';
 import { startOutbox } from '../src/schedule/outbox.ts';
 import { openPostgres } from '../src/store/postgres.ts';
@@ -31,7 +32,7 @@ const outbox = startOutbox(context, systemClock, {
   // The tests' clock and this one are years apart.
   giveUpAfter: 1e9,
   retentionDays: 0,
-  mayRun: () => true,
+  lease: createLease(context, 'outbox', 'the one that is killed'),
 });
 await outbox.turn();
 if ((await channelsToSend(context)).length === 0) process.stdout.write('empty\n');

@@ -10,6 +10,7 @@ import { createDeliver } from '../deliver/deliver.ts';
 import { listAudit } from '../domain/audit.ts';
 import { createChannel, removeChannel, updateChannel } from '../domain/channels.ts';
 import type { Deliver } from '../domain/delivery.ts';
+import { createLease } from '../domain/leases.ts';
 import { notificationsOf } from '../domain/notifications.ts';
 import { nextToSend } from '../domain/outbox.ts';
 import { type Outbox, type OutboxOptions, startOutbox } from './outbox.ts';
@@ -32,15 +33,16 @@ describeDatabases('the outbox', (fixture) => {
     let place = 0;
     const consumer = notificationsOf(context);
     const deliver: Deliver = createDeliver({ version: '0', now: () => clock.now(), denyPrivate: false });
-    const start = () => {
+    const start = (more: Partial<OutboxOptions> = {}) => {
       const outbox = startOutbox(context, clock, {
         deliver,
         random: () => 0,
         giveUpAfter: 86_400,
         retentionDays: 30,
-        mayRun: () => true,
+        lease: createLease(context, 'outbox', 'test'),
         timeoutMs: 400,
         ...options,
+        ...more,
       });
       outboxes.push(outbox);
       return outbox;
@@ -273,20 +275,24 @@ describeDatabases('the outbox', (fixture) => {
     expect(new Set(ids(one)).size).toBe(2);
   });
 
-  it('is for one process of several', async () => {
-    let mine = false;
-    const { outbox, channel, happen } = await open({ mayRun: () => mine });
+  it('is for one process of several, and the next takes over', async () => {
+    const { outbox, channel, happen, start, context } = await open();
     const one = await channel();
     await happen('1');
     await outbox.turn();
-    expect(one.arrived).toEqual([]);
-    mine = true;
-    await outbox.turn();
-    expect(one.arrived).toHaveLength(1);
+    const other = start({ lease: createLease(context, 'outbox', 'other') });
+    await happen('2');
+    await other.turn();
+    expect(summaries(one)).toEqual(['1']);
+    await outbox.stop();
+    await other.turn();
+    expect(summaries(one)).toEqual(['1', '2']);
   });
 
   it('killed between a delivery and its record, it delivers again under the same id and loses nothing', async () => {
-    const { outbox, channel, happen, at, db } = await open({ mayRun: () => false });
+    const { outbox, channel, happen, at, db } = await open({
+      lease: { hold: async () => null, release: async () => {} },
+    });
     let kill = () => {};
     let answered = 0;
     const one = await channel((response) => {

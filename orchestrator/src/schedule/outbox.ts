@@ -2,6 +2,7 @@ import type { Clock } from '../clock.ts';
 import { attemptMs, undecipherable } from '../domain/channels.ts';
 import type { Context } from '../domain/context.ts';
 import { type Attempt, type Deliver, delivered } from '../domain/delivery.ts';
+import type { Lease } from '../domain/leases.ts';
 import { pruneNotifications } from '../domain/notifications.ts';
 import {
   channelsToSend,
@@ -41,8 +42,8 @@ export interface OutboxOptions {
   readonly retentionDays: number;
   /** Milliseconds for one attempt. */
   readonly timeoutMs?: number;
-  /** Whether it is for this process to send: of all replicas one does. */
-  readonly mayRun: () => boolean;
+  /** Of all processes that share the database one sends. */
+  readonly lease: Lease;
 }
 
 export interface Outbox {
@@ -67,6 +68,8 @@ class Sender implements Outbox {
   readonly #queue: (() => void)[] = [];
   #underWay = 0;
   #stopped = false;
+  /** As it was when it was last looked, which is every second while there is something to send. */
+  #leased = false;
   #callOff = () => {};
   #unsubscribe = () => {};
   #looking: Promise<void> | null = null;
@@ -83,7 +86,7 @@ class Sender implements Outbox {
 
   start(): void {
     this.#unsubscribe = this.#context.bus.subscribe((hint) => {
-      if (hint.type === 'deliveries_due') void this.#look();
+      if (hint.type === 'deliveries_due' || hint.type === 'placed') void this.#look();
     });
     const schedule = () => {
       this.#callOff = this.#clock.after(intervalMs, () => {
@@ -109,17 +112,20 @@ class Sender implements Outbox {
     await this.#looking;
     while (this.#active.size > 0) await Promise.all(this.#active.values());
     callOff();
+    await this.#options.lease
+      .release()
+      .catch((error: unknown) => this.#context.log.warn({ err: error }, 'the outbox could not be handed on at once'));
   }
 
   get #mayRun(): boolean {
-    return !this.#stopped && this.#options.mayRun();
+    return !this.#stopped && this.#leased;
   }
 
   /** One look at a time; a hint that comes during one is followed by another. Never rejects. */
   #look(): Promise<void> {
     this.#lookAgain = true;
     this.#looking ??= (async () => {
-      while (this.#lookAgain && this.#mayRun) {
+      while (this.#lookAgain && !this.#stopped) {
         this.#lookAgain = false;
         await this.#lookOnce();
       }
@@ -132,7 +138,13 @@ class Sender implements Outbox {
   }
 
   async #lookOnce(): Promise<void> {
-    for (const channelId of await channelsToSend(this.#context)) {
+    const due = await channelsToSend(this.#context);
+    const now = this.#clock.monotonic();
+    const keep = now - this.#keptAt >= housekeepingMs;
+    if (due.length === 0 && this.#active.size === 0 && !keep) return;
+    await this.#hold();
+    if (!this.#mayRun) return;
+    for (const channelId of due) {
       if (this.#active.has(channelId)) continue;
       const sending = this.#sendTo(channelId)
         .catch((error: unknown) =>
@@ -141,11 +153,20 @@ class Sender implements Outbox {
         .finally(() => this.#active.delete(channelId));
       this.#active.set(channelId, sending);
     }
-    const now = this.#clock.monotonic();
-    if (now - this.#keptAt < housekeepingMs) return;
+    if (!keep) return;
     this.#keptAt = now;
     await giveUpOld(this.#context, this.#options.giveUpAfter);
     await pruneNotifications(this.#context, this.#options.retentionDays);
+  }
+
+  /** What is under way stops at its next message once the lease is another's, or nobody can say whose it is. */
+  async #hold(): Promise<void> {
+    try {
+      this.#leased = (await this.#options.lease.hold()) !== null;
+    } catch (error) {
+      this.#leased = false;
+      throw error;
+    }
   }
 
   /** Sends to one channel until nothing is left, or until it fails. */
