@@ -20,7 +20,7 @@ class Restartable {
   readonly dataDir: string;
   readonly #stage: Stage;
   readonly #what: 'orchestrator' | 'agent';
-  readonly #options: RunOptions;
+  #options: RunOptions;
   #program: Program | null = null;
 
   constructor(stage: Stage, what: 'orchestrator' | 'agent', dataDir: string, options: RunOptions) {
@@ -33,6 +33,11 @@ class Restartable {
   get program(): Program {
     if (!this.#program) throw new Error(`the ${this.#what} was never started`);
     return this.#program;
+  }
+
+  /** Variables of its next start, besides those it has. */
+  set(env: NodeJS.ProcessEnv): void {
+    this.#options = { ...this.#options, env: { ...this.#options.env, ...env } };
   }
 
   protected run(args: readonly string[]): Program {

@@ -11,6 +11,8 @@ const layers: Record<string, Record<string, readonly string[]>> = {
     http: ['domain', 'bus', 'identity'],
     gateway: ['domain', 'bus', 'identity'],
     schedule: ['domain', 'bus'],
+    // What is done to a database while no orchestrator runs on it: there is no domain then.
+    offline: ['store', 'identity'],
     deliver: ['domain'],
     domain: ['store', 'bus', 'identity'],
     store: [],

@@ -12,6 +12,8 @@ interface Entry {
   readonly group: string;
   /** Null: runs in a program of its own, which the launcher starts. */
   readonly load: (() => Promise<{ register: Register }>) | null;
+  /** Of what the launcher starts: it has the rest of its help itself. */
+  readonly example?: string;
 }
 
 const everyday = 'Every day:';
@@ -115,6 +117,27 @@ const entries: readonly Entry[] = [
   },
   { name: 'orchestrator', group: roles, summary: 'run an orchestrator', load: null },
   { name: 'agent', group: roles, summary: 'run an agent on this machine', load: null },
+  {
+    name: 'migrate',
+    group: roles,
+    summary: 'bring the schema of a database up to date, without starting',
+    load: null,
+    example: 'muster migrate --data-dir /var/lib/muster-orchestrator',
+  },
+  {
+    name: 'export',
+    group: roles,
+    summary: 'write everything that a database holds to a file',
+    load: null,
+    example: 'muster export --data-dir /var/lib/muster-orchestrator muster.export',
+  },
+  {
+    name: 'import',
+    group: roles,
+    summary: 'fill an empty database, SQLite or PostgreSQL, from such a file',
+    load: null,
+    example: 'muster import --database-url-file /etc/muster/database-url muster.export',
+  },
 ];
 
 /** What every verb takes. */
@@ -173,8 +196,9 @@ function createProgram(options: ProgramOptions): Command {
     );
 
   const loaded = new Set<string>();
-  for (const { name, summary, group, load } of entries) {
+  for (const { name, summary, group, load, example } of entries) {
     const command = program.command(name).description(summary).helpGroup(group);
+    if (example !== undefined) command.addHelpText('after', `\nExample:\n  $ ${example}`);
     if (load === null)
       command
         .helpOption(false)

@@ -285,7 +285,7 @@ export async function startOrchestrator(config: Config, dataDir: string, around:
 }
 
 /** Where the database is that a configuration means. */
-export const placeOfDatabase = (config: Config, dataDir: string): DatabasePlace => ({
+const placeOfDatabase = (config: Config, dataDir: string): DatabasePlace => ({
   file: join(dataDir, 'muster.db'),
   postgres:
     config.database_url === null

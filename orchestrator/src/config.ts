@@ -282,6 +282,19 @@ function withDatabaseUrl(config: Config): Config {
   }
 }
 
+/** Takes the words that are neither options nor their values out of what was typed. */
+export function wordsOf(args: readonly string[]): { words: string[]; rest: string[] } {
+  const { tokens } = parseArgs({
+    args: [...args],
+    options: flags,
+    strict: false,
+    allowPositionals: true,
+    tokens: true,
+  });
+  const at = new Map(tokens.flatMap((token) => (token.kind === 'positional' ? [[token.index, token.value]] : [])));
+  return { words: [...at.values()], rest: args.filter((_, index) => !at.has(index)) };
+}
+
 function oneOf<const T extends string>(name: string, given: string, allowed: readonly T[]): T {
   const found = allowed.find((value) => value === given);
   if (found === undefined) throw new ConfigError(`--${name} must be ${allowed.join(' or ')}, not ${given}`);

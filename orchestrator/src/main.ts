@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { type Logger, pino } from 'pino';
 import pretty from 'pino-pretty';
 import { systemClock } from './clock.ts';
-import { type Running, startOrchestrator } from './compose.ts';
+import type { Running } from './compose.ts';
 import { ConfigError, exposesTokens, type Invocation, readInvocation, usage } from './config.ts';
 import { requestFields } from './log.ts';
 
@@ -17,9 +17,10 @@ const fail = (message: string, code: number): never => {
   process.exit(code);
 };
 
+const defaultDataDir =
+  process.getuid?.() === 0 ? '/var/lib/muster-orchestrator' : join(homedir(), '.local/share/muster-orchestrator');
+
 function invocation(): Invocation {
-  const defaultDataDir =
-    process.getuid?.() === 0 ? '/var/lib/muster-orchestrator' : join(homedir(), '.local/share/muster-orchestrator');
   try {
     return readInvocation(process.argv.slice(2), process.env, defaultDataDir);
   } catch (error) {
@@ -55,6 +56,14 @@ function explain(error: unknown, { config, dataDir }: Invocation): string {
   if (code === 'EACCES' || code === 'EROFS') return `the data directory ${dataDir} cannot be used: ${message}`;
   return message;
 }
+
+const [command = '', ...args] = process.argv.slice(2);
+if (['migrate', 'export', 'import'].includes(command)) {
+  // Loaded apart, as the server below is: each starts without the other.
+  const { runOffline } = await import('./offline/run.ts');
+  process.exit(await runOffline(command, args, defaultDataDir));
+}
+const { startOrchestrator } = await import('./compose.ts');
 
 const given = invocation();
 if (given.help) {

@@ -23,7 +23,7 @@ export function migrateSqlite(file: string, options: MigrationOptions): Migratio
     const from = versionOf(db, file);
     const due = dueMigrations(from, options.migrations, file);
     if (due.length === 0) return { from, to: from, backup: null };
-    const backup = from > 0 ? backUp(db, file, from, options.now()) : null;
+    const backup = from > 0 && options.backup !== false ? backUp(db, file, from, options.now()) : null;
     configureSqlite(db);
     // A table that is rebuilt under its old name must not take its children with it; the check below makes up for it.
     db.pragma('foreign_keys = off');

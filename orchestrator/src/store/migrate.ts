@@ -21,6 +21,8 @@ export interface MigrationOptions {
   readonly migrations: readonly Migration[];
   /** Unix seconds. */
   readonly now: () => number;
+  /** SQLite: copy a file that holds something first; the default. */
+  readonly backup?: boolean;
   /** Called inside the transaction, after each statement. */
   readonly onProgress?: ((progress: MigrationProgress) => void) | undefined;
 }

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { MusterError } from '@muster/protocol';
-import { type Client, Pool, type PoolClient, type QueryResult, types } from 'pg';
+import { type Client, Pool, type PoolClient, type QueryResult } from 'pg';
 import { ConstraintViolation, type Database, type DatabaseStats, OutcomeUnknown } from './database.ts';
 import { defaultIntakeLimits, Intake, type IntakeLimits, sizeOf } from './intake.ts';
 import { type MigrationProgress, type MigrationReport, SchemaRefused } from './migrate.ts';
@@ -10,6 +10,7 @@ import type { Migration } from './migrations/migration.ts';
 import { type BoundValue, storableText } from './params.ts';
 import { postgresFailure } from './postgres-failure.ts';
 import { type LockEvents, type PostgresLock, takePostgresLock } from './postgres-lock.ts';
+import { rowTypes } from './postgres-row-types.ts';
 import { connect, connectionSettings, connectTimeoutMs } from './postgres-settings.ts';
 import { type AnyQuery, bind, type Query } from './query.ts';
 import { type StatementResult, type Unit, UnitResult } from './unit.ts';
@@ -45,20 +46,6 @@ export interface PostgresOptions {
 
 /** How often a transaction that lost against another is run again before it is given up. */
 const maxAttempts = 30;
-
-/** 64-bit integers and sums as numbers, as SQLite gives them. What a number cannot hold exactly is a bug here. */
-function exactNumber(text: string): number {
-  const value = Number(text);
-  if (Number.isInteger(value) && !Number.isSafeInteger(value))
-    throw new RangeError(`${text} is too large for a number`);
-  return value;
-}
-
-const numberTypes = new Set<number>([types.builtins.INT8, types.builtins.NUMERIC]);
-const rowTypes = {
-  getTypeParser: (oid: number, format?: 'text' | 'binary') =>
-    numberTypes.has(oid) ? exactNumber : types.getTypeParser(oid, format as 'text'),
-};
 
 const cleanList = (list: readonly string[] | readonly number[]): BoundValue =>
   list.map((item) => (typeof item === 'string' ? storableText(item) : item)) as string[] | number[];

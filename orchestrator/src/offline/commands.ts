@@ -1,0 +1,199 @@
+import { createReadStream } from 'node:fs';
+import { open, rename, rm } from 'node:fs/promises';
+import type { Config } from '../config.ts';
+import { migratePostgres } from '../store/migrate-postgres.ts';
+import { migrateSqlite } from '../store/migrate-sqlite.ts';
+import { migrations } from '../store/migrations/index.ts';
+import { connect, connectionSettings } from '../store/postgres-settings.ts';
+import { exportDatabase, importDatabase, type TransferReport } from '../store/transfer.ts';
+import { postgresSource, postgresTarget } from '../store/transfer-postgres.ts';
+import { sqliteSource, sqliteTarget } from '../store/transfer-sqlite.ts';
+import { version as musterVersion } from '../version.ts';
+import { type HeldPlace, holdPlace } from './place.ts';
+
+/** What is done to a database while no orchestrator runs on it. */
+
+export interface Terminal {
+  /** What the command has to say; standard output is for an export. */
+  tell(line: string): void;
+  readonly stdin: AsyncIterable<Uint8Array>;
+  readonly stdout: NodeJS.WritableStream;
+  readonly now: () => number;
+}
+
+export interface OfflineCommand {
+  readonly usage: string;
+  /** Names of the words that it takes. */
+  readonly words: readonly string[];
+  /** @returns what `--json` prints */
+  run(config: Config, dataDir: string, words: readonly string[], terminal: Terminal): Promise<object>;
+}
+
+const places = `  --data-dir DIR              where the SQLite database is kept
+  --database-url-file FILE    file with the URL of a PostgreSQL database, in its place
+  --database-url URL          the URL itself; whoever lists processes sees the password in it
+  --config FILE               the orchestrator's own configuration, which names either
+  --json                      print the outcome as JSON
+`;
+
+async function held<T>(
+  config: Config,
+  dataDir: string,
+  make: boolean,
+  work: (place: HeldPlace) => Promise<T>,
+): Promise<T> {
+  const place = await holdPlace(config, dataDir, make);
+  try {
+    return await work(place);
+  } finally {
+    await place.release();
+  }
+}
+
+const onTable =
+  ({ tell }: Terminal) =>
+  ({ table, rows, sha256 }: { table: string; rows: number; sha256: string }) =>
+    tell(`  ${table.padEnd(28)} ${String(rows).padStart(10)} rows  ${sha256.slice(0, 16)}`);
+
+const migrate: OfflineCommand = {
+  words: [],
+  usage: `Usage: muster migrate [options]
+
+Brings the schema of a database up to this release, without starting an orchestrator. A SQLite file that holds something
+is copied first; copy a PostgreSQL database with pg_dump. Refuses a schema of a newer release, and a database that an
+orchestrator works on. Starting an orchestrator does the same.
+
+${places}
+Examples:
+  $ muster migrate --data-dir /var/lib/muster-orchestrator
+  $ muster migrate --database-url-file /etc/muster/database-url
+`,
+  run: (config, dataDir, _words, terminal) =>
+    held(config, dataDir, false, async (place) => {
+      const options = { migrations, now: () => Math.floor(terminal.now() / 1000) };
+      const report = place.kind === 'sqlite' ? migrateSqlite(place.file, options) : await migrated(place.url, options);
+      const { from, to, backup } = report;
+      if (from === to) terminal.tell(`${place.name} is at schema version ${to} already; nothing was changed`);
+      else {
+        for (const { version, name } of migrations.slice(from, to)) terminal.tell(`  ${version} ${name}`);
+        const before = from === 0 ? 'was empty, and' : `was at schema version ${from}, and`;
+        terminal.tell(`${place.name} ${before} is at version ${to} now`);
+      }
+      if (backup !== null) terminal.tell(`as it was before: ${backup}`);
+      return { database: place.name, ...report };
+    }),
+};
+
+async function migrated(url: string, options: Parameters<typeof migratePostgres>[1]) {
+  const client = await connect(connectionSettings({ url }));
+  try {
+    return await migratePostgres(client, options);
+  } finally {
+    await client.end();
+  }
+}
+
+const exporting: OfflineCommand = {
+  words: ['FILE'],
+  usage: `Usage: muster export [options] FILE
+
+Writes everything that a database holds to a file, or to standard output for \`-\`: all tables, in a form that any database
+of Muster can be filled from. The file is for nobody else to read. Not in it: the keys in the data directory, without
+which agents do not know the orchestrator and secrets cannot be read; transcripts of terminals; samples of metrics.
+Refuses while an orchestrator works on the database.
+
+${places}
+Examples:
+  $ muster export --data-dir /var/lib/muster-orchestrator muster.export
+  $ muster export --data-dir ./data - | muster import --database-url-file ./url -
+`,
+  run: (config, dataDir, [file], terminal) =>
+    held(config, dataDir, false, async (place) => {
+      terminal.tell(`exporting ${place.name}`);
+      const source =
+        place.kind === 'sqlite'
+          ? sqliteSource(place.file)
+          : await postgresSource(place.url, place.name, place.applicationName);
+      const about = { musterVersion, now: new Date(terminal.now()), onTable: onTable(terminal) };
+      try {
+        const report = await (file === '-'
+          ? exportDatabase(source, writerTo(terminal.stdout), about)
+          : intoFile(file as string, (write) => exportDatabase(source, write, about)));
+        terminal.tell(`exported ${report.rows} rows of ${report.tables.length} tables`);
+        terminal.tell('not in it: the keys in the data directory, transcripts, samples of metrics');
+        return { database: place.name, ...report };
+      } finally {
+        await source.close();
+      }
+    }),
+};
+
+/** The file has its name when it is whole and on the disk. */
+async function intoFile(
+  path: string,
+  work: (write: (text: string) => Promise<void>) => Promise<TransferReport>,
+): Promise<TransferReport> {
+  const partial = `${path}.partial`;
+  await rm(partial, { force: true });
+  const handle = await open(partial, 'wx', 0o600);
+  try {
+    const report = await work((text) => handle.appendFile(text));
+    await handle.sync();
+    await handle.close();
+    await rename(partial, path);
+    return report;
+  } catch (error) {
+    await handle.close().catch(() => undefined);
+    await rm(partial, { force: true });
+    throw error;
+  }
+}
+
+/** Waits until the reader of a pipe has taken what was written. */
+const writerTo =
+  (stream: NodeJS.WritableStream) =>
+  (text: string): Promise<void> =>
+    new Promise((resolve, reject) => {
+      stream.write(text, (error) => (error ? reject(error) : resolve()));
+    });
+
+const importing: OfflineCommand = {
+  words: ['FILE'],
+  usage: `Usage: muster import [options] FILE
+
+Fills an empty database with what \`muster export\` wrote, from a file, or from standard input for \`-\`. All of it is kept or
+nothing: an export that is cut off or damaged is refused. Before it is kept every row is read back, and the number and the
+digest of the rows of each table are compared with those of the export. The schema is then brought up to this release.
+
+${places}
+Examples:
+  $ muster import --database-url-file /etc/muster/database-url muster.export
+  $ muster import --data-dir /var/lib/muster-orchestrator muster.export
+`,
+  run: (config, dataDir, [file], terminal) =>
+    held(config, dataDir, true, async (place) => {
+      terminal.tell(`importing into ${place.name}`);
+      const now = () => Math.floor(terminal.now() / 1000);
+      const target =
+        place.kind === 'sqlite'
+          ? sqliteTarget(place.file, now)
+          : await postgresTarget(place.url, place.name, place.applicationName, now);
+      try {
+        const bytes = file === '-' ? terminal.stdin : createReadStream(file as string);
+        const report = await importDatabase(bytes, target, { onTable: onTable(terminal) });
+        terminal.tell(
+          `imported ${report.rows} rows of ${report.tables.length} tables; each table was read back and is equal to the export`,
+        );
+        terminal.tell('the keys are not in an export: copy identity.key and what else the data directory keeps');
+        return { database: place.name, ...report };
+      } finally {
+        await target.close();
+      }
+    }),
+};
+
+export const offlineCommands: Readonly<Record<string, OfflineCommand>> = {
+  migrate,
+  export: exporting,
+  import: importing,
+};

@@ -1,0 +1,42 @@
+import { mkdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Config } from '../config.ts';
+import { DirectoryInUse, lockDirectory } from '../identity/instance-lock.ts';
+import { takePostgresLock } from '../store/postgres-lock.ts';
+
+/** The database that an offline command works on, held so that no orchestrator can start on it meanwhile. */
+export type HeldPlace = {
+  /** For people; without a password. */
+  readonly name: string;
+  release(): Promise<void>;
+} & (
+  | { readonly kind: 'sqlite'; readonly file: string }
+  | { readonly kind: 'postgres'; readonly url: string; readonly applicationName: string }
+);
+
+/**
+ * Holds the database that the configuration means.
+ * @param make whether a data directory that is not there is made
+ * @throws DirectoryInUse, DatabaseInUse while an orchestrator runs on it
+ */
+export async function holdPlace(config: Config, dataDir: string, make: boolean): Promise<HeldPlace> {
+  if (config.database_url !== null) {
+    const url = config.database_url.reveal();
+    const lost = () => {
+      process.stderr.write('the connection to the database was lost; nothing was kept\n');
+      process.exit(1);
+    };
+    const lock = await takePostgresLock(url, { onLost: lost, onTaken: lost });
+    const { applicationName } = lock;
+    return { kind: 'postgres', name: String(config.database_url), url, applicationName, release: () => lock.release() };
+  }
+  if (make) await mkdir(dataDir, { recursive: true, mode: 0o700 });
+  try {
+    const release = await lockDirectory(dataDir, 'orchestrator');
+    const file = join(dataDir, 'muster.db');
+    return { kind: 'sqlite', name: file, file, release };
+  } catch (error) {
+    if (error instanceof DirectoryInUse || (error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
+    throw new Error(`there is no data directory ${dataDir}`, { cause: error });
+  }
+}

@@ -1,0 +1,50 @@
+import { ConfigError, type Invocation, readInvocation, wordsOf } from '../config.ts';
+import { offlineCommands } from './commands.ts';
+
+/**
+ * Runs `muster migrate`, `export` or `import`.
+ * @param args what follows the command
+ * @returns the exit code
+ */
+export async function runOffline(command: string, args: readonly string[], defaultDataDir: string): Promise<number> {
+  const found = offlineCommands[command];
+  if (!found) throw new Error(`there is no command ${command}`);
+  const { stdout, stderr } = process;
+  const json = args.includes('--json');
+  const say = (text: string) => void stderr.write(`${text}\n`);
+  const { words, rest } = wordsOf(args.filter((arg) => arg !== '--json'));
+  let given: Invocation;
+  try {
+    given = readInvocation(rest, process.env, defaultDataDir);
+    if (!given.help && words.length !== found.words.length)
+      throw new ConfigError(
+        found.words.length === 0 ? `it takes no ${words[0]}` : `it takes ${found.words.join(' ')}, or - for a pipe`,
+      );
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error;
+    say(`muster ${command}: ${error.message}\nSee: muster ${command} --help`);
+    return 2;
+  }
+  if (given.help) {
+    stdout.write(found.usage);
+    return 0;
+  }
+  // A reader that went away is told by the write that fails.
+  stdout.on('error', () => {});
+  try {
+    const outcome = await found.run(given.config, given.dataDir, words, {
+      tell: (line) => {
+        if (!json) say(line);
+      },
+      stdin: process.stdin,
+      stdout,
+      now: Date.now,
+    });
+    // An export on standard output has it for itself.
+    if (json) (words.includes('-') && command === 'export' ? stderr : stdout).write(`${JSON.stringify(outcome)}\n`);
+    return 0;
+  } catch (error) {
+    say(`muster ${command}: ${(error as Error).message}`);
+    return 1;
+  }
+}

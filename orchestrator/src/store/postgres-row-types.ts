@@ -1,0 +1,16 @@
+import { types } from 'pg';
+
+/** 64-bit integers and sums as numbers, as SQLite gives them. What a number cannot hold exactly is a bug here. */
+function exactNumber(text: string): number {
+  const value = Number(text);
+  if (Number.isInteger(value) && !Number.isSafeInteger(value))
+    throw new RangeError(`${text} is too large for a number`);
+  return value;
+}
+
+const numberTypes = new Set<number>([types.builtins.INT8, types.builtins.NUMERIC]);
+/** How the driver reads what rows hold. */
+export const rowTypes = {
+  getTypeParser: (oid: number, format?: 'text' | 'binary') =>
+    numberTypes.has(oid) ? exactNumber : types.getTypeParser(oid, format as 'text'),
+};

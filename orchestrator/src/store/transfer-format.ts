@@ -1,0 +1,151 @@
+import { createHash } from 'node:crypto';
+import { TransferRefused, type TransferRow } from './transfer-table.ts';
+
+/**
+ * The form of an export, version 1: UTF-8, one JSON value a line.
+ *
+ *     {"muster_export":1,"schema_version":8,"muster_version":"0.1.0","created_at":"…"}
+ *     {"table":"agents","columns":["node_id",…]}
+ *     ["3f8c…",…]                                   a row, its values in the order of the columns
+ *     {"end":"agents","rows":1,"counted":null,"sha256":"…"}
+ *     …
+ *     {"trailer":{"tables":21,"rows":1,"sha256":"…"}}
+ *
+ * `sha256` of a table is that of its rows' lines, in the order of their keys; that of the trailer covers every byte before
+ * it. `counted` is the last number that the table's own counter gave out.
+ */
+
+export const formatVersion = 1;
+
+export interface Header {
+  readonly muster_export: number;
+  readonly schema_version: number;
+  readonly muster_version: string;
+  readonly created_at: string;
+}
+export interface TableStart {
+  readonly table: string;
+  readonly columns: readonly string[];
+}
+export interface TableEnd {
+  readonly end: string;
+  readonly rows: number;
+  readonly counted: number | null;
+  readonly sha256: string;
+}
+export interface Trailer {
+  readonly trailer: { readonly tables: number; readonly rows: number; readonly sha256: string };
+}
+export type Line = Header | TableStart | TableEnd | Trailer | TransferRow;
+
+const lineOf = (value: Line): string => `${JSON.stringify(value)}\n`;
+
+/** A row may hold the whole text of a module or the payload of an operation, but not anything. */
+const longestLine = 256 * 1024 * 1024;
+const newline = 0x0a;
+
+/** The digest of the rows of one table, wherever they are. */
+export class RowDigest {
+  readonly #hash = createHash('sha256');
+  rows = 0;
+
+  add(rows: readonly TransferRow[]): void {
+    this.#hash.update(rows.map(lineOf).join(''));
+    this.rows += rows.length;
+  }
+
+  /** Once, at the end. */
+  end(): string {
+    return this.#hash.digest('hex');
+  }
+}
+
+/** Puts the lines of an export together, with the digest that its trailer carries. */
+export class ExportWriter {
+  readonly #hash = createHash('sha256');
+  #tables = 0;
+  #rows = 0;
+
+  text(lines: readonly Exclude<Line, Trailer>[]): string {
+    const text = lines.map(lineOf).join('');
+    this.#hash.update(text);
+    return text;
+  }
+
+  ended(end: TableEnd): string {
+    this.#tables++;
+    this.#rows += end.rows;
+    return this.text([end]);
+  }
+
+  trailer(): string {
+    return lineOf({ trailer: { tables: this.#tables, rows: this.#rows, sha256: this.#hash.digest('hex') } });
+  }
+}
+
+/**
+ * The lines of an export, and that it is whole.
+ * @throws TransferRefused when it is cut off, changed on the way, or no export
+ */
+export async function* readExport(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<Exclude<Line, Trailer>> {
+  const hash = createHash('sha256');
+  const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+  let count = 0;
+  let tables = 0;
+  let rows = 0;
+  let whole = false;
+  for await (const line of linesOf(bytes)) {
+    count++;
+    if (whole) throw new TransferRefused(`line ${count}: there is something after the end of the export`);
+    let value: Line;
+    try {
+      value = JSON.parse(decoder.decode(line)) as Line;
+    } catch {
+      throw new TransferRefused(
+        count === 1 ? 'this is no export of Muster' : `line ${count} is broken: the export is damaged or cut off`,
+      );
+    }
+    if (count === 1) refuseHeader(value);
+    if (typeof value === 'object' && value !== null && 'trailer' in value) {
+      const { trailer } = value;
+      if (trailer?.sha256 !== hash.digest('hex') || trailer.tables !== tables || trailer.rows !== rows)
+        throw new TransferRefused('the export is not what was written: its digest or its counts do not fit');
+      whole = true;
+      continue;
+    }
+    hash.update(line).update('\n');
+    if (Array.isArray(value)) rows++;
+    else if ('end' in value) tables++;
+    yield value;
+  }
+  if (!whole) throw new TransferRefused(`the export ends after line ${count} without its trailer: it is cut off`);
+}
+
+function refuseHeader(value: Line): void {
+  const { muster_export: version } = (value ?? {}) as Partial<Header>;
+  if (typeof version !== 'number') throw new TransferRefused('this is no export of Muster');
+  if (version !== formatVersion)
+    throw new TransferRefused(
+      `this export has the form of version ${version}, this Muster reads version ${formatVersion}`,
+    );
+}
+
+async function* linesOf(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<Buffer> {
+  let pieces: Buffer[] = [];
+  let length = 0;
+  for await (const piece of bytes) {
+    let rest = Buffer.from(piece.buffer, piece.byteOffset, piece.byteLength);
+    for (let at = rest.indexOf(newline); at !== -1; at = rest.indexOf(newline)) {
+      yield Buffer.concat([...pieces, rest.subarray(0, at)]);
+      pieces = [];
+      length = 0;
+      rest = rest.subarray(at + 1);
+    }
+    if (rest.length === 0) continue;
+    length += rest.length;
+    if (length > longestLine) throw new TransferRefused('a line is longer than any that Muster writes');
+    pieces.push(rest);
+  }
+  // What is left has no end of line: it was cut off, also where it happens to be JSON.
+  if (pieces.length > 0) throw new TransferRefused('the last line has no end: the export is cut off');
+}

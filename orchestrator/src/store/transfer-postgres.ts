@@ -1,0 +1,212 @@
+import type { Client } from 'pg';
+import { migratePostgres } from './migrate-postgres.ts';
+import { migrations } from './migrations/index.ts';
+import { rowTypes } from './postgres-row-types.ts';
+import { connect, connectionSettings } from './postgres-settings.ts';
+import {
+  inOrder,
+  TransferRefused,
+  type TransferRow,
+  type TransferSource,
+  type TransferTable,
+  type TransferTarget,
+  type TransferType,
+} from './transfer-table.ts';
+
+/** The caller holds the lock of the database, so that nobody else works on it. */
+
+const quoted = (name: string): string => `"${name.replaceAll('"', '""')}"`;
+const batchRows = 500;
+/** Roughly, of one insert. */
+const insertCharacters = 4_000_000;
+
+const types: Readonly<Record<string, TransferType>> = {
+  text: 'text',
+  bigint: 'integer',
+  integer: 'integer',
+  'double precision': 'number',
+  bytea: 'bytes',
+};
+const typeNames: Readonly<Record<TransferType, string>> = {
+  text: 'text',
+  integer: 'bigint',
+  number: 'double precision',
+  bytes: 'text',
+};
+
+class PostgresDatabase implements TransferTarget {
+  readonly place: string;
+  readonly #client: Client;
+  readonly #now: () => number;
+
+  constructor(client: Client, place: string, now: () => number) {
+    this.#client = client;
+    this.place = `${place} (PostgreSQL)`;
+    this.#now = now;
+  }
+
+  async #all<Row extends object>(text: string, values: unknown[] = []): Promise<Row[]> {
+    return (await this.#client.query<Row>({ text, values, types: rowTypes })).rows;
+  }
+
+  async version(): Promise<number> {
+    const [table] = await this.#all<{ there: boolean }>(`select to_regclass('schema_version') is not null as there`);
+    if (!table?.there) return 0;
+    const [newest] = await this.#all<{ version: number | null }>('select max(version) as version from schema_version');
+    return newest?.version ?? 0;
+  }
+
+  /** Without what is partitioned: samples, which are kept for a day and on SQLite are in another file. */
+  async tables(): Promise<readonly TransferTable[]> {
+    const found = await this.#all<{
+      name: string;
+      columns: { name: string; type: string; counter: boolean }[];
+      key: string[] | null;
+      parents: string[] | null;
+    }>(`select t.relname as name,
+        (select json_agg(json_build_object('name', a.attname, 'type', format_type(a.atttypid, a.atttypmod),
+            'counter', a.attidentity <> '') order by a.attnum)
+          from pg_attribute a where a.attrelid = t.oid and a.attnum > 0 and not a.attisdropped) as columns,
+        (select json_agg(a.attname order by array_position(i.indkey::int[], a.attnum::int))
+          from pg_index i join pg_attribute a on a.attrelid = t.oid and a.attnum = any(i.indkey)
+          where i.indrelid = t.oid and i.indisprimary) as key,
+        (select json_agg(distinct p.relname) from pg_constraint c join pg_class p on p.oid = c.confrelid
+          where c.conrelid = t.oid and c.contype = 'f') as parents
+      from pg_class t where t.relnamespace = to_regnamespace(current_schema()) and t.relkind = 'r'
+        and not t.relispartition and t.relname <> 'schema_version'`);
+    return inOrder(
+      found.map(({ name, columns, key, parents }) => ({
+        name,
+        columns: columns.map((column) => {
+          const type = types[column.type];
+          if (!type) throw new Error(`${name}.${column.name} has a type that is not known: ${column.type}`);
+          return { name: column.name, type };
+        }),
+        key: key ?? columns.map((column) => column.name),
+        parents: parents ?? [],
+        counter: columns.find(({ counter }) => counter)?.name ?? null,
+      })),
+    );
+  }
+
+  async *rows(table: TransferTable): AsyncGenerator<readonly TransferRow[]> {
+    const columns = table.columns.map(({ name, type }) =>
+      type === 'bytes' ? `translate(encode(${quoted(name)}, 'base64'), E'\\n', '')` : quoted(name),
+    );
+    const select = `select ${columns.join(', ')} from ${quoted(table.name)} order by ${table.key.map(quoted).join(', ')}`;
+    await this.#client.query(`declare all_rows no scroll cursor for ${select}`);
+    try {
+      for (;;) {
+        const { rows } = await this.#client.query<(string | number | null)[]>({
+          text: `fetch ${batchRows} from all_rows`,
+          rowMode: 'array',
+          types: rowTypes,
+        });
+        if (rows.length === 0) return;
+        yield rows;
+      }
+    } finally {
+      await this.#client.query('close all_rows').catch(() => undefined);
+    }
+  }
+
+  async counted(table: TransferTable): Promise<number | null> {
+    const sequence = await this.#sequenceOf(table);
+    if (sequence === null) return null;
+    const [row] = await this.#all<{ last: number; called: boolean }>(
+      `select last_value as last, is_called as called from ${sequence}`,
+    );
+    return row?.called ? row.last : null;
+  }
+
+  async #sequenceOf(table: TransferTable): Promise<string | null> {
+    if (table.counter === null) return null;
+    const [row] = await this.#all<{ name: string | null }>('select pg_get_serial_sequence($1, $2) as name', [
+      quoted(table.name),
+      table.counter,
+    ]);
+    return row?.name ?? null;
+  }
+
+  async read(): Promise<void> {
+    await this.#client.query('begin isolation level repeatable read read only');
+  }
+
+  async begin(version: number): Promise<void> {
+    for (const table of await this.tables()) {
+      const [row] = await this.#all(`select 1 from ${quoted(table.name)} limit 1`);
+      if (row)
+        throw new TransferRefused(
+          `${this.place} holds something already (in ${table.name}): import into an empty database`,
+        );
+    }
+    const present = await this.version();
+    if (present > version)
+      throw new TransferRefused(
+        `${this.place} has the schema of version ${present}, the export one of version ${version}: import into an empty database`,
+      );
+    await migratePostgres(this.#client, { migrations: migrations.slice(0, version), now: this.#now });
+    await this.#client.query('begin isolation level repeatable read');
+  }
+
+  async insert(table: TransferTable, rows: readonly TransferRow[]): Promise<void> {
+    let batch: Record<string, string | number | null>[] = [];
+    let length = 0;
+    for (const row of rows) {
+      batch.push(Object.fromEntries(row.map((value, index) => [`c${index}`, value])));
+      for (const value of row) length += typeof value === 'string' ? value.length : 8;
+      if (length > insertCharacters) {
+        await this.#insert(table, batch);
+        batch = [];
+        length = 0;
+      }
+    }
+    if (batch.length > 0) await this.#insert(table, batch);
+  }
+
+  async #insert(table: TransferTable, batch: readonly object[]): Promise<void> {
+    const { columns } = table;
+    const values = columns.map(({ type }, index) => (type === 'bytes' ? `decode(c${index}, 'base64')` : `c${index}`));
+    await this.#client.query({
+      text: `insert into ${quoted(table.name)} (${columns.map(({ name }) => quoted(name)).join(', ')})
+        select ${values.join(', ')} from json_to_recordset($1::json)
+        as given(${columns.map(({ type }, index) => `c${index} ${typeNames[type]}`).join(', ')})`,
+      values: [JSON.stringify(batch)],
+    });
+  }
+
+  async setCounted(table: TransferTable, last: number): Promise<void> {
+    const sequence = await this.#sequenceOf(table);
+    if (sequence !== null) await this.#client.query('select setval($1::regclass, $2)', [sequence, last]);
+  }
+
+  async commit(): Promise<void> {
+    await this.#client.query('commit');
+    await migratePostgres(this.#client, { migrations, now: this.#now });
+  }
+
+  async close(): Promise<void> {
+    await this.#client.end();
+  }
+}
+
+const opened = async (url: string, place: string, applicationName: string, now: () => number) =>
+  new PostgresDatabase(await connect(connectionSettings({ url, applicationName })), place, now);
+
+/**
+ * @param place           how it is named to people
+ * @param applicationName of the lock that is held on it
+ */
+export async function postgresSource(url: string, place: string, applicationName: string): Promise<TransferSource> {
+  const database = await opened(url, place, applicationName, () => 0);
+  await database.read();
+  return database;
+}
+
+/** @param now Unix seconds, for the record of migrations */
+export const postgresTarget = (
+  url: string,
+  place: string,
+  applicationName: string,
+  now: () => number,
+): Promise<TransferTarget> => opened(url, place, applicationName, now);
