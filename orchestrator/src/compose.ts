@@ -201,7 +201,7 @@ export async function startOrchestrator(config: Config, dataDir: string, around:
       ...signInHandlers(context, signIn, apiAddress),
       ...agentHandlers(context, advertised),
       ...discoveryHandlers(discover),
-      ...moduleHandlers(context),
+      ...moduleHandlers(context, documents),
       ...operationHandlers(context, documents, waiting, conductor),
       ...windowHandlers(context),
       ...terminalHandlers(terminals),

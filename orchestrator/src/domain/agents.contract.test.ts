@@ -2,9 +2,19 @@ import { MusterError } from '@muster/protocol';
 import { expect, it } from 'vitest';
 import { describeDatabases } from '../../test/databases.ts';
 import { connect, newAdmin, newAgent, newKey, openDomain } from '../../test/domain.ts';
-import { deleteOneTag, getAgent, listAgents, listTags, putOneTag, putTags, removeAgent, setStatus } from './agents.ts';
+import {
+  deleteOneTag,
+  getAgent,
+  listAgentPage,
+  listAgents,
+  listTags,
+  putOneTag,
+  putTags,
+  removeAgent,
+  setStatus,
+} from './agents.ts';
 import { listAudit } from './audit.ts';
-import { createToken, listTokens, namesFromHostname, revokeToken } from './enrolment.ts';
+import { createToken, deleteOldTokens, listTokens, namesFromHostname, revokeToken } from './enrolment.ts';
 
 const code = (promise: Promise<unknown>) =>
   promise.then(
@@ -117,6 +127,36 @@ describeDatabases('agents', (fixture) => {
     expect(await connect(domain, await newKey(), { token })).toMatchObject({ refusal: { code: 'token_invalid' } });
   });
 
+  it('leave ended tokens on the list for those who ask, for 30 days', async () => {
+    const domain = await openDomain(fixture);
+    const { context } = domain;
+    const { actor } = await newAdmin(domain);
+    const used = await createToken(context, actor, {}, advertised);
+    await connect(domain, await newKey(), { token: used.token, hostname: 'one' });
+    const revoked = await createToken(context, actor, {}, advertised);
+    await revokeToken(context, actor, revoked.id);
+    const expired = await createToken(context, actor, { expires_in: 60 }, advertised);
+    const live = await createToken(context, actor, { expires_in: 86_400 }, advertised);
+    domain.clock.advance(60_000);
+    const ids = async (ended: boolean) => (await listTokens(context, ended, all)).items.map(({ id }) => id);
+    expect(await ids(false)).toEqual([live.id]);
+    expect(await ids(true)).toEqual([live.id, expired.id, revoked.id, used.id]);
+    const { items } = await listTokens(context, true, all);
+    expect(items.map(({ uses_left, revoked_at }) => [uses_left, revoked_at !== null])).toEqual([
+      [1, false],
+      [1, false],
+      [1, true],
+      [0, false],
+    ]);
+    expect(JSON.stringify(items)).not.toContain(live.token);
+    domain.clock.advance(30 * 86_400_000);
+    await deleteOldTokens(context);
+    expect(await ids(true)).toEqual([live.id, revoked.id, used.id]);
+    domain.clock.advance(86_400_000);
+    await deleteOldTokens(context);
+    expect(await ids(true)).toEqual([]);
+  });
+
   it('refuse a token past its time, and let a pending agent use one', async () => {
     const domain = await openDomain(fixture);
     const { actor } = await newAdmin(domain);
@@ -164,6 +204,72 @@ describeDatabases('agents', (fixture) => {
     expect((await names({ q: 'ALPHA' })).sort()).toEqual(['Alphabet', 'alpha']);
     expect(await names({ status: 'pending' })).toEqual(['Alphabet']);
     expect(await names({ limit: 0 })).toEqual([]);
+  });
+
+  it('are sorted by when they were last heard of, which for a connected one is now', async () => {
+    const domain = await openDomain(fixture);
+    const { context } = domain;
+    const { actor } = await newAdmin(domain);
+    const first = await newAgent(domain, actor, 'first');
+    domain.clock.advance(10_000);
+    const second = await newAgent(domain, actor, 'second');
+    domain.connected.delete(second.id);
+    await domain.links.closed(second.id, 'gone', domain.now());
+    domain.clock.advance(10_000);
+    const names = async (filter: Parameters<typeof listAgents>[1]) =>
+      (await listAgents(context, filter)).map(({ name }) => name);
+    expect(await names({ sort: '-last_seen_at' })).toEqual(['first', 'second']);
+    expect(await names({ sort: 'last_seen_at' })).toEqual(['second', 'first']);
+    expect(await names({ sort: 'connected_at' })).toEqual(['first', 'second']);
+    domain.connected.delete(first.id);
+    await domain.links.closed(first.id, 'gone', domain.now());
+    domain.clock.advance(10_000);
+    domain.connected.add(second.id);
+    expect(await names({ sort: '-last_seen_at' })).toEqual(['second', 'first']);
+  });
+
+  it('are found by the hostname they have now, and by nothing else that they say of themselves', async () => {
+    const domain = await openDomain(fixture);
+    const { context } = domain;
+    const { actor } = await newAdmin(domain);
+    const key = await newAgent(domain, actor, 'web-1');
+    await newAgent(domain, actor, 'web-2');
+    await domain.links.attributesChanged(key.id, { hostname: 'Paris-7', distro: 'debian', note: 'web-2' });
+    const found = async (q: string, more: object = {}) =>
+      (await listAgents(context, { q, sort: 'name', ...more })).map(({ name }) => name);
+    expect(await found('paris')).toEqual(['web-1']);
+    expect(await found('debian')).toEqual([]);
+    expect(await found('distro')).toEqual([]);
+    expect(await found('web-2')).toEqual(['web-2']);
+    expect(await found('WEB')).toEqual(['web-1', 'web-2']);
+    expect(await found('web', { limit: 1, offset: 1 })).toEqual(['web-2']);
+    expect(await found('')).toEqual(['web-1', 'web-2']);
+  });
+
+  it('come in pages that announce the next, however they are chosen', async () => {
+    const domain = await openDomain(fixture);
+    const { context } = domain;
+    const { actor } = await newAdmin(domain);
+    for (const name of ['a1', 'a2', 'a3', 'b1', 'b2']) {
+      await newAgent(domain, actor, name);
+      await putOneTag(context, actor, name, 'group', name[0] as string);
+    }
+    for (const filter of [
+      {},
+      { sort: 'name' },
+      { filter: 'group=a' },
+      { filter: 'group=a', sort: '-name' },
+      { q: 'a' },
+    ] as const) {
+      const whole = await listAgents(context, filter);
+      expect((await listAgentPage(context, filter)).more).toBe(false);
+      for (let offset = 0; offset <= 6; offset++)
+        for (let limit = 0; limit <= 6; limit++) {
+          const { items, more } = await listAgentPage(context, { ...filter, limit, offset });
+          expect(items).toEqual(whole.slice(offset, offset + limit));
+          expect(more).toBe(limit > 0 && offset + limit < whole.length);
+        }
+    }
   });
 
   it('are shown with what was last heard of them', async () => {

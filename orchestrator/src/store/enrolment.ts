@@ -47,7 +47,7 @@ export const enrolmentTokens = defineVariants(
 
 /** Whatever became of them: a token whose time is long over. */
 export const deleteOldEnrolmentTokens = defineQuery('enrolment/delete old', (db, p: { expired_before: number }) =>
-  db.deleteFrom('enrolment_tokens').where('expires_at', '<', p.expired_before),
+  db.deleteFrom('enrolment_tokens').where('expires_at', '<=', p.expired_before),
 );
 
 /** A live token that reserves this name for an agent to come. */

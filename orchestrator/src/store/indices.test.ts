@@ -6,11 +6,14 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { unseenAgents } from './agents.ts';
 import { auditEvents, chainRows, countUnplaced, firstPlaced, placedEvents, unplacedEvents } from './audit.ts';
 import { agentsByStatus, countOfActiveTerminals, openOperationsByStatus, waitingDeliveries } from './census.ts';
+import { driftRecords, latestDrifts } from './drift.ts';
 import { migrateSqlite } from './migrate-sqlite.ts';
 import { migrations } from './migrations/index.ts';
 import { agentsWithWork, oldestOpen, openOperations, operations } from './operations.ts';
 import type { AnyQuery } from './query.ts';
+import { oldDriftRecords, operationIds, unneededPayloads } from './retention.ts';
 import { activeTerminalsOf, terminals } from './terminals.ts';
+import { openSelectors, windows } from './windows.ts';
 
 /** A query costs what it gives, however long the history is: it must find its rows by an index and not sort them. */
 const directory = mkdtempSync(join(tmpdir(), 'muster-indices-'));
@@ -49,6 +52,13 @@ describe('indices', () => {
     ['how many terminals are open', countOfActiveTerminals, 'COVERING INDEX terminal_sessions_status'],
     ['how many deliveries wait', waitingDeliveries, 'COVERING INDEX deliveries_place'],
     ['open ones of an operator', activeTerminalsOf, 'terminal_sessions_status'],
+    ['drift records of an agent', driftRecords({}), 'drift_records_node'],
+    ['those of a status', driftRecords({ status: true }), 'drift_records_node_status'],
+    ['old drift records', oldDriftRecords, 'drift_records_checked'],
+    ['windows by their start', windows, 'maintenance_windows_start'],
+    ['open windows', openSelectors, 'maintenance_windows_end'],
+    ['payloads that nobody needs', unneededPayloads, 'operations_payload'],
+    ['operations to delete', operationIds, 'operations'],
   ])('serve %s', (_, query, index) => {
     const detail = plan(query);
     expect(detail).toContain(index);
@@ -98,6 +108,17 @@ describe('indices', () => {
     expect(detail).toMatch(/audit_events_target \(target_id=\? AND timestamp_ms</);
     expect(detail).toMatch(/audit_events_actor \(actor_id=\? AND timestamp_ms</);
     expect(detail).not.toMatch(/SCAN audit_events/);
+  });
+
+  it('serve the latest drift of each agent, whose tags alone are put in order', () => {
+    for (const [query, index] of [
+      [latestDrifts({}), 'latest_drift_order'],
+      [latestDrifts({ status: true, below: true }), 'latest_drift_status'],
+    ] as const) {
+      const detail = plan(query);
+      expect(detail).toMatch(new RegExp(`^(SCAN|SEARCH) latest_drift USING INDEX ${index}`));
+      expect(detail.replace('USE TEMP B-TREE FOR json_group_object(ORDER BY)', '')).not.toContain('TEMP B-TREE');
+    }
   });
 
   it('serve agents with work, whose every row is looked at anyway', () => {

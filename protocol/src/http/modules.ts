@@ -138,6 +138,66 @@ export const validateModule = route({
   example: { body: { content: contentExample }, answer: { valid: true, faults: [], warnings: [] } },
 });
 
+const places = z.array(z.number().int()).describe('positions in this list, from 0');
+export const moduleOrderSchema = z
+  .strictObject({
+    modules: z.array(z.string()),
+    resources: z
+      .array(
+        z.strictObject({
+          module: z.string(),
+          id: z.string().nullable(),
+          type: z.string().nullable(),
+          identity: z.string().nullable(),
+          depends_on: places.describe('what must come before it, triggers included: positions in this list, from 0'),
+          reload_on: places,
+          restart_on: places,
+          rerun_on: places,
+        }),
+      )
+      .describe('in the order of execution'),
+  })
+  .meta({ id: 'ModuleOrder' });
+export type ModuleOrder = z.infer<typeof moduleOrderSchema>;
+
+export const orderModules = route({
+  id: 'orderModules',
+  method: 'POST',
+  path: '/modules/deps',
+  tag: 'Modules',
+  summary: 'In which order the resources of modules come, and what waits for what',
+  description:
+    'For an agent, or for attributes and tags that one could have, the modules are resolved together, without those of assignments. For neither, they are taken as they are written: a resource whose variants differ has no type or identity then, and expressions stay as they are.',
+  access: 'operator',
+  body: z.strictObject({
+    modules: z.array(z.string().max(128)).min(1).max(256),
+    agent: optional(z.string().max(64)).describe('node id, or the name of an approved agent'),
+    attributes: optional(z.record(z.string().max(255), z.string().max(4096))),
+    tags: optional(z.record(z.string(), z.string())),
+    parameters: optional(z.record(z.string(), z.record(z.string(), z.json()))),
+  }),
+  answers: { 200: moduleOrderSchema },
+  errors: ['unknown_module', 'agent_not_found', 'module_unresolved', 'module_conflict'],
+  example: {
+    body: { modules: ['motd'], attributes: { platform: 'linux' } },
+    answer: {
+      modules: ['motd'],
+      resources: [
+        {
+          module: 'motd',
+          id: 'motd',
+          type: 'file-unix',
+          identity: '/etc/motd',
+          depends_on: [],
+          reload_on: [],
+          restart_on: [],
+          rerun_on: [],
+        },
+      ],
+    },
+  },
+});
+
 export const assignmentSchema = z
   .strictObject({
     name: z.string(),

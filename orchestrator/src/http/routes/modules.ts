@@ -1,9 +1,11 @@
 import { createAssignment, getAssignment, listAssignmentPage, removeAssignment } from '../../domain/assignments.ts';
 import type { Context } from '../../domain/context.ts';
+import { orderModules } from '../../domain/module-order.ts';
 import {
   getModule,
   listModules,
   listRevisions,
+  type ModuleDocuments,
   removeModule,
   uploadModule,
   validateModule,
@@ -12,13 +14,14 @@ import { actorOf } from '../../domain/sign-in.ts';
 import type { Handlers } from '../handlers.ts';
 import { paged } from '../page.ts';
 
-export function moduleHandlers(context: Context) {
+export function moduleHandlers(context: Context, documents: ModuleDocuments) {
   return {
     listModules: async ({ query }) => paged(await listModules(context, query), query),
     uploadModule: ({ body, session }) => uploadModule(context, actorOf(session), body.name, body.content),
     getModule: ({ params, query }) => getModule(context, params.name, query.revision),
     listModuleRevisions: async ({ params, query }) => paged(await listRevisions(context, params.name, query), query),
     removeModule: ({ params, session }) => removeModule(context, actorOf(session), params.name),
+    orderModules: ({ body }) => orderModules(context, documents, body),
     validateModule: ({ body }) => validateModule(body.content),
     listAssignments: async ({ query }) => paged(await listAssignmentPage(context, query), query),
     createAssignment: ({ body, session }) => createAssignment(context, actorOf(session), body),
