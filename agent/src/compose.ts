@@ -63,6 +63,8 @@ export async function startAgent(options: AgentArguments, clock: Clock, log: Log
   const idle = new Idle(clock, () => !engine.busy());
   const engine = createEngine({
     dataDir: options.dataDir,
+    // It never leaves the machine, and is the same as long as the identity is.
+    planKey: identity.sign(Buffer.from('muster key of plan digests v1\0')),
     clock,
     log,
     onReports: () => {

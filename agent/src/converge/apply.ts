@@ -1,6 +1,7 @@
 import { providerOf } from '../resources/registry.ts';
 import { applyOne } from './apply-one.ts';
 import { applyRun } from './apply-run.ts';
+import { planDigestNow } from './examine.ts';
 import { desiredByKey, Picture, type Step, stepsOf, triggersLeft } from './plan.ts';
 import type { Progress } from './progress.ts';
 import { resultOf } from './result.ts';
@@ -12,6 +13,12 @@ export async function applyOperation(progress: Progress): Promise<void> {
   let steps: Step[];
   if (progress.operation.state === 'accepted') {
     steps = stepsOf(resources, state.managed, keep_modules);
+    progress.desired = desiredByKey(steps);
+    // Only before it begins: what it has changed by then is no longer as it was planned.
+    if (await isStale(progress, steps)) {
+      const pending = [...state.pendingTriggers].map(([key, ids]): [string, string[]] => [key, [...ids]]);
+      return progress.finish(0, stale, { cut: 0, pending });
+    }
     progress.begin(steps.filter(({ kind }) => kind === 'remove').map(({ resource }) => resource.key));
   } else steps = stepsAgain(progress);
   progress.desired = desiredByKey(steps);
@@ -41,6 +48,16 @@ export async function applyOperation(progress: Progress): Promise<void> {
     state.managed,
   );
   await progress.finish(steps.length, undefined, { cut, pending });
+}
+
+const stale = 'plan_stale: the machine is not as it was when this was planned; nothing was changed, plan again';
+
+/** Whether an apply that is bound to a plan would do something else than that by now. */
+async function isStale(progress: Progress, steps: readonly Step[]): Promise<boolean> {
+  const { plan_digest: planned } = progress.operation.message;
+  if (planned === undefined) return false;
+  const now = await planDigestNow(progress, steps);
+  return now !== null && now !== planned;
 }
 
 /** The steps of an operation that had begun: removals as they were fixed then, some of them done. */

@@ -119,6 +119,26 @@ describe('an agent killed at any durable step', () => {
     fresh();
   });
 
+  test('carries an apply that is bound to a plan on, and does not hold it against what it has changed itself', {
+    timeout: 240_000,
+  }, async () => {
+    for (let at = 1; ; at++) {
+      fresh();
+      const planner = await startAgent(dataDir);
+      const { finished } = await planner.run(operation('plan', first()));
+      await planner.stop();
+      const apply = { ...operation('apply', first()), plan_digest: finished.plan_digest as string };
+      const { passed, killed } = await dieAt(dataDir, [apply], at);
+      if (!killed) break;
+      const died = `killed at ${passed.at(-1)}, step ${at}`;
+      const agent = await startAgent(dataDir);
+      await agent.engine.accept(apply);
+      expectWhole(await agent.ended(apply.operation_id), died);
+      await agent.stop();
+      removeDirectory(home);
+    }
+  });
+
   test('carries a removal on to one end', { timeout: 180_000 }, async () => {
     const steps = await dieAt(dataDir, [operation('apply', first()), operation('apply', [])], 0);
     const total = steps.passed.length - 1;

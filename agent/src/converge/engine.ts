@@ -82,6 +82,8 @@ export interface EngineOptions {
   /** For tests that kill the agent: called with its name at each durable step. */
   crashPoint?: (name: string) => void;
   limits?: ProviderLimits;
+  /** Under which plans are summed up; the same for as long as its plans are to be known again. */
+  planKey?: Uint8Array;
   /** Bytes of reports that are kept; beyond it, output of scripts is given up. */
   spoolBytes?: number;
 }
@@ -314,12 +316,13 @@ class ConvergeEngine implements Engine {
   #context(operationId: string): ExecutionContext {
     const attempt = this.#attempts.get(operationId) ?? firstAttempt();
     this.#attempts.set(operationId, attempt);
-    const { clock, crashPoint = () => {}, limits = defaultLimits } = this.#options;
+    const { clock, crashPoint = () => {}, limits = defaultLimits, planKey = new Uint8Array() } = this.#options;
     return {
       journal: this.#opened(),
       publisher: this.#publisherOf(),
       clock,
       limits,
+      planKey,
       crashPoint,
       attempt,
       stopping: () => this.#stopping,

@@ -1,4 +1,5 @@
 import { decide, desiredByKey, Picture, planStep, type Step, stepsOf } from './plan.ts';
+import { PlanDigest } from './plan-digest.ts';
 import { type Progress, patienceMs } from './progress.ts';
 import { resultOf } from './result.ts';
 
@@ -11,16 +12,37 @@ export async function planOperationOnMachine(progress: Progress): Promise<void> 
   const steps = stepsOf(resources, state.managed, keep_modules);
   progress.desired = desiredByKey(steps);
   const picture = new Picture('plan', state.pendingTriggers, steps);
+  const digest = new PlanDigest(progress.context.planKey);
   for (const step of steps) {
     if (progress.interrupted()) break;
     const started = progress.now();
     const observe = () => progress.observe(step, picture);
     const { decision } = await planStep(step, observe, picture, progress.desired, copies);
+    digest.add(step, decision);
     progress.add(step, resultOf(step, decision, 'would_change', progress.now() - started));
     if (progress.now() - progress.flushedAt > patienceMs) await progress.flush('results');
     else await progress.breathe();
   }
+  progress.planDigest = digest.hex();
   await progress.finish(steps.length);
+}
+
+/**
+ * What a plan of these steps would come to now. Looks and decides as a plan does, and tells nobody.
+ * @returns null when the operation is cancelled meanwhile
+ */
+export async function planDigestNow(progress: Progress, steps: readonly Step[]): Promise<string | null> {
+  const { state, copies } = progress.context.journal;
+  const picture = new Picture('plan', state.pendingTriggers, steps);
+  const digest = new PlanDigest(progress.context.planKey);
+  for (const step of steps) {
+    if (progress.interrupted()) return null;
+    const { decision } = await planStep(step, () => progress.observe(step, picture), picture, progress.desired, copies);
+    digest.add(step, decision);
+    await progress.breathe();
+  }
+  progress.walk.forget();
+  return digest.hex();
 }
 
 export async function measureDrift(progress: Progress): Promise<void> {

@@ -31,6 +31,8 @@ export interface ExecutionContext {
   publisher: Publisher;
   clock: Clock;
   limits: ProviderLimits;
+  /** Under which plans are summed up: known to this machine only. */
+  planKey: Uint8Array;
   crashPoint(name: string): void;
   /** True once the agent is to stop: the operation is left where it is, between two resources. */
   stopping(): boolean;
@@ -83,6 +85,8 @@ export class Progress {
   readonly #made = new Set<string>();
   /** Every result so far, without what only people need. */
   readonly results: ResourceResult[] = [];
+  /** Of a plan that got through: what it comes to. */
+  planDigest: string | null = null;
   /** How many of them are told: all but those of a drift that found nothing. */
   reported = 0;
   /** The desired set by key. */
@@ -330,6 +334,7 @@ export class Progress {
       error: error ?? (summary.failed > 0 ? failureSummary(this.results) : null),
       started_at: this.operation.startedAt ?? now,
       finished_at: now,
+      ...(status === 'succeeded' && this.planDigest !== null ? { plan_digest: this.planDigest } : {}),
     };
     this.#reports.push(fittingReport(finished));
     const snapshot = this.operation.message.kind === 'apply' && status === 'succeeded';

@@ -14,6 +14,7 @@ import { createDepartures } from './departures.ts';
 import { nextOperation } from './dispatch.ts';
 import { driftCheckOpen, submitDriftCheck } from './drift.ts';
 import { createInFlight } from './in-flight.ts';
+import { createModuleDocuments } from './modules.ts';
 import { createPayloads } from './payloads.ts';
 
 const cloneEventEverySecs = 3600;
@@ -27,6 +28,7 @@ export function createAgentLinks(
   const { db } = context;
   const inFlight = createInFlight(context.bus);
   const payloads = createPayloads(context);
+  const documents = createModuleDocuments(context);
   const refusals = createRefusalNews(context.now);
   const departed = createDepartures(context);
   const record = (name: string, happening: Happening) =>
@@ -45,7 +47,7 @@ export function createAgentLinks(
 
     reported: (nodeId, instanceId, seq, reports) => reported(context, inFlight, nodeId, instanceId, seq, reports),
 
-    nextOperation: (nodeId) => nextOperation(context, inFlight, payloads, nodeId),
+    nextOperation: (nodeId) => nextOperation(context, inFlight, payloads, documents, nodeId),
 
     cancellations: (nodeId) => cancellationsFor(context, nodeId),
 

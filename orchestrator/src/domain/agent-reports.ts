@@ -3,7 +3,7 @@ import type { Report } from '@muster/protocol/wire';
 import { acknowledgedSeq, advanceSpool } from '../store/agents.ts';
 import { fromJson, toJson } from '../store/json-text.ts';
 import { putOutput, putResourceResults } from '../store/operation-results.ts';
-import { markRunning, type ReportedOperation, reportedOperation } from '../store/operations.ts';
+import { markRunning, type ReportedOperation, reportedOperation, setPlanDigest } from '../store/operations.ts';
 import { jsonRows } from '../store/params.ts';
 import { runBasis } from '../store/runs.ts';
 import { believedResources, deleteBelieved, putAgentState, putBelieved } from '../store/state.ts';
@@ -142,6 +142,8 @@ async function finish(
     { type: 'agent', id: node_id, name: label },
     label,
   );
+  if (kind === 'plan' && status === 'succeeded' && finished.plan_digest !== undefined)
+    statements.push(statement(setPlanDigest, { operation_id, plan_digest: finished.plan_digest }));
   if (kind === 'plan' && row.trigger !== 'audit') return statements;
   const results = fresh?.size === summary.total ? [...fresh.values()] : await allResults(context, operation_id, fresh);
   if (kind === 'plan') {

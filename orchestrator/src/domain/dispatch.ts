@@ -6,8 +6,11 @@ import { agentState } from '../store/state.ts';
 import { type Statement, statement } from '../store/unit.ts';
 import { type Context, seconds, systemActor } from './context.ts';
 import type { InFlight } from './in-flight.ts';
+import type { ModuleDocuments } from './modules.ts';
 import { announceEnd, endStatements, ignoreFinished } from './operation-end.ts';
 import type { Payloads } from './payloads.ts';
+import { requirePlan } from './plan-binding.ts';
+import { requirePlanHolds } from './present-set.ts';
 
 type Row = Awaited<ReturnType<typeof openRows>>[number];
 const openRows = ({ db, now }: Context, nodeId: string) => db.all(oldestOpen, { node_id: nodeId, now: seconds(now()) });
@@ -21,11 +24,17 @@ export async function nextOperation(
   context: Context,
   inFlight: InFlight,
   payloads: Payloads,
+  documents: ModuleDocuments,
   nodeId: string,
 ): Promise<{ operation: OperationMessage; more: boolean } | null> {
   for (;;) {
     const [row, ...behind] = await openRows(context, nodeId);
     if (!row || row.status === 'running') return null;
+    const plan = row.plan_id === null ? null : await boundPlan(context, documents, row, row.plan_id);
+    if (plan !== null && 'stale' in plan) {
+      await endUnresolved(context, row, plan.stale);
+      continue;
+    }
     const snapshot = await mayBeSent(context, row);
     if (snapshot === false) return null;
     const payload = await payloads.load(row.payload_digest);
@@ -39,6 +48,7 @@ export async function nextOperation(
         resources: payload.resources,
         keep_modules: payload.keep_modules,
         snapshot_operation_id: snapshot,
+        ...(plan === null ? {} : { plan_digest: plan.digest }),
       };
       return { operation, more: behind.length > 0 };
     }
@@ -67,6 +77,26 @@ async function mayBeSent({ db, now }: Context, row: Row): Promise<string | null 
   } catch (error) {
     if (error instanceof MusterError && error.code === 'operation_finished') return false;
     throw error;
+  }
+}
+
+/**
+ * The plan that an apply is bound to, compared once more with what would be applied now: it may have waited. What was
+ * sent is the agent's to judge.
+ */
+async function boundPlan(
+  context: Context,
+  documents: ModuleDocuments,
+  row: Row,
+  planId: string,
+): Promise<{ digest: string } | { stale: string }> {
+  try {
+    const plan = await requirePlan(context, planId, row.node_id);
+    if (row.dispatched_at === null) await requirePlanHolds(context, documents, plan);
+    return { digest: plan.plan_digest ?? '' };
+  } catch (error) {
+    if (!(error instanceof MusterError) || error.kind.status >= 500) throw error;
+    return { stale: `plan_stale: ${error.message}` };
   }
 }
 

@@ -134,6 +134,10 @@ export async function awaitOperation(
   return { operation, ended: hasEnded(operation.status) };
 }
 
+/** Whether an apply that is bound to a plan was refused because that no longer fits: nothing was done. */
+export const isStale = ({ plan_id, status, error }: OperationEntry): boolean =>
+  plan_id !== null && status === 'failed' && error !== null && error.startsWith('plan_stale');
+
 export async function getOperation(context: Context, operationId: string): Promise<Operation> {
   const row = await findRow(context, operationId);
   if (!row || row.kind === 'drift')

@@ -1,9 +1,17 @@
 import type { Agent } from '@muster/protocol/http';
+import { getAgent } from './agents.ts';
 import { listAssignments } from './assignments.ts';
 import type { Context } from './context.ts';
 import { type DesiredModules, desiredModules, encodePayload, type Payload, resolvePayload } from './desired-set.ts';
 import type { ModuleDocuments } from './modules.ts';
-import { type SecretVersions, secretVersionsOf } from './plan-binding.ts';
+import {
+  modulesOfPlan,
+  orStale,
+  type requirePlan,
+  requireSamePlan,
+  type SecretVersions,
+  secretVersionsOf,
+} from './plan-binding.ts';
 import { covers, openWindows } from './windows.ts';
 
 /** What one agent should have at this moment. */
@@ -28,4 +36,15 @@ export async function presentSet(
   const desired = desiredModules(await listAssignments(context), agent, { modules, windowOpen });
   const resolved = resolvePayload(await documents.load(desired.modules), desired, agent);
   return { desired, payload: encodePayload(resolved), resolved, secrets: await secretVersionsOf(context, resolved) };
+}
+
+type Plan = Awaited<ReturnType<typeof requirePlan>>;
+
+/** @throws MusterError plan_stale when the agent should by now have something else than what was planned */
+export async function requirePlanHolds(context: Context, documents: ModuleDocuments, plan: Plan): Promise<void> {
+  const { payload, secrets } = await orStale(async () => {
+    const agent = await getAgent(context, plan.node_id);
+    return presentSet(context, documents, agent, modulesOfPlan(plan, []));
+  });
+  requireSamePlan(plan, { digest: payload.digest, secrets });
 }

@@ -193,6 +193,7 @@ export const oldestOpen = defineQuery('operations/oldest open', (db, p: { node_i
       'operations.trigger',
       'operations.snapshot_operation_id',
       'operations.payload_digest',
+      'operations.plan_id',
       'agents.status as agent_status',
     ])
     .select((e) => e.fn.coalesce('agents.name', 'agents.initial_hostname', 'operations.node_id').as('label'))
@@ -243,6 +244,13 @@ export const markUndispatched = defineQuery('operations/undispatched', (db, p: {
     .set({ dispatched_at: null })
     .where('operation_id', '=', p.operation_id)
     .where('status', '=', 'queued'),
+);
+
+/** What the agent says that its plan comes to. */
+export const setPlanDigest = defineQuery(
+  'operations/set plan digest',
+  (db, p: { operation_id: string; plan_digest: string }) =>
+    db.updateTable('operations').set({ plan_digest: p.plan_digest }).where('operation_id', '=', p.operation_id),
 );
 
 /** Drift checks are measured against what was applied by the time they are sent. */

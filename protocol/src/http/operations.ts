@@ -76,6 +76,9 @@ export const applyAgent = route({
   params: nodeParams,
   body: z.strictObject({
     modules: modulesField,
+    plan_id: optional(z.string().max(64)).describe(
+      'a succeeded plan of this agent: exactly that is done, or nothing when something has changed since',
+    ),
     ttl: optional(z.number().int().min(1).max(31_536_000)).describe('seconds it may wait for the agent; default 86400'),
   }),
   answers: { 200: operationSchema, 202: operationSchema },
@@ -85,6 +88,8 @@ export const applyAgent = route({
     'module_conflict',
     'agent_not_found',
     'agent_not_approved',
+    'operation_not_found',
+    'plan_stale',
     'agent_not_connected',
   ],
   respondAsync: true,

@@ -64,6 +64,8 @@ const report = z.discriminatedUnion('type', [
     /** Unix seconds on the agent's clock. */
     started_at: z.number().int(),
     finished_at: z.number().int(),
+    /** Of a plan: all that it would do, summed up under a key of the agent's own. Equal plans have equal ones. */
+    plan_digest: hex(32).optional(),
   }),
 ]);
 export type Report = z.infer<typeof report>;

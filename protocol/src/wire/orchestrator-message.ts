@@ -52,6 +52,8 @@ const operation = z.strictObject({
   keep_modules: z.array(z.string()),
   /** For drift: the apply whose snapshot is meant. */
   snapshot_operation_id: operationId.nullable(),
+  /** For an apply that is bound to a plan: what that came to. It is carried out only while it still comes to that. */
+  plan_digest: hex(32).optional(),
 });
 export type OperationMessage = Omit<z.infer<typeof operation>, 'resources'> & { resources: ResolvedResource[] };
 

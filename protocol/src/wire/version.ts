@@ -2,6 +2,7 @@
  * Protocol versions, newest first.
  *
  * 1 — hello with a signature over the TLS exporter; operations apply, plan, drift; reports acknowledged by sequence number.
+ *     An end of a plan may say what it comes to (`plan_digest`), and an apply may be bound to that.
  */
 export const protocolVersion = 1;
 

@@ -1,3 +1,4 @@
+import { MusterError } from '@muster/protocol';
 import { apiPrefix, type Operation, type Run } from '@muster/protocol/http';
 import { requireAgent } from '../../domain/agents.ts';
 import { cancelOperation } from '../../domain/cancellation.ts';
@@ -10,6 +11,7 @@ import {
   getOperation,
   getOutput,
   getState,
+  isStale,
   listOperations,
   type OperationRequest,
   submitOperation,
@@ -44,6 +46,7 @@ export function operationHandlers(
     const location = { location: `${apiPrefix}/state/operations/${id}` };
     if (respondAsync) return new Reply(202, await getOperation(context, id), location);
     const { operation, ended } = await awaitOperation(context, waiting, id, request.signal);
+    if (isStale(operation)) throw new MusterError('plan_stale', operation.error ?? undefined);
     return ended ? new Reply(200, operation) : new Reply(202, operation, location);
   };
 
@@ -60,8 +63,7 @@ export function operationHandlers(
   };
 
   return {
-    applyAgent: (call) =>
-      operate(call, call.params.node_id, { kind: 'apply', modules: call.body.modules, ttl: call.body.ttl }),
+    applyAgent: (call) => operate(call, call.params.node_id, { kind: 'apply', ...call.body }),
     planAgent: (call) =>
       operate(call, call.params.node_id, { kind: 'plan', modules: call.body.modules, ttl: call.body.ttl }),
     getState: ({ params }) => getState(context, params.node_id),
