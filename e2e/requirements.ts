@@ -10,6 +10,9 @@ import { root } from '../tools/cli.ts';
 const needs = {
   linux: () => process.platform === 'linux' || 'needs Linux',
   root: () => process.getuid?.() === 0 || 'needs root',
+  namespaces: () =>
+    (works('ip', ['netns', 'add', probe]) && works('ip', ['netns', 'delete', probe])) ||
+    'needs iproute2 and the right to make network namespaces',
   git: () =>
     (existsSync(join(root, '.git')) && works('git', ['--version'])) || 'needs git, and a clone rather than an archive',
   registry: () =>
@@ -18,6 +21,8 @@ const needs = {
 } satisfies Record<string, () => true | string>;
 
 export type Requirement = keyof typeof needs;
+
+const probe = `muster-probe-${process.pid}`;
 
 const works = (command: string, args: string[]): boolean =>
   spawnSync(command, args, { cwd: root, stdio: 'ignore', timeout: 20_000 }).status === 0;

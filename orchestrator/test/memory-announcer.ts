@@ -18,7 +18,7 @@ export class MemoryAnnouncer implements Announcer {
 
   private async deliver(to: string, from: string, datagramFor: DatagramFor): Promise<Delivery> {
     const error = this.failing.get(to) ?? null;
-    if (error === null) this.sent.push({ to, datagram: datagramFor(from) });
+    if (error === null) this.sent.push({ to, datagram: datagramFor(from)! });
     return { to, error };
   }
 }

@@ -5,8 +5,11 @@ import { type Actor, type Context, seconds } from './context.ts';
 
 /** Telling agents that know no orchestrator where this one is, by datagrams that they never answer. */
 
-/** Makes the datagram that leaves by a local address. */
-export type DatagramFor = (localAddress: string) => Uint8Array;
+/**
+ * Makes the datagram that leaves by a local address; null: one that agents elsewhere could not dial.
+ * @returns null when there would be nothing to say
+ */
+export type DatagramFor = (localAddress: string | null) => Uint8Array | null;
 
 export interface Delivery {
   /** Address and port. */
@@ -48,6 +51,7 @@ export function createDiscovery(context: Context, options: DiscoveryOptions): Di
   const datagramFor: DatagramFor = (localAddress) => {
     const agents = options.agents();
     const host = agents.host ?? localAddress;
+    if (host === null) return null;
     if (!isAnnounceableHost(host))
       throw new Error(`agents elsewhere cannot dial ${host}: set advertised_host to an address that they reach`);
     const encoded = encodeAnnouncement({

@@ -15,8 +15,11 @@ const bracketed = (address: string, port: number): string =>
 /** Sends announcements by sockets that live for one datagram: nothing is ever received. */
 export function createAnnouncer(): Announcer {
   return {
-    broadcast: (port, datagramFor) =>
-      Promise.all(broadcastRoutes(networkInterfaces()).map((route) => broadcastOn(route, port, datagramFor))),
+    async broadcast(port, datagramFor) {
+      const routes = broadcastRoutes(networkInterfaces());
+      const deliveries = await Promise.all(routes.map((route) => broadcastOn(route, port, datagramFor)));
+      return deliveries.filter((delivery) => delivery !== null);
+    },
 
     async send(host, port, datagramFor) {
       let addresses: Address[];
@@ -48,13 +51,16 @@ async function resolve(host: string): Promise<Address[]> {
   return usable;
 }
 
-function broadcastOn(route: BroadcastRoute, port: number, datagramFor: DatagramFor): Promise<Delivery> {
+async function broadcastOn(route: BroadcastRoute, port: number, datagramFor: DatagramFor): Promise<Delivery | null> {
+  // Nothing in it depends on the socket, which need not be made when there is nothing to say.
+  const datagram = datagramFor(route.from);
+  if (datagram === null) return null;
   return withSocket(route.family, bracketed(route.to, port), async (socket) => {
     // Out by this interface, whatever the routes of the machine say.
     await bind(socket, route.family === 'udp4' ? (route.from ?? undefined) : undefined);
     if (route.family === 'udp4') socket.setBroadcast(true);
     else socket.setMulticastInterface(`::%${route.interface}`);
-    await sent(socket, datagramFor(route.from ?? 'a link-local address'), port, route.to);
+    await sent(socket, datagram, port, route.to);
   });
 }
 
@@ -67,7 +73,8 @@ function sendTo({ address, family }: Address, port: number, datagramFor: Datagra
       // Connected, the socket knows which of our addresses leads there.
       socket.connect(port, address, ((error?: Error) => (error ? reject(error) : resolve())) as () => void);
     });
-    await sent(socket, datagramFor(socket.address().address));
+    const datagram = datagramFor(socket.address().address);
+    if (datagram !== null) await sent(socket, datagram);
   });
 }
 

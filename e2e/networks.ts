@@ -1,0 +1,107 @@
+import { execFile, execFileSync } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { CliFailure, muster, root } from '../tools/cli.ts';
+import { Program } from '../tools/program.ts';
+import { test as base, type Stage } from './harness.ts';
+
+/**
+ * Machines that share a network, as network namespaces: the first one has the bridge that the others hang on. Needs root.
+ */
+export class Networks {
+  readonly #stage: Stage;
+  readonly #names = new Map<string, string>();
+
+  constructor(stage: Stage) {
+    this.#stage = stage;
+  }
+
+  /**
+   * @param machines names and addresses with their prefix, the one with the bridge first
+   */
+  create(machines: Readonly<Record<string, readonly string[]>>): void {
+    removeLeftOvers();
+    const [hub = ''] = Object.keys(machines);
+    for (const [name, addresses] of Object.entries(machines)) {
+      const namespace = `${prefix}${process.pid}-${name}`;
+      ip('netns', 'add', namespace);
+      this.#names.set(name, namespace);
+      ip('-n', namespace, 'link', 'set', 'lo', 'up');
+      if (name === hub) ip('-n', namespace, 'link', 'add', 'lan', 'type', 'bridge', 'forward_delay', '0');
+      else {
+        const end = `to-${name}`;
+        ip('-n', this.#in(hub), 'link', 'add', end, 'type', 'veth', 'peer', 'name', 'lan', 'netns', namespace);
+        ip('-n', this.#in(hub), 'link', 'set', end, 'master', 'lan', 'up');
+      }
+      ip('-n', namespace, 'link', 'set', 'lan', 'up');
+      for (const address of addresses)
+        ip(
+          '-n',
+          namespace,
+          'addr',
+          'add',
+          address,
+          ...(address.includes(':') ? ['nodad'] : ['brd', '+']),
+          'dev',
+          'lan',
+        );
+    }
+  }
+
+  #in(machine: string): string {
+    const namespace = this.#names.get(machine);
+    if (namespace === undefined) throw new Error(`there is no machine ${machine}`);
+    return namespace;
+  }
+
+  /** Starts `muster` on a machine. */
+  run(machine: string, args: readonly string[]): Program {
+    const command = ['netns', 'exec', this.#in(machine), muster, ...args];
+    const env = this.#stage.environment();
+    return this.#stage.watch(
+      new Program({ name: `${args[0]} on ${machine}`, command: 'ip', args: command, cwd: root, env }),
+    );
+  }
+
+  /**
+   * Runs `muster` with `--json` on a machine to its end.
+   * @throws CliFailure with what it said
+   */
+  muster<T>(machine: string, args: readonly string[], env: NodeJS.ProcessEnv): Promise<T> {
+    return new Promise((resolve, reject) => {
+      const words = ['netns', 'exec', this.#in(machine), muster, ...args, '--json'];
+      execFile('ip', words, { cwd: root, env: this.#stage.environment(env) }, (error, stdout, stderr) => {
+        if (error) reject(new CliFailure(stderr.trim() || error.message, null));
+        else resolve((stdout.trim() === '' ? null : JSON.parse(stdout)) as T);
+      });
+    });
+  }
+
+  /** The machines and their network go when the last process in them has ended. */
+  end(): void {
+    for (const namespace of this.#names.values()) ip('netns', 'delete', namespace);
+    this.#names.clear();
+  }
+}
+
+const prefix = 'muster-e2e-';
+
+const ip = (...args: string[]): string =>
+  execFileSync('ip', args, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] });
+
+/** Of test runs that were killed before they could tidy up. */
+function removeLeftOvers(): void {
+  for (const [namespace, pid] of ip('netns', 'list').matchAll(new RegExp(`^${prefix}(\\d+)-\\S+`, 'gm')))
+    if (!existsSync(`/proc/${pid}`)) ip('netns', 'delete', namespace);
+}
+
+/** A test with machines on a network. */
+export const test = base.extend<{ networks: Networks }>({
+  networks: async ({ stage }, use) => {
+    const networks = new Networks(stage);
+    try {
+      await use(networks);
+    } finally {
+      networks.end();
+    }
+  },
+});

@@ -1,0 +1,71 @@
+import { chmodSync, cpSync } from 'node:fs';
+import { join } from 'node:path';
+import { type AuditEvent, getAgent, listAudit } from '@muster/protocol/http';
+import { expect } from 'vitest';
+import { eventually } from './eventually.ts';
+import { type Orchestrator, test } from './harness.ts';
+
+const lostAfterSecs = 10;
+const options = { env: { MUSTER_AGENTS_LOST_AFTER_SECS: String(lostAfterSecs) } };
+
+const eventsOf = async ({ call }: Orchestrator, type: string): Promise<AuditEvent[]> =>
+  (await call(listAudit, { query: { event_type: type } })).events;
+const recorded = (orchestrator: Orchestrator, type: string, count: number) =>
+  eventually(`${count} × ${type}`, async () => {
+    const events = await eventsOf(orchestrator, type);
+    return events.length >= count ? events : null;
+  });
+
+test('a killed agent is lost after the grace time and back once it is started; one that never comes back to a restarted orchestrator is lost too', async ({
+  stage,
+}) => {
+  const orchestrator = await stage.orchestrator(options);
+  const agent = await stage.agent(orchestrator, 'web-1');
+  const steady = await stage.agent(orchestrator, 'web-2');
+  await agent.kill9();
+  const [lost] = await recorded(orchestrator, 'agent.lost', 1);
+  expect(lost).toMatchObject({ severity: 'warning', target: { id: agent.nodeId, name: 'web-1' } });
+  const params = { node_id: agent.nodeId };
+  const shown = await orchestrator.call(getAgent, { params });
+  expect(shown.connected).toBe(false);
+  expect(Date.parse(lost!.timestamp) / 1000 - shown.last_seen_at).toBeGreaterThanOrEqual(lostAfterSecs);
+
+  await agent.start();
+  expect(await recorded(orchestrator, 'agent.returned', 1)).toMatchObject([{ target: { name: 'web-1' } }]);
+
+  // Both are killed, and the orchestrator is back: one agent returns to it, the other never does.
+  await agent.kill9();
+  await orchestrator.kill9();
+  await orchestrator.start();
+  await steady.connected(2);
+  const losses = await recorded(orchestrator, 'agent.lost', 2);
+  expect(losses.map(({ target }) => target.name)).toEqual(['web-1', 'web-1']);
+  expect(await eventsOf(orchestrator, 'agent.returned')).toHaveLength(1);
+  // A link that comes up again is no news.
+  expect((await eventsOf(orchestrator, 'agent.connected')).map(({ target }) => target.name).toSorted()).toEqual([
+    'web-1',
+    'web-2',
+  ]);
+});
+
+test('an agent whose data directory was copied is told of once, and the first one stays', async ({ stage }) => {
+  const orchestrator = await stage.orchestrator(options);
+  const agent = await stage.agent(orchestrator, 'web-1');
+  const copy = join(stage.dir, 'copy');
+  // As on another machine, where the process that holds the original is not to be seen.
+  cpSync(agent.dataDir, copy, { recursive: true, filter: (path) => !path.includes('agent-lock.') });
+  chmodSync(copy, 0o700);
+  for (let start = 0; start < 2; start++) {
+    const clone = stage.run('clone', ['agent', '--data-dir', copy, '--log-format', 'json']);
+    await eventually('the clone is refused', async () =>
+      clone.lastLines(20).some((line) => line.includes('"code":"cloned"')) ? true : null,
+    );
+    expect((await clone.stop()).code).toBe(0);
+  }
+  const cloned = await recorded(orchestrator, 'agent.cloned', 1);
+  expect(cloned).toMatchObject([
+    { severity: 'critical', target: { id: agent.nodeId, name: 'web-1' }, metadata: { ip: '127.0.0.1' } },
+  ]);
+  expect(await eventsOf(orchestrator, 'agent.refused')).toEqual([]);
+  expect((await orchestrator.call(getAgent, { params: { node_id: agent.nodeId } })).connected).toBe(true);
+});
