@@ -1,3 +1,4 @@
+import { AsyncResource } from 'node:async_hooks';
 import type { Clock } from '../clock.ts';
 import { attemptMs, undecipherable } from '../domain/channels.ts';
 import type { Context } from '../domain/context.ts';
@@ -85,8 +86,10 @@ class Sender implements Outbox {
   }
 
   start(): void {
+    // What is sent is no part of the request whose hint came first: its log lines must not say so.
+    const look = AsyncResource.bind(() => void this.#look());
     this.#unsubscribe = this.#context.bus.subscribe((hint) => {
-      if (hint.type === 'deliveries_due' || hint.type === 'placed') void this.#look();
+      if (hint.type === 'deliveries_due' || hint.type === 'placed') look();
     });
     const schedule = () => {
       this.#callOff = this.#clock.after(intervalMs, () => {
