@@ -1,0 +1,106 @@
+import { request } from 'node:https';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { ApiError } from '@muster/protocol/client';
+import { getAgent, getStatus, putTag } from '@muster/protocol/http';
+import { afterAll, beforeAll, beforeEach, describe, expect } from 'vitest';
+import { PostgresMissing, type PostgresServer, startPostgres } from '../orchestrator/test/postgres-server.ts';
+import { eventually } from './eventually.ts';
+import { type Orchestrator, type Stage, test } from './harness.ts';
+import { mainJob } from './main-job.ts';
+import { begun, connected, expectDone } from './trial.ts';
+
+describe('on PostgreSQL', () => {
+  let server: PostgresServer | undefined;
+  let missing: PostgresMissing | undefined;
+  beforeAll(async () => {
+    try {
+      server = await startPostgres();
+    } catch (error) {
+      if (!(error instanceof PostgresMissing) || process.env.CI === 'true') throw error;
+      missing = error;
+    }
+  });
+  beforeEach(({ skip }) => {
+    if (missing) skip(missing.message);
+  });
+  afterAll(() => server?.stop());
+
+  const orchestratorOn = async (stage: Stage): Promise<Orchestrator> =>
+    stage.orchestrator({ env: { MUSTER_DATABASE_URL: await server!.createDatabase() } });
+
+  test('a site is planned, applied, watched for drift, changed and taken away again', async ({ stage }) => {
+    const orchestrator = await orchestratorOn(stage);
+    await mainJob(stage, orchestrator);
+    // No output of the program shows the password.
+    const password = new URL(await server!.createDatabase()).password;
+    expect(orchestrator.program.lastLines(200).join('\n')).not.toContain(password);
+  });
+
+  test('kill -9 of the orchestrator in the middle of an apply: it ends once, nothing answered is missing', async ({
+    stage,
+  }) => {
+    const orchestrator = await orchestratorOn(stage);
+    const agent = await stage.agent(orchestrator, 'web-1');
+    const trial = await begun(stage, { orchestrator, agent }, 'script');
+    await orchestrator.kill9();
+    await orchestrator.start();
+    await connected({ orchestrator, agent });
+    await expectDone(trial, 'site-script');
+  });
+
+  test('the server dies in the middle of writes and of an apply: 503 meanwhile, nothing answered is lost, it recovers by itself', async ({
+    stage,
+  }) => {
+    const orchestrator = await orchestratorOn(stage);
+    const { call } = orchestrator;
+    const agent = await stage.agent(orchestrator, 'web-1');
+    const params = { node_id: agent.nodeId };
+    const answered = new Map<string, string>();
+    const refused = new Set<string>();
+    let writing = true;
+    const writers = Promise.all(
+      [0, 1, 2].map(async (person) => {
+        for (let count = 0; writing; count++) {
+          const key = `p${person}.n${count}`;
+          await call(putTag, { params: { ...params, key }, body: { value: `${count}` } }).then(
+            () => answered.set(key, `${count}`),
+            (error: unknown) => refused.add(error instanceof ApiError ? error.problem.code : String(error)),
+          );
+          if (refused.size > 0) await sleep(20);
+        }
+      }),
+    );
+    const trial = await begun(stage, { orchestrator, agent }, 'script');
+    await server!.kill();
+    await eventually('writes are refused', async () => (refused.size > 0 ? true : null));
+    await eventually('it is not ready', async () => ((await ready(orchestrator)) ? null : true));
+    expect(await call(getStatus, {})).toMatchObject({ status: 'degraded' });
+    await sleep(500);
+    expect(orchestrator.program.ending).toBeNull();
+
+    await server!.start();
+    await eventually('it is ready again', async () => ((await ready(orchestrator)) ? true : null));
+    const before = answered.size;
+    await eventually('writes are taken again', async () => (answered.size > before + 10 ? true : null));
+    writing = false;
+    await writers;
+    await connected({ orchestrator, agent });
+    await expectDone(trial, 'site-script');
+    const { tags } = await call(getAgent, { params });
+    for (const [key, value] of answered) expect(tags[key], key).toBe(value);
+    for (const code of refused) expect(['storage_unavailable', 'outcome_unknown']).toContain(code);
+    expect(await call(getStatus, {})).toMatchObject({ status: 'ok' });
+  });
+});
+
+/** Asks as a supervisor does, which does not look at certificates. */
+function ready({ url }: Orchestrator): Promise<boolean> {
+  return new Promise((resolve, reject) => {
+    request(`${url}/readyz`, { rejectUnauthorized: false }, (answer) => {
+      answer.resume();
+      resolve(answer.statusCode === 200);
+    })
+      .on('error', reject)
+      .end();
+  });
+}

@@ -1,0 +1,75 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import {
+  applyAgent,
+  getAgent,
+  listAgentOperations,
+  type Operation,
+  planAgent,
+  uploadModule,
+} from '@muster/protocol/http';
+import { expect } from 'vitest';
+import { ended, eventually } from './eventually.ts';
+import type { AgentProcess, Orchestrator, Stage } from './harness.ts';
+import { pagePath, runsOf, siteModule } from './site.ts';
+
+/** Resolves when it is time to kill: so long after the apply was answered, or when its script is running. */
+export type Moment = number | 'script';
+
+const reached = (moment: Moment, root: string): Promise<unknown> =>
+  moment === 'script'
+    ? eventually('the script runs', async () => (existsSync(`${root}/started`) ? true : null))
+    : sleep(moment);
+
+export interface Trial {
+  orchestrator: Orchestrator;
+  agent: AgentProcess;
+  root: string;
+  operationId: string;
+}
+
+/** Uploads a site of its own, applies it without waiting, and lets the moment come. */
+export async function begun(
+  stage: Stage,
+  parts: { orchestrator: Orchestrator; agent: AgentProcess },
+  moment: Moment,
+): Promise<Trial> {
+  const { call } = parts.orchestrator;
+  const name = `site-${moment}`;
+  const root = join(stage.dir, name);
+  await call(uploadModule, { body: { name, content: siteModule({ name, root, script: 'slow' }) } });
+  const params = { node_id: parts.agent.nodeId };
+  const { operation_id } = await call(applyAgent, { params, body: { modules: [name] }, respondAsync: true });
+  await reached(moment, root);
+  return { ...parts, root, operationId: operation_id };
+}
+
+/** What must hold after any kill: one end, every resource told once, everything done, nothing twice. */
+export async function expectDone({ orchestrator, agent, root, operationId }: Trial, name: string): Promise<void> {
+  const { call } = orchestrator;
+  const operation = await ended(call, operationId);
+  expect(operation, JSON.stringify(operation)).toMatchObject({ status: 'succeeded', modules: [name] });
+  expectEachOnce(operation);
+  expect(runsOf(root)).toBe(1);
+  for (let page = 0; page < 20; page++) expect(existsSync(pagePath(root, page))).toBe(true);
+
+  const params = { node_id: agent.nodeId };
+  const { operations } = await call(listAgentOperations, { params, query: { limit: '500' } });
+  expect(operations.filter(({ operation_id }) => operation_id === operationId)).toHaveLength(1);
+  const again = await call(planAgent, { params, body: { modules: [name] } });
+  expect(again.summary).toMatchObject({ total: 26, unchanged: 26 });
+}
+
+function expectEachOnce({ resources, summary }: Operation): void {
+  const told = resources.map(({ module, type, identity }) => `${module} ${type} ${identity}`);
+  expect(new Set(told).size).toBe(told.length);
+  expect(summary.total).toBe(told.length);
+  expect(summary.failed).toBe(0);
+}
+
+export const connected = ({ orchestrator, agent }: { orchestrator: Orchestrator; agent: AgentProcess }) =>
+  eventually('the agent is back', async () => {
+    const { connected } = await orchestrator.call(getAgent, { params: { node_id: agent.nodeId } });
+    return connected ? true : null;
+  });
