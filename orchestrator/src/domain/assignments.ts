@@ -1,5 +1,6 @@
-import { MusterError } from '@muster/protocol';
+import { type Fault, MusterError } from '@muster/protocol';
 import type { Assignment } from '@muster/protocol/http';
+import { parameterValues, pointer } from '@muster/protocol/module';
 import { fromJson, toJson } from '../store/json-text.ts';
 import {
   assignmentByName,
@@ -14,6 +15,7 @@ import { statement } from '../store/unit.ts';
 import { approvedMatching, requireSelector } from './agents.ts';
 import { audited } from './audit.ts';
 import { type Actor, type Context, seconds } from './context.ts';
+import { createModuleDocuments } from './modules.ts';
 import { mapPage, type Page, type PageWish, readPage } from './page.ts';
 
 /** Assignments bind modules to the agents that a selector matches. */
@@ -65,6 +67,21 @@ export interface NewAssignment {
   parameters?: Assignment['parameters'] | undefined;
 }
 
+/** What does not fit the parameters that the modules declare. */
+async function parameterFaults(context: Context, parameters: Assignment['parameters']): Promise<Fault[]> {
+  const given = Object.entries(parameters);
+  const modules = await createModuleDocuments(context).load(given.map(([module]) => module));
+  return given.flatMap(([module, values], i) =>
+    parameterValues(modules[i]?.parameters ?? {}, values).faults.map(({ name, message }) => ({
+      path: pointer(['parameters', module, name]),
+      message,
+    })),
+  );
+}
+
+/**
+ * @throws MusterError invalid_input, selector_invalid, unknown_module, name_taken
+ */
 export async function createAssignment(context: Context, actor: Actor, wanted: NewAssignment): Promise<Assignment> {
   const { db } = context;
   const faults = [];
@@ -85,6 +102,8 @@ export async function createAssignment(context: Context, actor: Actor, wanted: N
     known.has(name) ? [] : [{ path: `/modules/${i}`, message: `there is no module ${JSON.stringify(name)}` }],
   );
   if (missing.length > 0) throw new MusterError('unknown_module', missing[0]?.message, missing);
+  const unfit = await parameterFaults(context, wanted.parameters ?? {});
+  if (unfit.length > 0) throw new MusterError('invalid_input', unfit[0]?.message, unfit);
   await db.write({
     name: 'assignments/create',
     statements: [

@@ -253,6 +253,38 @@ describeDatabases('runs in waves', (fixture) => {
 });
 
 describeDatabases('assignments for windows and audits', (fixture) => {
+  it('set parameters that their modules declare, and reach the machine by them', async () => {
+    const { domain, context, actor, agents, carryOut } = await open(fixture);
+    const templated = `name: t
+supports: [{ platform: linux }]
+parameters: { port: { type: integer, default: 80 }, name: { type: string } }
+resources:
+  - { id: f, resource: { file-unix: { path: /etc/t, content: "\${{ param.name }}:\${{ param.port }}" } } }
+`;
+    await uploadModule(context, actor, 't', templated);
+    const create = (parameters: Parameters<typeof createAssignment>[2]['parameters']) =>
+      createAssignment(context, actor, { name: 'p', modules: ['t', 'motd'], selector: 'role=web', parameters });
+    const faults = await create({ t: { port: 'x', nmae: 'a/b' }, motd: { port: 1.5 } }).then(
+      () => [],
+      (error: MusterError) => error.errors ?? [],
+    );
+    expect(faults.map(({ path }) => path)).toEqual([
+      '/parameters/t/port',
+      '/parameters/t/nmae',
+      '/parameters/motd/port',
+    ]);
+    expect(faults[1]?.message).toContain('name');
+    await create({ t: { name: 'web' } });
+    await submitOperation(context, domain.documents, actor, agents[0]!.id, {
+      kind: 'apply',
+      modules: [],
+      queue: false,
+    });
+    expect((await carryOut(agents[0]!))?.resources.find(({ module }) => module === 't')).toMatchObject({
+      body: { content: 'web:80' },
+    });
+  });
+
   it('are applied inside a window only; outside nothing of them is applied or removed', async () => {
     const all = await open(fixture, 1, { window_only: true });
     const { domain, context, actor, agents, start, carryOut, outcomes } = all;
