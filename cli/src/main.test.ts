@@ -583,6 +583,70 @@ describe('assignments and runs', () => {
   });
 });
 
+describe('fan-outs', () => {
+  const example =
+    (id: string) =>
+    ({ route }: { route: { example: { answer?: unknown } } }) => ({
+      body: { ...(route.example.answer as object), run_id: id },
+    });
+  const removing =
+    (removed: number) =>
+    ({ route }: { route: { example: { answer?: unknown } } }) => {
+      const run = route.example.answer as { results: { summary: object }[] };
+      const results = run.results.map((result) => ({ ...result, summary: { ...result.summary, removed } }));
+      return { body: { ...run, results } };
+    };
+
+  test('take their pace from options', async () => {
+    const paced = ['--canary', '2', '--batch', '25%', '--max-failures', '0', '--offline', 'queue', '--ttl', '1h'];
+    expect((await muster('assignments', 'apply', 'base', '--yes', ...paced)).exit).toBe(0);
+    expect(sent('applyAssignment')?.body).toEqual({
+      canary: 2,
+      batch: '25%',
+      max_failures: 0,
+      offline: 'queue',
+      ttl: 3600,
+    });
+    for (const wrong of [
+      ['--batch', '0%'],
+      ['--batch', 'x'],
+      ['--canary', '0'],
+      ['--offline', 'maybe'],
+      ['--ttl', '1h'],
+    ])
+      expect((await muster('assignments', 'apply', 'base', '--yes', ...wrong)).exit, wrong.join(' ')).toBe(2);
+  });
+
+  test('remove nothing that nobody has agreed to', async () => {
+    answers.planAssignment = removing(2);
+    const ran = await muster('assignments', 'apply', 'base', '--yes');
+    expect(ran.exit).toBe(1);
+    expect(ran.stderr).toContain('--yes --remove');
+    expect(routes()).not.toContain('applyAssignment');
+    expect((await muster('assignments', 'apply', 'base', '--yes', '--remove')).exit).toBe(0);
+    expect(routes()).toContain('applyAssignment');
+  });
+
+  test('follow a plan to the letter', async () => {
+    const planned = '01KAGZ5R3E5F6G7H8J9K0M1N2P';
+    answers.getRun = example(planned);
+    expect((await muster('assignments', 'apply', 'base', '--yes', '--plan-run', planned)).exit).toBe(0);
+    expect(sent('applyAssignment')?.body).toEqual({ plan_run_id: planned });
+    expect((await muster('apply', 'web-1', '--yes', '--plan', '01KAGZ4D3E5F6G7H8J9K0M1N2P')).exit).toBe(0);
+    expect(sent('applyAgent')?.body).toEqual({ modules: [], plan_id: '01KAGZ4D3E5F6G7H8J9K0M1N2P' });
+    expect((await muster('apply', 'web-1', '--yes', '--plan', 'x', '-m', 'motd')).exit).toBe(2);
+  });
+
+  test('are cancelled, and listed by status', async () => {
+    expect((await muster('runs', 'cancel', '01KAGZ5R3E5F6G7H8J9K0M1N2P')).stdout).toBe(
+      'Cancelled 01KAGZ5R3E5F6G7H8J9K0M1N2P.\n',
+    );
+    await muster('runs', 'list', '--status', 'halted', '--assignment', 'base');
+    expect(sent('listRuns')?.query).toEqual({ limit: '50', status: 'halted', assignment: 'base' });
+    expect((await muster('runs', 'list', '--status', 'odd')).exit).toBe(2);
+  });
+});
+
 describe('the program', () => {
   test('status needs no key and tells scripts when all is not well', async () => {
     expect((await run(['status', '--key-file', '/nonexistent'], env)).exit).toBe(0);
@@ -674,7 +738,8 @@ describe('at a terminal', () => {
     const ran = await run(['apply', 'web-1', '-m', 'motd'], { ...env, NO_COLOR: '1' }, '', terminal);
     expect(ran.exit, ran.stderr).toBe(0);
     expect(asked).toEqual(['Apply this on web-1? It removes 1 resource.']);
-    expect(sent('applyAgent')?.body).toEqual({ modules: ['motd'] });
+    // What was agreed to, and nothing else.
+    expect(sent('applyAgent')?.body).toEqual({ modules: ['motd'], plan_id: operation(variety).operation_id });
     expect(ran.stdout.indexOf('Plan for web-1')).toBeLessThan(ran.stdout.indexOf('Apply on web-1'));
   });
 

@@ -1,5 +1,6 @@
 import type { Client } from '@muster/protocol/client';
-import { type Agent, applyAgent, type Operation, planAgent } from '@muster/protocol/http';
+import { type Agent, applyAgent, getOperation, type Operation, planAgent } from '@muster/protocol/http';
+import { Option } from 'commander';
 import type { Context } from '../context.ts';
 import { CliError, type Exit, exits, usageError } from '../exit.ts';
 import { agentLabel, findAgent } from '../find-agent.ts';
@@ -8,6 +9,7 @@ import { hasChanges, removalsOf, renderOperation } from '../plan-text.ts';
 import { counted } from '../style.ts';
 import { parseDuration } from '../values.ts';
 import type { Register } from '../verb.ts';
+import { findOperation } from './operations.ts';
 import { moduleOption } from './plan.ts';
 
 export const register: Register = (command, act) => {
@@ -16,11 +18,13 @@ export const register: Register = (command, act) => {
     .addOption(moduleOption())
     .option('-y, --yes', 'apply at once, without showing the plan and asking')
     .option('--remove', 'without -m: what is no longer wanted may be removed')
+    .option('--plan <operation>', 'do exactly what this plan of the agent says, or nothing')
+    .addOption(new Option('--plan-id <operation>', 'the same as --plan').hideHelp())
     .option('--queue', 'do not wait: hand it over, also to an agent that is not connected')
     .option('--ttl <duration>', 'how long it may wait for the agent, e.g. 12h; with --queue')
     .addHelpText(
       'after',
-      '\nShows the plan and asks. Without a terminal there is nobody to ask: it needs --yes.\n\nWhat an earlier apply put on the machine and this one does not want is removed. Without -m that may be everything,\nso such an apply needs --remove.\n\nExamples:\n  $ muster apply web-1 -m motd\n  $ muster apply web-1 -m motd --yes --json\n  $ muster apply web-1 --remove',
+      '\nShows the plan and asks; what is applied then is that plan, and when something has changed since, nothing.\nWithout a terminal there is nobody to ask: it needs --yes.\n\nWhat an earlier apply put on the machine and this one does not want is removed. Without -m that may be everything,\nso such an apply needs --remove.\n\nExamples:\n  $ muster apply web-1 -m motd\n  $ muster apply web-1 -m motd --yes --json\n  $ muster apply web-1 --remove\n  $ muster apply web-1 --plan 01KAGZ4D3E5F6G7H8J9K0M1N2P --yes',
     )
     .action(act(apply));
 };
@@ -31,18 +35,24 @@ interface Options {
   remove?: boolean;
   queue?: boolean;
   ttl?: string;
+  plan?: string;
+  planId?: string;
 }
 
 async function apply(context: Context, wanted: string, options: Options): Promise<Exit> {
   const { out, prompt } = context;
   const modules = options.module ?? [];
   // Whoever names modules knows that the apply is about modules; who forgot to must not lose what they had.
-  const guarded = modules.length === 0 && !options.remove;
+  // A plan says itself what it removes.
+  const given = options.plan ?? options.planId;
+  const guarded = modules.length === 0 && !options.remove && given === undefined;
   if (!options.yes && (!prompt.interactive || out.json || options.queue))
     throw usageError(
       options.queue ? 'with --queue there is no plan to agree to' : 'there is nobody to agree to the plan',
       'Say that it may be applied at once: --yes. To see the plan first: muster plan',
     );
+  if (given !== undefined && modules.length > 0)
+    throw usageError('--plan and -m say different things', 'The plan has its modules: leave -m away.');
   if (options.ttl !== undefined && !options.queue) throw usageError('--ttl is for --queue', null);
   if (options.queue && guarded)
     throw usageError(
@@ -54,7 +64,12 @@ async function apply(context: Context, wanted: string, options: Options): Promis
   const agent = await findAgent(call, wanted);
   const name = agentLabel(agent);
 
-  if (!options.yes || guarded) {
+  let bound = given === undefined ? undefined : await findOperation(call, given);
+  if (bound !== undefined && !options.yes) {
+    const plan = await call(getOperation, { params: { operation_id: bound } });
+    out.print(renderOperation(plan, name, out.style));
+    if (!(await agreed(context, name, plan))) return exits.done;
+  } else if (bound === undefined && (!options.yes || guarded)) {
     const plan = await seeThrough(context, call, {
       agent: name,
       doing: 'planning',
@@ -64,8 +79,10 @@ async function apply(context: Context, wanted: string, options: Options): Promis
     if (!options.yes) out.print(renderOperation(plan, name, out.style));
     if (guarded) refuseRemovals(plan, name, options.yes === true);
     if (!options.yes && !(await agreed(context, name, plan))) return exits.done;
+    // What was agreed to is what is done.
+    if (!options.yes) bound = plan.operation_id;
   }
-  const started = await start(context, call, agent, options, ttl);
+  const started = await start(context, call, agent, options, { ttl, bound });
   if (options.queue) {
     if (out.json) out.data(started);
     out.print(`Handed over as ${started.operation_id}, ${started.status}.`);
@@ -116,13 +133,13 @@ async function start(
   call: Client,
   agent: Agent,
   options: Options,
-  ttl: number | undefined,
+  { ttl, bound }: { ttl: number | undefined; bound: string | undefined },
 ): Promise<Operation> {
   const modules = options.module ?? [];
   const begin = () =>
     call(applyAgent, {
       params: { node_id: agent.node_id },
-      body: { modules, ...(ttl === undefined ? {} : { ttl }) },
+      body: { modules, ...(ttl === undefined ? {} : { ttl }), ...(bound === undefined ? {} : { plan_id: bound }) },
       ...(options.queue ? { respondAsync: true } : {}),
     });
   return await seeThrough(context, call, {

@@ -20,9 +20,10 @@ import { nearest } from '../nearest.ts';
 import { printRun, removedIn, runChanges } from '../run-text.ts';
 import { sanitiseLine } from '../sanitise.ts';
 import { counted } from '../style.ts';
-import { parseDuration } from '../values.ts';
+import { parseChoice, parseCount, parseDuration } from '../values.ts';
 import type { Register } from '../verb.ts';
 import { moduleOption } from './plan.ts';
+import { findRun } from './runs.ts';
 
 export const register: Register = (command, act) => {
   command
@@ -69,9 +70,18 @@ export const register: Register = (command, act) => {
     .description('apply on every agent it matches, after showing the plan and asking')
     .argument('<name>')
     .option('-y, --yes', 'apply at once, without showing the plan and asking')
-    .option('--queue', 'agents that are not connected get it when they come back')
+    .option('--remove', 'with --yes: what is no longer wanted may be removed')
+    .option('--canary <n>', 'so many agents first, the others only once all of these have succeeded')
+    .option('--batch <n>', 'at most so many agents at one time: a number, or a share such as 25%')
+    .option('--max-failures <n>', 'halt when more agents than that have failed')
+    .option('--offline <how>', 'agents that are not connected: report (the default) or queue')
+    .option('--queue', 'the same as --offline queue: they get it when they come back')
     .option('--ttl <duration>', 'how long it may wait for them, e.g. 12h; with --queue')
-    .addHelpText('after', '\nExample:\n  $ muster assignments apply base --yes')
+    .option('--plan-run <run>', 'do exactly what this plan of the assignment says, or nothing')
+    .addHelpText(
+      'after',
+      '\nShows the plan and asks; what is applied then is that plan, and where something has changed since, nothing.\nWithout a terminal there is nobody to ask: it needs --yes, and --remove if something would be removed.\n\nExamples:\n  $ muster assignments apply base --canary 2 --batch 25% --max-failures 3\n  $ muster assignments apply base --yes',
+    )
     .action(act(apply));
 };
 
@@ -217,44 +227,92 @@ async function plan(context: Context, name: string, options: { exitCode?: boolea
   return exit;
 }
 
-async function apply(
-  context: Context,
-  name: string,
-  options: { yes?: boolean; queue?: boolean; ttl?: string },
-): Promise<Exit> {
+interface ApplyOptions {
+  yes?: boolean;
+  remove?: boolean;
+  canary?: string;
+  batch?: string;
+  maxFailures?: string;
+  offline?: string;
+  queue?: boolean;
+  ttl?: string;
+  planRun?: string;
+}
+
+const mostAgents = 1_000_000;
+
+/** What the options say, as the API takes it. @throws CliError (usage) */
+function fanOutOf(options: ApplyOptions, queue: boolean) {
+  const { canary, batch, maxFailures, ttl } = options;
+  if (ttl !== undefined && !queue) throw usageError('--ttl is for --queue');
+  const share = batch !== undefined && /^([1-9]\d?|100)%$/.test(batch);
+  return {
+    ...(canary === undefined ? {} : { canary: parseCount('--canary', canary, 1, mostAgents) }),
+    ...(batch === undefined ? {} : { batch: share ? batch : parseCount('--batch', batch, 1, mostAgents) }),
+    ...(maxFailures === undefined ? {} : { max_failures: parseCount('--max-failures', maxFailures, 0, mostAgents) }),
+    ...(queue ? { offline: 'queue' as const } : {}),
+    ...(ttl === undefined ? {} : { ttl: parseDuration(ttl) }),
+  };
+}
+
+async function apply(context: Context, name: string, options: ApplyOptions): Promise<Exit> {
   const { out, prompt } = context;
   if (!options.yes && (!prompt.interactive || out.json))
     throw usageError(
       'there is nobody to agree to the plan',
       'Say that it may be applied at once: --yes. To see the plan first: muster assignments plan',
     );
-  if (options.ttl !== undefined && !options.queue) throw usageError('--ttl is for --queue');
-  const ttl = options.ttl === undefined ? undefined : parseDuration(options.ttl);
+  const how =
+    options.offline === undefined ? undefined : parseChoice('--offline', options.offline, ['report', 'queue']);
+  if (how === 'report' && options.queue) throw usageError('--offline report and --queue say different things');
+  const queue = options.queue === true || how === 'queue';
+  const body = fanOutOf(options, queue);
   const { call } = await context.connect();
+  const plan = await planToFollow(context, call, name, options);
   if (!options.yes) {
-    const planned = await seeRunThrough(context, call, `${name}: planning`, () =>
-      call(planAssignment, { params: { name }, body: {} }).catch(suggest(call, name)),
-    );
-    printRun(planned, out);
-    const removed = removedIn(planned);
+    printRun(plan as Run, out);
+    const removed = removedIn(plan as Run);
     const warning = removed === 0 ? '' : out.noteColor.red(` It removes ${counted(removed, 'resource')}.`);
-    if (
-      !(await prompt.confirm(`Apply ${sanitiseLine(name)} on ${counted(planned.results.length, 'agent')}?${warning}`))
-    )
+    const agents = counted((plan as Run).results.length, 'agent');
+    if (!(await prompt.confirm(`Apply ${sanitiseLine(name)} on ${agents}?${warning}`)))
       throw new CliError(exits.failed, 'cancelled', 'cancelled; nothing was changed');
-  }
+  } else if (plan !== null && options.planRun === undefined) refuseRemovals(plan, name);
+  // What was shown is what is done; who is away was shown nothing.
+  const bound = options.planRun !== undefined || (!options.yes && !queue) ? plan?.run_id : undefined;
   const begin = () =>
     call(applyAssignment, {
       params: { name },
-      body: { ...(options.queue ? { offline: 'queue' as const } : {}), ...(ttl === undefined ? {} : { ttl }) },
+      body: { ...body, ...(bound === undefined ? {} : { plan_run_id: bound }) },
       // Whoever queues for agents that are away does not wait for them.
-      ...(options.queue ? { respondAsync: true } : {}),
+      ...(queue ? { respondAsync: true } : {}),
     }).catch(suggest(call, name));
-  const run = options.queue ? await begin() : await seeRunThrough(context, call, `${name}: applying`, begin);
+  const run = queue ? await begin() : await seeRunThrough(context, call, `${name}: applying`, begin);
   if (out.json) out.data(run);
   else printRun(run, out);
-  if (options.queue) out.note(`See what becomes of it: muster runs show ${run.run_id}`);
-  return options.queue ? exits.done : exitOfRun(run);
+  if (queue) out.note(`See what becomes of it: muster runs show ${run.run_id}`);
+  return queue ? exits.done : exitOfRun(run);
+}
+
+/** The plan that is shown, checked for removals or followed; null when none is needed. */
+async function planToFollow(context: Context, call: Client, name: string, options: ApplyOptions): Promise<Run | null> {
+  if (options.planRun !== undefined) return call(getRun, { params: { run_id: await findRun(call, options.planRun) } });
+  if (options.yes && options.remove) return null;
+  return seeRunThrough(context, call, `${name}: planning`, () =>
+    call(planAssignment, { params: { name }, body: {} }).catch(suggest(call, name)),
+  );
+}
+
+/** Refuses what takes something away from machines without anybody having seen it. */
+function refuseRemovals(plan: Run, name: string): void {
+  const removed = removedIn(plan);
+  if (removed === 0) return;
+  const agents = plan.results.filter(({ summary }) => (summary?.removed ?? 0) > 0).length;
+  throw new CliError(
+    exits.failed,
+    'removal_not_agreed',
+    `this would remove ${counted(removed, 'resource')} on ${counted(agents, 'agent')}; nothing was changed`,
+    `See which: muster runs show ${plan.run_id}\nTo remove them: muster assignments apply ${sanitiseLine(name)} --yes --remove`,
+  );
 }
 
 /** Waits for the end of a run. Whoever leaves meanwhile is told where it is to be seen. */
@@ -273,7 +331,7 @@ async function seeRunThrough(
   try {
     let run = await begin();
     known = run.run_id;
-    for (let wait = 500; run.status === 'running'; wait = Math.min(wait * 2, 5000)) {
+    for (let wait = 500; run.finished_at === null; wait = Math.min(wait * 2, 5000)) {
       await sleep(wait);
       run = await call(getRun, { params: { run_id: run.run_id } });
     }

@@ -50,7 +50,7 @@ export const register: Register = (command, act) => {
 };
 
 /** Whole ids are taken as they are; parts of them are looked for among the newest. */
-const findOperation = (call: Client, wanted: string): Promise<string> =>
+export const findOperation = (call: Client, wanted: string): Promise<string> =>
   findId('operation', 'muster operations list', wanted, async () =>
     (await call(listOperations, { query: { limit: '500' } })).operations.map(({ operation_id }) => operation_id),
   );

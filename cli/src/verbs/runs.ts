@@ -1,18 +1,23 @@
 import type { Client } from '@muster/protocol/client';
-import { getRun, listRuns } from '@muster/protocol/http';
+import { cancelRun, getRun, listRuns, type Run, runStatuses } from '@muster/protocol/http';
 import type { Context } from '../context.ts';
+import { eachOf } from '../each.ts';
+import type { Exit } from '../exit.ts';
 import { findId } from '../find-id.ts';
 import { paintedBy, printRun } from '../run-text.ts';
+import { sanitiseLine } from '../sanitise.ts';
 import { ago } from '../style.ts';
-import { parseCount } from '../values.ts';
+import { parseChoice, parseCount } from '../values.ts';
 import type { Register } from '../verb.ts';
 
 export const register: Register = (command, act) => {
   command
     .command('list')
     .description('list runs, newest first')
+    .option('--status <status>', runStatuses.join(', '))
+    .option('--assignment <name>', 'of one assignment')
     .option('--limit <n>', 'at most so many', '50')
-    .addHelpText('after', '\nExample:\n  $ muster runs list --limit 10')
+    .addHelpText('after', '\nExample:\n  $ muster runs list --status halted')
     .action(act(list));
   command
     .command('show')
@@ -20,21 +25,40 @@ export const register: Register = (command, act) => {
     .argument('<run>', 'its id, or the beginning or end of it if only one recent run fits')
     .addHelpText('after', '\nExample:\n  $ muster runs show 01KAGZ5R3E5F6G7H8J9K0M1N2P')
     .action(act(show));
+  command
+    .command('cancel')
+    .description('cancel runs: who has not had its turn is not tried, who has an operation is asked to end it')
+    .argument('<runs...>', 'their ids, or the beginning or end of one if only one recent run fits')
+    .addHelpText('after', '\nExample:\n  $ muster runs cancel 01KAGZ5R3E5F6G7H8J9K0M1N2P')
+    .action(act(cancel));
 };
 
-const recent = (call: Client, limit: number) => call(listRuns, { query: { limit: String(limit) } });
+/** Whole ids are taken as they are; parts of them are looked for among the newest. */
+export const findRun = (call: Client, wanted: string): Promise<string> =>
+  findId('run', 'muster runs list', wanted, async () => (await recent(call, 500)).map(({ run_id: id }) => id));
 
-async function list(context: Context, options: { limit: string }): Promise<undefined> {
+const recent = (call: Client, limit: number, filter: { status?: Run['status']; assignment?: string } = {}) =>
+  call(listRuns, { query: { limit: String(limit), ...filter } });
+
+async function list(
+  context: Context,
+  options: { limit: string; status?: string; assignment?: string },
+): Promise<undefined> {
   const { out } = context;
   const limit = parseCount('--limit', options.limit, 1, 500);
+  const { assignment } = options;
+  const status = options.status === undefined ? undefined : parseChoice('--status', options.status, runStatuses);
+  const filter = { ...(status === undefined ? {} : { status }), ...(assignment === undefined ? {} : { assignment }) };
   const { call } = await context.connect();
-  const runs = await recent(call, limit);
+  const runs = await recent(call, limit, filter);
   if (out.json) {
     out.data(runs);
     return undefined;
   }
   if (runs.length === 0) {
-    out.note('There is no run yet: muster assignments plan NAME');
+    out.note(
+      Object.keys(filter).length > 0 ? 'There is no such run.' : 'There is no run yet: muster assignments plan NAME',
+    );
     return undefined;
   }
   out.table(
@@ -57,11 +81,29 @@ async function list(context: Context, options: { limit: string }): Promise<undef
 async function show(context: Context, wanted: string): Promise<undefined> {
   const { out } = context;
   const { call } = await context.connect();
-  const run_id = await findId('run', 'muster runs list', wanted, async () =>
-    (await recent(call, 500)).map(({ run_id: id }) => id),
-  );
-  const run = await call(getRun, { params: { run_id } });
+  const run = await call(getRun, { params: { run_id: await findRun(call, wanted) } });
   if (out.json) out.data(run);
   else printRun(run, out);
   return undefined;
+}
+
+async function cancel(context: Context, wanted: string[]): Promise<Exit> {
+  const { out } = context;
+  const { call } = await context.connect();
+  const cancelled: Run[] = [];
+  const exit = await eachOf(
+    context,
+    wanted,
+    (id) => id,
+    async (id) => {
+      const run = await call(cancelRun, { params: { run_id: await findRun(call, id) } });
+      cancelled.push(run);
+      const left = run.results.filter(({ status }) => status === 'running' || status === 'queued').length;
+      const rest =
+        left === 0 ? '' : ` ${left === 1 ? '1 agent ends' : `${left} agents end`} after the resource it is at.`;
+      out.print(`Cancelled ${sanitiseLine(run.run_id)}.${rest}`);
+    },
+  );
+  if (out.json) out.data(cancelled);
+  return exit;
 }
