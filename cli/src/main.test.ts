@@ -573,6 +573,7 @@ describe('assignments and runs', () => {
     const asked: string[] = [];
     const prompt: Prompter = {
       interactive: true,
+      secret: async () => '',
       confirm: async (question) => asked.push(question) < 0,
       ask: async () => '',
     };
@@ -718,6 +719,7 @@ describe('at a terminal', () => {
     };
     const prompt: Prompter = {
       interactive: true,
+      secret: async () => '',
       confirm: async (question) => next(question) === true,
       ask: async (question, initial, fault) => {
         const answer = next(`${question} [${initial}]`) as string;

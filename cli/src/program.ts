@@ -78,6 +78,12 @@ const entries: readonly Entry[] = [
     load: () => import('./verbs/discover.ts'),
   },
   {
+    name: 'secrets',
+    group: fleet,
+    summary: 'values that modules use and nobody sees',
+    load: () => import('./verbs/secrets.ts'),
+  },
+  {
     name: 'enrolment-tokens',
     group: fleet,
     summary: 'list and revoke the tokens that let agents in',

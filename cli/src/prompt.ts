@@ -8,6 +8,8 @@ export interface Prompter {
   confirm(question: string): Promise<boolean>;
   /** @param initial what Enter alone means */
   ask(question: string, initial: string, fault: (answer: string) => string | undefined): Promise<string>;
+  /** Asks for what nobody may see: nothing of the answer is shown, not even its length. */
+  secret(question: string): Promise<string>;
 }
 
 export function createPrompter(
@@ -32,6 +34,12 @@ export function createPrompter(
         initialValue: initial,
         validate: (value) => fault(value ?? ''),
       });
+      if (isCancel(answer)) throw cancelled();
+      return answer;
+    },
+    async secret(question) {
+      const { password, isCancel } = await import('@clack/prompts');
+      const answer = await password({ ...streams, message: question, mask: '' });
       if (isCancel(answer)) throw cancelled();
       return answer;
     },

@@ -39,6 +39,7 @@ import { metricsHandlers } from './http/routes/metrics.ts';
 import { moduleHandlers } from './http/routes/modules.ts';
 import { notificationHandlers } from './http/routes/notifications.ts';
 import { operationHandlers } from './http/routes/operations.ts';
+import { secretHandlers } from './http/routes/secrets.ts';
 import { settingsHandlers } from './http/routes/settings.ts';
 import { signInHandlers } from './http/routes/sign-in.ts';
 import { statusHandlers } from './http/routes/status.ts';
@@ -48,6 +49,7 @@ import { createTelemetry, type Telemetry } from './http/telemetry.ts';
 import { loadApiCertificate } from './identity/api-certificate.ts';
 import { loadIdentity } from './identity/identity.ts';
 import { lockDirectory } from './identity/instance-lock.ts';
+import { loadSecretKeys } from './identity/secret-keys.ts';
 import { startAuditKeeping } from './schedule/audit-keeping.ts';
 import { startOutbox } from './schedule/outbox.ts';
 import { startUpkeep, type Upkeep } from './schedule/upkeep.ts';
@@ -55,6 +57,7 @@ import { type DatabasePlace, openDatabase } from './store/open-database.ts';
 import { openSamples } from './store/open-samples.ts';
 import { lastOperationId } from './store/operations.ts';
 import { anyOperator } from './store/operators.ts';
+import { anySecret } from './store/secrets.ts';
 import { openTranscripts } from './store/transcripts.ts';
 import { version } from './version.ts';
 
@@ -112,6 +115,12 @@ export async function startOrchestrator(config: Config, dataDir: string, around:
     onFatal: around.onFatal,
     log: log.child({ part: 'database' }),
   });
+  const secretKeys = await loadSecretKeys({
+    dataDir,
+    file: config.secrets_key_file,
+    env: process.env,
+    holdsSecrets: async () => (await db.get(anySecret, {})) !== undefined,
+  });
   const bus = createInProcessBus((error, hint) => log.error({ err: error, hint: hint.type }, 'a listener failed'));
   let gateway: Gateway | null = null;
   const ulid = monotonicFactory(bufferedRandom());
@@ -125,6 +134,7 @@ export async function startOrchestrator(config: Config, dataDir: string, around:
     now: () => clock.now(),
     newId: () => ulid(Math.max(clock.now(), newestTime)),
     randomBytes: (length) => randomBytes(length),
+    secretKeys,
     presence: {
       isConnected: (nodeId) => gateway?.presence.isConnected(nodeId) ?? false,
       lastHeardAt: (nodeId) => gateway?.presence.lastHeardAt(nodeId) ?? null,
@@ -209,7 +219,8 @@ export async function startOrchestrator(config: Config, dataDir: string, around:
       ...settingsHandlers(describeSettings({ data_dir: dataDir, ...config }, around.sources ?? {})),
       ...auditHandlers(context),
       ...notificationHandlers(context, deliver, channelRule),
-      ...statusHandlers({ publicKey, version, well }),
+      ...statusHandlers({ publicKey, version, well: async () => (await well()) && (upkeep?.secretsReadable ?? true) }),
+      ...secretHandlers(context),
     },
     sessions: signIn,
     log: log.child({ part: 'api' }),
@@ -218,6 +229,7 @@ export async function startOrchestrator(config: Config, dataDir: string, around:
     telemetry: { ...told, token: config.metrics_token },
     trustedProxies: config.trusted_proxies,
     limits: { rates: ratesOf(config) },
+    trustProxyTls: config.trust_proxy_tls,
     ...(tls ? { tls } : {}),
   });
 
@@ -237,6 +249,7 @@ export async function startOrchestrator(config: Config, dataDir: string, around:
     retention: { driftDays: config.drift.retention_days, operationDays: config.operations.retention_days },
     pruneSamples: metrics.prune,
     runs: conductor,
+    secretsExpiryNoticeDays: config.secrets_expiry_notice_days,
   });
   /** What follows from events, in the unit that gives them their places. */
   const consumers: EventConsumer[] = [notificationsOf(context)];

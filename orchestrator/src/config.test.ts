@@ -44,6 +44,8 @@ describe('the configuration', () => {
         runs: { max_concurrent: 1000 },
         rates: { sign_in_per_minute: 60, sign_in_burst: 30, session_per_second: 1000 },
         discovery: { port: 4747 },
+        secrets_key_file: null,
+        secrets_expiry_notice_days: 14,
         metrics: { poll_interval: 60, retention: 86_400 },
         audit: { retention_days: 90 },
         notifications: { deny_private: false, give_up_after: 86_400, retention_days: 30 },

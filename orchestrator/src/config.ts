@@ -95,6 +95,19 @@ export const configSchema = z.strictObject({
     .nullable()
     .default(null)
     .describe('with this token in place of a session /metrics may be read; null: only with a session'),
+  secrets_key_file: z
+    .string()
+    .min(1)
+    .nullable()
+    .default(null)
+    .describe('keys that secrets are encrypted under; null: a file of our own in the data directory'),
+  secrets_expiry_notice_days: z
+    .number()
+    .int()
+    .min(0)
+    .max(3650)
+    .default(14)
+    .describe('how long before a secret expires that is said; 0: when it has expired'),
   metrics: z
     .strictObject({ poll_interval: secs(60), retention: secs(86_400) })
     .default({ poll_interval: 60, retention: 86_400 }),

@@ -13,6 +13,7 @@ import { addOperator } from '../src/domain/operators.ts';
 import { createRunConductor } from '../src/domain/run-conductor.ts';
 import { createSignIn } from '../src/domain/sign-in.ts';
 import { rawPublicKey } from '../src/identity/ed25519-key.ts';
+import { SecretKeys } from '../src/identity/secret-keys.ts';
 import type { DatabaseFixture } from './databases.ts';
 import { ManualClock } from './manual-clock.ts';
 
@@ -37,6 +38,7 @@ export async function openDomain(fixture: DatabaseFixture, { pendingCapacity = 1
     // Different at each call and the same in each run.
     randomBytes: (length) =>
       Buffer.concat([createHash('sha512').update(`${++drawn}`).digest(), Buffer.alloc(64)]).subarray(0, length),
+    secretKeys: new SecretKeys([Buffer.alloc(32, 7)]),
     presence: {
       isConnected: (nodeId) => connected.has(nodeId),
       lastHeardAt: (nodeId) => (connected.has(nodeId) ? Math.floor(clock.now() / 1000) : null),

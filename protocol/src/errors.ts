@@ -102,6 +102,12 @@ export const errorKinds = {
     'The terminal session is another operator’s',
     'Open one of your own, or ask an admin.',
   ),
+  plaintext_refused: kind(
+    403,
+    false,
+    'A secret is not taken in the open',
+    'Send it over HTTPS, or from the machine of the orchestrator; if a proxy on the way speaks TLS, set `trust_proxy_tls`.',
+  ),
   operator_unknown: kind(403, false, 'This key may not sign in', 'Ask an admin to add the key as an operator.'),
   // Absent
   route_not_found: kind(404, false, 'There is nothing at this address', 'See /openapi.json for the routes there are.'),
@@ -126,6 +132,7 @@ export const errorKinds = {
     'See when it was last heard with `muster agents list`; a terminal needs its machine now.',
   ),
   terminal_not_found: kind(404, false, 'No such terminal session', 'List the terminal sessions.'),
+  secret_not_found: kind(404, false, 'No such secret', 'List the secrets with `muster secrets list`.'),
   enrolment_token_not_found: kind(404, false, 'No such enrolment token', 'List the enrolment tokens.'),
   channel_not_found: kind(404, false, 'No such channel', 'List the channels with `muster channels list`.'),
   notification_not_found: kind(
@@ -161,6 +168,12 @@ export const errorKinds = {
     409,
     true,
     'The agent changed at the same moment',
+    'Look at it again, then repeat what is still wanted.',
+  ),
+  secret_changed: kind(
+    409,
+    true,
+    'The secret changed at the same moment',
     'Look at it again, then repeat what is still wanted.',
   ),
   module_in_use: kind(
@@ -237,6 +250,12 @@ export const errorKinds = {
     false,
     'Whether it was done is not known',
     'The connection to the database was lost in the middle. Look whether it was done before you send it again.',
+  ),
+  secrets_locked: kind(
+    503,
+    false,
+    'The key for secrets is not there',
+    'Put the key back where it was, and start the orchestrator again; docs/operations.md says where it may be.',
   ),
   agent_not_connected: kind(
     504,

@@ -16,6 +16,7 @@ import { driftCheckOpen, submitDriftCheck } from './drift.ts';
 import { createInFlight } from './in-flight.ts';
 import { createModuleDocuments } from './modules.ts';
 import { createPayloads } from './payloads.ts';
+import { createReportScrub } from './report-secrets.ts';
 
 const cloneEventEverySecs = 3600;
 
@@ -31,6 +32,7 @@ export function createAgentLinks(
   const documents = createModuleDocuments(context);
   const refusals = createRefusalNews(context.now);
   const departed = createDepartures(context);
+  const scrub = createReportScrub(context, inFlight, payloads);
   const record = (name: string, happening: Happening) =>
     db.write({ name, statements: [audited(context, happening)] }).then(() => undefined);
   const asTarget = async (nodeId: string) => ({ type: 'agent', id: nodeId, name: await agentLabel(context, nodeId) });
@@ -45,7 +47,8 @@ export function createAgentLinks(
       await db.write({ name: 'agents/attributes', statements: [statement(setAttributes, set)] });
     },
 
-    reported: (nodeId, instanceId, seq, reports) => reported(context, inFlight, nodeId, instanceId, seq, reports),
+    reported: async (nodeId, instanceId, seq, reports) =>
+      reported(context, inFlight, nodeId, instanceId, seq, await scrub(reports)),
 
     nextOperation: (nodeId) => nextOperation(context, inFlight, payloads, documents, nodeId),
 

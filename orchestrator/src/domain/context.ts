@@ -1,4 +1,5 @@
 import type { Bus } from '../bus/bus.ts';
+import type { SecretKeys } from '../identity/secret-keys.ts';
 import type { Log } from '../log.ts';
 import type { Database } from '../store/database.ts';
 
@@ -13,6 +14,8 @@ export interface Context {
   /** Secure random bytes. */
   readonly randomBytes: (length: number) => Buffer;
   readonly presence: Presence;
+  /** What secrets are encrypted under. */
+  readonly secretKeys: SecretKeys;
   readonly log: Log;
 }
 

@@ -98,7 +98,10 @@ export interface Payload {
   keep_modules: string[];
 }
 
-/** @throws MusterError module_unresolved, module_conflict */
+/**
+ * The secrets in it are judged by `SecretAccess`, and again when it is sent.
+ * @throws MusterError module_unresolved, module_conflict
+ */
 export function resolvePayload(
   documents: readonly ModuleDocument[],
   desired: DesiredModules,
@@ -111,7 +114,6 @@ export function resolvePayload(
   });
   if (!resolved.ok) throw new MusterError(resolved.code, resolved.faults[0]?.message, resolved.faults);
   const faults = [
-    ...resolved.required_secrets.map((secret) => ({ path: '/secrets', message: `there is no secret "${secret}"` })),
     ...resolved.verify.map(({ module }) => ({
       path: `/modules/${module}/verify`,
       // Better refused than silently passed over: its author relies on it.

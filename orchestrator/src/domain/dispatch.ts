@@ -37,9 +37,13 @@ export async function nextOperation(
     }
     const snapshot = await mayBeSent(context, row);
     if (snapshot === false) return null;
-    const payload = await payloads.load(row.payload_digest);
+    const payload = await payloads.load(row.payload_digest, nodeId);
     if (payload.ok) {
-      inFlight.sent({ ...row, snapshot_operation_id: snapshot });
+      inFlight.sent(
+        { ...row, snapshot_operation_id: snapshot },
+        // A drift check tells of what was sent earlier.
+        row.kind === 'drift' ? null : payload.secrets,
+      );
       const operation: OperationMessage = {
         type: 'operation',
         operation_id: row.operation_id,

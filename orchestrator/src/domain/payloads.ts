@@ -1,48 +1,87 @@
-import { fillSecrets, type ResolvedResource } from '@muster/protocol/module';
+import { fillSecrets, type ResolvedResource, secretNames } from '@muster/protocol/module';
+import { agentById } from '../store/agents.ts';
 import { fromJson } from '../store/json-text.ts';
 import { payloadByDigest } from '../store/operations.ts';
 import type { Context } from './context.ts';
 import type { Payload } from './desired-set.ts';
+import { type SentSecret, secretValues } from './secret-access.ts';
 
-/** Resolved desired sets ready to be sent. A fan-out sends the same one to thousands of agents: it is read once. */
+/**
+ * Resolved desired sets ready to be sent. A fan-out sends the same one to thousands of agents: it is read once. What is
+ * kept has no secret in it; those are put in for each agent, as it and they are then.
+ */
 export interface Payloads {
   /** @returns what the agent is sent, or why it cannot be */
-  load(digest: string | null): Promise<Loaded>;
+  load(digest: string | null, nodeId: string): Promise<Loaded>;
+  /** Names of the secrets that a payload uses; none when it is kept no more. */
+  secretsOf(digest: string): Promise<readonly string[]>;
 }
 
-export type Loaded = { ok: true; resources: ResolvedResource[]; keep_modules: string[] } | { ok: false; error: string };
+export type Loaded =
+  | { ok: true; resources: ResolvedResource[]; keep_modules: string[]; secrets: readonly SentSecret[] }
+  | { ok: false; error: string };
+
+interface Kept {
+  payload: Payload;
+  secrets: { used: string[]; required: string[] };
+  /** What every agent is sent; null when it has secrets in it. */
+  common: Loaded | null;
+  length: number;
+}
 
 /** Characters of JSON that are kept parsed; what is larger than that is read for each agent. */
 const keptLength = 32 * 1024 * 1024;
-const nothing: Loaded = { ok: true, resources: [], keep_modules: [] };
+const nothing: Loaded = { ok: true, resources: [], keep_modules: [], secrets: [] };
 
-export function createPayloads({ db }: Pick<Context, 'db'>): Payloads {
-  const kept = new Map<string, { loaded: Loaded; length: number }>();
+export function createPayloads(context: Pick<Context, 'db' | 'secretKeys' | 'now'>): Payloads {
+  const { db } = context;
+  const kept = new Map<string, Kept>();
   let length = 0;
+
+  async function find(digest: string): Promise<Kept | null> {
+    const known = kept.get(digest);
+    if (known) return known;
+    const row = await db.get(payloadByDigest, { digest });
+    if (!row) return null;
+    const payload = fromJson(row.payload) as Payload;
+    const secrets = secretNames(payload.resources);
+    const common = secrets.used.length === 0 ? fill(payload, new Map(), []) : null;
+    const found = { payload, secrets, common, length: row.payload.length };
+    if (kept.has(digest)) return found;
+    for (const [oldest, entry] of kept) {
+      if (length + found.length <= keptLength) break;
+      kept.delete(oldest);
+      length -= entry.length;
+    }
+    if (length + found.length <= keptLength) {
+      kept.set(digest, found);
+      length += found.length;
+    }
+    return found;
+  }
+
   return {
-    async load(digest) {
+    async load(digest, nodeId) {
       if (digest === null) return nothing;
-      const known = kept.get(digest);
-      if (known) return known.loaded;
-      const row = await db.get(payloadByDigest, { digest });
-      if (!row) throw new Error(`the payload ${digest} is not there`);
-      const payload = fromJson(row.payload) as Payload;
-      const filled = fillSecrets(payload.resources, () => undefined);
-      const loaded: Loaded = filled.ok
-        ? { ok: true, resources: filled.resources, keep_modules: payload.keep_modules }
-        : { ok: false, error: filled.faults.map(({ message }) => message).join('; ') };
-      // One with secrets is not kept: the next agent may not be allowed what this one is.
-      if (payload.resources.some(({ deferred }) => deferred.length > 0)) return loaded;
-      for (const [oldest, entry] of kept) {
-        if (length + row.payload.length <= keptLength) break;
-        kept.delete(oldest);
-        length -= entry.length;
-      }
-      if (length + row.payload.length <= keptLength) {
-        kept.set(digest, { loaded, length: row.payload.length });
-        length += row.payload.length;
-      }
-      return loaded;
+      const found = await find(digest);
+      if (!found) throw new Error(`the payload ${digest} is not there`);
+      const { payload, secrets, common } = found;
+      if (common !== null) return common;
+      const agent = await db.get(agentById, { node_id: nodeId });
+      if (!agent) return { ok: false, error: 'the agent is gone' };
+      const labels = { node_id: nodeId, tags: fromJson(agent.tags), attributes: fromJson(agent.attributes) };
+      const { values, denied, sent } = await secretValues(context, secrets.used, labels);
+      const refused = secrets.required.flatMap((name) => denied.get(name) ?? []);
+      if (refused.length > 0) return { ok: false, error: refused.join('; ') };
+      return fill(payload, values, sent);
     },
+    secretsOf: async (digest) => (await find(digest))?.secrets.used ?? [],
   };
+}
+
+function fill(payload: Payload, values: ReadonlyMap<string, string>, secrets: readonly SentSecret[]): Loaded {
+  const filled = fillSecrets(payload.resources, (name) => values.get(name));
+  return filled.ok
+    ? { ok: true, resources: filled.resources, keep_modules: payload.keep_modules, secrets }
+    : { ok: false, error: filled.faults.map(({ message }) => message).join('; ') };
 }

@@ -2,7 +2,6 @@ import { MusterError } from '@muster/protocol';
 import { fromJson } from '../store/json-text.ts';
 import { planById, plansOfRun } from '../store/operations.ts';
 import type { Context } from './context.ts';
-import type { Payload } from './desired-set.ts';
 
 /** An apply that is bound to a plan does exactly that, or nothing. */
 
@@ -85,9 +84,4 @@ export async function orStale<T>(work: () => Promise<T>): Promise<T> {
     if (error instanceof MusterError && error.kind.status < 500) throw stale(error.message);
     throw error;
   }
-}
-
-/** Which version of each secret a desired set names there is now. */
-export async function secretVersionsOf(_context: Context, _payload: Payload): Promise<SecretVersions> {
-  return {};
 }

@@ -4,14 +4,8 @@ import { listAssignments } from './assignments.ts';
 import type { Context } from './context.ts';
 import { type DesiredModules, desiredModules, encodePayload, type Payload, resolvePayload } from './desired-set.ts';
 import type { ModuleDocuments } from './modules.ts';
-import {
-  modulesOfPlan,
-  orStale,
-  type requirePlan,
-  requireSamePlan,
-  type SecretVersions,
-  secretVersionsOf,
-} from './plan-binding.ts';
+import { modulesOfPlan, orStale, type requirePlan, requireSamePlan, type SecretVersions } from './plan-binding.ts';
+import { createSecretAccess } from './secret-access.ts';
 import { covers, openWindows } from './windows.ts';
 
 /** What one agent should have at this moment. */
@@ -35,7 +29,8 @@ export async function presentSet(
   const windowOpen = covers(await openWindows(context), agent);
   const desired = desiredModules(await listAssignments(context), agent, { modules, windowOpen });
   const resolved = resolvePayload(await documents.load(desired.modules), desired, agent);
-  return { desired, payload: encodePayload(resolved), resolved, secrets: await secretVersionsOf(context, resolved) };
+  const secrets = await createSecretAccess(context).allow(resolved, agent);
+  return { desired, payload: encodePayload(resolved), resolved, secrets };
 }
 
 type Plan = Awaited<ReturnType<typeof requirePlan>>;

@@ -10,9 +10,10 @@ import { agentsWithIds } from './agents.ts';
 import type { Context } from './context.ts';
 import { desiredModules, encodePayload, resolvePayload } from './desired-set.ts';
 import type { ModuleDocuments } from './modules.ts';
-import { plansIn, requireSamePlan, secretVersionsOf } from './plan-binding.ts';
+import { plansIn, requireSamePlan } from './plan-binding.ts';
 import type { RunTerms } from './run-basis.ts';
 import type { Turn } from './run-track.ts';
+import { createSecretAccess } from './secret-access.ts';
 import { covers, openWindows } from './windows.ts';
 
 /** The turns of agents in a run: what each should have is decided, and its operation queued, many in one unit. */
@@ -52,6 +53,7 @@ export async function giveTurns(
   const windows = await openWindows(context);
   const plans = terms.plan_run_id === null ? null : await plansIn(context, terms.plan_run_id, wave.queue);
   const load = loader(documents, terms);
+  const access = createSecretAccess(context);
   const note = (agent: Agent) =>
     terms.kind === 'apply' && terms.assignment.window_only && !covers(windows, agent)
       ? 'no maintenance window is open for the agent: nothing of this assignment is applied'
@@ -73,7 +75,7 @@ export async function giveTurns(
       });
       const resolved = resolvePayload(await load(desired.modules), desired, agent);
       const payload = encodePayload(resolved);
-      const secrets = await secretVersionsOf(context, resolved);
+      const secrets = await access.allow(resolved, agent);
       const plan = plans === null ? null : (plans.get(node_id) ?? null);
       if (plans !== null) requireSamePlan(plan, { digest: payload.digest, secrets });
       if (!payloads.has(payload.digest)) {

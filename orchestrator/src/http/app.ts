@@ -58,6 +58,8 @@ export interface AppOptions {
   readonly tls?: { readonly cert: string; readonly key: string };
   /** Addresses or networks whose `X-Forwarded-For` and `X-Forwarded-Proto` are believed; default none. */
   readonly trustedProxies?: readonly string[];
+  /** A proxy that is not named there speaks TLS to the clients: secrets are taken over plain HTTP. */
+  readonly trustProxyTls?: boolean;
   /** Whether requests should be sent here now, for `/readyz`. */
   readonly ready?: () => boolean | Promise<boolean>;
   /** What Prometheus is told at `/metrics`; without it there is nothing there. */
@@ -169,6 +171,7 @@ export function createApp(options: AppOptions): FastifyInstance {
 
   const context = {
     validateAnswers: options.validateAnswers ?? false,
+    trustProxyTls: options.trustProxyTls ?? false,
     draining: drain.signal,
     admit,
     broken: (request: FastifyRequest, error: unknown) =>

@@ -23,6 +23,8 @@ export type AnyHandler = (call: {
 
 export interface EndpointContext {
   readonly validateAnswers: boolean;
+  /** A proxy on the way speaks TLS to the clients, whatever the connection here looks like. */
+  readonly trustProxyTls?: boolean;
   readonly draining: AbortSignal;
   /** Lets a request in, or throws: rates and the session. Runs before the body is read. */
   admit(route: Route, request: FastifyRequest): Session | null | Promise<Session | null>;
@@ -72,14 +74,19 @@ export function registerEndpoint(
     return readInput(bodySchema, body, 'body');
   };
 
+  const requireConfidence = ({ secure, loopback }: Facts): void => {
+    if (!secure && !loopback && !context.trustProxyTls) throw new MusterError('plaintext_refused');
+  };
+
   app.route({
     method: route.method,
     url: apiPrefix + route.path.replaceAll(/\{(\w+)\}/g, ':$1'),
     bodyLimit: route.bodyLimit ?? defaultBodyLimit,
     config: { routeId: route.id },
-    onRequest: (request, _reply, done) => {
+    onRequest: (request, reply, done) => {
       const enter = (session: Session | null) => {
         authorize(route.access, session);
+        if (route.confidential === true) requireConfidence(new Facts(request, reply, context.draining));
         request.session = session;
         done();
       };

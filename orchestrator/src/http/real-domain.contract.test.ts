@@ -28,6 +28,7 @@ import { metricsHandlers } from './routes/metrics.ts';
 import { moduleHandlers } from './routes/modules.ts';
 import { notificationHandlers } from './routes/notifications.ts';
 import { operationHandlers } from './routes/operations.ts';
+import { secretHandlers } from './routes/secrets.ts';
 import { settingsHandlers } from './routes/settings.ts';
 import { signInHandlers } from './routes/sign-in.ts';
 import { statusHandlers } from './routes/status.ts';
@@ -73,6 +74,7 @@ async function open(fixture: DatabaseFixture, samples: SampleStore) {
       ...settingsHandlers(describeSettings({ api_port: 4748 }, {})),
       ...auditHandlers(context),
       ...statusHandlers({ publicKey: 'ab'.repeat(32), version: '0.0.0', well: () => true }),
+      ...secretHandlers(context),
     },
     sessions: domain.signIn,
     log: pino({ level: 'silent' }),
@@ -182,7 +184,8 @@ describeDatabases('the API', (fixture) => {
     made.Notifications = notifications[0]?.id ?? 'x';
     for (const route of [...routes].sort((a, b) => order(a) - order(b))) {
       if (route.id === 'logout' || route.id === 'renew') continue;
-      const params = { node_id: agent.id, name: route.path.startsWith('/modules') ? 'm' : 'base', key: 'role' };
+      const name = route.path.startsWith('/modules') ? 'm' : route.path.startsWith('/secrets') ? 'db_password' : 'base';
+      const params = { node_id: agent.id, name, key: 'role' };
       const more = { operator_id: key.id, operation_id, run_id, drift_id, session_id, id: made[route.tag] ?? 'x' };
       const body = bodies[route.id] ?? (route.body ? route.example.body : undefined);
       const answer = await request(app, token, route, { ...params, ...more }, body);

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { link, mkdir, open, readFile, rm, stat } from 'node:fs/promises';
+import { link, mkdir, open, readFile, rename, rm, stat } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 
 /** What only its owner may touch has looser permissions than that; starting would be unsafe. */
@@ -41,13 +41,14 @@ async function makeDirectory(path: string): Promise<void> {
 }
 
 /**
+ * @param forbidden bits of the mode that must not be set
  * @returns null when there is no such file
- * @throws LoosePermissionsError when group or others may do anything with it
+ * @throws LoosePermissionsError when group or others may do with it what they must not: anything, unless said otherwise
  */
-export async function readPrivateFile(path: string): Promise<string | null> {
+export async function readPrivateFile(path: string, forbidden = 0o077): Promise<string | null> {
   try {
     const { mode } = await stat(path);
-    if ((mode & 0o077) !== 0) throw new LoosePermissionsError(path, mode, '0600');
+    if ((mode & forbidden) !== 0) throw new LoosePermissionsError(path, mode, '0600');
     return await readFile(path, 'utf8');
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null;
@@ -59,7 +60,16 @@ export async function readPrivateFile(path: string): Promise<string | null> {
  * Writes a new file, 0600 and on disk when this resolves: whole or not at all, also after a power cut.
  * @throws Error with code EEXIST when there is one already
  */
-export async function createPrivateFile(path: string, text: string): Promise<void> {
+export const createPrivateFile = (path: string, text: string): Promise<void> => writePrivateFile(path, text, link);
+
+/** The same in place of what is there: old or new, never mixed. */
+export const replacePrivateFile = (path: string, text: string): Promise<void> => writePrivateFile(path, text, rename);
+
+async function writePrivateFile(
+  path: string,
+  text: string,
+  put: (temporary: string, path: string) => Promise<void>,
+): Promise<void> {
   const directory = dirname(path);
   const temporary = join(directory, `.${randomBytes(6).toString('hex')}.tmp`);
   try {
@@ -70,7 +80,7 @@ export async function createPrivateFile(path: string, text: string): Promise<voi
     } finally {
       await file.close();
     }
-    await link(temporary, path);
+    await put(temporary, path);
   } finally {
     await rm(temporary, { force: true });
   }

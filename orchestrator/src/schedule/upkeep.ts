@@ -7,6 +7,8 @@ import { createLostWatch } from '../domain/lost-agents.ts';
 import { pruneHistory, prunePayloads, type Retention } from '../domain/retention.ts';
 import type { RunConductor } from '../domain/run-conductor.ts';
 import { settleRuns } from '../domain/run-end.ts';
+import { announceExpiring } from '../domain/secret-expiry.ts';
+import { missingKey } from '../domain/secret-rotation.ts';
 
 /** What must be done now and then, whoever asks for anything: one timer for all of it. */
 
@@ -19,6 +21,8 @@ const pruneEvery = 720;
 export interface Upkeep {
   /** Whether the database took a write when it was last tried. */
   readonly healthy: boolean;
+  /** Whether the key of every secret was there when it was last looked. */
+  readonly secretsReadable: boolean;
   /** One round, for tests and for start. */
   round(): Promise<void>;
   stop(): Promise<void>;
@@ -32,20 +36,21 @@ export interface UpkeepOptions {
   pruneSamples?: () => Promise<void>;
   /** Sees runs through. */
   runs?: Pick<RunConductor, 'sweep'>;
+  /** How long before a secret expires that is said. */
+  secretsExpiryNoticeDays?: number;
 }
 
 const forEver: Retention = { driftDays: 0, operationDays: 0 };
 
-export function startUpkeep(
-  context: Context,
-  clock: Clock,
-  { lostAfterSecs = 120, retention = forEver, pruneSamples = async () => {}, runs }: UpkeepOptions = {},
-): Upkeep {
+export function startUpkeep(context: Context, clock: Clock, options: UpkeepOptions = {}): Upkeep {
+  const { lostAfterSecs = 120, retention = forEver, pruneSamples = async () => {}, runs } = options;
+  const { secretsExpiryNoticeDays = 14 } = options;
   const startedAt = clock.monotonic();
   const lostAgents = createLostWatch(context, { lostAfterSecs, upFor: () => clock.monotonic() - startedAt });
   let stopped = false;
   let rounds = 0;
   let healthy = true;
+  let secretsReadable = true;
   let running: Promise<void> = Promise.resolve();
   let callOff = () => {};
 
@@ -68,9 +73,21 @@ export function startUpkeep(
       await deleteOldTokens(context);
       await pruneHistory(context, retention);
     }
+    await announceExpiring(context, secretsExpiryNoticeDays);
+    // It goes missing between two starts only, and comes back when its last secret is set anew or removed.
+    if (rounds === 0 || !secretsReadable) secretsReadable = (await findMissingKey()) === null;
     if (rounds++ % sessionsEvery === 0) await expireSessions(context);
     // Last: where samples lie may fail by itself.
     await pruneSamples();
+  };
+  const findMissingKey = async () => {
+    const key = await missingKey(context);
+    if (key !== null && secretsReadable)
+      context.log.error(
+        { key_id: key },
+        'secrets are encrypted under a key that is not there: they cannot be used. Put the key back and start again; if it is lost, set each of them anew or remove it',
+      );
+    return key;
   };
   const schedule = () => {
     callOff = clock.after(intervalMs, () => {
@@ -85,6 +102,9 @@ export function startUpkeep(
   return {
     get healthy() {
       return healthy;
+    },
+    get secretsReadable() {
+      return secretsReadable;
     },
     round,
     async stop() {

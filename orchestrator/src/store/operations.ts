@@ -276,6 +276,15 @@ export const payloadByDigest = defineQuery('operations/payload', (db, p: { diges
   db.selectFrom('operation_payloads').select('payload').where('digest', '=', p.digest),
 );
 
+/** What an operation was sent, or, of a drift check, what was applied that it looks at. */
+export const payloadReportedOn = defineQuery('operations/payload reported on', (db, p: { operation_id: string }) =>
+  db
+    .selectFrom('operations')
+    .leftJoin('operations as snapshot', 'snapshot.operation_id', 'operations.snapshot_operation_id')
+    .select((e) => e.fn.coalesce('operations.payload_digest', 'snapshot.payload_digest').as('payload_digest'))
+    .where('operations.operation_id', '=', p.operation_id),
+);
+
 /** A drift check that has ended is a record; as an operation it is nothing any more. */
 export const deleteOpenOperation = defineQuery('operations/delete open', (db, p: { operation_id: string }) =>
   db.deleteFrom('operations').where('operation_id', '=', p.operation_id).where('status', 'in', ['queued', 'running']),

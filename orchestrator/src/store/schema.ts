@@ -374,6 +374,37 @@ export interface NotificationWatermarksTable {
   place: number;
 }
 
+export interface SecretRestrictionRow {
+  node_ids: string[] | null;
+  tags: string | null;
+}
+
+export interface SecretsTable {
+  name: string;
+  /** Counts the values that this name ever had. */
+  version: number;
+  /** The key that `sealed` is encrypted under. */
+  key_id: string;
+  /** The value, encrypted; base64. */
+  sealed: string;
+  description: string | null;
+  /** Unix milliseconds. */
+  expires_at_ms: number | null;
+  /** `expires_at_ms` until somebody was told that it comes. */
+  untold_expiry_ms: number | null;
+  restriction: JsonText<SecretRestrictionRow> | null;
+  created_at_ms: number;
+  created_by: string;
+  updated_at_ms: number;
+  updated_by: string;
+}
+
+/** The newest version of each name there ever was; it stays when the secret is removed. */
+export interface SecretVersionsTable {
+  name: string;
+  version: number;
+}
+
 export interface SchemaVersionTable {
   version: number;
   name: string;
@@ -412,6 +443,8 @@ export interface Schema {
   deliveries: DeliveriesTable;
   notification_reads: NotificationReadsTable;
   notification_watermarks: NotificationWatermarksTable;
+  secrets: SecretsTable;
+  secret_versions: SecretVersionsTable;
   spool_ack: SpoolAckTable;
   terminal_sessions: TerminalSessionsTable;
   schema_version: SchemaVersionTable;

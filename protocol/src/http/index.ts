@@ -10,6 +10,7 @@ import * as operations from './operations.ts';
 import * as operators from './operators.ts';
 import type { Route } from './route.ts';
 import * as runs from './runs.ts';
+import * as secrets from './secrets.ts';
 import * as settings from './settings.ts';
 import * as status from './status.ts';
 import * as terminals from './terminals.ts';
@@ -27,6 +28,7 @@ export * from './operations.ts';
 export * from './operators.ts';
 export * from './route.ts';
 export * from './runs.ts';
+export * from './secrets.ts';
 export * from './settings.ts';
 export * from './status.ts';
 export * from './terminals.ts';
@@ -48,6 +50,7 @@ export const routes: readonly Route[] = [
   audit,
   channels,
   notifications,
+  secrets,
   windows,
   settings,
   status,

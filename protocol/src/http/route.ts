@@ -32,6 +32,8 @@ export interface Route {
   readonly media?: Readonly<Record<number, string | readonly [string, ...string[]]>>;
   /** What this route itself may answer; those every route shares are added by `errorsOf`. */
   readonly errors: readonly ErrorCode[];
+  /** Its body is not taken in the open: plain HTTP from another machine is refused before the body is read. */
+  readonly confidential?: boolean;
   /** Takes `Prefer: respond-async`. */
   readonly respondAsync?: boolean;
   /** Answers with a part of a list, and says by `Link: rel="next"` where there is more. */

@@ -21,6 +21,6 @@ export { type ParsedModule, parseModule } from './parse.ts';
 export { type Resolution, type ResolutionRequest, resolveDesiredSet, type UnfilledVerification } from './resolve.ts';
 export type { ResolvedResource } from './resolved.ts';
 export { moduleJsonSchema, moduleSchemaId } from './schema.ts';
-export { type FilledResources, fillSecrets, type UnfilledBody, type UnfilledResource } from './secrets.ts';
+export { type FilledResources, fillSecrets, secretNames, type UnfilledBody, type UnfilledResource } from './secrets.ts';
 export { moduleLimits } from './source.ts';
 export { pointer } from './tree.ts';

@@ -1,4 +1,35 @@
 import type { Migration } from './migration.ts';
+import { createIndex, createTable, type TableShape } from './table.ts';
+
+const tables: Record<string, TableShape> = {
+  secrets: {
+    columns: {
+      name: 'text',
+      version: 'integer',
+      key_id: 'text',
+      sealed: 'text',
+      description: 'text?',
+      expires_at_ms: 'integer?',
+      untold_expiry_ms: 'integer?',
+      restriction: 'text?',
+      created_at_ms: 'integer',
+      created_by: 'text',
+      updated_at_ms: 'integer',
+      updated_by: 'text',
+    },
+    primaryKey: ['name'],
+  },
+  // Outlives the secret: a version of a name is never given to another value.
+  secret_versions: { columns: { name: 'text', version: 'integer' }, primaryKey: ['name'] },
+};
 
 /** Secrets, encrypted. */
-export const secrets: Migration = { version: 3, name: 'secrets', statements: () => [] };
+export const secrets: Migration = {
+  version: 3,
+  name: 'secrets',
+  statements: (build) => [
+    ...Object.entries(tables).map(([name, shape]) => createTable(build, name, shape)),
+    createIndex(build, 'secrets_by_untold_expiry', 'secrets', ['untold_expiry_ms']),
+    createIndex(build, 'secrets_by_key', 'secrets', ['key_id', 'name']),
+  ],
+};

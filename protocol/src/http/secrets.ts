@@ -1,0 +1,223 @@
+import { z } from 'zod';
+import { maximumSelectorLength, tagKeySchema, tagValueSchema } from '../selector.ts';
+import { nameParams, optional, pageQuery, route } from './route.ts';
+
+const keeper = '21fe31dfa154a261626bf854046fd227';
+
+/** Longest value of a secret, in bytes of UTF-8. */
+export const maximumSecretBytes = 64 * 1024;
+/** Secrets on one page of the list. */
+const mostSecrets = 1000;
+
+const rfc3339 = /^\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d{1,9})?([Zz]|[+-]\d\d:\d\d)$/;
+
+/** Unix milliseconds of a time as RFC 3339 writes it; NaN for anything else, the 31st of February included. */
+function instantOf(text: string): number {
+  if (!rfc3339.test(text)) return Number.NaN;
+  // The engine reads the 31st of February as the 3rd of March.
+  const day = new Date(`${text.slice(0, 10)}T00:00:00Z`);
+  if (Number.isNaN(day.getTime()) || day.toISOString().slice(0, 10) !== text.slice(0, 10)) return Number.NaN;
+  return Date.parse(text.toUpperCase());
+}
+
+const time = z.string().describe('RFC 3339');
+const instant = z
+  .string()
+  .max(64)
+  .refine((text) => !Number.isNaN(instantOf(text)), 'must be a time like 2027-01-31T08:00:00Z')
+  .transform(instantOf)
+  .meta({ override: { type: 'string', format: 'date-time' } });
+
+const secretNameSchema = z
+  .string()
+  .regex(/^[A-Za-z_][A-Za-z0-9_-]{0,63}$/, 'must be 1 to 64 letters, digits, "_" or "-", the first a letter or "_"');
+
+const value = z
+  .string()
+  .min(1, 'must not be empty')
+  .refine((text) => new TextEncoder().encode(text).length <= maximumSecretBytes, 'must be at most 64 KiB of UTF-8')
+  .meta({ maxLength: maximumSecretBytes })
+  .describe('any text, lines and control characters included, but U+0000');
+
+const description = z
+  .string()
+  .max(1024)
+  .refine((text) => !/\p{Cc}/u.test(text), 'must not hold control characters');
+
+export const restrictionSchema = z
+  .strictObject({
+    node_ids: z.array(z.string()).nullable(),
+    tags: z.string().nullable().describe('a selector'),
+  })
+  .meta({ id: 'SecretRestriction' });
+export type SecretRestriction = z.infer<typeof restrictionSchema>;
+
+const givenRestriction = z.strictObject({
+  node_ids: optional(
+    z
+      .array(
+        z
+          .string()
+          .regex(/^[0-9a-fA-F]{32}$/, 'must be a node id: 32 hexadecimal characters')
+          .transform((id) => id.toLowerCase()),
+      )
+      .max(10_000)
+      .describe('an empty list matches nobody'),
+  ),
+  tags: optional(
+    z
+      .union([
+        z.string().max(maximumSelectorLength),
+        z.record(tagKeySchema, tagValueSchema).refine((tags) => Object.keys(tags).length <= 64, 'at most 64 tags'),
+      ])
+      .describe('a selector, or tags that must all be there; an empty one matches nobody'),
+  ),
+});
+
+export const secretSchema = z
+  .strictObject({
+    name: z.string(),
+    description: z.string().nullable(),
+    expires_at: time.nullable(),
+    restriction: restrictionSchema.nullable(),
+    created_at: time,
+    created_by: z.string(),
+    updated_at: time,
+    updated_by: z.string(),
+  })
+  .meta({ id: 'Secret' });
+export type Secret = z.infer<typeof secretSchema>;
+
+const secretExample: Secret = {
+  name: 'db_password',
+  description: 'of the shop’s database',
+  expires_at: '2027-01-31T08:00:00.000Z',
+  restriction: { node_ids: null, tags: 'role=web' },
+  created_at: '2026-11-18T11:06:40.000Z',
+  created_by: keeper,
+  updated_at: '2026-11-18T11:06:40.000Z',
+  updated_by: keeper,
+};
+
+const restrictionText =
+  'A restriction says which agents may have the value: those that satisfy every part that is there. Without one, or with no part in it, any approved agent may.';
+
+export const listSecrets = route({
+  id: 'listSecrets',
+  method: 'GET',
+  path: '/secrets',
+  tag: 'Secrets',
+  summary: 'List secrets, by name; never their values',
+  access: 'operator',
+  query: z.strictObject(pageQuery(mostSecrets, mostSecrets)),
+  paged: true,
+  answers: { 200: z.array(secretSchema) },
+  errors: [],
+  example: { query: { limit: '100' }, answer: [secretExample] },
+});
+
+export const createSecret = route({
+  id: 'createSecret',
+  method: 'POST',
+  path: '/secrets',
+  tag: 'Secrets',
+  summary: 'Keep a secret',
+  description: `Its value is encrypted at rest and never given back; modules use it as \`\${{ secrets.NAME }}\`. ${restrictionText}`,
+  access: 'operator',
+  confidential: true,
+  body: z.strictObject({
+    name: secretNameSchema,
+    value,
+    description: optional(description),
+    expires_at: optional(instant),
+    restriction: optional(givenRestriction),
+  }),
+  answers: { 201: secretSchema },
+  errors: ['plaintext_refused', 'selector_invalid', 'name_taken', 'secrets_locked'],
+  example: {
+    body: {
+      name: 'db_password',
+      value: 'correct horse battery staple',
+      description: 'of the shop’s database',
+      expires_at: '2027-01-31T08:00:00Z',
+      restriction: { tags: 'role=web' },
+    },
+    answer: secretExample,
+  },
+});
+
+export const getSecret = route({
+  id: 'getSecret',
+  method: 'GET',
+  path: '/secrets/{name}',
+  tag: 'Secrets',
+  summary: 'Show a secret; never its value',
+  access: 'operator',
+  params: nameParams,
+  answers: { 200: secretSchema },
+  errors: ['secret_not_found'],
+  example: { params: { name: 'db_password' }, answer: secretExample },
+});
+
+export const updateSecret = route({
+  id: 'updateSecret',
+  method: 'PUT',
+  path: '/secrets/{name}',
+  tag: 'Secrets',
+  summary: 'Change a secret',
+  description: `What is absent stays as it is. \`expires_at: null\` clears the expiry, an empty description the description, \`restriction: {}\` the restriction. ${restrictionText}`,
+  access: 'operator',
+  confidential: true,
+  params: nameParams,
+  body: z.strictObject({
+    description: optional(description),
+    value: optional(value),
+    expires_at: instant.nullish().describe('absent: unchanged; null: cleared'),
+    restriction: optional(givenRestriction),
+  }),
+  bodyOptional: true,
+  answers: { 200: secretSchema },
+  errors: ['plaintext_refused', 'selector_invalid', 'secret_not_found', 'secret_changed', 'secrets_locked'],
+  example: {
+    params: { name: 'db_password' },
+    body: { value: 'incorrect horse battery staple', expires_at: '2027-01-31T08:00:00Z' },
+    answer: secretExample,
+  },
+});
+
+export const removeSecret = route({
+  id: 'removeSecret',
+  method: 'DELETE',
+  path: '/secrets/{name}',
+  tag: 'Secrets',
+  summary: 'Remove a secret',
+  description: 'What was put on machines with it stays there. An operation that waits and needs it fails at its turn.',
+  access: 'operator',
+  params: nameParams,
+  answers: { 204: null },
+  errors: ['secret_not_found'],
+  example: { params: { name: 'db_password' } },
+});
+
+export const rotateSecretsKey = route({
+  id: 'rotateSecretsKey',
+  method: 'POST',
+  path: '/secrets/rotate-key',
+  tag: 'Secrets',
+  summary: 'Encrypt every secret anew, under another key',
+  description:
+    'Where the keys are in the orchestrator’s own file, it makes a key, encrypts every value under it, and takes the former keys out of the file. Where the keys are handed in from outside, values are encrypted under the first of those; the answer says which of the others nothing needs any more. Every value can be read throughout, and killing the orchestrator in the midst of it loses nothing: ask again.',
+  access: 'admin',
+  answers: {
+    200: z.strictObject({
+      key_id: z.string().describe('of the key that all values are under now'),
+      reencrypted: z.number().int().describe('values that were under another one'),
+      retired: z.array(z.string()).describe('keys that nothing needs any more'),
+      unreadable: z.array(z.string()).describe('secrets whose key is not there; they are left as they are'),
+    }),
+  },
+  errors: ['secrets_locked'],
+  example: {
+    answer: { key_id: '5d41402abc4b2a76', reencrypted: 12, retired: ['7d793037a0760186'], unreadable: [] },
+  },
+});
