@@ -2,7 +2,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { errorKinds } from '@muster/protocol';
-import { apiPrefix, errorsOf, type Route, routes } from '@muster/protocol/http';
+import { apiPrefix, errorsOf, type Route, routes, tagDescriptions } from '@muster/protocol/http';
 import { type FieldRow, fieldsOf, type JsonSchema, shapeOf, typeText } from './api-schema.ts';
 import { root } from './cli.ts';
 
@@ -179,6 +179,7 @@ function tables(document: Document): string {
     ...tags.flatMap((tag) => [
       `## ${tag}`,
       '',
+      ...(tagDescriptions[tag] === undefined ? [] : [tagDescriptions[tag], '']),
       ...ordered.filter((route) => route.tag === tag).flatMap((route) => operationSection(route, document)),
     ]),
     '## Shapes',

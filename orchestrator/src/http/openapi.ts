@@ -1,5 +1,5 @@
 import { type ErrorCode, errorKinds } from '@muster/protocol';
-import { apiPrefix, errorsOf, faultSchema, mediaOf, type Route, routes } from '@muster/protocol/http';
+import { apiPrefix, errorsOf, faultSchema, mediaOf, type Route, routes, tagDescriptions } from '@muster/protocol/http';
 import { z } from 'zod';
 import { createDocument, type ZodOpenApiOperationObject, type ZodOpenApiPathsObject } from 'zod-openapi';
 
@@ -15,7 +15,7 @@ const problemSchema = z
   })
   .meta({ id: 'Problem', description: 'Problem details (RFC 9457)' });
 
-type Parameter = { in: string; name: string; example?: unknown };
+type Parameter = { in: string; name: string; example?: unknown; schema?: { type?: unknown } };
 type Header = { description: string; schema: { type: 'string' | 'integer' } };
 
 const header = (description: string, type: Header['schema']['type'] = 'string'): Header => ({
@@ -61,7 +61,10 @@ export function printOpenApi(version: string): ReturnType<typeof createDocument>
       license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
     },
     servers: [{ url: '/' }],
-    tags: [...new Set(routes.map((route) => route.tag))].map((name) => ({ name })),
+    tags: [...new Set(routes.map((route) => route.tag))].map((name) => {
+      const description = tagDescriptions[name];
+      return { name, ...(description === undefined ? {} : { description }) };
+    }),
     paths,
     components: {
       schemas: { Problem: problemSchema },
@@ -169,10 +172,14 @@ function giveParametersExamples(document: ReturnType<typeof createDocument>): vo
     const operation = document.paths?.[apiPrefix + route.path]?.[route.method.toLowerCase() as 'get'];
     for (const parameter of (operation?.parameters ?? []) as Parameter[]) {
       const example = { path: route.example.params, query: route.example.query }[parameter.in]?.[parameter.name];
-      if (example !== undefined) parameter.example = example;
+      if (example !== undefined) parameter.example = typedExample(example, parameter.schema?.type);
     }
   }
 }
+
+/** In an address everything is text; the description says what the text stands for. */
+const typedExample = (example: string, type: unknown): unknown =>
+  type === 'integer' || type === 'number' ? Number(example) : type === 'boolean' ? example === 'true' : example;
 
 // Run as a program, it prints the document of the version that is named.
 if (import.meta.main) process.stdout.write(JSON.stringify(printOpenApi(process.argv[2] ?? '0.0.0')));

@@ -31,6 +31,7 @@ export * from './runs.ts';
 export * from './secrets.ts';
 export * from './settings.ts';
 export * from './status.ts';
+export * from './tags.ts';
 export * from './terminals.ts';
 export * from './windows.ts';
 
