@@ -26,8 +26,8 @@ const secrets =
 
 const withConfig = (command: Command): Command =>
   command
-    .option('--url <url>', 'where to: of webhook, discord and slack; of ntfy a server other than https://ntfy.sh')
-    .option('--url-file <file>', 'the same, read from a file')
+    .option('--to <address>', 'where to: of webhook, discord and slack; of ntfy a server other than https://ntfy.sh')
+    .option('--to-file <file>', 'the same, read from a file')
     .option('--topic <topic>', 'of ntfy')
     .option('--secret-file <file>', 'of a webhook: the key that each message is signed with')
     .option('--token-file <file>', 'of ntfy: the access token');
@@ -47,7 +47,7 @@ export const register: Register = (command, act) => {
   )
     .addHelpText(
       'after',
-      `${secrets}\nExamples:\n  $ muster channels add on-call webhook --url https://hooks.example/muster --secret-file ./hook.key\n  $ muster channels add phone ntfy --topic my-fleet`,
+      `${secrets}\nExamples:\n  $ muster channels add on-call webhook --to https://hooks.example/muster --secret-file ./hook.key\n  $ muster channels add phone ntfy --topic my-fleet`,
     )
     .action(act(add));
   withConfig(command.command('update').description('change a channel; what is not named stays').argument('<channel>'))
@@ -56,7 +56,7 @@ export const register: Register = (command, act) => {
     .option('--no-token', 'use no access token any more')
     .addHelpText(
       'after',
-      `${naming}${secrets}\nExample:\n  $ muster channels update on-call --url https://hooks.example/v2`,
+      `${naming}${secrets}\nExample:\n  $ muster channels update on-call --to https://hooks.example/v2`,
     )
     .action(act(update));
   command
@@ -74,8 +74,8 @@ export const register: Register = (command, act) => {
 };
 
 interface ConfigOptions {
-  url?: string;
-  urlFile?: string;
+  to?: string;
+  toFile?: string;
   topic?: string;
   secretFile?: string;
   tokenFile?: string;
@@ -98,17 +98,17 @@ async function readSecret({ stdin }: Context, file: string): Promise<string> {
 /** The fields that were named; null: to be taken out. */
 async function configOf(context: Context, type: Channel['channel_type'], options: ConfigOptions) {
   const { topic } = options;
-  if (options.url !== undefined && options.urlFile !== undefined) throw usageError('--url and --url-file are the same');
-  if ([options.urlFile, options.secretFile, options.tokenFile].filter((file) => file === '-').length > 1)
+  if (options.to !== undefined && options.toFile !== undefined) throw usageError('--to and --to-file are the same');
+  if ([options.toFile, options.secretFile, options.tokenFile].filter((file) => file === '-').length > 1)
     throw usageError('standard input can be read once only');
-  const url = options.urlFile === undefined ? options.url : await readSecret(context, options.urlFile);
+  const url = options.toFile === undefined ? options.to : await readSecret(context, options.toFile);
   const secret = options.secret === false ? null : options.secretFile;
   const token = options.token === false ? null : options.tokenFile;
   const allowed: Record<Channel['channel_type'], readonly string[]> = {
-    webhook: ['--url', '--secret-file'],
-    discord: ['--url'],
-    slack: ['--url'],
-    ntfy: ['--url', '--topic', '--token-file'],
+    webhook: ['--to', '--secret-file'],
+    discord: ['--to'],
+    slack: ['--to'],
+    ntfy: ['--to', '--topic', '--token-file'],
   };
   const typed = { '--topic': topic, '--secret-file': secret, '--token-file': token };
   for (const [flag, value] of Object.entries(typed))
@@ -172,7 +172,7 @@ async function list(context: Context): Promise<undefined> {
     return undefined;
   }
   if (channels.length === 0) {
-    out.note('Notifications are sent nowhere yet: muster channels add NAME TYPE --url URL');
+    out.note('Notifications are sent nowhere yet: muster channels add NAME TYPE --to URL');
     return undefined;
   }
   out.table(
@@ -194,7 +194,7 @@ async function add(context: Context, name: string, typed: string, options: Confi
   const config = await configOf(context, channel_type, options);
   const needed = channel_type === 'ntfy' ? 'topic' : channel_type === 'webhook' ? 'url' : 'webhook_url';
   if (!(needed in config))
-    throw usageError(`a channel of type ${channel_type} needs ${channel_type === 'ntfy' ? '--topic' : '--url'}`);
+    throw usageError(`a channel of type ${channel_type} needs ${channel_type === 'ntfy' ? '--topic' : '--to'}`);
   const { call } = await context.connect();
   // Which fields go together is said above and checked by the orchestrator.
   const body = { name, channel_type, config } as Parameters<typeof call<typeof createChannel>>[1]['body'];
@@ -214,7 +214,7 @@ async function update(
   const { id, channel_type, config } = await findChannel(call, wanted);
   const changed = await configOf(context, channel_type, options);
   if (options.name === undefined && Object.keys(changed).length === 0)
-    throw usageError('nothing is to be changed', 'Name what: --name, --url, --topic, --secret-file, --token-file …');
+    throw usageError('nothing is to be changed', 'Name what: --name, --to, --topic, --secret-file, --token-file …');
   const body = {
     ...(options.name === undefined ? {} : { name: options.name }),
     // What is masked in it is sent back so, and keeps its value.
