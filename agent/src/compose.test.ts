@@ -1,3 +1,4 @@
+import { createSocket } from 'node:dgram';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -98,6 +99,15 @@ describe('an agent that knows no orchestrator', () => {
       log,
     );
   }
+  async function isFree(port: number): Promise<boolean> {
+    const socket = createSocket('udp4');
+    const bound = await new Promise<boolean>((resolve) => {
+      socket.once('error', () => resolve(false));
+      socket.bind(port, () => resolve(true));
+    });
+    socket.close();
+    return bound;
+  }
   /** Sends until somebody takes it: a datagram has no answer. */
   async function announce(datagram: () => Buffer, port: number, until: Promise<unknown>): Promise<void> {
     let over = false;
@@ -129,6 +139,11 @@ describe('an agent that knows no orchestrator', () => {
       orchestrator_key: announcer.hex,
       token: null,
     });
+    // It has found what it listened for: nobody listens any more, also not when the link breaks.
+    expect(await isFree(port)).toBe(true);
+    link.ws.terminate();
+    while (!logged.some(({ message }) => message === 'not connected')) await new Promise(setImmediate);
+    expect(await isFree(port)).toBe(true);
     await agent.stop('SIGTERM');
     const again = await startLost({ port });
     expect((await orchestrator.welcomed()).hello.pin_source).toBe('pinned');
@@ -206,5 +221,28 @@ describe('an agent that knows no orchestrator', () => {
     );
     await agent.stop('SIGTERM');
     await elsewhere.stop();
+  });
+
+  it('tells no token to an orchestrator that only announced itself', async () => {
+    const port = await freeUdpPort();
+    await writeFile(configPath(), JSON.stringify({ discovery: { enabled: true, port } }));
+    const agent = await startAgent(
+      {
+        dataDir,
+        configPath: configPath(),
+        factsDir: null,
+        hostname: 'web-1',
+        logFormat: 'text',
+        logLevel: 'info',
+        connect: { host: '127.0.0.1', port: 1, orchestratorKey: null, token: 'secret' },
+      },
+      systemClock,
+      log,
+    );
+    const announcer = new TestAnnouncer(orchestrator.privateKey);
+    const welcomed = orchestrator.welcomed();
+    await announce(() => announcer.datagram({ port: orchestrator.port }), port, welcomed);
+    expect((await welcomed).hello).toMatchObject({ pin_source: 'discovery', token: null });
+    await agent.stop('SIGTERM');
   });
 });

@@ -43,6 +43,18 @@ describe('candidates', () => {
     expect(candidates.next(null)).toBe(null);
   });
 
+  it('are at most eight: those that were tried give way, those that were not are kept', () => {
+    const candidates = new Candidates();
+    const hosts = (from: number) => Array.from({ length: 8 }, (_, index) => `h${from + index}`);
+    for (const host of [...hosts(0), 'late']) candidates.add(target(host));
+    const tried = () => Array.from({ length: 8 }, () => candidates.next(null)?.host);
+    expect(tried()).toEqual(hosts(0));
+    expect(tried()).toEqual(hosts(0));
+    for (const host of hosts(8)) candidates.add(target(host));
+    expect(tried()).toEqual(hosts(8));
+    expect(tried()).toEqual(hosts(8));
+  });
+
   it('are few, whatever is announced, and none is tried that was not announced', () => {
     const actions = fc.array(fc.oneof(fc.nat({ max: 40 }), fc.constantFrom('next', 'drop')), { maxLength: 200 });
     fc.assert(

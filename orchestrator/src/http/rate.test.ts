@@ -1,7 +1,7 @@
 import { MusterError } from '@muster/protocol';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { RefusedRequest } from './problem.ts';
-import { createRates, defaultRates, networkOf } from './rate.ts';
+import { createDiscoveryRate, createRates, defaultRates, networkOf } from './rate.ts';
 
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
@@ -42,6 +42,21 @@ describe('rates', () => {
     expect((await letIn(from('192.0.2.1'), 1)).refused?.headers['retry-after']).toBe('1');
     vi.advanceTimersByTime(1_000);
     expect((await letIn(from('192.0.2.1'), 1)).admitted).toBe(1);
+  });
+
+  test('announcements: 20 at once and 60 a minute for each operator', async () => {
+    const admit = createDiscoveryRate();
+    const first = await letIn(() => admit('ada'), 21);
+    expect([first.admitted, first.refused?.code]).toEqual([20, 'rate_limited']);
+    expect((await letIn(() => admit('bob'), 1)).admitted).toBe(1);
+    let admitted = first.admitted;
+    for (let turn = 0; turn < 2; turn++) {
+      vi.advanceTimersByTime(20_000);
+      admitted += (await letIn(() => admit('ada'), 21)).admitted;
+    }
+    expect(admitted).toBe(60);
+    vi.advanceTimersByTime(19_000);
+    expect((await letIn(() => admit('ada'), 1)).refused?.headers['retry-after']).toBe('1');
   });
 
   test('a session: so many a second', async () => {
