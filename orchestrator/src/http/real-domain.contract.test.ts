@@ -1,10 +1,12 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { type Route, routes } from '@muster/protocol/http';
+import type { ErrorCode } from '@muster/protocol';
+import { errorsOf, type Route, routes } from '@muster/protocol/http';
 import fc from 'fast-check';
 import type { FastifyInstance } from 'fastify';
 import { pino } from 'pino';
 import { expect, it } from 'vitest';
+import { anyRequest, type BadRequest, badBodies, badParams, badQueries } from '../../test/bad-input.ts';
 import { type DatabaseFixture, describeDatabases } from '../../test/databases.ts';
 import { type Domain, newAdmin, newAgent, newKey, openDomain, reportsOf, resultOf } from '../../test/domain.ts';
 import { MemoryAnnouncer } from '../../test/memory-announcer.ts';
@@ -228,6 +230,88 @@ describeDatabases('the API', (fixture) => {
     );
     await app.close();
   });
+
+  /** What there is, by the name of the parameter that takes it. */
+  const paramsOf = (route: Route, { agent, key }: Opened): Record<string, string> => ({
+    node_id: agent.id,
+    operator_id: key.id,
+    name: route.path.startsWith('/modules') ? 'm' : 'base',
+    key: 'role',
+  });
+  const send = (opened: Opened, route: Route, bad: Partial<BadRequest>) => {
+    const known = paramsOf(route, opened);
+    const path = route.path.replace(
+      /\{(\w+)\}/g,
+      (_, name: string) => bad.params?.[name] ?? encodeURIComponent(known[name] ?? 'x'),
+    );
+    const query = bad.query ?? new URLSearchParams(route.example.query ?? {}).toString();
+    const payload = bad.payload ?? (route.body ? JSON.stringify(route.example.body ?? {}) : undefined);
+    return opened.app.inject({
+      method: route.method,
+      url: `/api/v1${path}${query === '' ? '' : `?${query}`}`,
+      headers: {
+        authorization: `Bearer ${opened.token}`,
+        ...(payload === undefined ? {} : { 'content-type': bad.type ?? 'application/json' }),
+        ...(route.respondAsync ? { prefer: 'respond-async' } : {}),
+      },
+      ...(payload === undefined ? {} : { payload }),
+    });
+  };
+  // Streams have no end, and what ends the session ends the walk.
+  const walked = routes.filter(({ id, media }) => id !== 'logout' && id !== 'renew' && media === undefined);
+  /** What goes wrong beyond this process may be answered with what is meant for that. */
+  const mayFail = (route: Route, code: string) =>
+    errorsOf(route).includes(code as ErrorCode) && !['internal', 'storage_unavailable', 'storage_full'].includes(code);
+  const holdToForm = (route: Route, answer: Awaited<ReturnType<typeof send>>, what: string) => {
+    if (answer.statusCode < 400) return;
+    const problem = answer.json() as { code: string; status: number; errors?: { path: string }[] };
+    expect(problem.status, what).toBe(answer.statusCode);
+    if (answer.statusCode >= 500) expect(mayFail(route, problem.code), `${what}: ${answer.body}`).toBe(true);
+    if (problem.code === 'invalid_input') expect(problem.errors?.length, `${what}: ${answer.body}`).toBeGreaterThan(0);
+  };
+
+  it('names the place of whatever is wrong', async () => {
+    const opened = await open(fixture, await stores.open());
+    const wrong: string[] = [];
+    for (const route of walked)
+      for (const bad of [...badBodies(route), ...badQueries(route), ...badParams(route)]) {
+        const answer = await send(opened, route, bad);
+        const what = `${route.id} ${bad.why}`;
+        holdToForm(route, answer, what);
+        if (bad.status === undefined) continue;
+        const problem = answer.body === '' ? {} : answer.json();
+        const named =
+          bad.path === undefined ||
+          problem.errors?.some(({ path }: { path: string }) => path.startsWith(bad.path ?? ''));
+        if (answer.statusCode !== bad.status || !named)
+          wrong.push(`${what}: ${answer.statusCode} ${answer.body.slice(0, 300)}`);
+      }
+    expect(wrong).toEqual([]);
+    await opened.app.close();
+  }, 60_000);
+
+  it('never fails by itself, whatever is asked of any route', async () => {
+    const opened = await open(fixture, await stores.open());
+    const asked = fc.constantFrom(...walked).chain((route) => fc.tuple(fc.constant(route), anyRequest(route)));
+    await fc.assert(
+      fc.asyncProperty(asked, async ([route, { payload, query, param }]) => {
+        const params = Object.fromEntries(
+          Object.keys(param === undefined ? {} : (route.params?.shape ?? {})).map((name) => [
+            name,
+            encodeURIComponent((param as string).toWellFormed()),
+          ]),
+        );
+        const bad = {
+          params,
+          ...(query === undefined ? {} : { query }),
+          ...(payload === undefined ? {} : { payload }),
+        };
+        holdToForm(route, await send(opened, route, bad), `${route.id} ${JSON.stringify(bad)}`);
+      }),
+      { numRuns: 400 },
+    );
+    await opened.app.close();
+  }, 60_000);
 
   it('takes no text that it could not give back', async () => {
     const { app, token } = await open(fixture, await stores.open());
