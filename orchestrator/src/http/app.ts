@@ -1,9 +1,11 @@
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 import { MusterError } from '@muster/protocol';
 import { apiPrefix, type Route, routes } from '@muster/protocol/http';
+import { moduleJsonSchema, moduleSchemaId } from '@muster/protocol/module';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Logger } from 'pino';
 import { authenticate, bearerToken, challengeHeader } from './authentication.ts';
+import { registerDocsPage } from './docs-page.ts';
 import { type AnyHandler, registerEndpoint } from './endpoint.ts';
 import { createFallback } from './fallback.ts';
 import type { Handlers, Session, Sessions } from './handlers.ts';
@@ -196,6 +198,12 @@ function registerOpen(app: FastifyInstance, options: AppOptions): void {
     openApi ??= JSON.stringify(printOpenApi(options.version));
     return reply.header('content-type', json).send(openApi);
   });
+  let moduleSchema: string | null = null;
+  app.get(moduleSchemaId, (_request, reply) => {
+    moduleSchema ??= JSON.stringify(moduleJsonSchema());
+    return reply.header('content-type', 'application/schema+json').send(moduleSchema);
+  });
+  registerDocsPage(app);
   app.get('/healthz', (_request, reply) => reply.header('content-type', json).send('{"status":"ok"}'));
   app.get('/readyz', async (_request, reply) => {
     const ready = options.ready === undefined || (await options.ready());

@@ -1,0 +1,128 @@
+import { createHash, randomBytes } from 'node:crypto';
+import { promisify } from 'node:util';
+import { gzip } from 'node:zlib';
+import fastify, { type FastifyInstance } from 'fastify';
+
+/**
+ * The page that shows `/openapi.json` to people. All of it is served from here: the browser asks no other host for
+ * anything, and the policy it gets would not let it.
+ */
+
+const page = '/docs';
+/** Some parts of the reference make style elements without the nonce that the policy asks for. */
+const before = `const { content } = document.querySelector('meta[property=csp-nonce]');
+const create = document.createElement.bind(document);
+document.createElement = (name, options) => {
+  const element = create(name, options);
+  if (String(name).toLowerCase() === 'style') element.nonce = content;
+  return element;
+};
+`;
+
+/** In a file, so that no script stands in the page. No fonts, proxies, clients or statistics of somebody else's. */
+const start = `Scalar.createApiReference('#reference', {
+  url: '/openapi.json',
+  withDefaultFonts: false,
+  telemetry: false,
+  hideClientButton: true,
+  showDeveloperTools: 'never',
+  agent: { disabled: true },
+  mcp: { disabled: true },
+  persistAuth: false,
+  documentDownloadType: 'direct',
+});
+`;
+
+const html = (nonce: string, script: string) => `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta property="csp-nonce" content="${nonce}">
+<link rel="icon" href="data:,">
+<title>Muster API</title>
+</head>
+<body>
+<noscript>This page needs JavaScript; <a href="/openapi.json">/openapi.json</a> does not.</noscript>
+<div id="reference"></div>
+<script src="${page}/before.js"></script>
+<script src="${script}"></script>
+<script src="${page}/start.js"></script>
+</body>
+</html>
+`;
+
+const policyWith = (nonce: string) =>
+  [
+    "default-src 'none'",
+    "script-src 'self'",
+    `style-src-elem 'self' 'nonce-${nonce}'`,
+    // Some of what the reference draws has its size or colour in an attribute.
+    "style-src-attr 'unsafe-inline'",
+    "connect-src 'self'",
+    "img-src 'self' data:",
+    "font-src 'self' data:",
+    "base-uri 'none'",
+    "form-action 'none'",
+    "frame-ancestors 'none'",
+  ].join('; ');
+
+interface Script {
+  /** In its address, so that a browser that has it asks no more, and gets another one after an upgrade. */
+  readonly hash: string;
+  readonly plain: Buffer;
+  readonly zipped: Buffer;
+}
+
+/** The reference as its package has it: within a plugin that answers with it. Read when somebody first looks. */
+async function loadScript(): Promise<Script> {
+  const { default: reference } = await import('@scalar/fastify-api-reference');
+  const holder = fastify();
+  try {
+    await holder.register(reference, { routePrefix: page, configuration: { url: '/openapi.json' } });
+    const { statusCode, rawPayload } = await holder.inject(`${page}/js/scalar.js`);
+    if (statusCode !== 200) throw new Error(`the API reference cannot be read from its package: ${statusCode}`);
+    return {
+      hash: createHash('sha256').update(rawPayload).digest('hex').slice(0, 16),
+      plain: rawPayload,
+      zipped: await promisify(gzip)(rawPayload),
+    };
+  } finally {
+    await holder.close();
+  }
+}
+
+/** Registers the page and what it needs. Open to anyone: it shows what the API is, and nothing that is in it. */
+export function registerDocsPage(app: FastifyInstance): void {
+  let loading: Promise<Script> | null = null;
+  const script = () => {
+    loading ??= loadScript().catch((error: unknown) => {
+      loading = null;
+      throw error;
+    });
+    return loading;
+  };
+  app.get(page, async (_request, reply) => {
+    const { hash } = await script();
+    const nonce = randomBytes(16).toString('base64');
+    return reply
+      .headers({
+        'content-type': 'text/html; charset=utf-8',
+        'content-security-policy': policyWith(nonce),
+        'referrer-policy': 'no-referrer',
+      })
+      .send(html(nonce, `${page}/reference.js?v=${hash}`));
+  });
+  for (const [name, text] of Object.entries({ before, start }))
+    app.get(`${page}/${name}.js`, (_request, reply) =>
+      reply.header('content-type', 'text/javascript; charset=utf-8').send(text),
+    );
+  app.get(`${page}/reference.js`, async (request, reply) => {
+    const { hash, plain, zipped } = await script();
+    reply.headers({ 'content-type': 'text/javascript; charset=utf-8', vary: 'accept-encoding' });
+    // Under another hash it is not what was asked for, and is not to be kept.
+    if (request.url.endsWith(`?v=${hash}`)) reply.header('cache-control', 'public, max-age=31536000, immutable');
+    if (!/\bgzip\b/.test(String(request.headers['accept-encoding']))) return reply.send(plain);
+    return reply.header('content-encoding', 'gzip').send(zipped);
+  });
+}
