@@ -136,7 +136,7 @@ export async function awaitOperation(
 
 /** Whether an apply that is bound to a plan was refused because that no longer fits: nothing was done. */
 export const isStale = ({ plan_id, status, error }: OperationEntry): boolean =>
-  plan_id !== null && status === 'failed' && error !== null && error.startsWith('plan_stale');
+  plan_id !== null && status === 'failed' && error?.startsWith('plan_stale') === true;
 
 export async function getOperation(context: Context, operationId: string): Promise<Operation> {
   const row = await findRow(context, operationId);
