@@ -187,6 +187,13 @@ describeDatabases('agents', (fixture) => {
     await deleteOneTag(context, actor, 'web-1', 'role');
     expect(await code(deleteOneTag(context, actor, 'web-1', 'role'))).toBe('tag_not_found');
     expect(await code(putTags(context, actor, 'web-1', { '1x': 'a', ok: '\u0007' }))).toBe('invalid_input');
+    const places = (promise: Promise<unknown>) =>
+      promise.catch((error: unknown) => (error instanceof MusterError ? error.errors?.map(({ path }) => path) : error));
+    expect(await places(putTags(context, actor, 'web-1', { 'a/b': '\n', '1x': 'a' }))).toEqual([
+      '/tags/a~1b',
+      '/tags/1x',
+    ]);
+    expect(await places(putOneTag(context, actor, 'web-1', '1x', '\n'))).toEqual(['/key', '/value']);
     expect(await listTags(context)).toEqual({ role: ['db'] });
   });
 

@@ -316,11 +316,12 @@ export async function removeAgent(context: Context, actor: Actor, idOrName: stri
   context.bus.publish({ type: 'agent_removed', node_id: row.node_id });
 }
 
+/** @param at where the tags are in the body; empty: the key is of the address, the value is the body's */
 function tagFaults(key: string, value: string, at: string): Fault[] {
-  const path = `${at}/${at === '' ? 'value' : key.replaceAll('~', '~0').replaceAll('/', '~1')}`;
-  return [tagKeySchema.safeParse(key), tagValueSchema.safeParse(value)].flatMap((read) =>
-    read.success ? [] : read.error.issues.map(({ message }) => ({ path, message })),
-  );
+  const within = `${at}/${key.replaceAll('~', '~0').replaceAll('/', '~1')}`;
+  const faults = (read: ReturnType<typeof tagKeySchema.safeParse>, path: string) =>
+    read.success ? [] : read.error.issues.map(({ message }) => ({ path: at === '' ? path : within, message }));
+  return [...faults(tagKeySchema.safeParse(key), '/key'), ...faults(tagValueSchema.safeParse(value), '/value')];
 }
 
 /** An agent has at most so many: they are in every answer that shows it. */

@@ -21,6 +21,7 @@ import { uploadModule } from '../domain/modules.ts';
 import { listNotifications, notificationsOf } from '../domain/notifications.ts';
 import { submitOperation } from '../domain/operations.ts';
 import { describeSettings } from '../domain/settings.ts';
+import { createWindow } from '../domain/windows.ts';
 import type { SampleStore } from '../store/samples.ts';
 import { createApp } from './app.ts';
 import { agentHandlers } from './routes/agents.ts';
@@ -312,6 +313,63 @@ describeDatabases('the API', (fixture) => {
     );
     await opened.app.close();
   }, 60_000);
+
+  it('gives lists in parts, each with where the next one is', async () => {
+    const opened = await open(fixture, await stores.open());
+    const { app, token, domain, actor } = opened;
+    const { context } = domain;
+    await newAgent(domain, actor, 'web-2');
+    for (const name of ['m2', 'm3'])
+      await uploadModule(context, actor, name, moduleText.replace('name: m\n', `name: ${name}\n`));
+    for (const name of ['b2', 'b3']) await createAssignment(context, actor, { name, modules: ['m'], selector: 'a=b' });
+    for (const reason of ['x', 'y', 'z']) await createWindow(context, actor, { starts_at: 1, ends_at: 2, reason });
+    const get = async (url: string) => {
+      const answer = await app.inject({ url, headers: { authorization: `Bearer ${token}` } });
+      expect(answer.statusCode, `${url} ${answer.body}`).toBe(200);
+      return {
+        items: answer.json() as unknown[],
+        next: /^<([^>]*)>; rel="next"$/.exec(String(answer.headers.link ?? ''))?.[1],
+      };
+    };
+    const lengths: Record<string, number> = {};
+    for (const route of routes.filter(({ paged }) => paged)) {
+      const known = paramsOf(route, opened);
+      const url = `/api/v1${route.path.replace(/\{(\w+)\}/g, (_, name: string) => known[name] ?? 'x')}`;
+      const whole = await get(url);
+      expect(whole.next, route.id).toBeUndefined();
+      expect(await get(`${url}?limit=0`)).toEqual({ items: [], next: undefined });
+      expect((await get(`${url}?limit=${'9'.repeat(30)}`)).items).toEqual(whole.items);
+      expect((await get(`${url}?offset=${'9'.repeat(15)}`)).items).toEqual([]);
+      const found: unknown[] = [];
+      for (let next: string | undefined = `${url}?limit=1`; next !== undefined; ) {
+        const part: Awaited<ReturnType<typeof get>> = await get(next);
+        expect(part.items.length, route.id).toBeLessThanOrEqual(1);
+        found.push(...part.items);
+        next = part.next;
+      }
+      expect(found, route.id).toEqual(whole.items);
+      lengths[route.id] = found.length;
+    }
+    expect(lengths).toMatchObject({ listAgents: 2, listModules: 3, listAssignments: 3, listWindows: 3 });
+    await app.close();
+  });
+
+  it('takes the name of an approved agent wherever it takes its id', async () => {
+    const opened = await open(fixture, await stores.open());
+    const { app, token, agent } = opened;
+    await history(opened);
+    const reading = routes.filter(({ method, path }) => method === 'GET' && path.includes('{node_id}'));
+    expect(reading.length).toBeGreaterThan(5);
+    for (const route of reading) {
+      const [byId, byName, byNobody] = await Promise.all(
+        [agent.id, 'web-1', 'web-9'].map((node_id) => request(app, token, route, { node_id }, undefined)),
+      );
+      expect(byName?.statusCode, route.id).toBe(byId?.statusCode);
+      expect(byName?.statusCode === 404 ? '' : byName?.body, route.id).toBe(byId?.statusCode === 404 ? '' : byId?.body);
+      expect(byNobody?.statusCode, route.id).toBe(404);
+    }
+    await app.close();
+  });
 
   it('takes no text that it could not give back', async () => {
     const { app, token } = await open(fixture, await stores.open());

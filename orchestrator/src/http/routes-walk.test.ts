@@ -2,6 +2,7 @@ import { errorKinds, MusterError } from '@muster/protocol';
 import { errorsOf, type Route, routes } from '@muster/protocol/http';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { z } from 'zod';
 import { addressOf, bearer, exampleAnswer, testApp } from './app-fixture.ts';
 import type { Handlers } from './handlers.ts';
 
@@ -46,6 +47,14 @@ describe('every route', () => {
     const addresses = routes.map(({ method, path }) => `${method} ${path.replaceAll(/\{\w+\}/g, '{}')}`);
     expect(new Set(addresses).size).toBe(routes.length);
     expect(new Set(routes.map(({ id }) => id)).size).toBe(routes.length);
+  });
+
+  test('a list is given in parts, unless there is a bound on how many there may be', () => {
+    const bounded = ['listChannels'];
+    const whole = routes.filter(({ answers, paged }) => answers[200] instanceof z.ZodArray && !paged);
+    expect(whole.map(({ id }) => id).filter((id) => !bounded.includes(id))).toEqual([]);
+    for (const { id, query } of routes.filter(({ paged }) => paged))
+      expect(Object.keys(query?.shape ?? {}), id).toEqual(expect.arrayContaining(['limit', 'offset']));
   });
 
   test('an optional field may be null', async () => {
