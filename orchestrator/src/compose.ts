@@ -53,6 +53,7 @@ import { loadSecretKeys } from './identity/secret-keys.ts';
 import { startAuditKeeping } from './schedule/audit-keeping.ts';
 import { startOutbox } from './schedule/outbox.ts';
 import { startUpkeep, type Upkeep } from './schedule/upkeep.ts';
+import { anyChannel } from './store/channels.ts';
 import { type DatabasePlace, openDatabase } from './store/open-database.ts';
 import { openSamples } from './store/open-samples.ts';
 import { lastOperationId } from './store/operations.ts';
@@ -119,7 +120,7 @@ export async function startOrchestrator(config: Config, dataDir: string, around:
     dataDir,
     file: config.secrets_key_file,
     env: process.env,
-    holdsSecrets: async () => (await db.get(anySecret, {})) !== undefined,
+    holdsSecrets: async () => ((await db.get(anySecret, {})) ?? (await db.get(anyChannel, {}))) !== undefined,
   });
   const bus = createInProcessBus((error, hint) => log.error({ err: error, hint: hint.type }, 'a listener failed'));
   let gateway: Gateway | null = null;

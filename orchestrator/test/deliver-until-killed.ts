@@ -5,6 +5,7 @@ import { createDeliver } from '../src/deliver/deliver.ts';
 import type { Context } from '../src/domain/context.ts';
 import { createLease } from '../src/domain/leases.ts';
 import { channelsToSend } from '../src/domain/outbox.ts';
+import { SecretKeys } from '../src/identity/secret-keys.ts';
 import { startOutbox } from '../src/schedule/outbox.ts';
 import { openPostgres } from '../src/store/postgres.ts';
 import { openSqlite } from '../src/store/sqlite.ts';
@@ -22,6 +23,8 @@ const context = {
   db,
   bus: createInProcessBus(silent),
   log: { debug: silent, info: silent, warn: silent, error: silent },
+  // The key of the tests' domain.
+  secretKeys: new SecretKeys([Buffer.alloc(32, 7)]),
   now: () => Date.now(),
   newId: () => ulid(),
 } as unknown as Context;

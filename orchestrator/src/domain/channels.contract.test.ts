@@ -2,9 +2,20 @@ import { maskedSecret } from '@muster/protocol/http';
 import { expect, it } from 'vitest';
 import { describeDatabases } from '../../test/databases.ts';
 import { newAdmin, openDomain } from '../../test/domain.ts';
+import { SecretKeys } from '../identity/secret-keys.ts';
+import { channels } from '../store/channels.ts';
 import { listAudit } from './audit.ts';
-import { createChannel, getChannel, listChannels, removeChannel, testChannel, updateChannel } from './channels.ts';
+import {
+  createChannel,
+  getChannel,
+  listChannels,
+  removeChannel,
+  targetOf,
+  testChannel,
+  updateChannel,
+} from './channels.ts';
 import type { Attempt, Deliver, Message } from './delivery.ts';
+import { missingKey, rotateSecretsKey } from './secret-rotation.ts';
 
 const rule = { denyPrivate: false };
 const secret = 'canary-5f2c';
@@ -66,6 +77,42 @@ describeDatabases('channels', (fixture) => {
       code: 'invalid_input',
       errors: [{ path: '/config/url' }, { path: '/config/secret' }],
     });
+  });
+
+  it('lie encrypted in the database, each for itself, under keys that can be changed', async () => {
+    const domain = await open();
+    const { context, actor, db } = domain;
+    let saved: Buffer[] = [];
+    const secretKeys = new SecretKeys([Buffer.alloc(32, 1)], {
+      write: async (keys) => {
+        saved = [...keys];
+      },
+    });
+    const keyed = { ...context, secretKeys };
+    const { id } = await createChannel(keyed, actor, rule, webhook);
+    const other = await createChannel(keyed, actor, rule, webhook);
+    const rows = async () => db.all(channels, { limit: 10 });
+    const [before, second] = await rows();
+    expect(JSON.stringify([before, second])).not.toContain(secret);
+    expect(before?.sealed).not.toBe(second?.sealed);
+    expect(targetOf(keyed, before!)?.config).toEqual(webhook.config);
+    // What was sealed for one channel opens for no other.
+    expect(targetOf(keyed, { ...second!, sealed: before!.sealed })).toBeNull();
+
+    await rotateSecretsKey(keyed, actor);
+    expect(saved).toHaveLength(1);
+    const [after] = await rows();
+    expect(after?.key_id).not.toBe(before?.key_id);
+    expect(targetOf(keyed, after!)?.config).toEqual(webhook.config);
+    expect(await missingKey(keyed)).toBeNull();
+
+    const without = { ...context, secretKeys: new SecretKeys([]) };
+    expect(await missingKey(without)).toBe(after?.key_id);
+    expect(await getChannel(without, id)).toMatchObject({ name: 'on-call', config: {} });
+    const deliver: Deliver = () => Promise.reject(new Error('there is nowhere to send to'));
+    await expect(testChannel(without, actor, deliver, id)).rejects.toMatchObject({ code: 'channel_failed' });
+    await expect(createChannel(without, actor, rule, webhook)).rejects.toMatchObject({ code: 'secrets_locked' });
+    await removeChannel(without, actor, other.id);
   });
 
   it('are tested once, and what came of it is told and recorded', async () => {

@@ -1,7 +1,9 @@
 import { MusterError } from '@muster/protocol';
+import { channelUnderKey, channelUnderOther } from '../store/channels.ts';
 import { reencryptSecret, secretsToReencrypt, secretUnderKey, secretUnderOther } from '../store/secrets.ts';
 import { statement } from '../store/unit.ts';
 import { audited } from './audit.ts';
+import { resealChannels } from './channel-seal.ts';
 import type { Actor, Context } from './context.ts';
 import { openValue, sealValue } from './secret-seal.ts';
 
@@ -20,7 +22,7 @@ export interface Rotation {
 const running = new WeakMap<object, Promise<unknown>>();
 
 /**
- * Puts every value under one key: a new one where the keys are in a file of ours, else the first of those given. The key
+ * Puts every value, and every config of a channel, under one key: a new one where the keys are in a file of ours, else the first of those given. The key
  * is on disk before a value is under it, and no key goes before its last value: killed anywhere, all values can be read,
  * and the next call finishes what this one began. One at a time.
  * @throws MusterError secrets_locked when there is no key at all
@@ -64,9 +66,11 @@ async function rotate(context: Context, actor: Actor): Promise<Rotation> {
     if (rows.length < atOnce) break;
     after = rows.at(-1)?.name ?? after;
   }
+  await resealChannels(context, active);
+  const inUse = async (key_id: string) =>
+    (await db.get(secretUnderKey, { key_id })) ?? (await db.get(channelUnderKey, { key_id }));
   const retired: string[] = [];
-  for (const id of secretKeys.ids)
-    if (id !== active.id && !(await db.get(secretUnderKey, { key_id: id }))) retired.push(id);
+  for (const id of secretKeys.ids) if (id !== active.id && !(await inUse(id))) retired.push(id);
   await db.write({
     name: 'secrets/key rotated',
     statements: [
@@ -83,7 +87,8 @@ async function rotate(context: Context, actor: Actor): Promise<Rotation> {
   return { key_id: active.id, reencrypted, retired, unreadable };
 }
 
-/** @returns the id of a key that a secret needs and that is not there; null when all are */
+/** @returns the id of a key that a secret or a channel needs and that is not there; null when all are */
 export async function missingKey({ db, secretKeys }: Pick<Context, 'db' | 'secretKeys'>): Promise<string | null> {
-  return (await db.get(secretUnderOther, { key_ids: secretKeys.ids }))?.key_id ?? null;
+  const known = { key_ids: secretKeys.ids };
+  return ((await db.get(secretUnderOther, known)) ?? (await db.get(channelUnderOther, known)))?.key_id ?? null;
 }

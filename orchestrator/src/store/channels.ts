@@ -66,3 +66,32 @@ export const setChannel = defineVariants(
 export const deleteChannel = defineQuery('channels/delete', (db, p: { channel_id: string }) =>
   db.deleteFrom('channels').where('channel_id', '=', p.channel_id),
 );
+
+/** One row when there is any. */
+export const anyChannel = defineQuery('channels/any', (db) => db.selectFrom('channels').select('channel_id').limit(1));
+
+/** Those under any but this key; there are few channels. */
+export const channelsToReseal = defineQuery('channels/to reseal', (db, p: { key_id: string }) =>
+  db.selectFrom('channels').select(['channel_id', 'key_id', 'sealed']).where('key_id', '!=', p.key_id),
+);
+
+/** Puts the same config under another key. Changes nothing when the config changed meanwhile. */
+export const resealChannel = defineQuery(
+  'channels/reseal',
+  (db, p: { channel_id: string; former: string; key_id: string; sealed: string }) =>
+    db
+      .updateTable('channels')
+      .set({ key_id: p.key_id, sealed: p.sealed })
+      .where('channel_id', '=', p.channel_id)
+      .where('sealed', '=', p.former),
+);
+
+/** One row when a config is under this key. */
+export const channelUnderKey = defineQuery('channels/under key', (db, p: { key_id: string }) =>
+  db.selectFrom('channels').select('channel_id').where('key_id', '=', p.key_id).limit(1),
+);
+
+/** One that is under a key which is not among these. */
+export const channelUnderOther = defineQuery('channels/under other key', (db, p: { key_ids: string[] }, d) =>
+  db.selectFrom('channels').select('key_id').where(d.isNotIn('key_id', p.key_ids)).limit(1),
+);

@@ -110,7 +110,7 @@ export const createChannel = route({
     created('ntfy'),
   ]),
   answers: { 201: channelSchema },
-  errors: ['too_many_channels'],
+  errors: ['too_many_channels', 'secrets_locked'],
   example: {
     body: {
       name: 'on-call',
@@ -136,7 +136,7 @@ export const updateChannel = route({
   }),
   bodyOptional: true,
   answers: { 200: channelSchema },
-  errors: ['channel_not_found'],
+  errors: ['channel_not_found', 'secrets_locked'],
   example: {
     params: exampleParams,
     body: { config: { url: 'https://hooks.example/muster', secret: maskedSecret } },
