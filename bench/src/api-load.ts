@@ -6,6 +6,8 @@ import { createRequire } from 'node:module';
  */
 export interface LoadWanted {
   url: string;
+  /** Sent in turn; the address itself by GET when there are none. */
+  wishes?: { method: 'GET' | 'PUT'; path: string; body?: string }[];
   /** Sent in turn, so that no session passes its rate. */
   tokens: string[];
   connections: number;
@@ -31,8 +33,12 @@ type Autocannon = (options: object) => PromiseLike<{
 }>;
 const autocannon = createRequire(import.meta.url)('autocannon') as Autocannon;
 
-process.once('message', async ({ url, tokens, connections, seconds, rate }: LoadWanted) => {
-  const requests = tokens.map((token) => ({ method: 'GET', headers: { authorization: `Bearer ${token}` } }));
+process.once('message', async ({ url, wishes = [], tokens, connections, seconds, rate }: LoadWanted) => {
+  const requests = Array.from({ length: Math.max(tokens.length, wishes.length) }, (_, turn) => {
+    const wish = wishes.length === 0 ? { method: 'GET' as const } : wishes[turn % wishes.length]!;
+    const typed = 'body' in wish ? { 'content-type': 'application/json' } : {};
+    return { ...wish, headers: { authorization: `Bearer ${tokens[turn % tokens.length]}`, ...typed } };
+  });
   const seen = await autocannon({
     url,
     connections,

@@ -16,6 +16,8 @@ export interface ServerWanted {
   kind: 'bare' | 'muster';
   /** What the bare server answers. */
   bytes: string;
+  /** And what it answers under other addresses. */
+  pages?: Record<string, string>;
   /** The token that the other one takes. */
   token: string;
   tls: boolean;
@@ -27,12 +29,19 @@ process.once('message', async (wanted: ServerWanted) => {
   process.send?.((app.server.address() as AddressInfo).port);
 });
 
-async function bareServer({ bytes, tls }: ServerWanted): Promise<FastifyInstance> {
+async function bareServer({ bytes, pages = {}, tls }: ServerWanted): Promise<FastifyInstance> {
   const app = tls
     ? (fastify({ https: await throwawayCertificate() }) as unknown as FastifyInstance)
     : (fastify() as FastifyInstance);
   app.get('/api/v1/agents/:node_id', (_request, reply) => {
     reply.header('content-type', 'application/json; charset=utf-8').send(bytes);
+  });
+  app.get('/api/v1/agents', (request, reply) => {
+    reply.header('content-type', 'application/json; charset=utf-8').send(pages[request.url]);
+  });
+  // The body is read and parsed, and nothing is kept.
+  app.put('/api/v1/agents/:node_id/tags/:key', (_request, reply) => {
+    reply.code(204).send();
   });
   return app;
 }

@@ -12,10 +12,14 @@ import type { LoadSeen, LoadWanted } from './api-load.ts';
 import type { ServerWanted } from './api-server.ts';
 import { OrchestratorProcess } from './orchestrator-process.ts';
 import { atLeast, conclude, notJudged, ratioLine, table, type Verdict } from './report.ts';
+import { seedAgents } from './seed-agents.ts';
 
 /**
  * The API: one agent's record, signed in, against the bare framework answering the same bytes in the same run. The
  * servers and the client are processes of their own, and the two servers take turns, so that both see the same machine.
+ *
+ * Besides, without a bar: listing 10,000 agents by pages of 500, against the same bytes answered; and writing a tag, which
+ * waits for the disk, against a server that reads as many bytes and keeps nothing.
  *
  *     node bench/src/api.ts [--layer] [--seconds 5] [--rounds 3] [--connections 32] [--json]
  *     node bench/src/api.ts --url https://127.0.0.1:4748 --agent NAME --tokens TOKEN[,TOKEN…] --pid PID --rate 900
@@ -37,6 +41,7 @@ const { values: options } = parseArgs({
     pid: { type: 'string' },
     rate: { type: 'string' },
     layer: { type: 'boolean', default: false },
+    agents: { type: 'string', default: '10000' },
     json: { type: 'boolean', default: false },
   },
 });
@@ -77,11 +82,12 @@ function cpuSeconds(pid: number): number {
   return (Number(fields[11]) + Number(fields[12])) / 100;
 }
 
-async function load(server: Server, seconds: number): Promise<Seen> {
+async function load(server: Server, seconds: number, wishes: LoadWanted['wishes'] = []): Promise<Seen> {
   const child = start('api-load.ts');
   const before = cpuSeconds(server.pid);
   child.send({
     url: server.url,
+    wishes,
     tokens,
     connections: Number(options.connections),
     seconds,
@@ -107,7 +113,7 @@ const median = (values: number[]): number => values.sort((a, b) => a - b)[Math.f
 
 /** A real orchestrator with agents connected and tagged as agents are. */
 async function realOrchestrator(): Promise<{ server: Server; stop: () => Promise<void> }> {
-  const orchestrator = await OrchestratorProcess.start();
+  const orchestrator = await OrchestratorProcess.start((dataDir) => seedAgents(dataDir, Number(options.agents)));
   const fleet = new AgentFleet(2);
   const stop = async () => {
     await fleet.stop();
@@ -116,7 +122,7 @@ async function realOrchestrator(): Promise<{ server: Server; stop: () => Promise
   try {
     const token = await orchestrator.enrolmentToken(2);
     await fleet.connect({ host: '127.0.0.1', ...orchestrator.address, token }, 2);
-    const [agent] = await orchestrator.call(listAgents, {});
+    const [agent] = await orchestrator.call(listAgents, { query: { filter: 'bench=yes' } });
     tokens = await orchestrator.sessions(sessions);
     path = `/api/v1/agents/${agent!.node_id}`;
     return { server: { url: orchestrator.url + path, pid: orchestrator.pid }, stop };
@@ -143,7 +149,10 @@ async function measureAgainst(real: Server | null): Promise<Verdict[]> {
     : (real ?? (await serve({ kind: 'muster', bytes: '', token: tokens[0]!, tls })));
   const bytes = await bytesOf(muster.url);
   if (options.layer && bytes !== JSON.stringify(agentExample)) throw new Error('the answer is not the record');
-  const bare = await serve({ kind: 'bare', bytes, token: '', tls });
+  const pages: Record<string, string> = {};
+  if (real !== null)
+    for (const page of pagesOf(Number(options.agents))) pages[page] = await bytesOf(new URL(page, real.url).href);
+  const bare = await serve({ kind: 'bare', bytes, pages, token: '', tls });
 
   const seen = { bare: [] as Seen[], muster: [] as Seen[] };
   for (const server of [bare, muster]) await load(server, 2);
@@ -180,6 +189,8 @@ async function measureAgainst(real: Server | null): Promise<Verdict[]> {
   );
   console.log(ratioLine('p99', typical('muster', 'p99Ms'), typical('bare', 'p99Ms'), 'ms'));
 
+  if (real !== null) await measureMore(bare, muster, Object.keys(pages));
+
   const name = 'throughput of one agent’s record, signed in';
   return failed('muster') > 0
     ? [
@@ -190,6 +201,49 @@ async function measureAgainst(real: Server | null): Promise<Verdict[]> {
         ),
       ]
     : [atLeast(name, 100 * median(ratios), 50, '%')];
+}
+
+const pageSize = 500;
+const pagesOf = (agents: number): string[] =>
+  Array.from(
+    { length: Math.ceil(agents / pageSize) },
+    (_, at) => `/api/v1/agents?limit=${pageSize}&offset=${at * pageSize}`,
+  );
+
+/** What has no bar: printed to be looked at. */
+async function measureMore(bare: Server, muster: Server, pages: string[]): Promise<void> {
+  const lists = pages.map((page) => ({ method: 'GET' as const, path: page }));
+  const tags = Array.from({ length: 20 }, (_, n) => ({
+    method: 'PUT' as const,
+    path: `${path}/tags/bench-${n}`,
+    body: JSON.stringify({ value: `v${n}` }),
+  }));
+  for (const [what, wishes] of [
+    [`a page of ${pageSize} agents`, lists],
+    ['writing a tag', tags],
+  ] as const) {
+    const rounds: { bare: Seen; muster: Seen }[] = [];
+    for (let round = 0; round < Number(options.rounds); round++)
+      rounds.push({
+        bare: await load(bare, Number(options.seconds), wishes),
+        muster: await load(muster, Number(options.seconds), wishes),
+      });
+    const typical = (name: 'bare' | 'muster', figure: keyof Seen) => median(rounds.map((one) => one[name][figure]));
+    const failed = rounds.reduce((sum, one) => sum + one.muster.failed + one.bare.failed, 0);
+    console.log(`\n${what}${failed > 0 ? `: ${failed} requests failed` : ''}`);
+    console.log(
+      ratioLine(
+        'as the client saw it',
+        typical('muster', 'requestsPerSecond'),
+        typical('bare', 'requestsPerSecond'),
+        'requests/s',
+      ),
+    );
+    console.log(
+      ratioLine('of CPU time', typical('muster', 'perCpuSecond'), typical('bare', 'perCpuSecond'), 'requests/CPU s'),
+    );
+    console.log(ratioLine('p99', typical('muster', 'p99Ms'), typical('bare', 'p99Ms'), 'ms'));
+  }
 }
 
 try {

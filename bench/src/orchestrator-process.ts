@@ -37,10 +37,15 @@ export class OrchestratorProcess {
     });
   }
 
-  /** Resolves when it is ready. */
-  static async start(): Promise<OrchestratorProcess> {
+  /**
+   * Resolves when it is ready.
+   * @param prepare puts things into the data directory first
+   */
+  static async start(prepare?: (dataDir: string) => Promise<void>): Promise<OrchestratorProcess> {
     const operator = newOperator();
-    const orchestrator = new OrchestratorProcess(scratchDirectory('orchestrator'), operator);
+    const dataDir = scratchDirectory('orchestrator');
+    await prepare?.(dataDir);
+    const orchestrator = new OrchestratorProcess(dataDir, operator);
     await orchestrator.ready();
     return orchestrator;
   }
