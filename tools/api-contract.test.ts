@@ -8,23 +8,7 @@ import { fieldsOf, type JsonSchema } from './api-schema.ts';
 import { root } from './cli.ts';
 
 /** Not there, or not as it should be, yet: whoever builds one takes it out. At the end the list is empty. */
-const missing = new Set<string>([
-  'POST /discover',
-  'GET /secrets',
-  'POST /secrets',
-  'GET /secrets/{name}',
-  'PUT /secrets/{name}',
-  'DELETE /secrets/{name}',
-  'DELETE /audit',
-  'GET /audit/retention',
-  'PUT /audit/retention',
-  'GET /drift',
-  'POST /modules/deps',
-  'GET /audit/verify',
-  'GET /audit/export',
-  'GET /events',
-  'GET /settings',
-]);
+const missing = new Set<string>(['GET /events']);
 
 const titleOf = ({ method, path }: { method: string; path: string }) => `${method} ${path}`;
 const all = [...fixedOperations, ...furtherOperations];
