@@ -81,7 +81,7 @@ describe('everything an orchestrator knows', () => {
       expect(read, read.stderr).toMatchObject({ code: 0 });
       expect(tablesOf(read)).toEqual(tablesOf(written));
       expect(read.stdout + read.stderr).not.toContain(new URL(url).password);
-      expect((await run(stage, 'import', ...into, file)).stderr).toMatch(/holds something already/);
+      expect((await run(stage, 'import', ...into, file)).stderr).toMatch(/has tables already/);
       expect((await run(stage, 'migrate', ...into)).stderr).toMatch(/already; nothing was changed/);
 
       // The same orchestrator on the other database: its agent knows it, and nothing is missing.

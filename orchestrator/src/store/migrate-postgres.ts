@@ -6,6 +6,7 @@ import {
   migrationSql,
   versionTableSql,
 } from './migrate.ts';
+import type { Migration } from './migrations/migration.ts';
 
 /** Key of the lock under which one process at a time migrates. */
 export const lockKey = 0x6d757374;
@@ -23,7 +24,6 @@ export async function migratePostgres(
   const where = 'The PostgreSQL database';
   let to = from;
   for (const migration of dueMigrations(from, options.migrations, where)) {
-    const statements = migrationSql(migration, 'postgres');
     await client.query('begin');
     try {
       await client.query('select pg_advisory_xact_lock($1)', [lockKey]);
@@ -31,21 +31,7 @@ export async function migratePostgres(
       // Another replica may have been faster, and may be of a newer release.
       dueMigrations(current, options.migrations, where);
       if (current < migration.version) {
-        if (current === 0) await client.query(versionTableSql('postgres'));
-        for (const [index, statement] of statements.entries()) {
-          await client.query(statement);
-          options.onProgress?.({
-            version: migration.version,
-            name: migration.name,
-            done: index + 1,
-            total: statements.length,
-          });
-        }
-        await client.query('insert into schema_version (version, name, applied_at) values ($1, $2, $3)', [
-          migration.version,
-          migration.name,
-          options.now(),
-        ]);
+        await applyMigration(client, migration, current === 0, options);
       }
       await client.query('commit');
       to = Math.max(current, migration.version);
@@ -56,6 +42,30 @@ export async function migratePostgres(
     }
   }
   return { from, to, backup: null };
+}
+
+/**
+ * Runs one migration in the transaction that is open.
+ * @param first whether the database is empty as yet
+ */
+export async function applyMigration(
+  client: Client | ClientBase,
+  migration: Migration,
+  first: boolean,
+  options: Pick<MigrationOptions, 'now' | 'onProgress'>,
+): Promise<void> {
+  const { version, name } = migration;
+  if (first) await client.query(versionTableSql('postgres'));
+  const statements = migrationSql(migration, 'postgres');
+  for (const [index, statement] of statements.entries()) {
+    await client.query(statement);
+    options.onProgress?.({ version, name, done: index + 1, total: statements.length });
+  }
+  await client.query('insert into schema_version (version, name, applied_at) values ($1, $2, $3)', [
+    version,
+    name,
+    options.now(),
+  ]);
 }
 
 async function versionOf(client: Client | ClientBase): Promise<number> {

@@ -1,5 +1,5 @@
 import type { Client } from 'pg';
-import { migratePostgres } from './migrate-postgres.ts';
+import { applyMigration, migratePostgres } from './migrate-postgres.ts';
 import { migrations } from './migrations/index.ts';
 import { rowTypes } from './postgres-row-types.ts';
 import { connect, connectionSettings } from './postgres-settings.ts';
@@ -133,20 +133,16 @@ class PostgresDatabase implements TransferTarget {
   }
 
   async begin(version: number): Promise<void> {
-    for (const table of await this.tables()) {
-      const [row] = await this.#all(`select 1 from ${quoted(table.name)} limit 1`);
-      if (row)
-        throw new TransferRefused(
-          `${this.place} holds something already (in ${table.name}): import into an empty database`,
-        );
-    }
-    const present = await this.version();
-    if (present > version)
-      throw new TransferRefused(
-        `${this.place} has the schema of version ${present}, the export one of version ${version}: import into an empty database`,
-      );
-    await migratePostgres(this.#client, { migrations: migrations.slice(0, version), now: this.#now });
+    const [table] = await this.tables();
+    if (table || (await this.version()) > 0)
+      throw new TransferRefused(`${this.place} has tables already: import into a database that is new and empty`);
+    // Schema and rows come in one transaction: of an import that fails nothing is left.
     await this.#client.query('begin isolation level repeatable read');
+    for (const migration of migrations.slice(0, version))
+      await applyMigration(this.#client, migration, migration.version === 1, { now: this.#now });
+    // What migrations begin with is in the export too, as it has become.
+    for (const { name } of [...(await this.tables())].reverse())
+      await this.#client.query(`delete from ${quoted(name)}`);
   }
 
   async insert(table: TransferTable, rows: readonly TransferRow[]): Promise<void> {

@@ -1,4 +1,4 @@
-import { closeSync, existsSync, fsyncSync, openSync, renameSync, rmSync } from 'node:fs';
+import { closeSync, existsSync, fsyncSync, openSync, renameSync, rmSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import type { Database, Statement } from 'better-sqlite3';
 import { migrateSqlite } from './migrate-sqlite.ts';
@@ -119,25 +119,18 @@ class SqliteTarget extends SqliteSource implements TransferTarget {
   }
 
   async begin(version: number): Promise<void> {
-    if (existsSync(this.#file)) {
-      const present = new SqliteSource(this.#file);
-      try {
-        for (const table of await present.tables())
-          for await (const batch of present.rows(table))
-            if (batch.length > 0)
-              throw new TransferRefused(
-                `${this.#file} holds something already (in ${table.name}): import into a data directory without a database`,
-              );
-      } finally {
-        await present.close();
-      }
-    }
+    if (existsSync(this.#file) && statSync(this.#file).size > 0)
+      throw new TransferRefused(
+        `there is a database at ${this.#file} already: import into a data directory without one`,
+      );
     migrateSqlite(`${this.#file}.importing`, { migrations: migrations.slice(0, version), now: this.#now });
     // Nobody has this file: when anything goes wrong it is thrown away.
     this.db.pragma('journal_mode = delete');
     this.db.pragma('synchronous = off');
     this.db.pragma('foreign_keys = off');
     this.db.exec('begin immediate');
+    // What migrations begin with is in the export too, as it has become.
+    for (const { name } of await this.tables()) this.db.exec(`delete from ${quoted(name)}`);
   }
 
   async insert(table: TransferTable, rows: readonly TransferRow[]): Promise<void> {

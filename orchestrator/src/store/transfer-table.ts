@@ -39,7 +39,7 @@ export interface TransferSource {
 
 /** An empty database that is filled in one piece. */
 export interface TransferTarget extends TransferSource {
-  /** @throws TransferRefused unless it holds nothing; then makes the schema of this version and begins */
+  /** Makes the schema of this version, without any row, and begins. @throws TransferRefused unless nothing is there */
   begin(version: number): Promise<void>;
   insert(table: TransferTable, rows: readonly TransferRow[]): Promise<void>;
   setCounted(table: TransferTable, last: number): Promise<void>;

@@ -40,20 +40,17 @@ const nasty = [
   'x'.repeat(3000),
 ];
 
-/** Rows that fit the table: keys are unique, children have parents. */
+/** Rows that fit the table: what is a key is unique, and a child has the same value as its parent in a column of the same name. */
 function rowsFor(table: TransferTable, count: number, all: readonly TransferTable[]): TransferRow[] {
-  const parentKeys = all.filter(({ name }) => table.parents.includes(name)).flatMap(({ key }) => key);
+  const shared = (name: string) =>
+    all.filter(({ columns }) => columns.some((column) => column.name === name)).length > 1;
   return Array.from({ length: count }, (_, row) =>
     table.columns.map(({ name, type }, column): string | number => {
-      // A child has the same value as its parent in the column of the parent's key.
-      if (parentKeys.includes(name)) return type === 'integer' ? row + 1 : keyOf(name, row);
-      if (type === 'integer')
-        return name === table.counter || table.key.includes(name)
-          ? row + 1
-          : ([0, 1, -1, 2 ** 53 - 1][(row + column) % 4] as number);
+      const plain = shared(name) || table.key.includes(name);
+      if (type === 'integer') return plain ? row + 1 : row % 2 === 0 ? -row : Number.MAX_SAFE_INTEGER - row;
       if (type === 'number') return row / 3;
       if (type === 'bytes') return Buffer.from([row, 0, 255]).toString('base64');
-      return table.key.includes(name) ? keyOf(name, row) : `${row}.${column} ${nasty[(row + column) % nasty.length]}`;
+      return plain ? keyOf(name, row) : `${row}.${column} ${nasty[(row + column) % nasty.length]}`;
     }),
   );
 }
