@@ -1,0 +1,189 @@
+import { expect, it, vi } from 'vitest';
+import { type DatabaseFixture, describeDatabases } from '../../test/databases.ts';
+import { connect, newAdmin, newAgent, openDomain, reportsOf, resultOf } from '../../test/domain.ts';
+import { putOneTag, setStatus } from '../domain/agents.ts';
+import { createAssignment } from '../domain/assignments.ts';
+import { uploadModule } from '../domain/modules.ts';
+import { startUpkeep } from '../schedule/upkeep.ts';
+import { bearer, testApp } from './app-fixture.ts';
+import { operationHandlers } from './routes/operations.ts';
+
+/** Operations and runs as a client sees them, from the request to each of their ends. */
+
+const moduleText =
+  'name: m\nsupports: [{ platform: linux }]\nresources: [{ id: f, resource: { file-unix: { path: /f, content: x } } }]\n';
+
+async function open(fixture: DatabaseFixture) {
+  const domain = await openDomain(fixture);
+  const { context } = domain;
+  const { actor } = await newAdmin(domain);
+  const agent = await newAgent(domain, actor, 'web-1');
+  await putOneTag(context, actor, 'web-1', 'role', 'web');
+  await uploadModule(context, actor, 'm', moduleText);
+  await createAssignment(context, actor, { name: 'base', modules: ['m'], selector: 'role=web' });
+  const app = testApp(operationHandlers(context, domain.documents, domain.waiting, domain.conductor));
+  const ask = async (method: 'GET' | 'POST', url: string, payload?: object, later = false) => {
+    const answer = await app.inject({
+      method,
+      url: url.startsWith('/api/') ? url : `/api/v1${url}`,
+      headers: { ...bearer('operator'), ...(later ? { prefer: 'respond-async' } : {}) },
+      ...(payload === undefined ? {} : { payload }),
+    });
+    return { status: answer.statusCode, body: answer.json(), location: answer.headers.location as string };
+  };
+  let seq = 0;
+  /** Waits for something to be handed to the agent, and reports it. */
+  const carryOut = async (more: object = {}, results = [resultOf()]) => {
+    const next = await vi.waitFor(async () => {
+      const handed = await domain.links.nextOperation(agent.id);
+      if (!handed) throw new Error('nothing yet');
+      return handed.operation;
+    });
+    const reports = reportsOf(next.operation_id, results, { now: domain.now() });
+    await domain.links.reported(
+      agent.id,
+      '01'.repeat(16),
+      ++seq,
+      reports.map((report) => (report.type === 'finished' ? { ...report, ...more } : report)),
+    );
+    return next;
+  };
+  return { domain, context, actor, agent, ask, carryOut };
+}
+
+describeDatabases('operations over HTTP', (fixture) => {
+  it('are waited for, or answered at once with a place to look', async () => {
+    const { ask, carryOut } = await open(fixture);
+    const waited = ask('POST', '/agents/web-1/apply', { modules: ['m'] });
+    await carryOut();
+    expect(await waited).toMatchObject({ status: 200, body: { status: 'succeeded', resources: [{}] } });
+    const failed = ask('POST', '/agents/web-1/plan', { modules: ['m'] });
+    await carryOut({ status: 'failed', error: 'no' });
+    expect(await failed).toMatchObject({ status: 200, body: { kind: 'plan', status: 'failed', error: 'no' } });
+    const later = await ask('POST', '/agents/web-1/apply', { modules: ['m'] }, true);
+    expect(later).toMatchObject({ status: 202, body: { status: 'queued', resources: [] } });
+    expect(later.location).toBe(`/api/v1/state/operations/${later.body.operation_id}`);
+    await carryOut();
+    expect((await ask('GET', later.location)).body).toMatchObject({ status: 'succeeded' });
+    const run = await ask('POST', '/assignments/base/apply', undefined, true);
+    expect(run).toMatchObject({ status: 202, body: { status: 'running', results: [{ status: 'queued' }] } });
+    await carryOut();
+    await vi.waitFor(async () => expect((await ask('GET', run.location)).body.status).toBe('succeeded'));
+  });
+
+  it('are refused for an agent that is away, unless they may wait; then they expire', async () => {
+    const { domain, context, agent, ask } = await open(fixture);
+    domain.connected.delete(agent.id);
+    expect(await ask('POST', '/agents/web-1/apply', { modules: [] })).toMatchObject({
+      status: 504,
+      body: { code: 'agent_not_connected' },
+    });
+    const { location } = await ask('POST', '/agents/web-1/apply', { modules: [], ttl: 60 }, true);
+    const upkeep = startUpkeep(context, domain.clock);
+    domain.clock.advance(61_000);
+    await upkeep.round();
+    expect((await ask('GET', location)).body).toMatchObject({ status: 'expired', error: expect.any(String) });
+    expect((await ask('GET', '/state/operations?status=expired&agent=web-1&kind=apply')).body).toMatchObject({
+      operations: [{ status: 'expired' }],
+      limit: 50,
+      offset: 0,
+      has_more: false,
+      next_cursor: null,
+    });
+    await upkeep.stop();
+  });
+
+  it('are interrupted when their agent comes back without them', async () => {
+    const { domain, agent, ask } = await open(fixture);
+    const { location } = await ask('POST', '/agents/web-1/apply', { modules: [] }, true);
+    const handed = await domain.links.nextOperation(agent.id);
+    const accepted = { type: 'accepted' as const, operation_id: handed!.operation.operation_id };
+    await domain.links.reported(agent.id, '01'.repeat(16), 1, [accepted]);
+    expect((await ask('GET', location)).body).toMatchObject({ status: 'running' });
+    await connect(domain, agent);
+    expect((await ask('GET', location)).body).toMatchObject({ status: 'interrupted', finished_at: domain.now() });
+  });
+
+  it('are cancelled once; a second time there is nothing left to cancel', async () => {
+    const { ask, carryOut } = await open(fixture);
+    const { body } = await ask('POST', '/agents/web-1/apply', { modules: [] }, true);
+    const cancel = `/state/operations/${body.operation_id}/cancel`;
+    expect(await ask('POST', cancel)).toMatchObject({ status: 202, body: { status: 'cancelled' } });
+    expect(await ask('POST', cancel)).toMatchObject({ status: 409, body: { code: 'operation_finished' } });
+    expect((await ask('POST', '/state/operations/x/cancel')).status).toBe(404);
+    const run = await ask('POST', '/assignments/base/plan', {}, true);
+    expect(await ask('POST', `/runs/${run.body.run_id}/cancel`)).toMatchObject({
+      status: 200,
+      body: { status: 'cancelled', results: [{ status: 'cancelled' }] },
+    });
+    expect(await ask('POST', `/runs/${run.body.run_id}/cancel`)).toMatchObject({
+      status: 409,
+      body: { code: 'run_finished' },
+    });
+    const second = await ask('POST', '/assignments/base/plan', {}, true);
+    const handed = carryOut();
+    await handed;
+    await vi.waitFor(async () => expect((await ask('GET', second.location)).body.status).toBe('succeeded'));
+  });
+
+  it('that are bound to a plan are refused when it no longer fits: at once, or as their end', async () => {
+    const { ask, carryOut } = await open(fixture);
+    const planned = await ask('POST', '/agents/web-1/plan', { modules: ['m'] }, true);
+    await carryOut({ plan_digest: 'ab'.repeat(32) });
+    const plan_id = planned.body.operation_id;
+    const stale = { status: 'failed', error: 'plan_stale: the machine is not as it was' };
+    const waited = ask('POST', '/agents/web-1/apply', { modules: [], plan_id });
+    expect(await carryOut(stale, [])).toMatchObject({ plan_digest: 'ab'.repeat(32) });
+    expect(await waited).toMatchObject({ status: 409, body: { code: 'plan_stale' } });
+    const later = await ask('POST', '/agents/web-1/apply', { modules: [], plan_id }, true);
+    await carryOut(stale, []);
+    expect((await ask('GET', later.location)).body).toMatchObject({ plan_id, ...stale });
+  });
+
+  it('are listed by page and cursor, of one agent or of all', async () => {
+    const { ask } = await open(fixture);
+    const ids: string[] = [];
+    for (let i = 0; i < 3; i++)
+      ids.unshift((await ask('POST', '/agents/web-1/plan', { modules: [] }, true)).body.operation_id);
+    const first = (await ask('GET', '/agents/web-1/state/operations?limit=2')).body;
+    expect(first).toMatchObject({ operations: [{ operation_id: ids[0] }, { operation_id: ids[1] }], has_more: true });
+    expect(first.operations[0]).not.toHaveProperty('resources');
+    const second = (await ask('GET', `/state/operations?limit=2&cursor=${first.next_cursor}`)).body;
+    expect(second).toMatchObject({ operations: [{ operation_id: ids[2] }], has_more: false, next_cursor: null });
+    expect((await ask('GET', '/state/operations?limit=0')).body).toMatchObject({ operations: [], has_more: false });
+    expect((await ask('GET', '/state/operations?limit=501')).body.limit).toBe(500);
+    expect((await ask('GET', '/state/operations?offset=2')).body.operations).toHaveLength(1);
+    for (const query of ['limit=-1', 'limit=x', 'status=odd', 'kind=drift', 'cursor=x', 'colour=red'])
+      expect((await ask('GET', `/state/operations?${query}`)).status, query).toBe(400);
+    expect((await ask('GET', '/agents/nobody/state/operations')).status).toBe(404);
+  });
+
+  it('are refused in order: what is asked, of whom, and whether it may be', async () => {
+    const { context, actor, agent, ask } = await open(fixture);
+    for (const body of [
+      { modules: 'm' },
+      { modules: [], plan_id: 7 },
+      { modules: [], ttl: 0 },
+      { modules: [], batch: 1 },
+    ])
+      expect((await ask('POST', '/agents/nobody/apply', body)).status, JSON.stringify(body)).toBe(400);
+    for (const body of [
+      { batch: 0 },
+      { batch: '0%' },
+      { batch: '101%' },
+      { batch: '5' },
+      { canary: 0 },
+      { max_failures: -1 },
+      { offline: 'x' },
+    ])
+      expect((await ask('POST', '/assignments/nothing/apply', body)).status, JSON.stringify(body)).toBe(400);
+    expect((await ask('POST', '/assignments/nothing/apply')).status).toBe(404);
+    expect((await ask('POST', '/agents/nobody/apply', { modules: [] })).status).toBe(404);
+    expect(await ask('POST', '/agents/web-1/apply', { modules: ['nothing'] })).toMatchObject({ status: 404 });
+    await setStatus(context, actor, agent.id, { status: 'rejected' });
+    expect(await ask('POST', `/agents/${agent.id}/apply`, { modules: [] })).toMatchObject({
+      status: 409,
+      body: { code: 'agent_not_approved' },
+    });
+  });
+});
