@@ -7,7 +7,7 @@ import { jsonRows } from '../store/params.ts';
 import { failStranded, insertRunOperations, putRunResults, runGoesOn } from '../store/runs.ts';
 import { statement } from '../store/unit.ts';
 import { agentsWithIds } from './agents.ts';
-import type { Context } from './context.ts';
+import { type Context, seconds } from './context.ts';
 import { desiredModules, encodePayload, resolvePayload } from './desired-set.ts';
 import type { ModuleDocuments } from './modules.ts';
 import { plansIn, requireSamePlan } from './plan-binding.ts';
@@ -115,35 +115,37 @@ export async function expireTurns(context: Context, terms: RunTerms, nodeIds: re
 
 const failed = (node_id: string, error: string): Turn => ({ node_id, operation_id: null, status: 'failed', error });
 
-/** @returns whether an agent's operation was not made after all */
+/** @returns whether an agent's operation was not made after all: it was rejected in this moment, or has had its turn */
 async function write(
   context: Context,
-  { runId, kind, assignment, requestedBy, ttl, startedAt }: RunTerms,
+  { runId, kind, assignment, requestedBy, ttl }: RunTerms,
   turns: readonly Turn[],
   operations: readonly QueuedOperation[],
   payloads: ReadonlyMap<string, string>,
 ): Promise<boolean> {
   const stranded = statement(failStranded, { run_id: runId, error: 'the agent is not approved any more' });
+  const now = seconds(context.now());
+  const made = statement(insertRunOperations, {
+    run_id: runId,
+    kind,
+    requested_by: requestedBy,
+    created_at: now,
+    expires_at: now + ttl,
+    // What it finds is recorded as drift.
+    trigger: kind === 'plan' && assignment.mode === 'audit' ? 'audit' : null,
+    rows: jsonRows(operations.map((operation) => ({ ...operation }))),
+  });
   const result = await context.db.write({
     name: 'runs/queue',
     statements: [
       statement(runGoesOn, { run_id: runId }, { expect: 'row', else: 'operation_finished' }),
       ...[...payloads].map(([digest, payload]) => statement(putPayload, { digest, payload })),
-      statement(insertRunOperations, {
-        run_id: runId,
-        kind,
-        requested_by: requestedBy,
-        created_at: Math.floor(context.now() / 1000),
-        expires_at: startedAt + ttl,
-        // What it finds is recorded as drift.
-        trigger: kind === 'plan' && assignment.mode === 'audit' ? 'audit' : null,
-        rows: jsonRows(operations.map((operation) => ({ ...operation }))),
-      }),
+      made,
       statement(putRunResults, { run_id: runId, rows: jsonRows(turns.map((turn) => ({ ...turn }))) }),
       stranded,
     ],
   });
-  return result.of(stranded).changes > 0;
+  return result.of(stranded).changes > 0 || result.of(made).changes !== operations.length;
 }
 
 /** Read once for all agents of the same modules, and of the revision that each had when the run was asked for. */

@@ -8,7 +8,7 @@ import { createAssignment } from './assignments.ts';
 import { listAudit } from './audit.ts';
 import { latestDrift } from './drift.ts';
 import { uploadModule } from './modules.ts';
-import { getOperation, submitOperation } from './operations.ts';
+import { getOperation, listOperations, submitOperation } from './operations.ts';
 import type { RunRequest } from './run-basis.ts';
 import { createRunConductor } from './run-conductor.ts';
 import { cancelRun } from './run-end.ts';
@@ -156,6 +156,26 @@ describeDatabases('runs in waves', (fixture) => {
     await next.stop();
   });
 
+  it('give each agent one turn, whoever gives them, and none once they are cancelled', async () => {
+    const { domain, context, actor, start, outcomes } = await open(fixture, 3);
+    await domain.conductor.stop();
+    const conductors = [1, 2].map(() => createRunConductor(context, domain.documents, { maxConcurrent: 1000 }));
+    const id = await start();
+    expect(await domain.links.agentsWithWork()).toEqual([]);
+    await Promise.all(conductors.map((conductor) => conductor.advance(id)));
+    const { operations } = await listOperations(context, {});
+    expect(operations.map(({ operation_id }) => operation_id).sort()).toEqual(
+      (await getRun(context, id)).results.map(({ operation_id }) => operation_id).sort(),
+    );
+    const second = await start();
+    await Promise.all([...conductors.map((conductor) => conductor.advance(second)), cancelRun(context, actor, second)]);
+    await vi.waitFor(async () => expect((await getRun(context, second)).finished_at).not.toBeNull());
+    expect(await outcomes(second)).toEqual(Array(3).fill('cancelled: cancelled by ada'));
+    const left = (await listOperations(context, { status: 'queued' })).operations;
+    expect(left.every(({ run_id }) => run_id === id)).toBe(true);
+    await Promise.all(conductors.map((conductor) => conductor.stop()));
+  });
+
   it('find what a lost hint would have told', async () => {
     const { domain, context, agents, start, carryOut, untilWork } = await open(fixture, 2);
     const id = await start({ batch: 1 });
@@ -203,11 +223,13 @@ describeDatabases('runs in waves', (fixture) => {
     const id = await start({ batch: 2, offline: 'queue', ttl: 600 });
     await untilWork(0);
     await carryOut(agents[0]!);
+    domain.clock.advance(599_000);
     domain.connected.add(agents[2]!.id);
     await domain.conductor.sweep();
     await untilWork(2);
+    // It has the whole of its time from its turn on.
+    domain.clock.advance(2_000);
     await carryOut(agents[2]!);
-    domain.clock.advance(601_000);
     await domain.conductor.sweep();
     await domain.conductor.sweep();
     expect(await outcomes(id)).toEqual(['succeeded', 'expired: the agent did not come in time', 'succeeded']);
