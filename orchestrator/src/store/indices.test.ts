@@ -6,9 +6,11 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { unseenAgents } from './agents.ts';
 import { auditEvents, chainRows, countUnplaced, firstPlaced, placedEvents, unplacedEvents } from './audit.ts';
 import { agentsByStatus, countOfActiveTerminals, openOperationsByStatus, waitingDeliveries } from './census.ts';
+import { deliveriesBefore, oldestDeliveries } from './deliveries.ts';
 import { driftRecords, latestDrifts } from './drift.ts';
 import { migrateSqlite } from './migrate-sqlite.ts';
 import { migrations } from './migrations/index.ts';
+import { notificationBefore, notifications, prunableNotifications, unreadCount } from './notifications.ts';
 import { agentsWithWork, oldestOpen, openOperations, operations } from './operations.ts';
 import type { AnyQuery } from './query.ts';
 import { oldDriftRecords, operationIds, unneededPayloads } from './retention.ts';
@@ -41,6 +43,13 @@ describe('indices', () => {
   it.each<[string, AnyQuery, string]>([
     ['open operations of an agent', openOperations, 'operations_open'],
     ['the oldest of them', oldestOpen, 'operations_open'],
+    ['what is to be sent to a channel', oldestDeliveries, 'SEARCH deliveries USING INDEX'],
+    ['what has waited too long to be sent', deliveriesBefore, 'deliveries_age'],
+    ['notifications, newest first', notifications({ unread: false }), 'SCAN notifications USING INDEX'],
+    ['those that are not read', notifications({ unread: true }), 'SEARCH notifications USING INDEX'],
+    ['how many those are', unreadCount, 'SEARCH notifications USING'],
+    ['notifications that are too old', notificationBefore, 'notifications_time'],
+    ['those of them that may go', prunableNotifications, 'deliveries_place'],
     ['all operations, newest first', operations({}), 'operations'],
     ['those of an agent', operations({ node_id: true, below: true }), 'operations_node'],
     ['agents that may be lost', unseenAgents, 'agents_unseen'],
