@@ -83,7 +83,7 @@ function resolvedOrder(modules: readonly ModuleDocument[], resources: readonly U
 }
 
 /** The order of modules as they are written, whatever agent they may meet: edges are within a module. */
-export function declaredOrder(modules: readonly ModuleDocument[]): ModuleOrder {
+function declaredOrder(modules: readonly ModuleDocument[]): ModuleOrder {
   const declared = modules.flatMap((module) => module.resources.map((resource) => ({ module: module.name, resource })));
   const indexOf = new Map(
     declared.flatMap(({ module, resource }, index) =>

@@ -52,7 +52,7 @@ describeDatabases('retention', (fixture) => {
     return { domain, context: domain.context, actor, agent, upload, submit, carryOut, check, held };
   };
 
-  it('keeps a payload while an operation needs it, and for a day', async () => {
+  it('keeps a payload while an operation needs it or drift is measured against it, and for a day', async () => {
     const { context, domain, upload, submit, carryOut, held } = await open();
     await upload('one');
     await carryOut(await submit());
@@ -61,20 +61,27 @@ describeDatabases('retention', (fixture) => {
     expect(await held()).toBe(2);
     await prunePayloads(context);
     expect(await held()).toBe(2);
-    domain.clock.advance(dayMs);
+    // The one that drift is measured against, and the one that waits: however long.
+    domain.clock.advance(30 * dayMs);
+    await prunePayloads(context);
+    expect(await held()).toBe(2);
+    await carryOut(second);
     await prunePayloads(context);
     expect(await held()).toBe(1);
-    // However long it waits.
     domain.clock.advance(30 * dayMs);
     await prunePayloads(context);
     expect(await held()).toBe(1);
-    await carryOut(second);
+    // A plan needs it for a day.
+    await upload('three');
+    await carryOut(await submit('plan'));
+    await prunePayloads(context);
+    expect(await held()).toBe(2);
     domain.clock.advance(dayMs);
     await prunePayloads(context);
-    expect(await held()).toBe(0);
+    expect(await held()).toBe(1);
     // What is asked for again is put there again.
     await carryOut(await submit());
-    expect(await held()).toBe(1);
+    expect(await held()).toBe(2);
   });
 
   it('deletes drift records by age, and with the last one what is known of the agent', async () => {

@@ -5,7 +5,7 @@ import type { Settings } from '@muster/protocol/http';
 type Value = Settings['settings'][string];
 type Source = Settings['sources'][string];
 
-export const masked = '••••';
+const masked = '••••';
 
 /** Names of keys that hold a secret themselves; a path to a file that holds one, or a public key, is none. */
 const secretName = /(^|_)(secret|password|passphrase|token|credential|private_key|encryption_key|master_key|key)s?$/i;

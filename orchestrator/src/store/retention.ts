@@ -4,7 +4,7 @@ import type { Schema } from './schema.ts';
 
 /** What is deleted because it is old, some at a time. */
 
-/** Payloads that no operation needs which is open or ended after `since`. */
+/** Payloads that no operation needs which is open, ended after `since`, or is the last apply of a machine. */
 export const unneededPayloads = defineQuery('payloads/unneeded', (db, p: { since: number; limit: number }) =>
   db
     .selectFrom('operation_payloads')
@@ -28,7 +28,20 @@ const needing = (from: ExpressionBuilder<Schema, 'operation_payloads'>, since: n
     .selectFrom('operations')
     .select('operations.operation_id')
     .whereRef('operations.payload_digest', '=', 'operation_payloads.digest')
-    .where((w) => w.or([w('operations.finished_at', 'is', null), w('operations.finished_at', '>', since)]));
+    .where((w) =>
+      w.or([
+        w('operations.finished_at', 'is', null),
+        w('operations.finished_at', '>', since),
+        // Drift is measured against it, and which secrets are in it must be known to keep them out of what is reported.
+        w.exists(
+          w
+            .selectFrom('agent_state')
+            .select('agent_state.node_id')
+            .whereRef('agent_state.node_id', '=', 'operations.node_id')
+            .whereRef('agent_state.snapshot_operation_id', '=', 'operations.operation_id'),
+        ),
+      ]),
+    );
 
 /** The oldest drift records of before a time. */
 export const oldDriftRecords = defineQuery('drift/old', (db, p: { before: number; limit: number }) =>
