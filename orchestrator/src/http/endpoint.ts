@@ -109,7 +109,8 @@ export function registerEndpoint(
         respondAsync,
         request: new Facts(request, reply, context.draining),
       };
-      const given = withinRequest(request.id, () => handler(call));
+      // Reads log nothing of their own, and are too many to pay for it.
+      const given = route.method === 'GET' ? handler(call) : withinRequest(request.id, () => handler(call));
       const send = (answer: unknown): FastifyReply | Promise<FastifyReply> => {
         if (context.draining.aborted) reply.header('connection', 'close');
         return sendAnswer(form, answer, reply, respondAsync, (error) => context.broken(request, error));
