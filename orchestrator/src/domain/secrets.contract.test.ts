@@ -5,6 +5,7 @@ import { type DatabaseFixture, describeDatabases } from '../../test/databases.ts
 import { type Domain, newAdmin, newAgent, openDomain, reportsOf, resultOf } from '../../test/domain.ts';
 import { SecretKeys } from '../identity/secret-keys.ts';
 import { startUpkeep } from '../schedule/upkeep.ts';
+import { channelById } from '../store/channels.ts';
 import { defineQuery } from '../store/query.ts';
 import { insertSecret } from '../store/secrets.ts';
 import { statement } from '../store/unit.ts';
@@ -12,6 +13,7 @@ import { createAgentLinks } from './agent-links.ts';
 import { putOneTag } from './agents.ts';
 import { createAssignment } from './assignments.ts';
 import { listAudit } from './audit.ts';
+import { createChannel, targetOf } from './channels.ts';
 import { resolvePayload } from './desired-set.ts';
 import { uploadModule } from './modules.ts';
 import { getOperation, getOutput, submitOperation } from './operations.ts';
@@ -342,6 +344,11 @@ describeDatabases('secrets', (fixture) => {
     Object.assign(context, { secretKeys: keys });
     const [former] = keys.ids;
     for (let i = 0; i < 450; i++) await createSecret(context, actor, { name: `s${i}`, value: `value ${i}` });
+    const rule = { denyPrivate: false };
+    const config = { url: 'https://hooks.example/x', secret: 'hunter2' };
+    const channel = await createChannel(context, actor, rule, { name: 'ops', channel_type: 'webhook', config });
+    const sealedChannel = await context.db.get(channelById, { channel_id: channel.id });
+    expect(JSON.stringify(sealedChannel)).not.toContain('hooks.example');
     // Some are set while the key changes.
     const [rotation] = await Promise.all([
       rotateSecretsKey(context, actor),
@@ -352,6 +359,9 @@ describeDatabases('secrets', (fixture) => {
     expect(files.map((written) => written.length)).toEqual([2, 1]);
     expect(await missingKey(context)).toBeNull();
     for (const i of [0, 1, 3, 200, 449]) expect(await plain(`s${i}`)).toBe(i > 0 && i < 4 ? `new ${i}` : `value ${i}`);
+    const moved = await context.db.get(channelById, { channel_id: channel.id });
+    expect(moved?.key_id).toBe(rotation.key_id);
+    expect(moved && targetOf(context, moved)?.config).toEqual(config);
     // The same value: what was planned with it still holds.
     expect([await version('s0'), await version('s1')]).toEqual([1, 2]);
     const { events } = await listAudit(context, { event_type: 'secret.key_rotated' });

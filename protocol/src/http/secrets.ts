@@ -211,7 +211,7 @@ export const rotateSecretsKey = route({
   answers: {
     200: z.strictObject({
       key_id: z.string().describe('of the key that all values are under now'),
-      reencrypted: z.number().int().describe('values that were under another one'),
+      reencrypted: z.number().int().describe('secrets, and configs of channels, that were under another one'),
       retired: z.array(z.string()).describe('keys that nothing needs any more'),
       unreadable: z.array(z.string()).describe('secrets whose key is not there; they are left as they are'),
     }),
