@@ -5,7 +5,7 @@ import type { Post } from './send.ts';
 
 /** The event as it is, signed. */
 
-export const signatureOf = (secret: string, body: string): string =>
+const signatureOf = (secret: string, body: string): string =>
   `sha256=${createHmac('sha256', secret).update(body).digest('hex')}`;
 
 /** @param sentAt Unix seconds; it is in the body, so that the signature is over it too */
