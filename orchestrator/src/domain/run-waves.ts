@@ -47,7 +47,7 @@ export type Wave =
     };
 
 /** Agents that get their turn in one unit. */
-export const turnsAtOnce = 500;
+const turnsAtOnce = 500;
 
 const agents = (count: number) => (count === 1 ? '1 agent' : `${count} agents`);
 
