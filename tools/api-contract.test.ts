@@ -8,7 +8,7 @@ import { fieldsOf, type JsonSchema } from './api-schema.ts';
 import { root } from './cli.ts';
 
 /** Not there, or not as it should be, yet: whoever builds one takes it out. At the end the list is empty. */
-const missing = new Set<string>(['GET /events']);
+const missing = new Set<string>([]);
 
 const titleOf = ({ method, path }: { method: string; path: string }) => `${method} ${path}`;
 const all = [...fixedOperations, ...furtherOperations];

@@ -17,6 +17,7 @@ import type { Context } from './domain/context.ts';
 import { createDiscovery } from './domain/discovery.ts';
 import type { EventConsumer } from './domain/event-consumer.ts';
 import { createLease } from './domain/leases.ts';
+import { createLiveEvents } from './domain/live-events.ts';
 import { createMetrics } from './domain/metrics.ts';
 import { createModuleDocuments } from './domain/modules.ts';
 import { notificationsOf } from './domain/notifications.ts';
@@ -35,6 +36,7 @@ import type { Rates } from './http/rate.ts';
 import { agentHandlers } from './http/routes/agents.ts';
 import { auditHandlers } from './http/routes/audit.ts';
 import { discoveryHandlers } from './http/routes/discovery.ts';
+import { eventHandlers } from './http/routes/events.ts';
 import { metricsHandlers } from './http/routes/metrics.ts';
 import { moduleHandlers } from './http/routes/modules.ts';
 import { notificationHandlers } from './http/routes/notifications.ts';
@@ -152,6 +154,7 @@ export async function startOrchestrator(config: Config, dataDir: string, around:
   const terminals = createTerminals(context, await openTranscripts(join(dataDir, 'terminals')), noTerminals);
   await terminals.interruptLeftovers();
   const signIn = createSignIn(context, config.session_token_expiry_secs);
+  const live = createLiveEvents(context, clock, signIn);
   const waiting = createWaiting(context);
   const documents = createModuleDocuments(context);
   const metrics = createMetrics(context, samples, config.metrics.retention);
@@ -219,6 +222,7 @@ export async function startOrchestrator(config: Config, dataDir: string, around:
       ...metricsHandlers(metrics),
       ...settingsHandlers(describeSettings({ data_dir: dataDir, ...config }, around.sources ?? {})),
       ...auditHandlers(context),
+      ...eventHandlers(context, live),
       ...notificationHandlers(context, deliver, channelRule),
       ...statusHandlers({ publicKey, version, well: async () => (await well()) && (upkeep?.secretsReadable ?? true) }),
       ...secretHandlers(context),
@@ -288,6 +292,7 @@ export async function startOrchestrator(config: Config, dataDir: string, around:
       await app.close();
       await gateway.close();
       await auditKeeping.stop();
+      live.close();
       terminals.stop();
       signIn.close();
       await bus.close();

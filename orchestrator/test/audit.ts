@@ -10,13 +10,13 @@ export async function placeAll({ context }: Domain, consumers: readonly EventCon
 }
 
 /** Writes events, many a unit. */
-export async function happen({ context }: Domain, count: number, type = 'test.happened'): Promise<void> {
+export async function happen({ context }: Domain, count: number, type = 'test.happened', load = ''): Promise<void> {
   const statements = Array.from({ length: count }, (_, at) =>
     audited(context, {
       type,
       actor: { type: 'system', id: '', name: '' },
       summary: `it happened ${at}`,
-      metadata: { at, text: 'é"\\\u0000\ud800', nested: { b: 1, a: [1.5, null] } },
+      metadata: { at, load, text: 'é"\\\u0000\ud800', nested: { b: 1, a: [1.5, null] } },
     }),
   );
   while (statements.length > 0) await context.db.write({ name: 'test/happen', statements: statements.splice(0, 200) });

@@ -69,7 +69,7 @@ export function createSignIn(context: Context, tokenLifeSecs: number): SignIn {
   /** Live nonces by operator id, oldest first. Only active operators get one, so the map cannot be filled from outside. */
   const nonces = new Map<string, { nonce: Buffer; until: number }[]>();
   const cache = new Map<string, Session>();
-  /** Counts removals: what was read before one is not remembered after it. */
+  /** Counts ends of sessions: what was read before one is not remembered after it. */
   let removals = 0;
 
   const unsubscribe = context.bus.subscribe((hint) => {
@@ -78,6 +78,12 @@ export function createSignIn(context: Context, tokenLifeSecs: number): SignIn {
     nonces.delete(hint.operator_id);
     for (const [hash, session] of cache) if (session.operator_id === hint.operator_id) cache.delete(hash);
   });
+
+  const ended = (tokenHash: string) => {
+    removals++;
+    cache.delete(tokenHash);
+    context.bus.publish({ type: 'session_ended', token_hash: tokenHash });
+  };
 
   const remember = (session: Session) => {
     if (cache.size >= cachedSessions) cache.delete(cache.keys().next().value as string);
@@ -206,7 +212,7 @@ export function createSignIn(context: Context, tokenLifeSecs: number): SignIn {
           summary: `${session.username} renewed the session`,
         }),
       ]);
-      cache.delete(session.token_hash);
+      ended(session.token_hash);
       return issued;
     },
 
@@ -224,7 +230,7 @@ export function createSignIn(context: Context, tokenLifeSecs: number): SignIn {
           }),
         ],
       });
-      cache.delete(session.token_hash);
+      ended(session.token_hash);
     },
 
     async webCode(tokenHash) {

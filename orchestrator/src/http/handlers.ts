@@ -41,6 +41,8 @@ export interface RequestFacts {
   readonly ip: string;
   /** `https://host:port` as the client addressed this server; null when it did not say. */
   readonly origin: string | null;
+  /** @param name in lower case; what came more than once is joined by commas */
+  header(name: string): string | undefined;
   /** True when the client's connection is encrypted. */
   readonly secure: boolean;
   /** True when the socket's other end is this machine itself, and no proxy speaks for another. */

@@ -112,7 +112,7 @@ function operationOf(route: Route, errors: Record<string, ErrorResponse>): ZodOp
     requestParams: {
       ...(route.params ? { path: route.params } : {}),
       ...(route.query ? { query: route.query } : {}),
-      ...(route.respondAsync ? { header: preferHeader } : {}),
+      ...(route.respondAsync ? { header: preferHeader } : route.headers ? { header: route.headers } : {}),
     },
     ...(route.body
       ? {

@@ -16,6 +16,11 @@ export class Facts implements RequestFacts {
     this.#draining = draining;
   }
 
+  header(name: string): string | undefined {
+    const value = this.#request.headers[name];
+    return Array.isArray(value) ? value.join(', ') : value;
+  }
+
   get ip(): string {
     return this.#request.ip;
   }

@@ -3,6 +3,7 @@ import * as audit from './audit.ts';
 import * as channels from './channels.ts';
 import * as discovery from './discovery.ts';
 import * as drift from './drift.ts';
+import * as events from './events.ts';
 import * as metrics from './metrics.ts';
 import * as modules from './modules.ts';
 import * as notifications from './notifications.ts';
@@ -21,6 +22,7 @@ export * from './audit.ts';
 export * from './channels.ts';
 export * from './discovery.ts';
 export * from './drift.ts';
+export * from './events.ts';
 export * from './metrics.ts';
 export * from './modules.ts';
 export * from './notifications.ts';
@@ -49,6 +51,7 @@ export const routes: readonly Route[] = [
   runs,
   drift,
   audit,
+  events,
   channels,
   notifications,
   secrets,

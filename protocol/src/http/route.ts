@@ -18,6 +18,8 @@ export interface Route {
   readonly access: 'anyone' | 'operator' | 'admin';
   readonly params?: z.ZodObject;
   readonly query?: z.ZodObject;
+  /** Headers of its own, in lower case. The handler reads them. */
+  readonly headers?: z.ZodObject;
   readonly body?: z.ZodType;
   /** An absent body is read as `{}`. */
   readonly bodyOptional?: boolean;

@@ -1,0 +1,69 @@
+import type { Hint } from '../bus/bus.ts';
+import { toAuditEvent } from './audit-chain.ts';
+import type { PlacedEvent } from './event-consumer.ts';
+
+/** What goes over a live stream, as Server-Sent Events. Pure: text from values. */
+
+/** What somebody wants to see; undefined: all. */
+export interface LiveFilter {
+  readonly categories: ReadonlySet<string> | undefined;
+  readonly node_id: string | undefined;
+}
+
+export function wants({ categories, node_id }: LiveFilter, event: PlacedEvent): boolean {
+  if (categories !== undefined && !categories.has(event.category)) return false;
+  return node_id === undefined || event.target_id === node_id || event.actor_id === node_id;
+}
+
+/** An event of the audit log. Its id is its place: where a client goes on that was cut off. */
+export function eventFrame(event: PlacedEvent): string {
+  const data = JSON.stringify({ place: event.place, hash: event.hash, ...toAuditEvent(event) });
+  return `id: ${event.place}\ndata: ${data}\n\n`;
+}
+
+/** The first of a stream. What has an id and no data only says how far the client has come. */
+export const openingFrame = (place: number): string => `retry: 2000\nid: ${place}\n\n`;
+
+export const heartbeatFrame = (place: number): string => `: still here\nid: ${place}\n\n`;
+
+/** The client asked to go on at a place that is not there: it looks anew at what it shows. */
+export const gapFrame = (gap: { after: number; next: number; reason: 'pruned' | 'unknown' }): string =>
+  `event: gap\ndata: ${JSON.stringify(gap)}\n\n`;
+
+/** Something that has changed, without an id: a view looks anew. Nobody gets it later who was not there. */
+export interface Passing {
+  readonly category: string;
+  readonly node_id: string | undefined;
+  readonly frame: string;
+}
+
+/** What a hint is to those who watch; null for what only concerns the orchestrator's parts. */
+export function passingOf(hint: Hint): Passing | null {
+  const passing = (event: string, category: string, node_id: string | undefined, data: object): Passing => ({
+    category,
+    node_id,
+    frame: `event: ${event}\ndata: ${JSON.stringify(data)}\n\n`,
+  });
+  switch (hint.type) {
+    case 'operation_ended': {
+      const { type: _, ...data } = hint;
+      return passing('operation', 'state', hint.node_id, data);
+    }
+    case 'run_ended':
+      return passing('run', 'run', undefined, { run_id: hint.run_id });
+    case 'agent_changed':
+    case 'agent_removed':
+      return passing('agent', 'agent', hint.node_id, {
+        node_id: hint.node_id,
+        change: hint.type === 'agent_removed' ? 'removed' : 'changed',
+      });
+    case 'windows_changed':
+      return passing('window', 'window', undefined, {});
+    default:
+      return null;
+  }
+}
+
+export const wantsPassing = ({ categories, node_id }: LiveFilter, passing: Passing): boolean =>
+  (categories === undefined || categories.has(passing.category)) &&
+  (node_id === undefined || passing.node_id === node_id);

@@ -1,0 +1,395 @@
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { promisify } from 'node:util';
+import type { FastifyInstance } from 'fastify';
+import { pino } from 'pino';
+import { afterEach, expect, it } from 'vitest';
+import { happen, placeAll } from '../../test/audit.ts';
+import { type DatabaseFixture, describeDatabases } from '../../test/databases.ts';
+import { type Domain, type Key, newAdmin, newKey, openDomain } from '../../test/domain.ts';
+import { ManualClock } from '../../test/manual-clock.ts';
+import { type Clock, systemClock } from '../clock.ts';
+import { pruneAudit } from '../domain/audit-retention.ts';
+import { type Actor, systemActor } from '../domain/context.ts';
+import { createLiveEvents, type LiveEvents } from '../domain/live-events.ts';
+import { addOperator, removeOperator } from '../domain/operators.ts';
+import { hashOfToken } from '../domain/sign-in.ts';
+import { createApp } from './app.ts';
+import { exampleHandlers } from './app-fixture.ts';
+import { auditHandlers } from './routes/audit.ts';
+import { eventHandlers } from './routes/events.ts';
+
+/** Live events over real HTTP: chain and sessions on a real database, their time the machine's. */
+
+interface Opened {
+  domain: Domain;
+  app: FastifyInstance;
+  live: LiveEvents;
+  url: string;
+  actor: Actor;
+  token: string;
+}
+const open: { app: FastifyInstance; live: LiveEvents }[] = [];
+afterEach(async () => {
+  for (const { app, live } of open.splice(0)) {
+    live.close();
+    await app.close();
+  }
+});
+
+async function tokenOf({ signIn }: Domain, key: Key): Promise<string> {
+  const { nonce } = await signIn.challenge(key.hex);
+  return (await signIn.verify(key.hex, key.sign(Buffer.from(nonce, 'hex')))).token;
+}
+
+async function serve(fixture: DatabaseFixture, clock: Clock = systemClock): Promise<Opened> {
+  const domain = await openDomain(fixture);
+  const { key, actor } = await newAdmin(domain);
+  const token = await tokenOf(domain, key);
+  const live = createLiveEvents(domain.context, clock, domain.signIn);
+  const app = createApp({
+    handlers: { ...exampleHandlers(), ...auditHandlers(domain.context), ...eventHandlers(domain.context, live) },
+    sessions: domain.signIn,
+    log: pino({ level: 'silent' }),
+    version: '0.0.0',
+    validateAnswers: true,
+  });
+  open.push({ app, live });
+  const url = await app.listen({ host: '127.0.0.1', port: 0 });
+  await placeAll(domain);
+  return { domain, app, live, url, actor, token };
+}
+
+interface Frame {
+  id?: string;
+  event?: string;
+  data?: unknown;
+  comment?: string;
+}
+
+/** A client as a browser's EventSource is one, that keeps what comes. */
+class Client {
+  readonly frames: Frame[] = [];
+  /** The last id that came. */
+  last = '';
+  readonly ended: Promise<'whole' | 'cut'>;
+  readonly status: number;
+  readonly type: string | null;
+  #aborting: AbortController;
+  #wake: (() => void) | null = null;
+
+  constructor(answer: Response, aborting: AbortController) {
+    this.#aborting = aborting;
+    this.status = answer.status;
+    this.type = answer.headers.get('content-type');
+    this.ended = this.#read(answer);
+  }
+
+  async #read(answer: Response): Promise<'whole' | 'cut'> {
+    let text = '';
+    const decoder = new TextDecoder();
+    try {
+      for await (const bytes of answer.body as unknown as AsyncIterable<Uint8Array>) {
+        text += decoder.decode(bytes, { stream: true });
+        const blocks = text.split('\n\n');
+        text = blocks.pop() as string;
+        for (const block of blocks) this.#take(block);
+        this.#wake?.();
+      }
+      return 'whole';
+    } catch {
+      return 'cut';
+    }
+  }
+
+  #take(block: string): void {
+    const frame: Frame = {};
+    for (const line of block.split('\n')) {
+      const [, name, value] = /^([^:]*): ?(.*)$/s.exec(line) as unknown as [string, string, string];
+      if (name === '') frame.comment = value;
+      else if (name === 'data') frame.data = JSON.parse(value);
+      else if (name === 'id') frame.id = this.last = value;
+      else if (name === 'event') frame.event = value;
+    }
+    this.frames.push(frame);
+  }
+
+  /** Places of the events of the log that came. */
+  get places(): number[] {
+    return this.frames.filter((f) => f.data !== undefined && f.event === undefined).map(({ id }) => Number(id));
+  }
+
+  async until(enough: (client: this) => boolean): Promise<void> {
+    const deadline = Date.now() + 8_000;
+    while (!enough(this)) {
+      if (Date.now() > deadline) throw new Error(`not in time; came: ${JSON.stringify(this.frames).slice(-2000)}`);
+      await Promise.race([
+        new Promise<void>((wake) => {
+          this.#wake = wake;
+        }),
+        sleep(50),
+      ]);
+    }
+  }
+
+  close(): void {
+    this.#aborting.abort();
+  }
+}
+
+async function follow({ url, token }: Opened, query = '', headers: Record<string, string> = {}): Promise<Client> {
+  const aborting = new AbortController();
+  const answer = await fetch(`${url}/api/v1/events${query}`, {
+    headers: { authorization: `Bearer ${token}`, ...headers },
+    signal: aborting.signal,
+  });
+  return new Client(answer, aborting);
+}
+const upTo = (from: number, to: number) => Array.from({ length: to - from + 1 }, (_, at) => from + at);
+
+describeDatabases('live events', (fixture) => {
+  it('come as they get their place, with the chain’s own data', async () => {
+    const opened = await serve(fixture);
+    const client = await follow(opened);
+    expect([client.status, client.type]).toEqual([200, 'text/event-stream']);
+    await client.until(({ last }) => last !== '');
+    const from = Number(client.last);
+    await happen(opened.domain, 3);
+    await placeAll(opened.domain);
+    await client.until(({ places }) => places.length === 3);
+    expect(client.places).toEqual(upTo(from + 1, from + 3));
+    expect(client.frames.at(-1)?.data).toMatchObject({
+      place: from + 3,
+      hash: expect.stringMatching(/^[0-9a-f]{64}$/),
+      event_type: 'test.happened',
+      metadata: { at: 2 },
+    });
+  });
+
+  it('go on where a client left off: nothing is lost and nothing comes twice, however often it is cut off', async () => {
+    const opened = await serve(fixture);
+    const { domain } = opened;
+    const first = await follow(opened);
+    await first.until(({ last }) => last !== '');
+    const begin = Number(first.last) + 1;
+    first.close();
+    let busy = true;
+    const writing = (async () => {
+      for (let at = 0; at < 30; at++) {
+        await happen(domain, 40);
+        await placeAll(domain);
+      }
+      busy = false;
+    })();
+    const seen: number[] = [];
+    let last = first.last;
+    for (let turn = 0; busy || seen.length < 1200; turn++) {
+      // By the header, and by the parameter for those who cannot send one.
+      const client =
+        turn % 2 === 0
+          ? await follow(opened, '', { 'last-event-id': last })
+          : await follow(opened, `?last_event_id=${last}`);
+      await client.until(({ places }) => places.length > 0 || (!busy && seen.length === 1200));
+      await sleep(turn * 3);
+      client.close();
+      await client.ended;
+      seen.push(...client.places);
+      last = client.last;
+    }
+    await writing;
+    expect(seen).toEqual(upTo(begin, begin + 1199));
+  });
+
+  it('the header wins over the parameter, which a browser repeats as it was', async () => {
+    const opened = await serve(fixture);
+    await happen(opened.domain, 5);
+    await placeAll(opened.domain);
+    const client = await follow(opened, '?last_event_id=1', { 'last-event-id': '4' });
+    await client.until(({ places }) => places.length > 0);
+    expect(client.places[0]).toBe(5);
+    for (const bad of ['x', '-1', '1e3']) expect((await follow(opened, '', { 'last-event-id': bad })).status).toBe(400);
+  });
+
+  it('by category and agent, and the ids go on also where nothing came', async () => {
+    const opened = await serve(fixture);
+    const { domain } = opened;
+    const some = await follow(opened, '?category=other,third');
+    const none = await follow(opened, `?node_id=${'ab'.repeat(16)}`);
+    await some.until(({ last }) => last !== '');
+    await happen(domain, 2);
+    await happen(domain, 1, 'other.thing');
+    await happen(domain, 1, 'third.thing');
+    await placeAll(domain);
+    await some.until(({ places }) => places.length === 2);
+    expect(
+      some.frames.filter(({ data }) => data).map(({ data }) => (data as { event_type: string }).event_type),
+    ).toEqual(['other.thing', 'third.thing']);
+    expect(none.places).toEqual([]);
+    const resumed = await follow(opened, '?category=other', { 'last-event-id': '1' });
+    await resumed.until(({ places }) => places.length === 1);
+  });
+
+  it('say so when what was missed is gone, or never was', async () => {
+    const opened = await serve(fixture);
+    const { domain } = opened;
+    await happen(domain, 5);
+    await placeAll(domain);
+    domain.clock.advance(1000);
+    await pruneAudit(domain.context, systemActor, new Date(domain.clock.now()).toISOString());
+    await placeAll(domain);
+    const late = await follow(opened, '', { 'last-event-id': '2' });
+    await late.until(({ places }) => places.length > 0);
+    const gap = late.frames.find(({ event }) => event === 'gap')?.data as { next: number };
+    expect(gap).toEqual({ after: 2, next: late.places[0], reason: 'pruned' });
+    const lost = await follow(opened, '', { 'last-event-id': '999999' });
+    await lost.until(({ frames }) => frames.some(({ event }) => event === 'gap'));
+    await happen(domain, 1);
+    await placeAll(domain);
+    await lost.until(({ places }) => places.length === 1);
+    expect(lost.frames.find(({ event }) => event === 'gap')?.data).toMatchObject({ after: 999999, reason: 'unknown' });
+  });
+
+  it('end within a second when the operator is removed, the session is ended, or it runs out', async () => {
+    const opened = await serve(fixture);
+    const { domain, actor } = opened;
+    const keys = [await newKey(), await newKey()] as const;
+    for (const [at, key] of keys.entries())
+      await addOperator(domain.context, actor, { public_key: key.hex, username: `op${at}`, role: 'operator' });
+    const [one, two] = [await tokenOf(domain, keys[0]), await tokenOf(domain, keys[1])];
+    const removed = await follow({ ...opened, token: one });
+    const loggedOut = await follow({ ...opened, token: two });
+    const stays = await follow(opened);
+    const soon = async (client: Client, what: () => Promise<unknown>) => {
+      await client.until(({ last }) => last !== '');
+      const since = Date.now();
+      await what();
+      expect(await client.ended).toBe('whole');
+      expect(Date.now() - since).toBeLessThan(1000);
+    };
+    await soon(removed, () => removeOperator(domain.context, actor, keys[0].id));
+    expect((await follow({ ...opened, token: one })).status).toBe(401);
+    await soon(loggedOut, () => domain.signIn.logout(hashOfToken(two)));
+    await soon(stays, async () => domain.clock.advance(3_601_000));
+  });
+
+  it('end when the orchestrator stops', async () => {
+    const opened = await serve(fixture);
+    const client = await follow(opened);
+    await client.until(({ last }) => last !== '');
+    opened.app.drain();
+    expect(await client.ended).toBe('whole');
+  });
+
+  /** A client that asks and then does not read. */
+  async function idle({ url, token }: Opened) {
+    const socket = connect(Number(new URL(url).port), '127.0.0.1');
+    socket.on('error', () => {});
+    socket.write(`GET /api/v1/events HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${token}\r\n\r\n`);
+    await once(socket, 'readable');
+    return socket;
+  }
+  /** More than the sockets' buffers and what is kept for one who reads slowly. */
+  async function flood(domain: Domain) {
+    for (let at = 0; at < 12; at++) {
+      await happen(domain, 100, 'test.happened', 'x'.repeat(20_000));
+      await placeAll(domain);
+    }
+  }
+
+  it('for one who falls behind come at its own pace, all of them', async () => {
+    const opened = await serve(fixture);
+    const fast = await follow(opened);
+    const slow = await idle(opened);
+    await flood(opened.domain);
+    await fast.until(({ places }) => places.length === 1200);
+    let text = '';
+    slow.on('data', (bytes: Buffer) => {
+      text += bytes.toString('latin1');
+    });
+    const came = () => [...text.matchAll(/id: (\d+)\ndata/g)].map(([, place]) => Number(place));
+    const deadline = Date.now() + 10_000;
+    while (came().length < 1200 && Date.now() < deadline) await sleep(100);
+    expect(came()).toEqual(fast.places);
+    await happen(opened.domain, 1);
+    await placeAll(opened.domain);
+    while (came().length < 1201 && Date.now() < deadline) await sleep(50);
+    expect(came()).toHaveLength(1201);
+    slow.destroy();
+  }, 30_000);
+
+  it('for one who does not read at all end', async () => {
+    const clock = new ManualClock();
+    const opened = await serve(fixture, clock);
+    const fast = await follow(opened);
+    const stalled = await idle(opened);
+    const connections = () => promisify(opened.app.server.getConnections.bind(opened.app.server))();
+    expect(await connections()).toBe(2);
+    await flood(opened.domain);
+    await fast.until(({ places }) => places.length === 1200);
+    clock.advance(29_000);
+    await sleep(100);
+    expect(await connections()).toBe(2);
+    clock.advance(2_000);
+    const deadline = Date.now() + 5_000;
+    while ((await connections()) === 2 && Date.now() < deadline) await sleep(50);
+    expect(await connections()).toBe(1);
+    // The other one reads, and has had its heartbeat.
+    await fast.until(({ frames }) => frames.some(({ comment }) => comment !== undefined));
+    stalled.destroy();
+  }, 30_000);
+
+  it('cost one read of the chain, however many follow', async () => {
+    const opened = await serve(fixture);
+    const { domain } = opened;
+    const clients: Client[] = [];
+    for (let at = 0; at < 20; at++) clients.push(await follow(opened));
+    await Promise.all(clients.map((client) => client.until(({ last }) => last !== '')));
+    await sleep(100);
+    let reads = 0;
+    const all = domain.db.all.bind(domain.db);
+    domain.db.all = (query, params) => {
+      if (query.name === 'audit/placed') reads++;
+      return all(query, params);
+    };
+    await happen(domain, 10);
+    await placeAll(domain);
+    await Promise.all(clients.map((client) => client.until(({ places }) => places.length === 10)));
+    expect(reads).toBeLessThan(5);
+  });
+
+  it('are limited for one session', async () => {
+    const opened = await serve(fixture);
+    for (let at = 0; at < 32; at++) expect((await follow(opened)).status).toBe(200);
+    const refused = await follow(opened);
+    expect(refused.status).toBe(429);
+  });
+
+  it('tell in passing of what has changed', async () => {
+    const opened = await serve(fixture);
+    const { domain } = opened;
+    const client = await follow(opened);
+    const other = await follow(opened, '?category=run');
+    await client.until(({ last }) => last !== '');
+    await other.until(({ last }) => last !== '');
+    await sleep(100);
+    domain.context.bus.publish({
+      type: 'operation_ended',
+      operation_id: 'o',
+      node_id: 'n',
+      run_id: null,
+      status: 'succeeded',
+    });
+    domain.context.bus.publish({ type: 'agent_removed', node_id: 'n' });
+    domain.context.bus.publish({ type: 'run_ended', run_id: 'r' });
+    domain.context.bus.publish({ type: 'work', node_id: 'n' });
+    await client.until(({ frames }) => frames.some(({ event }) => event === 'run'));
+    expect(client.frames.filter(({ event }) => event)).toEqual([
+      { event: 'operation', data: { operation_id: 'o', node_id: 'n', run_id: null, status: 'succeeded' } },
+      { event: 'agent', data: { node_id: 'n', change: 'removed' } },
+      { event: 'run', data: { run_id: 'r' } },
+    ]);
+    await other.until(({ frames }) => frames.some(({ event }) => event === 'run'));
+    expect(other.frames.filter(({ event }) => event)).toHaveLength(1);
+  });
+});

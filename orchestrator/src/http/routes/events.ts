@@ -1,0 +1,25 @@
+import { type Fault, MusterError } from '@muster/protocol';
+import { agentIdOf } from '../../domain/audit-filter.ts';
+import type { Context } from '../../domain/context.ts';
+import type { LiveEvents } from '../../domain/live-events.ts';
+import { type Handlers, Stream } from '../handlers.ts';
+
+export function eventHandlers(context: Context, live: LiveEvents) {
+  return {
+    followEvents: async ({ query, session, request }) => {
+      const header = request.header('last-event-id');
+      const after = readPlace(header, '/last-event-id') ?? readPlace(query.last_event_id, '/last_event_id');
+      const categories = query.category === undefined ? undefined : new Set(query.category.split(','));
+      const node_id = query.node_id === undefined ? undefined : await agentIdOf(context.db, query.node_id);
+      const stream = await live.follow({ session, filter: { categories, node_id }, after });
+      return new Stream(stream, { until: AbortSignal.any([stream.ended, request.signal]) });
+    },
+  } satisfies Partial<Handlers>;
+}
+
+function readPlace(text: string | undefined, path: string): number | null {
+  if (text === undefined || text === '') return null;
+  if (/^\d{1,15}$/.test(text)) return Number(text);
+  const faults: Fault[] = [{ path, message: 'must be the id of an event that came' }];
+  throw new MusterError('invalid_input', `${path.slice(1)} must be the id of an event that came`, faults);
+}

@@ -1,0 +1,37 @@
+import { z } from 'zod';
+import { chainedExample } from './audit.ts';
+import { route } from './route.ts';
+
+const place = z.string().max(16).optional();
+
+export const followEvents = route({
+  id: 'followEvents',
+  method: 'GET',
+  path: '/events',
+  tag: 'Events',
+  summary: 'Events as they happen, as Server-Sent Events',
+  description:
+    'Each event of the audit log comes as `data`, a `ChainedAuditEvent`, with its place as `id`. A client that was cut off ' +
+    'sends the last id it got as `Last-Event-ID` and misses nothing; where what it missed was pruned, or was never there, ' +
+    'an `event: gap` with `{after, next, reason}` comes first. In between come, without an id and never again, ' +
+    '`event: operation`, `event: run`, `event: agent` and `event: window`: something has changed that a view may look at ' +
+    'anew. The stream ends with its session, for a client that leaves too much unread, and when the orchestrator stops.',
+  access: 'operator',
+  query: z.strictObject({
+    category: z
+      .string()
+      .max(256)
+      .optional()
+      .describe('the part of the type before its dot; several with commas between them'),
+    node_id: z.string().max(64).optional().describe('node id or name: what happens to the agent and what it does'),
+    last_event_id: place.describe('as the header, for clients that cannot send one; the header wins'),
+  }),
+  headers: z.object({ 'last-event-id': place.describe('place of the last event that was seen') }),
+  answers: { 200: z.string().describe('events, each ended by an empty line') },
+  media: { 200: 'text/event-stream' },
+  errors: [],
+  example: {
+    query: { category: 'agent,state' },
+    answer: `retry: 2000\nid: 1206\n\nid: 1207\ndata: ${JSON.stringify(chainedExample)}\n\n`,
+  },
+});
