@@ -4,95 +4,23 @@ import type { ErrorCode } from '@muster/protocol';
 import { errorsOf, type Route, routes } from '@muster/protocol/http';
 import fc from 'fast-check';
 import type { FastifyInstance } from 'fastify';
-import { pino } from 'pino';
 import { expect, it } from 'vitest';
 import { anyRequest, type BadRequest, badBodies, badParams, badQueries } from '../../test/bad-input.ts';
-import { type DatabaseFixture, describeDatabases } from '../../test/databases.ts';
-import { type Domain, newAdmin, newAgent, newKey, openDomain, reportsOf, resultOf } from '../../test/domain.ts';
-import { MemoryAnnouncer } from '../../test/memory-announcer.ts';
+import { describeDatabases } from '../../test/databases.ts';
+import { type Domain, newAgent, newKey, reportsOf, resultOf } from '../../test/domain.ts';
 import { consume, placedEvent } from '../../test/placed-events.ts';
+import { moduleText, type RealApi, realApiFixture } from '../../test/real-api.ts';
 import { sampleAt, samplesFixture } from '../../test/samples.ts';
-import { terminalsFixture } from '../../test/terminals.ts';
-import { putOneTag } from '../domain/agents.ts';
 import { createAssignment } from '../domain/assignments.ts';
-import { createDiscovery } from '../domain/discovery.ts';
-import { createLiveEvents } from '../domain/live-events.ts';
-import { createMetrics } from '../domain/metrics.ts';
 import { uploadModule } from '../domain/modules.ts';
 import { listNotifications, notificationsOf } from '../domain/notifications.ts';
 import { submitOperation } from '../domain/operations.ts';
-import { describeSettings } from '../domain/settings.ts';
 import { createWindow } from '../domain/windows.ts';
-import type { SampleStore } from '../store/samples.ts';
-import { createApp } from './app.ts';
-import { agentHandlers } from './routes/agents.ts';
-import { auditHandlers } from './routes/audit.ts';
-import { discoveryHandlers } from './routes/discovery.ts';
-import { eventHandlers } from './routes/events.ts';
-import { metricsHandlers } from './routes/metrics.ts';
-import { moduleHandlers } from './routes/modules.ts';
-import { notificationHandlers } from './routes/notifications.ts';
-import { operationHandlers } from './routes/operations.ts';
-import { secretHandlers } from './routes/secrets.ts';
-import { settingsHandlers } from './routes/settings.ts';
-import { signInHandlers } from './routes/sign-in.ts';
-import { statusHandlers } from './routes/status.ts';
-import { terminalHandlers } from './routes/terminals.ts';
-import { windowHandlers } from './routes/windows.ts';
 
 /** The routes over the real domain and a real database, every answer held to its schema. */
 
-const moduleText =
-  'name: m\nsupports: [{ platform: linux }]\nresources: [{ id: f, resource: { file-unix: { path: /f, content: x } } }]\n';
-
-const openTerminals = terminalsFixture();
-
-async function open(fixture: DatabaseFixture, samples: SampleStore) {
-  const domain = await openDomain(fixture);
-  const { context } = domain;
-  const metrics = createMetrics(context, samples, 86_400);
-  const { terminals, directory } = await openTerminals(domain);
-  const { key, actor } = await newAdmin(domain);
-  const agent = await newAgent(domain, actor, 'web-1');
-  await putOneTag(context, actor, 'web-1', 'role', 'web');
-  await uploadModule(context, actor, 'm', moduleText);
-  await createAssignment(context, actor, { name: 'base', modules: ['m'], selector: 'role=web' });
-  const app = createApp({
-    handlers: {
-      ...signInHandlers(context, domain.signIn, () => 'https://muster.example:4748'),
-      ...agentHandlers(context, () => ({ agents: 'muster.example:4747', publicKey: 'ab'.repeat(32) })),
-      ...discoveryHandlers(
-        createDiscovery(context, {
-          announcer: new MemoryAnnouncer(),
-          port: 4747,
-          agents: () => ({ host: 'muster.example', port: 4747 }),
-          publicKey: new Uint8Array(32),
-          sign: () => new Uint8Array(64),
-        }),
-      ),
-      ...moduleHandlers(context, domain.documents),
-      ...operationHandlers(context, domain.documents, domain.waiting, domain.conductor),
-      ...windowHandlers(context),
-      ...notificationHandlers(context, async () => ({ status: 200, retryAfterMs: null }), { denyPrivate: false }),
-      ...terminalHandlers(terminals),
-      ...metricsHandlers(metrics),
-      ...settingsHandlers(describeSettings({ api_port: 4748 }, {})),
-      ...auditHandlers(context),
-      ...eventHandlers(context, createLiveEvents(context, domain.clock, domain.signIn)),
-      ...statusHandlers({ publicKey: 'ab'.repeat(32), version: '0.0.0', well: () => true }),
-      ...secretHandlers(context),
-    },
-    sessions: domain.signIn,
-    log: pino({ level: 'silent' }),
-    version: '0.0.0',
-    validateAnswers: true,
-    limits: { rates: { signIn: { perMinute: 100_000, burst: 100_000 }, sessionPerSecond: 1_000_000 } },
-  });
-  const { nonce } = await domain.signIn.challenge(key.hex);
-  const { token } = await domain.signIn.verify(key.hex, key.sign(Buffer.from(nonce, 'hex')));
-  return { domain, app, actor, agent, key, token, terminals, transcripts: directory, metrics };
-}
-type Opened = Awaited<ReturnType<typeof open>>;
+const open = realApiFixture();
+type Opened = RealApi;
 
 /** An operation and a drift record that have ended, for the routes that show them. */
 async function history({ domain, actor, agent }: Opened) {

@@ -1,0 +1,184 @@
+import { apiPrefix, type Route, routes } from '@muster/protocol/http';
+import { expect, it } from 'vitest';
+import { describeDatabases } from '../../test/databases.ts';
+import { newKey } from '../../test/domain.ts';
+import { type RealApi, realApiFixture, tokenOf } from '../../test/real-api.ts';
+import { samplesFixture } from '../../test/samples.ts';
+import { addOperator, removeOperator } from '../domain/operators.ts';
+import { hashOfToken } from '../domain/sign-in.ts';
+
+/**
+ * Who may do what: every route of the table, the streaming ones too, over the real domain, for everybody who may ask. And
+ * the order in which a request is refused that has more than one fault.
+ */
+
+const openApi = realApiFixture();
+
+/** What only admins may do. A route that is added to the table or taken from this list wants a reason. */
+const forAdmins = [
+  'POST /operators',
+  'DELETE /operators/{operator_id}',
+  'POST /channels',
+  'PUT /channels/{id}',
+  'DELETE /channels/{id}',
+  'POST /channels/{id}/test',
+  'POST /maintenance-windows',
+  'PUT /maintenance-windows/{id}',
+  'DELETE /maintenance-windows/{id}',
+  'DELETE /audit',
+  'PUT /audit/retention',
+  'GET /enrolment-tokens',
+  'POST /enrolment-tokens',
+  'DELETE /enrolment-tokens/{id}',
+  'GET /settings',
+  'POST /secrets/rotate-key',
+];
+const forAnyone = ['POST /auth/challenge', 'POST /auth/verify', 'POST /auth/web-login/redeem', 'GET /status'];
+const titleOf = ({ method, path }: Route) => `${method} ${path}`;
+
+/** What a caller sends as its `Authorization`. */
+type Callers = Record<string, string | undefined>;
+
+async function callersOf({ domain, actor, key }: RealApi) {
+  const { context, signIn, clock } = domain;
+  const join = async (username: string, role: 'admin' | 'operator' = 'operator') => {
+    const one = await newKey();
+    await addOperator(context, actor, { public_key: one.hex, username, role });
+    return { id: one.id, key: one, token: await tokenOf(domain, one) };
+  };
+  const old = await tokenOf(domain, key);
+  clock.advance(3_601_000);
+  const operator = await join('olga');
+  const gone = await join('greta', 'admin');
+  const goneUnseen = await join('gunnar', 'admin');
+  const out = await join('otto', 'admin');
+  // In the memory of sessions, and not.
+  for (const { token } of [gone, out]) await signIn.find(hashOfToken(token));
+  for (const { id } of [gone, goneUnseen]) await removeOperator(context, actor, id);
+  await signIn.logout(hashOfToken(out.token));
+  const strangers: Callers = {
+    'without a token': undefined,
+    'with another scheme': `Basic ${operator.token}`,
+    'with an empty token': 'Bearer ',
+    'with a token nobody has': `Bearer ${'A'.repeat(43)}`,
+    'with the hash of a live token': `Bearer ${hashOfToken(operator.token)}`,
+    'with two tokens': `Bearer ${operator.token}, Bearer ${operator.token}`,
+    'whose session is over': `Bearer ${old}`,
+    'who has signed out': `Bearer ${out.token}`,
+    'who was removed': `Bearer ${gone.token}`,
+    'who was removed and not seen before': `Bearer ${goneUnseen.token}`,
+  };
+  return { strangers, operator: `Bearer ${operator.token}`, admin: `Bearer ${await tokenOf(domain, key)}` };
+}
+
+interface Asked {
+  params?: Record<string, string>;
+  query?: Record<string, string>;
+  payload?: string;
+  type?: string;
+}
+
+function ask({ app }: RealApi, route: Route, authorization: string | undefined, asked: Asked = {}) {
+  const path = route.path.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(asked.params?.[name] ?? 'x'));
+  const payload = asked.payload ?? (route.body ? JSON.stringify(route.example.body ?? {}) : undefined);
+  return app.inject({
+    method: route.method,
+    url: `${apiPrefix}${path}`,
+    query: { ...route.example.query, ...asked.query },
+    headers: {
+      ...(authorization === undefined ? {} : { authorization }),
+      ...(payload === undefined ? {} : { 'content-type': asked.type ?? 'application/json' }),
+      ...(route.respondAsync ? { prefer: 'respond-async' } : {}),
+    },
+    ...(payload === undefined ? {} : { payload }),
+  });
+}
+
+/** Faults of a request that come after who it is from, each with what it is answered then. */
+function* faultsOf(route: Route): Generator<[why: string, asked: Asked, status: number]> {
+  yield ['a parameter nobody knows', { query: { qwxyz: '1' } }, 400];
+  if (route.method === 'GET') return;
+  yield ['a body of another type', { payload: 'a=b', type: 'text/plain' }, 415];
+  yield ['a body that is no JSON', { payload: '{"x":' }, 400];
+  yield ['a body over the cap', { payload: `"${'x'.repeat(route.bodyLimit ?? 1024 * 1024)}"` }, 413];
+}
+
+describeDatabases('access', (fixture) => {
+  const stores = samplesFixture(fixture);
+  const open = async () => {
+    const api = await openApi(fixture, await stores.open());
+    const callers = await callersOf(api);
+    // What waits for an agent is answered at once.
+    api.domain.connected.clear();
+    let writes = 0;
+    const write = api.domain.db.write.bind(api.domain.db);
+    api.domain.db.write = (unit) => {
+      writes++;
+      return write(unit);
+    };
+    return { api, ...callers, writes: () => writes };
+  };
+
+  it('is for admins, operators or anyone as the contract has it', () => {
+    const of = (access: Route['access']) => routes.filter((route) => route.access === access).map(titleOf);
+    expect(of('admin').sort()).toEqual([...forAdmins].sort());
+    expect(of('anyone').sort()).toEqual([...forAnyone].sort());
+  });
+
+  it('is refused to whoever has no live session, whatever else is wrong with the request, and does nothing', async () => {
+    const { api, strangers, writes } = await open();
+    const before = writes();
+    for (const route of routes.filter(({ access }) => access !== 'anyone'))
+      for (const [who, authorization] of Object.entries(strangers)) {
+        const what = `${titleOf(route)} ${who}`;
+        const answer = await ask(api, route, authorization, { params: { node_id: api.agent.id, name: 'base' } });
+        expect(answer.statusCode, what).toBe(401);
+        expect(answer.json(), what).toMatchObject({ code: 'unauthenticated', status: 401 });
+        expect(answer.headers['www-authenticate'], what).toMatch(/^Bearer realm="muster"/);
+        if (who !== 'without a token' && who !== 'who was removed') continue;
+        for (const [why, asked] of faultsOf(route))
+          expect((await ask(api, route, authorization, asked)).statusCode, `${what}, ${why}`).toBe(401);
+      }
+    expect(writes()).toBe(before);
+    await api.app.close();
+  }, 60_000);
+
+  it('is refused to operators where it takes an admin, whatever else is wrong with the request, and does nothing', async () => {
+    const { api, operator, writes } = await open();
+    const before = writes();
+    for (const route of routes.filter(({ access }) => access === 'admin'))
+      for (const [why, asked] of [['', {}], ...faultsOf(route)] as const) {
+        const answer = await ask(api, route, operator, asked);
+        expect(answer.statusCode, `${titleOf(route)} ${why}`).toBe(403);
+        expect(answer.json()).toMatchObject({ code: 'forbidden' });
+      }
+    expect(writes()).toBe(before);
+    await api.app.close();
+  });
+
+  it('is given to operators and admins otherwise: bad requests come next, then what is not there', async () => {
+    const { api, operator, admin } = await open();
+    const url = await api.app.listen({ host: '127.0.0.1', port: 0 });
+    for (const route of routes.filter(({ access }) => access !== 'anyone'))
+      for (const [who, authorization] of Object.entries({ operator, admin })) {
+        if (who === 'operator' && route.access === 'admin') continue;
+        const what = `${titleOf(route)} as ${who}`;
+        // Of nothing there is: a fault of the request is told all the same.
+        for (const [why, asked, status] of faultsOf(route))
+          expect((await ask(api, route, authorization, asked)).statusCode, `${what}, ${why}`).toBe(status);
+        if (route.id === 'logout' || route.id === 'renew') continue;
+        if (route.id === 'followEvents') {
+          const controller = new AbortController();
+          const { signal } = controller;
+          const stream = await fetch(`${url}${apiPrefix}${route.path}`, { headers: { authorization }, signal });
+          expect(stream.status, what).toBe(200);
+          controller.abort();
+          continue;
+        }
+        const answer = await ask(api, route, authorization);
+        if (route.path.includes('{')) expect(answer.statusCode, `${what} ${answer.body}`).toBe(404);
+        else expect([401, 403, 404], `${what} ${answer.body}`).not.toContain(answer.statusCode);
+      }
+    await api.app.close();
+  }, 60_000);
+});

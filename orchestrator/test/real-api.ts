@@ -1,0 +1,89 @@
+import { pino } from 'pino';
+import { putOneTag } from '../src/domain/agents.ts';
+import { createAssignment } from '../src/domain/assignments.ts';
+import { createDiscovery } from '../src/domain/discovery.ts';
+import { createLiveEvents } from '../src/domain/live-events.ts';
+import { createMetrics } from '../src/domain/metrics.ts';
+import { uploadModule } from '../src/domain/modules.ts';
+import { describeSettings } from '../src/domain/settings.ts';
+import { type AppOptions, createApp } from '../src/http/app.ts';
+import { agentHandlers } from '../src/http/routes/agents.ts';
+import { auditHandlers } from '../src/http/routes/audit.ts';
+import { discoveryHandlers } from '../src/http/routes/discovery.ts';
+import { eventHandlers } from '../src/http/routes/events.ts';
+import { metricsHandlers } from '../src/http/routes/metrics.ts';
+import { moduleHandlers } from '../src/http/routes/modules.ts';
+import { notificationHandlers } from '../src/http/routes/notifications.ts';
+import { operationHandlers } from '../src/http/routes/operations.ts';
+import { secretHandlers } from '../src/http/routes/secrets.ts';
+import { settingsHandlers } from '../src/http/routes/settings.ts';
+import { signInHandlers } from '../src/http/routes/sign-in.ts';
+import { statusHandlers } from '../src/http/routes/status.ts';
+import { terminalHandlers } from '../src/http/routes/terminals.ts';
+import { windowHandlers } from '../src/http/routes/windows.ts';
+import type { SampleStore } from '../src/store/samples.ts';
+import type { DatabaseFixture } from './databases.ts';
+import { type Domain, type Key, newAdmin, newAgent, openDomain } from './domain.ts';
+import { MemoryAnnouncer } from './memory-announcer.ts';
+import { terminalsFixture } from './terminals.ts';
+
+/** The whole API over the real domain and a real database, every answer held to its schema. */
+
+export const moduleText =
+  'name: m\nsupports: [{ platform: linux }]\nresources: [{ id: f, resource: { file-unix: { path: /f, content: x } } }]\n';
+
+export async function tokenOf({ signIn }: Domain, key: Key): Promise<string> {
+  const { nonce } = await signIn.challenge(key.hex);
+  return (await signIn.verify(key.hex, key.sign(Buffer.from(nonce, 'hex')))).token;
+}
+
+/** Call while a suite is being defined. @returns opens the API with an admin, an agent, a module and an assignment */
+export function realApiFixture() {
+  const openTerminals = terminalsFixture();
+  return async (fixture: DatabaseFixture, samples: SampleStore, options: Partial<AppOptions> = {}) => {
+    const domain = await openDomain(fixture);
+    const { context } = domain;
+    const metrics = createMetrics(context, samples, 86_400);
+    const { terminals, directory } = await openTerminals(domain);
+    const { key, actor } = await newAdmin(domain);
+    const agent = await newAgent(domain, actor, 'web-1');
+    await putOneTag(context, actor, 'web-1', 'role', 'web');
+    await uploadModule(context, actor, 'm', moduleText);
+    await createAssignment(context, actor, { name: 'base', modules: ['m'], selector: 'role=web' });
+    const app = createApp({
+      handlers: {
+        ...signInHandlers(context, domain.signIn, () => 'https://muster.example:4748'),
+        ...agentHandlers(context, () => ({ agents: 'muster.example:4747', publicKey: 'ab'.repeat(32) })),
+        ...discoveryHandlers(
+          createDiscovery(context, {
+            announcer: new MemoryAnnouncer(),
+            port: 4747,
+            agents: () => ({ host: 'muster.example', port: 4747 }),
+            publicKey: new Uint8Array(32),
+            sign: () => new Uint8Array(64),
+          }),
+        ),
+        ...moduleHandlers(context, domain.documents),
+        ...operationHandlers(context, domain.documents, domain.waiting, domain.conductor),
+        ...windowHandlers(context),
+        ...notificationHandlers(context, async () => ({ status: 200, retryAfterMs: null }), { denyPrivate: false }),
+        ...terminalHandlers(terminals),
+        ...metricsHandlers(metrics),
+        ...settingsHandlers(describeSettings({ api_port: 4748 }, {})),
+        ...auditHandlers(context),
+        ...eventHandlers(context, createLiveEvents(context, domain.clock, domain.signIn)),
+        ...statusHandlers({ publicKey: 'ab'.repeat(32), version: '0.0.0', well: () => true }),
+        ...secretHandlers(context),
+      },
+      sessions: domain.signIn,
+      log: pino({ level: 'silent' }),
+      version: '0.0.0',
+      validateAnswers: true,
+      limits: { rates: { signIn: { perMinute: 100_000, burst: 100_000 }, sessionPerSecond: 1_000_000 } },
+      ...options,
+    });
+    const token = await tokenOf(domain, key);
+    return { domain, app, actor, agent, key, token, terminals, transcripts: directory, metrics };
+  };
+}
+export type RealApi = Awaited<ReturnType<ReturnType<typeof realApiFixture>>>;
