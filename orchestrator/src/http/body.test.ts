@@ -38,6 +38,13 @@ describe('readJson', () => {
     }
   });
 
+  test('a key is what was sent, whatever was read before it', () => {
+    // The engine by itself makes the second one of the first.
+    const said = ['{"\\\\": 1}', '{"\\"":2}'];
+    expect(said.map((text) => Object.keys(read(text) as object))).toEqual([['\\'], ['"']]);
+    expect(refusal('{"\\"": [], "\\\\": 0, "\\"": 1}').errors?.[0]).toMatchObject({ path: '/"', column: 21 });
+  });
+
   test('a repeated key is refused wherever it stands, with its place', () => {
     expect(refusal('{"a": 1,\n "b": {"c": 1, "c": 2}}').errors).toEqual([
       { path: '/b/c', message: 'the key "c" is repeated', line: 2, column: 16 },
