@@ -39,9 +39,9 @@ describe('readJson', () => {
   });
 
   test('a key is what was sent, whatever was read before it', () => {
-    // The engine by itself makes the second one of the first.
-    const said = ['{"\\\\": 1}', '{"\\"":2}'];
-    expect(said.map((text) => Object.keys(read(text) as object))).toEqual([['\\'], ['"']]);
+    // The engine by itself makes the second one of the first. `first` is new to it, so that nothing else comes to its mind.
+    const said = ['{"first of these": 0, "\\\\": 1}', '{"first of these": 0, "\\"": 2}'];
+    expect(said.map((text) => Object.keys(read(text) as object)[1])).toEqual(['\\', '"']);
     expect(refusal('{"\\"": [], "\\\\": 0, "\\"": 1}').errors?.[0]).toMatchObject({ path: '/"', column: 21 });
   });
 
