@@ -8,7 +8,7 @@ import { optionsIn, type RunTerms, rulesOf, termsOf } from './run-basis.ts';
 import { haltRun, settleRun } from './run-end.ts';
 import { RunTrack } from './run-track.ts';
 import { expireTurns, giveTurns } from './run-turns.ts';
-import { nextWave } from './run-waves.ts';
+import { nextWave, type WaveRules } from './run-waves.ts';
 
 /**
  * Sees runs through: as operations end, the next agents get their turn, until the last outcome is there. What is
@@ -17,6 +17,8 @@ import { nextWave } from './run-waves.ts';
 export interface RunConductor {
   /** Goes on with a run. Never fails: what does not work now is tried again by the sweep. */
   advance(runId: string): Promise<void>;
+  /** The same with one that was just asked for: who is away now is away. */
+  begin(runId: string): Promise<void>;
   /** Finds what a lost hint would have told, who came back and who went away. Now and then, and at start. */
   sweep(): Promise<void>;
   stop(): Promise<void>;
@@ -27,7 +29,7 @@ export interface ConductorOptions {
   maxConcurrent: number;
 }
 
-/** After a start nobody is told of as not connected for so long: they are still on their way back. In seconds. */
+/** After a start nobody counts as away for so long: they are still on their way back. In seconds. */
 const returnSecs = 60;
 /** Who was not sent its operation and is away for longer is told of as not connected, where that is wanted. In seconds. */
 const absentSecs = 60;
@@ -36,11 +38,17 @@ interface Going {
   /** Null when the run was stopped, or was begun by an earlier release: then only its end is waited for. */
   readonly terms: RunTerms | null;
   track: RunTrack;
-  /** Nobody is told of as not connected before. Unix seconds. */
+  readonly rules: WaveRules;
+  /** Nobody counts as away before. Unix seconds. */
   readonly patientUntil: number;
+  /** The track was built before that time: whoever has an operation takes a place in it. */
+  readonly patient: boolean;
   /** Something happened since the last sweep. */
   moved: boolean;
 }
+
+/** Nobody is told of as not connected, and nobody gets an operation without a place. */
+const patiently = (rules: WaveRules): WaveRules => ({ ...rules, absent: 'hold' });
 
 export function createRunConductor(
   context: Context,
@@ -49,22 +57,31 @@ export function createRunConductor(
 ): RunConductor {
   const { db, presence, log } = context;
   const going = new Map<string, Going>();
+  /** One look at a run at a time: what two read would be old for each other. */
   const busy = new Map<string, Promise<void>>();
+  /** Runs whose rows somebody else has changed. */
+  const changed = new Set<string>();
+  /** Runs that this process began. */
+  const begun = new Set<string>();
   /** Runs that are to be looked at again once the look under way is over. */
   const again = new Set<string>();
   const due = new Set<string>();
   let stopped = false;
   const isConnected = (nodeId: string) => presence.isConnected(nodeId);
   const now = () => seconds(context.now());
+  const allBackAt = now() + returnSecs;
 
-  /** @param patientUntil of a run that is not known yet */
-  async function load(runId: string, patientUntil: number): Promise<Going | null> {
+  async function load(runId: string): Promise<Going | null> {
+    changed.delete(runId);
     const row = await db.get(runById, { run_id: runId });
     const known = going.get(runId);
     if (!row || row.finished_at !== null) {
       going.delete(runId);
+      begun.delete(runId);
       return null;
     }
+    const patientUntil = known?.patientUntil ?? (begun.delete(runId) ? 0 : allBackAt);
+    const patient = now() < patientUntil;
     const basis = row.status === 'running' ? await db.get(runBasis, { run_id: runId }) : undefined;
     const rules = rulesOf(optionsIn(row.options), maxConcurrent);
     const ends: Parameters<RunTrack['ended']>[] = [];
@@ -73,14 +90,16 @@ export function createRunConductor(
         ends.push([hint.node_id, hint.operation_id, hint.status]);
     });
     const rows = await db.all(trackedResults, { run_id: runId }).finally(unsubscribe);
-    const track = new RunTrack(runId, rules, rows, isConnected);
+    const track = new RunTrack(runId, patient ? patiently(rules) : rules, rows, isConnected);
     if (known) track.inherit(known.track);
     // What ended while the rows were read may be in them or not.
     for (const end of ends) track.ended(...end);
     const entry: Going = {
       terms: basis ? (known?.terms ?? termsOf(row, basis.basis)) : null,
       track,
-      patientUntil: known?.patientUntil ?? patientUntil,
+      rules,
+      patientUntil,
+      patient,
       moved: true,
     };
     going.set(runId, entry);
@@ -88,7 +107,8 @@ export function createRunConductor(
   }
 
   async function goOn(runId: string): Promise<void> {
-    let entry = going.get(runId) ?? (await load(runId, 0));
+    let entry = changed.has(runId) ? null : (going.get(runId) ?? null);
+    entry ??= await load(runId);
     while (entry !== null && !stopped) {
       const { track, terms } = entry;
       if (track.done) {
@@ -96,40 +116,31 @@ export function createRunConductor(
         return settleRun(context, runId);
       }
       if (terms === null) return;
-      const rules =
-        track.rules.absent === 'report' && now() < entry.patientUntil
-          ? { ...track.rules, absent: 'hold' as const }
-          : track.rules;
+      const rules = now() < entry.patientUntil ? patiently(entry.rules) : entry.rules;
       const wave = nextWave(rules, track.picture(isConnected, now()));
       if (wave.verdict === 'halt') {
         await haltRun(context, runId, wave.reason);
-        entry = await load(runId, 0);
+        entry = await load(runId);
         continue;
       }
       if (wave.queue.length + wave.report.length === 0) return;
       try {
         const { turns, surprised } = await giveTurns(context, documents, terms, wave);
         track.turned(turns, isConnected);
-        if (surprised) entry = await load(runId, 0);
+        if (surprised) entry = await load(runId);
       } catch (error) {
         // Halted or cancelled in this moment.
         ignoreFinished(error);
-        entry = await load(runId, 0);
+        entry = await load(runId);
       }
     }
   }
 
-  function advance(runId: string): Promise<void> {
-    const under = busy.get(runId);
-    if (under) {
-      again.add(runId);
-      return under;
-    }
+  /** Does something with a run while nobody else does, and goes on with it as long as there is reason to. Never fails. */
+  function start(runId: string, first: () => Promise<void>): Promise<void> {
     const work = (async () => {
-      do {
-        again.delete(runId);
-        await goOn(runId);
-      } while (again.has(runId) && !stopped);
+      await first();
+      while (again.delete(runId) && !stopped) await goOn(runId);
     })()
       .catch((error: unknown) => log.error({ err: error, run_id: runId }, 'a run could not go on; it is tried again'))
       .finally(() => {
@@ -138,6 +149,13 @@ export function createRunConductor(
       });
     busy.set(runId, work);
     return work;
+  }
+
+  function advance(runId: string): Promise<void> {
+    const under = busy.get(runId);
+    if (!under) return start(runId, () => goOn(runId));
+    again.add(runId);
+    return under;
   }
 
   /** Once for all that ended in one turn of the loop, since a thousand outcomes may be committed together. */
@@ -160,14 +178,8 @@ export function createRunConductor(
       }
       later(hint.run_id);
     } else if (hint.type === 'run_changed') {
-      const { run_id } = hint;
-      // The rows are looked at once whoever looks now is through.
-      void (busy.get(run_id) ?? Promise.resolve())
-        .then(() => load(run_id, 0))
-        .then(() => advance(run_id))
-        .catch((error: unknown) =>
-          log.error({ err: error, run_id }, 'a run could not be looked at; it is tried again'),
-        );
+      changed.add(hint.run_id);
+      void advance(hint.run_id);
     }
   });
 
@@ -193,9 +205,9 @@ export function createRunConductor(
   }
 
   async function lookAfter(runId: string): Promise<void> {
-    await busy.get(runId);
     const known = going.get(runId);
-    const entry = known?.moved ? known : await load(runId, known ? 0 : now() + returnSecs);
+    const fresh = known?.moved && known.patient === now() < known.patientUntil;
+    const entry = fresh ? known : await load(runId);
     if (entry === null) return;
     entry.moved = false;
     const { track, terms } = entry;
@@ -203,23 +215,26 @@ export function createRunConductor(
     if (terms !== null) {
       if (terms.offline === 'report' && gone.length > 0) await endUnsent(gone, runId, entry);
       const over = now() >= terms.startedAt + terms.ttl;
-      if (over && track.rules.absent === 'hold') {
+      if (over && entry.rules.absent === 'hold') {
         const late = track.waitingIds().filter((nodeId) => !isConnected(nodeId));
         if (late.length > 0) track.turned(await expireTurns(context, terms, late), isConnected);
       }
     }
-    await advance(runId);
+    await goOn(runId);
   }
 
   return {
     advance,
+    begin(runId) {
+      begun.add(runId);
+      return advance(runId);
+    },
     async sweep() {
       for (const { run_id } of await db.all(openRuns, {})) {
+        while (busy.has(run_id)) await busy.get(run_id);
         if (stopped) return;
-        await lookAfter(run_id).catch((error: unknown) => {
-          // Stopped in this moment: the next look sees it.
-          ignoreFinished(error);
-        });
+        // Stopped in this moment: the next look sees it.
+        await start(run_id, () => lookAfter(run_id).catch(ignoreFinished));
       }
     },
     async stop() {

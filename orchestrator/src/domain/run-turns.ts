@@ -38,7 +38,7 @@ interface QueuedOperation {
  * @param wave who gets an operation, and who is told of as not connected
  * @returns what came of it, of fewer agents than given when their payloads are large; and whether the rows say
  *   something else, so that they must be looked at
- * @throws MusterError operation_finished when the run does not go on
+ * @throws MusterError operation_finished when the run does not go on; storage_unavailable, nobody having had a turn
  */
 export async function giveTurns(
   context: Context,
@@ -93,7 +93,8 @@ export async function giveTurns(
       });
       turns.push({ node_id, operation_id, status: 'queued', error: note(agent) });
     } catch (error) {
-      if (!(error instanceof MusterError)) throw error;
+      // That something of ours does not work says nothing about the agent: it has its turn once that works again.
+      if (!(error instanceof MusterError) || error.kind.status >= 500) throw error;
       turns.push(failed(node_id, error.message));
     }
   }

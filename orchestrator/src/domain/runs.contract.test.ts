@@ -6,8 +6,9 @@ import { startUpkeep } from '../schedule/upkeep.ts';
 import { putOneTag, removeAgent, setStatus } from './agents.ts';
 import { createAssignment } from './assignments.ts';
 import { listAudit } from './audit.ts';
+import type { Context } from './context.ts';
 import { latestDrift } from './drift.ts';
-import { uploadModule } from './modules.ts';
+import { createModuleDocuments, uploadModule } from './modules.ts';
 import { getOperation, listOperations, submitOperation } from './operations.ts';
 import type { RunRequest } from './run-basis.ts';
 import { createRunConductor } from './run-conductor.ts';
@@ -28,6 +29,32 @@ resources:
   - id: file
     resource: { file-unix: { path: /etc/${name}, content: ${JSON.stringify(content)} } }
 `;
+
+/** The same, with something of the test before and after each read. */
+function withReads(
+  context: Context,
+  before: (name: string) => Promise<void>,
+  after: (name: string) => Promise<void> = async () => {},
+): Context {
+  const { db } = context;
+  const around = async <T>(name: string, read: () => Promise<T>): Promise<T> => {
+    await before(name);
+    const answer = await read();
+    await after(name);
+    return answer;
+  };
+  return {
+    ...context,
+    db: {
+      kind: db.kind,
+      get: (query, params) => around(query.name, () => db.get(query, params)),
+      all: (query, params) => around(query.name, () => db.all(query, params)),
+      write: (unit) => db.write(unit),
+      stats: () => db.stats(),
+      close: () => db.close(),
+    },
+  };
+}
 
 async function open(
   fixture: Parameters<Parameters<typeof describeDatabases>[1]>[0],
@@ -153,6 +180,92 @@ describeDatabases('runs in waves', (fixture) => {
     await untilWork(2);
     await carryOut(agents[2]!);
     await vi.waitFor(async () => expect((await getRun(context, id)).status).toBe('succeeded'));
+    await next.stop();
+  });
+
+  it('take what the database cannot tell for no outcome of an agent', async () => {
+    const { domain, context, agents, start, carryOut, untilWork, outcomes } = await open(fixture, 2);
+    await domain.conductor.stop();
+    let away = true;
+    const failing = withReads(context, async (name) => {
+      if (away && name === 'modules/revision') throw new MusterError('storage_unavailable', 'the disk is gone');
+    });
+    const next = createRunConductor(failing, createModuleDocuments(failing), { maxConcurrent: 1000 });
+    const id = await start();
+    await next.sweep();
+    expect(await outcomes(id)).toEqual(['queued', 'queued']);
+    away = false;
+    await next.sweep();
+    await untilWork(0, 1);
+    await carryOut(agents[0]!);
+    await carryOut(agents[1]!);
+    await vi.waitFor(async () => expect((await getRun(context, id)).status).toBe('succeeded'));
+    await next.stop();
+  });
+
+  it('hold to the limit after a restart, when nobody is back yet', async () => {
+    const { domain, context, agents, start, carryOut, untilWork } = await open(fixture, 3);
+    const conductor = () => createRunConductor(context, domain.documents, { maxConcurrent: 1 });
+    await domain.conductor.stop();
+    const first = conductor();
+    const id = await start({ offline: 'queue' });
+    await first.sweep();
+    await untilWork(0);
+    await first.stop();
+    domain.connected.clear();
+    const next = conductor();
+    await next.sweep();
+    await untilWork(0);
+    domain.connected.add(agents[1]!.id);
+    await next.sweep();
+    // The first may be at work although its link is not back.
+    await untilWork(0);
+    await carryOut(agents[0]!);
+    await untilWork(1);
+    domain.clock.advance(61_000);
+    // Who is not back by now is away, and gets its operation without a place.
+    await next.sweep();
+    await untilWork(1, 2);
+    await carryOut(agents[1]!);
+    await carryOut(agents[2]!);
+    await vi.waitFor(async () => expect((await getRun(context, id)).status).toBe('succeeded'));
+    await next.stop();
+  });
+
+  it('hold to the limit while their rows are read anew', async () => {
+    const { domain, context, agents, start, carryOut, untilWork } = await open(fixture, 3);
+    await domain.conductor.stop();
+    let hold = Promise.resolve();
+    let reading = () => {};
+    const slow = withReads(
+      context,
+      async () => {},
+      async (name) => {
+        if (name !== 'runs/tracked results') return;
+        reading();
+        await hold;
+      },
+    );
+    const next = createRunConductor(slow, domain.documents, { maxConcurrent: 1 });
+    await start();
+    await next.sweep();
+    await untilWork(0);
+    await next.sweep();
+    const held = Promise.withResolvers<void>();
+    const read = new Promise<void>((resolve) => {
+      reading = resolve;
+    });
+    hold = held.promise;
+    const sweep = next.sweep();
+    await read;
+    await carryOut(agents[0]!);
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    domain.connected.delete(agents[1]!.id);
+    held.resolve();
+    await sweep;
+    await vi.waitFor(async () => expect(await domain.links.agentsWithWork()).toHaveLength(1));
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    expect(await domain.links.agentsWithWork()).toHaveLength(1);
     await next.stop();
   });
 

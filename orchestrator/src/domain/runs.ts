@@ -75,7 +75,7 @@ export async function startRun(
       }),
     ],
   });
-  if (rows.length > 0) await conductor.advance(runId);
+  if (rows.length > 0) await conductor.begin(runId);
   return runId;
 }
 
