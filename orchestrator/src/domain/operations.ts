@@ -10,7 +10,7 @@ import type { Operation, OperationEntry, State } from '@muster/protocol/http';
 import { approvedAgent } from '../store/agents.ts';
 import { fromJson, toJson } from '../store/json-text.ts';
 import { outputsOf, resourceResults } from '../store/operation-results.ts';
-import { insertOperation, operationById, operations, putPayload } from '../store/operations.ts';
+import { insertOperation, operationById, operations } from '../store/operations.ts';
 import { agentState, believedResources } from '../store/state.ts';
 import { statement } from '../store/unit.ts';
 import { getAgent, requireAgent } from './agents.ts';
@@ -18,6 +18,7 @@ import { audited } from './audit.ts';
 import { type Actor, type Context, seconds } from './context.ts';
 import type { ModuleDocuments } from './modules.ts';
 import { untilFound, type Waiting } from './operation-waiting.ts';
+import { keepPayload } from './payloads.ts';
 import { modulesOfPlan, orStale, requirePlan, requireSamePlan } from './plan-binding.ts';
 import { presentSet } from './present-set.ts';
 
@@ -85,7 +86,7 @@ export async function submitOperation(
     name: `operations/submit ${request.kind}`,
     statements: [
       statement(approvedAgent, { node_id: agent.node_id }, { expect: 'row', else: 'agent_not_approved' }),
-      statement(putPayload, { digest: payload.digest, payload: payload.text }),
+      ...keepPayload(payload),
       statement(insertOperation, {
         operation_id: operationId,
         node_id: agent.node_id,

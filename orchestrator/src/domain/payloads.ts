@@ -1,10 +1,20 @@
 import { fillSecrets, type ResolvedResource, secretNames } from '@muster/protocol/module';
 import { agentById } from '../store/agents.ts';
 import { fromJson } from '../store/json-text.ts';
-import { payloadByDigest } from '../store/operations.ts';
+import { payloadByDigest, payloadSeen, putPayload } from '../store/operations.ts';
+import { type Statement, statement } from '../store/unit.ts';
 import type { Context } from './context.ts';
-import type { Payload } from './desired-set.ts';
+import type { encodePayload, Payload } from './desired-set.ts';
 import { type SentSecret, secretValues } from './secret-access.ts';
+
+/**
+ * The statements that keep a payload, for the unit that writes an operation with it. One that is there already stays as
+ * it is; that it was seen makes PostgreSQL undo this unit or the one that deletes it at the same time as unneeded.
+ */
+export const keepPayload = ({ digest, text }: ReturnType<typeof encodePayload>): Statement[] => [
+  statement(putPayload, { digest, payload: text }),
+  statement(payloadSeen, { digest }, { expect: 'row', else: 'storage_unavailable' }),
+];
 
 /**
  * Resolved desired sets ready to be sent. A fan-out sends the same one to thousands of agents: it is read once. What is
@@ -64,7 +74,7 @@ export function createPayloads(context: Pick<Context, 'db' | 'secretKeys' | 'now
     async load(digest, nodeId) {
       if (digest === null) return nothing;
       const found = await find(digest);
-      if (!found) throw new Error(`the payload ${digest} is not there`);
+      if (!found) return { ok: false, error: 'what was to be sent is not kept any more; ask for it again' };
       const { payload, secrets, common } = found;
       if (common !== null) return common;
       const agent = await db.get(agentById, { node_id: nodeId });

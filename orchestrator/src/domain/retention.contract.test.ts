@@ -1,14 +1,20 @@
+import { Client } from 'pg';
 import { expect, it } from 'vitest';
 import { describeDatabases } from '../../test/databases.ts';
 import { newAdmin, newAgent, openDomain, reportsOf, resultOf } from '../../test/domain.ts';
-import { defineQuery } from '../store/query.ts';
+import { bind, defineQuery } from '../store/query.ts';
+import { deletePayloads } from '../store/retention.ts';
+import { type Statement, statement } from '../store/unit.ts';
+import { encodePayload } from './desired-set.ts';
 import { latestDrift, listLatestDrift, submitDriftCheck } from './drift.ts';
 import { uploadModule } from './modules.ts';
 import { getOperation, getState, listOperations, submitOperation } from './operations.ts';
+import { keepPayload } from './payloads.ts';
 import { pruneHistory, prunePayloads } from './retention.ts';
 
 const payloads = defineQuery('payloads', (db) => db.selectFrom('operation_payloads').select('digest'));
 const resources = defineQuery('resources', (db) => db.selectFrom('operation_resources').select('operation_id'));
+const losePayloads = defineQuery('lose payloads', (db) => db.deleteFrom('operation_payloads'));
 const dayMs = 86_400_000;
 
 describeDatabases('retention', (fixture) => {
@@ -83,6 +89,60 @@ describeDatabases('retention', (fixture) => {
     await carryOut(await submit());
     expect(await held()).toBe(2);
   });
+
+  it('ends an operation whose payload is gone, and goes on with the next', async () => {
+    const { context, domain, upload, submit, carryOut, agent } = await open();
+    await upload('one');
+    const lost = await submit();
+    await context.db.write({ name: 'test/lose', statements: [statement(losePayloads, {})] });
+    await upload('two');
+    const next = await submit();
+    expect((await domain.links.nextOperation(agent.id))?.operation.operation_id).toBe(next);
+    expect(await getOperation(context, lost)).toMatchObject({
+      status: 'failed',
+      error: expect.stringContaining('kept'),
+    });
+    await carryOut(next);
+  });
+
+  if (fixture.kind === 'postgres')
+    it('does not delete a payload in the moment in which an operation is asked for that needs it', async () => {
+      const at = await fixture.place();
+      const { context } = await openDomain({ ...fixture, open: () => fixture.open({ at }) });
+      const payload = encodePayload({ resources: [], keep_modules: [] });
+      await context.db.write({ name: 'test/keep', statements: keepPayload(payload) });
+      const [asking, deleting] = await Promise.all(
+        [1, 2].map(async () => {
+          const client = new Client({ connectionString: at });
+          await client.connect();
+          await client.query('begin isolation level serializable');
+          return client;
+        }),
+      );
+      const run = (client: Client, { query, params }: Statement) =>
+        client.query(
+          query.compiled('postgres').sql,
+          bind(query, 'postgres', params, (list) => [...list] as string[]),
+        );
+      for (const statement of keepPayload(payload)) await run(asking!, statement);
+      await run(deleting!, statement(deletePayloads, { digests: [payload.digest], since: 0 }));
+      await asking!.query(
+        `insert into operations (operation_id, node_id, kind, status, modules, requested_by, created_at, payload_digest)
+         values ('o', 'n', 'apply', 'queued', '[]', 'x', 1, $1)`,
+        [payload.digest],
+      );
+      const ends = [];
+      for (const client of [deleting!, asking!]) {
+        ends.push(
+          await client.query('commit').then(
+            () => 'committed',
+            (error: { code: string }) => error.code,
+          ),
+        );
+        await client.end();
+      }
+      expect(ends).toEqual(['committed', '40001']);
+    });
 
   it('deletes drift records by age, and with the last one what is known of the agent', async () => {
     const { context, domain, upload, submit, carryOut, check } = await open();

@@ -2,7 +2,6 @@ import { MusterError } from '@muster/protocol';
 import type { Agent } from '@muster/protocol/http';
 import type { ModuleDocument } from '@muster/protocol/module';
 import { toJson } from '../store/json-text.ts';
-import { putPayload } from '../store/operations.ts';
 import { jsonRows } from '../store/params.ts';
 import { failStranded, insertRunOperations, putRunResults, runGoesOn } from '../store/runs.ts';
 import { statement } from '../store/unit.ts';
@@ -10,6 +9,7 @@ import { agentsWithIds } from './agents.ts';
 import { type Context, seconds } from './context.ts';
 import { desiredModules, encodePayload, resolvePayload } from './desired-set.ts';
 import type { ModuleDocuments } from './modules.ts';
+import { keepPayload } from './payloads.ts';
 import { plansIn, requireSamePlan } from './plan-binding.ts';
 import type { RunTerms } from './run-basis.ts';
 import type { Turn } from './run-track.ts';
@@ -22,6 +22,8 @@ import { covers, openWindows } from './windows.ts';
 const unitLength = 8 * 1024 * 1024;
 
 const notConnected = 'the agent is not connected';
+
+type Payloads = Map<string, ReturnType<typeof encodePayload>>;
 
 interface QueuedOperation {
   operation_id: string;
@@ -48,7 +50,7 @@ export async function giveTurns(
 ): Promise<{ turns: Turn[]; surprised: boolean }> {
   const turns: Turn[] = wave.report.map((node_id) => failed(node_id, notConnected));
   const operations: QueuedOperation[] = [];
-  const payloads = new Map<string, string>();
+  const payloads: Payloads = new Map();
   const agents = await agentsWithIds(context, wave.queue);
   const windows = await openWindows(context);
   const plans = terms.plan_run_id === null ? null : await plansIn(context, terms.plan_run_id, wave.queue);
@@ -79,7 +81,7 @@ export async function giveTurns(
       const plan = plans === null ? null : (plans.get(node_id) ?? null);
       if (plans !== null) requireSamePlan(plan, { digest: payload.digest, secrets });
       if (!payloads.has(payload.digest)) {
-        payloads.set(payload.digest, payload.text);
+        payloads.set(payload.digest, payload);
         length += payload.text.length;
       }
       const operation_id = context.newId();
@@ -122,7 +124,7 @@ async function write(
   { runId, kind, assignment, requestedBy, ttl }: RunTerms,
   turns: readonly Turn[],
   operations: readonly QueuedOperation[],
-  payloads: ReadonlyMap<string, string>,
+  payloads: Payloads,
 ): Promise<boolean> {
   const stranded = statement(failStranded, { run_id: runId, error: 'the agent is not approved any more' });
   const now = seconds(context.now());
@@ -140,7 +142,7 @@ async function write(
     name: 'runs/queue',
     statements: [
       statement(runGoesOn, { run_id: runId }, { expect: 'row', else: 'operation_finished' }),
-      ...[...payloads].map(([digest, payload]) => statement(putPayload, { digest, payload })),
+      ...[...payloads.values()].flatMap(keepPayload),
       made,
       statement(putRunResults, { run_id: runId, rows: jsonRows(turns.map((turn) => ({ ...turn }))) }),
       stranded,

@@ -276,6 +276,11 @@ export const payloadByDigest = defineQuery('operations/payload', (db, p: { diges
   db.selectFrom('operation_payloads').select('payload').where('digest', '=', p.digest),
 );
 
+/** For preconditions: a row when the payload is there. */
+export const payloadSeen = defineQuery('operations/payload seen', (db, p: { digest: string }) =>
+  db.selectFrom('operation_payloads').select('digest').where('digest', '=', p.digest),
+);
+
 /** What an operation was sent, or, of a drift check, what was applied that it looks at. */
 export const payloadReportedOn = defineQuery('operations/payload reported on', (db, p: { operation_id: string }) =>
   db
