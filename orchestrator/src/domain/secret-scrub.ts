@@ -12,41 +12,117 @@ const shortestValue = 4;
 /** The same for a line of a value that has many: it may be `}`, or `-----`. */
 const shortestLine = 8;
 
-/** A value as programs write it. */
+/** A value as programs write it into a text. */
 function formsOf(value: string): string[] {
-  const bytes = Buffer.from(value);
-  // Of an encoding of a longer text that begins with the value, all but the last characters are the same.
-  const base64 = bytes.toString('base64').replace(/=+$/, '');
+  const json = JSON.stringify(value).slice(1, -1);
+  const url = encodeURIComponent(value.toWellFormed());
+  const encoding = (more: RegExp) => url.replace(more, (character) => `%${hexOf(character).toUpperCase()}`);
+  // By JavaScript, by RFC 3986, and by the rules of forms, which write a space in their own way; some leave slashes alone.
+  const urls = [url, encoding(/[!'()*]/g), encoding(/[!'()~]/g)].flatMap((form) => [
+    form,
+    form.replaceAll('%20', '+'),
+    form.replaceAll('%2F', '/'),
+  ]);
   return [
     value,
     value.trim(),
-    JSON.stringify(value).slice(1, -1),
-    encodeURIComponent(value.toWellFormed()),
-    base64,
-    bytes.toString('base64url'),
-    bytes.toString('hex'),
+    json,
+    json.replaceAll('/', '\\/'),
+    json.replace(/[^ -~]/g, escaped),
+    json.replace(/[<>&\u2028\u2029]/g, escaped),
+    ...urls,
+    ...urls.map((form) => form.replace(/%[0-9A-F]{2}/g, (octet) => octet.toLowerCase())),
   ];
 }
 
+const hexOf = (text: string): string => Buffer.from(text).toString('hex');
+const escaped = (character: string): string => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`;
+
+/**
+ * A value in encodings that programs fold into lines. In base64 what comes before a value moves it by 0, 1 or 2 bytes,
+ * and the characters at its ends are partly of its neighbours: these are left out of the form, and hidden with it.
+ */
+function foldedFormsOf(value: string): Form[] {
+  const bytes = Buffer.from(value);
+  const hex = bytes.toString('hex');
+  const base64 = [0, 1, 2].flatMap((before) => {
+    const length = before + bytes.length;
+    const shared = { before: before === 0 ? 0 : 1, after: length % 3 === 0 ? 0 : 1 };
+    const text = Buffer.concat([Buffer.alloc(before), bytes]);
+    return (['base64', 'base64url'] as const).map((alphabet) => ({
+      text: text.toString(alphabet).slice(Math.ceil((before * 4) / 3), Math.floor((length * 4) / 3)),
+      ...shared,
+    }));
+  });
+  return [...base64, ...[hex, hex.toUpperCase()].map((form) => ({ text: form, before: 0, after: 0 }))];
+}
+
+/** What to look for, and how many characters beside it go with it. */
+interface Form {
+  readonly text: string;
+  readonly before: number;
+  readonly after: number;
+}
+
+/** From one place in a text to before another. */
+type Range = [start: number, end: number];
+
 /**
  * @param values that must not be told
- * @returns the text with every value in it replaced, also where it is quoted as JSON or in an address, or in base64
+ * @returns the text with every value in it replaced, also where it is quoted as JSON or in an address, or encoded in
+ *   base64 or hexadecimal, by itself or with what is around it
  */
 export function createScrub(values: Iterable<string>): (text: string) => string {
-  const forms = new Set<string>();
+  const plain = new Set<string>();
+  const folded = new Map<string, Form>();
   for (const value of values) {
-    for (const form of formsOf(value)) if (form.length >= shortestValue) forms.add(form);
+    for (const form of formsOf(value)) if (form.length >= shortestValue) plain.add(form);
+    for (const form of foldedFormsOf(value)) if (value.length >= shortestValue) folded.set(form.text, form);
     // In a diff, each line of a value stands by itself.
     const lines = value.split(/\r?\n/);
-    if (lines.length > 1) for (const line of lines) if (line.trim().length >= shortestLine) forms.add(line.trim());
+    if (lines.length > 1) for (const line of lines) if (line.trim().length >= shortestLine) plain.add(line.trim());
   }
-  // The longest first: one form may be part of another.
-  const ordered = [...forms].sort((a, b) => b.length - a.length);
   return (text) => {
-    let scrubbed = text;
-    for (const form of ordered) if (scrubbed.includes(form)) scrubbed = scrubbed.replaceAll(form, hidden);
-    return scrubbed;
+    const found: Range[] = [];
+    for (const form of plain) for (const start of placesOf(form, text)) found.push([start, start + form.length]);
+    const { joined, places } = withoutSpace(text);
+    for (const form of folded.values())
+      for (const start of placesOf(form.text, joined)) {
+        const first = Math.max(0, start - form.before);
+        const last = Math.min(joined.length, start + form.text.length + form.after) - 1;
+        found.push([places?.[first] ?? first, (places?.[last] ?? last) + 1]);
+      }
+    return found.length === 0 ? text : without(text, found);
   };
+}
+
+function* placesOf(form: string, text: string): Generator<number> {
+  for (let at = text.indexOf(form); at >= 0; at = text.indexOf(form, at + form.length)) yield at;
+}
+
+/** The text with its lines joined, and where each character of that was; null: where it is. */
+function withoutSpace(text: string): { joined: string; places: Uint32Array | null } {
+  if (!/\s/.test(text)) return { joined: text, places: null };
+  const places = new Uint32Array(text.length);
+  let length = 0;
+  const parts: string[] = [];
+  for (const { 0: part, index } of text.matchAll(/\S+/g)) {
+    parts.push(part);
+    for (let i = 0; i < part.length; i++) places[length++] = index + i;
+  }
+  return { joined: parts.join(''), places };
+}
+
+/** What overlaps is hidden as one: two values may share their ends. */
+function without(text: string, ranges: Range[]): string {
+  ranges.sort(([a], [b]) => a - b);
+  let left = '';
+  let end = 0;
+  for (const [from, to] of ranges) {
+    if (from >= end) left += text.slice(end, from) + hidden;
+    end = Math.max(end, to);
+  }
+  return left + text.slice(end);
 }
 
 /** A report with its free texts scrubbed; names and identities are what modules say, and hold no secret. */

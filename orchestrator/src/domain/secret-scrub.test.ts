@@ -1,0 +1,145 @@
+import { summarise } from '@muster/protocol';
+import type { Report } from '@muster/protocol/wire';
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { createScrub, scrubReport } from './secret-scrub.ts';
+
+const folded = (text: string, width: number): string => text.replace(new RegExp(`.{${width}}`, 'g'), '$&\n');
+
+/** Programs that say a value aloud, each in its own way. Given is what comes before it in what they encode. */
+const writers: Record<string, (value: string, before: string) => string> = {
+  'as it is': (value) => value,
+  JSON: (value, before) => JSON.stringify({ text: before + value }),
+  'JSON of Python': (value) =>
+    JSON.stringify(value).replace(/[^ -~]/g, (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, '0')}`),
+  'JSON of PHP': (value) => JSON.stringify(value).replaceAll('/', '\\/'),
+  'an address': (value, before) => encodeURIComponent(before + value),
+  'a form': (value, before) => new URLSearchParams({ before, value }).toString(),
+  base64: (value, before) => Buffer.from(before + value).toString('base64'),
+  'base64 with more behind it': (value, before) => Buffer.from(`${before}${value} and more`).toString('base64'),
+  'base64 in lines': (value, before) => folded(Buffer.from(before + value).toString('base64'), 76),
+  'base64 in short lines': (value, before) => folded(Buffer.from(before + value).toString('base64'), 7),
+  'base64 for addresses': (value, before) => Buffer.from(before + value).toString('base64url'),
+  hexadecimal: (value, before) => Buffer.from(before + value).toString('hex'),
+  'hexadecimal, by xxd -p -u': (value, before) =>
+    folded(
+      Buffer.from(before + value)
+        .toString('hex')
+        .toUpperCase(),
+      60,
+    ),
+};
+
+/** Whether a text holds a value, also encoded at any alignment, whoever encoded it: decoded rather than searched for. */
+function holds(text: string, value: string): boolean {
+  if (text.includes(value)) return true;
+  const joined = text.replaceAll(/\s/g, '');
+  for (const [encoding, alphabet, size] of [
+    ['base64', /[A-Za-z0-9+/]+/g, 4],
+    ['base64url', /[A-Za-z0-9_-]+/g, 4],
+    ['hex', /[0-9a-fA-F]+/g, 2],
+  ] as const)
+    for (const [run] of joined.matchAll(alphabet))
+      for (let from = 0; from < size; from++)
+        if (Buffer.from(run.slice(from), encoding).includes(Buffer.from(value))) return true;
+  try {
+    return decodeURIComponent(text.replaceAll('+', ' ')).includes(value) || JSON.stringify(JSON.parse(text)) === value;
+  } catch {
+    return false;
+  }
+}
+
+const anyText = (shortest: number) => fc.string({ unit: 'grapheme', minLength: shortest, maxLength: 60 });
+/** What `(sensitive)` itself is made of, or has about it, tells nothing. */
+const secrets = anyText(4).filter((value) => value.trim().length >= 4 && !'((sensitive))'.includes(value.trim()));
+
+describe('what a scrub leaves of a value of four characters or more', () => {
+  for (const [name, write] of Object.entries(writers))
+    it(`is nothing, written as ${name}`, () => {
+      fc.assert(
+        fc.property(secrets, anyText(0), anyText(0), anyText(0), (value, before, head, tail) => {
+          const said = write(value, before);
+          const told = createScrub([value])(`${head} ${said} ${tail}`);
+          expect(told).toContain('(sensitive)');
+          expect(told).not.toContain(value);
+          expect(told).not.toContain(JSON.stringify(value).slice(1, -1));
+          expect(told).not.toContain(Buffer.from(value).toString('hex'));
+        }),
+        { numRuns: 200 },
+      );
+    });
+
+  it('is nothing in base64, wherever in it the value begins', () => {
+    fc.assert(
+      fc.property(
+        fc.string({ minLength: 8, maxLength: 40 }),
+        fc.uint8Array({ maxLength: 9 }),
+        fc.uint8Array({ maxLength: 9 }),
+        fc.constantFrom('base64', 'base64url', 'hex'),
+        (value, before, after, encoding) => {
+          const said = Buffer.concat([before, Buffer.from(value), after]).toString(encoding);
+          expect(holds(said, value)).toBe(true);
+          expect(holds(createScrub([value])(said), value)).toBe(false);
+        },
+      ),
+    );
+  });
+
+  it('is nothing where two values overlap, or one is in the other', () => {
+    expect(createScrub(['abcdef', 'defghi'])('<abcdefghi>')).toBe('<(sensitive)>');
+    expect(createScrub(['bcde', 'abcdef'])('<abcdef> <bcde>')).toBe('<(sensitive)> <(sensitive)>');
+    expect(createScrub(['sens', 'x-sens'])('x-sens')).toBe('(sensitive)');
+  });
+});
+
+describe('a scrub', () => {
+  it('hides each line of a value, as a diff has them', () => {
+    const scrub = createScrub(['-----BEGIN-----\nAAAABBBBCCCC\n}\n']);
+    expect(scrub('@@ -0,0 +1 @@\n+AAAABBBBCCCC\n+}\n')).toBe('@@ -0,0 +1 @@\n+(sensitive)\n+}\n');
+  });
+
+  it('leaves alone what holds no value, spaces and all, and does not look for what is too short', () => {
+    fc.assert(
+      fc.property(anyText(0), (text) => {
+        expect(createScrub(['QyZ8-no-such-thing'])(text)).toBe(text);
+        expect(createScrub(['abc', ''])(text)).toBe(text);
+      }),
+    );
+  });
+
+  it('takes a value as large as there may be, in an output as large as there may be, within a second', () => {
+    const value = Buffer.from(Array.from({ length: 48 * 1024 }, (_, i) => (i * 7919) % 251)).toString('base64');
+    const text = `${folded(Buffer.from(`x${value}`).toString('base64'), 76)}${'more of it\n'.repeat(10_000)}`;
+    const began = performance.now();
+    expect(createScrub([value])(text).length).toBeLessThan(text.length - value.length);
+    expect(performance.now() - began).toBeLessThan(1000);
+  });
+});
+
+it('every free text of a report is scrubbed', () => {
+  const value = 'hunter2 "quoted"';
+  const said = (place: string) => `${place}: ${value} ${Buffer.from(`x${value}`).toString('base64')}`;
+  const result = {
+    ...{ module: 'm', id: 'i', type: 'script', identity: 's', action: 'run', status: 'failed', corrective: false },
+    ...{ triggered_by: [], duration_ms: 1, sensitive: false, message: said('message'), diff: said('diff') },
+    changes: [{ field: 'f', from: said('from'), to: said('to') }],
+  } as const;
+  const operation_id = '01ARZ3NDEKTSV4RRFFQ69G5FAV';
+  const reports = [
+    { type: 'accepted', operation_id },
+    { type: 'results', operation_id, position: 0, results: [result] },
+    {
+      ...{ type: 'output', operation_id, resource: 'm/s', stdout: said('stdout'), stderr: said('stderr') },
+      ...{ exit_code: 1, truncated: false },
+    },
+    {
+      ...{ type: 'finished', operation_id, status: 'failed', summary: summarise([]), error: said('error') },
+      ...{ started_at: 1, finished_at: 2 },
+    },
+  ] as unknown as Report[];
+  const told = JSON.stringify(reports.map((report) => scrubReport(report, createScrub([value]))));
+  expect(told).not.toContain('hunter2');
+  expect(told).not.toContain(Buffer.from(`x${value}`).toString('base64').slice(4, -4));
+  for (const place of ['message', 'diff', 'from', 'to', 'stdout', 'stderr', 'error'])
+    expect(told).toContain(`"${place}: (sensitive) e(sensitive)=`);
+});
