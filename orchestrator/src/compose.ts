@@ -237,6 +237,9 @@ export async function startOrchestrator(config: Config, dataDir: string, around:
     trustProxyTls: config.trust_proxy_tls,
     ...(tls ? { tls } : {}),
   });
+  bus.subscribe((hint) => {
+    if (hint.type === 'operator_removed') app.cutOff(hint.operator_id);
+  });
 
   try {
     await app.listen({ host: config.api_host, port: config.api_port });

@@ -82,6 +82,9 @@ export function realApiFixture() {
       limits: { rates: { signIn: { perMinute: 100_000, burst: 100_000 }, sessionPerSecond: 1_000_000 } },
       ...options,
     });
+    context.bus.subscribe((hint) => {
+      if (hint.type === 'operator_removed') app.cutOff(hint.operator_id);
+    });
     const token = await tokenOf(domain, key);
     return { domain, app, actor, agent, key, token, terminals, transcripts: directory, metrics };
   };

@@ -9,6 +9,7 @@ import { registerDocsPage } from './docs-page.ts';
 import { type AnyHandler, registerEndpoint } from './endpoint.ts';
 import { createFallback } from './fallback.ts';
 import type { Handlers, Session, Sessions } from './handlers.ts';
+import { LastingAnswers } from './lasting.ts';
 import { printOpenApi } from './openapi.ts';
 import { headersOf, musterErrorOf, problemOf, RefusedRequest } from './problem.ts';
 import { createRates, defaultRates, type Rates } from './rate.ts';
@@ -25,6 +26,8 @@ declare module 'fastify' {
      * being answered is still answered. `close` does it as well, and then waits for that.
      */
     drain(): void;
+    /** Ends what an operator who was removed is still being answered. */
+    cutOff(operatorId: string): void;
   }
 }
 
@@ -147,6 +150,8 @@ export function createApp(options: AppOptions): FastifyInstance {
 
   app.decorateRequest('session', null);
   app.decorate('drain', () => drain.abort());
+  const lasting = new LastingAnswers();
+  app.decorate('cutOff', (operatorId: string) => lasting.cutOff(operatorId));
   app.addHook('preClose', (done) => {
     drain.abort();
     done();
@@ -176,6 +181,11 @@ export function createApp(options: AppOptions): FastifyInstance {
     trustProxyTls: options.trustProxyTls ?? false,
     draining: drain.signal,
     admit,
+    confirm: (request: FastifyRequest) => {
+      const found = findSession('operator', request);
+      return found instanceof Promise ? found.then(() => {}) : undefined;
+    },
+    lasting,
     broken: (request: FastifyRequest, error: unknown) =>
       log.error({ request_id: request.id, path: pathOf(request), err: error }, 'answer broke off'),
   };

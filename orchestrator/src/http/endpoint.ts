@@ -7,6 +7,7 @@ import { type AnswerForm, sendAnswer } from './answer.ts';
 import { authorize } from './authentication.ts';
 import type { Session } from './handlers.ts';
 import { invalidInput, readInput } from './input.ts';
+import type { LastingAnswers } from './lasting.ts';
 import { prefersAsync } from './prefer.ts';
 import type { ParsedQuery } from './query.ts';
 import { Facts } from './request-facts.ts';
@@ -28,6 +29,9 @@ export interface EndpointContext {
   readonly draining: AbortSignal;
   /** Lets a request in, or throws: rates and the session. Runs before the body is read. */
   admit(route: Route, request: FastifyRequest): Session | null | Promise<Session | null>;
+  /** Throws when the session that let a request in has ended since. */
+  confirm(request: FastifyRequest): void | Promise<void>;
+  readonly lasting: LastingAnswers;
   /** What fails after an answer began. */
   broken(request: FastifyRequest, error: unknown): void;
 }
@@ -78,6 +82,27 @@ export function registerEndpoint(
     if (!secure && !loopback && !context.trustProxyTls) throw new MusterError('plaintext_refused');
   };
 
+  const answer = (request: FastifyRequest, reply: FastifyReply): FastifyReply | Promise<FastifyReply> => {
+    const respondAsync = route.respondAsync === true && prefersAsync(request.headers.prefer);
+    const call = {
+      params: request.params,
+      query: readQuery(request),
+      body: readBody(request),
+      session: request.session,
+      respondAsync,
+      request: new Facts(request, reply, context.draining),
+    };
+    // Reads log nothing of their own, and are too many to pay for it.
+    const given = route.method === 'GET' ? handler(call) : withinRequest(request.id, () => handler(call));
+    const send = (body: unknown): FastifyReply | Promise<FastifyReply> => {
+      if (context.draining.aborted) reply.header('connection', 'close');
+      return sendAnswer(form, body, reply, respondAsync, (error) => context.broken(request, error));
+    };
+    return given instanceof Promise ? given.then(send) : send(given);
+  };
+  /** To be let in and to be answered are not one moment. */
+  const mayTakeLong = route.method !== 'GET' || route.media !== undefined;
+
   app.route({
     method: route.method,
     url: apiPrefix + route.path.replaceAll(/\{(\w+)\}/g, ':$1'),
@@ -100,22 +125,13 @@ export function registerEndpoint(
       }
     },
     handler: (request, reply) => {
-      const respondAsync = route.respondAsync === true && prefersAsync(request.headers.prefer);
-      const call = {
-        params: request.params,
-        query: readQuery(request),
-        body: readBody(request),
-        session: request.session,
-        respondAsync,
-        request: new Facts(request, reply, context.draining),
-      };
-      // Reads log nothing of their own, and are too many to pay for it.
-      const given = route.method === 'GET' ? handler(call) : withinRequest(request.id, () => handler(call));
-      const send = (answer: unknown): FastifyReply | Promise<FastifyReply> => {
-        if (context.draining.aborted) reply.header('connection', 'close');
-        return sendAnswer(form, answer, reply, respondAsync, (error) => context.broken(request, error));
-      };
-      return given instanceof Promise ? given.then(send) : send(given);
+      if (request.session === null) return answer(request, reply);
+      // From here on whoever is removed is cut off, unless the answer is whole by then.
+      context.lasting.add(request.session.operator_id, reply.raw);
+      if (!mayTakeLong) return answer(request, reply);
+      // A body may be sent as slowly as its sender likes: who that was then may be nobody by now.
+      const confirmed = context.confirm(request);
+      return confirmed instanceof Promise ? confirmed.then(() => answer(request, reply)) : answer(request, reply);
     },
   });
 }

@@ -8,6 +8,7 @@ import { afterEach, beforeEach, describe, expect, expectTypeOf, test } from 'vit
 import { z } from 'zod';
 import { type AnyHandler, registerEndpoint } from './endpoint.ts';
 import { type Answer, Reply, Stream } from './handlers.ts';
+import { LastingAnswers } from './lasting.ts';
 import { parseQuery } from './query.ts';
 
 const lines = route({
@@ -33,6 +34,8 @@ async function serve(handler: AnyHandler): Promise<void> {
     validateAnswers: true,
     draining: draining.signal,
     admit: () => null,
+    confirm: () => {},
+    lasting: new LastingAnswers(),
     broken: (_request, error) => broken.push(error),
   });
   url = await app.listen({ host: '127.0.0.1', port: 0 });

@@ -1,0 +1,152 @@
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { expect, it } from 'vitest';
+import { happen, placeAll } from '../../test/audit.ts';
+import { describeDatabases } from '../../test/databases.ts';
+import { type Key, newKey } from '../../test/domain.ts';
+import { type RealApi, realApiFixture, tokenOf } from '../../test/real-api.ts';
+import { samplesFixture } from '../../test/samples.ts';
+import { addOperator, getOperator, listOperators, removeOperator } from '../domain/operators.ts';
+import { hashOfToken } from '../domain/sign-in.ts';
+
+/** What is under way when an operator is removed: requests whose body is not all there yet, answers that last. */
+
+const openApi = realApiFixture();
+
+describeDatabases('whoever is removed', (fixture) => {
+  const stores = samplesFixture(fixture);
+  async function open() {
+    const api = await openApi(fixture, await stores.open());
+    const url = new URL(await api.app.listen({ host: '127.0.0.1', port: 0 }));
+    const join = async (username: string) => {
+      const key = await newKey();
+      const wanted = { public_key: key.hex, username, role: 'admin' } as const;
+      await addOperator(api.domain.context, api.actor, wanted);
+      return { key, token: await tokenOf(api.domain, key) };
+    };
+    return { api, url, join };
+  }
+  const remove = ({ domain, actor }: RealApi, { id }: Key) => removeOperator(domain.context, actor, id);
+
+  /** A connection on which a request has begun. */
+  async function begin(url: URL, text: string) {
+    const socket = connect(Number(url.port), url.hostname);
+    socket.on('error', () => {});
+    await once(socket, 'connect');
+    let came = '';
+    socket.on('data', (bytes: Buffer) => {
+      came += bytes.toString('latin1');
+    });
+    const closed = once(socket, 'close');
+    socket.write(text);
+    return { socket, closed, came: () => came };
+  }
+
+  it('gets nothing done by sending the rest of a request that was begun before', async () => {
+    const { api, url, join } = await open();
+    const [greta, otto] = [await join('greta'), await join('otto')];
+    const body = JSON.stringify({ public_key: (await newKey()).hex, username: 'backdoor', role: 'admin' });
+    const slow = (token: string) =>
+      begin(
+        url,
+        `POST /api/v1/operators HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${token}\r\nconnection: close\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body.slice(0, 20)}`,
+      );
+    const requests = [await slow(greta.token), await slow(otto.token)];
+    // Both have been let in by now: they wait for their bodies.
+    await sleep(100);
+    await remove(api, greta.key);
+    await api.domain.signIn.logout(hashOfToken(otto.token));
+    for (const { socket, closed, came } of requests) {
+      socket.write(body.slice(20));
+      await closed;
+      expect(came()).toMatch(/^HTTP\/1\.1 401 /);
+      expect(came()).toContain('"code":"unauthenticated"');
+    }
+    const { items } = await listOperators(api.domain.context, true, { limit: 100, offset: 0 });
+    expect(items.map(({ username }) => username).sort()).toEqual(['ada', 'greta', 'otto']);
+    await api.app.close();
+  });
+
+  it('reads no further in an answer that lasts, whether it reads or not', async () => {
+    const { api, url, join } = await open();
+    for (let at = 0; at < 20; at++) await happen(api.domain, 50, 'test.happened', 'x'.repeat(20_000));
+    await placeAll(api.domain);
+    const greta = await join('greta');
+    const asking = (token: string) =>
+      begin(url, `GET /api/v1/audit/export HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${token}\r\n\r\n`);
+    const [gone, stays] = [await asking(greta.token), await asking(api.token)];
+    for (const { socket } of [gone, stays]) {
+      while (socket.bytesRead === 0) await sleep(10);
+      socket.pause();
+    }
+    await sleep(200);
+    const since = Date.now();
+    await remove(api, greta.key);
+    // Nobody reads: the connection is gone all the same.
+    const connections = () => new Promise((resolve) => api.app.server.getConnections((_, count) => resolve(count)));
+    while ((await connections()) !== 1 && Date.now() - since < 3000) await sleep(20);
+    expect(await connections()).toBe(1);
+    expect(Date.now() - since).toBeLessThan(1000);
+    gone.socket.resume();
+    await gone.closed;
+    // It is seen to be cut off: an answer in pieces that is whole ends with an empty one.
+    expect(gone.came().endsWith('0\r\n\r\n')).toBe(false);
+    stays.socket.resume();
+    while (!stays.came().endsWith('0\r\n\r\n')) await sleep(20);
+    stays.socket.destroy();
+    await api.app.close();
+  }, 30_000);
+
+  it('is told nothing any more by a request that waits for an agent', async () => {
+    const { api, url, join } = await open();
+    const greta = await join('greta');
+    const { socket, came } = await begin(
+      url,
+      `POST /api/v1/agents/web-1/drift HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${greta.token}\r\n\r\n`,
+    );
+    const applying = await begin(
+      url,
+      `POST /api/v1/agents/web-1/apply HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${greta.token}\r\ncontent-type: application/json\r\ncontent-length: 17\r\n\r\n{"modules":["m"]}`,
+    );
+    await sleep(200);
+    const since = Date.now();
+    await remove(api, greta.key);
+    await applying.closed;
+    expect(Date.now() - since).toBeLessThan(1000);
+    expect(applying.came()).toBe('');
+    // Nothing was applied there yet, which it was told at once.
+    expect(came()).toMatch(/^HTTP\/1\.1 409 /);
+    socket.destroy();
+    // What was begun goes on.
+    expect(await api.domain.links.nextOperation(api.agent.id)).not.toBeNull();
+    await api.app.close();
+  });
+
+  it('is told so when it was itself that did it', async () => {
+    const { api, url, join } = await open();
+    const greta = await join('greta');
+    const headers = { authorization: `Bearer ${greta.token}` };
+    const answer = await fetch(new URL(`/api/v1/operators/${greta.key.id}`, url), { method: 'DELETE', headers });
+    expect(answer.status).toBe(204);
+    expect((await fetch(new URL('/api/v1/agents', url), { headers })).status).toBe(401);
+    await api.app.close();
+  });
+
+  it('is not the last admin, however many remove each other at once', async () => {
+    const { api, join } = await open();
+    const { context } = api.domain;
+    const admins = [api.key, ...(await Promise.all(['greta', 'otto', 'olga'].map(join))).map(({ key }) => key)];
+    const actors = admins.map(({ id }) => ({ type: 'operator' as const, id, name: id }));
+    // Everybody removes everybody, themselves too.
+    const outcomes = await Promise.allSettled(
+      actors.flatMap((actor) => admins.map(({ id }) => removeOperator(context, actor, id))),
+    );
+    const refused = outcomes.filter((outcome) => outcome.status === 'rejected');
+    expect(refused.length).toBeGreaterThan(0);
+    for (const { reason } of refused) expect(reason).toMatchObject({ code: 'last_admin' });
+    const left = await Promise.all(admins.map(({ id }) => getOperator(context, id)));
+    expect(left.filter(({ removed_at }) => removed_at === null)).toHaveLength(1);
+    await api.app.close();
+  });
+});
