@@ -153,6 +153,35 @@ describeDatabases('the audit log', (fixture) => {
       expect(away).toBe(8);
     });
 
+    it('leaves out what follows from the one event that a consumer fails for, and nothing else', async () => {
+      const domain = await openDomain(fixture);
+      await happen(domain, 4);
+      const followed: number[] = [];
+      const consumer = async (events: readonly { place: number }[]) => {
+        if (events.some(({ place }) => place === 2)) throw new Error('poison');
+        followed.push(...events.map(({ place }) => place));
+        return [];
+      };
+      const sequencer = createSequencer(domain.context, { consumers: [consumer] });
+      for (let attempt = 0; attempt < 5; attempt++) await expect(sequencer.place([])).rejects.toThrow('poison');
+      await sequencer.place([]);
+      expect(followed).toEqual([1, 3, 4]);
+      expect(await verdictOf(domain)).toMatchObject({ ok: true, verified: 4, unchained: 0 });
+      await happen(domain, 2);
+      await sequencer.place([]);
+      expect(followed).toEqual([1, 3, 4, 5, 6]);
+    });
+
+    it('goes on past a row that is no event', async () => {
+      const domain = await openDomain(fixture);
+      await happen(domain, 4);
+      await run(domain, `update audit_events set metadata = '{' where seq = 1`);
+      await run(domain, 'update audit_events set timestamp_ms = 9000000000000000 where seq = 3');
+      await placeAll(domain);
+      await placeAll(domain);
+      expect(await verdictOf(domain)).toMatchObject({ ok: true, verified: 2, unchained: 2 });
+    });
+
     it('has one keeper: who lost the lease places nothing', async () => {
       const domain = await openDomain(fixture);
       await happen(domain, 2);

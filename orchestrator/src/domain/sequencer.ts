@@ -16,7 +16,10 @@ import type { Fence } from './leases.ts';
 
 /** Most events of one unit. */
 const batch = 1000;
-/** A consumer that fails so often in a row is left out, so that it cannot keep the chain from going on. */
+/**
+ * Consumers that fail so often in a row get the events of that batch one at a time, and go without those that they fail
+ * for: nothing may keep the chain from going on, and no event is to take what follows from others with it.
+ */
 const patience = 5;
 
 export interface SequencerOptions {
@@ -43,42 +46,71 @@ export async function readChainEnds({ db }: Pick<Context, 'db'>) {
 export function createSequencer(context: Context, { consumers }: SequencerOptions): Sequencer {
   const { db, bus, log } = context;
   let failures = 0;
+  /** Numbers of events that no hash can be told of. */
+  const unreadable = new Set<number>();
 
-  const following = async (events: readonly PlacedEvent[]): Promise<Statement[]> => {
-    if (failures < patience) return (await Promise.all(consumers.map((consume) => consume(events)))).flat();
-    const span = { first: events[0]?.place, last: events.at(-1)?.place };
-    log.error(span, 'events get their places without what follows from them: that has failed too often');
-    return [];
+  const follow = async (events: readonly PlacedEvent[]): Promise<Statement[]> =>
+    (await Promise.all(consumers.map((consume) => consume(events)))).flat();
+
+  /** Rows that are not what we write are left without a place, where verification tells of them. */
+  const passOver = (row: Row, error: unknown) => {
+    if (unreadable.has(row.seq)) return;
+    unreadable.add(row.seq);
+    log.error({ err: error, seq: row.seq, event_id: row.id }, 'an event cannot be read, and gets no place in the log');
   };
+
+  async function write(fence: Fence, head: Link, placed: readonly Placed[], following: readonly Statement[]) {
+    const { place, hash } = (placed.at(-1) as Placed).event;
+    const places = placed.map(({ seq, event }) => ({ seq, place: event.place, hash: event.hash }));
+    await db.write({
+      name: 'audit/place',
+      statements: [
+        ...fence,
+        statement(
+          moveChainEnd,
+          { name: 'head', from_place: head.place, from_hash: head.hash, place, hash },
+          { expect: 'changed', else: 'storage_unavailable', detail: 'the audit chain has grown meanwhile' },
+        ),
+        statement(placeEvents, { rows: jsonRows(places) }),
+        ...following,
+      ],
+    });
+    bus.publish({ type: 'placed', place });
+  }
+
+  /** Each in a unit of its own: only what follows from an event that consumers fail for is left out. */
+  async function placeSingly(fence: Fence, head: Link, placed: readonly Placed[]) {
+    let before = head;
+    for (const one of placed) {
+      try {
+        await write(fence, before, [one], await follow([one.event]));
+      } catch (error) {
+        if (isOfTheDatabase(error)) throw error;
+        const { id, place } = one.event;
+        log.error({ err: error, event_id: id, place }, 'an event gets its place without what follows from it');
+        await write(fence, before, [one], []);
+      }
+      before = one.event;
+    }
+  }
 
   return {
     async place(fence) {
       const rows = await db.all(unplacedEvents, { limit: batch });
       if (rows.length === 0) return false;
       const { head } = await readChainEnds(context);
-      const events = chained(head, rows);
-      const last = events.at(-1) as PlacedEvent;
-      const places = rows.map(({ seq }, at) => ({ seq, place: events[at]!.place, hash: events[at]!.hash }));
-      try {
-        await db.write({
-          name: 'audit/place',
-          statements: [
-            ...fence,
-            statement(
-              moveChainEnd,
-              { name: 'head', from_place: head.place, from_hash: head.hash, place: last.place, hash: last.hash },
-              { expect: 'changed', else: 'storage_unavailable', detail: 'the audit chain has grown meanwhile' },
-            ),
-            statement(placeEvents, { rows: jsonRows(places) }),
-            ...(await following(events)),
-          ],
-        });
-      } catch (error) {
-        if (!isOfTheDatabase(error)) failures++;
-        throw error;
-      }
+      const placed = chained(head, rows, passOver);
+      if (placed.length === 0) return false;
+      if (failures >= patience) await placeSingly(fence, head, placed);
+      else
+        try {
+          const events = placed.map(({ event }) => event);
+          await write(fence, head, placed, await follow(events));
+        } catch (error) {
+          if (!isOfTheDatabase(error)) failures++;
+          throw error;
+        }
       failures = 0;
-      bus.publish({ type: 'placed', place: last.place });
       return rows.length === batch;
     },
   };
@@ -89,14 +121,28 @@ const isOfTheDatabase = (error: unknown): boolean =>
   error instanceof OutcomeUnknown ||
   (error instanceof MusterError && ['storage_unavailable', 'storage_full', 'draining'].includes(error.code));
 
-function chained(
-  head: { place: number; hash: string },
-  rows: readonly (Omit<AuditEventsTable, 'seq'> & { seq: number })[],
-): PlacedEvent[] {
+type Row = Omit<AuditEventsTable, 'seq'> & { seq: number };
+interface Link {
+  place: number;
+  hash: string;
+}
+interface Placed {
+  readonly seq: number;
+  readonly event: PlacedEvent;
+}
+
+function chained(head: Link, rows: readonly Row[], passOver: (row: Row, error: unknown) => void): Placed[] {
   let { place, hash } = head;
-  return rows.map(({ seq: _, ...row }) => {
-    const event = { ...row, place: ++place };
-    hash = hashOf(hash, event);
-    return { ...event, hash };
+  return rows.flatMap((row) => {
+    const { seq, ...fields } = row;
+    try {
+      const event = { ...fields, place: place + 1 };
+      hash = hashOf(hash, event);
+      place++;
+      return [{ seq, event: { ...event, hash } }];
+    } catch (error) {
+      passOver(row, error);
+      return [];
+    }
   });
 }
