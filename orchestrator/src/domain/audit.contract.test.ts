@@ -211,6 +211,24 @@ describeDatabases('the audit log', (fixture) => {
       await sequencer.place(after!);
     });
 
+    it('has a keeper soon after a clock that was wrong is set right', async () => {
+      const { context, clock } = await openDomain(fixture);
+      const first = createLease(context, 'audit', 'one');
+      const second = createLease(context, 'audit', 'two');
+      clock.jump(86_400_000);
+      expect(await first.hold()).not.toBeNull();
+      clock.jump(-86_400_000);
+      // It is alive, and says until when by the clock as it is now.
+      expect(await first.hold()).not.toBeNull();
+      expect(await second.hold()).toBeNull();
+      clock.jump(86_400_000);
+      await first.hold();
+      clock.jump(-86_400_000);
+      // It is not, and what it wrote down is a day ahead.
+      expect(await second.hold()).not.toBeNull();
+      expect(await first.hold()).toBeNull();
+    });
+
     it('keeps a lease that is used, without a write for each use', async () => {
       const domain = await openDomain(fixture);
       const lease = createLease(domain.context, 'audit', 'one');

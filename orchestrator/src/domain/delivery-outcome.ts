@@ -5,8 +5,8 @@ import type { Attempt } from './delivery.ts';
 /** The first wait; each further one is twice as long. */
 const firstWaitMs = 2_000;
 const longestWaitMs = 600_000;
-/** The longest that a far end may ask us to wait. */
-const longestAskedMs = 3_600_000;
+/** The longest that a far end may ask us to wait, and longer than any wait of our own. */
+export const longestPauseMs = 3_600_000;
 /** A channel that has failed so often without a delivery in between is said to be failing: half a minute, or so. */
 const failuresToTell = 5;
 /** Answers that blame the message. One of those must not hold up all that come after it. */
@@ -37,7 +37,7 @@ export function afterFailure(before: FailingBefore, attempt: Attempt, nowMs: num
   const whole = Math.min(firstWaitMs * 2 ** Math.min(before.failures, 30), longestWaitMs);
   // Half of it is chance: channels that failed together do not come back together.
   const wait = whole / 2 + (whole / 2) * random;
-  const asked = attempt.status === null ? 0 : Math.min(attempt.retryAfterMs ?? 0, longestAskedMs);
+  const asked = attempt.status === null ? 0 : Math.min(attempt.retryAfterMs ?? 0, longestPauseMs);
   return {
     failures,
     retryAtMs: Math.ceil(nowMs + Math.max(wait, asked)),

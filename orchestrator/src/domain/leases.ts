@@ -15,6 +15,8 @@ export interface Lease {
 
 /** How long nobody does the work when its holder died without a word. */
 const lifeMs = 10_000;
+/** The clocks of those that share a database differ by less. */
+const skewMs = 60_000;
 
 /**
  * @param name   of the work
@@ -26,7 +28,7 @@ export function createLease({ db, now }: Context, name: string, holder: string):
 
   const take = async () => {
     const until = now() + lifeMs;
-    const take = statement(takeLease, { name, holder, now: now(), expires_ms: until });
+    const take = statement(takeLease, { name, holder, now: now(), expires_ms: until, beyond_ms: until + skewMs });
     const [row] = (await db.write({ name: 'leases/take', statements: [take] })).of(take).rows;
     return row ? { token: row.token, until } : null;
   };
@@ -40,7 +42,9 @@ export function createLease({ db, now }: Context, name: string, holder: string):
   return {
     async hold() {
       // Half of its life is left for the work, and for finding out that another has it.
-      if (held !== null && held.until - now() < lifeMs / 2) held = await keep(held.token);
+      const left = held === null ? 0 : held.until - now();
+      // More than there ever was: the clock was set back.
+      if (held !== null && (left < lifeMs / 2 || left > lifeMs)) held = await keep(held.token);
       held ??= await take();
       if (held === null) return null;
       const { token } = held;

@@ -15,7 +15,7 @@ import { audited, type Happening } from './audit.ts';
 import { targetOf } from './channels.ts';
 import { type Context, seconds, systemActor } from './context.ts';
 import { type Attempt, describeAttempt, type Message } from './delivery.ts';
-import { afterFailure } from './delivery-outcome.ts';
+import { afterFailure, longestPauseMs } from './delivery-outcome.ts';
 
 /** The outbox: what is to be sent to channels, and what became of it. Who sends makes sure to be the only one. */
 
@@ -35,13 +35,18 @@ export interface Sending {
 
 /** Channels that may be sent to now. */
 export async function channelsToSend({ db, now }: Context): Promise<string[]> {
-  return (await db.all(dueChannels, { now_ms: now() })).map(({ channel_id }) => channel_id);
+  return (await db.all(dueChannels, { now_ms: now(), beyond_ms: now() + longestPauseMs })).map(
+    ({ channel_id }) => channel_id,
+  );
 }
 
 /** @returns null when the channel is gone, has nothing to be sent, or is to be left alone for a while */
 export async function nextToSend(context: Context, channelId: string, limit: number): Promise<Sending | null> {
   const row = await context.db.get(channelById, { channel_id: channelId });
-  if (!row || row.retry_at_ms > context.now()) return null;
+  if (!row) return null;
+  const pause = row.retry_at_ms - context.now();
+  // Nothing waits longer than that: the clock was wrong when it was written.
+  if (pause > 0 && pause <= longestPauseMs) return null;
   const waiting = await context.db.all(oldestDeliveries, { channel_id: channelId, limit });
   if (waiting.length === 0) return null;
   const { name, sealed, failures, failing_since } = row;

@@ -143,6 +143,19 @@ describeDatabases('the outbox', (fixture) => {
     expect(one.arrived).toHaveLength(7);
   });
 
+  it('tries again soon although the clock was hours ahead when it failed', async () => {
+    const { outbox, channel, happen, clock } = await open();
+    const one = await channel(500);
+    await happen('1');
+    clock.jump(36_000_000);
+    await outbox.turn();
+    one.behave(200);
+    clock.jump(-36_000_000);
+    await outbox.turn();
+    await outbox.turn();
+    expect(one.arrived).toHaveLength(2);
+  });
+
   it('leaves a far end alone for as long as it asks', async () => {
     const { outbox, channel, happen, clock } = await open();
     const one = await channel((response) => response.writeHead(429, { 'retry-after': '300' }).end());
@@ -224,7 +237,7 @@ describeDatabases('the outbox', (fixture) => {
     const served = new Map<string, number>();
     const deliver: Deliver = async (_, { channel }) => {
       most = Math.max(most, ++underWay);
-      await new Promise((resolve) => setTimeout(resolve, 2));
+      await new Promise((resolve) => setTimeout(resolve, 25));
       underWay--;
       served.set(channel.id, (served.get(channel.id) ?? 0) + 1);
       return { status: 200, retryAfterMs: null };

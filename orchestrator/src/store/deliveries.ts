@@ -1,12 +1,15 @@
 import { sql } from 'kysely';
 import { defineQuery } from './query.ts';
 
-/** Channels that have something to be sent to them and may be tried at this time. There are few channels. */
-export const dueChannels = defineQuery('deliveries/due channels', (db, p: { now_ms: number }) =>
+/**
+ * Channels that have something to be sent to them and may be tried at this time; also those that are to wait until after
+ * `beyond_ms`, which a wrong clock has set. There are few channels.
+ */
+export const dueChannels = defineQuery('deliveries/due channels', (db, p: { now_ms: number; beyond_ms: number }) =>
   db
     .selectFrom('channels')
     .select(['channel_id', 'retry_at_ms'])
-    .where('retry_at_ms', '<=', p.now_ms)
+    .where((w) => w.or([w('retry_at_ms', '<=', p.now_ms), w('retry_at_ms', '>', p.beyond_ms)]))
     .where((w) =>
       w.exists(
         w

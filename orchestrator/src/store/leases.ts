@@ -3,12 +3,13 @@ import { defineQuery } from './query.ts';
 /** Leases: work that one process does at a time. Times are Unix milliseconds. */
 
 /**
- * Takes a lease that nobody holds, that has run out, or that the same holder had before. Gives a row with the fencing
+ * Takes a lease that nobody holds, that has run out, that says it lasts until after `beyond_ms`, as one does that was
+ * taken by a wrong clock, or that the same holder had before. Gives a row with the fencing
  * token, which grows with every taking; none when it is another's.
  */
 export const takeLease = defineQuery(
   'leases/take',
-  (db, p: { name: string; holder: string; now: number; expires_ms: number }) =>
+  (db, p: { name: string; holder: string; now: number; expires_ms: number; beyond_ms: number }) =>
     db
       .insertInto('leases')
       .values({ name: p.name, holder: p.holder, token: 1, expires_ms: p.expires_ms })
@@ -20,7 +21,13 @@ export const takeLease = defineQuery(
             token: (e) => e('leases.token', '+', e.lit(1)),
             expires_ms: (e) => e.ref('excluded.expires_ms'),
           })
-          .where((e) => e.or([e('leases.expires_ms', '<=', p.now), e('leases.holder', '=', e.ref('excluded.holder'))])),
+          .where((e) =>
+            e.or([
+              e('leases.expires_ms', '<=', p.now),
+              e('leases.expires_ms', '>', p.beyond_ms),
+              e('leases.holder', '=', e.ref('excluded.holder')),
+            ]),
+          ),
       )
       .returning('token'),
 );
