@@ -63,6 +63,26 @@ describeDatabases('sign-in', (fixture) => {
     expect(await code(domain.signIn.challenge('zz'))).toBe('key_invalid');
   });
 
+  it('writes refusals down, and of very many how many there were', async () => {
+    const domain = await openDomain(fixture);
+    const { key } = await newAdmin(domain);
+    const stranger = await newKey();
+    const refused = async () => {
+      const { events } = await listAudit(domain.context, { event_type: 'auth.refused', limit: 500 });
+      return events.map(({ actor, metadata }) => ({ of: actor.id, ...metadata }));
+    };
+    for (let at = 0; at < 1000; at++)
+      expect(await code(domain.signIn.challenge(stranger.hex))).toBe('operator_unknown');
+    expect(await refused()).toEqual(Array(300).fill({ of: '' }));
+    // Somebody who is known is not lost among them.
+    expect(await code(domain.signIn.verify(key.hex, '5f'.repeat(64)))).toBe('signature_invalid');
+    expect((await refused())[0]).toEqual({ of: key.id });
+    domain.clock.advance(60_000);
+    await code(domain.signIn.challenge(stranger.hex));
+    expect((await refused())[0]).toEqual({ of: '', withheld: 700 });
+    expect(await refused()).toHaveLength(302);
+  });
+
   it('ends sessions by expiry, sign-out, renewal and removal', async () => {
     const domain = await openDomain(fixture, { tokenLifeSecs: 10 });
     const { key, actor } = await newAdmin(domain);

@@ -17,6 +17,7 @@ import { type Statement, statement } from '../store/unit.ts';
 import { audited } from './audit.ts';
 import { type Actor, type Context, seconds, systemActor } from './context.ts';
 import { operatorKey } from './operators.ts';
+import { RefusalTally } from './refusal-tally.ts';
 
 /** A live session, as every signed-in request carries it. */
 export interface Session {
@@ -90,7 +91,11 @@ export function createSignIn(context: Context, tokenLifeSecs: number): SignIn {
     cache.set(session.token_hash, session);
   };
 
+  /** By operator; of keys that nobody has, all together: else they would fill the memory in place of the log. */
+  const refusals = new RefusalTally();
   const refuse = async (operator: { operator_id: string; username: string } | undefined, why: string) => {
+    const withheld = refusals.take(operator?.operator_id ?? '', context.now());
+    if (withheld === null) return;
     await db.write({
       name: 'auth/refuse',
       statements: [
@@ -98,7 +103,8 @@ export function createSignIn(context: Context, tokenLifeSecs: number): SignIn {
           type: 'auth.refused',
           severity: 'warning',
           actor: operator ? { type: 'operator', id: operator.operator_id, name: operator.username } : systemActor,
-          summary: `sign-in refused: ${why}`,
+          summary: `sign-in refused: ${why}${withheld === 0 ? '' : `; ${withheld} more were refused before that`}`,
+          ...(withheld === 0 ? {} : { metadata: { withheld } }),
         }),
       ],
     });
