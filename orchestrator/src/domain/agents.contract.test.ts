@@ -273,7 +273,7 @@ describeDatabases('agents', (fixture) => {
       for (let offset = 0; offset <= 6; offset++)
         for (let limit = 0; limit <= 6; limit++) {
           const { items, more } = await listAgentPage(context, { ...filter, limit, offset });
-          expect(items).toEqual(whole.slice(offset, offset + limit));
+          expect(items.map((text) => JSON.parse(text))).toEqual(whole.slice(offset, offset + limit));
           expect(more).toBe(limit > 0 && offset + limit < whole.length);
         }
     }

@@ -21,12 +21,14 @@ import {
   deleteTags,
   putTag,
   setAgentStatus,
+  shownAgentById,
+  shownAgentByName,
   tagBeyond,
   tagValues,
   touchAgent,
 } from '../store/agents.ts';
 import { deleteLatestDriftOf } from '../store/drift.ts';
-import { fromJson } from '../store/json-text.ts';
+import { fromJson, type JsonText } from '../store/json-text.ts';
 import { deleteEveryBelieved, deleteStateOf } from '../store/state.ts';
 import { type Statement, statement } from '../store/unit.ts';
 import { audited } from './audit.ts';
@@ -37,6 +39,9 @@ import { type Page, readPage } from './page.ts';
 /** Agents: their approval, names and tags. */
 
 export type AgentRow = NonNullable<Awaited<ReturnType<typeof findById>>>;
+/** What an answer is made of. */
+type ShownRow = NonNullable<Awaited<ReturnType<typeof findShown>>>;
+const findShown = ({ db }: Context, nodeId: string) => db.get(shownAgentById, { node_id: nodeId });
 const findById = ({ db }: Context, nodeId: string) => db.get(agentById, { node_id: nodeId });
 
 /**
@@ -49,14 +54,27 @@ export async function requireAgent(context: Context, idOrName: string): Promise<
     : isName(idOrName)
       ? await context.db.get(agentByName, { name: idOrName })
       : undefined;
-  if (!row) throw new MusterError('agent_not_found', `there is no agent ${JSON.stringify(idOrName.slice(0, 64))}`);
-  return row;
+  return row ?? notThere(idOrName);
+}
+
+/** {@link requireAgent} without what is not shown. */
+async function requireShown(context: Context, idOrName: string): Promise<ShownRow> {
+  const row = isKeyId(idOrName)
+    ? await findShown(context, idOrName)
+    : isName(idOrName)
+      ? await context.db.get(shownAgentByName, { name: idOrName })
+      : undefined;
+  return row ?? notThere(idOrName);
+}
+
+function notThere(idOrName: string): never {
+  throw new MusterError('agent_not_found', `there is no agent ${JSON.stringify(idOrName.slice(0, 64))}`);
 }
 
 const lastSeen = (row: Pick<AgentRow, 'last_seen_at'>, heard: number | null): number =>
   Math.max(heard ?? 0, row.last_seen_at);
 
-function toAgent({ presence }: Context, row: AgentRow): Agent {
+function toAgent({ presence }: Context, row: ShownRow): Agent {
   const heard = presence.lastHeardAt(row.node_id);
   return {
     node_id: row.node_id,
@@ -75,8 +93,31 @@ function toAgent({ presence }: Context, row: AgentRow): Agent {
   };
 }
 
+/** {@link toAgent} as JSON: attributes and tags are that already, and are not read only to be written again. */
+function toAgentText({ presence }: Context, row: ShownRow): JsonText<Agent> {
+  const { node_id, name, status, agent_version, attributes, tags } = row;
+  const { connected_at, updated_at, initial_hostname, initial_ip, pin_source } = row;
+  const heard = presence.lastHeardAt(node_id);
+  const before = JSON.stringify({ node_id, name, status, agent_version });
+  const after = JSON.stringify({
+    connected: heard !== null,
+    connected_at,
+    updated_at,
+    last_seen_at: lastSeen(row, heard),
+    initial_hostname,
+    initial_ip,
+    pin_source,
+  });
+  return `${before.slice(0, -1)},"attributes":${attributes},"tags":${tags},${after.slice(1)}`;
+}
+
 export async function getAgent(context: Context, idOrName: string): Promise<Agent> {
-  return toAgent(context, await requireAgent(context, idOrName));
+  return toAgent(context, await requireShown(context, idOrName));
+}
+
+/** {@link getAgent} as JSON. */
+export async function getAgentText(context: Context, idOrName: string): Promise<JsonText<Agent>> {
+  return toAgentText(context, await requireShown(context, idOrName));
 }
 
 export async function getAttributes(context: Context, idOrName: string): Promise<Record<string, string>> {
@@ -105,27 +146,30 @@ export interface AgentFilter {
 /** Agents read and shaped in one turn of the loop. */
 const agentsPerTurn = 500;
 
+export const listAgents = (context: Context, filter: AgentFilter): Promise<Agent[]> =>
+  listShaped(context, filter, (row) => toAgent(context, row));
+
 /** With a selector or a text the page is cut after matching, which the database cannot do for every term. */
-export async function listAgents(context: Context, filter: AgentFilter): Promise<Agent[]> {
+async function listShaped<T>(context: Context, filter: AgentFilter, shape: (row: ShownRow) => T): Promise<T[]> {
   const selector = filter.filter === undefined ? null : requireSelector(filter.filter, '/filter');
   const selective = selector !== null && !isEmptySelector(selector);
   const text = filter.q ? foldAscii(filter.q) : null;
+  const cut = selective || text !== null;
   const matches = (agent: Agent) =>
     (!selective || matchesSelector(selector, agent)) && (text === null || isNamed(agent, text));
   const limit = filter.limit ?? Number.MAX_SAFE_INTEGER;
-  const found: Agent[] = [];
+  const found: T[] = [];
   if (limit === 0) return found;
   // What every agent matches needs no skipping here: where to begin is known.
   let toSkip = filter.offset ?? 0;
-  const skipped = selective || text !== null ? 0 : toSkip;
+  const skipped = cut ? 0 : toSkip;
   toSkip -= skipped;
-  const most = selective || text !== null ? agentsPerTurn : Math.min(agentsPerTurn, limit);
+  const most = cut ? agentsPerTurn : Math.min(agentsPerTurn, limit);
   for await (const rows of agentRows(context, filter, skipped, most))
     for (const row of rows) {
-      const agent = toAgent(context, row);
-      if (!matches(agent)) continue;
+      if (cut && !matches(toAgent(context, row))) continue;
       if (toSkip > 0) toSkip--;
-      else if (found.push(agent) === limit) return found;
+      else if (found.push(shape(row)) === limit) return found;
     }
   return found;
 }
@@ -136,7 +180,7 @@ async function* agentRows(
   filter: AgentFilter,
   offset: number,
   size: number,
-): AsyncGenerator<AgentRow[]> {
+): AsyncGenerator<ShownRow[]> {
   const { status, q } = filter;
   const variant = { status: status !== undefined, q: !!q };
   const rest = () => new Promise((resolve) => setImmediate(resolve));
@@ -189,11 +233,12 @@ const isNamed = ({ name, initial_hostname, attributes }: Agent, folded: string):
     (text) => typeof text === 'string' && foldAscii(text).includes(folded),
   );
 
-/** A page of agents; all of them without a limit. */
-export async function listAgentPage(context: Context, filter: AgentFilter): Promise<Page<Agent>> {
+/** A page of agents, each as JSON; all of them without a limit. */
+export async function listAgentPage(context: Context, filter: AgentFilter): Promise<Page<JsonText<Agent>>> {
   const { limit, offset = 0 } = filter;
-  if (limit === undefined) return { items: await listAgents(context, filter), more: false };
-  return readPage({ limit, offset }, (page) => listAgents(context, { ...filter, ...page }));
+  const list = (part: AgentFilter) => listShaped(context, part, (row) => toAgentText(context, row));
+  if (limit === undefined) return { items: await list(filter), more: false };
+  return readPage({ limit, offset }, (page) => list({ ...filter, ...page }));
 }
 
 /** Approved agents that a selector matches; none for an empty one. */

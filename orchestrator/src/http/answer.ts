@@ -2,7 +2,7 @@ import { Readable } from 'node:stream';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { mediaOf, type Route } from '@muster/protocol/http';
 import type { FastifyReply } from 'fastify';
-import { Chunked, Paged, Reply, Stream } from './handlers.ts';
+import { Chunked, JsonBody, Paged, Reply, Stream } from './handlers.ts';
 import { nextLink } from './page.ts';
 
 /** What a route's answers need to be written, prepared once. */
@@ -46,8 +46,10 @@ export function sendAnswer(
   if (body instanceof Chunked) return sendChunks(form, status, body, reply, broken);
   if (form.validate) holdToSchema(form.route, status, body);
   if (body === undefined) return reply.send();
-  return reply.header('content-type', json).send(JSON.stringify(body));
+  return reply.header('content-type', json).send(textOf(body));
 }
+
+const textOf = (body: unknown): string => (body instanceof JsonBody ? body.text : JSON.stringify(body));
 
 function holdToSchema(route: Route, status: number, body: unknown): void {
   const schema = route.answers[status];
@@ -58,7 +60,7 @@ function holdToSchema(route: Route, status: number, body: unknown): void {
     return;
   }
   // As it goes over the wire, where what is undefined is not there.
-  const read = schema.safeParse(body === undefined ? undefined : JSON.parse(JSON.stringify(body)));
+  const read = schema.safeParse(body === undefined ? undefined : JSON.parse(textOf(body)));
   if (!read.success) throw new Error(`${route.id} answered what its schema does not allow: ${read.error.message}`);
 }
 
@@ -79,7 +81,8 @@ async function sendChunks(
       const step = await source.next();
       if (step.done) return null;
       if (form.validate) holdToSchema(form.route, status, step.value);
-      if (step.value.length > 0) return JSON.stringify(step.value).slice(1, -1);
+      const items = textOf(step.value).slice(1, -1);
+      if (items !== '') return items;
     }
   };
   const first = await next();

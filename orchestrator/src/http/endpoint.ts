@@ -9,7 +9,7 @@ import type { Session } from './handlers.ts';
 import { invalidInput, readInput } from './input.ts';
 import type { LastingAnswers } from './lasting.ts';
 import { prefersAsync } from './prefer.ts';
-import type { ParsedQuery } from './query.ts';
+import { nothing, type ParsedQuery } from './query.ts';
 import { Facts } from './request-facts.ts';
 
 /** A handler as it is called here, where the types of single routes are no longer known. */
@@ -64,7 +64,9 @@ export function registerEndpoint(
   const emptyBody = route.body === undefined || route.bodyOptional === true;
 
   const readQuery = (request: FastifyRequest): unknown => {
-    const { values, faults } = request.query as ParsedQuery;
+    const parsed = request.query as ParsedQuery;
+    if (parsed === nothing && route.query === undefined) return parsed.values;
+    const { values, faults } = parsed;
     if (faults.length > 0) throw invalidInput('query', faults);
     return readInput(route.query ?? empty, values, 'query');
   };

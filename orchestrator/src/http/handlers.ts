@@ -68,13 +68,26 @@ export interface Call<R extends Route> {
 type BodyOf<S> = S extends z.ZodType ? z.output<S> : undefined;
 type StatusOf<R extends Route> = keyof R['answers'] & number;
 
+/** JSON text, remembering what it holds. */
+export type JsonText<T> = string & { readonly jsonOf?: T };
+
+/** A body that is JSON text already: written as it is. For what is read often and large. */
+export class JsonBody<T> {
+  readonly text: JsonText<T>;
+  constructor(text: JsonText<T>) {
+    this.text = text;
+  }
+}
+
 /** A long array, in pieces that are written one at a time while other work goes on between them. */
 export class Chunked<T> {
-  readonly chunks: AsyncIterable<readonly T[]> | Iterable<readonly T[]>;
-  constructor(chunks: AsyncIterable<readonly T[]> | Iterable<readonly T[]>) {
+  readonly chunks: AsyncIterable<Piece<T>> | Iterable<Piece<T>>;
+  constructor(chunks: AsyncIterable<Piece<T>> | Iterable<Piece<T>>) {
     this.chunks = chunks;
   }
 }
+
+type Piece<T> = readonly T[] | JsonBody<readonly T[]>;
 
 /** A part of a list; `Link: rel="next"` says where there is more. For routes that are `paged`. */
 export class Paged<T> {
@@ -124,7 +137,9 @@ export class Reply<S extends number, B> {
   }
 }
 
-type Written<B> = B extends readonly (infer T)[] ? B | Chunked<T> | Paged<T> : B;
+type Written<B> = B extends readonly (infer T)[]
+  ? B | Chunked<T> | Paged<T>
+  : B | (B extends object ? JsonBody<B> : never);
 /** What a handler may give as the body of one status. */
 type Given<R extends Route, S extends StatusOf<R>> =
   IsStreamed<R, S> extends true ? Stream : Written<BodyOf<R['answers'][S]>>;

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { Chunked } from './handlers.ts';
+import type { Chunked, JsonBody } from './handlers.ts';
 import { nextLink, paged, pagedInChunks } from './page.ts';
 
 describe('the next page', () => {
@@ -18,10 +18,11 @@ describe('the next page', () => {
     const wish = { limit: 2, offset: 4 };
     expect(paged({ items: [1, 2], more: true }, wish).next).toEqual({ limit: '2', offset: '6' });
     expect(paged({ items: [1], more: false }, wish).next).toBeNull();
-    const long = pagedInChunks({ items: Array.from({ length: 1001 }, (_, i) => i), more: true }, wish);
+    const long = pagedInChunks<number>({ items: Array.from({ length: 1001 }, (_, i) => String(i)), more: true }, wish);
     expect(long.next).toEqual({ limit: '2', offset: '1005' });
-    expect([...((long.items as Chunked<number>).chunks as Iterable<number[]>)].map(({ length }) => length)).toEqual([
-      500, 500, 1,
-    ]);
+    const chunks = [...((long.items as Chunked<number>).chunks as Iterable<JsonBody<number[]>>)];
+    const read = chunks.map(({ text }) => JSON.parse(text) as number[]);
+    expect(read.map(({ length }) => length)).toEqual([500, 500, 1]);
+    expect(read.flat()).toEqual(Array.from({ length: 1001 }, (_, i) => i));
   });
 });

@@ -1,5 +1,5 @@
 import type { Page, PageWish } from '../domain/page.ts';
-import { Chunked, Paged } from './handlers.ts';
+import { Chunked, JsonBody, type JsonText, Paged } from './handlers.ts';
 
 /** The `Link` header that leads from a request to the next part of its list (RFC 8288). */
 export function nextLink(url: string, next: Readonly<Record<string, string>>): string {
@@ -15,10 +15,11 @@ export const paged = <T>({ items, more }: Page<T>, { limit, offset }: PageWish):
 
 const itemsPerChunk = 500;
 
-/** {@link paged} for pages that may be long: written in pieces. */
-export function pagedInChunks<T>({ items, more }: Page<T>, { limit, offset }: PageWish): Paged<T> {
-  function* chunks(): Generator<readonly T[]> {
-    for (let start = 0; start < items.length; start += itemsPerChunk) yield items.slice(start, start + itemsPerChunk);
+/** {@link paged} for pages that may be long, of items that are JSON text: written in pieces. */
+export function pagedInChunks<T>({ items, more }: Page<JsonText<T>>, { limit, offset }: PageWish): Paged<T> {
+  function* chunks(): Generator<JsonBody<readonly T[]>> {
+    for (let start = 0; start < items.length; start += itemsPerChunk)
+      yield new JsonBody(`[${items.slice(start, start + itemsPerChunk).join()}]`);
   }
   const next = more ? { limit: String(limit), offset: String(offset + items.length) } : null;
   return new Paged(new Chunked(chunks()), next);

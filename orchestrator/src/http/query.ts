@@ -7,7 +7,11 @@ export interface ParsedQuery {
   readonly faults: readonly Fault[];
 }
 
-const nothing: ParsedQuery = { values: Object.freeze(Object.create(null) as Record<string, string>), faults: [] };
+/** Of an address without a query. */
+export const nothing: ParsedQuery = {
+  values: Object.freeze(Object.create(null) as Record<string, string>),
+  faults: [],
+};
 const mostFaults = 100;
 
 /**

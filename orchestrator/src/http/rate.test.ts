@@ -61,12 +61,12 @@ describe('rates', () => {
 
   test('a session: so many a second', async () => {
     const rates = createRates({ ...defaultRates, sessionPerSecond: 5 });
-    const one = await letIn(() => rates.session('one'), 6);
+    const one = await letIn(async () => rates.session('one'), 6);
     expect(one.admitted).toBe(5);
     expect(one.refused?.headers['retry-after']).toBe('1');
-    expect((await letIn(() => rates.session('other'), 1)).admitted).toBe(1);
+    expect((await letIn(async () => rates.session('other'), 1)).admitted).toBe(1);
     vi.advanceTimersByTime(1000);
-    expect((await letIn(() => rates.session('one'), 1)).admitted).toBe(1);
+    expect((await letIn(async () => rates.session('one'), 1)).admitted).toBe(1);
   });
 
   test('an IPv6 network is one address', async () => {

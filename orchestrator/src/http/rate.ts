@@ -17,14 +17,14 @@ const addressSlots = 65_536;
 
 /**
  * Counts requests and refuses those that are too many.
- * @returns functions that resolve when the request may go on and otherwise reject with `rate_limited`
+ * @returns functions that return or resolve when the request may go on, and otherwise throw or reject with `rate_limited`
  */
 export function createRates(rates: Rates) {
   const { perMinute, burst } = rates.signIn;
   const minute = new RateLimiterMemory({ points: perMinute, duration: 60 });
   // The time in which the allowed rate comes to one burst: no more than that may come at once.
   const atOnce = new RateLimiterMemory({ points: burst, duration: Math.max(1, Math.ceil((burst * 60) / perMinute)) });
-  const session = new RateLimiterMemory({ points: rates.sessionPerSecond, duration: 1 });
+  const session = countEachSecond(rates.sessionPerSecond);
   // Without a secret anybody could choose addresses that share a counter with somebody else's.
   const salt = randomBytes(16).toString('hex');
 
@@ -36,7 +36,27 @@ export function createRates(rates: Rates) {
       await admit(atOnce, slot, 'Too many sign-in requests from this address at once.');
       await admit(minute, slot, 'Too many sign-in requests from this address.');
     },
-    session: (tokenHash: string): Promise<void> => admit(session, tokenHash, 'Too many requests in this session.'),
+    session,
+  };
+}
+
+/**
+ * At once and without a promise, since it is asked for every request. All sessions share their seconds, so that what was
+ * counted is thrown away together.
+ */
+function countEachSecond(most: number): (tokenHash: string) => void {
+  const counts = new Map<string, number>();
+  let secondEnds = 0;
+  return (tokenHash) => {
+    const now = performance.now();
+    if (now >= secondEnds) {
+      counts.clear();
+      secondEnds = now + 1000;
+    }
+    const count = (counts.get(tokenHash) ?? 0) + 1;
+    if (count > most)
+      throw new RefusedRequest('rate_limited', 'Too many requests in this session.', { 'retry-after': '1' });
+    counts.set(tokenHash, count);
   };
 }
 

@@ -1,4 +1,4 @@
-import type { Kysely } from 'kysely';
+import type { Kysely, SelectQueryBuilder } from 'kysely';
 import type { Dialect } from './dialect.ts';
 import type { JsonText } from './json-text.ts';
 import { defineQuery, defineVariants } from './query.ts';
@@ -6,20 +6,35 @@ import type { Schema } from './schema.ts';
 
 type StringMap = Record<string, string>;
 
+/** What is shown of an agent. */
+const shown = [
+  'node_id',
+  'name',
+  'status',
+  'agent_version',
+  'attributes',
+  'initial_hostname',
+  'initial_ip',
+  'connected_at',
+  'updated_at',
+  'last_seen_at',
+  'pin_source',
+] as const;
+
 /** An agent with its tags as one object. */
-const withTags = (db: Kysely<Schema>, d: Dialect) =>
-  db
-    .selectFrom('agents')
-    .selectAll()
-    .select((e) =>
-      e
-        .selectFrom('agent_tags')
-        .select(d.objectOf('agent_tags.key', 'agent_tags.value').as('tags'))
-        .whereRef('agent_tags.node_id', '=', 'agents.node_id')
-        .$asScalar()
-        .$castTo<JsonText<StringMap>>()
-        .as('tags'),
-    );
+const withTags = (db: Kysely<Schema>, d: Dialect) => tagged(db.selectFrom('agents').selectAll(), d);
+const shownWithTags = (db: Kysely<Schema>, d: Dialect) => tagged(db.selectFrom('agents').select(shown), d);
+
+const tagged = <O>(agents: SelectQueryBuilder<Schema, 'agents', O>, d: Dialect) =>
+  agents.select((e) =>
+    e
+      .selectFrom('agent_tags')
+      .select(d.objectOf('agent_tags.key', 'agent_tags.value').as('tags'))
+      .whereRef('agent_tags.node_id', '=', 'agents.node_id')
+      .$asScalar()
+      .$castTo<JsonText<StringMap>>()
+      .as('tags'),
+  );
 
 export const agentById = defineQuery('agents/by id', (db, p: { node_id: string }, d) =>
   withTags(db, d).where('node_id', '=', p.node_id),
@@ -28,6 +43,16 @@ export const agentById = defineQuery('agents/by id', (db, p: { node_id: string }
 /** Names are for approved agents only: a rejected one keeps its name but is addressed by its id. */
 export const agentByName = defineQuery('agents/by name', (db, p: { name: string }, d) =>
   withTags(db, d).where('name', '=', p.name).where('status', '=', 'approved'),
+);
+
+/** {@link agentById} without what is not shown. */
+export const shownAgentById = defineQuery('agents/shown by id', (db, p: { node_id: string }, d) =>
+  shownWithTags(db, d).where('node_id', '=', p.node_id),
+);
+
+/** {@link agentByName} without what is not shown. */
+export const shownAgentByName = defineQuery('agents/shown by name', (db, p: { name: string }, d) =>
+  shownWithTags(db, d).where('name', '=', p.name).where('status', '=', 'approved'),
 );
 
 /** For preconditions: a row while the agent is approved. */
@@ -54,7 +79,7 @@ export const agents = defineVariants(
     d,
     v: Listed & { after?: boolean },
   ) => {
-    let query = withTags(db, d);
+    let query = shownWithTags(db, d);
     if (v.status) query = query.where('status', '=', p.status);
     if (v.q) query = query.where((w) => w.or(searched.map((column) => d.containsText(column, p.q))));
     if (v.after) query = query.where('node_id', '>', p.after);
@@ -75,7 +100,7 @@ export const agentSortKeys = defineVariants(
 );
 
 export const agentsByIds = defineQuery('agents/by ids', (db, p: { ids: readonly string[] }, d) =>
-  withTags(db, d).where(d.isIn('node_id', p.ids)),
+  shownWithTags(db, d).where(d.isIn('node_id', p.ids)),
 );
 
 /** A row when the agent has more than `capacity` tags. */

@@ -1,7 +1,7 @@
 import {
   approvedMatching,
   deleteOneTag,
-  getAgent,
+  getAgentText,
   getAttributes,
   listAgentPage,
   listTags,
@@ -14,7 +14,7 @@ import {
 import type { Context } from '../../domain/context.ts';
 import { type Advertised, createToken, listTokens, revokeToken } from '../../domain/enrolment.ts';
 import { actorOf } from '../../domain/sign-in.ts';
-import type { Handlers } from '../handlers.ts';
+import { type Handlers, JsonBody } from '../handlers.ts';
 import { paged, pagedInChunks } from '../page.ts';
 
 /** @param advertised where agents are told to dial; asked for when needed, since a free port is known only then */
@@ -24,7 +24,7 @@ export function agentHandlers(context: Context, advertised: () => Advertised) {
       const { limit = Number.MAX_SAFE_INTEGER, offset } = query;
       return pagedInChunks(await listAgentPage(context, query), { limit, offset });
     },
-    getAgent: ({ params }) => getAgent(context, params.node_id),
+    getAgent: async ({ params }) => new JsonBody(await getAgentText(context, params.node_id)),
     setAgentStatus: ({ params, body, session }) => setStatus(context, actorOf(session), params.node_id, body),
     removeAgent: ({ params, session }) => removeAgent(context, actorOf(session), params.node_id),
     getAttributes: ({ params }) => getAttributes(context, params.node_id),
