@@ -40,19 +40,16 @@ interface Help {
   flags: Set<string>;
 }
 
+/** By the words of the verb; of all but what the launcher starts, which are programs of their own. */
+const said: Readonly<Record<string, string>> = JSON.parse(
+  execFileSync(process.execPath, [join(root, 'cli/src/every-help.ts')], { encoding: 'utf8' }),
+);
 const helps = new Map<string, Help>();
 function helpOf(words: readonly string[]): Help {
   const key = words.join(' ');
   const known = helps.get(key);
   if (known) return known;
-  let text = '';
-  try {
-    text = execFileSync(muster, [...words, '--help'], { encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] });
-  } catch (error) {
-    // What it said is enough; the stack of this program is not the matter.
-    console.error(`muster ${key} --help failed:\n${(error as { stderr: string }).stderr}`);
-    process.exit(1);
-  }
+  const text = helpText(words);
   const help = {
     // Verbs stand in groups with headings of their own; what an `Arguments:` section names is none.
     verbs: text
@@ -63,6 +60,18 @@ function helpOf(words: readonly string[]): Help {
   };
   helps.set(key, help);
   return help;
+}
+
+function helpText(words: readonly string[]): string {
+  const known = said[words.join(' ')];
+  if (known !== undefined) return known;
+  try {
+    return execFileSync(muster, [...words, '--help'], { encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] });
+  } catch (error) {
+    // What it said is enough; the stack of this program is not the matter.
+    console.error(`muster ${words.join(' ')} --help failed:\n${(error as { stderr: string }).stderr}`);
+    process.exit(1);
+  }
 }
 
 const flagsOf = (words: readonly string[]): string[] =>

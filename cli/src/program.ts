@@ -146,6 +146,11 @@ const entries: readonly Entry[] = [
   },
 ];
 
+/** Verbs that are programs of their own, which the launcher starts. */
+export const launched: ReadonlySet<string> = new Set(
+  entries.filter(({ load }) => load === null).map(({ name }) => name),
+);
+
 /** What every verb takes. */
 export interface GlobalOptions extends TargetOptions {
   json?: boolean;
