@@ -9,6 +9,8 @@ export type Hint =
   | { type: 'work'; node_id: string }
   /** Approval state, name or tags of this agent have changed. */
   | { type: 'agent_changed'; node_id: string }
+  /** The agent's link has ended, and when it was last heard (Unix seconds) is on record. */
+  | { type: 'agent_departed'; node_id: string; heard_at: number }
   /** The agent's record is gone. */
   | { type: 'agent_removed'; node_id: string }
   | { type: 'cancel'; node_id: string; operation_id: string }

@@ -9,7 +9,7 @@ const inOneUnit = 500;
  * Records when agents that have gone were last heard. Thousands may go at once: those that come while a unit is being
  * written share the next one.
  */
-export function createDepartures({ db }: Context) {
+export function createDepartures({ db, bus }: Pick<Context, 'db' | 'bus'>) {
   let waiting = new Map<string, number>();
   let next: Promise<void> | null = null;
   let current: Promise<unknown> = Promise.resolve();
@@ -18,6 +18,7 @@ export function createDepartures({ db }: Context) {
     const statements = [...gone].map(([node_id, at]) => statement(markLastSeen, { node_id, at }));
     for (let start = 0; start < statements.length; start += inOneUnit)
       await db.write({ name: 'agents/gone', statements: statements.slice(start, start + inOneUnit) });
+    for (const [node_id, heard_at] of gone) bus.publish({ type: 'agent_departed', node_id, heard_at });
   };
 
   /** @returns when it is committed */

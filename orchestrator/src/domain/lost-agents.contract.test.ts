@@ -1,4 +1,4 @@
-import { expect, it } from 'vitest';
+import { expect, it, vi } from 'vitest';
 import { describeDatabases } from '../../test/databases.ts';
 import { connect, type Domain, type Key, newAdmin, newAgent, newKey, openDomain } from '../../test/domain.ts';
 import { startUpkeep } from '../schedule/upkeep.ts';
@@ -133,13 +133,45 @@ describeDatabases('agents that go and come', (fixture) => {
       return last_seen_at;
     };
     const connectedAt = domain.now();
-    domain.clock.advance((lostAfterSecs - 1) * 1000);
-    await watch.round();
+    for (let passed = 5; passed < 900; passed += 5) {
+      domain.clock.advance(5000);
+      await watch.round();
+      expect((await getAgent(domain.context, key.id)).last_seen_at).toBe(domain.now());
+    }
+    // Ten thousand of them are not written every two minutes to say what their links know.
     expect(await recorded()).toBe(connectedAt);
-    domain.clock.advance(1000);
-    await watch.round();
-    expect(await recorded()).toBe(domain.now());
+    for (let passed = 0; passed < 900; passed += 5) {
+      domain.clock.advance(5000);
+      await watch.round();
+    }
+    expect(await recorded()).toBeGreaterThanOrEqual(domain.now() - 900);
     expect(await transitions(domain)).toEqual(['agent.connected web-1']);
+  });
+
+  it('are lost behind many that are connected, and when they depart after they were looked at', async () => {
+    const domain = await openDomain(fixture);
+    const { actor } = await newAdmin(domain);
+    const agents: { name: string; key: Key }[] = [];
+    for (let n = 0; n < 6; n++) agents.push({ name: `web-${n}`, key: await newAgent(domain, actor, `web-${n}`) });
+    // All were seen in one second: the walk goes by their ids.
+    agents.sort((a, b) => (a.key.id < b.key.id ? -1 : 1));
+    const [departs, last] = [agents[2]!, agents[5]!];
+    await leave(domain, last.key.id);
+    // It has heard nothing of all that.
+    const watch = createLostWatch(domain.context, { lostAfterSecs, upFor: () => 1e9, atOnce: 2 });
+    domain.clock.advance(lostAfterSecs * 1000);
+    for (let round = 0; round < 4; round++) await watch.round();
+    expect((await transitions(domain)).slice(6)).toEqual([`agent.lost ${last.name}`]);
+    // Its last word was long ago, which was found out only now.
+    const heardAt = domain.now() - lostAfterSecs;
+    domain.connected.delete(departs.key.id);
+    await domain.links.closed(departs.key.id, 'gone', heardAt);
+    await vi.waitFor(() =>
+      expect(domain.hints).toContainEqual({ type: 'agent_departed', node_id: departs.key.id, heard_at: heardAt }),
+    );
+    await watch.round();
+    expect((await transitions(domain)).slice(7)).toEqual([`agent.lost ${departs.name}`]);
+    watch.stop();
   });
 
   it('do not undo what is newer when their going is recorded late', async () => {

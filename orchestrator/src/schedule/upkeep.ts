@@ -111,6 +111,7 @@ export function startUpkeep(context: Context, clock: Clock, options: UpkeepOptio
       stopped = true;
       callOff();
       await running;
+      lostAgents.stop();
     },
   };
 }

@@ -200,17 +200,35 @@ export const markLastSeen = defineQuery('agents/last seen', (db, p: { node_id: s
     .where('last_seen_at', '<', p.at),
 );
 
-/** Approved agents that were last recorded as seen at or before a time and are not known to be lost. */
-export const unseenAgents = defineQuery('agents/unseen', (db, p: { seen_before: number; limit: number }) =>
+/**
+ * Approved agents that were last recorded as seen from one time to another and are not known to be lost: those unseen for
+ * longest first, from behind `after_id` on among those of the first second.
+ */
+export const unseenAgents = defineQuery(
+  'agents/unseen',
+  (db, p: { seen_since: number; after_id: string; seen_before: number; limit: number }) =>
+    unseen(db)
+      .where('last_seen_at', '>=', p.seen_since)
+      .where('last_seen_at', '<=', p.seen_before)
+      .where((w) => w.or([w('last_seen_at', '>', p.seen_since), w('node_id', '>', p.after_id)]))
+      .orderBy('last_seen_at')
+      .orderBy('node_id')
+      .limit(p.limit),
+);
+
+/** Those of these agents that {@link unseenAgents} would find, whenever they were seen before a time. */
+export const unseenAmong = defineQuery(
+  'agents/unseen among',
+  (db, p: { ids: readonly string[]; seen_before: number }, d) =>
+    unseen(db).where('last_seen_at', '<=', p.seen_before).where(d.isIn('node_id', p.ids)),
+);
+
+const unseen = (db: Kysely<Schema>) =>
   db
     .selectFrom('agents')
     .select(['node_id', 'name', 'initial_hostname', 'last_seen_at'])
     .where('status', '=', 'approved')
-    .where('lost_at', 'is', null)
-    .where('last_seen_at', '<=', p.seen_before)
-    .orderBy('last_seen_at')
-    .limit(p.limit),
-);
+    .where('lost_at', 'is', null);
 
 /** Changes nothing when the agent was seen, lost or rejected since it was read. */
 export const markLost = defineQuery('agents/lost', (db, p: { node_id: string; last_seen_at: number; now: number }) =>

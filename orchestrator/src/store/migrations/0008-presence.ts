@@ -13,7 +13,7 @@ export const presence: Migration = {
       agents().addColumn('remote_ip', dialect.columns.text),
       agents().addColumn('clone_seen_at', dialect.columns.integer),
       // Those that may be lost: the longest unseen first.
-      createIndex(build, 'agents_unseen', 'agents', ['status', 'last_seen_at']).where('lost_at', 'is', null),
+      createIndex(build, 'agents_unseen', 'agents', ['status', 'last_seen_at', 'node_id']).where('lost_at', 'is', null),
     ];
   },
 };
