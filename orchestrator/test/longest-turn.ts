@@ -1,0 +1,29 @@
+const everyMs = 5;
+
+/**
+ * Watches how long the event loop of this thread is kept from its timers, in processor time: what else the machine is
+ * busy with does not count.
+ */
+export function watchTurns(): { stop(): number } {
+  let longest = 0;
+  let last = processorMs();
+  const look = () => {
+    const now = processorMs();
+    longest = Math.max(longest, now - last);
+    last = now;
+  };
+  const timer = setInterval(look, everyMs);
+  return {
+    /** Ends it. @returns the longest time between two turns of a timer that is always due, in milliseconds */
+    stop() {
+      clearInterval(timer);
+      look();
+      return longest;
+    },
+  };
+}
+
+function processorMs(): number {
+  const { user, system } = process.threadCpuUsage();
+  return (user + system) / 1000;
+}
