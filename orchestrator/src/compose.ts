@@ -124,6 +124,11 @@ export async function startOrchestrator(config: Config, dataDir: string, around:
     env: process.env,
     holdsSecrets: async () => ((await db.get(anySecret, {})) ?? (await db.get(anyChannel, {}))) !== undefined,
   });
+  if (secretKeys.rotationCutOff)
+    log.warn(
+      { keys: secretKeys.ids },
+      'a change of the key for secrets did not come to its end: all can be read, and `muster secrets rotate-key` ends it',
+    );
   const bus = createInProcessBus((error, hint) => log.error({ err: error, hint: hint.type }, 'a listener failed'));
   let gateway: Gateway | null = null;
   const ulid = monotonicFactory(bufferedRandom());

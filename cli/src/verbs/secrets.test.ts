@@ -141,11 +141,12 @@ test('removing several goes on after one that fails', async () => {
 test('rotating the key says what became of it; unreadable ones are told with 6', async () => {
   const ran = await muster(['rotate-key']);
   expect(ran.exit).toBe(0);
-  expect(ran.stdout).toContain('12 secrets encrypted anew');
+  expect(ran.stdout).toContain('12 values encrypted anew; all are under');
   expect(ran.stdout).toContain('Nothing needs key 7d793037a0760186');
   answers.rotateSecretsKey = ({ route }) => ({ body: { ...(route.example.answer as object), unreadable: ['x'] } });
   expect(await muster(['rotate-key'])).toMatchObject({
     exit: 6,
-    stderr: expect.stringContaining('cannot be decrypted'),
+    stderr: expect.stringContaining('1 value cannot be decrypted'),
+    stdout: expect.stringContaining('all others are under'),
   });
 });

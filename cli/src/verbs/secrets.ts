@@ -72,7 +72,7 @@ export const register: Register = (command, act) => {
     .action(act(remove));
   command
     .command('rotate-key')
-    .description('encrypt every secret anew, under another key')
+    .description('encrypt every secret, and every config of a channel, anew, under another key')
     .addHelpText(
       'after',
       '\nThe orchestrator does it while it runs. Make a copy of its keys afterwards: docs/operations.md says where they are.\n\nExample:\n  $ muster secrets rotate-key',
@@ -297,7 +297,8 @@ async function rotateKey(context: Context): Promise<Exit> {
   const progress = out.progress('encrypting every secret anew');
   const rotation = await call(rotateSecretsKey, {}).finally(() => progress.end());
   if (out.json) out.data(rotation);
-  out.print(`${counted(rotation.reencrypted, 'secret')} encrypted anew; all are under key ${rotation.key_id} now.`);
+  const rest = rotation.unreadable.length === 0 ? 'all are' : 'all others are';
+  out.print(`${counted(rotation.reencrypted, 'value')} encrypted anew; ${rest} under key ${rotation.key_id} now.`);
   if (rotation.retired.length > 0)
     out.print(
       `Nothing needs ${rotation.retired.length === 1 ? 'key' : 'keys'} ${rotation.retired.join(', ')} any more.`,
@@ -306,7 +307,7 @@ async function rotateKey(context: Context): Promise<Exit> {
   if (rotation.unreadable.length === 0) return exits.done;
   const some = rotation.unreadable.slice(0, 10).join(', ');
   out.warn(
-    `${counted(rotation.unreadable.length, 'secret')} cannot be decrypted and stay as they are: ${sanitiseLine(some)}${rotation.unreadable.length > 10 ? ', …' : ''}. Put their key back, or set them anew.`,
+    `${counted(rotation.unreadable.length, 'value')} cannot be decrypted and stay as they are: ${sanitiseLine(some)}${rotation.unreadable.length > 10 ? ', …' : ''}. Put their key back, or set them anew.`,
   );
   return exits.partly;
 }

@@ -43,13 +43,25 @@ export function opened({ secretKeys }: Keeping, row: Sealed & { channel_id: stri
   return key === null ? null : openValue(key, sealedFor(row.channel_id), row.sealed);
 }
 
-/** Puts every config that can be read under a key: part of changing that key. */
-export async function resealChannels(context: Keeping & Pick<Context, 'db'>, key: SecretKey): Promise<void> {
+/**
+ * Puts every config that can be read under a key: part of changing that key.
+ * @returns how many were under another one, and the names of the channels whose config cannot be read
+ */
+export async function resealChannels(
+  context: Keeping & Pick<Context, 'db'>,
+  key: SecretKey,
+): Promise<{ resealed: number; unreadable: string[] }> {
+  const unreadable: string[] = [];
   const statements = (await context.db.all(channelsToReseal, { key_id: key.id })).flatMap((row) => {
     const config = opened(context, row);
-    if (config === null) return [];
+    if (config === null) {
+      unreadable.push(row.name);
+      return [];
+    }
     const { channel_id, sealed: former } = row;
     return [statement(resealChannel, { channel_id, former, ...seal(context, key, channel_id, config) })];
   });
-  if (statements.length > 0) await context.db.write({ name: 'channels/reseal', statements });
+  if (statements.length === 0) return { resealed: 0, unreadable };
+  const { results } = await context.db.write({ name: 'channels/reseal', statements });
+  return { resealed: results.filter(({ changes }) => changes > 0).length, unreadable };
 }

@@ -9,8 +9,10 @@ import type { InFlight } from './in-flight.ts';
 import type { ModuleDocuments } from './modules.ts';
 import { announceEnd, endStatements, ignoreFinished } from './operation-end.ts';
 import type { Payloads } from './payloads.ts';
-import { requirePlan } from './plan-binding.ts';
+import { requirePlan, type SecretVersions, versionsIn } from './plan-binding.ts';
 import { requirePlanHolds } from './present-set.ts';
+import { withThoseThere } from './report-secrets.ts';
+import type { SentSecret } from './secret-access.ts';
 
 type Row = Awaited<ReturnType<typeof openRows>>[number];
 const openRows = ({ db, now }: Context, nodeId: string) => db.all(oldestOpen, { node_id: nodeId, now: seconds(now()) });
@@ -39,11 +41,21 @@ export async function nextOperation(
     if (snapshot === false) return null;
     const payload = await payloads.load(row.payload_digest, nodeId);
     if (payload.ok) {
-      inFlight.sent(
-        { ...row, snapshot_operation_id: snapshot },
-        // A drift check tells of what was sent earlier.
-        row.kind === 'drift' ? null : payload.secrets,
-      );
+      const changed =
+        plan === null || row.dispatched_at !== null ? undefined : changedSince(plan.secrets, payload.secrets);
+      if (changed !== undefined) {
+        await endUnresolved(context, row, `plan_stale: the secret ${changed} has changed since this was planned`);
+        continue;
+      }
+      const sending = { ...row, snapshot_operation_id: snapshot };
+      if (row.dispatched_at === null)
+        inFlight.sent(
+          sending,
+          // A drift check tells of what was sent earlier.
+          row.kind === 'drift' ? null : await withThoseThere(context, payloads, row.operation_id, payload.secrets),
+        );
+      // The agent goes by what it has had, which may have been other values.
+      else if (!inFlight.find(row.operation_id)) inFlight.sent(sending, null);
       const operation: OperationMessage = {
         type: 'operation',
         operation_id: row.operation_id,
@@ -56,6 +68,8 @@ export async function nextOperation(
       };
       return { operation, more: behind.length > 0 };
     }
+    // What was sent is the agent's to end, whatever is there no more: what never reached it is ours again when it connects.
+    if (row.dispatched_at !== null) return null;
     // What was there when it was asked for is there no more: that is its end, and the next one's turn.
     await endUnresolved(context, row, payload.error);
   }
@@ -93,15 +107,21 @@ async function boundPlan(
   documents: ModuleDocuments,
   row: Row,
   planId: string,
-): Promise<{ digest: string } | { stale: string }> {
+): Promise<{ digest: string; secrets: SecretVersions } | { stale: string }> {
   try {
     const plan = await requirePlan(context, planId, row.node_id);
     if (row.dispatched_at === null) await requirePlanHolds(context, documents, plan);
-    return { digest: plan.plan_digest ?? '' };
+    return { digest: plan.plan_digest ?? '', secrets: versionsIn(plan) };
   } catch (error) {
     if (!(error instanceof MusterError) || error.kind.status >= 500) throw error;
     return { stale: `plan_stale: ${error.message}` };
   }
+}
+
+/** A value may change between the comparison and the reading of values: then it is what was read that counts. */
+function changedSince(planned: SecretVersions, sent: readonly SentSecret[]): string | undefined {
+  const versions = new Map(sent.map(({ name, version }) => [name, version]));
+  return Object.keys(planned).find((name) => (versions.get(name) ?? 0) !== planned[name]);
 }
 
 async function endUnresolved(context: Context, row: Row, error: string): Promise<void> {

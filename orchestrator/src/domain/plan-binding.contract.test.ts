@@ -2,6 +2,7 @@ import { MusterError } from '@muster/protocol';
 import { expect, it } from 'vitest';
 import { describeDatabases } from '../../test/databases.ts';
 import { newAdmin, newAgent, openDomain, reportsOf, resultOf } from '../../test/domain.ts';
+import type { Database } from '../store/database.ts';
 import { putOneTag } from './agents.ts';
 import { createAssignment, removeAssignment } from './assignments.ts';
 import { cancelOperation } from './cancellation.ts';
@@ -9,6 +10,7 @@ import { removeModule, uploadModule } from './modules.ts';
 import { getOperation, isStale, listOperations, submitOperation } from './operations.ts';
 import type { RunRequest } from './run-basis.ts';
 import { awaitRun, getRun, startRun } from './runs.ts';
+import { changeSecret, createSecret } from './secrets.ts';
 
 const code = (promise: Promise<unknown>) =>
   promise.then(
@@ -18,6 +20,15 @@ const code = (promise: Promise<unknown>) =>
 
 const fileModule = (name: string, content = 'hi\n') =>
   `name: ${name}\nsupports: [{ platform: linux }]\nresources:\n  - { id: f, resource: { file-unix: { path: /etc/${name}, content: ${JSON.stringify(content)} } } }\n`;
+
+const wrapped = (db: Database, all: Database['all']): Database => ({
+  kind: db.kind,
+  get: (query, params) => db.get(query, params),
+  all,
+  write: (unit) => db.write(unit),
+  stats: () => db.stats(),
+  close: () => db.close(),
+});
 
 const planDigest = 'ab'.repeat(32);
 
@@ -118,6 +129,39 @@ describeDatabases('an apply that is bound to a plan', (fixture) => {
     const operation = await getOperation(context, id);
     expect(operation).toMatchObject({ status: 'failed', error: expect.stringMatching(/^plan_stale: /) });
     expect(isStale(operation)).toBe(true);
+  });
+
+  it('is not sent with another value of a secret than was planned with, however late that changes', async () => {
+    const { domain, context, actor, agent, submit, plan } = await open(fixture);
+    const { db } = context;
+    await uploadModule(context, actor, 'm', fileModule('m', '${{ secrets.x }}'));
+    await createSecret(context, actor, { name: 'x', value: 'as planned' });
+    // Once it was compared, before the values are read.
+    for (const change of [
+      () => changeSecret(context, actor, 'x', { value: 'another' }),
+      () => changeSecret(context, actor, 'x', { restriction: { node_ids: [] } }),
+    ]) {
+      await changeSecret(context, actor, 'x', { restriction: {} });
+      const id = await submit('apply', { plan_id: await plan() });
+      let changed = false;
+      const all: typeof db.all = async (query, params) => {
+        if (query.name === 'secrets/sealed' && !changed) {
+          changed = true;
+          await change();
+        }
+        return db.all(query, params);
+      };
+      Object.assign(context, { db: wrapped(db, all) });
+      expect(await domain.links.nextOperation(agent.id)).toBeNull();
+      Object.assign(context, { db });
+      expect(changed).toBe(true);
+      expect(await getOperation(context, id)).toMatchObject({ status: 'failed' });
+    }
+    const ended = await listOperations(context, { kind: 'apply', status: 'failed' });
+    expect(ended.operations.map(({ error }) => error)).toEqual([
+      'the secret "x" may not go to this agent',
+      'plan_stale: the secret x has changed since this was planned',
+    ]);
   });
 
   it('may be that of a whole run', async () => {

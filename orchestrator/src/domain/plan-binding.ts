@@ -22,6 +22,9 @@ export interface PresentSet {
 
 export type SecretVersions = Readonly<Record<string, number>>;
 
+export const versionsIn = ({ secret_versions }: Pick<BoundPlan, 'secret_versions'>): SecretVersions =>
+  secret_versions === null ? {} : (fromJson(secret_versions) as SecretVersions);
+
 const stale = (detail: string) => new MusterError('plan_stale', detail);
 
 /**
@@ -35,7 +38,7 @@ export function requireSamePlan(plan: BoundPlan | null, now: PresentSet): assert
   if (plan.plan_digest === null) throw stale('the agent does not tell what its plans come to; it is too old for that');
   if (plan.payload_digest !== now.digest)
     throw stale('what the agent should have is not what it was when this was planned');
-  const planned = plan.secret_versions === null ? {} : (fromJson(plan.secret_versions) as SecretVersions);
+  const planned = versionsIn(plan);
   const names = new Set([...Object.keys(planned), ...Object.keys(now.secrets)]);
   for (const name of names)
     if (planned[name] !== now.secrets[name]) throw stale(`the secret ${name} has changed since this was planned`);

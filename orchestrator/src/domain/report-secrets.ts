@@ -1,5 +1,6 @@
 import type { Report } from '@muster/protocol/wire';
-import { payloadReportedOn } from '../store/operations.ts';
+import { formerSecretsNamed } from '../store/former-secrets.ts';
+import { payloadsReportedOn } from '../store/operations.ts';
 import { sealedSecrets } from '../store/secrets.ts';
 import type { Context } from './context.ts';
 import type { InFlight } from './in-flight.ts';
@@ -7,27 +8,67 @@ import type { Payloads } from './payloads.ts';
 import { openSent, type SentSecret } from './secret-access.ts';
 import { createScrub, scrubReport } from './secret-scrub.ts';
 
+/** The values to look for in what an agent says of an operation, and taking them out. */
+
+type Looking = Pick<Context, 'db' | 'secretKeys'>;
+
+/**
+ * Names of the secrets that an agent may say in its reports of an operation: those that are in it, and those that are
+ * on the machine from the last apply that succeeded, also where the operation has them no more.
+ */
+async function namesIn({ db }: Looking, payloads: Pick<Payloads, 'secretsOf'>, operationId: string): Promise<string[]> {
+  const row = await db.get(payloadsReportedOn, { operation_id: operationId });
+  const digests = new Set([row?.own, row?.snapshot, row?.applied].filter((digest) => digest != null));
+  const names = await Promise.all([...digests].map((digest) => payloads.secretsOf(digest)));
+  return [...new Set(names.flat())];
+}
+
+/**
+ * @param sent what an operation is being sent with
+ * @returns that, and what its machine may have besides
+ */
+export async function withThoseThere(
+  context: Looking,
+  payloads: Pick<Payloads, 'secretsOf'>,
+  operationId: string,
+  sent: readonly SentSecret[],
+): Promise<readonly SentSecret[]> {
+  const known = new Set(sent.map(({ name }) => name));
+  const names = (await namesIn(context, payloads, operationId)).filter((name) => !known.has(name));
+  return names.length === 0 ? sent : [...sent, ...(await context.db.all(sealedSecrets, { names }))];
+}
+
 /** Takes out of reports the values of the secrets that their operations were sent with. */
 export type ReportScrub = (reports: readonly Report[]) => Promise<readonly Report[]>;
 
 export function createReportScrub(
-  context: Pick<Context, 'db' | 'secretKeys'>,
+  context: Looking,
   inFlight: Pick<InFlight, 'secretsOf'>,
   payloads: Pick<Payloads, 'secretsOf'>,
 ): ReportScrub {
-  /** After a restart, and of what a drift check looks at: as they are now. */
+  /** After a restart, and of what a drift check looks at: every value that is kept, since any may have been sent. */
   async function lookUp(operationId: string): Promise<readonly SentSecret[]> {
-    const row = await context.db.get(payloadReportedOn, { operation_id: operationId });
-    const names = row?.payload_digest ? await payloads.secretsOf(row.payload_digest) : [];
-    return names.length === 0 ? [] : context.db.all(sealedSecrets, { names: [...names] });
+    const names = await namesIn(context, payloads, operationId);
+    if (names.length === 0) return [];
+    // The former ones last: what is replaced between the two is in both rather than in none.
+    const present = await context.db.all(sealedSecrets, { names });
+    return [...present, ...(await context.db.all(formerSecretsNamed, { names }))];
+  }
+  const open = (sent: readonly SentSecret[]) => sent.map((secret) => openSent(context, secret));
+
+  async function valuesOf(operationId: string): Promise<string[]> {
+    const sent = inFlight.secretsOf(operationId);
+    let values = sent === undefined ? null : open(sent);
+    // Under a key that has been changed since, they are in the database under the new one.
+    if (values === null || values.includes(null)) values = open(await lookUp(operationId));
+    return values.filter((value) => value !== null);
   }
 
   return async (reports) => {
     const scrubs = new Map<string, ((text: string) => string) | null>();
     for (const { type, operation_id } of reports) {
       if (type === 'accepted' || scrubs.has(operation_id)) continue;
-      const sent = inFlight.secretsOf(operation_id) ?? (await lookUp(operation_id));
-      const values = sent.flatMap((secret) => openSent(context, secret) ?? []);
+      const values = await valuesOf(operation_id);
       scrubs.set(operation_id, values.length === 0 ? null : createScrub(values));
     }
     return reports.map((report) => {

@@ -1,10 +1,12 @@
 import { MusterError } from '@muster/protocol';
 import { channelUnderKey, channelUnderOther } from '../store/channels.ts';
+import { formerUnderKey } from '../store/former-secrets.ts';
 import { reencryptSecret, secretsToReencrypt, secretUnderKey, secretUnderOther } from '../store/secrets.ts';
 import { statement } from '../store/unit.ts';
 import { audited } from './audit.ts';
 import { resealChannels } from './channel-seal.ts';
 import type { Actor, Context } from './context.ts';
+import { resealFormerSecrets } from './former-secrets.ts';
 import { openValue, sealValue } from './secret-seal.ts';
 
 /** Changing the key that secrets are encrypted under. */
@@ -14,16 +16,18 @@ const atOnce = 200;
 
 export interface Rotation {
   key_id: string;
+  /** Secrets, and configs of channels. */
   reencrypted: number;
   retired: string[];
+  /** Names of secrets; a channel is `channel NAME`. */
   unreadable: string[];
 }
 
 const running = new WeakMap<object, Promise<unknown>>();
 
 /**
- * Puts every value, and every config of a channel, under one key: a new one where the keys are in a file of ours, else the first of those given. The key
- * is on disk before a value is under it, and no key goes before its last value: killed anywhere, all values can be read,
+ * Puts every value, and every config of a channel, under one key: a new one where the keys are in a file of ours, else
+ * the first of those given. The key is on disk before a value is under it, and no key goes before its last value: killed anywhere, all values can be read,
  * and the next call finishes what this one began. One at a time.
  * @throws MusterError secrets_locked when there is no key at all
  */
@@ -41,7 +45,7 @@ async function rotate(context: Context, actor: Actor): Promise<Rotation> {
   const { db, secretKeys } = context;
   if (secretKeys.active === null) throw new MusterError('secrets_locked');
   // More than one key in our own file: a rotation did not come to its end, and this one brings it there.
-  if (secretKeys.canAdd && secretKeys.ids.length === 1) await secretKeys.add();
+  if (secretKeys.canAdd && !secretKeys.rotationCutOff) await secretKeys.add();
   // What began under another key is written before it is looked for.
   await secretKeys.settled();
   const { active } = secretKeys;
@@ -66,9 +70,15 @@ async function rotate(context: Context, actor: Actor): Promise<Rotation> {
     if (rows.length < atOnce) break;
     after = rows.at(-1)?.name ?? after;
   }
-  await resealChannels(context, active);
+  const channels = await resealChannels(context, active);
+  reencrypted += channels.resealed;
+  unreadable.push(...channels.unreadable.map((name) => `channel ${name}`));
+  // After secrets: what was replaced while they were encrypted anew is here, under the former key.
+  await resealFormerSecrets(context, active);
   const inUse = async (key_id: string) =>
-    (await db.get(secretUnderKey, { key_id })) ?? (await db.get(channelUnderKey, { key_id }));
+    (await db.get(secretUnderKey, { key_id })) ??
+    (await db.get(channelUnderKey, { key_id })) ??
+    (await db.get(formerUnderKey, { key_id }));
   const retired: string[] = [];
   for (const id of secretKeys.ids) if (id !== active.id && !(await inUse(id))) retired.push(id);
   await db.write({
@@ -78,7 +88,7 @@ async function rotate(context: Context, actor: Actor): Promise<Rotation> {
         type: 'secret.key_rotated',
         severity: unreadable.length > 0 ? 'warning' : 'info',
         actor,
-        summary: `${reencrypted} secrets are under key ${active.id} now`,
+        summary: `${reencrypted} secrets and configs of channels were encrypted anew, under key ${active.id}`,
         metadata: { key_id: active.id, reencrypted, retired, unreadable: unreadable.length },
       }),
     ],

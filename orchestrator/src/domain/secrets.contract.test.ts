@@ -1,6 +1,6 @@
 import { MusterError } from '@muster/protocol';
 import { parseModule } from '@muster/protocol/module';
-import { expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { type DatabaseFixture, describeDatabases } from '../../test/databases.ts';
 import { type Domain, newAdmin, newAgent, openDomain, reportsOf, resultOf } from '../../test/domain.ts';
 import { SecretKeys } from '../identity/secret-keys.ts';
@@ -15,8 +15,10 @@ import { createAssignment } from './assignments.ts';
 import { listAudit } from './audit.ts';
 import { createChannel, targetOf } from './channels.ts';
 import { resolvePayload } from './desired-set.ts';
+import { dropFormerSecrets } from './former-secrets.ts';
 import { uploadModule } from './modules.ts';
 import { getOperation, getOutput, submitOperation } from './operations.ts';
+import { prunePayloads } from './retention.ts';
 import { getRun, startRun } from './runs.ts';
 import { createSecretAccess, secretValues } from './secret-access.ts';
 import { missingKey, rotateSecretsKey } from './secret-rotation.ts';
@@ -315,6 +317,95 @@ describeDatabases('secrets', (fixture) => {
     }
   });
 
+  describe('whose value was another when an operation was sent', () => {
+    const finished = (domain: Domain, operationId: string, said: string) =>
+      reportsOf(operationId, [resultOf({ status: 'failed', message: said })], { now: domain.now(), status: 'failed' });
+    const changes: Record<string, (all: Awaited<ReturnType<typeof open>>) => Promise<unknown>> = {
+      'it is set anew': ({ context, actor }) => changeSecret(context, actor, 'x', { value: 'the second' }),
+      'it is set anew twice': async ({ context, actor }) => {
+        await changeSecret(context, actor, 'x', { value: 'the second' });
+        await changeSecret(context, actor, 'x', { value: 'the third' });
+      },
+      'it is removed': ({ context, actor }) => removeSecret(context, actor, 'x'),
+      'the key is changed': ({ context, actor }) => rotateSecretsKey(context, actor),
+      'it is set anew and the key is changed': async ({ context, actor }) => {
+        await changeSecret(context, actor, 'x', { value: 'the second' });
+        await rotateSecretsKey(context, actor);
+      },
+    };
+    for (const [name, change] of Object.entries(changes))
+      for (const restarted of [false, true])
+        it(`are taken out of what is reported of it, when ${name}${restarted ? ' and after a restart' : ''}`, async () => {
+          const all = await open(fixture);
+          const { domain, context, actor, agent, submit } = all;
+          let stored: readonly Buffer[] = [Buffer.alloc(32, 7)];
+          const file = {
+            write: async (written: readonly Buffer[]) => {
+              stored = written;
+            },
+          };
+          Object.assign(context, { secretKeys: new SecretKeys(stored, file) });
+          await createSecret(context, actor, { name: 'x', value: 'the first' });
+          const id = await submit();
+          expect(await sent(domain, agent.id, id)).toMatchObject({ content: 'the first' });
+          await domain.clock.advance(1000);
+          await change(all);
+          // It is sent once more, since it was not heard of; the agent goes by what it had.
+          await domain.links.nextOperation(agent.id);
+          await domain.clock.advance(60_000);
+          await dropFormerSecrets(context);
+          if (restarted) Object.assign(context, { secretKeys: new SecretKeys(stored, file) });
+          const links = restarted ? createAgentLinks(context, 100, async () => {}) : domain.links;
+          // A new process sends it once more, too.
+          if (restarted) await links.nextOperation(agent.id);
+          expect(
+            await links.reported(agent.id, '01'.repeat(16), 1, finished(domain, id, 'it was the first')),
+          ).toBeNull();
+          const { resources } = await getOperation(context, id);
+          expect(resources[0]?.message).toBe('it was (sensitive)');
+          // Then nobody can say it any more, and it goes.
+          await dropFormerSecrets(context);
+          expect(await context.db.all(everyFormer, {})).toEqual([]);
+        });
+
+    it('are kept, encrypted, no longer than that', async () => {
+      const { domain, context, actor, agent, submit } = await open(fixture);
+      await createSecret(context, actor, { name: 'x', value: 'the first' });
+      await changeSecret(context, actor, 'x', { value: 'the second' });
+      await domain.clock.advance(1000);
+      const id = await submit();
+      await sent(domain, agent.id, id);
+      expect(JSON.stringify(await context.db.all(everyFormer, {}))).not.toContain('the first');
+      // Of before the operation.
+      await dropFormerSecrets(context);
+      expect(await context.db.all(everyFormer, {})).toEqual([]);
+      await changeSecret(context, actor, 'x', { value: 'the third' });
+      await domain.clock.advance(1000);
+      await dropFormerSecrets(context);
+      expect(await context.db.all(everyFormer, {})).toMatchObject([{ name: 'x', version: 2 }]);
+    });
+  });
+
+  it('are taken out of what is reported of their removal from a machine, too', async () => {
+    const { domain, context, actor, agent, submit } = await open(fixture);
+    await createSecret(context, actor, { name: 'x', value: 'hunter2' });
+    const applied = await submit();
+    await domain.links.nextOperation(agent.id);
+    const done = reportsOf(applied, [resultOf()], { now: domain.now() });
+    expect(await domain.links.reported(agent.id, '01'.repeat(16), 1, done)).toBeNull();
+    await domain.clock.advance(2 * 24 * hour);
+    await prunePayloads(context);
+    for (const restarted of [false, true]) {
+      const id = await submit([]);
+      await domain.links.nextOperation(agent.id);
+      const links = restarted ? createAgentLinks(context, 100, async () => {}) : domain.links;
+      const said = [resultOf({ status: 'failed', action: 'remove', message: 'hunter2 was there' })];
+      const reports = reportsOf(id, said, { now: domain.now(), status: 'failed' });
+      expect(await links.reported(agent.id, '01'.repeat(16), restarted ? 3 : 2, reports)).toBeNull();
+      expect((await getOperation(context, id)).resources[0]?.message).toBe('(sensitive) was there');
+    }
+  });
+
   it('do not decrypt in another row than their own', async () => {
     const { context, actor, plain } = await open(fixture);
     await createSecret(context, actor, { name: 'a', value: 'of a' });
@@ -354,6 +445,8 @@ describeDatabases('secrets', (fixture) => {
       rotateSecretsKey(context, actor),
       ...[1, 2, 3].map((i) => changeSecret(context, actor, `s${i}`, { value: `new ${i}` })),
     ]);
+    expect(rotation.reencrypted).toBeGreaterThanOrEqual(448);
+    expect(rotation.reencrypted).toBeLessThanOrEqual(451);
     expect(rotation).toMatchObject({ key_id: keys.active?.id, retired: [former], unreadable: [] });
     expect(keys.ids).toEqual([rotation.key_id]);
     expect(files.map((written) => written.length)).toEqual([2, 1]);
@@ -413,6 +506,19 @@ describeDatabases('secrets', (fixture) => {
     // Another key, the first being lost for good.
     Object.assign(context, { secretKeys: new SecretKeys([Buffer.alloc(32, 8)]) });
     expect(await rotateSecretsKey(context, actor)).toMatchObject({ reencrypted: 0, unreadable: ['x'] });
+    const url = 'https://hooks.example/x';
+    await createChannel(
+      context,
+      actor,
+      { denyPrivate: false },
+      { name: 'ops', channel_type: 'webhook', config: { url } },
+    );
+    Object.assign(context, { secretKeys: new SecretKeys([Buffer.alloc(32, 9), Buffer.alloc(32, 8)]) });
+    expect(await rotateSecretsKey(context, actor)).toMatchObject({ reencrypted: 1, unreadable: ['x'] });
+    Object.assign(context, { secretKeys: new SecretKeys([Buffer.alloc(32, 8)]) });
+    expect(await rotateSecretsKey(context, actor)).toMatchObject({ reencrypted: 0, unreadable: ['x', 'channel ops'] });
+    Object.assign(context, { secretKeys: new SecretKeys([Buffer.alloc(32, 8), Buffer.alloc(32, 9)]) });
+    expect(await rotateSecretsKey(context, actor)).toMatchObject({ reencrypted: 1, unreadable: ['x'] });
     await changeSecret(context, actor, 'x', { value: 'again' });
     expect(await missingKey(context)).toBeNull();
     expect(await sent(domain, agent.id, await submit())).toMatchObject({ content: 'again' });
@@ -454,6 +560,7 @@ const wrapped = (db: Domain['db']): Domain['db'] => ({
 const rawSecret = defineQuery('secrets/raw', (db, p: { name: string }) =>
   db.selectFrom('secrets').select(['name', 'version', 'key_id', 'sealed']).where('name', '=', p.name),
 );
+const everyFormer = defineQuery('former secrets/every', (db) => db.selectFrom('former_secrets').selectAll());
 const forge = defineQuery('secrets/forge', (db, p: { name: string; sealed: string; version: number }) =>
   db.updateTable('secrets').set({ sealed: p.sealed, version: p.version }).where('name', '=', p.name),
 );

@@ -14,6 +14,7 @@ import { type Statement, statement } from '../store/unit.ts';
 import { requireSelector } from './agents.ts';
 import { audited } from './audit.ts';
 import type { Actor, Context } from './context.ts';
+import { keepFormer } from './former-secrets.ts';
 import { mapPage, type Page, type PageWish, readPage } from './page.ts';
 import { sealValue } from './secret-seal.ts';
 
@@ -129,7 +130,7 @@ export async function changeSecret(
   const fields = Object.entries(changes).flatMap(([field, changed]) => (changed ? [field] : []));
   if (fields.length === 0) return toSecret(row);
   const statements = (value: NewValue | null): Statement[] => [
-    ...(value === null ? [] : [value.take]),
+    ...(value === null ? [] : [value.take, keepFormer(context, name)]),
     statement(
       updateSecret(changes),
       {
@@ -166,6 +167,7 @@ export async function removeSecret(context: Context, actor: Actor, name: string)
   await context.db.write({
     name: 'secrets/remove',
     statements: [
+      keepFormer(context, name),
       statement(deleteSecret, { name }, { expect: 'changed', else: 'secret_not_found', detail: unknown(name).message }),
       audited(context, {
         type: 'secret.removed',

@@ -59,6 +59,11 @@ export class SecretKeys {
     return this.#ownFile !== null;
   }
 
+  /** A file of our own has one key, but while values are being put under the next. */
+  get rotationCutOff(): boolean {
+    return this.canAdd && this.#keys.length > 1;
+  }
+
   /** Does what encrypts under the active key and writes the outcome; the key is kept until that has ended. */
   async encrypting<T>(act: (key: SecretKey | null) => Promise<T>): Promise<T> {
     const done = act(this.active);

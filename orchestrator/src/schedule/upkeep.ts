@@ -2,6 +2,7 @@ import type { Clock } from '../clock.ts';
 import type { Context } from '../domain/context.ts';
 import { deleteOldTokens } from '../domain/enrolment.ts';
 import { endLost, expireQueued, expireSessions } from '../domain/expiry.ts';
+import { dropFormerSecrets } from '../domain/former-secrets.ts';
 import { proveWritable } from '../domain/health.ts';
 import { createLostWatch } from '../domain/lost-agents.ts';
 import { pruneHistory, prunePayloads, type Retention } from '../domain/retention.ts';
@@ -17,6 +18,8 @@ const intervalMs = 5_000;
 const sessionsEvery = 60;
 /** Rounds between two looks for what is old. */
 const pruneEvery = 720;
+/** Rounds between two looks for values of secrets that no machine can tell any more. */
+const formerSecretsEvery = 12;
 
 export interface Upkeep {
   /** Whether the database took a write when it was last tried. */
@@ -73,6 +76,7 @@ export function startUpkeep(context: Context, clock: Clock, options: UpkeepOptio
       await deleteOldTokens(context);
       await pruneHistory(context, retention);
     }
+    if (rounds % formerSecretsEvery === 0) await dropFormerSecrets(context);
     await announceExpiring(context, secretsExpiryNoticeDays);
     // It goes missing between two starts only, and comes back when its last secret is set anew or removed.
     if (rounds === 0 || !secretsReadable) secretsReadable = (await findMissingKey()) === null;

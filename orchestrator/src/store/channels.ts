@@ -72,7 +72,7 @@ export const anyChannel = defineQuery('channels/any', (db) => db.selectFrom('cha
 
 /** Those under any but this key; there are few channels. */
 export const channelsToReseal = defineQuery('channels/to reseal', (db, p: { key_id: string }) =>
-  db.selectFrom('channels').select(['channel_id', 'key_id', 'sealed']).where('key_id', '!=', p.key_id),
+  db.selectFrom('channels').select(['channel_id', 'name', 'key_id', 'sealed']).where('key_id', '!=', p.key_id),
 );
 
 /** Puts the same config under another key. Changes nothing when the config changed meanwhile. */

@@ -281,13 +281,27 @@ export const payloadSeen = defineQuery('operations/payload seen', (db, p: { dige
   db.selectFrom('operation_payloads').select('digest').where('digest', '=', p.digest),
 );
 
-/** What an operation was sent, or, of a drift check, what was applied that it looks at. */
-export const payloadReportedOn = defineQuery('operations/payload reported on', (db, p: { operation_id: string }) =>
+/** What an operation was sent; of a drift check, what was applied that it looks at; and what the machine has. */
+export const payloadsReportedOn = defineQuery('operations/payloads reported on', (db, p: { operation_id: string }) =>
   db
     .selectFrom('operations')
     .leftJoin('operations as snapshot', 'snapshot.operation_id', 'operations.snapshot_operation_id')
-    .select((e) => e.fn.coalesce('operations.payload_digest', 'snapshot.payload_digest').as('payload_digest'))
+    .leftJoin('agent_state', 'agent_state.node_id', 'operations.node_id')
+    .leftJoin('operations as applied', 'applied.operation_id', 'agent_state.snapshot_operation_id')
+    .select([
+      'operations.payload_digest as own',
+      'snapshot.payload_digest as snapshot',
+      'applied.payload_digest as applied',
+    ])
     .where('operations.operation_id', '=', p.operation_id),
+);
+
+/** When the longest open operation was sent; null: no agent has been sent one that is open. */
+export const oldestSent = defineQuery('operations/oldest sent', (db) =>
+  db
+    .selectFrom('operations')
+    .select((e) => e.fn.min('dispatched_at').as('dispatched_at'))
+    .where('status', 'in', ['queued', 'running']),
 );
 
 /** A drift check that has ended is a record; as an operation it is nothing any more. */

@@ -405,6 +405,15 @@ export interface SecretVersionsTable {
   version: number;
 }
 
+/** What a secret was before, while an operation is open that may have been sent with it. */
+export interface FormerSecretsTable {
+  name: string;
+  version: number;
+  key_id: string;
+  sealed: string;
+  replaced_at: number;
+}
+
 export interface SchemaVersionTable {
   version: number;
   name: string;
@@ -445,6 +454,7 @@ export interface Schema {
   notification_watermarks: NotificationWatermarksTable;
   secrets: SecretsTable;
   secret_versions: SecretVersionsTable;
+  former_secrets: FormerSecretsTable;
   spool_ack: SpoolAckTable;
   terminal_sessions: TerminalSessionsTable;
   schema_version: SchemaVersionTable;

@@ -213,7 +213,11 @@ export const rotateSecretsKey = route({
       key_id: z.string().describe('of the key that all values are under now'),
       reencrypted: z.number().int().describe('secrets, and configs of channels, that were under another one'),
       retired: z.array(z.string()).describe('keys that nothing needs any more'),
-      unreadable: z.array(z.string()).describe('secrets whose key is not there; they are left as they are'),
+      unreadable: z
+        .array(z.string())
+        .describe(
+          'secrets, and channels (`channel NAME`), that cannot be decrypted since their key is not there; they are left as they are',
+        ),
     }),
   },
   errors: ['secrets_locked'],

@@ -6,6 +6,7 @@ import { notifications } from './0005-notifications.ts';
 import { fanOut } from './0006-fan-out.ts';
 import { terminals } from './0007-terminals.ts';
 import { presence } from './0008-presence.ts';
+import { formerSecrets } from './0009-former-secrets.ts';
 import type { Migration } from './migration.ts';
 
 /** Every migration, oldest first. */
@@ -18,4 +19,5 @@ export const migrations: readonly Migration[] = [
   fanOut,
   terminals,
   presence,
+  formerSecrets,
 ];

@@ -1,0 +1,16 @@
+import type { Migration } from './migration.ts';
+import { createIndex, createTable } from './table.ts';
+
+/** Values of secrets, encrypted, that machines were sent and that are others by now, or none. */
+export const formerSecrets: Migration = {
+  version: 9,
+  name: 'former secrets',
+  statements: (build) => [
+    createTable(build, 'former_secrets', {
+      columns: { name: 'text', version: 'integer', key_id: 'text', sealed: 'text', replaced_at: 'integer' },
+      primaryKey: ['name', 'version'],
+    }),
+    createIndex(build, 'former_secrets_by_key', 'former_secrets', ['key_id', 'name']),
+    createIndex(build, 'former_secrets_by_age', 'former_secrets', ['replaced_at']),
+  ],
+};
