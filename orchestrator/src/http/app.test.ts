@@ -129,6 +129,12 @@ describe('order of refusal', () => {
       expect(wrong.headers.allow).toBe('DELETE, GET, HEAD, POST');
       expect(Object.keys(wrong.headers).filter((name) => name.startsWith('access-control'))).toEqual([]);
     }
+    for (const page of ['/healthz', '/readyz', '/openapi.json']) {
+      const wrong = await ask('PUT', page);
+      expect(wrong.json()).toMatchObject({ status: 405, code: 'method_not_allowed' });
+      expect(wrong.headers.allow).toBe('GET, HEAD');
+    }
+    expect((await ask('PUT', '/nothing')).statusCode).toBe(404);
     // A fixed address is also a name that a pattern takes.
     expect((await ask('GET', '/api/v1/modules/validate', admin)).statusCode).toBe(200);
   });

@@ -90,7 +90,6 @@ export function createApp(options: AppOptions): FastifyInstance {
   const { log } = options;
   const rates = createRates(limits.rates);
   const drain = new AbortController();
-  const fallback = createFallback(routes);
 
   const app = createServer({
     tls: options.tls,
@@ -109,6 +108,8 @@ export function createApp(options: AppOptions): FastifyInstance {
       );
     },
   });
+
+  const fallback = createFallback(routes, (path) => app.hasRoute({ method: 'GET', url: path }));
 
   const headers: Record<string, string> = { 'x-content-type-options': 'nosniff', 'cache-control': 'no-store' };
   if (options.tls) headers['strict-transport-security'] = 'max-age=31536000';

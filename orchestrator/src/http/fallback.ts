@@ -3,8 +3,14 @@ import { type ErrorCode, errorKinds, MusterError } from '@muster/protocol';
 import { apiPrefix, type Route } from '@muster/protocol/http';
 import { problemOf, RefusedRequest } from './problem.ts';
 
-/** Says what no route took: another method than the address has, or nothing there at all. */
-export function createFallback(routes: readonly Route[]): (path: string) => MusterError {
+/**
+ * Says what no route took: another method than the address has, or nothing there at all.
+ * @param isPage whether something can be read at an address outside the API
+ */
+export function createFallback(
+  routes: readonly Route[],
+  isPage: (path: string) => boolean,
+): (path: string) => MusterError {
   const patterns = new Map<string, { pattern: RegExp; methods: Set<string> }>();
   for (const { path, method } of routes) {
     const pattern = path.replaceAll(/\{\w+\}/g, '[^/]+');
@@ -14,7 +20,7 @@ export function createFallback(routes: readonly Route[]): (path: string) => Must
     if (method === 'GET') entry.methods.add('HEAD');
   }
   return (path) => {
-    const methods = new Set<string>();
+    const methods = new Set<string>(isPage(path) ? ['GET', 'HEAD'] : []);
     for (const entry of patterns.values())
       if (entry.pattern.test(path)) for (const method of entry.methods) methods.add(method);
     if (methods.size === 0) return new MusterError('route_not_found');

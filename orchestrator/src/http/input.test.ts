@@ -43,6 +43,39 @@ describe('readInput', () => {
     );
   });
 
+  test('bounds and choices are told in plain words, and those of a schema itself are kept', () => {
+    const bounds = z.strictObject({
+      long: z.string().max(3),
+      short: z.string().min(1),
+      own: z.string().min(1, 'must not be empty'),
+      list: z.array(z.string()).max(1),
+      high: z.number().int().max(9),
+      low: z.number().int().min(1),
+      role: z.enum(['admin', 'operator']),
+      channel: z.discriminatedUnion('type', [
+        z.strictObject({ type: z.literal('slack') }),
+        z.strictObject({ type: z.literal('ntfy') }),
+      ]),
+    });
+    const value = { long: 'abcd', short: '', own: '', list: ['a', 'b'], high: 10, low: 0, role: 'root' };
+    try {
+      readInput(bounds, { ...value, channel: { type: 'mail' } }, 'body');
+      expect.unreachable();
+    } catch (error) {
+      const { errors } = error as MusterError;
+      expect(Object.fromEntries(errors!.map(({ path, message }) => [path, message]))).toEqual({
+        '/long': 'must have at most 3 characters',
+        '/short': 'must have at least 1 character',
+        '/own': 'must not be empty',
+        '/list': 'must have at most 1 item',
+        '/high': 'must be at most 9',
+        '/low': 'must be at least 1',
+        '/role': 'must be one of admin, operator',
+        '/channel/type': 'must be one of slack, ntfy',
+      });
+    }
+  });
+
   test('what is not an object at all', () => {
     for (const value of [null, [], 'x', 1]) expect(refusal(value).errors?.[0]?.path).toBe('');
   });

@@ -37,11 +37,31 @@ function faultsOf(schema: z.ZodType, value: unknown, issues: readonly Issue[], p
       for (const key of issue.keys.slice(0, mostFaults - faults.length))
         faults.push({ path: pointer([...issue.path, key]), message: `unknown ${noun}${suggestion(key, unused)}` });
     } else {
-      const message = hasAt(value, issue.path) ? issue.message.replace(/^Invalid input: /, '') : 'is required';
+      const message = hasAt(value, issue.path) ? worded(issue) : 'is required';
       faults.push({ path: pointer(issue.path), message });
     }
   }
   return faults;
+}
+
+/** What a schema says for itself stays; what its library says by default is put in plain words. */
+function worded(issue: Issue): string {
+  const { message } = issue;
+  if (issue.code === 'too_big' && message.startsWith('Too big:')) return bound('at most', issue.origin, issue.maximum);
+  if (issue.code === 'too_small' && message.startsWith('Too small:'))
+    return bound('at least', issue.origin, issue.minimum);
+  if (issue.code === 'invalid_value' && message.startsWith('Invalid option:'))
+    return `must be one of ${issue.values.map(String).join(', ')}`;
+  // Which of several shapes it is to have, a field says that is not as it should be.
+  const choices = issue.code === 'invalid_union' ? /^Invalid discriminator value\. Expected (.*)$/.exec(message) : null;
+  if (choices) return `must be one of ${choices[1]!.replaceAll("'", '').replaceAll(' | ', ', ')}`;
+  return message.replace(/^Invalid input: /, '');
+}
+
+function bound(relation: string, origin: string, limit: number | bigint): string {
+  const unit = { string: 'character', array: 'item' }[origin];
+  if (unit === undefined) return `must be ${relation} ${limit}`;
+  return `must have ${relation} ${limit} ${unit}${limit === 1 ? '' : 's'}`;
 }
 
 /** True when a value that is not `undefined` stands at the path. */

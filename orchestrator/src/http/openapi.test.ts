@@ -18,7 +18,7 @@ interface Answered {
 let document: {
   openapi: string;
   paths: Record<string, Record<string, Described>>;
-  components: { responses: Record<string, Answered> };
+  components: { schemas: object; responses: Record<string, Answered> };
 };
 
 beforeAll(async () => {
@@ -40,6 +40,13 @@ describe('the OpenAPI document', () => {
     const operations = Object.values(document.paths).flatMap((methods) => Object.values(methods));
     expect(operations.map(({ operationId }) => operationId).sort()).toEqual(routes.map(({ id }) => id).sort());
     for (const path of Object.keys(document.paths)) expect(path).toMatch(/^\/api\/v1\//);
+  });
+
+  test('a shape that its text names is there', () => {
+    const named = JSON.stringify(document).matchAll(/`((?:[A-Z][a-z]+){2,})`/g);
+    const names = [...new Set([...named].map(([, name]) => name))];
+    expect(names).toContain('ChainedAuditEvent');
+    expect(Object.keys(document.components.schemas)).toEqual(expect.arrayContaining(names));
   });
 
   test.each(routes)('$id: access, every error, an example', (route) => {

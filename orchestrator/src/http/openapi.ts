@@ -1,5 +1,14 @@
 import { type ErrorCode, errorKinds } from '@muster/protocol';
-import { apiPrefix, errorsOf, faultSchema, mediaOf, type Route, routes, tagDescriptions } from '@muster/protocol/http';
+import {
+  apiPrefix,
+  chainedEventSchema,
+  errorsOf,
+  faultSchema,
+  mediaOf,
+  type Route,
+  routes,
+  tagDescriptions,
+} from '@muster/protocol/http';
 import { z } from 'zod';
 import { createDocument, type ZodOpenApiOperationObject, type ZodOpenApiPathsObject } from 'zod-openapi';
 
@@ -67,7 +76,8 @@ export function printOpenApi(version: string): ReturnType<typeof createDocument>
     }),
     paths,
     components: {
-      schemas: { Problem: problemSchema },
+      // The second is what a stream and an export are made of: no answer is one, so that none would bring it along.
+      schemas: { Problem: problemSchema, ChainedAuditEvent: chainedEventSchema },
       responses: errors,
       securitySchemes: {
         session: { type: 'http', scheme: 'bearer', description: 'The token of `POST /api/v1/auth/verify`.' },

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { chainedExample } from './audit.ts';
+import { chainedExample, textOfEvents } from './audit.ts';
 import { route } from './route.ts';
 
 const place = z.string().max(16).optional();
@@ -14,8 +14,8 @@ export const followEvents = route({
     'Each event of the audit log comes as `data`, a `ChainedAuditEvent`, with its place as `id`. A client that was cut off ' +
     'sends the last id it got as `Last-Event-ID` and misses nothing; where what it missed was pruned, or was never there, ' +
     'an `event: gap` with `{after, next, reason}` comes first. In between come, without an id and never again, ' +
-    '`event: operation`, `event: run`, `event: agent` and `event: window`: something has changed that a view may look at ' +
-    'anew. The stream ends with its session, for a client that leaves too much unread, and when the orchestrator stops.',
+    '`event: operation` with `{operation_id, node_id, run_id, status}`, `event: run` with `{run_id}`, `event: agent` with ' +
+    '`{node_id, change}` and `event: window` with `{}`: something has changed that a view may look at anew. The stream ends with its session, for a client that leaves too much unread, and when the orchestrator stops.',
   access: 'operator',
   query: z.strictObject({
     category: z
@@ -27,7 +27,7 @@ export const followEvents = route({
     last_event_id: place.describe('as the header, for clients that cannot send one; the header wins'),
   }),
   headers: z.object({ 'last-event-id': place.describe('place of the last event that was seen') }),
-  answers: { 200: z.string().describe('events, each ended by an empty line') },
+  answers: { 200: textOfEvents('text/event-stream').describe('events, each ended by an empty line') },
   media: { 200: 'text/event-stream' },
   errors: [],
   example: {

@@ -129,7 +129,13 @@ export const queryInteger = (maximum: number, fallback?: number) => {
     .regex(/^\d{1,64}$/, 'must be a whole number, 0 or more')
     .transform((text) => Math.min(Number(text), maximum))
     .meta({
-      override: { type: 'integer', minimum: 0, maximum, ...(fallback === undefined ? {} : { default: fallback }) },
+      override: {
+        type: 'integer',
+        pattern: undefined,
+        minimum: 0,
+        maximum,
+        ...(fallback === undefined ? {} : { default: fallback }),
+      },
     });
   return digits;
 };
