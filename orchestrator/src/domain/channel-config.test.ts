@@ -72,6 +72,19 @@ describe('what is sent back masked', () => {
       },
     );
   });
+  it('goes to no other server than it was given for', () => {
+    const home = readConfig('ntfy', { url: 'https://ntfy.example/a', topic: 't', token: 'tk' }, null, open);
+    const atPublic = readConfig('ntfy', { topic: 't', token: 'tk' }, null, open);
+    const token = maskedSecret;
+    expect(readConfig('ntfy', { url: 'https://ntfy.example/b', topic: 'u', token }, home, open).config).toMatchObject({
+      token: 'tk',
+    });
+    expect(readConfig('ntfy', { topic: 'u', token }, atPublic, open).config).toMatchObject({ token: 'tk' });
+    for (const url of ['https://evil.example/', 'http://ntfy.example/a', 'https://ntfy.example:8443/a', undefined])
+      expect(faultsOf('ntfy', { url, topic: 't', token }, home)).toEqual(['/config/token']);
+    expect(faultsOf('ntfy', { url: 'https://evil.example/', topic: 't', token }, atPublic)).toEqual(['/config/token']);
+    expect(faultsOf('ntfy', { url: 'https://evil.example/', topic: 't', token: 'new' }, home)).toEqual([]);
+  });
   it('is gone when it is not sent back: the config is replaced as a whole', () => {
     expect(readConfig('webhook', { url: 'https://h.example/', secret: null }, stored, open).config).toEqual({
       url: 'https://h.example/',

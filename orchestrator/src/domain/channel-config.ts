@@ -28,6 +28,9 @@ function shownAddress(text: string): string {
 /** Whoever knows the path of such an address may post there: all of it is the secret. */
 const shownOrigin = (text: string): string => `${new URL(text).origin}/${maskedSecret}`;
 
+/** Of an ntfy server; absent: the public one. */
+const originOf = (url: string | undefined): string => (url === undefined ? '' : new URL(url).origin);
+
 /** How each field is shown. */
 const shown: { readonly [T in ChannelType]: { readonly [F in keyof ChannelConfigs[T]]-?: (text: string) => string } } =
   {
@@ -84,6 +87,10 @@ export function readConfig(
       config[field] = text;
     }
   }
+  // Only the server it was meant for may be shown it: else whoever may not read it could have it sent to themselves.
+  if (config.token !== undefined && (given as Texts).token === maskedSecret)
+    if (faults.length === 0 && originOf(config.url) !== originOf(kept.url))
+      faults.push({ path: pathOf('token'), message: 'is for another server; send it anew' });
   if (faults.length > 0) throw refused(faults);
   return { channel_type: type, config: config as AnyConfig } as ChannelTarget;
 }

@@ -321,9 +321,20 @@ describe('what holds for all', () => {
     await testApp(handlers).inject({ url: agent, headers });
     await testApp(handlers, { trustedProxies: ['127.0.0.0/8'] }).inject({ url: agent, headers });
     await testApp(handlers, { trustedProxies: ['10.0.0.1'] }).inject({ url: agent, headers });
+    // For a client on this machine, and one that says so of itself.
+    const here = { ...admin, 'x-forwarded-for': '127.0.0.1' };
+    await testApp(handlers, { trustedProxies: ['127.0.0.0/8'] }).inject({ url: agent, headers: here });
+    await testApp(handlers).inject({ url: agent, headers: here });
+    await testApp(handlers).inject({ url: agent, headers: { ...admin, forwarded: 'for=203.0.113.5' } });
+    await testApp(handlers).inject({ url: agent, headers: admin });
     expect(seen).toEqual([
-      { ip: '127.0.0.1', secure: false, loopback: true },
+      // Not believed, but it is not this machine that speaks either.
+      { ip: '127.0.0.1', secure: false, loopback: false },
       { ip: '203.0.113.5', secure: true, loopback: false },
+      { ip: '127.0.0.1', secure: false, loopback: false },
+      { ip: '127.0.0.1', secure: false, loopback: true },
+      { ip: '127.0.0.1', secure: false, loopback: false },
+      { ip: '127.0.0.1', secure: false, loopback: false },
       { ip: '127.0.0.1', secure: false, loopback: true },
     ]);
   });

@@ -36,7 +36,10 @@ export class Facts implements RequestFacts {
   }
 
   get loopback(): boolean {
-    return isLoopback(this.#request.socket.remoteAddress) && isLoopback(this.#request.ip);
+    const { socket, ip, ips, headers } = this.#request;
+    if (!isLoopback(socket.remoteAddress) || !isLoopback(ip)) return false;
+    // Believed, they have told that the client is here as well. Else some proxy on this machine speaks for who knows whom.
+    return (ips?.length ?? 0) > 1 || !forwardingHeaders.some((name) => headers[name] !== undefined);
   }
 
   get signal(): AbortSignal {
@@ -58,6 +61,8 @@ export class Facts implements RequestFacts {
     return controller.signal;
   }
 }
+
+const forwardingHeaders = ['forwarded', 'via', 'x-forwarded-for', 'x-forwarded-proto', 'x-forwarded-host', 'x-real-ip'];
 
 const isLoopback = (address: string | undefined): boolean =>
   address !== undefined && (address === '::1' || /^(::ffff:)?127\./i.test(address));
