@@ -4,6 +4,7 @@ import { limits } from '@muster/protocol/wire';
 import { acknowledgedSeq, agentById, markConnected } from '../store/agents.ts';
 import { fromJson, toJson } from '../store/json-text.ts';
 import { markUndispatched, openOperations, operationById } from '../store/operations.ts';
+import { runGoesOn } from '../store/runs.ts';
 import { statement } from '../store/unit.ts';
 import type { Admission, AgentLinks, Refusal } from './agent-link.ts';
 import { audited, type Happening } from './audit.ts';
@@ -158,20 +159,36 @@ async function settleOpen(context: Context, hello: Hello, nodeId: string): Promi
         startedAt: null,
       });
     // It was lost on the way, so it is ours again: to cancel, to expire, or to send once more.
-    else if (operation.cancel_requested_at === null)
-      await context.db.write({
-        name: 'operations/undispatch',
-        statements: [statement(markUndispatched, { operation_id: operation.operation_id })],
-      });
-    else
-      await endHere(context, operation, hello.hostname, {
-        status: 'cancelled',
-        error: 'cancelled before the agent had it',
-        summary: null,
-        startedAt: null,
-      });
+    else if (operation.cancel_requested_at !== null)
+      await endHere(context, operation, hello.hostname, neverHad('cancelled before the agent had it'));
+    else if (!(await takenBack(context, operation)))
+      await endHere(
+        context,
+        operation,
+        hello.hostname,
+        neverHad('not tried: the run was stopped before the agent had it'),
+      );
   }
   return settled;
+}
+
+const neverHad = (error: string): Ending => ({ status: 'cancelled', error, summary: null, startedAt: null });
+
+/** @returns false when it is of a run that was stopped: nobody has an operation of that who had none then */
+async function takenBack({ db }: Context, { operation_id, run_id }: EndingOperation): Promise<boolean> {
+  try {
+    await db.write({
+      name: 'operations/undispatch',
+      statements: [
+        ...(run_id === null ? [] : [statement(runGoesOn, { run_id }, { expect: 'row', else: 'operation_finished' })]),
+        statement(markUndispatched, { operation_id }),
+      ],
+    });
+    return true;
+  } catch (error) {
+    ignoreFinished(error);
+    return false;
+  }
 }
 
 async function endHere(context: Context, operation: EndingOperation, label: string, ending: Ending): Promise<void> {

@@ -1,7 +1,7 @@
 import { MusterError } from '@muster/protocol';
 import { expect, it, vi } from 'vitest';
 import { describeDatabases } from '../../test/databases.ts';
-import { type Key, newAdmin, newAgent, openDomain, reportsOf, resultOf } from '../../test/domain.ts';
+import { connect, type Key, newAdmin, newAgent, openDomain, reportsOf, resultOf } from '../../test/domain.ts';
 import { startUpkeep } from '../schedule/upkeep.ts';
 import { putOneTag, removeAgent, setStatus } from './agents.ts';
 import { createAssignment } from './assignments.ts';
@@ -162,6 +162,24 @@ describeDatabases('runs in waves', (fixture) => {
     expect(run.status).toBe('halted');
     expect(run.results[1]?.status).toBe('succeeded');
     expect(await domain.links.nextOperation(agents[2]!.id)).toBeNull();
+  });
+
+  it('that were halted give nothing to an agent that never got what it was sent', async () => {
+    const { domain, context, agents, start, carryOut, untilWork, outcomes } = await open(fixture, 2);
+    const id = await start({ max_failures: 0 });
+    await untilWork(0, 1);
+    // Marked as sent, and lost on the way.
+    await domain.links.nextOperation(agents[1]!.id);
+    await carryOut(agents[0]!, 'failed');
+    await vi.waitFor(async () => expect((await getRun(context, id)).status).toBe('halted'));
+    await connect(domain, agents[1]!);
+    expect(await domain.links.nextOperation(agents[1]!.id)).toBeNull();
+    const { run } = await awaitRun(context, domain.waiting, id);
+    expect(run.status).toBe('halted');
+    expect(await outcomes(id)).toEqual([
+      'failed: it failed',
+      'cancelled: not tried: the run was stopped before the agent had it',
+    ]);
   });
 
   it('go on where they were in the next process', async () => {
