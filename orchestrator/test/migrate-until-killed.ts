@@ -3,13 +3,13 @@ import { migratePostgres } from '../src/store/migrate-postgres.ts';
 import { migrateSqlite } from '../src/store/migrate-sqlite.ts';
 import { nextMigrations, oneMore } from './migrations.ts';
 
-/** Migrates to the next version and dies by SIGKILL after so many of its statements. */
-const [kind, place, after] = process.argv.slice(2);
+/** Migrates to the next version, or on to the one given, and dies by SIGKILL after so many of its statements. */
+const [kind, place, after, of = String(oneMore.version)] = process.argv.slice(2);
 const options = {
   migrations: nextMigrations,
   now: () => 2,
   onProgress: ({ version, done }: { version: number; done: number }) => {
-    if (version === oneMore.version && done === Number(after)) process.kill(process.pid, 'SIGKILL');
+    if (version === Number(of) && done === Number(after)) process.kill(process.pid, 'SIGKILL');
   },
 };
 if (kind === 'sqlite') migrateSqlite(place!, options);

@@ -1,0 +1,61 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+import { expect, it } from 'vitest';
+import { placeAll } from '../../test/audit.ts';
+import { describeDatabases } from '../../test/databases.ts';
+import { openDomain } from '../../test/domain.ts';
+import { fillFirstRelease, firstRelease } from '../../test/first-release.ts';
+import { createVerifier } from '../domain/audit-verification.ts';
+import { getDrift, latestDrift, listLatestDrift } from '../domain/drift.ts';
+import { getOperation, getState } from '../domain/operations.ts';
+import { settleRuns } from '../domain/run-end.ts';
+import { getRun } from '../domain/runs.ts';
+import { migrations } from './migrations/index.ts';
+
+const migrator = fileURLToPath(new URL('../../test/migrate-until-killed.ts', import.meta.url));
+
+describeDatabases('a database of the first schema', (fixture) => {
+  const filled = async () => {
+    const at = await fixture.place();
+    const old = await fixture.open({ at, migrations: migrations.slice(0, 1) });
+    await fillFirstRelease(old);
+    await old.close();
+    return at;
+  };
+
+  it('is brought up to date with everything that it holds, killed in between or not', async () => {
+    const at = await filled();
+    for (const [version, after] of [
+      [2, 3],
+      [4, 9],
+      [6, 6],
+    ]) {
+      const child = spawn(process.execPath, [migrator, fixture.kind, at, `${after}`, `${version}`], {
+        stdio: 'inherit',
+      });
+      expect((await once(child, 'exit'))[1]).toBe('SIGKILL');
+    }
+    const domain = await openDomain({ ...fixture, open: () => fixture.open({ at }) });
+    const { context, conductor } = domain;
+    const { agentName, applied, drifted, runs, waiting } = firstRelease;
+    expect(await getOperation(context, applied)).toMatchObject({ status: 'succeeded', summary: { total: 1 } });
+    expect(await getState(context, agentName)).toMatchObject({
+      applied: [{ identity: '/f', operation_id: applied }],
+      snapshot_operation_id: applied,
+    });
+    expect(await latestDrift(context, agentName)).toEqual(await getDrift(context, drifted));
+    const latest = (await listLatestDrift(context, { limit: 9, offset: 0 })).items;
+    expect(latest.map(({ drift_id, status }) => [drift_id, status])).toEqual([[drifted, 'drifted']]);
+
+    await conductor.sweep();
+    await settleRuns(context);
+    expect(await getRun(context, runs[0])).toMatchObject({ status: 'failed', results: [{ status: 'failed' }] });
+    expect(await getRun(context, runs[1])).toMatchObject({ status: 'running', results: [{ status: 'queued' }] });
+    await placeAll(domain);
+    const verdict = await createVerifier(context).verify(new AbortController().signal);
+    expect(verdict).toMatchObject({ ok: true, verified: 4, unchained: 0 });
+    expect(waiting).toBe((await domain.links.nextOperation(firstRelease.node))?.operation.operation_id);
+    await conductor.stop();
+  });
+});
