@@ -75,7 +75,7 @@ describeDatabases('terminals', (fixture) => {
   });
 
   it('of another are for admins', async () => {
-    const { terminals, admin, operator, directory } = await open(fixture);
+    const { terminals, admin, operator, directory, domain } = await open(fixture);
     const bob = await operator('bob');
     const eve = await operator('eve');
     const { session_id } = await terminals.open(bob, 'web-1', {});
@@ -93,6 +93,10 @@ describeDatabases('terminals', (fixture) => {
       expect(await text(await terminals.transcript(asker, session_id, 'raw'))).toBe('secret');
       expect((await terminals.attach(asker, session_id, 'view')).ws_url).toContain(session_id);
     }
+    // A request that was let in a moment before its operator was removed.
+    const gone = { ...(await operator('gone')), role: 'admin' } as const;
+    await removeOperator(domain.context, admin.actor, gone.actor.id);
+    await expect(terminals.attach(gone, session_id, 'control')).rejects.toMatchObject({ code: 'unauthenticated' });
     await terminals.close(admin, session_id);
     await expect(terminals.attach(bob, session_id, 'control')).rejects.toMatchObject({ code: 'terminal_ended' });
   });

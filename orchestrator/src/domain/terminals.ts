@@ -234,6 +234,8 @@ export function createTerminals(context: Context, transcripts: Transcripts, rela
       await db.write({
         name: 'terminals/attach',
         statements: [
+          // Whoever is removed in this moment has the ticket taken back, or does not get it.
+          statement(liveOperator, { operator_id: actor.id }, { expect: 'row', else: 'unauthenticated' }),
           audited(context, {
             type: 'terminal.joined',
             actor,
