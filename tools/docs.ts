@@ -1,11 +1,12 @@
-// Holds the documentation to the truth: links lead somewhere, commands exist, modules parse, and the tables of errors and of
-// kinds are those of the code. `node tools/docs.ts --write` makes the generated pages anew.
+// Holds the documentation to the truth: links lead somewhere, commands exist, modules parse, and the tables of errors, of
+// events and of kinds are those of the code. `node tools/docs.ts --write` makes the generated pages anew.
 import { execFileSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { errorKinds } from '@muster/protocol';
 import { parseModule } from '@muster/protocol/module';
 import { muster, root } from './cli.ts';
+import { eventsPage } from './events-page.ts';
 import { kindsPage } from './kinds-page.ts';
 import { anchorsOf, blocksOf, commandsOf, linksOf } from './markdown.ts';
 import { startHelp } from './start-options.ts';
@@ -134,6 +135,10 @@ const generated: Record<string, () => string> = {
       '',
     ].join('\n');
   },
+  'docs/audit-events.md': () =>
+    eventsPage(
+      filesBelow('orchestrator/src', '.ts').flatMap((path) => (path.endsWith('.test.ts') ? [] : [read(path)])),
+    ),
   'docs/module-kinds.md': kindsPage,
 };
 

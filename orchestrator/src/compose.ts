@@ -23,6 +23,7 @@ import { createModuleDocuments } from './domain/modules.ts';
 import { notificationsOf } from './domain/notifications.ts';
 import { createWaiting } from './domain/operation-waiting.ts';
 import { bootstrapOperator } from './domain/operators.ts';
+import { createRefusals } from './domain/refusals.ts';
 import { createRunConductor } from './domain/run-conductor.ts';
 import { createSequencer } from './domain/sequencer.ts';
 import { describeSettings } from './domain/settings.ts';
@@ -33,6 +34,7 @@ import { createAnnouncer } from './gateway/announcer.ts';
 import { createGateway, type Gateway } from './gateway/gateway.ts';
 import { createApp } from './http/app.ts';
 import type { Rates } from './http/rate.ts';
+import { recordRefused } from './http/refused-requests.ts';
 import { agentHandlers } from './http/routes/agents.ts';
 import { auditHandlers } from './http/routes/audit.ts';
 import { discoveryHandlers } from './http/routes/discovery.ts';
@@ -158,7 +160,8 @@ export async function startOrchestrator(config: Config, dataDir: string, around:
 
   const terminals = createTerminals(context, await openTranscripts(join(dataDir, 'terminals')), noTerminals);
   await terminals.interruptLeftovers();
-  const signIn = createSignIn(context, config.session_token_expiry_secs);
+  const refusals = createRefusals(context);
+  const signIn = createSignIn(context, refusals, config.session_token_expiry_secs);
   const live = createLiveEvents(context, clock, signIn);
   const waiting = createWaiting(context);
   const documents = createModuleDocuments(context);
@@ -166,7 +169,7 @@ export async function startOrchestrator(config: Config, dataDir: string, around:
   const conductor = createRunConductor(context, documents, { maxConcurrent: config.runs.max_concurrent });
   gateway = createGateway({
     identity,
-    links: createAgentLinks(context, config.pending_capacity, metrics.record),
+    links: createAgentLinks(context, refusals, config.pending_capacity, metrics.record),
     bus,
     clock,
     log: log.child({ part: 'gateway' }),
@@ -233,6 +236,7 @@ export async function startOrchestrator(config: Config, dataDir: string, around:
       ...secretHandlers(context),
     },
     sessions: signIn,
+    refused: recordRefused(refusals),
     log: log.child({ part: 'api' }),
     version,
     ready: well,
@@ -262,6 +266,7 @@ export async function startOrchestrator(config: Config, dataDir: string, around:
     retention: { driftDays: config.drift.retention_days, operationDays: config.operations.retention_days },
     pruneSamples: metrics.prune,
     runs: conductor,
+    refusals,
     secretsExpiryNoticeDays: config.secrets_expiry_notice_days,
   });
   /** What follows from events, in the unit that gives them their places. */
@@ -299,6 +304,7 @@ export async function startOrchestrator(config: Config, dataDir: string, around:
       await conductor.stop();
       await app.close();
       await gateway.close();
+      await refusals.close().catch((error: unknown) => log.warn({ err: error }, 'refusals could not be audited'));
       await auditKeeping.stop();
       live.close();
       terminals.stop();

@@ -10,6 +10,7 @@ import type { Actor, Context } from '../src/domain/context.ts';
 import { createModuleDocuments } from '../src/domain/modules.ts';
 import { createWaiting } from '../src/domain/operation-waiting.ts';
 import { addOperator } from '../src/domain/operators.ts';
+import { createRefusals } from '../src/domain/refusals.ts';
 import { createRunConductor } from '../src/domain/run-conductor.ts';
 import { createSignIn } from '../src/domain/sign-in.ts';
 import { rawPublicKey } from '../src/identity/ed25519-key.ts';
@@ -45,7 +46,8 @@ export async function openDomain(fixture: DatabaseFixture, { pendingCapacity = 1
     },
     log: { debug: silent, info: silent, warn: silent, error: silent },
   };
-  const links = createAgentLinks(context, pendingCapacity, async () => {});
+  const refusals = createRefusals(context);
+  const links = createAgentLinks(context, refusals, pendingCapacity, async () => {});
   const documents = createModuleDocuments(context);
   const conductor = createRunConductor(context, documents, { maxConcurrent: 1000 });
   return {
@@ -55,10 +57,11 @@ export async function openDomain(fixture: DatabaseFixture, { pendingCapacity = 1
     hints,
     connected,
     links,
+    refusals,
     waiting: createWaiting(context),
     documents,
     conductor,
-    signIn: createSignIn(context, tokenLifeSecs),
+    signIn: createSignIn(context, refusals, tokenLifeSecs),
     now: () => Math.floor(clock.now() / 1000),
   };
 }

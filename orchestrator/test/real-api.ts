@@ -7,6 +7,7 @@ import { createMetrics } from '../src/domain/metrics.ts';
 import { uploadModule } from '../src/domain/modules.ts';
 import { describeSettings } from '../src/domain/settings.ts';
 import { type AppOptions, createApp } from '../src/http/app.ts';
+import { recordRefused } from '../src/http/refused-requests.ts';
 import { agentHandlers } from '../src/http/routes/agents.ts';
 import { auditHandlers } from '../src/http/routes/audit.ts';
 import { discoveryHandlers } from '../src/http/routes/discovery.ts';
@@ -76,6 +77,7 @@ export function realApiFixture() {
         ...secretHandlers(context),
       },
       sessions: domain.signIn,
+      refused: recordRefused(domain.refusals),
       log: pino({ level: 'silent' }),
       version: '0.0.0',
       validateAnswers: true,

@@ -117,7 +117,7 @@ export function connectionHappening(
   const agent = { type: 'agent', id: from.node_id, name: label } as const;
   const metadata = { ip: from.remote_ip, agent_version: hello.agent_version };
   const summary = `agent ${label} connected from ${from.remote_ip}`;
-  const connected = { type: 'agent.connected', actor: agent, target: agent, summary, metadata };
+  const connected = { type: 'agent.connected', actor: agent, target: agent, summary, metadata } as const;
   if (known === undefined) return connected;
   if (known.lost_at !== null)
     return {

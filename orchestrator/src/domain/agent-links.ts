@@ -4,10 +4,9 @@ import { fromJson, toJson } from '../store/json-text.ts';
 import { agentsWithWork } from '../store/operations.ts';
 import { statement } from '../store/unit.ts';
 import { createAdmission } from './agent-admission.ts';
-import { agentLabel } from './agent-label.ts';
 import type { AgentLinks } from './agent-link.ts';
 import { reported } from './agent-reports.ts';
-import { audited, type Happening } from './audit.ts';
+import { audited } from './audit.ts';
 import { cancellationsFor } from './cancellation.ts';
 import { type Context, seconds, systemActor } from './context.ts';
 import { createDepartures } from './departures.ts';
@@ -16,6 +15,7 @@ import { driftCheckOpen, submitDriftCheck } from './drift.ts';
 import { createInFlight } from './in-flight.ts';
 import { createModuleDocuments } from './modules.ts';
 import { createPayloads } from './payloads.ts';
+import type { Refusals } from './refusals.ts';
 import { createReportScrub } from './report-secrets.ts';
 
 const cloneEventEverySecs = 3600;
@@ -23,6 +23,7 @@ const cloneEventEverySecs = 3600;
 /** What the gateway asks of the domain, answered from the database. */
 export function createAgentLinks(
   context: Context,
+  refusals: Pick<Refusals, 'record'>,
   pendingCapacity: number,
   sampled: AgentLinks['sampled'],
 ): AgentLinks {
@@ -30,12 +31,8 @@ export function createAgentLinks(
   const inFlight = createInFlight(context.bus);
   const payloads = createPayloads(context);
   const documents = createModuleDocuments(context);
-  const refusals = createRefusalNews(context.now);
   const departed = createDepartures(context);
   const scrub = createReportScrub(context, inFlight, payloads);
-  const record = (name: string, happening: Happening) =>
-    db.write({ name, statements: [audited(context, happening)] }).then(() => undefined);
-  const asTarget = async (nodeId: string) => ({ type: 'agent', id: nodeId, name: await agentLabel(context, nodeId) });
 
   return {
     admit: createAdmission(context, pendingCapacity),
@@ -91,7 +88,6 @@ export function createAgentLinks(
             statement(markCloneSeen, { node_id: nodeId, before, now }, { expect: 'changed', else: 'agent_changed' }),
             audited(context, {
               type: 'agent.cloned',
-              severity: 'critical',
               actor: systemActor,
               target: { type: 'agent', id: nodeId, name: label },
               summary: `a second machine at ${remoteIp} uses the key of agent ${label}, which is connected from ${row.remote_ip ?? 'elsewhere'}`,
@@ -104,35 +100,18 @@ export function createAgentLinks(
       }
     },
 
-    async refused(refusal, from) {
-      if (!refusals.isNews(`${refusal.code} ${from.node_id ?? from.remote_ip}`)) return;
-      await record('agents/refused', {
+    async refused({ code, message }, from) {
+      const row = from.node_id === null ? undefined : await db.get(agentById, { node_id: from.node_id });
+      await refusals.record({
         type: 'agent.refused',
-        severity: 'warning',
-        actor: systemActor,
-        ...(from.node_id === null ? {} : { target: await asTarget(from.node_id) }),
-        summary: `an agent at ${from.remote_ip} was refused: ${refusal.message}`,
-        metadata: { code: refusal.code, ip: from.remote_ip },
+        // Anybody can make keys and prove to have them: only an agent on record stands for itself.
+        who: row ? 'agent' : 'unknown_agent',
+        ...(row ? { target: { type: 'agent', id: row.node_id, name: row.name ?? row.initial_hostname } } : {}),
+        summary: `an agent at ${from.remote_ip} was refused: ${message}`,
+        code,
+        ip: from.remote_ip,
+        same: { of: row?.node_id ?? '', anywhere: row !== undefined },
       });
-    },
-  };
-}
-
-const refusalEventEveryMs = 3_600_000;
-/** Remembered at most; the oldest is forgotten first. */
-const mostRefusals = 4_096;
-
-/** What is refused comes again and again, often for months: the log has it once an hour for each agent, or address, and reason. */
-function createRefusalNews(now: () => number) {
-  const toldAt = new Map<string, number>();
-  return {
-    isNews(what: string): boolean {
-      const last = toldAt.get(what);
-      if (last !== undefined && now() - last < refusalEventEveryMs) return false;
-      toldAt.delete(what);
-      toldAt.set(what, now());
-      if (toldAt.size > mostRefusals) toldAt.delete(toldAt.keys().next().value as string);
-      return true;
     },
   };
 }

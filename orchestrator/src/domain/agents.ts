@@ -314,8 +314,7 @@ async function changeStatus(
         { expect: 'changed', else: 'agent_changed' },
       ),
       audited(context, {
-        type: `agent.${wanted.status}`,
-        severity: wanted.status === 'rejected' ? 'warning' : 'info',
+        type: wanted.status === 'rejected' ? 'agent.rejected' : 'agent.approved',
         actor,
         target: { type: 'agent', id: row.node_id, name: label },
         summary: `agent ${label} ${wanted.status}`,

@@ -117,7 +117,6 @@ async function prune(context: Context, actor: Actor, before: number, how: Prunin
         ),
         audited(context, {
           type: 'audit.pruned',
-          severity: 'warning',
           actor,
           summary: `${deleted} audit events before ${new Date(before).toISOString()} removed`,
           metadata: { before: new Date(before).toISOString(), deleted, place: cut.place, hash: cut.hash },

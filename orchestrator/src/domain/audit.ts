@@ -1,4 +1,5 @@
 import { MusterError } from '@muster/protocol';
+import { type EventType, eventTypes } from '@muster/protocol/http';
 import { auditEvents, insertAuditEvent } from '../store/audit.ts';
 import { toJson } from '../store/json-text.ts';
 import { type Statement, statement } from '../store/unit.ts';
@@ -7,25 +8,26 @@ import { type AuditFilter, readFilter } from './audit-filter.ts';
 import type { Actor, Context } from './context.ts';
 
 /** What happened, before it has a time and an id. */
-export interface Happening {
-  type: string;
-  severity?: 'info' | 'warning' | 'critical';
+export interface Happening<T extends EventType = EventType> {
+  type: T;
+  /** The usual one of its type unless another is given. */
+  severity?: (typeof eventTypes)[T]['severity'][number];
   actor: Actor;
   target?: { type: string; id: string; name: string };
   /** One sentence for people. */
   summary: string;
   /** Never a secret value. */
-  metadata?: Record<string, unknown>;
+  metadata?: { [K in (typeof eventTypes)[T]['metadata'][number]]?: unknown };
 }
 
 /** The statement that records what happened: it belongs in the same unit as the change itself. */
-export function audited(context: Context, happening: Happening): Statement {
+export function audited<T extends EventType>(context: Context, happening: Happening<T>): Statement {
   const target = happening.target ?? { type: '', id: '', name: '' };
   return statement(insertAuditEvent, {
     id: context.newId(),
     event_type: happening.type,
     category: categoryOf(happening.type),
-    severity: happening.severity ?? 'info',
+    severity: happening.severity ?? eventTypes[happening.type].severity[0],
     timestamp_ms: context.now(),
     actor_type: happening.actor.type,
     actor_id: happening.actor.id,

@@ -70,7 +70,6 @@ export async function cancelling(context: Context, actor: Actor, nodeId: string,
     ...open.map(({ operation_id, kind }) =>
       audited(context, {
         type: 'state.cancelled',
-        severity: 'warning',
         actor,
         target: { type: 'agent', id: nodeId, name: label },
         summary: `${kind} on ${label} cancelled: ${reason}`,

@@ -63,15 +63,15 @@ export async function getChannel(context: Context, id: string): Promise<Channel>
 }
 
 const happened = (
-  verb: string,
+  type: 'channel.created' | 'channel.updated' | 'channel.removed' | 'channel.tested',
   actor: Actor,
   { id, name }: { id: string; name: string },
   metadata: Record<string, unknown>,
 ): Happening => ({
-  type: `channel.${verb}`,
+  type,
   actor,
   target: { type: 'channel', id, name },
-  summary: `channel ${name} ${verb}`,
+  summary: `channel ${name} ${type.slice('channel.'.length)}`,
   metadata,
 });
 
@@ -102,7 +102,10 @@ export async function createChannel(
           created_at: seconds(context.now()),
           created_by: actor.id,
         }),
-        audited(context, happened('created', actor, { id, name }, { channel_type, config: showConfig(target) })),
+        audited(
+          context,
+          happened('channel.created', actor, { id, name }, { channel_type, config: showConfig(target) }),
+        ),
       ],
     }),
   );
@@ -137,7 +140,7 @@ export async function updateChannel(
           { channel_id: id, name, ...sealed },
           { expect: 'changed', else: 'channel_not_found' },
         ),
-        audited(context, happened('updated', actor, { id, name }, metadata)),
+        audited(context, happened('channel.updated', actor, { id, name }, metadata)),
       ],
     });
   if (target === null) await write(null);
@@ -153,7 +156,7 @@ export async function removeChannel(context: Context, actor: Actor, id: string):
     name: 'channels/remove',
     statements: [
       statement(deleteChannel, { channel_id: id }, { expect: 'changed', else: 'channel_not_found' }),
-      audited(context, happened('removed', actor, { id, name }, { channel_type })),
+      audited(context, happened('channel.removed', actor, { id, name }, { channel_type })),
     ],
   });
 }
@@ -194,7 +197,7 @@ export async function testChannel(
     name: 'channels/test',
     statements: [
       audited(context, {
-        ...happened('tested', actor, channel, { delivered: well, status: attempt.status }),
+        ...happened('channel.tested', actor, channel, { delivered: well, status: attempt.status }),
         severity: well ? 'info' : 'warning',
         summary: `channel ${row.name} tested: ${describeAttempt(attempt)}`,
       }),

@@ -236,8 +236,7 @@ export async function driftStatements(
   if (turned !== null)
     statements.push(
       audited(context, {
-        type: `drift.${turned}`,
-        severity: turned === 'detected' ? 'warning' : 'info',
+        type: turned === 'detected' ? 'drift.detected' : 'drift.resolved',
         actor: { type: 'agent', id: operation.node_id, name: label },
         target: { type: 'agent', id: operation.node_id, name: label },
         summary:

@@ -235,7 +235,7 @@ export async function enrolStatements(
     const trust = hello.pin_source === 'first_use' ? '; it trusted our key unseen' : '';
     statements.push(
       audited(context, {
-        type: `agent.${status}`,
+        type: approve ? 'agent.approved' : 'agent.pending',
         actor: { type: 'agent', id: node_id, name: label },
         target: { type: 'agent', id: node_id, name: label },
         summary: approve

@@ -103,7 +103,6 @@ function lossOf(context: Context, row: UnseenRow, now: number): Statement[] {
     statement(markLost, { node_id, last_seen_at, now }, { expect: 'changed', else: 'agent_changed' }),
     audited(context, {
       type: 'agent.lost',
-      severity: 'warning',
       actor: systemActor,
       target: { type: 'agent', id: node_id, name: label },
       summary: `agent ${label} is lost: last heard ${new Date(last_seen_at * 1000).toISOString()}`,

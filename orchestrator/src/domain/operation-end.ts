@@ -60,10 +60,10 @@ export function endStatements(
         ),
   ];
   if (run_id !== null) statements.push(statement(setRunResult, { run_id, node_id, status, error }));
-  const verb = status === 'succeeded' ? (kind === 'plan' ? 'planned' : 'applied') : status;
+  const succeeded = kind === 'plan' ? 'state.planned' : 'state.applied';
   statements.push(
     audited(context, {
-      type: status === 'succeeded' ? `state.${verb}` : status === 'cancelled' ? 'state.cancelled' : 'state.failed',
+      type: status === 'succeeded' ? succeeded : status === 'cancelled' ? 'state.cancelled' : 'state.failed',
       severity: status === 'succeeded' ? 'info' : 'warning',
       actor,
       target: { type: 'agent', id: node_id, name: agentName },

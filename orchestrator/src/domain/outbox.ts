@@ -132,7 +132,6 @@ export async function recordFailure(
         context,
         about(sending, {
           type: 'channel.failing',
-          severity: 'warning',
           summary: `channel ${name} keeps failing: ${what}`,
           metadata: { failures: after.failures, status: attempt.status },
         }),
@@ -153,7 +152,6 @@ const dropped = (
 ): Happening =>
   about(channel, {
     type: 'channel.dropped',
-    severity: 'warning',
     summary: `${count} ${count === 1 ? 'message' : 'messages'} to channel ${channel.name} given up: ${why}`,
     metadata: { count, ...metadata },
   });

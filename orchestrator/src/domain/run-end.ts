@@ -59,7 +59,6 @@ export async function haltRun(context: Context, runId: string, reason: string): 
       statement(stopRun, { run_id: runId, status: 'halted' }, { expect: 'changed', else: 'operation_finished' }),
       audited(context, {
         type: 'run.halted',
-        severity: 'critical',
         actor: systemActor,
         target: { type: 'run', id: runId, name: run.assignment ?? '' },
         summary: `${run.kind} of ${run.assignment ?? 'agents'} was halted: ${reason}`,
@@ -87,7 +86,6 @@ export async function cancelRun(context: Context, actor: Actor, runId: string): 
     requests,
     audited(context, {
       type: 'run.cancelled',
-      severity: 'warning',
       actor,
       target: { type: 'run', id: runId, name: run.assignment ?? '' },
       summary: `${run.kind} of ${run.assignment ?? 'agents'} cancelled`,

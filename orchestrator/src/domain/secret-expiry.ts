@@ -24,7 +24,6 @@ export async function announceExpiring(context: Context, noticeDays: number): Pr
             statement(markExpiryTold, { name, expiry_ms: expiry }),
             audited(context, {
               type: 'secret.expiring',
-              severity: 'warning',
               actor: systemActor,
               target: { type: 'secret', id: name, name },
               summary: `secret ${name} ${expiry > now ? 'expires' : 'expired'} at ${at}`,

@@ -63,7 +63,7 @@ describeDatabases('sign-in', (fixture) => {
     expect(await code(domain.signIn.challenge('zz'))).toBe('key_invalid');
   });
 
-  it('writes refusals down, and of very many how many there were', async () => {
+  it('writes refusals down once, and of very many how many there were', async () => {
     const domain = await openDomain(fixture);
     const { key } = await newAdmin(domain);
     const stranger = await newKey();
@@ -73,14 +73,14 @@ describeDatabases('sign-in', (fixture) => {
     };
     for (let at = 0; at < 1000; at++)
       expect(await code(domain.signIn.challenge(stranger.hex))).toBe('operator_unknown');
-    expect(await refused()).toEqual(Array(300).fill({ of: '' }));
+    expect(await refused()).toMatchObject([{ of: '', key_id: stranger.id }]);
     // Somebody who is known is not lost among them.
     expect(await code(domain.signIn.verify(key.hex, '5f'.repeat(64)))).toBe('signature_invalid');
-    expect((await refused())[0]).toEqual({ of: key.id });
-    domain.clock.advance(60_000);
+    expect((await refused())[0]).toMatchObject({ of: key.id });
+    domain.clock.advance(3_600_000);
     await code(domain.signIn.challenge(stranger.hex));
-    expect((await refused())[0]).toEqual({ of: '', withheld: 700 });
-    expect(await refused()).toHaveLength(302);
+    expect((await refused())[0]).toMatchObject({ of: '', count: 1000 });
+    expect(await refused()).toHaveLength(3);
   });
 
   it('ends sessions by expiry, sign-out, renewal and removal', async () => {

@@ -17,7 +17,7 @@ import { type Statement, statement } from '../store/unit.ts';
 import { audited } from './audit.ts';
 import { type Actor, type Context, seconds, systemActor } from './context.ts';
 import { operatorKey } from './operators.ts';
-import { RefusalTally } from './refusal-tally.ts';
+import type { Refusals } from './refusals.ts';
 
 /** A live session, as every signed-in request carries it. */
 export interface Session {
@@ -47,11 +47,12 @@ const cachedSessions = 10_000;
 
 export const hashOfToken = (token: string): string => createHash('sha256').update(token).digest('hex');
 
+/** `ip`: where a request came from, for the audit log when it is refused. */
 export interface SignIn {
   /** @throws MusterError key_invalid, operator_unknown */
-  challenge(publicKey: string): Promise<{ nonce: string }>;
+  challenge(publicKey: string, ip?: string): Promise<{ nonce: string }>;
   /** @throws MusterError key_invalid, signature_malformed, signature_invalid */
-  verify(publicKey: string, signature: string): Promise<{ token: string; expires_at: number }>;
+  verify(publicKey: string, signature: string, ip?: string): Promise<{ token: string; expires_at: number }>;
   /** The live session under the SHA-256 (hex) of a token, or null. */
   find(tokenHash: string): Session | null | Promise<Session | null>;
   /** @throws MusterError unauthenticated, when the signature was given too long ago */
@@ -60,12 +61,12 @@ export interface SignIn {
   /** A code, good once, that a browser changes for a session of its own. @throws MusterError unauthenticated */
   webCode(tokenHash: string): Promise<string>;
   /** @throws MusterError login_code_invalid */
-  redeem(code: string): Promise<{ token: string; expires_at: number }>;
+  redeem(code: string, ip?: string): Promise<{ token: string; expires_at: number }>;
   close(): void;
 }
 
 /** @param tokenLifeSecs how long a token is good */
-export function createSignIn(context: Context, tokenLifeSecs: number): SignIn {
+export function createSignIn(context: Context, refusals: Pick<Refusals, 'record'>, tokenLifeSecs: number): SignIn {
   const { db } = context;
   /** Live nonces by operator id, oldest first. Only active operators get one, so the map cannot be filled from outside. */
   const nonces = new Map<string, { nonce: Buffer; until: number }[]>();
@@ -91,24 +92,23 @@ export function createSignIn(context: Context, tokenLifeSecs: number): SignIn {
     cache.set(session.token_hash, session);
   };
 
-  /** By operator; of keys that nobody has, all together: else they would fill the memory in place of the log. */
-  const refusals = new RefusalTally();
-  const refuse = async (operator: { operator_id: string; username: string } | undefined, why: string) => {
-    const withheld = refusals.take(operator?.operator_id ?? '', context.now());
-    if (withheld === null) return;
-    await db.write({
-      name: 'auth/refuse',
-      statements: [
-        audited(context, {
-          type: 'auth.refused',
-          severity: 'warning',
-          actor: operator ? { type: 'operator', id: operator.operator_id, name: operator.username } : systemActor,
-          summary: `sign-in refused: ${why}${withheld === 0 ? '' : `; ${withheld} more were refused before that`}`,
-          ...(withheld === 0 ? {} : { metadata: { withheld } }),
-        }),
-      ],
+  const refuse = (
+    operator: { operator_id: string; username: string } | undefined,
+    code: 'operator_unknown' | 'signature_invalid' | 'login_code_invalid',
+    why: string,
+    ip: string,
+    keyId?: string,
+  ) =>
+    refusals.record({
+      type: 'auth.refused',
+      who: operator ? 'claimed' : 'stranger',
+      actor: operator ? actorOf(operator) : systemActor,
+      summary: `sign-in refused: ${why}`,
+      code,
+      ip,
+      ...(keyId === undefined ? {} : { metadata: { key_id: keyId } }),
+      same: { of: `${operator?.operator_id ?? ''} ${why}`, anywhere: false },
     });
-  };
 
   /** @param ways what must hold besides, and the event that says how the session came about */
   const issue = async (
@@ -154,12 +154,13 @@ export function createSignIn(context: Context, tokenLifeSecs: number): SignIn {
   };
 
   return {
-    async challenge(publicKey) {
+    async challenge(publicKey, ip = '') {
       const operatorId = await idOfKey(operatorKey(publicKey));
       const operator = await db.get(operatorById, { operator_id: operatorId });
       if (!operator || operator.removed_at !== null) {
         // To whoever asks, a removed key and one that was never known must read alike; the audit log tells them apart.
-        await refuse(operator, operator ? 'the operator was removed' : 'the key is not known');
+        const why = operator ? 'the operator was removed' : 'the key is not known';
+        await refuse(operator, 'operator_unknown', why, ip, operatorId);
         throw new MusterError('operator_unknown');
       }
       const nonce = context.randomBytes(32);
@@ -170,7 +171,7 @@ export function createSignIn(context: Context, tokenLifeSecs: number): SignIn {
       return { nonce: nonce.toString('hex') };
     },
 
-    async verify(publicKey, signature) {
+    async verify(publicKey, signature, ip = '') {
       const key = operatorKey(publicKey);
       if (!/^[0-9a-fA-F]{128}$/.test(signature))
         throw new MusterError('signature_malformed', undefined, [
@@ -192,7 +193,10 @@ export function createSignIn(context: Context, tokenLifeSecs: number): SignIn {
       }
       await refuse(
         await db.get(operatorById, { operator_id: operatorId }),
+        'signature_invalid',
         live.length === 0 ? 'no challenge is open for the key' : 'the signature does not verify',
+        ip,
+        operatorId,
       );
       throw new MusterError('signature_invalid');
     },
@@ -264,7 +268,7 @@ export function createSignIn(context: Context, tokenLifeSecs: number): SignIn {
       return code;
     },
 
-    async redeem(code) {
+    async redeem(code, ip = '') {
       const code_hash = hashOfToken(code);
       const row = await db.get(webCodeByHash, { code_hash });
       const operator = row && (await db.get(operatorById, { operator_id: row.operator_id }));
@@ -284,7 +288,7 @@ export function createSignIn(context: Context, tokenLifeSecs: number): SignIn {
       } catch (error) {
         if (!(error instanceof MusterError) || error.kind.status !== 401) throw error;
         // Why is nobody's business who has no good code.
-        await refuse(operator, 'the code of a web sign-in is not good (any more)');
+        await refuse(operator, 'login_code_invalid', 'the code of a web sign-in is not good (any more)', ip);
         throw invalid();
       }
     },

@@ -67,11 +67,16 @@ function requireOrder(startsAt: number, endsAt: number): void {
   throw new MusterError('invalid_input', `ends_at ${message}`, [{ path: '/ends_at', message }]);
 }
 
-const happened = (verb: string, actor: Actor, window: Window, metadata: Record<string, unknown>): Happening => ({
-  type: `window.${verb}`,
+const happened = (
+  type: 'window.created' | 'window.updated' | 'window.removed',
+  actor: Actor,
+  window: Window,
+  metadata: Record<string, unknown>,
+): Happening => ({
+  type,
   actor,
   target: { type: 'window', id: window.id, name: window.reason },
-  summary: `maintenance window "${window.reason}" ${verb}`,
+  summary: `maintenance window "${window.reason}" ${type.slice('window.'.length)}`,
   metadata,
 });
 
@@ -93,7 +98,7 @@ export async function createWindow(context: Context, actor: Actor, wanted: NewWi
     name: 'windows/create',
     statements: [
       statement(insertWindow, { ...window, created_at: seconds(context.now()) }),
-      audited(context, happened('created', actor, window, { starts_at, ends_at, selector })),
+      audited(context, happened('window.created', actor, window, { starts_at, ends_at, selector })),
     ],
   });
   context.bus.publish({ type: 'windows_changed' });
@@ -125,7 +130,7 @@ export async function updateWindow(
         { id, ...changed },
         { expect: 'changed', else: 'window_not_found' },
       ),
-      audited(context, happened('updated', actor, updated, changed)),
+      audited(context, happened('window.updated', actor, updated, changed)),
     ],
   });
   context.bus.publish({ type: 'windows_changed' });
@@ -141,7 +146,7 @@ export async function removeWindow(context: Context, actor: Actor, id: string): 
       statement(deleteWindow, { id }, { expect: 'changed', else: 'window_not_found' }),
       audited(
         context,
-        happened('removed', actor, window, {
+        happened('window.removed', actor, window, {
           starts_at: window.starts_at,
           ends_at: window.ends_at,
           selector: window.selector,

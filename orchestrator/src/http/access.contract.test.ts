@@ -111,12 +111,14 @@ describeDatabases('access', (fixture) => {
     // What waits for an agent is answered at once.
     api.domain.connected.clear();
     let writes = 0;
+    let refusals = 0;
     const write = api.domain.db.write.bind(api.domain.db);
     api.domain.db.write = (unit) => {
-      writes++;
+      if (unit.name === 'audit/refused') refusals++;
+      else writes++;
       return write(unit);
     };
-    return { api, ...callers, writes: () => writes };
+    return { api, ...callers, writes: () => writes, refusals: () => refusals };
   };
 
   it('is for admins, operators or anyone as the contract has it', () => {
@@ -144,15 +146,18 @@ describeDatabases('access', (fixture) => {
   }, 60_000);
 
   it('is refused to operators where it takes an admin, whatever else is wrong with the request, and does nothing', async () => {
-    const { api, operator, writes } = await open();
+    const { api, operator, writes, refusals } = await open();
     const before = writes();
-    for (const route of routes.filter(({ access }) => access === 'admin'))
+    const forbidden = routes.filter(({ access }) => access === 'admin');
+    for (const route of forbidden)
       for (const [why, asked] of [['', {}], ...faultsOf(route)] as const) {
         const answer = await ask(api, route, operator, asked);
         expect(answer.statusCode, `${titleOf(route)} ${why}`).toBe(403);
         expect(answer.json()).toMatchObject({ code: 'forbidden' });
       }
     expect(writes()).toBe(before);
+    // The log has it once for each route.
+    expect(refusals()).toBe(forbidden.length);
     await api.app.close();
   });
 

@@ -13,6 +13,7 @@ import { LastingAnswers } from './lasting.ts';
 import { printOpenApi } from './openapi.ts';
 import { headersOf, musterErrorOf, problemOf, RefusedRequest } from './problem.ts';
 import { createRates, defaultRates, type Rates } from './rate.ts';
+import type { RefusedCall } from './refused-requests.ts';
 import { createServer } from './server.ts';
 
 declare module 'fastify' {
@@ -74,6 +75,8 @@ export interface AppOptions {
     /** With it no session is needed. */
     readonly token: string | null;
   };
+  /** Told of refusals for want of a right, or for too many requests, before they are answered. */
+  readonly refused?: (call: RefusedCall) => Promise<void>;
   /** Of the product, for the OpenAPI document. */
   readonly version: string;
   /** Holds every answer to its schema; for tests. */
@@ -123,7 +126,18 @@ export function createApp(options: AppOptions): FastifyInstance {
     reply.code(error.kind.status).headers(headersOf(error)).header('content-type', 'application/problem+json');
     return reply.send(JSON.stringify(problemOf(error, request.id)));
   }
-  app.setErrorHandler(answerError);
+  app.setErrorHandler((thrown, request, reply) => {
+    const { routeId } = request.routeOptions.config as { routeId?: string };
+    const route = routeId === undefined ? undefined : routes.find(({ id }) => id === routeId);
+    const error = musterErrorOf(thrown);
+    if (route === undefined || ![403, 429].includes(error.kind.status) || options.refused === undefined)
+      return answerError(thrown, request, reply);
+    // Recorded before it is answered, as all that is recorded; a refusal stays one when that cannot be done.
+    return options
+      .refused({ error, route, session: request.session, ip: request.ip })
+      .catch((failed: unknown) => log.warn({ request_id: request.id, err: failed }, 'a refusal could not be audited'))
+      .then(() => answerError(thrown, request, reply));
+  });
 
   function findSession(access: Route['access'], request: FastifyRequest): Session | null | Promise<Session> {
     const { authorization } = request.headers;

@@ -112,9 +112,10 @@ export function registerEndpoint(
     config: { routeId: route.id },
     onRequest: (request, reply, done) => {
       const enter = (session: Session | null) => {
+        // First: a refusal has to say whose it is.
+        request.session = session;
         authorize(route.access, session);
         if (route.confidential === true) requireConfidence(new Facts(request, reply, context.draining));
-        request.session = session;
         done();
       };
       const refuse = (error: Error) => done(error);

@@ -1,7 +1,8 @@
 import { MusterError } from '@muster/protocol';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { networkOf } from '../domain/client-network.ts';
 import type { RefusedRequest } from './problem.ts';
-import { createDiscoveryRate, createRates, defaultRates, networkOf } from './rate.ts';
+import { createDiscoveryRate, createRates, defaultRates } from './rate.ts';
 
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());

@@ -1,6 +1,6 @@
 import { hash, randomBytes } from 'node:crypto';
-import { isIPv6 } from 'node:net';
 import { RateLimiterMemory, type RateLimiterRes } from 'rate-limiter-flexible';
+import { networkOf } from '../domain/client-network.ts';
 import { RefusedRequest } from './problem.ts';
 
 export interface Rates {
@@ -71,23 +71,6 @@ export function createDiscoveryRate({ perMinute = 60, burst = 20 } = {}) {
     await admit(atOnce, operatorId, 'Too many announcements by this operator at once.');
     await admit(minute, operatorId, 'Too many announcements by this operator.');
   };
-}
-
-/** Whoever holds an IPv6 address holds its /64 network. */
-export function networkOf(address: string): string {
-  if (!isIPv6(address)) return address;
-  const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address);
-  if (mapped) return mapped[1]!;
-  const [head = '', tail] = address.replace(/%.*$/, '').split('::');
-  const before = head === '' ? [] : head.split(':');
-  const behind = tail === undefined || tail === '' ? [] : tail.split(':');
-  // An IPv4 tail stands for two groups, and never for one of the first four.
-  const written = before.length + behind.length + (address.includes('.') ? 1 : 0);
-  const groups = [...before, ...Array<string>(Math.max(0, 8 - written)).fill('0'), ...behind];
-  return groups
-    .slice(0, 4)
-    .map((group) => Number.parseInt(group, 16).toString(16))
-    .join(':');
 }
 
 const slotOf = (address: string, salt: string): string =>

@@ -5,6 +5,7 @@ import { endLost, expireQueued, expireSessions } from '../domain/expiry.ts';
 import { dropFormerSecrets } from '../domain/former-secrets.ts';
 import { proveWritable } from '../domain/health.ts';
 import { createLostWatch } from '../domain/lost-agents.ts';
+import type { Refusals } from '../domain/refusals.ts';
 import { pruneHistory, prunePayloads, type Retention } from '../domain/retention.ts';
 import type { RunConductor } from '../domain/run-conductor.ts';
 import { settleRuns } from '../domain/run-end.ts';
@@ -39,6 +40,8 @@ export interface UpkeepOptions {
   pruneSamples?: () => Promise<void>;
   /** Sees runs through. */
   runs?: Pick<RunConductor, 'sweep'>;
+  /** Tells how often was refused what is refused again and again. */
+  refusals?: Pick<Refusals, 'sweep'>;
   /** How long before a secret expires that is said. */
   secretsExpiryNoticeDays?: number;
 }
@@ -46,7 +49,7 @@ export interface UpkeepOptions {
 const forEver: Retention = { driftDays: 0, operationDays: 0 };
 
 export function startUpkeep(context: Context, clock: Clock, options: UpkeepOptions = {}): Upkeep {
-  const { lostAfterSecs = 120, retention = forEver, pruneSamples = async () => {}, runs } = options;
+  const { lostAfterSecs = 120, retention = forEver, pruneSamples = async () => {}, runs, refusals } = options;
   const { secretsExpiryNoticeDays = 14 } = options;
   const startedAt = clock.monotonic();
   const lostAgents = createLostWatch(context, { lostAfterSecs, upFor: () => clock.monotonic() - startedAt });
@@ -77,6 +80,7 @@ export function startUpkeep(context: Context, clock: Clock, options: UpkeepOptio
       await pruneHistory(context, retention);
     }
     if (rounds % formerSecretsEvery === 0) await dropFormerSecrets(context);
+    await refusals?.sweep();
     await announceExpiring(context, secretsExpiryNoticeDays);
     // It goes missing between two starts only, and comes back when its last secret is set anew or removed.
     if (rounds === 0 || !secretsReadable) secretsReadable = (await findMissingKey()) === null;

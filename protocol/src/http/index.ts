@@ -22,6 +22,7 @@ export * from './audit.ts';
 export * from './channels.ts';
 export * from './discovery.ts';
 export * from './drift.ts';
+export * from './event-types.ts';
 export * from './events.ts';
 export * from './metrics.ts';
 export * from './modules.ts';

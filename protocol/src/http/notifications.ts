@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { EventType } from './event-types.ts';
 import { listQuery, route } from './route.ts';
 
 /** The events that operators are told of. */
@@ -15,7 +16,7 @@ export const notifyingEvents = [
   'operator.added',
   'operator.removed',
   'channel.failing',
-] as const;
+] as const satisfies readonly EventType[];
 export type NotifyingEvent = (typeof notifyingEvents)[number];
 
 /** Unread notifications are counted no further. */

@@ -7,15 +7,15 @@ import { paged } from '../page.ts';
 /** @param address where the API is, for clients that do not say under which address they reach it */
 export function signInHandlers(context: Context, signIn: SignIn, address: () => string) {
   return {
-    challenge: ({ body }) => signIn.challenge(body.public_key),
-    verify: ({ body }) => signIn.verify(body.public_key, body.signature),
+    challenge: ({ body, request }) => signIn.challenge(body.public_key, request.ip),
+    verify: ({ body, request }) => signIn.verify(body.public_key, body.signature, request.ip),
     logout: ({ session }) => signIn.logout(session.token_hash),
     renew: ({ session }) => signIn.renew(session.token_hash),
     webLogin: async ({ session, request }) => {
       const code = await signIn.webCode(session.token_hash);
       return { code, url: `${request.origin ?? address()}/login#code=${code}` };
     },
-    redeemWebLogin: ({ body }) => signIn.redeem(body.code),
+    redeemWebLogin: ({ body, request }) => signIn.redeem(body.code, request.ip),
     listOperators: async ({ query }) =>
       paged(await listOperators(context, query.include_removed === 'true', query), query),
     addOperator: ({ body, session }) =>

@@ -1,0 +1,329 @@
+/**
+ * Every type of event that the audit log can have: the one table for the code that writes them, the page of docs, and
+ * whoever reads the log. Further ones may come; none of these changes its meaning.
+ */
+
+export type EventSeverity = 'info' | 'warning' | 'critical';
+
+interface EventKind {
+  /** The first is the usual one. */
+  severity: readonly [EventSeverity, ...EventSeverity[]];
+  when: string;
+  /** The type of what it happened to; empty where there is none. */
+  target: string;
+  /** What `metadata` may have. */
+  metadata: readonly string[];
+}
+
+/** What a refusal says that stands for more than one. */
+const counted = ['count', 'since'] as const;
+const operation = ['operation_id'] as const;
+
+export const eventTypes = {
+  'agent.pending': {
+    severity: ['info'],
+    when: 'an agent that was not known before waits for approval',
+    target: 'agent',
+    metadata: ['hostname', 'ip', 'pin_source', 'enrolment_token_id'],
+  },
+  'agent.approved': {
+    severity: ['info'],
+    when: 'an operator approved an agent, or an enrolment token did',
+    target: 'agent',
+    metadata: ['from', 'hostname', 'ip', 'pin_source', 'enrolment_token_id'],
+  },
+  'agent.rejected': {
+    severity: ['warning'],
+    when: 'an operator rejected an agent',
+    target: 'agent',
+    metadata: ['from'],
+  },
+  'agent.removed': { severity: ['info'], when: 'an operator removed an agent', target: 'agent', metadata: [] },
+  'agent.tagged': {
+    severity: ['info'],
+    when: 'tags of an agent were set or removed',
+    target: 'agent',
+    metadata: ['tags', 'key', 'value'],
+  },
+  'agent.connected': {
+    severity: ['info'],
+    when: 'an agent connected for the first time, from another address, or in another version; other connections are no events',
+    target: 'agent',
+    metadata: ['ip', 'agent_version', 'former_ip', 'former_agent_version'],
+  },
+  'agent.lost': {
+    severity: ['warning'],
+    when: 'an approved agent was not heard for longer than `agents.lost_after_secs`',
+    target: 'agent',
+    metadata: ['last_seen_at'],
+  },
+  'agent.returned': {
+    severity: ['info'],
+    when: 'an agent that was lost is connected again',
+    target: 'agent',
+    metadata: ['ip', 'agent_version', 'lost_at'],
+  },
+  'agent.cloned': {
+    severity: ['critical'],
+    when: 'a second machine uses the key of an agent that is connected; once an hour for each agent',
+    target: 'agent',
+    metadata: ['ip', 'connected_from'],
+  },
+  'agent.refused': {
+    severity: ['warning'],
+    when: 'a connection of an agent was refused (see below)',
+    target: 'agent',
+    metadata: ['code', 'ip', ...counted],
+  },
+  'assignment.created': {
+    severity: ['info'],
+    when: 'an assignment was made',
+    target: 'assignment',
+    metadata: ['modules', 'selector', 'mode'],
+  },
+  'assignment.removed': { severity: ['info'], when: 'an assignment was removed', target: 'assignment', metadata: [] },
+  'audit.pruned': {
+    severity: ['warning'],
+    when: 'old audit events were removed, by an operator or by age; `place` and `hash` are where the chain begins now',
+    target: '',
+    metadata: ['before', 'deleted', 'place', 'hash'],
+  },
+  'audit.retention_changed': {
+    severity: ['info'],
+    when: 'an operator set for how long audit events are kept, or let the configuration hold again',
+    target: '',
+    metadata: ['from', 'to'],
+  },
+  'auth.signed_in': { severity: ['info'], when: 'an operator signed in', target: '', metadata: ['web'] },
+  'auth.refused': {
+    severity: ['warning'],
+    when: 'a sign-in was refused: the key is unknown or removed, the signature or code is not good, or there were too many requests (see below)',
+    target: '',
+    metadata: ['code', 'ip', 'key_id', ...counted],
+  },
+  'auth.forbidden': {
+    severity: ['warning'],
+    when: 'an operator asked for what takes an admin (see below)',
+    target: 'route',
+    metadata: ['code', 'ip', ...counted],
+  },
+  'auth.plaintext_refused': {
+    severity: ['warning'],
+    when: 'a value of a secret came over plain HTTP from another machine, and was refused (see below)',
+    target: 'route',
+    metadata: ['code', 'ip', ...counted],
+  },
+  'auth.renewed': { severity: ['info'], when: 'an operator renewed the session', target: '', metadata: [] },
+  'auth.signed_out': { severity: ['info'], when: 'an operator signed out', target: '', metadata: [] },
+  'auth.web_login_requested': {
+    severity: ['info'],
+    when: 'an operator asked for a code to sign in with in a browser',
+    target: '',
+    metadata: [],
+  },
+  'channel.created': {
+    severity: ['info'],
+    when: 'a channel of notifications was made',
+    target: 'channel',
+    metadata: ['channel_type', 'config'],
+  },
+  'channel.updated': {
+    severity: ['info'],
+    when: 'a channel got another name or config',
+    target: 'channel',
+    metadata: ['former_name', 'config'],
+  },
+  'channel.removed': {
+    severity: ['info'],
+    when: 'a channel was removed',
+    target: 'channel',
+    metadata: ['channel_type'],
+  },
+  'channel.tested': {
+    severity: ['info', 'warning'],
+    when: 'an operator sent a test message; `warning` when it was not delivered',
+    target: 'channel',
+    metadata: ['delivered', 'status'],
+  },
+  'channel.failing': {
+    severity: ['warning'],
+    when: 'a channel fails again and again',
+    target: 'channel',
+    metadata: ['failures', 'status'],
+  },
+  'channel.recovered': {
+    severity: ['info'],
+    when: 'a channel that kept failing takes messages again',
+    target: 'channel',
+    metadata: ['failing_since', 'seconds'],
+  },
+  'channel.dropped': {
+    severity: ['warning'],
+    when: 'messages to a channel were given up',
+    target: 'channel',
+    metadata: ['count', 'event_id'],
+  },
+  'discovery.sent': {
+    severity: ['info'],
+    when: 'an operator had this orchestrator announced',
+    target: 'discovery',
+    metadata: ['sent_to', 'failed'],
+  },
+  'drift.requested': {
+    severity: ['info'],
+    when: 'an operator asked for a drift check',
+    target: 'agent',
+    metadata: operation,
+  },
+  'drift.detected': {
+    severity: ['warning'],
+    when: 'resources of an agent that was in sync have drifted',
+    target: 'agent',
+    metadata: ['drift_id'],
+  },
+  'drift.resolved': {
+    severity: ['info'],
+    when: 'an agent that had drifted is in sync again',
+    target: 'agent',
+    metadata: ['drift_id'],
+  },
+  'enrolment.created': {
+    severity: ['info'],
+    when: 'an enrolment token was made',
+    target: 'enrolment_token',
+    metadata: ['approve', 'tags', 'expires_at'],
+  },
+  'enrolment.revoked': {
+    severity: ['info'],
+    when: 'an enrolment token was revoked',
+    target: 'enrolment_token',
+    metadata: [],
+  },
+  'module.uploaded': {
+    severity: ['info'],
+    when: 'a revision of a module was uploaded',
+    target: 'module',
+    metadata: ['revision'],
+  },
+  'module.removed': { severity: ['info'], when: 'a module was removed', target: 'module', metadata: [] },
+  'operator.added': {
+    severity: ['info'],
+    when: 'an operator was added, or the first one made at a start',
+    target: 'operator',
+    metadata: ['role', 'bootstrap'],
+  },
+  'operator.removed': { severity: ['info'], when: 'an operator was removed', target: 'operator', metadata: [] },
+  'run.started': {
+    severity: ['info'],
+    when: 'an assignment was applied or planned',
+    target: 'run',
+    metadata: ['agents', 'batch', 'max_failures', 'canary', 'offline', 'ttl', 'plan_run_id'],
+  },
+  'run.halted': {
+    severity: ['critical'],
+    when: 'a run was halted because of its failures',
+    target: 'run',
+    metadata: ['reason', 'requested_by'],
+  },
+  'run.cancelled': { severity: ['warning'], when: 'an operator cancelled a run', target: 'run', metadata: [] },
+  'run.ended': { severity: ['info'], when: 'the last agent of a run has ended', target: 'run', metadata: [] },
+  'secret.created': {
+    severity: ['info'],
+    when: 'a secret was made',
+    target: 'secret',
+    metadata: ['version', 'expires_at', 'restriction'],
+  },
+  'secret.updated': {
+    severity: ['info'],
+    when: 'a secret was changed; `changed` names its fields',
+    target: 'secret',
+    metadata: ['changed', 'version', 'expires_at', 'restriction'],
+  },
+  'secret.removed': { severity: ['info'], when: 'a secret was removed', target: 'secret', metadata: [] },
+  'secret.expiring': {
+    severity: ['warning'],
+    when: 'a secret expires soon, or has expired; once for each time of expiry',
+    target: 'secret',
+    metadata: ['expires_at'],
+  },
+  'secret.key_rotated': {
+    severity: ['info', 'warning'],
+    when: 'secrets were encrypted under another key; `warning` when some could not be read',
+    target: '',
+    metadata: ['key_id', 'reencrypted', 'retired', 'unreadable'],
+  },
+  'state.requested': {
+    severity: ['info'],
+    when: 'an operator asked for an apply or a plan on one agent',
+    target: 'agent',
+    metadata: [...operation, 'modules'],
+  },
+  'state.applied': {
+    severity: ['info'],
+    when: 'an apply has succeeded',
+    target: 'agent',
+    metadata: [...operation, 'requested_by', 'run_id', 'status', 'summary'],
+  },
+  'state.planned': {
+    severity: ['info'],
+    when: 'a plan has succeeded',
+    target: 'agent',
+    metadata: [...operation, 'requested_by', 'run_id', 'status', 'summary'],
+  },
+  'state.failed': {
+    severity: ['warning'],
+    when: 'an apply or a plan has failed, or its end is not known',
+    target: 'agent',
+    metadata: [...operation, 'requested_by', 'run_id', 'status', 'summary'],
+  },
+  'state.cancel_requested': {
+    severity: ['info'],
+    when: 'an operator asked for an operation to be cancelled',
+    target: 'agent',
+    metadata: operation,
+  },
+  'state.cancelled': {
+    severity: ['warning'],
+    when: 'an operation ended by being cancelled',
+    target: 'agent',
+    metadata: [...operation, 'requested_by', 'run_id', 'status', 'summary'],
+  },
+  'terminal.opened': {
+    severity: ['info'],
+    when: 'an operator opened a terminal',
+    target: 'agent',
+    metadata: ['session_id', 'shell'],
+  },
+  'terminal.joined': {
+    severity: ['info'],
+    when: 'an operator joined an open terminal',
+    target: 'agent',
+    metadata: ['session_id', 'mode'],
+  },
+  'terminal.closed': {
+    severity: ['info'],
+    when: 'a terminal has ended',
+    target: 'agent',
+    metadata: ['session_id', 'operator_id', 'reason'],
+  },
+  'window.created': {
+    severity: ['info'],
+    when: 'a maintenance window was made',
+    target: 'window',
+    metadata: ['starts_at', 'ends_at', 'selector'],
+  },
+  'window.updated': {
+    severity: ['info'],
+    when: 'a maintenance window was changed',
+    target: 'window',
+    metadata: ['ends_at', 'reason'],
+  },
+  'window.removed': {
+    severity: ['info'],
+    when: 'a maintenance window was removed',
+    target: 'window',
+    metadata: ['starts_at', 'ends_at', 'selector'],
+  },
+} as const satisfies Readonly<Record<string, EventKind>>;
+
+export type EventType = keyof typeof eventTypes;
