@@ -1,11 +1,16 @@
-import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { execFile } from 'node:child_process';
+import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { request } from 'node:https';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { ApiError, type Client } from '@muster/protocol/client';
 import {
   applyAgent,
   applyAssignment,
+  cancelOperation,
   checkDrift,
   createAssignment,
+  createChannel,
   createSecret,
   getOperation,
   getOperationOutput,
@@ -24,20 +29,43 @@ import {
   updateSecret,
   uploadModule,
 } from '@muster/protocol/http';
-import { expect } from 'vitest';
-import { test } from './harness.ts';
+import { afterAll, beforeAll, describe, expect } from 'vitest';
+import { type FarEnd, farEnd } from '../orchestrator/test/far-end.ts';
+import { PostgresMissing, type PostgresServer, startPostgres } from '../orchestrator/test/postgres-server.ts';
+import { muster } from '../tools/cli.ts';
+import { signIn } from './client.ts';
+import { eventually } from './eventually.ts';
+import { type Orchestrator, type Stage, test } from './harness.ts';
 
 /** As programs may write it: as it is, in JSON, in an address, in base64 wherever it begins, in hexadecimal. */
 function formsOf(value: string): string[] {
-  const base64 = [0, 1, 2].map((offset) => {
-    const text = Buffer.from(`${'x'.repeat(offset)}${value}`)
-      .toString('base64')
-      .replace(/=+$/, '');
-    // What the characters around it have a share in is not the value's own.
-    return text.slice(offset === 0 ? 0 : 4, -4);
-  });
+  const bytes = Buffer.from(value);
+  const base64 = [0, 1, 2].flatMap((before) =>
+    (['base64', 'base64url'] as const).map((alphabet) =>
+      // What the characters around it have a share in is not the value's own.
+      Buffer.concat([Buffer.alloc(before), bytes])
+        .toString(alphabet)
+        .slice(before === 0 ? 0 : 4, Math.floor(((before + bytes.length) * 4) / 3)),
+    ),
+  );
   const json = JSON.stringify(value).slice(1, -1);
-  return [value, json, encodeURIComponent(value), Buffer.from(value).toString('hex'), ...base64];
+  const hex = bytes.toString('hex');
+  return [value, json, JSON.stringify(json).slice(1, -1), encodeURIComponent(value), hex, hex.toUpperCase(), ...base64];
+}
+
+/** Asks for what is no JSON, and keeps what comes. */
+function listen(orchestrator: Orchestrator, path: string, token: string): { text: () => string; close: () => void } {
+  let text = '';
+  const ca = readFileSync(join(orchestrator.dataDir, 'api.crt'));
+  const outgoing = request(`${orchestrator.url}${path}`, { ca, headers: { authorization: `Bearer ${token}` } });
+  outgoing.on('response', (answer) => {
+    answer.setEncoding('utf8').on('data', (piece: string) => {
+      text += piece;
+    });
+  });
+  outgoing.on('error', () => {});
+  outgoing.end();
+  return { text: () => text, close: () => outgoing.destroy() };
 }
 
 function filesIn(directory: string): string[] {
@@ -46,11 +74,21 @@ function filesIn(directory: string): string[] {
     .map((entry) => join(entry.parentPath, entry.name));
 }
 
-test('a secret is on the machine that may have it, and nowhere else', { timeout: 120_000 }, async ({ stage }) => {
+interface Place {
+  /** Of the database; null: a file in the data directory. */
+  url: string | null;
+  /** All that is in the database, by table. */
+  dump(): Promise<Map<string, string>>;
+}
+
+async function nobodyElseHasIt(stage: Stage, end: FarEnd, { url, dump }: Place): Promise<void> {
   const flags = ['--log-level', 'debug'];
-  const orchestrator = await stage.orchestrator({ flags });
+  const env = url === null ? {} : { MUSTER_DATABASE_URL: url };
+  const orchestrator = await stage.orchestrator({ flags, env });
   const agent = await stage.agent(orchestrator, 'web-1', { flags, tags: { role: 'web' } });
   const other = await stage.agent(orchestrator, 'db-1', { flags, tags: { role: 'db' } });
+  const token = await signIn(orchestrator.call, orchestrator.operator);
+  const streams = [listen(orchestrator, '/api/v1/events', token)];
 
   const canaries = ['kanarie "one"/+ü&', 'kanarie \\two\\ =?é', 'kanarie-three\nof two-lines'].map(
     (text, i) => `${text}${i}9f3c71`,
@@ -82,6 +120,7 @@ test('a secret is on the machine that may have it, and nowhere else', { timeout:
   const params = { node_id: agent.nodeId };
   const nothing = { params, body: { modules: [] } };
 
+  await call(createChannel, { body: { name: 'hook', channel_type: 'webhook', config: { url: end.url } } });
   for (const [name, value] of Object.entries({ one, two, three }))
     await call(createSecret, { body: { name, value, restriction: { tags: 'role=web' } } });
   await expect(call(createSecret, { body: { name: 'one', value: one } })).rejects.toThrow();
@@ -91,6 +130,13 @@ test('a secret is on the machine that may have it, and nowhere else', { timeout:
   await upload([
     file('conf', 'conf', 'user=a\npassword=${{ secrets.one }}\n'),
     file('key', 'key', '${{ secrets.three }}'),
+    // No secret is in these, but on the machine: the second of both lines.
+    script('reader', `cd ${root}; cat conf key; head -c 9 conf; sleep 0.3; tail -c +10 conf; cat key >&2; exit 1`),
+    script('encoder', `cd ${root}; base64 conf; base64 -w 0 key; printf x | cat - key | base64 -w 20 >&2; exit 1`),
+    script(
+      'dumper',
+      `cd ${root}; for f in conf key; do od -An -v -tx1 $f; od -An -v -tx1 $f | tr -d ' \\n'; done; exit 1`,
+    ),
     script(
       'loud',
       "cat <<'END'\n${{ secrets.one }}\n${{ secrets.three }}\nEND\ncat >&2 <<'END'\n${{ secrets.two }}\nEND\nexit 3\n",
@@ -105,11 +151,13 @@ test('a secret is on the machine that may have it, and nowhere else', { timeout:
   const plan = await call(planAgent, nothing);
   expect(plan.resources.find(({ id }) => id === 'conf')).toMatchObject({ sensitive: true, diff: null });
   const failed = await call(applyAgent, nothing);
-  expect(failed).toMatchObject({ status: 'failed', summary: { changed: 2, failed: 3 } });
+  expect(failed).toMatchObject({ status: 'failed', summary: { changed: 2, failed: 6 } });
   expect(readFileSync(join(root, 'conf'), 'utf8')).toBe(`user=a\npassword=${one}\n`);
   expect(readFileSync(join(root, 'key'), 'utf8')).toBe(three);
   const { output } = await call(getOperationOutput, { params: { ...params, operation_id: failed.operation_id } });
-  expect(Object.values(output)).toMatchObject([{ stdout: '(sensitive)', stderr: '(sensitive)', exit_code: 3 }]);
+  expect(output['site/loud']).toMatchObject({ stdout: '(sensitive)', stderr: '(sensitive)', exit_code: 3 });
+  for (const id of ['reader', 'encoder', 'dumper'])
+    expect(output[`site/${id}`]).toMatchObject({ stdout: expect.stringContaining('(sensitive)'), exit_code: 1 });
 
   // Another machine asks for it, and does not get it.
   const refused = call(applyAgent, { params: { node_id: other.nodeId }, body: { modules: ['site'] } });
@@ -121,20 +169,41 @@ test('a secret is on the machine that may have it, and nowhere else', { timeout:
     file('key', 'key', '${{ secrets.three }}'),
   ]);
   expect(await call(applyAgent, nothing)).toMatchObject({ status: 'succeeded' });
+  const planned = await call(planAgent, nothing);
+  const bound = { params, body: { modules: [], plan_id: planned.operation_id } };
+  expect(await call(applyAgent, bound)).toMatchObject({ status: 'succeeded' });
   writeFileSync(join(root, 'conf'), `${one} and more\n`);
   expect(await call(checkDrift, { params })).toMatchObject({
     status: 'drifted',
     resources: [{ id: 'conf', diff: null }],
   });
   await call(updateSecret, { params: { name: 'one' }, body: { value: two } });
+  await expect(call(applyAgent, bound)).rejects.toThrow();
   const run = await call(applyAssignment, { params: { name: 'web' } });
   expect(run).toMatchObject({ status: 'succeeded' });
   await call(getRun, { params: { run_id: run.run_id } });
   expect(readFileSync(join(root, 'conf'), 'utf8')).toBe(`user=a\npassword=${two}\n`);
-  expect(await call(rotateSecretsKey, {})).toMatchObject({ reencrypted: 3, unreadable: [] });
+  expect(await call(rotateSecretsKey, {})).toMatchObject({ reencrypted: 4, unreadable: [] });
+  // One that is cut off in the midst of saying it, the value being another by then.
+  await upload([script('slow', `cat ${root}/key; echo '\${{ secrets.three }}' >&2; sleep 4`)]);
+  const slow = call(applyAgent, nothing);
+  const running = await eventually('it runs', async () => {
+    const { operations } = await call(listOperations, { query: { status: 'running' } });
+    return operations[0] ?? null;
+  });
+  await call(updateSecret, { params: { name: 'three' }, body: { value: one } });
+  await call(cancelOperation, { params: { operation_id: running.operation_id } });
+  expect(await slow).toMatchObject({ status: 'cancelled' });
+  await call(getOperationOutput, { params: { ...params, operation_id: running.operation_id } });
+  await upload([
+    file('conf', 'conf', 'user=a\npassword=${{ secrets.one }}\n'),
+    file('key', 'key', '${{ secrets.three }}'),
+  ]);
+  await call(applyAgent, nothing);
   await orchestrator.stop();
   await orchestrator.start();
   await agent.connected(2);
+  streams.push(listen(orchestrator, '/api/v1/events', token));
   await call(planAgent, nothing);
   await upload([file('conf', 'conf', 'open\n')]);
   await call(applyAgent, nothing);
@@ -152,17 +221,39 @@ test('a secret is on the machine that may have it, and nowhere else', { timeout:
   const { events } = await call(listAudit, { query: { limit: '500' } });
   expect(new Set(events.map(({ event_type }) => event_type))).toContain('secret.key_rotated');
 
+  for (const path of ['/metrics', '/api/v1/audit/export', '/api/v1/settings', '/api/v1/audit?limit=500'])
+    streams.push(listen(orchestrator, path, token));
+  await eventually('the webhook has been told', async () => (end.arrived.length > 0 ? true : null));
+  await eventually('all have been answered', async () => streams.every(({ text }) => text().length > 100) || null);
+  expect(streams[0]?.text()).toContain('state.failed');
+  const places: [string, string][] = [];
+  const keep = (directory: string) =>
+    places.push(...filesIn(directory).map((path): [string, string] => [path, readFileSync(path, 'latin1')]));
+  // While it runs, with what is not yet in the database's own file, and once it has stopped.
+  keep(orchestrator.dataDir);
+  if (url === null) expect(places.some(([path]) => path.endsWith('muster.db-wal'))).toBe(true);
   await orchestrator.stop();
-  const logs = [orchestrator, agent, other].map(({ program }) => program.lastLines(200));
+  for (const { close } of streams) close();
+  const exported = join(stage.dir, 'all.export');
+  await promisify(execFile)(muster, ['export', '--data-dir', orchestrator.dataDir, exported], {
+    env: stage.environment(env),
+  });
+  expect(existsSync(exported)).toBe(true);
+  const tables = await dump();
+  const logs = [orchestrator, agent, other].map(({ program }) => program.lastLines(1_000_000));
   for (const log of logs) expect(log.length).toBeGreaterThan(3);
-  const kept = filesIn(orchestrator.dataDir);
-  expect(kept.some((path) => path.endsWith('muster.db'))).toBe(true);
-  const places: [string, string][] = [
+  for (const directory of [orchestrator.dataDir, other.dataDir]) keep(directory);
+  places.push(
+    [exported, readFileSync(exported, 'latin1')],
+    ...[...tables].map(([table, rows]): [string, string] => [`table ${table}`, rows]),
     ...answers.map((answer): [string, string] => [answer.slice(0, 200), answer]),
+    ...streams.map(({ text }, i): [string, string] => [`stream ${i}`, text()]),
+    ...end.arrived.map(({ body }): [string, string] => ['a webhook', body]),
     ...logs.map((lines): [string, string] => ['a log', lines.join('\n')]),
-    ...kept.map((path): [string, string] => [path, readFileSync(path, 'latin1')]),
-    ...filesIn(other.dataDir).map((path): [string, string] => [path, readFileSync(path, 'latin1')]),
-  ];
+  );
+  expect(
+    places.some(([place]) => place === (url === null ? `${orchestrator.dataDir}/muster.db` : 'table secrets')),
+  ).toBe(true);
   const told = canaries.flatMap((value) =>
     [...formsOf(value), ...value.split('\n').filter((line) => line !== value)].flatMap((form) =>
       // Files are read byte by byte.
@@ -176,4 +267,34 @@ test('a secret is on the machine that may have it, and nowhere else', { timeout:
   // What the machine itself keeps, only its owner may read.
   for (const path of filesIn(agent.dataDir)) expect([path, statSync(path).mode & 0o077]).toEqual([path, 0]);
   expect(statSync(agent.dataDir).mode & 0o077).toBe(0);
+}
+
+describe('a secret is on the machine that may have it, and nowhere else', () => {
+  let end: FarEnd;
+  let server: PostgresServer | undefined;
+  let missing: PostgresMissing | undefined;
+  beforeAll(async () => {
+    end = await farEnd();
+    try {
+      server = await startPostgres();
+    } catch (error) {
+      if (!(error instanceof PostgresMissing) || process.env.CI === 'true') throw error;
+      missing = error;
+    }
+  });
+  afterAll(async () => {
+    await server?.stop();
+    await end.close();
+  });
+
+  test('with SQLite', { timeout: 240_000 }, ({ stage }) =>
+    nobodyElseHasIt(stage, end, { url: null, dump: async () => new Map() }),
+  );
+
+  test('with PostgreSQL', { timeout: 240_000 }, async ({ stage, skip }) => {
+    if (!server) return skip(missing?.message);
+    const url = await server.createDatabase();
+    const { dump } = server;
+    await nobodyElseHasIt(stage, end, { url, dump: () => dump(url) });
+  });
 });

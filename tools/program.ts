@@ -31,7 +31,7 @@ export interface ProgramOptions {
   logFile?: string;
 }
 
-const linesKept = 200;
+const linesKept = 20_000;
 // Where util-linux has it, the kernel ends a program whose starter was killed without a chance to do so itself.
 const setpriv = '/usr/bin/setpriv';
 

@@ -12,6 +12,8 @@ import { scratchDirectory } from './scratch.ts';
 export interface PostgresServer {
   /** Makes an empty database and gives its connection URL. */
   createDatabase(): Promise<string>;
+  /** Every row of every table there is in a database, as text, by table. */
+  dump(url: string): Promise<Map<string, string>>;
   /** Ends it as a power cut of its machine would: nothing is said to anybody. */
   kill(): Promise<void>;
   /** Starts it again, where it was and with what it held. */
@@ -84,6 +86,23 @@ export async function startPostgres(): Promise<PostgresServer> {
           await client.end();
         }
         return `postgres://postgres:${password}@127.0.0.1:${port}/${name}`;
+      },
+      async dump(url) {
+        const client = server.getPgClient(new URL(url).pathname.slice(1), '127.0.0.1');
+        await client.connect();
+        try {
+          const { rows: tables } = await client.query<{ name: string }>(
+            "select tablename as name from pg_tables where schemaname not in ('pg_catalog', 'information_schema')",
+          );
+          const dump = new Map<string, string>();
+          for (const { name } of tables) {
+            const { rows } = await client.query({ text: `select * from "${name}"`, rowMode: 'array' });
+            dump.set(name, rows.map((row) => (row as unknown[]).join('\t')).join('\n'));
+          }
+          return dump;
+        } finally {
+          await client.end();
+        }
       },
       async stop() {
         // Without a process it would wait for its end for ever.

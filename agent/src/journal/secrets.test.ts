@@ -1,0 +1,45 @@
+import { readdirSync, readFileSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { file, operation } from '../converge/test/desired.ts';
+import { useAgent } from '../converge/test/harness.ts';
+import { Journal } from './journal.ts';
+
+const h = useAgent();
+
+/** Every file that the agent keeps, with its mode. */
+const kept = () =>
+  readdirSync(h.dataDir, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath, entry.name));
+const holding = (text: string) => kept().filter((path) => readFileSync(path, 'utf8').includes(text));
+
+test('a secret is in the journal, for its owner alone, until it is removed and the journal is written anew', async () => {
+  const declared = file(`${h.root}/f`, { content: 'password=hunter2\n' }, { sensitive_fields: ['content'] });
+  await h.agent.run(operation('apply', [declared]));
+  expect(holding('hunter2')).not.toEqual([]);
+  for (const path of kept()) expect([path, statSync(path).mode & 0o077]).toEqual([path, 0]);
+  for (const path of [h.dataDir, `${h.dataDir}/state`, `${h.dataDir}/state/before`])
+    expect([path, statSync(path).mode & 0o777]).toEqual([path, 0o700]);
+
+  // Drift is measured against it, so writing the journal anew keeps it.
+  await writeAnew();
+  expect(holding('hunter2')).not.toEqual([]);
+  await h.restart();
+  await h.agent.run(operation('apply', []));
+  // Nothing needs it from here on, but what was written stays until all is written anew.
+  h.agent.engine.spool.acknowledge(Math.max(...[...h.agent.engine.spool.pending(0)].map(({ seq }) => seq)));
+  await h.restart();
+  expect(holding('hunter2')).not.toEqual([]);
+  await writeAnew();
+  expect(holding('hunter2')).toEqual([]);
+  await h.restart();
+});
+
+/** As the agent does when the journal has grown. */
+async function writeAnew(): Promise<void> {
+  await h.agent.stop();
+  const journal = await Journal.open(h.dataDir, () => {}, console.error);
+  await journal.compact();
+  await journal.close();
+}
