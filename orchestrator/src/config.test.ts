@@ -55,6 +55,34 @@ describe('the configuration', () => {
     });
   });
 
+  it('is not quoted where it is no YAML or no configuration: there may be a token or a password in it', () => {
+    const told = (text: string): string => {
+      try {
+        read(['--config', file(text)]);
+      } catch (error) {
+        return (error as Error).message.replace(/^.*muster\.yml: /, '');
+      }
+      throw new Error(`was taken: ${text}`);
+    };
+    for (const text of [
+      'metrics_token: "canary0123456789\napi_port: 1\n',
+      'metrics_token: canary0123456789 : x\n',
+      'metrics_token: canary0123456789\n- x\n',
+      'metrics_token: [canary0123456789, ]]\n',
+      'api_port: 1\n} canary0123456789\n',
+      'metrics_token: !!binary |\n  canary0123456789\n x\n',
+      'metrics_token: "a\\canary0123456789"\n',
+      'database_url: postgres://u:canary0123456789@h/x: y\n',
+      'database_url: { url: "postgres://u:canary0123456789@h/x" }\n',
+      'metrics_token: canary!0123456789\n',
+      'metrics_token: @canary0123456789\n',
+      'metrics_token: `canary0123456789\n',
+      'metrics_token: %canary0123456789\n  x: "\n',
+    ])
+      expect(told(text), text).not.toContain('anary');
+    expect(told('api_port: 1\nmetrics_token: "canary0123456789\n')).toMatch(/at line \d, column \d+$/);
+  });
+
   it('is taken from the file, over it from variables, over both from flags', () => {
     const path = file('api_port: 1\nagent_port: 1\npending_capacity: 1\ndrift: { interval: 10 }\n');
     const env = { MUSTER_AGENT_PORT: '2', MUSTER_PENDING_CAPACITY: '2', MUSTER_DRIFT_ENABLED: 'false' };

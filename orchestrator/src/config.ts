@@ -328,7 +328,7 @@ function readFile(file: string): Raw {
   }
   const document = parseDocument(text, { uniqueKeys: true });
   const [fault] = document.errors;
-  if (fault) throw new ConfigError(`${file}: ${fault.message}`);
+  if (fault) throw new ConfigError(`${file}: ${withoutSource(fault.message)}`);
   let value: unknown;
   try {
     value = document.toJS({ maxAliasCount: 0 });
@@ -339,6 +339,10 @@ function readFile(file: string): Raw {
   if (typeof value !== 'object' || Array.isArray(value)) throw new ConfigError(`${file} must hold a mapping of keys`);
   return value as Raw;
 }
+
+/** What the parser says and where. It shows the line too, and quotes it: there may be a token or a password in it. */
+const withoutSource = (message: string): string =>
+  (message.split('\n')[0] as string).replace(/:$/, '').replace(/: ".*"(?= at line \d+, column \d+$|$)/, '');
 
 /** `MUSTER_DRIFT_INTERVAL` is `drift.interval`. Other variables that begin so are not ours to judge. */
 function readEnvironment(env: NodeJS.ProcessEnv): Raw {
