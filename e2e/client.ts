@@ -20,7 +20,7 @@ export function newOperator(): Operator {
  * A transport that trusts exactly one certificate.
  * @param certificate PEM, read at each new connection: it may not be there yet
  */
-function transportTo(certificate: () => string): Transport {
+export function transportTo(certificate: () => string): Transport {
   const agent = new Agent({ keepAlive: true, maxCachedSessions: 0 });
   return ({ method, url, headers, body, signal, stream }) =>
     new Promise((resolve, reject) => {
