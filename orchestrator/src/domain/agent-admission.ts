@@ -108,7 +108,7 @@ async function recordConnected(
  * that broke for a moment is no news. An agent that nobody has approved cannot fill the log by coming again.
  * @param known its record as the last link left it; undefined for an agent that has just been recorded
  */
-export function connectionHappening(
+function connectionHappening(
   known: Pick<AgentRow, 'status' | 'lost_at' | 'remote_ip' | 'agent_version'> | undefined,
   hello: Pick<Hello, 'agent_version'>,
   from: { node_id: string; remote_ip: string; now: number },

@@ -10,7 +10,7 @@ import { readChainEnds } from './sequencer.ts';
 const atOnce = 250;
 
 /** Events that have a place, in pages: those after one place, up to another. */
-export async function* placedPages(
+async function* placedPages(
   { db }: Pick<Context, 'db'>,
   after: number,
   upTo: number,
@@ -27,7 +27,7 @@ export async function* placedPages(
 }
 
 /** An event with its place and hash, as an auditor needs it; one line. */
-export const toLine = (event: PlacedEvent): string =>
+const toLine = (event: PlacedEvent): string =>
   `${JSON.stringify({ place: event.place, hash: event.hash, ...toAuditEvent(event) })}\n`;
 
 /**

@@ -29,7 +29,7 @@ export interface Verdict {
 const atOnce = 250;
 
 /** What is wrong with an event that should follow the link before it; null when it fits. */
-export function faultOf(before: Link, event: PlacedEvent): string | null {
+function faultOf(before: Link, event: PlacedEvent): string | null {
   if (event.place === before.place) return 'a second event has this place';
   if (event.place !== before.place + 1) return 'the event at this place is missing';
   if (event.category !== categoryOf(event.event_type)) return 'the category is not that of the type';

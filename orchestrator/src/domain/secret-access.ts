@@ -13,7 +13,7 @@ import { openValue, type SealedFor } from './secret-seal.ts';
 type Holder = Pick<Agent, 'node_id' | 'tags' | 'attributes'>;
 
 /** No restriction: any. Otherwise every part that is there must hold, and an empty part never does. */
-export function mayHave(restriction: SecretRestriction | null, agent: Holder): boolean {
+function mayHave(restriction: SecretRestriction | null, agent: Holder): boolean {
   if (restriction === null) return true;
   const { node_ids, tags } = restriction;
   if (node_ids !== null && !node_ids.includes(agent.node_id)) return false;
