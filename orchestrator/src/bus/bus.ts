@@ -1,12 +1,26 @@
-import type { OperationStatus } from '@muster/protocol';
+import type { OperationKind, OperationStatus } from '@muster/protocol';
+
+/** An apply or plan as it was queued, bound to no plan. */
+export interface QueuedOperation {
+  readonly operation_id: string;
+  readonly node_id: string;
+  readonly kind: Exclude<OperationKind, 'drift'>;
+  readonly modules: readonly string[];
+  readonly requested_by: string;
+  readonly run_id: string | null;
+  readonly trigger: 'audit' | null;
+  readonly payload_digest: string;
+  /** How people know the agent. */
+  readonly label: string;
+}
 
 /**
  * Hints that something in the database is worth a look. Rows are the truth: a hint may be lost, repeated or late, and
  * whoever depends on one also looks at the rows now and then.
  */
 export type Hint =
-  /** An operation is queued for this agent. */
-  | { type: 'work'; node_id: string }
+  /** An operation is queued for this agent; who queued it may say what it is, so that it need not be read. */
+  | { type: 'work'; node_id: string; operation?: QueuedOperation }
   /** Approval state, name or tags of this agent have changed. */
   | { type: 'agent_changed'; node_id: string }
   /** The agent's link has ended, and when it was last heard (Unix seconds) is on record. */

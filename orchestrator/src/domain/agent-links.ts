@@ -7,14 +7,17 @@ import { createAdmission } from './agent-admission.ts';
 import type { AgentLinks } from './agent-link.ts';
 import { reported } from './agent-reports.ts';
 import { audited } from './audit.ts';
+import { createBeliefMemory } from './belief-memory.ts';
 import { cancellationsFor } from './cancellation.ts';
 import { type Context, seconds, systemActor } from './context.ts';
 import { createDepartures } from './departures.ts';
 import { nextOperation } from './dispatch.ts';
+import { createDispatchMarks } from './dispatch-marks.ts';
 import { driftCheckOpen, submitDriftCheck } from './drift.ts';
 import { createInFlight } from './in-flight.ts';
 import { createModuleDocuments } from './modules.ts';
 import { createPayloads } from './payloads.ts';
+import { createReadyWork } from './ready-work.ts';
 import type { Refusals } from './refusals.ts';
 import { createReportScrub } from './report-secrets.ts';
 
@@ -30,12 +33,25 @@ export function createAgentLinks(
   const { db } = context;
   const inFlight = createInFlight(context.bus);
   const payloads = createPayloads(context);
-  const documents = createModuleDocuments(context);
+  const sources = {
+    inFlight,
+    payloads,
+    documents: createModuleDocuments(context),
+    ready: createReadyWork(context.bus),
+    markOnly: createDispatchMarks(context),
+  };
   const departed = createDepartures(context);
   const scrub = createReportScrub(context, inFlight, payloads);
 
+  const beliefs = createBeliefMemory();
+  const admit = createAdmission(context, pendingCapacity);
+
   return {
-    admit: createAdmission(context, pendingCapacity),
+    admit(hello, from) {
+      // It may have been with another orchestrator meanwhile.
+      beliefs.forget(from.node_id);
+      return admit(hello, from);
+    },
 
     sampled,
 
@@ -45,9 +61,9 @@ export function createAgentLinks(
     },
 
     reported: async (nodeId, instanceId, seq, reports) =>
-      reported(context, inFlight, nodeId, instanceId, seq, await scrub(reports)),
+      reported(context, { inFlight, beliefs }, nodeId, instanceId, seq, await scrub(reports)),
 
-    nextOperation: (nodeId) => nextOperation(context, inFlight, payloads, documents, nodeId),
+    nextOperation: (nodeId) => nextOperation(context, sources, nodeId),
 
     cancellations: (nodeId) => cancellationsFor(context, nodeId),
 

@@ -6,9 +6,10 @@ import { putOutput, putResourceResults } from '../store/operation-results.ts';
 import { markRunning, type ReportedOperation, reportedOperation, setPlanDigest } from '../store/operations.ts';
 import { jsonRows } from '../store/params.ts';
 import { runBasis } from '../store/runs.ts';
-import { believedResources, deleteBelieved, putAgentState, putBelieved } from '../store/state.ts';
+import { believedResources, deleteBelieved, putAgentState, putBelieved, repeatAgentState } from '../store/state.ts';
 import { type Statement, statement } from '../store/unit.ts';
 import type { Refusal } from './agent-link.ts';
+import { type BeliefMemory, printOf } from './belief-memory.ts';
 import { believe } from './believed-state.ts';
 import { type Context, seconds } from './context.ts';
 import { driftStatements, judgeDrift } from './drift.ts';
@@ -40,20 +41,32 @@ const bare = (result: ResourceResult): ResourceResult => ({
   message: 'the details are left out: those of this operation come to too much',
 });
 
+/** What spares looking at rows. */
+interface Known {
+  find: InFlight['find'];
+  sameAs: BeliefMemory['sameAs'];
+}
 /** After a refusal only the database is asked. */
-const nothing: Pick<InFlight, 'find'> = { find: () => undefined };
+const nothing: Known = { find: () => undefined, sameAs: () => null };
+
+/** What is remembered of agents from one report to the next. */
+export interface ReportMemory {
+  readonly inFlight: InFlight;
+  readonly beliefs: BeliefMemory;
+}
 
 export async function reported(
   context: Context,
-  inFlight: InFlight,
+  memory: ReportMemory,
   nodeId: string,
   instanceId: string,
   seq: number,
   reports: readonly Report[],
 ): Promise<Refusal | null> {
-  for (let attempt = 1, known: Pick<InFlight, 'find'> = inFlight; attempt <= 5; attempt++, known = nothing) {
+  const remembered: Known = { find: memory.inFlight.find, sameAs: memory.beliefs.sameAs };
+  for (let attempt = 1, known = remembered; attempt <= 5; attempt++, known = nothing) {
     try {
-      return await commit(context, inFlight, known, nodeId, instanceId, seq, reports);
+      return await commit(context, memory, known, nodeId, instanceId, seq, reports);
     } catch (error) {
       ignoreFinished(error);
     }
@@ -67,8 +80,8 @@ export async function reported(
 
 async function commit(
   context: Context,
-  inFlight: InFlight,
-  known: Pick<InFlight, 'find'>,
+  { inFlight, beliefs }: ReportMemory,
+  known: Known,
   nodeId: string,
   instanceId: string,
   seq: number,
@@ -92,7 +105,10 @@ async function commit(
       { expect: 'changed', else: 'operation_finished' },
     ),
   ];
-  const ended: { row: Row; finished: Finished }[] = [];
+  const ended: { row: Row; finished: Finished; print: string | null }[] = [];
+  const taken = new Set<Row>();
+  // What ends in the same unit need not be said to run in it.
+  const ending = new Set(reports.flatMap((report) => (report.type === 'finished' ? report.operation_id : [])));
   const fresh = new Map<string, Map<number, ResourceResult>>();
   for (const report of reports) {
     const row = rows.get(report.operation_id);
@@ -100,7 +116,8 @@ async function commit(
     if (!row || hasEnded(row.status) || ended.some((end) => end.row === row)) continue;
     const { operation_id } = row;
     if (report.type === 'accepted') {
-      statements.push(statement(markRunning, { operation_id, now: seconds(context.now()) }));
+      if (ending.has(operation_id)) taken.add(row);
+      else statements.push(statement(markRunning, { operation_id, now: seconds(context.now()) }));
     } else if (report.type === 'results') {
       const results = fresh.get(operation_id) ?? new Map<number, ResourceResult>();
       fresh.set(operation_id, results);
@@ -117,21 +134,30 @@ async function commit(
         statement(putOutput, { operation_id, resource_key: resource, stdout, stderr, exit_code, truncated }),
       );
     } else {
-      statements.push(...(await finish(context, row, report, fresh.get(operation_id))));
-      ended.push({ row, finished: report });
+      // By this clock, unless nobody here has heard of its beginning.
+      const startedAt = taken.has(row) ? seconds(context.now()) : report.started_at;
+      const end = await finish(context, known, row, { ...report, started_at: startedAt }, fresh.get(operation_id));
+      statements.push(...end.statements);
+      ended.push({ row, finished: report, print: end.print });
     }
   }
   await context.db.write({ name: 'operations/report', statements });
-  for (const { row, finished } of ended) announceEnd(context, row, finished.status);
+  for (const { row, finished, print } of ended) {
+    if (print !== null) beliefs.remember(row.node_id, print, row.operation_id);
+    else if (row.kind === 'apply') beliefs.forget(row.node_id);
+    announceEnd(context, row, finished.status);
+  }
   return null;
 }
 
+/** @returns also what the results of an apply come to, if another one that says the same has nothing to tell */
 async function finish(
   context: Context,
+  known: Known,
   row: Row,
   finished: Finished,
   fresh: ReadonlyMap<number, ResourceResult> | undefined,
-): Promise<Statement[]> {
+): Promise<{ statements: Statement[]; print: string | null }> {
   const { db } = context;
   const { operation_id, node_id, kind, label } = row;
   const { status, summary, error } = finished;
@@ -144,29 +170,38 @@ async function finish(
   );
   if (kind === 'plan' && status === 'succeeded' && finished.plan_digest !== undefined)
     statements.push(statement(setPlanDigest, { operation_id, plan_digest: finished.plan_digest }));
-  if (kind === 'plan' && row.trigger !== 'audit') return statements;
+  if (kind === 'plan' && row.trigger !== 'audit') return { statements, print: null };
   const results = fresh?.size === summary.total ? [...fresh.values()] : await allResults(context, operation_id, fresh);
   if (kind === 'plan') {
     const audited = await auditedResults(context, row.run_id, results);
     const verdict = judgeDrift(status, audited);
     // It is the plan that the machine was held against.
     const check = { operation_id, node_id, trigger: 'audit' as const, snapshot_operation_id: operation_id };
-    return [...statements, ...(await driftStatements(context, check, label, verdict, summarise(audited), error))];
+    statements.push(...(await driftStatements(context, check, label, verdict, summarise(audited), error)));
+    return { statements, print: null };
   }
   if (kind === 'drift') {
     const trigger = row.trigger;
     const verdict = judgeDrift(status, results);
     const check = { operation_id, node_id, trigger, snapshot_operation_id: row.snapshot_operation_id };
-    return [...statements, ...(await driftStatements(context, check, label, verdict, summary, error))];
+    statements.push(...(await driftStatements(context, check, label, verdict, summary, error)));
+    return { statements, print: null };
   }
   const now = seconds(context.now());
+  const print = status === 'succeeded' ? printOf(results) : null;
+  const last = known.sameAs(node_id, print);
+  if (last !== null) {
+    const repeated = { node_id, last_operation_id: last, operation_id, now };
+    statements.push(statement(repeatAgentState, repeated, { expect: 'changed', else: 'operation_finished' }));
+    return { statements, print };
+  }
   const { put, forget } = believe(await db.all(believedResources, { node_id }), results, operation_id, now);
   if (put.length > 0)
     statements.push(statement(putBelieved, { node_id, rows: jsonRows(put.map((belief) => ({ ...belief }))) }));
   if (forget.length > 0) statements.push(statement(deleteBelieved, { node_id, keys: forget }));
   const snapshot = status === 'succeeded' ? operation_id : null;
   statements.push(statement(putAgentState, { node_id, snapshot_operation_id: snapshot, now }));
-  return statements;
+  return { statements, print };
 }
 
 /** Of a plan of an assignment that audits: what it says of that assignment's own modules. */

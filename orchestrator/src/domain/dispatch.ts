@@ -1,21 +1,37 @@
 import { MusterError } from '@muster/protocol';
 import type { OperationMessage } from '@muster/protocol/wire';
+import type { QueuedOperation } from '../bus/bus.ts';
 import { fromJson } from '../store/json-text.ts';
-import { markDispatched, oldestOpen, setSnapshot } from '../store/operations.ts';
+import { markDispatched, oldestOpen, type ReportedOperation, setSnapshot } from '../store/operations.ts';
 import { agentState } from '../store/state.ts';
 import { type Statement, statement } from '../store/unit.ts';
 import { type Context, seconds, systemActor } from './context.ts';
+import type { MarkOnly } from './dispatch-marks.ts';
 import type { InFlight } from './in-flight.ts';
 import type { ModuleDocuments } from './modules.ts';
-import { announceEnd, endStatements, ignoreFinished } from './operation-end.ts';
+import { announceEnd, type EndingOperation, endStatements, ignoreFinished } from './operation-end.ts';
 import type { Payloads } from './payloads.ts';
 import { requirePlan, type SecretVersions, versionsIn } from './plan-binding.ts';
 import { requirePlanHolds } from './present-set.ts';
+import type { ReadyWork } from './ready-work.ts';
 import { withThoseThere } from './report-secrets.ts';
 import type { SentSecret } from './secret-access.ts';
 
 type Row = Awaited<ReturnType<typeof openRows>>[number];
 const openRows = ({ db, now }: Context, nodeId: string) => db.all(oldestOpen, { node_id: nodeId, now: seconds(now()) });
+
+/** What operations are made ready to be sent from. */
+export interface DispatchSources {
+  readonly inFlight: InFlight;
+  readonly payloads: Payloads;
+  readonly documents: ModuleDocuments;
+  readonly ready: ReadyWork;
+  readonly markOnly: MarkOnly;
+}
+
+/** An operation that is marked as sent; `dispatched_at` is from before that. */
+type Marked = Pick<Row, 'kind' | 'trigger' | 'payload_digest' | 'snapshot_operation_id' | 'dispatched_at'> &
+  Pick<QueuedOperation, 'operation_id' | 'node_id' | 'modules' | 'requested_by' | 'run_id' | 'label'>;
 
 /**
  * What an agent is to do next, and whether something waits behind it. One that was marked as sent and never taken on is
@@ -24,11 +40,17 @@ const openRows = ({ db, now }: Context, nodeId: string) => db.all(oldestOpen, { 
  */
 export async function nextOperation(
   context: Context,
-  inFlight: InFlight,
-  payloads: Payloads,
-  documents: ModuleDocuments,
+  sources: DispatchSources,
   nodeId: string,
 ): Promise<{ operation: OperationMessage; more: boolean } | null> {
+  const { documents, ready, markOnly } = sources;
+  const queued = ready.take(nodeId);
+  const mark = queued && (await markOnly(queued.operation_id));
+  if (queued && mark) {
+    const marked = { ...queued, snapshot_operation_id: null, dispatched_at: null };
+    const sent = await loaded(context, sources, marked, null, [queued.payload_digest, mark.applied]);
+    if (typeof sent === 'object') return { operation: sent, more: false };
+  }
   for (;;) {
     const [row, ...behind] = await openRows(context, nodeId);
     if (!row || row.status === 'running') return null;
@@ -39,40 +61,69 @@ export async function nextOperation(
     }
     const snapshot = await mayBeSent(context, row);
     if (snapshot === false) return null;
-    const payload = await payloads.load(row.payload_digest, nodeId);
-    if (payload.ok) {
-      const changed =
-        plan === null || row.dispatched_at !== null ? undefined : changedSince(plan.secrets, payload.secrets);
-      if (changed !== undefined) {
-        await endUnresolved(context, row, `plan_stale: the secret ${changed} has changed since this was planned`);
-        continue;
-      }
-      const sending = { ...row, snapshot_operation_id: snapshot };
-      if (row.dispatched_at === null)
-        inFlight.sent(
-          sending,
-          // A drift check tells of what was sent earlier.
-          row.kind === 'drift' ? null : await withThoseThere(context, payloads, row.operation_id, payload.secrets),
-        );
-      // The agent goes by what it has had, which may have been other values.
-      else if (!inFlight.find(row.operation_id)) inFlight.sent(sending, null);
-      const operation: OperationMessage = {
-        type: 'operation',
-        operation_id: row.operation_id,
-        kind: row.kind,
-        modules: fromJson(row.modules),
-        resources: payload.resources,
-        keep_modules: payload.keep_modules,
-        snapshot_operation_id: snapshot,
-        ...(plan === null ? {} : { plan_digest: plan.digest }),
-      };
-      return { operation, more: behind.length > 0 };
-    }
-    // What was sent is the agent's to end, whatever is there no more: what never reached it is ours again when it connects.
-    if (row.dispatched_at !== null) return null;
+    const marked = { ...row, modules: fromJson(row.modules), snapshot_operation_id: snapshot };
+    const sent = await loaded(context, sources, marked, plan);
+    if (sent === 'sent already') return null;
+    if (sent !== 'ended') return { operation: sent, more: behind.length > 0 };
+  }
+}
+
+/**
+ * What the agent is sent of an operation that is marked.
+ * @param digests of what it is to apply and what was applied before, where both are known
+ * @returns otherwise what came of it: it cannot be sent and has ended, or whatever is there no more, the agent may have it
+ */
+async function loaded(
+  context: Context,
+  { inFlight, payloads }: DispatchSources,
+  row: Marked,
+  plan: { digest: string; secrets: SecretVersions } | null,
+  digests?: readonly (string | null)[],
+): Promise<OperationMessage | 'ended' | 'sent already'> {
+  const { operation_id, node_id, kind, modules, snapshot_operation_id, dispatched_at } = row;
+  const payload = await payloads.load(row.payload_digest, node_id);
+  if (!payload.ok) {
+    // What was sent is the agent's to end: what never reached it is ours again when it connects.
+    if (dispatched_at !== null) return 'sent already';
     // What was there when it was asked for is there no more: that is its end, and the next one's turn.
     await endUnresolved(context, row, payload.error);
+    return 'ended';
   }
+  const changed = plan === null || dispatched_at !== null ? undefined : changedSince(plan.secrets, payload.secrets);
+  if (changed !== undefined) {
+    await endUnresolved(context, row, `plan_stale: the secret ${changed} has changed since this was planned`);
+    return 'ended';
+  }
+  const { requested_by, run_id, trigger, label } = row;
+  const sending: ReportedOperation = {
+    operation_id,
+    node_id,
+    kind,
+    status: 'queued',
+    requested_by,
+    run_id,
+    trigger,
+    snapshot_operation_id,
+    label,
+  };
+  if (dispatched_at === null) {
+    // A drift check tells of what was sent earlier.
+    const secrets =
+      kind === 'drift' ? null : await withThoseThere(context, payloads, operation_id, payload.secrets, digests);
+    inFlight.sent(sending, secrets);
+  }
+  // The agent goes by what it has had, which may have been other values.
+  else if (!inFlight.find(operation_id)) inFlight.sent(sending, null);
+  return {
+    type: 'operation',
+    operation_id,
+    kind,
+    modules: [...modules],
+    resources: payload.resources,
+    keep_modules: payload.keep_modules,
+    snapshot_operation_id,
+    ...(plan === null ? {} : { plan_digest: plan.digest }),
+  };
 }
 
 /**
@@ -124,7 +175,7 @@ function changedSince(planned: SecretVersions, sent: readonly SentSecret[]): str
   return Object.keys(planned).find((name) => (versions.get(name) ?? 0) !== planned[name]);
 }
 
-async function endUnresolved(context: Context, row: Row, error: string): Promise<void> {
+async function endUnresolved(context: Context, row: EndingOperation & { label: string }, error: string): Promise<void> {
   const ending = { status: 'failed', error, summary: null, startedAt: null } as const;
   try {
     const statements = endStatements(context, row, ending, systemActor, row.label);

@@ -112,7 +112,20 @@ export async function submitOperation(
       }),
     ],
   });
-  context.bus.publish({ type: 'work', node_id: agent.node_id });
+  const { node_id } = agent;
+  const queued = {
+    operation_id: operationId,
+    node_id,
+    kind: request.kind,
+    modules: desired.modules,
+    requested_by: actor.id,
+    run_id: null,
+    trigger: null,
+    payload_digest: payload.digest,
+    label,
+  };
+  // What is bound to a plan is compared with it once more when it is sent.
+  context.bus.publish({ type: 'work', node_id, ...(plan === null ? { operation: queued } : {}) });
   return operationId;
 }
 

@@ -18,13 +18,21 @@ type Looking = Pick<Context, 'db' | 'secretKeys'>;
  */
 async function namesIn({ db }: Looking, payloads: Pick<Payloads, 'secretsOf'>, operationId: string): Promise<string[]> {
   const row = await db.get(payloadsReportedOn, { operation_id: operationId });
-  const digests = new Set([row?.own, row?.snapshot, row?.applied].filter((digest) => digest != null));
+  return namesOf(payloads, [row?.own, row?.snapshot, row?.applied]);
+}
+
+async function namesOf(
+  payloads: Pick<Payloads, 'secretsOf'>,
+  among: readonly (string | null | undefined)[],
+): Promise<string[]> {
+  const digests = new Set(among.filter((digest) => digest != null));
   const names = await Promise.all([...digests].map((digest) => payloads.secretsOf(digest)));
   return [...new Set(names.flat())];
 }
 
 /**
  * @param sent what an operation is being sent with
+ * @param digests of what it is to apply, and what was applied before, where both are known
  * @returns that, and what its machine may have besides
  */
 export async function withThoseThere(
@@ -32,9 +40,11 @@ export async function withThoseThere(
   payloads: Pick<Payloads, 'secretsOf'>,
   operationId: string,
   sent: readonly SentSecret[],
+  digests?: readonly (string | null)[],
 ): Promise<readonly SentSecret[]> {
   const known = new Set(sent.map(({ name }) => name));
-  const names = (await namesIn(context, payloads, operationId)).filter((name) => !known.has(name));
+  const all = digests ? namesOf(payloads, digests) : namesIn(context, payloads, operationId);
+  const names = (await all).filter((name) => !known.has(name));
   return names.length === 0 ? sent : [...sent, ...(await context.db.all(sealedSecrets, { names }))];
 }
 

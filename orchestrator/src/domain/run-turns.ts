@@ -1,6 +1,7 @@
 import { MusterError } from '@muster/protocol';
 import type { Agent } from '@muster/protocol/http';
 import type { ModuleDocument } from '@muster/protocol/module';
+import type { Hint } from '../bus/bus.ts';
 import { toJson } from '../store/json-text.ts';
 import { jsonRows } from '../store/params.ts';
 import { failStranded, insertRunOperations, putRunResults, runGoesOn } from '../store/runs.ts';
@@ -28,7 +29,7 @@ type Payloads = Map<string, ReturnType<typeof encodePayload>>;
 interface QueuedOperation {
   operation_id: string;
   node_id: string;
-  modules: string;
+  modules: readonly string[];
   payload_digest: string;
   plan_id: string | null;
   secret_versions: string | null;
@@ -88,7 +89,7 @@ export async function giveTurns(
       operations.push({
         operation_id,
         node_id,
-        modules: toJson(desired.modules),
+        modules: desired.modules,
         payload_digest: payload.digest,
         plan_id: plan?.operation_id ?? null,
         secret_versions: terms.kind === 'plan' ? toJson(secrets) : null,
@@ -101,7 +102,7 @@ export async function giveTurns(
     }
   }
   const surprised = await write(context, terms, turns, operations, payloads);
-  for (const { node_id } of operations) context.bus.publish({ type: 'work', node_id });
+  for (const operation of operations) context.bus.publish(workOf(context, terms, operation, agents));
   return { turns, surprised };
 }
 
@@ -115,6 +116,10 @@ export async function expireTurns(context: Context, terms: RunTerms, nodeIds: re
   await write(context, terms, turns, [], new Map());
   return turns;
 }
+
+/** What a plan of an assignment that audits finds is recorded as drift. */
+const triggerOf = ({ assignment, kind }: Pick<RunTerms, 'assignment' | 'kind'>): 'audit' | null =>
+  kind === 'plan' && assignment.mode === 'audit' ? 'audit' : null;
 
 const failed = (node_id: string, error: string): Turn => ({ node_id, operation_id: null, status: 'failed', error });
 
@@ -134,9 +139,8 @@ async function write(
     requested_by: requestedBy,
     created_at: now,
     expires_at: now + ttl,
-    // What it finds is recorded as drift.
-    trigger: kind === 'plan' && assignment.mode === 'audit' ? 'audit' : null,
-    rows: jsonRows(operations.map((operation) => ({ ...operation }))),
+    trigger: triggerOf({ assignment, kind }),
+    rows: jsonRows(operations.map(({ modules, ...operation }) => ({ ...operation, modules: toJson(modules) }))),
   });
   const result = await context.db.write({
     name: 'runs/queue',
@@ -149,6 +153,29 @@ async function write(
     ],
   });
   return result.of(stranded).changes > 0 || result.of(made).changes !== operations.length;
+}
+
+/** What is to be sent to an agent that is there need not be read again. */
+function workOf(
+  { presence }: Pick<Context, 'presence'>,
+  terms: RunTerms,
+  { operation_id, node_id, modules, payload_digest, plan_id }: QueuedOperation,
+  agents: ReadonlyMap<string, Agent>,
+): Hint {
+  const agent = agents.get(node_id);
+  if (agent === undefined || plan_id !== null || !presence.isConnected(node_id)) return { type: 'work', node_id };
+  const operation = {
+    operation_id,
+    node_id,
+    kind: terms.kind,
+    modules,
+    requested_by: terms.requestedBy,
+    run_id: terms.runId,
+    trigger: triggerOf(terms),
+    payload_digest,
+    label: agent.name ?? agent.initial_hostname,
+  };
+  return { type: 'work', node_id, operation };
 }
 
 /** Read once for all agents of the same modules, and of the revision that each had when the run was asked for. */

@@ -5,7 +5,9 @@ import type { GatewayLimits } from './limits.ts';
 import { type Link, wish } from './link.ts';
 
 /** Links looked after in one turn of the event loop: everything else runs in between. */
-const linksPerTurn = 16;
+const linksPerTurn = 32;
+/** What an operation is taken to come to before one was sent. */
+const bytesExpected = 512 * 1024;
 
 /**
  * Reads rows for links and sends what they say: operations, cancellations, changed standing. However many agents have
@@ -19,6 +21,8 @@ export class Dispatcher {
   private readonly queue = new Set<Link>();
   private inFlight = 0;
   private bufferedBytes = 0;
+  /** Bytes of the operation that was sent last: those that are being read may come to as much each. */
+  private lastBytes = bytesExpected;
   private scheduled = false;
 
   constructor(options: { links: AgentLinks; clock: Clock; limits: GatewayLimits; log: Log }) {
@@ -63,7 +67,14 @@ export class Dispatcher {
   }
 
   private isBusy(): boolean {
-    return this.inFlight >= this.limits.dispatchesInFlight || this.bufferedBytes >= this.limits.dispatchBufferBytes;
+    const { dispatchesInFlight, dispatchBufferBytes } = this.limits;
+    if (this.inFlight >= dispatchesInFlight) return true;
+    // One at a time goes on however large they are.
+    const expected = this.inFlight * this.lastBytes;
+    return (
+      this.bufferedBytes >= dispatchBufferBytes ||
+      (this.inFlight > 0 && this.bufferedBytes + expected >= dispatchBufferBytes)
+    );
   }
 
   private async serve(link: Link): Promise<void> {
@@ -139,6 +150,7 @@ export class Dispatcher {
       );
       return;
     }
+    this.lastBytes = bytes;
     link.operationBytes += bytes;
     this.bufferedBytes += bytes;
     link.sendOperation(text, () => {

@@ -18,7 +18,7 @@ export const defaultGatewayLimits = {
   /** Links that claim one key and wait for each other. */
   claimants: 4,
   /** Operations that are read and sent at once. */
-  dispatchesInFlight: 32,
+  dispatchesInFlight: 256,
   /** No further operation is sent while so many bytes wait for the network, over all links. */
   dispatchBufferBytes: 128 * 1024 * 1024,
   /** A link on which so many bytes of small messages wait is cut: its agent does not read. */

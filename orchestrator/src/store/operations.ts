@@ -237,6 +237,57 @@ export const markDispatched = defineQuery(
       ),
 );
 
+/**
+ * As {@link markDispatched}, for many agents: those operations that wait still and are the only ones their agents have.
+ * What they are marked as is not looked up first, so the rest of what a look would tell is asked for here.
+ */
+export const markOnlyDispatched = defineQuery(
+  'operations/only ones dispatched',
+  (db, p: { operation_ids: readonly string[]; now: number }, d) =>
+    db
+      .updateTable('operations')
+      .set({ dispatched_at: p.now })
+      .where(d.isIn('operation_id', p.operation_ids))
+      .where('status', '=', 'queued')
+      .where('dispatched_at', 'is', null)
+      .where('cancel_requested_at', 'is', null)
+      .where((w) => w.or([w('expires_at', 'is', null), w('expires_at', '>', p.now)]))
+      .where((w) =>
+        w.exists(
+          w
+            .selectFrom('agents')
+            .select('agents.node_id')
+            .whereRef('agents.node_id', '=', 'operations.node_id')
+            .where('agents.status', '=', 'approved'),
+        ),
+      )
+      .where((w) =>
+        w.not(
+          w.exists(
+            w
+              .selectFrom('operations as other')
+              .select('other.operation_id')
+              .whereRef('other.node_id', '=', 'operations.node_id')
+              .where('other.status', 'in', ['queued', 'running'])
+              .whereRef('other.operation_id', '!=', 'operations.operation_id'),
+          ),
+        ),
+      )
+      .returning('operation_id'),
+);
+
+/** What was applied last on the machines that operations are for; null where nothing was, or it is not kept. */
+export const appliedBefore = defineQuery(
+  'operations/applied before',
+  (db, p: { operation_ids: readonly string[] }, d) =>
+    db
+      .selectFrom('operations')
+      .leftJoin('agent_state', 'agent_state.node_id', 'operations.node_id')
+      .leftJoin('operations as applied', 'applied.operation_id', 'agent_state.snapshot_operation_id')
+      .select(['operations.operation_id', 'applied.payload_digest'])
+      .where(d.isIn('operations.operation_id', p.operation_ids)),
+);
+
 /** The agent never got it: it is as if it had not been sent. */
 export const markUndispatched = defineQuery('operations/undispatched', (db, p: { operation_id: string }) =>
   db

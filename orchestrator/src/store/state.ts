@@ -84,6 +84,17 @@ export const deleteEveryBelieved = defineQuery('state/delete every', (db, p: { n
   db.deleteFrom('applied_resources').where('node_id', '=', p.node_id),
 );
 
+/** Another apply that left everything as the last one did. Changes nothing when that was not the last. */
+export const repeatAgentState = defineQuery(
+  'state/repeat agent',
+  (db, p: { node_id: string; last_operation_id: string; operation_id: string; now: number }) =>
+    db
+      .updateTable('agent_state')
+      .set({ snapshot_operation_id: p.operation_id, updated_at: p.now })
+      .where('node_id', '=', p.node_id)
+      .where('snapshot_operation_id', '=', p.last_operation_id),
+);
+
 /** Null keeps the snapshot there is. */
 export const putAgentState = defineQuery(
   'state/put agent',
