@@ -41,6 +41,11 @@ const wrongTypes: Readonly<Record<string, unknown>> = {
 };
 const deep = (levels: number) => `${'{"x":'.repeat(levels)}1${'}'.repeat(levels)}`;
 
+/** A time in the year 10,000, and more of anything than anybody means. */
+const farOut = '253402300800000';
+/** Routes whose numbers may be as large as a number can be told. */
+const farTaken = new Set(['setAuditRetention']);
+
 /** Bodies that are wrong: every field of every kind. */
 export function* badBodies(route: Route): Generator<BadRequest> {
   if (route.method === 'GET') return;
@@ -75,7 +80,7 @@ export function* badBodies(route: Route): Generator<BadRequest> {
       for (const text of ['x'.repeat(100_000), 'a\u0007b', 'a\nb', ' ', '', '..', 'a/b', '💥', '\ud800'])
         yield { why: `${name} as odd text`, payload: put(text) };
     if (types.includes('integer') || types.includes('number'))
-      for (const value of ['-1', '1e308', '1.5', '9223372036854775808', '253402300800000'])
+      for (const value of ['-1', '1e308', '1.5', '9223372036854775808', ...(farTaken.has(route.id) ? [] : [farOut])])
         yield {
           why: `${name} as ${value}`,
           payload: given({ ...example, [name]: 0 }).replace(`"${name}":0`, `"${name}":${value}`),
