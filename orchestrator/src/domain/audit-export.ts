@@ -10,11 +10,7 @@ import { readChainEnds } from './sequencer.ts';
 const atOnce = 250;
 
 /** Events that have a place, in pages: those after one place, up to another. */
-async function* placedPages(
-  { db }: Pick<Context, 'db'>,
-  after: number,
-  upTo: number,
-): AsyncGenerator<PlacedEvent[]> {
+async function* placedPages({ db }: Pick<Context, 'db'>, after: number, upTo: number): AsyncGenerator<PlacedEvent[]> {
   for (let last = after; last < upTo; ) {
     const rows = await db.all(placedEvents, { after: last, limit: atOnce });
     const events = rows.filter((row) => (row.place as number) <= upTo) as unknown as PlacedEvent[];
