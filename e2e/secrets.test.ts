@@ -87,6 +87,8 @@ async function nobodyElseHasIt(stage: Stage, end: FarEnd, { url, dump }: Place):
   const orchestrator = await stage.orchestrator({ flags, env });
   const agent = await stage.agent(orchestrator, 'web-1', { flags, tags: { role: 'web' } });
   const other = await stage.agent(orchestrator, 'db-1', { flags, tags: { role: 'db' } });
+  // Each start is a program of its own, with lines of its own.
+  const programs = new Set([orchestrator.program, agent.program, other.program]);
   const token = await signIn(orchestrator.call, orchestrator.operator);
   const streams = [listen(orchestrator, '/api/v1/events', token)];
 
@@ -202,6 +204,7 @@ async function nobodyElseHasIt(stage: Stage, end: FarEnd, { url, dump }: Place):
   await call(applyAgent, nothing);
   await orchestrator.stop();
   await orchestrator.start();
+  programs.add(orchestrator.program);
   await agent.connected(2);
   streams.push(listen(orchestrator, '/api/v1/events', token));
   await call(planAgent, nothing);
@@ -240,7 +243,8 @@ async function nobodyElseHasIt(stage: Stage, end: FarEnd, { url, dump }: Place):
   });
   expect(existsSync(exported)).toBe(true);
   const tables = await dump();
-  const logs = [orchestrator, agent, other].map(({ program }) => program.lastLines(1_000_000));
+  const logs = [...programs].map((program) => program.lastLines(1_000_000));
+  expect(logs).toHaveLength(4);
   for (const log of logs) expect(log.length).toBeGreaterThan(3);
   for (const directory of [orchestrator.dataDir, other.dataDir]) keep(directory);
   places.push(
@@ -297,4 +301,59 @@ describe('a secret is on the machine that may have it, and nowhere else', () => 
     const { dump } = server;
     await nobodyElseHasIt(stage, end, { url, dump: () => dump(url) });
   });
+});
+
+test('a secret goes in by `muster secrets set` from a pipe or a file, and what goes in comes out on the machine', async ({
+  stage,
+}) => {
+  const orchestrator = await stage.orchestrator();
+  const agent = await stage.agent(orchestrator, 'web-1');
+  const key = join(stage.folder('keys'), 'operator.pem');
+  writeFileSync(key, orchestrator.operator.privateKey.export({ format: 'pem', type: 'pkcs8' }), { mode: 0o600 });
+  const ready = await orchestrator.program.event('ready');
+  const env = stage.environment({
+    MUSTER_URL: orchestrator.url,
+    MUSTER_FINGERPRINT: String(ready.fingerprint),
+    MUSTER_KEY_FILE: key,
+  });
+  const secrets = (args: string[], input: string) =>
+    new Promise<string>((resolve, reject) => {
+      const child = execFile(muster, ['secrets', ...args], { env }, (error, stdout, stderr) =>
+        error === null ? resolve(stdout + stderr) : reject(new Error(stderr, { cause: error })),
+      );
+      child.stdin?.end(input);
+    });
+  const pem = join(stage.dir, 'site.pem');
+  writeFileSync(pem, '-----BEGIN-----\nabc\n-----END-----\n');
+  // What makes the newline at its end is `echo`, not whoever chose the password; a file is what it is.
+  const told = [
+    await secrets(['set', 'with', '--agent', 'web-1'], 'hunter2 \n'),
+    await secrets(['set', 'without'], 'hunter2'),
+    await secrets(['set', 'two'], 'hunter2\n\n'),
+    await secrets(['set', 'pem', '--file', pem], ''),
+    await secrets(['get', 'with'], ''),
+    await secrets(['list', '--json'], ''),
+    await secrets(['rotate-key'], ''),
+  ].join('');
+  expect(told).toContain('4 values encrypted anew');
+  expect(told).not.toMatch(/hunter2|BEGIN/);
+
+  const root = stage.folder('site');
+  const names = ['with', 'without', 'two', 'pem'];
+  const resources = names.map((name) => ({
+    id: name,
+    resource: { 'file-unix': { path: join(root, name), content: `\${{ secrets.${name} }}` } },
+  }));
+  const content = JSON.stringify({ name: 'site', supports: [{ platform: 'linux' }], resources });
+  await orchestrator.call(uploadModule, { body: { name: 'site', content } });
+  const params = { node_id: agent.nodeId };
+  expect(await orchestrator.call(applyAgent, { params, body: { modules: ['site'] } })).toMatchObject({
+    status: 'succeeded',
+  });
+  expect(names.map((name) => readFileSync(join(root, name), 'utf8'))).toEqual([
+    'hunter2 ',
+    'hunter2',
+    'hunter2\n',
+    '-----BEGIN-----\nabc\n-----END-----\n',
+  ]);
 });
