@@ -16,7 +16,7 @@ export interface Context {
   readonly now: () => number;
   /** Waits, or is cut short by the end of the program. */
   readonly sleep: (milliseconds: number) => Promise<void>;
-  readonly stdin: () => Promise<string>;
+  readonly stdin: (how?: { /** Never typed where it shows. */ unseen?: boolean }) => Promise<string>;
   /**
    * Says something before Ctrl-C ends the program.
    * @returns what takes that back

@@ -1,7 +1,7 @@
 import type { Readable } from 'node:stream';
 import { type Context, createContext } from './context.ts';
 import type { Environment } from './directories.ts';
-import { type Exit, exits } from './exit.ts';
+import { CliError, type Exit, exits } from './exit.ts';
 import { createOutput, type Sink } from './output.ts';
 import type { GlobalOptions } from './program.ts';
 import { createPrompter, type Prompter } from './prompt.ts';
@@ -39,7 +39,14 @@ export async function runVerb(
     sleep,
     onInterrupt,
     prompt: prompt ?? createPrompter(stdin, stderr),
-    stdin: async () => {
+    stdin: async ({ unseen = false } = {}) => {
+      if (unseen && stdin.isTTY === true)
+        throw new CliError(
+          exits.failed,
+          'cannot_ask_unseen',
+          'what is typed here would be shown: standard error is no terminal',
+          'Leave standard error alone, or pipe the value in.',
+        );
       const pieces: Buffer[] = [];
       for await (const piece of stdin) pieces.push(Buffer.from(piece as Uint8Array));
       return Buffer.concat(pieces).toString('utf8');

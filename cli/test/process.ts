@@ -58,18 +58,23 @@ export function muster(
 /**
  * Runs the program in this process.
  * @param terminal makes it one with a person at it, who answers like this; its width in columns
+ * @param inputIsTerminal somebody types, and what is said goes elsewhere
  */
 export async function musterHere(
   args: readonly string[],
   env: Record<string, string>,
   input = '',
   terminal?: { columns: number; prompt: Prompter },
+  inputIsTerminal = false,
 ): Promise<Ran> {
   const stdout = collector(terminal?.columns);
   const stderr = collector(terminal?.columns);
   const exit = await runProgram(args, {
     env,
-    stdin: Readable.from(input === '' ? [] : [Buffer.from(input)]),
+    stdin: Object.assign(
+      Readable.from(input === '' ? [] : [Buffer.from(input)]),
+      inputIsTerminal ? { isTTY: true } : {},
+    ),
     stdout: stdout.stream,
     stderr: stderr.stream,
     ...(terminal ? { prompt: terminal.prompt } : {}),

@@ -150,3 +150,9 @@ test('rotating the key says what became of it; unreadable ones are told with 6',
     stdout: expect.stringContaining('all others are under'),
   });
 });
+
+test('nothing is typed where it shows: with standard error elsewhere the value is not asked for at a terminal', async () => {
+  const ran = await run(['secrets', 'set', 'x'], env, 'hunter2\n', undefined, true);
+  expect(ran).toMatchObject({ exit: 1, stderr: expect.stringContaining('would be shown') });
+  expect(server.seen.filter(({ route }) => /createSecret|updateSecret/.test(route.id))).toEqual([]);
+});

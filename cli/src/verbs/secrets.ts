@@ -209,7 +209,7 @@ async function readValue(context: Context, name: string, file: string | undefine
     return bytes.toString('utf8');
   }
   if (context.prompt.interactive) return await context.prompt.secret(`Value of ${name}`);
-  const text = await context.stdin();
+  const text = await context.stdin({ unseen: true });
   if (text.includes('\ufffd')) throw notText('standard input');
   return text.replace(/\r?\n$/, '');
 }
