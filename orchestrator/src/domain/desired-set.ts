@@ -92,6 +92,15 @@ export function desiredModules(
   };
 }
 
+/** Whether what an agent should have is different inside a maintenance window. */
+export const dependsOnWindow = (
+  assignments: readonly Assignment[],
+  agent: Pick<Agent, 'tags' | 'attributes'>,
+): boolean =>
+  assignments.some(
+    (assignment) => assignment.mode === 'enforce' && assignment.window_only && assignmentMatches(assignment, agent),
+  );
+
 /** What is stored with an operation and sent when its turn comes; secrets are not in it, only where they go. */
 export interface Payload {
   resources: UnfilledResource[];

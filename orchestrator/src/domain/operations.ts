@@ -57,6 +57,10 @@ const toEntry = (row: Row): OperationEntry => ({
   error: row.error,
 });
 
+/** What is for a maintenance window is not sent once that has closed. A plan changes nothing, whenever. */
+export const expiryOf = (kind: 'apply' | 'plan', expiresAt: number, windowEnd: number | null): number =>
+  kind === 'apply' && windowEnd !== null ? Math.min(expiresAt, windowEnd) : expiresAt;
+
 /**
  * Decides what the agent should have, and queues the operation that brings it there.
  * @returns the id of the queued operation
@@ -75,13 +79,14 @@ export async function submitOperation(
   const plan = request.plan_id === undefined ? null : await requirePlan(context, request.plan_id, agent.node_id);
   const modules = plan === null ? request.modules : modulesOfPlan(plan, request.modules);
   const present = () => presentSet(context, documents, agent, modules);
-  const { desired, payload, secrets } = await (plan === null ? present() : orStale(present));
+  const { desired, payload, secrets, until } = await (plan === null ? present() : orStale(present));
   if (plan !== null) requireSamePlan(plan, { digest: payload.digest, secrets });
   if (agent.status !== 'approved') throw new MusterError('agent_not_approved', `the agent is ${agent.status}`);
   if (!request.queue && !context.presence.isConnected(agent.node_id))
     throw new MusterError('agent_not_connected', `${label} is not connected`);
   const operationId = context.newId();
   const now = seconds(context.now());
+  const expires_at = expiryOf(request.kind, now + (request.ttl ?? defaultTtlSecs), until);
   await context.db.write({
     name: `operations/submit ${request.kind}`,
     statements: [
@@ -96,7 +101,7 @@ export async function submitOperation(
         run_id: null,
         plan_id: plan?.operation_id ?? null,
         created_at: now,
-        expires_at: now + (request.ttl ?? defaultTtlSecs),
+        expires_at,
         trigger: null,
         payload_digest: payload.digest,
         snapshot_operation_id: null,

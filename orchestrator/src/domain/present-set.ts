@@ -2,11 +2,18 @@ import type { Agent } from '@muster/protocol/http';
 import { getAgent } from './agents.ts';
 import { listAssignments } from './assignments.ts';
 import type { Context } from './context.ts';
-import { type DesiredModules, desiredModules, encodePayload, type Payload, resolvePayload } from './desired-set.ts';
+import {
+  type DesiredModules,
+  dependsOnWindow,
+  desiredModules,
+  encodePayload,
+  type Payload,
+  resolvePayload,
+} from './desired-set.ts';
 import type { ModuleDocuments } from './modules.ts';
 import { modulesOfPlan, orStale, type requirePlan, requireSamePlan, type SecretVersions } from './plan-binding.ts';
 import { createSecretAccess } from './secret-access.ts';
-import { covers, openWindows } from './windows.ts';
+import { coveredUntil, openWindows } from './windows.ts';
 
 /** What one agent should have at this moment. */
 export interface AgentSet {
@@ -14,6 +21,8 @@ export interface AgentSet {
   payload: ReturnType<typeof encodePayload>;
   resolved: Payload;
   secrets: SecretVersions;
+  /** Applied later than this, in Unix seconds, it would come after the window that it is for; null: there is none. */
+  until: number | null;
 }
 
 /**
@@ -26,11 +35,13 @@ export async function presentSet(
   agent: Agent,
   modules: readonly string[],
 ): Promise<AgentSet> {
-  const windowOpen = covers(await openWindows(context), agent);
-  const desired = desiredModules(await listAssignments(context), agent, { modules, windowOpen });
+  const windowEnd = coveredUntil(await openWindows(context), agent);
+  const assignments = await listAssignments(context);
+  const desired = desiredModules(assignments, agent, { modules, windowOpen: windowEnd !== null });
   const resolved = resolvePayload(await documents.load(desired.modules), desired, agent);
   const secrets = await createSecretAccess(context).allow(resolved, agent);
-  return { desired, payload: encodePayload(resolved), resolved, secrets };
+  const until = dependsOnWindow(assignments, agent) ? windowEnd : null;
+  return { desired, payload: encodePayload(resolved), resolved, secrets, until };
 }
 
 type Plan = Awaited<ReturnType<typeof requirePlan>>;

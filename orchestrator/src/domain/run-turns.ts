@@ -8,14 +8,15 @@ import { failStranded, insertRunOperations, putRunResults, runGoesOn } from '../
 import { statement } from '../store/unit.ts';
 import { agentsWithIds } from './agents.ts';
 import { type Context, seconds } from './context.ts';
-import { desiredModules, encodePayload, resolvePayload } from './desired-set.ts';
+import { dependsOnWindow, desiredModules, encodePayload, resolvePayload } from './desired-set.ts';
 import type { ModuleDocuments } from './modules.ts';
+import { expiryOf } from './operations.ts';
 import { keepPayload } from './payloads.ts';
 import { plansIn, requireSamePlan } from './plan-binding.ts';
 import type { RunTerms } from './run-basis.ts';
 import type { Turn } from './run-track.ts';
 import { createSecretAccess } from './secret-access.ts';
-import { covers, openWindows } from './windows.ts';
+import { coveredUntil, covers, openWindows } from './windows.ts';
 
 /** The turns of agents in a run: what each should have is decided, and its operation queued, many in one unit. */
 
@@ -33,6 +34,7 @@ interface QueuedOperation {
   payload_digest: string;
   plan_id: string | null;
   secret_versions: string | null;
+  expires_at: number;
 }
 
 /**
@@ -61,6 +63,7 @@ export async function giveTurns(
     terms.kind === 'apply' && terms.assignment.window_only && !covers(windows, agent)
       ? 'no maintenance window is open for the agent: nothing of this assignment is applied'
       : null;
+  const expiresAt = seconds(context.now()) + terms.ttl;
   let length = 0;
   for (const node_id of wave.queue) {
     // Resolving is pure work; let requests in between.
@@ -70,9 +73,10 @@ export async function giveTurns(
       const agent = agents.get(node_id);
       if (agent?.status !== 'approved')
         throw new MusterError('agent_not_approved', 'the agent is not approved any more');
+      const windowEnd = coveredUntil(windows, agent);
       const desired = desiredModules(terms.assignments, agent, {
         modules: [],
-        windowOpen: covers(windows, agent),
+        windowOpen: windowEnd !== null,
         // To see what it would do is always allowed; doing it is for its window, or for its being enforced.
         ...(terms.kind === 'plan' ? { including: terms.assignment.name } : {}),
       });
@@ -92,6 +96,7 @@ export async function giveTurns(
         modules: desired.modules,
         payload_digest: payload.digest,
         plan_id: plan?.operation_id ?? null,
+        expires_at: expiryOf(terms.kind, expiresAt, dependsOnWindow(terms.assignments, agent) ? windowEnd : null),
         secret_versions: terms.kind === 'plan' ? toJson(secrets) : null,
       });
       turns.push({ node_id, operation_id, status: 'queued', error: note(agent) });
@@ -126,19 +131,17 @@ const failed = (node_id: string, error: string): Turn => ({ node_id, operation_i
 /** @returns whether an agent's operation was not made after all: it was rejected in this moment, or has had its turn */
 async function write(
   context: Context,
-  { runId, kind, assignment, requestedBy, ttl }: RunTerms,
+  { runId, kind, assignment, requestedBy }: RunTerms,
   turns: readonly Turn[],
   operations: readonly QueuedOperation[],
   payloads: Payloads,
 ): Promise<boolean> {
   const stranded = statement(failStranded, { run_id: runId, error: 'the agent is not approved any more' });
-  const now = seconds(context.now());
   const made = statement(insertRunOperations, {
     run_id: runId,
     kind,
     requested_by: requestedBy,
-    created_at: now,
-    expires_at: now + ttl,
+    created_at: seconds(context.now()),
     trigger: triggerOf({ assignment, kind }),
     rows: jsonRows(operations.map(({ modules, ...operation }) => ({ ...operation, modules: toJson(modules) }))),
   });

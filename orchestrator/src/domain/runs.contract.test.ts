@@ -470,6 +470,26 @@ resources:
     }
   });
 
+  it('are not applied by an agent that comes after its window has closed', async () => {
+    const { domain, context, actor, agents, start, outcomes } = await open(fixture, 1, { window_only: true });
+    const agent = agents[0]!;
+    const window = { starts_at: domain.now(), ends_at: domain.now() + 100, reason: 'patching', selector: 'role=web' };
+    await createWindow(context, actor, window);
+    domain.connected.delete(agent.id);
+    const id = await start({ offline: 'queue' });
+    const single = { kind: 'apply', modules: [], queue: true } as const;
+    const operation = await submitOperation(context, domain.documents, actor, agent.id, single);
+    const planned = await submitOperation(context, domain.documents, actor, agent.id, { ...single, kind: 'plan' });
+    domain.clock.advance(101_000);
+    domain.connected.add(agent.id);
+    expect((await domain.links.nextOperation(agent.id))?.operation.operation_id).toBe(planned);
+    const upkeep = startUpkeep(context, domain.clock);
+    await upkeep.round();
+    expect((await getOperation(context, operation)).status).toBe('expired');
+    expect(await outcomes(id)).toEqual(['expired: the agent did not come in time']);
+    await upkeep.stop();
+  });
+
   it('that audit record what a plan finds as drift, of their own modules', async () => {
     const { domain, context, actor, agents, start, carryOut, events } = await open(fixture, 1, { mode: 'audit' });
     await uploadModule(context, actor, 'other', fileModule('other'));

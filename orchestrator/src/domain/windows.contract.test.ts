@@ -5,7 +5,16 @@ import { describe, expect, it } from 'vitest';
 import { describeDatabases } from '../../test/databases.ts';
 import { newAdmin, openDomain } from '../../test/domain.ts';
 import { listAudit } from './audit.ts';
-import { covers, createWindow, getWindow, listWindows, openWindows, removeWindow, updateWindow } from './windows.ts';
+import {
+  coveredUntil,
+  covers,
+  createWindow,
+  getWindow,
+  listWindows,
+  openWindows,
+  removeWindow,
+  updateWindow,
+} from './windows.ts';
 
 const code = (promise: Promise<unknown>) =>
   promise.then(
@@ -111,15 +120,20 @@ describeDatabases('maintenance windows', (fixture) => {
 });
 
 describe('what open windows cover', () => {
-  const read = (text: string) => {
+  const all = { selector: null, ends_at: 9 };
+  const read = (text: string, ends_at = 9) => {
     const parsed = parseSelector(text);
-    return parsed.ok ? parsed.selector : null;
+    return { selector: parsed.ok ? parsed.selector : null, ends_at };
   };
   it('is nothing without a window, everything with one for all, and nothing with an empty selector', () => {
     expect(covers([], web)).toBe(false);
-    expect(covers([null], web)).toBe(true);
+    expect(covers([all], web)).toBe(true);
     expect(covers([read('')], web)).toBe(false);
     expect(covers([read('role=db'), read('attr.distro=debian')], web)).toBe(true);
+  });
+  it('is covered until the last window for it closes', () => {
+    expect(coveredUntil([read('role=db', 30), read('attr.distro=debian', 20), read('role=web', 10)], web)).toBe(20);
+    expect(coveredUntil([read('role=db', 30)], web)).toBeNull();
   });
   it('does not shrink when another window opens', () => {
     const one = fc

@@ -17,24 +17,37 @@ import { mapPage, type Page, type PageWish, readPage } from './page.ts';
 
 /** Maintenance windows: when work may be done on machines, and nobody is to be woken by what it sets off. */
 
-/** The windows that are open at one time, by whom they are for; null is every agent. */
-export type OpenWindows = readonly (Selector | null)[];
+/** A window that is open at one time. */
+interface OpenWindow {
+  /** Whom it is for; null is every agent. */
+  readonly selector: Selector | null;
+  readonly ends_at: number;
+}
+export type OpenWindows = readonly OpenWindow[];
 
 /** @param at Unix seconds; now when undefined */
 export async function openWindows(context: Context, at = seconds(context.now())): Promise<OpenWindows> {
-  const open: (Selector | null)[] = [];
-  for (const { id, selector } of await context.db.all(openSelectors, { at })) {
+  const open: OpenWindow[] = [];
+  for (const { id, selector, ends_at } of await context.db.all(openSelectors, { at })) {
     const parsed = selector === null ? null : parseSelector(selector);
     // Only when a newer release reads selectors more strictly: the window is then for nobody.
     if (parsed !== null && !parsed.ok) context.log.warn({ window_id: id }, 'the selector of a window no longer parses');
-    else open.push(parsed === null ? null : parsed.selector);
+    else open.push({ selector: parsed === null ? null : parsed.selector, ends_at });
   }
   return open;
 }
 
 /** Whether one of the windows is for this agent. */
 export const covers = (windows: OpenWindows, agent: Pick<Agent, 'tags' | 'attributes'>): boolean =>
-  windows.some((selector) => selector === null || (!isEmpty(selector) && matchesSelector(selector, agent)));
+  coveredUntil(windows, agent) !== null;
+
+/** When the last of the windows for this agent closes; null when none is open. */
+export function coveredUntil(windows: OpenWindows, agent: Pick<Agent, 'tags' | 'attributes'>): number | null {
+  const ends = windows
+    .filter(({ selector }) => selector === null || (!isEmpty(selector) && matchesSelector(selector, agent)))
+    .map(({ ends_at }) => ends_at);
+  return ends.length === 0 ? null : Math.max(...ends);
+}
 
 type Row = NonNullable<Awaited<ReturnType<typeof findRow>>>;
 const findRow = ({ db }: Context, id: string) => db.get(windowById, { id });

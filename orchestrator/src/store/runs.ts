@@ -93,7 +93,6 @@ export const insertRunOperations = defineQuery(
       kind: 'apply' | 'plan';
       requested_by: string;
       created_at: number;
-      expires_at: number;
       trigger: 'audit' | null;
       rows: string;
     },
@@ -129,6 +128,7 @@ export const insertRunOperations = defineQuery(
                   payload_digest: 'text',
                   plan_id: 'text',
                   secret_versions: 'text',
+                  expires_at: 'integer',
                 })
                 .as('r'),
             )
@@ -161,7 +161,7 @@ export const insertRunOperations = defineQuery(
               d.typed(p.requested_by, 'text').as('requested_by'),
               d.typed(p.run_id, 'text').as('run_id'),
               d.typed(p.created_at, 'integer').as('created_at'),
-              d.typed(p.expires_at, 'integer').as('expires_at'),
+              s.ref('r.expires_at').as('expires_at'),
               s.ref('r.payload_digest').as('payload_digest'),
               e.val('[]').as('requested_modules'),
               s.ref('r.plan_id').as('plan_id'),

@@ -19,7 +19,7 @@ export const windows = defineQuery('windows/list', (db, p: { limit: number; offs
 export const openSelectors = defineQuery('windows/open', (db, p: { at: number }) =>
   db
     .selectFrom('maintenance_windows')
-    .select(['id', 'selector'])
+    .select(['id', 'selector', 'ends_at'])
     .where('ends_at', '>', p.at)
     .where('starts_at', '<=', p.at),
 );

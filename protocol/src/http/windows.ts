@@ -64,7 +64,7 @@ export const createWindow = route({
   tag: 'Maintenance windows',
   summary: 'Plan a maintenance window',
   description:
-    'While it is open, notifications about the agents it is for are suppressed and assignments with `window_only` are applied there. It is open from `starts_at` until just before `ends_at`.',
+    'While it is open, notifications about the agents it is for are suppressed and assignments with `window_only` are applied there; an apply of those that no agent was sent by its end expires with it. It is open from `starts_at` until just before `ends_at`.',
   access: 'admin',
   body: z.strictObject({
     starts_at: unixTime,
