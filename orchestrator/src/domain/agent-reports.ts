@@ -50,7 +50,7 @@ interface Known {
 const nothing: Known = { find: () => undefined, sameAs: () => null };
 
 /** What is remembered of agents from one report to the next. */
-export interface ReportMemory {
+interface ReportMemory {
   readonly inFlight: InFlight;
   readonly beliefs: BeliefMemory;
 }

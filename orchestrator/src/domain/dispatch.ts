@@ -21,7 +21,7 @@ type Row = Awaited<ReturnType<typeof openRows>>[number];
 const openRows = ({ db, now }: Context, nodeId: string) => db.all(oldestOpen, { node_id: nodeId, now: seconds(now()) });
 
 /** What operations are made ready to be sent from. */
-export interface DispatchSources {
+interface DispatchSources {
   readonly inFlight: InFlight;
   readonly payloads: Payloads;
   readonly documents: ModuleDocuments;
