@@ -32,6 +32,7 @@ import { noTerminals } from './domain/terminal-relay.ts';
 import { createTerminals } from './domain/terminals.ts';
 import { createAnnouncer } from './gateway/announcer.ts';
 import { createGateway, type Gateway } from './gateway/gateway.ts';
+import { Held } from './held.ts';
 import { createApp } from './http/app.ts';
 import type { Rates } from './http/rate.ts';
 import { recordRefused } from './http/refused-requests.ts';
@@ -54,8 +55,8 @@ import { loadApiCertificate } from './identity/api-certificate.ts';
 import { loadIdentity } from './identity/identity.ts';
 import { lockDirectory } from './identity/instance-lock.ts';
 import { loadSecretKeys } from './identity/secret-keys.ts';
-import { startAuditKeeping } from './schedule/audit-keeping.ts';
-import { startOutbox } from './schedule/outbox.ts';
+import { type AuditKeeping, startAuditKeeping } from './schedule/audit-keeping.ts';
+import { type Outbox, startOutbox } from './schedule/outbox.ts';
 import { startUpkeep, type Upkeep } from './schedule/upkeep.ts';
 import { anyChannel } from './store/channels.ts';
 import { type DatabasePlace, openDatabase } from './store/open-database.ts';
@@ -97,9 +98,24 @@ export interface Surroundings {
  * @throws LoosePermissionsError, DirectoryInUse, SchemaRefused, and the errors of listening, each with a message for a person
  */
 export async function startOrchestrator(config: Config, dataDir: string, around: Surroundings): Promise<Running> {
+  const held = new Held();
+  try {
+    return await start(config, dataDir, around, held);
+  } catch (error) {
+    await held
+      .letGo()
+      .catch((fault: unknown) => around.log.error({ err: fault }, 'what was begun could not be ended in order'));
+    throw error;
+  }
+}
+
+/** Requests that have not ended so long after the stop began are cut off: somebody who sends nothing holds up nobody. */
+const cutOffMs = 5_000;
+
+async function start(config: Config, dataDir: string, around: Surroundings, held: Held): Promise<Running> {
   const { log, clock } = around;
   const identity = await loadIdentity(dataDir);
-  const unlock = await lockDirectory(dataDir, 'orchestrator');
+  held.add(await lockDirectory(dataDir, 'orchestrator'));
   const publicKey = identity.publicKey.toString('hex');
   const certificate =
     config.tls_enabled && config.tls_cert === null ? await loadApiCertificate(dataDir, config.advertised_host) : null;
@@ -116,10 +132,12 @@ export async function startOrchestrator(config: Config, dataDir: string, around:
     },
     log: log.child({ part: 'database' }),
   });
+  held.add(() => db.close());
   const samples = await openSamples(place, dataDir, config.metrics.retention, {
     onFatal: around.onFatal,
     log: log.child({ part: 'database' }),
   });
+  held.add(() => samples.close());
   const secretKeys = await loadSecretKeys({
     dataDir,
     file: config.secrets_key_file,
@@ -132,6 +150,7 @@ export async function startOrchestrator(config: Config, dataDir: string, around:
       'a change of the key for secrets did not come to its end: all can be read, and `muster secrets rotate-key` ends it',
     );
   const bus = createInProcessBus((error, hint) => log.error({ err: error, hint: hint.type }, 'a listener failed'));
+  held.add(() => bus.close());
   let gateway: Gateway | null = null;
   const ulid = monotonicFactory(bufferedRandom());
   // Ids go on growing over a restart, also when the clock was set back: operations run in the order of their ids.
@@ -159,10 +178,13 @@ export async function startOrchestrator(config: Config, dataDir: string, around:
     });
 
   const terminals = createTerminals(context, await openTranscripts(join(dataDir, 'terminals')), noTerminals);
+  held.add(() => terminals.stop());
   await terminals.interruptLeftovers();
   const refusals = createRefusals(context);
   const signIn = createSignIn(context, refusals, config.session_token_expiry_secs);
+  held.add(() => signIn.close());
   const live = createLiveEvents(context, clock, signIn);
+  held.add(() => live.close());
   const waiting = createWaiting(context);
   const documents = createModuleDocuments(context);
   const metrics = createMetrics(context, samples, config.metrics.retention);
@@ -215,9 +237,11 @@ export async function startOrchestrator(config: Config, dataDir: string, around:
     { processMetrics: true },
   );
   telemetry = told;
-  bus.subscribe((hint) => {
-    if (hint.type === 'operation_ended') told.operationEnded(hint.status);
-  });
+  held.add(
+    bus.subscribe((hint) => {
+      if (hint.type === 'operation_ended') told.operationEnded(hint.status);
+    }),
+  );
   const app = createApp({
     handlers: {
       ...signInHandlers(context, signIn, apiAddress),
@@ -246,21 +270,34 @@ export async function startOrchestrator(config: Config, dataDir: string, around:
     trustProxyTls: config.trust_proxy_tls,
     ...(tls ? { tls } : {}),
   });
-  bus.subscribe((hint) => {
-    if (hint.type === 'operator_removed') app.cutOff(hint.operator_id);
-  });
+  held.add(
+    bus.subscribe((hint) => {
+      if (hint.type === 'operator_removed') app.cutOff(hint.operator_id);
+    }),
+  );
 
-  try {
-    await app.listen({ host: config.api_host, port: config.api_port });
-    apiPort = (app.server.address() as AddressInfo).port;
-    agentPort = await listenForAgents(gateway, config);
-  } catch (error) {
+  const agents = gateway;
+  let auditKeeping: AuditKeeping | null = null;
+  let outbox: Outbox | null = null;
+  held.add(async () => {
+    // First nothing new, and whoever waits for agents is answered with what there is.
+    app.drain();
+    const cutOff = clock.after(cutOffMs, () => app.server.closeAllConnections());
+    await upkeep?.stop();
+    await outbox?.stop();
+    await agents.drain();
+    waiting.close();
+    await conductor.stop();
     await app.close();
-    await gateway.close();
-    await samples.close();
-    await db.close();
-    throw error;
-  }
+    cutOff();
+    await agents.close();
+    await refusals.close().catch((error: unknown) => log.warn({ err: error }, 'refusals could not be audited'));
+    // Last of those that write: what the others have written gets its place.
+    await auditKeeping?.stop();
+  });
+  await app.listen({ host: config.api_host, port: config.api_port });
+  apiPort = (app.server.address() as AddressInfo).port;
+  agentPort = await listenForAgents(agents, config);
   upkeep = startUpkeep(context, clock, {
     lostAfterSecs: config.agents.lost_after_secs,
     retention: { driftDays: config.drift.retention_days, operationDays: config.operations.retention_days },
@@ -272,13 +309,13 @@ export async function startOrchestrator(config: Config, dataDir: string, around:
   /** What follows from events, in the unit that gives them their places. */
   const consumers: EventConsumer[] = [notificationsOf(context)];
   const holder = `${hostname()}:${dataDir}`;
-  const auditKeeping = startAuditKeeping(context, clock, {
+  auditKeeping = startAuditKeeping(context, clock, {
     sequencer: createSequencer(context, { consumers }),
     retentionDays: config.audit.retention_days,
     holder,
   });
   await upkeep.round();
-  const outbox = startOutbox(context, clock, {
+  outbox = startOutbox(context, clock, {
     deliver,
     random: Math.random,
     giveUpAfter: config.notifications.give_up_after,
@@ -295,25 +332,7 @@ export async function startOrchestrator(config: Config, dataDir: string, around:
     fingerprint: certificate?.fingerprint ?? null,
     bootstrapped,
     operators: (await db.get(anyOperator, {})) !== undefined,
-    async stop() {
-      app.drain();
-      await upkeep?.stop();
-      await outbox.stop();
-      await gateway.drain();
-      waiting.close();
-      await conductor.stop();
-      await app.close();
-      await gateway.close();
-      await refusals.close().catch((error: unknown) => log.warn({ err: error }, 'refusals could not be audited'));
-      await auditKeeping.stop();
-      live.close();
-      terminals.stop();
-      signIn.close();
-      await bus.close();
-      await samples.close();
-      await db.close();
-      await unlock();
-    },
+    stop: () => held.letGo(),
   };
 }
 

@@ -1,0 +1,116 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { request } from 'node:https';
+import { join } from 'node:path';
+import { connect } from 'node:tls';
+import { applyAgent, getAgent, getOperation, type Operation, putTag, uploadModule } from '@muster/protocol/http';
+import { expect } from 'vitest';
+import { signIn } from './client.ts';
+import { eventually } from './eventually.ts';
+import { test } from './harness.ts';
+
+/** A stop while everything is under way. */
+test('a stop under load ends every answer in order, within seconds, and loses nothing', async ({ stage }) => {
+  const orchestrator = await stage.orchestrator();
+  const { call } = orchestrator;
+  const agent = await stage.agent(orchestrator, 'web-1');
+  const params = { node_id: agent.nodeId };
+  const [begun, done] = [join(stage.dir, 'begun'), join(stage.dir, 'done')];
+  const script = { program: 'sh', manages: 'a-line', apply: `touch '${begun}'; sleep 5; touch '${done}'` };
+  await call(uploadModule, {
+    body: {
+      name: 'slow',
+      content: JSON.stringify({
+        name: 'slow',
+        supports: [{ platform: 'linux' }],
+        resources: [{ id: 'slow', resource: { script } }],
+      }),
+    },
+  });
+  const ca = readFileSync(join(orchestrator.dataDir, 'api.crt'), 'utf8');
+  const authorization = `Bearer ${await signIn(call, orchestrator.operator)}`;
+
+  const events = follow(`${orchestrator.url}/api/v1/events`, ca, authorization);
+  await eventually('events come', async () => (events.text !== '' ? true : null));
+  const applied = call(applyAgent, { params, body: { modules: ['slow'] } });
+  await eventually('the script runs', async () => (existsSync(begun) ? true : null));
+
+  // Half a request, of which the rest never comes; and a connection that is only kept.
+  const half = connect({ port: orchestrator.apiPort, host: '127.0.0.1', ca, checkServerIdentity: () => undefined });
+  half.on('error', () => {});
+  half.write(
+    `PUT /api/v1/agents/${agent.nodeId}/tags/never HTTP/1.1\r\nhost: x\r\nauthorization: ${authorization}\r\n` +
+      'content-type: application/json\r\ncontent-length: 100\r\n\r\n{"value":',
+  );
+  const idle = connect({ port: orchestrator.apiPort, host: '127.0.0.1', ca, checkServerIdentity: () => undefined });
+  idle.on('error', () => {});
+
+  const answered: string[] = [];
+  let refused = 0;
+  let last = '';
+  const writer = async (name: number) => {
+    for (let n = 0; refused === 0; n++) {
+      last = `w${name}-${n % 20}`;
+      const value = String(n);
+      try {
+        await call(putTag, { params: { ...params, key: `w${name}-${n % 20}` }, body: { value } });
+        answered[name] = `w${name}-${n % 20}=${value}`;
+      } catch {
+        refused++;
+      }
+    }
+  };
+  const writers = [0, 1, 2, 3].map(writer);
+  await eventually('writes are answered', async () => (answered.length === 4 ? true : null));
+
+  const stopAt = performance.now();
+  const stopped = orchestrator.stop();
+  const operation = (await applied) as Operation;
+  expect(operation.status).toBe('running');
+  await Promise.all(writers);
+  expect(last).not.toBe('');
+  expect((await stopped).code).toBe(0);
+  expect(performance.now() - stopAt).toBeLessThan(15_000);
+  await eventually('the stream has ended', async () => (events.ended === 'end' ? true : null));
+
+  await orchestrator.start();
+  const { tags } = await call(getAgent, { params });
+  for (const tag of answered) {
+    const [key = '', value = ''] = tag.split('=');
+    // The last write of each may have been committed and not been answered any more.
+    expect(Number(tags[key])).toBeGreaterThanOrEqual(Number(value));
+  }
+  await eventually('the apply has ended', async () => {
+    const { status } = await call(getOperation, { params: { operation_id: operation.operation_id } });
+    return status === 'succeeded' ? true : null;
+  });
+  expect(existsSync(done)).toBe(true);
+  half.destroy();
+  idle.destroy();
+});
+
+interface Followed {
+  text: string;
+  /** How the answer ended: as it should, or cut off. */
+  ended: 'end' | 'aborted' | null;
+}
+
+function follow(url: string, ca: string, authorization: string): Followed {
+  const followed: Followed = { text: '', ended: null };
+  const asked = request(url, { ca, checkServerIdentity: () => undefined, headers: { authorization } }, (answer) => {
+    answer.setEncoding('utf8');
+    answer.on('data', (text: string) => {
+      followed.text += text;
+    });
+    answer.on('end', () => {
+      followed.ended ??= 'end';
+    });
+    answer.on('aborted', () => {
+      followed.ended ??= 'aborted';
+    });
+  });
+  asked.on('error', () => {
+    followed.ended ??= 'aborted';
+  });
+  asked.end();
+  return followed;
+}

@@ -1,0 +1,54 @@
+import { mkdir, mkdtemp, rm, rmdir } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pino } from 'pino';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { systemClock } from './clock.ts';
+import { startOrchestrator } from './compose.ts';
+import { type Config, configSchema } from './config.ts';
+
+describe('a start that fails', () => {
+  let dir: string;
+  beforeEach(async () => {
+    dir = await mkdtemp(join(tmpdir(), 'muster-compose-'));
+  });
+  afterEach(() => rm(dir, { recursive: true, force: true }));
+
+  const fatal: Error[] = [];
+  const start = (config: Partial<Config> = {}) =>
+    startOrchestrator(
+      {
+        ...configSchema.parse({}),
+        api_host: '127.0.0.1',
+        agent_host: '127.0.0.1',
+        api_port: 0,
+        agent_port: 0,
+        ...config,
+      },
+      dir,
+      { log: pino({ level: 'silent' }), clock: systemClock, onFatal: (reason) => void fatal.push(reason) },
+    );
+  /** The lock of the directory, the ports and the databases are free again. */
+  const startsNow = async () => {
+    const running = await start();
+    await running.stop();
+    expect(fatal).toEqual([]);
+  };
+
+  test('since samples cannot be stored, holds nothing any more', async () => {
+    await mkdir(join(dir, 'metrics.db'));
+    await expect(start()).rejects.toThrow();
+    await rmdir(join(dir, 'metrics.db'));
+    await startsNow();
+  });
+
+  test('since a port is taken, holds nothing any more', async () => {
+    const other = createServer().listen(0, '127.0.0.1');
+    await new Promise((resolve) => other.once('listening', resolve));
+    const { port } = other.address() as { port: number };
+    await expect(start({ agent_port: port })).rejects.toThrow('EADDRINUSE');
+    await new Promise((resolve) => other.close(resolve));
+    await startsNow();
+  });
+});
