@@ -29,6 +29,7 @@ import { createSequencer } from './domain/sequencer.ts';
 import { describeSettings } from './domain/settings.ts';
 import { createSignIn } from './domain/sign-in.ts';
 import { noTerminals } from './domain/terminal-relay.ts';
+import { pruneTerminals } from './domain/terminal-retention.ts';
 import { createTerminals } from './domain/terminals.ts';
 import { createAnnouncer } from './gateway/announcer.ts';
 import { createGateway, type Gateway } from './gateway/gateway.ts';
@@ -177,7 +178,8 @@ async function start(config: Config, dataDir: string, around: Surroundings, held
       username: config.bootstrap_username,
     });
 
-  const terminals = createTerminals(context, await openTranscripts(join(dataDir, 'terminals')), noTerminals);
+  const transcripts = await openTranscripts(join(dataDir, 'terminals'));
+  const terminals = createTerminals(context, transcripts, noTerminals);
   held.add(() => terminals.stop());
   await terminals.interruptLeftovers();
   const refusals = createRefusals(context);
@@ -302,6 +304,7 @@ async function start(config: Config, dataDir: string, around: Surroundings, held
     lostAfterSecs: config.agents.lost_after_secs,
     retention: { driftDays: config.drift.retention_days, operationDays: config.operations.retention_days },
     pruneSamples: metrics.prune,
+    pruneTerminals: () => pruneTerminals(context, transcripts, config.terminals.retention_days),
     runs: conductor,
     refusals,
     secretsExpiryNoticeDays: config.secrets_expiry_notice_days,

@@ -136,6 +136,10 @@ export const configSchema = z.strictObject({
         .describe('agents that work on one run at one time, unless the run says fewer'),
     })
     .default({ max_concurrent: 1000 }),
+  terminals: z
+    .strictObject({ retention_days: z.number().int().min(0).max(36_500).default(90) })
+    .default({ retention_days: 90 })
+    .describe('days that sessions and what they showed are kept after their end; 0: for ever'),
   drift: z
     .strictObject({
       enabled: z.boolean().default(true),

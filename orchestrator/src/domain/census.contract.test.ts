@@ -13,12 +13,14 @@ describeDatabases('the census', (fixture) => {
       operations: { queued: 0, running: 0 },
       terminals: 0,
       deliveries: 0,
+      unplacedEvents: 0,
     });
     const { actor } = await newAdmin(domain);
     await newAgent(domain, actor, 'web-1');
     await newAgent(domain, actor, 'web-2');
     await connect(domain, await newKey());
     expect((await takeCensus(domain.context)).agents).toEqual({ pending: 1, approved: 2, rejected: 0 });
+    expect((await takeCensus(domain.context)).unplacedEvents).toBeGreaterThan(3);
     expect((await census())?.agents).toEqual(none);
     domain.clock.advance(10_000);
     const both = await Promise.all([census(), census()]);

@@ -1,4 +1,5 @@
 import type { AgentStatus } from '@muster/protocol/http';
+import { countUnplaced } from '../store/audit.ts';
 import { agentsByStatus, countOfActiveTerminals, openOperationsByStatus, waitingDeliveries } from '../store/census.ts';
 import type { Context } from './context.ts';
 
@@ -9,16 +10,19 @@ export interface Census {
   readonly terminals: number;
   /** Messages to channels that wait; no more than {@link mostDeliveries} are counted. */
   readonly deliveries: number;
+  /** Events that have no place in the chain yet. */
+  readonly unplacedEvents: number;
 }
 
 const mostDeliveries = 100_000;
 
 export async function takeCensus({ db }: Context): Promise<Census> {
-  const [agents, operations, terminals, deliveries] = await Promise.all([
+  const [agents, operations, terminals, deliveries, unplaced] = await Promise.all([
     db.all(agentsByStatus, {}),
     db.all(openOperationsByStatus, {}),
     db.get(countOfActiveTerminals, {}),
     db.get(waitingDeliveries, { most: mostDeliveries }),
+    db.get(countUnplaced, {}),
   ]);
   const of = (rows: readonly { status: string; count: number }[], status: string) =>
     Number(rows.find((row) => row.status === status)?.count ?? 0);
@@ -31,6 +35,7 @@ export async function takeCensus({ db }: Context): Promise<Census> {
     operations: { queued: of(operations, 'queued'), running: of(operations, 'running') },
     terminals: Number(terminals?.count ?? 0),
     deliveries: Number(deliveries?.count ?? 0),
+    unplacedEvents: Number(unplaced?.count ?? 0),
   };
 }
 

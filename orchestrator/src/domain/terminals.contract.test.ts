@@ -1,14 +1,16 @@
-import { writeFileSync } from 'node:fs';
+import { readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { expect, it } from 'vitest';
 import { type DatabaseFixture, describeDatabases } from '../../test/databases.ts';
 import { newAdmin, newAgent, newKey, openDomain } from '../../test/domain.ts';
 import { MemoryRelay, terminalsFixture } from '../../test/terminals.ts';
+import { openTranscripts } from '../store/transcripts.ts';
 import { setStatus } from './agents.ts';
 import { listAudit } from './audit.ts';
 import { addOperator, removeOperator } from './operators.ts';
 import { noTerminals } from './terminal-relay.ts';
+import { pruneTerminals } from './terminal-retention.ts';
 import type { TerminalAsker } from './terminals.ts';
 
 describeDatabases('terminals', (fixture) => {
@@ -114,6 +116,34 @@ describeDatabases('terminals', (fixture) => {
         await expect(call()).rejects.toMatchObject({ code: 'terminal_not_found' });
     const { session_id } = await terminals.open(admin, 'web-1', {});
     await expect(terminals.transcript(admin, session_id, 'raw')).rejects.toMatchObject({ code: 'terminal_not_found' });
+  });
+
+  it('go, with what they showed, when they were kept long enough after their end', async () => {
+    const { terminals, admin, domain, directory } = await open(fixture);
+    const transcripts = await openTranscripts(directory);
+    const { context } = domain;
+    const begin = async () => {
+      const { session_id } = await terminals.open(admin, 'web-1', {});
+      for (const kind of ['raw', 'timing']) writeFileSync(join(directory, `${session_id}.${kind}`), '');
+      return session_id;
+    };
+    const [old, long, endless] = [await begin(), await begin(), await begin()];
+    await terminals.close(admin, old);
+    domain.clock.advance(86_400_000);
+    await terminals.close(admin, long);
+    const recent = await begin();
+    await terminals.close(admin, recent);
+    domain.clock.advance(89 * 86_400_000 + 1000);
+    expect(await pruneTerminals(context, transcripts, 0)).toBe(0);
+    expect(await pruneTerminals(context, transcripts, 90)).toBe(1);
+    await expect(terminals.get(old)).rejects.toMatchObject({ code: 'terminal_not_found' });
+    const left = [long, endless, recent].sort();
+    expect((await terminals.list({ limit: 10, offset: 0 })).items.map((one) => one.session_id).sort()).toEqual(left);
+    expect(readdirSync(directory).sort()).toEqual(left.flatMap((id) => [`${id}.raw`, `${id}.timing`]));
+    domain.clock.advance(90 * 86_400_000);
+    // Those that are open stay, however long.
+    expect(await pruneTerminals(context, transcripts, 90)).toBe(2);
+    expect(readdirSync(directory).sort()).toEqual([`${endless}.raw`, `${endless}.timing`]);
   });
 
   it('give tickets that are good once, for thirty seconds, while the session lives', async () => {

@@ -19,6 +19,7 @@ const census = {
   operations: { queued: 11, running: 2 },
   terminals: 0,
   deliveries: 8,
+  unplacedEvents: 12,
 };
 const token = 'scrape-token-0123456789';
 
@@ -88,6 +89,7 @@ describe('what it says', () => {
       'muster_operations{status="running"}': 2,
       'muster_operations_ended_total{status="succeeded"}': 1,
       muster_outbox_deliveries: 8,
+      muster_audit_unplaced_events: 12,
       muster_terminals: 0,
       muster_ready: 1,
       muster_agents_connected: 3,

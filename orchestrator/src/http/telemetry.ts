@@ -51,6 +51,7 @@ export function createTelemetry(sources: TelemetrySources, { processMetrics = fa
   const operations = gauge('muster_operations', 'Operations that have not ended.', ['status']);
   const terminals = gauge('muster_terminals', 'Terminal sessions that are open.');
   const deliveries = gauge('muster_outbox_deliveries', 'Messages to channels that wait.');
+  const unplaced = gauge('muster_audit_unplaced_events', 'Events that have no place in the audit chain yet.');
   const ready = gauge('muster_ready', '1 when requests should be sent here.');
   const connected = gauge('muster_agents_connected', 'Agents that are connected to this process.');
   const dispatchQueue = gauge('muster_dispatch_queue', 'Agents whose work waits to be read and sent.');
@@ -118,6 +119,7 @@ export function createTelemetry(sources: TelemetrySources, { processMetrics = fa
         for (const [status, count] of Object.entries(census.operations)) operations.set({ status }, count);
         terminals.set(census.terminals);
         deliveries.set(census.deliveries);
+        unplaced.set(census.unplacedEvents);
       }
       ready.set(isReady ? 1 : 0);
       const { database, samples, ...levels } = sources.levels();

@@ -36,6 +36,8 @@ export interface UpkeepOptions {
   /** An agent that was not heard for so long is lost. */
   lostAfterSecs?: number;
   retention?: Retention;
+  /** Removes terminal sessions, and what they showed, that were kept long enough. */
+  pruneTerminals?: () => Promise<unknown>;
   /** Drops samples that are too old. */
   pruneSamples?: () => Promise<void>;
   /** Sees runs through. */
@@ -50,7 +52,7 @@ const forEver: Retention = { driftDays: 0, operationDays: 0 };
 
 export function startUpkeep(context: Context, clock: Clock, options: UpkeepOptions = {}): Upkeep {
   const { lostAfterSecs = 120, retention = forEver, pruneSamples = async () => {}, runs, refusals } = options;
-  const { secretsExpiryNoticeDays = 14 } = options;
+  const { secretsExpiryNoticeDays = 14, pruneTerminals } = options;
   const startedAt = clock.monotonic();
   const lostAgents = createLostWatch(context, { lostAfterSecs, upFor: () => clock.monotonic() - startedAt });
   let stopped = false;
@@ -78,6 +80,7 @@ export function startUpkeep(context: Context, clock: Clock, options: UpkeepOptio
       await prunePayloads(context);
       await deleteOldTokens(context);
       await pruneHistory(context, retention);
+      await pruneTerminals?.();
     }
     if (rounds % formerSecretsEvery === 0) await dropFormerSecrets(context);
     await refusals?.sweep();

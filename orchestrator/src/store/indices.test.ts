@@ -59,6 +59,7 @@ describe('indices', () => {
     ['how many agents there are by status', agentsByStatus, 'COVERING INDEX agents_status'],
     ['how many operations are open', openOperationsByStatus, 'COVERING INDEX operations_status'],
     ['how many terminals are open', countOfActiveTerminals, 'COVERING INDEX terminal_sessions_status'],
+    ['how many events have no place', countUnplaced, 'audit_events_unplaced'],
     ['how many deliveries wait', waitingDeliveries, 'COVERING INDEX deliveries_place'],
     ['open ones of an operator', activeTerminalsOf, 'terminal_sessions_status'],
     ['drift records of an agent', driftRecords({}), 'drift_records_node'],

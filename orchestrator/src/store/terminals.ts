@@ -30,6 +30,25 @@ export const activeTerminalsOf = defineQuery('terminals/active of', (db, p: { op
     .where('operator_id', '=', p.operator_id),
 );
 
+/** Sessions that ended before a time, in the order in which they were opened: a page of those opened before another. */
+export const endedTerminals = defineQuery(
+  'terminals/ended',
+  (db, p: { after: string; below: string; before: number; limit: number }) =>
+    db
+      .selectFrom('terminal_sessions')
+      .select('session_id')
+      .where('session_id', '>', p.after)
+      .where('session_id', '<', p.below)
+      .where('status', '<>', 'active')
+      .where('closed_at', '<', p.before)
+      .orderBy('session_id')
+      .limit(p.limit),
+);
+
+export const deleteTerminals = defineQuery('terminals/delete', (db, p: { ids: readonly string[] }, d) =>
+  db.deleteFrom('terminal_sessions').where(d.isIn('session_id', p.ids)).where('status', '<>', 'active'),
+);
+
 export const insertTerminal = defineQuery(
   'terminals/insert',
   (db, p: { session_id: string; node_id: string; operator_id: string; opened_at: number }) =>

@@ -1,5 +1,5 @@
 import { createReadStream } from 'node:fs';
-import { access, mkdir } from 'node:fs/promises';
+import { access, mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { isUlid } from '@muster/protocol';
@@ -21,6 +21,8 @@ export interface Transcripts {
   raw(sessionId: string): Promise<AsyncIterable<Uint8Array> | null>;
   /** When what came, in its order; null when nothing is kept. Lines that are no such lines are left out. */
   timing(sessionId: string): Promise<AsyncIterable<TranscriptMark> | null>;
+  /** Removes what is kept of the session, if anything. */
+  remove(sessionId: string): Promise<void>;
 }
 
 export type TranscriptMark =
@@ -50,6 +52,11 @@ export async function openTranscripts(directory: string): Promise<Transcripts> {
     async timing(sessionId) {
       const file = await fileOf(sessionId);
       return file === null ? null : marks(file.replace(/raw$/, 'timing'));
+    },
+    async remove(sessionId) {
+      if (!isUlid(sessionId)) return;
+      // The bytes last: while they are there, a removal that was cut short can be seen and is done again.
+      for (const kind of ['timing', 'raw']) await rm(join(directory, `${sessionId}.${kind}`), { force: true });
     },
   };
 }
