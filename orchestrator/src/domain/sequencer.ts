@@ -40,7 +40,7 @@ export async function readChainEnds({ db }: Pick<Context, 'db'>) {
     if (!found) throw new Error(`the ${wanted} of the audit chain is gone from the database`);
     return { place: found.place, hash: found.hash };
   };
-  return { head: of('head'), anchor: of('anchor'), cut: of('cut') };
+  return { head: of('head'), anchor: of('anchor'), cut: of('cut'), history: of('history').place };
 }
 
 export function createSequencer(context: Context, { consumers }: SequencerOptions): Sequencer {
@@ -49,8 +49,11 @@ export function createSequencer(context: Context, { consumers }: SequencerOption
   /** Numbers of events that no hash can be told of. */
   const unreadable = new Set<number>();
 
-  const follow = async (events: readonly PlacedEvent[]): Promise<Statement[]> =>
-    (await Promise.all(consumers.map((consume) => consume(events)))).flat();
+  /** @param history the number of the last event that was there before anything followed from events */
+  const follow = async (placed: readonly Placed[], history: number): Promise<Statement[]> => {
+    const events = placed.flatMap(({ seq, event }) => (seq > history ? [event] : []));
+    return events.length === 0 ? [] : (await Promise.all(consumers.map((consume) => consume(events)))).flat();
+  };
 
   /** Rows that are not what we write are left without a place, where verification tells of them. */
   const passOver = (row: Row, error: unknown) => {
@@ -79,11 +82,11 @@ export function createSequencer(context: Context, { consumers }: SequencerOption
   }
 
   /** Each in a unit of its own: only what follows from an event that consumers fail for is left out. */
-  async function placeSingly(fence: Fence, head: Link, placed: readonly Placed[]) {
+  async function placeSingly(fence: Fence, head: Link, placed: readonly Placed[], history: number) {
     let before = head;
     for (const one of placed) {
       try {
-        await write(fence, before, [one], await follow([one.event]));
+        await write(fence, before, [one], await follow([one], history));
       } catch (error) {
         if (isOfTheDatabase(error)) throw error;
         const { id, place } = one.event;
@@ -98,14 +101,13 @@ export function createSequencer(context: Context, { consumers }: SequencerOption
     async place(fence) {
       const rows = await db.all(unplacedEvents, { limit: batch });
       if (rows.length === 0) return false;
-      const { head } = await readChainEnds(context);
+      const { head, history } = await readChainEnds(context);
       const placed = chained(head, rows, passOver);
       if (placed.length === 0) return false;
-      if (failures >= patience) await placeSingly(fence, head, placed);
+      if (failures >= patience) await placeSingly(fence, head, placed, history);
       else
         try {
-          const events = placed.map(({ event }) => event);
-          await write(fence, head, placed, await follow(events));
+          await write(fence, head, placed, await follow(placed, history));
         } catch (error) {
           if (!isOfTheDatabase(error)) failures++;
           throw error;

@@ -64,7 +64,7 @@ export function startAuditKeeping(
   };
   const round = async () => {
     // What was written before this is placed after it: a round under way may have looked already.
-    while (running !== null) await running;
+    while (running !== null) await (running as Promise<void>).catch(() => {});
     running = work();
     try {
       await running;
@@ -102,7 +102,10 @@ export function startAuditKeeping(
       due?.callOff();
       while (running !== null) await (running as Promise<void>).catch(() => {});
       await pruning;
-      await lease.release();
+      // Whoever stops does so without the database, too: then the lease runs out.
+      await lease.release().catch((error: unknown) => {
+        context.log.warn({ err: error }, 'the lease of the audit log could not be given back');
+      });
     },
   };
 }

@@ -137,12 +137,12 @@ export const firstPlaced = defineQuery('audit/first placed', (db) =>
 
 /**
  * The ends of the chain: `head` is the newest event that has a place, `anchor` the newest that was removed, `cut` how far
- * it was decided to remove.
+ * it was decided to remove. `history` is no place: its number is that of the last event from which nothing follows.
  */
-export type ChainEnd = 'head' | 'anchor' | 'cut';
+export type ChainEnd = 'head' | 'anchor' | 'cut' | 'history';
 
 export const chainEnds = defineQuery('audit/ends', (db) =>
-  db.selectFrom('audit_chain').selectAll().where('name', 'in', ['head', 'anchor', 'cut']),
+  db.selectFrom('audit_chain').selectAll().where('name', 'in', ['head', 'anchor', 'cut', 'history']),
 );
 
 /** Changes nothing when the end is no longer where it was. */

@@ -261,7 +261,7 @@ export interface AuditEventsTable {
 
 /** How far the chain reaches, at both ends. */
 export interface AuditChainTable {
-  name: 'head' | 'anchor' | 'cut';
+  name: 'head' | 'anchor' | 'cut' | 'history';
   place: number;
   hash: string;
 }

@@ -7,6 +7,7 @@ import { fanOut } from './0006-fan-out.ts';
 import { terminals } from './0007-terminals.ts';
 import { presence } from './0008-presence.ts';
 import { formerSecrets } from './0009-former-secrets.ts';
+import { eventHistory } from './0010-event-history.ts';
 import type { Migration } from './migration.ts';
 
 /** Every migration, oldest first. */
@@ -20,4 +21,5 @@ export const migrations: readonly Migration[] = [
   terminals,
   presence,
   formerSecrets,
+  eventHistory,
 ];

@@ -1,0 +1,274 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Client } from 'pg';
+import { afterEach, expect, it } from 'vitest';
+import { happen } from '../../test/audit.ts';
+import { type DatabaseFixture, describeDatabases } from '../../test/databases.ts';
+import { type Domain, newAdmin, openDomain } from '../../test/domain.ts';
+import { listAudit } from '../domain/audit.ts';
+import { createVerifier } from '../domain/audit-verification.ts';
+import type { EventConsumer } from '../domain/event-consumer.ts';
+import { createLiveEvents, type LiveStream } from '../domain/live-events.ts';
+import { listNotifications, notificationsOf } from '../domain/notifications.ts';
+import { createSequencer, readChainEnds } from '../domain/sequencer.ts';
+import { migrations } from '../store/migrations/index.ts';
+import { type AuditKeeping, startAuditKeeping } from './audit-keeping.ts';
+
+const dayMs = 86_400_000;
+const keepings: AuditKeeping[] = [];
+interface Started {
+  holder?: string;
+  retentionDays?: number;
+  consumers?: readonly EventConsumer[];
+}
+
+function start(domain: Domain, { holder = 'one', retentionDays = 0, consumers = [] }: Started = {}): AuditKeeping {
+  const sequencer = createSequencer(domain.context, { consumers });
+  const keeping = startAuditKeeping(domain.context, domain.clock, { sequencer, retentionDays, holder });
+  keepings.push(keeping);
+  return keeping;
+}
+
+const head = async (domain: Domain) => (await readChainEnds(domain.context)).head.place;
+/** Until what was set off by a timer is done; the clock that the keeper sees stands still meanwhile. */
+const settled = async (domain: Domain, place: number) => {
+  for (let tries = 0; tries < 200 && (await head(domain)) < place; tries++) await sleep(10);
+  expect(await head(domain)).toBe(place);
+};
+/** Long enough for a round to end, also on a busy machine. */
+const idle = () => sleep(150);
+
+describeDatabases('keeping the audit log', (fixture) => {
+  // Before the databases are closed.
+  afterEach(async () => {
+    for (const keeping of keepings.splice(0)) await keeping.stop();
+  });
+
+  /** Two of these at one place are two processes on one database. */
+  const openAt = (at: string): Promise<Domain> =>
+    openDomain({ ...fixture, open: () => fixture.open({ at }) } as DatabaseFixture);
+
+  it('places what it is told of within a moment, what it was not told of within two seconds, and nothing in between', async () => {
+    const domain = await openAt(await fixture.place());
+    await happen(domain, 1);
+    start(domain);
+    domain.clock.advance(0);
+    await settled(domain, 1);
+    await happen(domain, 3);
+    domain.context.bus.publish({ type: 'audited' });
+    await idle();
+    domain.clock.advance(24);
+    await idle();
+    expect(await head(domain)).toBe(1);
+    domain.clock.advance(1);
+    await settled(domain, 4);
+    await idle();
+    await happen(domain, 2);
+    domain.clock.advance(1_999);
+    await idle();
+    expect(await head(domain)).toBe(4);
+    domain.clock.advance(1);
+    await settled(domain, 6);
+  });
+
+  it('tries again a second after it failed', async () => {
+    const domain = await openAt(await fixture.place());
+    const write = domain.db.write;
+    domain.db.write = () => Promise.reject(new Error('away'));
+    await happen(
+      { ...domain, context: { ...domain.context, db: { ...domain.db, write: write.bind(domain.db) } } } as Domain,
+      2,
+    );
+    start(domain);
+    domain.clock.advance(0);
+    await idle();
+    domain.db.write = write;
+    domain.clock.advance(999);
+    await idle();
+    expect(await head(domain)).toBe(0);
+    domain.clock.advance(1);
+    await settled(domain, 2);
+  });
+
+  it('stops only when what runs is done, and then begins nothing', async () => {
+    const domain = await openAt(await fixture.place());
+    await happen(domain, 2);
+    let go = () => {};
+    const gate = new Promise<void>((resolve) => {
+      go = resolve;
+    });
+    const keeping = start(domain, {
+      consumers: [
+        async () => {
+          await gate;
+          return [];
+        },
+      ],
+    });
+    domain.clock.advance(0);
+    await idle();
+    let stopped = false;
+    const stopping = keeping.stop().then(() => {
+      stopped = true;
+    });
+    await idle();
+    expect(stopped).toBe(false);
+    go();
+    await stopping;
+    expect(await head(domain)).toBe(2);
+    await happen(domain, 1);
+    domain.context.bus.publish({ type: 'audited' });
+    await idle();
+    domain.clock.advance(60_000);
+    await idle();
+    expect(await head(domain)).toBe(2);
+  });
+
+  it('prunes by age every five minutes, and only where the lease is held', async () => {
+    const at = await fixture.place();
+    const one = await openAt(at);
+    const two = await openAt(at);
+    await happen(one, 5);
+    start(one, { holder: 'one', retentionDays: 10 });
+    one.clock.advance(0);
+    await settled(one, 5);
+    // It also looked for what is old: that is over before time goes on.
+    await idle();
+    await idle();
+    one.clock.jump(12 * dayMs);
+    two.clock.jump(12 * dayMs);
+    const other = start(two, { holder: 'two', retentionDays: 10 });
+    // Its clock is as far as the other's: the lease was just taken anew there.
+    one.clock.advance(2_000);
+    await idle();
+    await other.round();
+    await idle();
+    const pruned = async () => (await listAudit(one.context, { event_type: 'audit.pruned' })).events.length;
+    expect(await pruned()).toBe(0);
+    one.clock.advance(297_999);
+    await idle();
+    expect(await pruned()).toBe(0);
+    for (let passed = 0; passed < 4_000; passed += 2_000) {
+      one.clock.advance(2_000);
+      await idle();
+    }
+    for (let tries = 0; tries < 100 && (await pruned()) === 0; tries++) await sleep(20);
+    expect(await pruned()).toBe(1);
+    expect((await readChainEnds(one.context)).anchor.place).toBe(5);
+  });
+
+  it('stops without the database, too', async () => {
+    const domain = await openAt(await fixture.place());
+    const keeping = start(domain);
+    await keeping.round();
+    domain.db.write = () => Promise.reject(new Error('away'));
+    await keeping.stop();
+  });
+
+  // A file is one process's alone.
+  it.runIf(fixture.kind === 'postgres')(
+    'is one’s work at a time; another takes over when the lease has run out, or is given back',
+    async () => {
+      const at = await fixture.place();
+      const one = await openAt(at);
+      const two = await openAt(at);
+      const first = start(one, { holder: 'one' });
+      await first.round();
+      const second = start(two, { holder: 'two' });
+      await happen(one, 3);
+      await second.round();
+      expect(await head(two)).toBe(0);
+      await first.round();
+      expect(await head(two)).toBe(3);
+      // The first is silent from here on.
+      await happen(one, 2);
+      two.clock.advance(9_999);
+      await second.round();
+      expect(await head(two)).toBe(3);
+      two.clock.advance(2);
+      await second.round();
+      expect(await head(two)).toBe(5);
+      // It comes back, and is kept from working beside the second.
+      await happen(one, 1);
+      one.clock.advance(10_001);
+      await first.round();
+      expect(await head(two)).toBe(5);
+      await second.stop();
+      await first.round();
+      expect(await head(one)).toBe(6);
+      expect((await createVerifier(one.context).verify(new AbortController().signal)).ok).toBe(true);
+    },
+  );
+
+  it('places all events of a database from before there was a chain, and notifies of none of them', async () => {
+    const at = await fixture.place();
+    await (await fixture.open({ at, migrations: migrations.slice(0, 1) })).close();
+    // As the first release wrote them.
+    const old = await fixture.open({ at, migrations: migrations.slice(0, 1) });
+    const before = await openDomain({ ...fixture, open: async () => old } as DatabaseFixture);
+    await happen(before, 1_100, 'agent.lost');
+    await old.close();
+
+    const domain = await openAt(at);
+    const { key } = await newAdmin(domain);
+    await happen(domain, 1, 'agent.cloned');
+    const keeping = start(domain, { consumers: [notificationsOf(domain.context)] });
+    await keeping.round();
+    expect(await head(domain)).toBe(1_102);
+    const { notifications } = await listNotifications(domain.context, key.id, { limit: 100 });
+    expect(notifications.map(({ event_type }) => event_type)).toEqual(['agent.cloned', 'operator.added']);
+    const verdict = await createVerifier(domain.context).verify(new AbortController().signal);
+    expect(verdict).toMatchObject({ ok: true, verified: 1_102, unchained: 0 });
+  });
+
+  if (fixture.kind === 'postgres')
+    it('places an event of a transaction that was open while later ones got their places, and followers see it once', async () => {
+      const at = await fixture.place();
+      const domain = await openAt(at);
+      const keeping = start(domain);
+      const live = createLiveEvents(domain.context, domain.clock, { find: () => ({}) });
+      const stream = await live.follow({
+        session: { operator_id: '', token_hash: '' },
+        filter: { category: undefined, node_id: undefined } as never,
+        after: null,
+      });
+      const seen = idsOf(stream);
+      const slow = new Client({ connectionString: at });
+      await slow.connect();
+      await slow.query('begin');
+      await slow.query(
+        `insert into audit_events (id, event_type, category, severity, timestamp_ms, actor_type, actor_id, actor_name,
+         target_type, target_id, target_name, summary, metadata)
+         values ('slow', 'test.slow', 'test', 'info', 5, '', '', '', '', '', '', 'slow', '{}')`,
+      );
+      await happen(domain, 5);
+      await keeping.round();
+      expect(await head(domain)).toBe(5);
+      await slow.query('commit');
+      await slow.end();
+      await happen(domain, 2);
+      await keeping.round();
+      expect(await head(domain)).toBe(8);
+      for (let tries = 0; tries < 100 && seen.places.length < 8; tries++) await sleep(20);
+      await idle();
+      live.close();
+      expect(seen.places).toEqual([1, 2, 3, 4, 5, 6, 7, 8]);
+      expect(seen.ids.filter((id) => id === 'slow')).toHaveLength(1);
+      const verdict = await createVerifier(domain.context).verify(new AbortController().signal);
+      expect(verdict).toMatchObject({ ok: true, verified: 8, unchained: 0 });
+    });
+});
+
+/** What a follower is given, as it comes. */
+function idsOf(stream: LiveStream) {
+  const seen = { ids: [] as string[], places: [] as number[] };
+  void (async () => {
+    for await (const text of stream)
+      for (const [, json] of text.matchAll(/^data: (\{.*"place".*\})$/gm)) {
+        const { id, place } = JSON.parse(json as string) as { id?: string; place: number };
+        if (id === undefined) continue;
+        seen.ids.push(id);
+        seen.places.push(place);
+      }
+  })();
+  return seen;
+}
