@@ -257,6 +257,22 @@ describeDatabases('operations', (fixture) => {
     await upkeep.stop();
   });
 
+  it('end in time although something else that is looked after fails', async () => {
+    const { domain, context, agent, submit } = await open(fixture);
+    domain.connected.delete(agent.id);
+    const id = await submit('apply', { queue: true, ttl: 60 });
+    let pruned = 0;
+    const upkeep = startUpkeep(context, domain.clock, {
+      runs: { sweep: () => Promise.reject(new Error('a run is broken')) },
+      pruneSamples: async () => void pruned++,
+    });
+    domain.clock.jump(61_000);
+    await expect(upkeep.round()).rejects.toThrow('a run is broken');
+    expect((await getOperation(context, id)).status).toBe('expired');
+    expect(pruned).toBe(1);
+    await upkeep.stop();
+  });
+
   it('are interrupted when their agent comes back without them', async () => {
     const { domain, context, agent, submit, report } = await open(fixture);
     const taken = await submit();

@@ -70,26 +70,45 @@ export function startUpkeep(context: Context, clock: Clock, options: UpkeepOptio
       healthy = false;
       throw error;
     }
-    await expireQueued(context);
-    await endLost(context);
-    await runs?.sweep();
-    await settleRuns(context);
-    await lostAgents.round();
+    const no = rounds++;
+    const failures: unknown[] = [];
+    /** What fails holds up nothing else: each piece of work is as needed as the others. */
+    const each = async (...pieces: (() => Promise<unknown> | undefined)[]) => {
+      for (const piece of pieces)
+        try {
+          await piece();
+        } catch (error) {
+          failures.push(error);
+        }
+    };
+    await each(
+      () => expireQueued(context),
+      () => endLost(context),
+      () => runs?.sweep(),
+      () => settleRuns(context),
+      () => lostAgents.round(),
+    );
     // Not in the first round: starting is busy enough.
-    if (rounds % pruneEvery === pruneEvery - 1) {
-      await prunePayloads(context);
-      await deleteOldTokens(context);
-      await pruneHistory(context, retention);
-      await pruneTerminals?.();
-    }
-    if (rounds % formerSecretsEvery === 0) await dropFormerSecrets(context);
-    await refusals?.sweep();
-    await announceExpiring(context, secretsExpiryNoticeDays);
-    // It goes missing between two starts only, and comes back when its last secret is set anew or removed.
-    if (rounds === 0 || !secretsReadable) secretsReadable = (await findMissingKey()) === null;
-    if (rounds++ % sessionsEvery === 0) await expireSessions(context);
-    // Last: where samples lie may fail by itself.
-    await pruneSamples();
+    if (no % pruneEvery === pruneEvery - 1)
+      await each(
+        () => prunePayloads(context),
+        () => deleteOldTokens(context),
+        () => pruneHistory(context, retention),
+        async () => pruneTerminals?.(),
+      );
+    if (no % formerSecretsEvery === 0) await each(() => dropFormerSecrets(context));
+    await each(
+      async () => refusals?.sweep(),
+      () => announceExpiring(context, secretsExpiryNoticeDays),
+      async () => {
+        // It goes missing between two starts only, and comes back when its last secret is set anew or removed.
+        if (no === 0 || !secretsReadable) secretsReadable = (await findMissingKey()) === null;
+      },
+    );
+    if (no % sessionsEvery === 0) await each(() => expireSessions(context));
+    await each(() => pruneSamples());
+    if (failures.length > 1) throw new AggregateError(failures, failures.map(String).join('; '));
+    if (failures.length === 1) throw failures[0];
   };
   const findMissingKey = async () => {
     const key = await missingKey(context);
