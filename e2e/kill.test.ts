@@ -1,11 +1,28 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { applyAgent, getAgent, listAudit, listModules, putTag, uploadModule } from '@muster/protocol/http';
+import {
+  applyAgent,
+  applyAssignment,
+  createAssignment,
+  createChannel,
+  createSecret,
+  createWindow,
+  getAgent,
+  listAudit,
+  listChannels,
+  listModules,
+  listRuns,
+  listSecrets,
+  listWindows,
+  putTag,
+  uploadModule,
+  verifyAudit,
+} from '@muster/protocol/http';
 import { describe, expect } from 'vitest';
 import { ended, eventually } from './eventually.ts';
 import { test } from './harness.ts';
-import { runsOf } from './site.ts';
+import { runsOf, siteModule } from './site.ts';
 import { begun, connected, expectDone, type Moment } from './trial.ts';
 
 const moments: Moment[] = [0, 3, 10, 25, 60, 'script', 120];
@@ -61,22 +78,42 @@ describe('kill -9 in the middle of an apply', () => {
     const { call } = orchestrator;
     const agent = await stage.agent(orchestrator, 'web-1');
     const params = { node_id: agent.nodeId };
+    const content = siteModule({ name: 'site', root: stage.dir, script: 'slow' });
+    await call(uploadModule, { body: { name: 'site', content } });
+    await call(createAssignment, { body: { name: 'none', modules: ['site'], selector: 'role=nobody' } });
     const answered = new Map<string, string>();
+    const ids = { secrets: [] as string[], windows: [] as string[], channels: [] as string[], runs: [] as string[] };
+    const tag = async (key: string, value: string) => {
+      await call(putTag, { params: { ...params, key }, body: { value } });
+      answered.set(key, value);
+    };
+    const secret = async (name: string, value: string) => {
+      ids.secrets.push((await call(createSecret, { body: { name, value } })).name);
+    };
+    const window = async (reason: string) => {
+      ids.windows.push((await call(createWindow, { body: { starts_at: 1, ends_at: 2, reason } })).id);
+    };
+    const channel = async (name: string) => {
+      const body = { name, channel_type: 'ntfy' as const, config: { topic: 't', url: 'http://127.0.0.1:1' } };
+      ids.channels.push((await call(createChannel, { body })).id);
+    };
+    const run = async () => {
+      ids.runs.push((await call(applyAssignment, { params: { name: 'none' } })).run_id);
+    };
     for (let round = 0; round < 5; round++) {
       let alive = true;
-      // Each writes one key after the other until the connection breaks; the one under way may or may not be there.
-      const writer = async (person: number) => {
+      // Each writes one thing after the other until the connection breaks; the one under way may or may not be there.
+      const writer = async (write: (name: string, value: string) => Promise<unknown>, person: number) => {
         for (let count = 0; alive; count++) {
-          const key = `r${round}.p${person}.n${count}`;
-          const written = await call(putTag, { params: { ...params, key }, body: { value: `${count}` } }).then(
+          const name = `r${round}_p${person}_n${count}`;
+          const written = await write(name, `${count}`).then(
             () => true,
             () => false,
           );
           if (!written) return;
-          answered.set(key, `${count}`);
         }
       };
-      const writers = Promise.all([0, 1, 2, 3].map(writer));
+      const writers = Promise.all([tag, tag, secret, window, channel, run].map(writer));
       await sleep(150 + 40 * round);
       await orchestrator.kill9();
       alive = false;
@@ -84,8 +121,24 @@ describe('kill -9 in the middle of an apply', () => {
       await orchestrator.start();
       const { tags } = await call(getAgent, { params });
       for (const [key, value] of answered) expect(tags[key], key).toBe(value);
+      const there = {
+        secrets: (await call(listSecrets, {})).map(({ name }) => name),
+        windows: (await call(listWindows, { query: { limit: '500' } })).map(({ id }) => id),
+        channels: (await call(listChannels, {})).map(({ id }) => id),
+        runs: (await call(listRuns, { query: { limit: '500' } })).map(({ run_id }) => run_id),
+      };
+      expect(there).toEqual({
+        secrets: expect.arrayContaining(ids.secrets),
+        windows: expect.arrayContaining(ids.windows),
+        channels: expect.arrayContaining(ids.channels),
+        runs: expect.arrayContaining(ids.runs),
+      });
+      // Written in the same breath as what it tells of, and in one chain with what was before the kill.
+      const verdict = await call(verifyAudit, {});
+      expect(verdict).toMatchObject({ ok: true });
     }
     expect(answered.size).toBeGreaterThan(20);
+    for (const written of Object.values(ids)) expect(written.length).toBeGreaterThan(5);
     const { events } = await call(listAudit, { query: { event_type: 'agent.tagged', limit: '500' } });
     expect(events.length).toBeGreaterThanOrEqual(Math.min(500, answered.size));
   });
