@@ -420,6 +420,17 @@ describeDatabases('the audit log', (fixture) => {
     });
   });
 
+  it('is not pruned by schedule by one who has lost the lease', async () => {
+    const domain = await openWith(fixture, 5);
+    const fence = await createLease(domain.context, 'audit', 'one').hold();
+    domain.clock.advance(12 * 86_400_000);
+    await createLease(domain.context, 'audit', 'two').hold();
+    await expect(pruneBySchedule(domain.context, 10, { fence: fence!, signal: never })).rejects.toMatchObject({
+      code: 'storage_unavailable',
+    });
+    expect((await listAudit(domain.context, {})).events).toHaveLength(5);
+  });
+
   it('keeps an override of the retention, and says when it changes', async () => {
     const domain = await openDomain(fixture);
     const { actor } = await newAdmin(domain);
