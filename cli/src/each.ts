@@ -29,3 +29,28 @@ export async function eachOf<T>(
   if (failed === 0) return exits.done;
   return failed === items.length ? exits.failed : exits.partly;
 }
+
+/**
+ * Removes what is named, one after the other, and says so of each.
+ * @param remove removes the one of that name
+ */
+export async function removeEach(
+  context: Pick<Context, 'out'>,
+  names: readonly string[],
+  remove: (name: string) => Promise<unknown>,
+): Promise<Exit> {
+  const { out } = context;
+  const removed: string[] = [];
+  const exit = await eachOf(
+    context,
+    names,
+    (name) => name,
+    async (name) => {
+      await remove(name);
+      removed.push(name);
+      out.print(`Removed ${sanitiseLine(name)}.`);
+    },
+  );
+  if (out.json) out.data({ removed });
+  return exit;
+}

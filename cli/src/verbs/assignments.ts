@@ -13,7 +13,7 @@ import {
   removeAssignment,
 } from '@muster/protocol/http';
 import type { Context } from '../context.ts';
-import { eachOf } from '../each.ts';
+import { removeEach } from '../each.ts';
 import { CliError, type Exit, exits, usageError } from '../exit.ts';
 import { agentLabel } from '../find-agent.ts';
 import { nearest } from '../nearest.ts';
@@ -197,21 +197,8 @@ async function readParameters(context: Context, file: string): Promise<Assignmen
 }
 
 async function remove(context: Context, names: string[]): Promise<Exit> {
-  const { out } = context;
   const { call } = await context.connect();
-  const removed: string[] = [];
-  const exit = await eachOf(
-    context,
-    names,
-    (name) => name,
-    async (name) => {
-      await call(removeAssignment, { params: { name } }).catch(suggest(call, name));
-      removed.push(name);
-      out.print(`Removed ${sanitiseLine(name)}.`);
-    },
-  );
-  if (out.json) out.data({ removed });
-  return exit;
+  return removeEach(context, names, (name) => call(removeAssignment, { params: { name } }).catch(suggest(call, name)));
 }
 
 async function plan(context: Context, name: string, options: { exitCode?: boolean }): Promise<Exit> {

@@ -4,7 +4,7 @@ import { ApiError, type Client } from '@muster/protocol/client';
 import { getModule, listModules, listOperators, removeModule, uploadModule } from '@muster/protocol/http';
 import { moduleJsonSchema, parseModule } from '@muster/protocol/module';
 import type { Context } from '../context.ts';
-import { eachOf } from '../each.ts';
+import { eachOf, removeEach } from '../each.ts';
 import { CliError, type Exit, exits, usageError } from '../exit.ts';
 import { faultLine } from '../fault-text.ts';
 import { nearest } from '../nearest.ts';
@@ -204,21 +204,10 @@ async function show(context: Context, name: string, options: { revision?: string
 }
 
 async function remove(context: Context, names: string[]): Promise<Exit> {
-  const { out } = context;
   const { call } = await context.connect();
-  const removed: string[] = [];
-  const exit = await eachOf(
-    context,
-    names,
-    (name) => name,
-    async (name) => {
-      await call(removeModule, { params: { name } }).catch((error: unknown) => suggest(call, name, error));
-      removed.push(name);
-      out.print(`Removed ${sanitiseLine(name)}.`);
-    },
+  return removeEach(context, names, (name) =>
+    call(removeModule, { params: { name } }).catch((error: unknown) => suggest(call, name, error)),
   );
-  if (out.json) out.data({ removed });
-  return exit;
 }
 
 async function validate(context: Context, files: string[]): Promise<Exit> {

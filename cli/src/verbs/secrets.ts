@@ -13,7 +13,7 @@ import {
   updateSecret,
 } from '@muster/protocol/http';
 import type { Connection, Context } from '../context.ts';
-import { eachOf } from '../each.ts';
+import { removeEach } from '../each.ts';
 import { CliError, type Exit, exits, usageError } from '../exit.ts';
 import { findAgent } from '../find-agent.ts';
 import { nearest } from '../nearest.ts';
@@ -274,21 +274,10 @@ async function update(context: Context, name: string, options: Terms): Promise<u
 }
 
 async function remove(context: Context, names: string[]): Promise<Exit> {
-  const { out } = context;
   const { call } = await context.connect();
-  const removed: string[] = [];
-  const exit = await eachOf(
-    context,
-    names,
-    (name) => name,
-    async (name) => {
-      await call(removeSecret, { params: { name } }).catch((error: unknown) => suggest(call, name, error));
-      removed.push(name);
-      out.print(`Removed ${sanitiseLine(name)}.`);
-    },
+  return removeEach(context, names, (name) =>
+    call(removeSecret, { params: { name } }).catch((error: unknown) => suggest(call, name, error)),
   );
-  if (out.json) out.data({ removed });
-  return exit;
 }
 
 async function rotateKey(context: Context): Promise<Exit> {
