@@ -1,5 +1,4 @@
 import type { ResourceResult } from '@muster/protocol';
-import { readAccounts } from '../host/accounts.ts';
 import { HostFailure } from '../host/failure.ts';
 import { isRunning, killProcessGroup, type ProcessIdentity } from '../host/run-command.ts';
 import { JournalFailure } from '../journal/log.ts';
@@ -75,7 +74,7 @@ export async function applyOne(
   } finally {
     progress.context.running(null);
     // It may have changed anything.
-    progress.accounts = readAccounts();
+    progress.stale();
   }
   if (step.kind === 'apply') progress.recordBefore(step.resource.key, before);
   progress.keepEnded(step, result, before);
@@ -132,7 +131,7 @@ async function settleInterrupted(
 }
 
 /** A program that outlived the agent is waited for, up to the time limit it had. */
-async function awaitLeftover(progress: Progress, process: ProcessIdentity | null): Promise<void> {
+export async function awaitLeftover(progress: Progress, process: ProcessIdentity | null): Promise<void> {
   if (process === null) return;
   const { clock, limits } = progress.context;
   const deadline = clock.monotonic() + limits.scriptMs;

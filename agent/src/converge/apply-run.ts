@@ -86,13 +86,15 @@ async function foresee(progress: Progress, steps: readonly Step[], picture: Pict
   for (let position = progress.results.length; position < steps.length && run.length < maxRun; position++) {
     const step = steps[position] as Step;
     const provider = providerOf(step.resource.type);
-    if (provider?.recheckable !== true || bytes > runBytes) break;
-    // What is below something that may become a link can only be looked at once that is done.
+    if (provider?.recheckable !== true || provider.together !== undefined || bytes > runBytes) break;
+    // What is below something that may become a link, or in the same file, can only be looked at once that is done.
     const path = provider.path(step.resource);
-    if (path !== null && files.size > 0 && ancestors(path).some((ancestor) => files.has(ancestor))) break;
+    if (path !== null && files.size > 0 && [path, ...ancestors(path)].some((way) => files.has(way))) break;
     if (path !== null && step.resource.type !== 'directory-unix') files.add(path);
     const observe = () => progress.observe(step, forecast);
     const { decision, observation } = await planStep(step, observe, forecast, progress.desired, copies);
+    // An earlier one of this run may bring what it misses: it is looked at again after that.
+    if (decision.verdict === 'fail' && run.length > 0 && decision.awaits && forecast.mayBring(decision.awaits)) break;
     const intent = progress.operation.intents.get(position) ?? null;
     const original = intent === null ? null : decide(step, { seen: intent.seen }, forecast, copies);
     // What needs nothing is not kept: a thousand unchanged files must not be held in memory.
@@ -177,7 +179,11 @@ async function carryOut(progress: Progress, planned: PlannedStep, started: numbe
 }
 
 /** After a failure: what was changed of it, if anything, must still come back one day. */
-async function rememberPartial(progress: Progress, planned: PlannedStep, seen: unknown): Promise<void> {
+export async function rememberPartial(
+  progress: Progress,
+  planned: Pick<PlannedStep, 'step' | 'provider' | 'before'>,
+  seen: unknown,
+): Promise<void> {
   const { step, provider } = planned;
   const picture = new Picture('apply', new Map(), []);
   const now = await progress.observe(step, picture);

@@ -1,8 +1,9 @@
 import { providerOf } from '../resources/registry.ts';
 import { applyOne } from './apply-one.ts';
 import { applyRun } from './apply-run.ts';
+import { applyTogether, isTogether } from './apply-together.ts';
 import { planDigestNow } from './examine.ts';
-import { desiredByKey, Picture, type Step, stepsOf, triggersLeft } from './plan.ts';
+import { Picture, type Step, stepsOf, triggersLeft } from './plan.ts';
 import type { Progress } from './progress.ts';
 import { resultOf } from './result.ts';
 
@@ -13,7 +14,7 @@ export async function applyOperation(progress: Progress): Promise<void> {
   let steps: Step[];
   if (progress.operation.state === 'accepted') {
     steps = stepsOf(resources, state.managed, keep_modules);
-    progress.desired = desiredByKey(steps);
+    progress.over(steps);
     // Only before it begins: what it has changed by then is no longer as it was planned.
     if (await isStale(progress, steps)) {
       const pending = [...state.pendingTriggers].map(([key, ids]): [string, string[]] => [key, [...ids]]);
@@ -21,7 +22,7 @@ export async function applyOperation(progress: Progress): Promise<void> {
     }
     progress.begin(steps.filter(({ kind }) => kind === 'remove').map(({ resource }) => resource.key));
   } else steps = stepsAgain(progress);
-  progress.desired = desiredByKey(steps);
+  progress.over(steps);
   const picture = new Picture('apply', state.pendingTriggers, steps);
   for (const result of progress.operation.results) {
     picture.ended(steps[progress.results.length] as Step, result.status);
@@ -31,7 +32,8 @@ export async function applyOperation(progress: Progress): Promise<void> {
   while (progress.results.length < steps.length && !progress.interrupted()) {
     const next = steps[progress.results.length] as Step;
     const provider = providerOf(next.resource.type);
-    if (provider?.recheckable === true) await applyRun(progress, steps, picture);
+    if (provider !== null && isTogether(provider)) await applyTogether(progress, steps, picture, provider);
+    else if (provider?.recheckable === true) await applyRun(progress, steps, picture);
     else await applyOne(progress, next, provider, picture);
   }
   const cut = steps.length - progress.results.length;

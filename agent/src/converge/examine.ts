@@ -1,4 +1,4 @@
-import { decide, desiredByKey, Picture, planStep, type Step, stepsOf } from './plan.ts';
+import { decide, Picture, planStep, type Step, stepsOf } from './plan.ts';
 import { PlanDigest } from './plan-digest.ts';
 import { type Progress, patienceMs } from './progress.ts';
 import { resultOf } from './result.ts';
@@ -10,7 +10,7 @@ export async function planOperationOnMachine(progress: Progress): Promise<void> 
   progress.begin([]);
   const { resources, keep_modules } = progress.operation.message;
   const steps = stepsOf(resources, state.managed, keep_modules);
-  progress.desired = desiredByKey(steps);
+  progress.over(steps);
   const picture = new Picture('plan', state.pendingTriggers, steps);
   const digest = new PlanDigest(progress.context.planKey);
   for (const step of steps) {
@@ -59,11 +59,13 @@ export async function measureDrift(progress: Progress): Promise<void> {
   }
   const { managed } = progress.context.journal.state;
   const picture = new Picture('drift', new Map(), []);
-  let examined = 0;
-  for (const resource of snapshot.resources) {
+  const steps = snapshot.resources.map((resource, position): Step => {
+    return { position, kind: 'apply', resource, record: managed.get(resource.key) ?? null };
+  });
+  progress.over(steps);
+  for (const step of steps) {
     if (progress.interrupted()) break;
     const started = progress.now();
-    const step: Step = { position: examined++, kind: 'apply', resource, record: managed.get(resource.key) ?? null };
     const decision = decide(step, await progress.observe(step, picture), picture, copies);
     const result = resultOf(step, decision, 'would_change', progress.now() - started);
     if (decision.verdict === 'none') progress.results.push(result);

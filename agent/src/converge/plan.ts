@@ -3,7 +3,13 @@ import type { ResourceResult } from '@muster/protocol';
 import type { ResolvedResource } from '@muster/protocol/module';
 import { HostFailure } from '../host/failure.ts';
 import type { ManagedRecord } from '../journal/state.ts';
-import { type Circumstances, type ContentCopies, type Difference, nothing } from '../resources/provider.ts';
+import {
+  type Brought,
+  type Circumstances,
+  type ContentCopies,
+  type Difference,
+  nothing,
+} from '../resources/provider.ts';
 import { providerOf } from '../resources/registry.ts';
 
 /** Deciding what is to be done. Nothing here looks at the machine: what was observed is handed in. */
@@ -22,7 +28,8 @@ export type Observation = { seen: unknown } | { failure: string };
 /** What is to be done about a step, as data. */
 export type Decision =
   | { verdict: 'skip'; message: string }
-  | { verdict: 'fail'; message: string }
+  /** `awaits`: what is missing that steps before may bring. */
+  | { verdict: 'fail'; message: string; awaits?: NonNullable<Difference['awaits']> }
   | {
       verdict: 'none' | 'act';
       difference: Difference;
@@ -115,7 +122,7 @@ export class Picture {
   readonly #gone: Set<string>;
   readonly #made: Set<string>;
   readonly #blocked: ReadonlyMap<string, string>;
-  #accountsMayCome: boolean;
+  readonly #mayCome: Set<Brought>;
   readonly #steps: readonly Step[];
 
   /**
@@ -137,7 +144,7 @@ export class Picture {
     this.#failed = new Map(from === undefined ? undefined : from.#failed);
     this.#gone = new Set(from === undefined ? undefined : from.#gone);
     this.#made = new Set(from === undefined ? undefined : from.#made);
-    this.#accountsMayCome = from === undefined ? false : from.#accountsMayCome;
+    this.#mayCome = new Set(from === undefined ? undefined : from.#mayCome);
   }
 
   /** A picture that goes on from here as if everything succeeded, and leaves this one as it is. */
@@ -162,7 +169,7 @@ export class Picture {
     }
     this.ended(step, 'would_change');
     const provider = providerOf(step.resource.type);
-    if (provider?.bringsAccounts === true) this.#accountsMayCome = true;
+    for (const what of provider?.brings(step.resource) ?? []) this.#mayCome.add(what);
     const path = provider?.path(step.resource) ?? null;
     const ensure = decision.difference.changes.find(({ field }) => field === 'ensure');
     if (path === null || ensure === undefined) return;
@@ -218,8 +225,9 @@ export class Picture {
     return null;
   }
 
-  get accountsMayCome(): boolean {
-    return this.#accountsMayCome;
+  /** Whether steps before may bring all of this. */
+  mayBring(awaits: NonNullable<Difference['awaits']>): boolean {
+    return awaits.every(({ kind }) => this.#mayCome.has(kind));
   }
 }
 
@@ -293,9 +301,9 @@ export function decide(
   if (blocker !== null) return { verdict: 'fail', message: blocker };
   const triggeredBy = triggersOf(circumstances);
   if (difference.action === 'none') return { verdict: 'none', difference, triggeredBy: [], corrective: false };
-  // Another resource may bring the user or group: a plan cannot know, an apply sees when it gets there.
-  if (difference.awaits !== undefined && !(picture.purpose === 'plan' && picture.accountsMayCome))
-    return { verdict: 'fail', message: awaited(resource, difference.awaits) };
+  // Another resource may bring it: a plan cannot know, an apply sees when it gets there.
+  if (difference.awaits !== undefined && !(picture.purpose === 'plan' && picture.mayBring(difference.awaits)))
+    return { verdict: 'fail', message: awaited(resource, difference.awaits), awaits: difference.awaits };
   return {
     verdict: 'act',
     difference,
@@ -305,10 +313,10 @@ export function decide(
 }
 
 /** What is missing, without a name that is a secret. */
-const awaited = ({ sensitive_fields }: ResolvedResource, awaits: readonly string[]): string =>
+const awaited = ({ sensitive_fields }: ResolvedResource, awaits: NonNullable<Difference['awaits']>): string =>
   sensitive_fields.includes('owner') || sensitive_fields.includes('group')
     ? 'its owner or its group, which is sensitive and not shown, is not there'
-    : awaits.join('; ');
+    : awaits.map(({ message }) => message).join('; ');
 
 /** It repairs drift: what is wanted is what already succeeded here, and yet the machine differs. */
 function isCorrective(step: Step, difference: Difference, triggeredBy: readonly string[]): boolean {

@@ -9,7 +9,7 @@ import { PathWalk } from '../host/path-walk.ts';
 import type { ProcessIdentity } from '../host/run-command.ts';
 import type { Journal } from '../journal/journal.ts';
 import type { FinishedReport, JournalEvent, OperationRecord } from '../journal/state.ts';
-import type { Json, Machine, Outcome, Provider, ProviderLimits } from '../resources/provider.ts';
+import type { Database, Json, Machine, Outcome, Provider, ProviderLimits } from '../resources/provider.ts';
 import { providerOf } from '../resources/registry.ts';
 import { fittingReport, fittingResult } from './fitting.ts';
 import {
@@ -17,13 +17,14 @@ import {
   cannotCarryOut,
   type Decision,
   declaredPaths,
+  desiredByKey,
   type Observation,
   Picture,
   type Step,
 } from './plan.ts';
 import type { Publisher } from './publisher.ts';
 import { redactOutput, sensitiveFields } from './redact.ts';
-import { failedResult, failureSummary, resultOf } from './result.ts';
+import { failedResult, failureSummary, noted, resultOf } from './result.ts';
 
 /** What an operation is carried out with. */
 export interface ExecutionContext {
@@ -89,6 +90,10 @@ export class Progress {
   planDigest: string | null = null;
   /** How many of them are told: all but those of a drift that found nothing. */
   reported = 0;
+  /** By name, what was read of the machine as a whole. */
+  readonly #databases = new Map<string, Promise<unknown>>();
+  /** Every resource the operation is about. */
+  #resources: readonly Step['resource'][] = [];
   /** The desired set by key. */
   #desired: ReadonlyMap<string, Step['resource']> = new Map();
   /** Paths where something is to be, and every directory above them. */
@@ -107,9 +112,11 @@ export class Progress {
     return this.#desired;
   }
 
-  set desired(desired: ReadonlyMap<string, Step['resource']>) {
-    this.#desired = desired;
-    this.#declared = declaredPaths(desired.values());
+  /** Says what the operation is about. */
+  over(steps: readonly Step[]): void {
+    this.#desired = desiredByKey(steps);
+    this.#declared = declaredPaths(this.#desired.values());
+    this.#resources = steps.map(({ resource }) => resource);
   }
 
   /** @param removals keys that are to be removed, in order: fixed from here on, whatever is removed meanwhile */
@@ -187,8 +194,30 @@ export class Progress {
       freshDirectories: this.operation.freshDirectories,
       declared: (path) => this.#declared.has(path),
       changedDirectory: (path) => this.#dirty.add(path),
+      database: (database) => this.#read(database),
+      stale: (...databases) => this.stale(...databases),
+      resourcesOf: (type) => this.#resources.filter((resource) => resource.type === type),
       startedProcess,
     };
+  }
+
+  #read<T>(database: Database<T>): Promise<T> {
+    const known = this.#databases.get(database.name) as Promise<T> | undefined;
+    if (known !== undefined) return known;
+    const reading = (async () => database.read(this.machine()))();
+    this.#databases.set(database.name, reading);
+    reading.catch(() => {
+      if (this.#databases.get(database.name) === reading) this.#databases.delete(database.name);
+    });
+    return reading;
+  }
+
+  /** What was read of the machine may no longer hold; without arguments, none of it. */
+  stale(...databases: readonly Database<unknown>[]): void {
+    for (const { name } of databases) this.#databases.delete(name);
+    if (databases.length > 0) return;
+    this.#databases.clear();
+    this.accounts = readAccounts();
   }
 
   #newWalk(): PathWalk {
@@ -230,7 +259,9 @@ export class Progress {
         }),
       );
     if (outcome.failure !== undefined) return failedResult(step, decision, outcome.failure, ms);
-    return resultOf(step, decision, 'changed', ms);
+    // What came up while it was carried out is worth more than what was known before.
+    const told = outcome.message === undefined ? decision : noted(decision, outcome.message);
+    return resultOf(step, told, 'changed', ms);
   }
 
   /** Keeps how a step ended, for the case that the journal does not take it now. */

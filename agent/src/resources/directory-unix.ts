@@ -54,7 +54,7 @@ const wrongType = (path: string, found: Inspected): HostFailure =>
 export const directoryUnix: Provider<SeenDirectory, DirectoryBefore> = {
   type: 'directory-unix',
   recheckable: true,
-  bringsAccounts: false,
+  brings: () => [],
   path: pathOf,
 
   check(resource) {

@@ -1,5 +1,6 @@
 import { checkPath } from '../host/path-walk.ts';
 import { applyFile, rememberFile } from './file-unix/apply.ts';
+import { broughtBy } from './file-unix/brought.ts';
 import { diffFile } from './file-unix/diff.ts';
 import { diffFileRemoval, observeFileForRemoval, removeOrRestoreFile } from './file-unix/removal.ts';
 import { bodyOf, type FileBefore, look, pathOf, type SeenFile, wantedContent } from './file-unix/seen.ts';
@@ -9,7 +10,7 @@ import type { Provider } from './provider.ts';
 export const fileUnix: Provider<SeenFile, FileBefore> = {
   type: 'file-unix',
   recheckable: true,
-  bringsAccounts: false,
+  brings: (resource) => broughtBy(pathOf(resource)),
   path: pathOf,
 
   check(resource) {

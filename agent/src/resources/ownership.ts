@@ -1,6 +1,7 @@
 import type { FieldChange } from '@muster/protocol';
 import type { Accounts } from '../host/accounts.ts';
 import type { Ownership } from '../host/inspect.ts';
+import type { Difference } from './provider.ts';
 
 /** Owner, group and permissions, as files and directories both have them. */
 
@@ -39,16 +40,16 @@ export function diffOwnership(
   fields: OwnershipFields,
   found: Ownership | null,
   seen: SeenOwnership,
-): { changes: FieldChange[]; awaits: string[] } {
+): { changes: FieldChange[]; awaits: NonNullable<Difference['awaits']> } {
   const changes: FieldChange[] = [];
-  const awaits: string[] = [];
+  const awaits: NonNullable<Difference['awaits']> = [];
   if (fields.owner != null) {
-    if (seen.wantedUid == null) awaits.push(`there is no user ${fields.owner}`);
+    if (seen.wantedUid == null) awaits.push({ kind: 'accounts', message: `there is no user ${fields.owner}` });
     if (found === null || found.uid !== seen.wantedUid)
       changes.push({ field: 'owner', from: seen.ownerName, to: fields.owner });
   }
   if (fields.group != null) {
-    if (seen.wantedGid == null) awaits.push(`there is no group ${fields.group}`);
+    if (seen.wantedGid == null) awaits.push({ kind: 'accounts', message: `there is no group ${fields.group}` });
     if (found === null || found.gid !== seen.wantedGid)
       changes.push({ field: 'group', from: seen.groupName, to: fields.group });
   }

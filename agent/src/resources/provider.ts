@@ -23,10 +23,30 @@ export interface Machine {
   declared(path: string): boolean;
   /** Names in this directory changed: it is synced before the result is reported. */
   changedDirectory(path: string): void;
+  /**
+   * What many resources need and one read can tell: read on first use in an operation, and kept until it is stale.
+   * Two that ask at the same time wait for one read; one that failed is tried again by whoever asks next.
+   */
+  database<T>(database: Database<T>): Promise<T>;
+  /** What was read may no longer hold, because of what was just changed. Without arguments: all of it, accounts too. */
+  stale(...databases: readonly Database<unknown>[]): void;
+  /** Every resource of this kind in the operation, those to be removed too: for one read that serves all of them. */
+  resourcesOf(type: ResourceType): readonly ResolvedResource[];
   /** A program was started that may outlive the agent. */
   startedProcess(process: ProcessIdentity): void;
   limits: ProviderLimits;
 }
+
+/** Something of the machine that is read as a whole, such as the list of installed packages. */
+export interface Database<T> {
+  /** Unique among databases. */
+  readonly name: string;
+  /** Looks, and changes nothing. */
+  read(machine: Machine): T | Promise<T>;
+}
+
+/** What a change of one resource may bring that others have to wait for. */
+export type Brought = 'accounts' | 'units' | 'programs';
 
 export interface ProviderLimits {
   /** Milliseconds for the `apply` and `undo` of a script. */
@@ -72,8 +92,11 @@ export interface Difference {
   changes: FieldChange[];
   /** Unified diff of the content. */
   diff: string | null;
-  /** What must be there first and is not, such as a user; another resource may bring it. For people. */
-  awaits?: string[];
+  /**
+   * What must be there first and is not, such as a user, with a message for people. An earlier resource may bring it: a
+   * plan then counts on it, an apply looks again when it gets there.
+   */
+  awaits?: { kind: Brought; message: string }[];
   /** Worth saying to people. */
   message?: string;
   /** This directory is ours, and stays only because something is in it. */
@@ -85,6 +108,16 @@ export interface Outcome {
   failure?: string;
   message?: string;
   output?: Pick<CommandResult, 'stdout' | 'stderr' | 'exitCode' | 'truncated'>;
+}
+
+/** One of several resources that are carried out in one go. */
+export interface Item<Seen = unknown, Before extends Json = Json> {
+  kind: 'apply' | 'remove';
+  resource: ResolvedResource;
+  seen: Seen;
+  difference: Difference;
+  /** What was recorded before the first change; null when what was there is not ours to bring back. */
+  before: Before | null;
 }
 
 /**
@@ -102,8 +135,8 @@ export interface Provider<Seen = unknown, Before extends Json = Json> {
    * and looked at before the first of the run is changed; others are journaled one by one, before and after.
    */
   readonly recheckable: boolean;
-  /** Whether a change of it may bring users or groups. */
-  readonly bringsAccounts: boolean;
+  /** What a change of it may bring that others wait for. */
+  brings(resource: ResolvedResource): readonly Brought[];
   /** Paths it decides over: no two resources of one run may have one inside the other, unless it is a directory. */
   path(resource: ResolvedResource): string | null;
   /** Refuses a body that cannot be carried out, without looking at the machine. */
@@ -146,6 +179,23 @@ export interface Provider<Seen = unknown, Before extends Json = Json> {
     difference: Difference,
     machine: Machine,
   ): Promise<Outcome>;
+  /**
+   * Carries out several neighbours in one go, such as packages in one transaction: all of them are to be applied or all
+   * to be removed, and none depends on another. Resources of a kind that has it are journaled a batch at a time, before
+   * and after, and `apply` and `remove` are not called. One outcome for each, in order; a HostFailure fails all of them.
+   */
+  together?(items: readonly Item<Seen, Before>[], machine: Machine): Promise<Outcome[]>;
+  /**
+   * Makes the ground fit to be looked at again after the agent was killed in the middle of `together`; what it had
+   * started has ended by then.
+   */
+  recover?(machine: Machine): Promise<void>;
+  /**
+   * Whether what was to be done had been done when the agent was killed; absent: when `diff` finds nothing any more. For
+   * what leaves no other trace, such as a restart.
+   * @param brief what `inBrief` made of what was seen before it
+   */
+  gotDone?(resource: ResolvedResource, brief: Json, seenNow: Seen, original: Difference): boolean;
 }
 
 /** Nothing is to be done. */

@@ -22,7 +22,7 @@ const run = (changes: Difference['changes'] = []): Difference => ({ action: 'run
 export const script: Provider<SeenScript, ScriptBefore> = {
   type: 'script',
   recheckable: false,
-  bringsAccounts: true,
+  brings: () => ['accounts', 'units', 'programs'],
   path: () => null,
 
   check(resource) {
