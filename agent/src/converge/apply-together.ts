@@ -59,7 +59,7 @@ export async function applyTogether(
     progress.add(planned.step, result);
   }
   if (due.length === 0) return progress.breathe();
-  progress.context.crashPoint('together:ended');
+  progress.context.crashPoint('batch:ended');
   await progress.flush('results');
 }
 
@@ -138,7 +138,7 @@ async function recordIntents(progress: Progress, batch: readonly Planned[]): Pro
   progress.context.journal.copies.sync();
   // What came before is told first.
   await progress.flush('together', [{ t: 'intents', id: progress.id, entries }]);
-  progress.context.crashPoint('together:synced');
+  progress.context.crashPoint('batch:synced');
 }
 
 /** @returns an outcome for each, in order */

@@ -1,0 +1,337 @@
+import { appendFileSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import type { ResolvedResource } from '@muster/protocol/module';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { HostFailure } from '../host/failure.ts';
+import type { Database, Json, Provider } from '../resources/provider.ts';
+import { removeDirectory, startAgent, type TestAgent, temporaryDirectory } from './test/agent.ts';
+import { file, operation } from './test/desired.ts';
+
+/**
+ * Kinds that are carried out in one go, played by ones that work on a directory: a package is a file, a transaction a
+ * line in a list of them, a restart a line in a log. The real ones are held to the same on real machines.
+ */
+
+let home: string;
+let root: string;
+let agent: TestAgent;
+let reads = 0;
+let recovered = 0;
+
+const lines = (path: string): string[] =>
+  existsSync(path) ? readFileSync(path, 'utf8').split('\n').filter(Boolean) : [];
+const transactions = () => lines(`${root}/transactions`);
+const installed = (): string[] => readdirSync(`${root}/packages`).sort();
+
+const nameOf = (resource: ResolvedResource): string => resource.identity;
+const absent = (body: ResolvedResource['body']): boolean => 'ensure' in body && body.ensure === 'absent';
+
+const list: Database<ReadonlySet<string>> = {
+  name: 'list',
+  read: async () => {
+    reads++;
+    return new Set(installed());
+  },
+};
+
+type Seen = { there: boolean };
+
+const packages: Provider<Seen, Json> = {
+  type: 'package-brew',
+  recheckable: true,
+  brings: () => ['accounts', 'units', 'programs'],
+  path: () => null,
+  check() {},
+  async observe(resource, _circumstances, machine) {
+    // One that is asked for several times at once is still read once.
+    const [known] = await Promise.all([machine.database(list), machine.database(list)]);
+    return { there: known.has(nameOf(resource)) };
+  },
+  diff({ body }, { there }) {
+    if (there !== absent(body)) return { action: 'none', changes: [], diff: null };
+    return absent(body)
+      ? { action: 'remove', changes: [{ field: 'ensure', from: 'present', to: 'absent' }], diff: null }
+      : { action: 'create', changes: [{ field: 'ensure', from: 'absent', to: 'present' }], diff: null };
+  },
+  inBrief: (seen) => ({ ...seen }),
+  canTell: () => true,
+  weight: () => 0,
+  async remember(_resource, { there }, _difference, before) {
+    return before ?? { there };
+  },
+  claim: () => null,
+  apply: () => Promise.reject(new Error('not one by one')),
+  async observeForRemoval(resource, _before, machine) {
+    return { there: (await machine.database(list)).has(nameOf(resource)) };
+  },
+  diffRemoval(_resource, before, { there }) {
+    if (there === (before as Seen).there) return { action: 'none', changes: [], diff: null };
+    return { action: 'remove', changes: [], diff: null };
+  },
+  remove: () => Promise.reject(new Error('not one by one')),
+  async together(items) {
+    const names = items.map(({ resource }) => nameOf(resource));
+    if (names.includes('locked')) throw new HostFailure('the list is locked');
+    appendFileSync(`${root}/transactions`, `${items[0]?.kind} ${names.join(' ')}\n`);
+    return items.map(({ kind, resource }) => {
+      const name = nameOf(resource);
+      if (name === 'broken') return { failure: 'it does not install', output: outputOf('no such thing') };
+      if (name === 'half' && kind === 'apply') writeFileSync(`${root}/packages/half`, '');
+      if (name === 'half' && kind === 'apply') return { failure: 'it is there and not configured' };
+      if ((kind === 'remove') !== absent(resource.body)) rmSync(`${root}/packages/${name}`, { force: true });
+      else writeFileSync(`${root}/packages/${name}`, '');
+      return { message: `${name} was dealt with` };
+    });
+  },
+  async recover() {
+    recovered++;
+  },
+};
+
+const outputOf = (stderr: string) => ({ stdout: '', stderr, exitCode: 1, truncated: false });
+
+/** A unit: all there is to it is how often it was restarted. */
+const units: Provider<{ restarts: number }, Json> = {
+  ...(packages as unknown as Provider<{ restarts: number }, Json>),
+  type: 'service-launchd',
+  brings: () => [],
+  observe: (resource) => ({ restarts: lines(`${root}/restarts-${nameOf(resource)}`).length }),
+  diff: (resource, _seen, { restartBy }) =>
+    nameOf(resource) === 'from-package' && !installed().includes('daemon')
+      ? {
+          action: 'restart',
+          changes: [],
+          diff: null,
+          awaits: [{ kind: 'units', message: 'there is no unit from-package' }],
+        }
+      : { action: restartBy.length > 0 ? 'restart' : 'none', changes: [], diff: null },
+  remember: async () => ({}),
+  diffRemoval: () => ({ action: 'none', changes: [], diff: null }),
+  async together(items) {
+    return items.map(({ resource }) => {
+      appendFileSync(`${root}/restarts-${nameOf(resource)}`, 'restart\n');
+      return {};
+    });
+  },
+  gotDone: (_resource, brief, seen) => seen.restarts > (brief as { restarts: number }).restarts,
+};
+
+vi.mock('../resources/registry.ts', async (original) => {
+  const { providerOf } = await original<typeof import('../resources/registry.ts')>();
+  const played: Record<string, unknown> = {
+    'package-brew': () => packages,
+    'service-launchd': () => units,
+  };
+  return {
+    providerOf: (type: string) => (played[type] as (() => Provider) | undefined)?.() ?? providerOf(type as never),
+  };
+});
+
+const pack = (name: string, more: Partial<ResolvedResource> = {}): ResolvedResource => ({
+  ...file('/x'),
+  key: `package-brew:${name}`,
+  type: 'package-brew',
+  id: name,
+  identity: name,
+  body: { name },
+  ...more,
+});
+const unit = (name: string, restart_on: string[]): ResolvedResource => ({
+  ...pack(name),
+  key: `service-launchd:${name}`,
+  type: 'service-launchd',
+  depends_on: restart_on,
+  restart_on,
+});
+
+async function begin(): Promise<void> {
+  home = temporaryDirectory();
+  root = `${home}/root`;
+  mkdirSync(`${root}/packages`, { recursive: true });
+  mkdirSync(`${home}/data`, { mode: 0o700 });
+  agent = await startAgent(`${home}/data`);
+  reads = 0;
+  recovered = 0;
+}
+beforeEach(begin);
+afterEach(async () => {
+  await agent.stop();
+  removeDirectory(home);
+});
+const apply = (resources: ResolvedResource[]) => agent.run(operation('apply', resources));
+const plan = (resources: ResolvedResource[]) => agent.run(operation('plan', resources));
+
+test('neighbours are one transaction, the database is read once before it and once after', async () => {
+  writeFileSync(`${root}/packages/there`, '');
+  const desired = [pack('a'), pack('there'), pack('b'), pack('c')];
+  const planned = await plan(desired);
+  expect(reads).toBe(1);
+  const told = await apply(desired);
+  expect(transactions()).toEqual(['apply a b c']);
+  expect(told.results).toMatchObject([
+    { identity: 'a', action: 'create', status: 'changed', message: 'a was dealt with' },
+    { identity: 'there', action: 'none', status: 'unchanged' },
+    { identity: 'b', status: 'changed' },
+    { identity: 'c', status: 'changed' },
+  ]);
+  expect(told.results.map(({ action, changes }) => ({ action, changes }))).toEqual(
+    planned.results.map(({ action, changes }) => ({ action, changes })),
+  );
+  reads = 0;
+  expect((await apply(desired)).finished.summary).toMatchObject({ unchanged: 4 });
+  expect(reads).toBe(1);
+  expect(transactions()).toHaveLength(1);
+  const gone = await apply([pack('c')]);
+  expect(transactions()).toEqual(['apply a b c', 'remove b a']);
+  expect(gone.results).toMatchObject([
+    { identity: 'c' },
+    { status: 'changed' },
+    { action: 'none' },
+    { status: 'changed' },
+  ]);
+  expect(installed()).toEqual(['c', 'there']);
+});
+
+test('one that needs another waits for it in a transaction of its own, and is skipped when that fails', async () => {
+  const told = await apply([
+    pack('broken'),
+    pack('fine'),
+    pack('on-broken', { depends_on: ['package-brew:broken'] }),
+    pack('on-fine', { depends_on: ['package-brew:fine'] }),
+  ]);
+  expect(told.results).toMatchObject([
+    { status: 'failed', message: 'it does not install' },
+    { status: 'changed' },
+    { status: 'skipped', message: expect.stringContaining('`broken` failed') },
+    { status: 'changed' },
+  ]);
+  expect(transactions()).toEqual(['apply broken fine', 'apply on-fine']);
+  expect(told.outputs).toMatchObject([{ resource: 'site/broken', stderr: 'no such thing' }]);
+});
+
+test('what failed and left something behind is brought back by removal, what left nothing is none of ours', async () => {
+  await apply([pack('half'), pack('broken')]);
+  const told = await apply([]);
+  expect(told.results.map(({ identity, status }) => ({ identity, status }))).toEqual([
+    { identity: 'half', status: 'changed' },
+  ]);
+  expect(installed()).toEqual([]);
+});
+
+test('what refuses all of them fails each, and the rest goes on', async () => {
+  const told = await apply([pack('a'), pack('locked'), file(`${root}/f`, { content: 'x' }), pack('b')]);
+  expect(told.results).toMatchObject([
+    { status: 'failed', message: 'the list is locked' },
+    { status: 'failed', message: 'the list is locked' },
+    { status: 'changed' },
+    { status: 'changed' },
+  ]);
+});
+
+test('a plan counts on a unit that a package may bring, and on nothing else', async () => {
+  const service = unit('from-package', []);
+  expect((await plan([service])).results).toMatchObject([
+    { status: 'failed', message: 'there is no unit from-package' },
+  ]);
+  expect((await plan([pack('daemon'), service])).results).toMatchObject([
+    { status: 'would_change' },
+    { status: 'would_change', action: 'restart' },
+  ]);
+  // Something else that changes does not bring it, and neither does a package that is there already.
+  expect((await plan([file(`${root}/f`, { content: 'x' }), service])).results).toMatchObject([
+    { status: 'would_change' },
+    { status: 'failed' },
+  ]);
+  const told = await apply([pack('daemon'), service]);
+  expect(told.results).toMatchObject([{ status: 'changed' }, { status: 'unchanged' }]);
+  expect((await apply([pack('other'), unit('missing-one', [])])).finished.status).toBe('succeeded');
+});
+
+test('a run of files is looked at again where an earlier one of it brings the unit that is missing', async () => {
+  const told = await apply([
+    file(`${root}/f`, { content: 'x' }),
+    pack('daemon'),
+    unit('from-package', [`path:${root}/f`]),
+  ]);
+  expect(told.results.map(({ action, status }) => `${action} ${status}`)).toEqual([
+    'create changed',
+    'create changed',
+    'restart changed',
+  ]);
+  expect(lines(`${root}/restarts-from-package`)).toHaveLength(1);
+});
+
+test('cut off at any step: one transaction each, one restart, one end, nothing left behind', async () => {
+  const desired = () => [
+    file(`${root}/f`, { content: 'x' }),
+    pack('a'),
+    pack('b'),
+    unit('one', [`path:${root}/f`]),
+    unit('two', ['package-brew:a', `path:${root}/f`]),
+    pack('c', { depends_on: ['service-launchd:one'] }),
+  ];
+  let cut = 0;
+  for (let at = 1; ; at++) {
+    await agent.stop();
+    removeDirectory(home);
+    await begin();
+    await agent.stop();
+    let passed = 0;
+    let name = '';
+    let dead = () => {};
+    const died = new Promise<void>((resolve) => {
+      dead = resolve;
+    });
+    const doomed = await startAgent(`${home}/data`, {
+      log: { debug() {}, info() {}, warn() {}, error() {} },
+      crashPoint(point) {
+        passed++;
+        if (passed === at) name = point;
+        if (passed < at) return;
+        dead();
+        throw new Error('cut off');
+      },
+    });
+    const applied = operation('apply', desired());
+    const whole = doomed.run(applied).catch(() => null);
+    const outcome = await Promise.race([died.then(() => 'cut'), whole.then(() => 'whole')]);
+    if (outcome === 'whole') {
+      await doomed.stop();
+      agent = await startAgent(`${home}/data`);
+      break;
+    }
+    cut++;
+    agent = await startAgent(`${home}/data`);
+    await agent.engine.accept(applied);
+    const told = await agent.ended(applied.operation_id);
+    expect(told.finished, `${at} ${name}`).toMatchObject({ status: 'succeeded', summary: { total: 6, changed: 6 } });
+    expect(
+      told.results.map(({ action }) => action),
+      name,
+    ).toEqual(['create', 'create', 'create', 'restart', 'restart', 'create']);
+    expect(transactions(), name).toEqual(['apply a b', 'apply c']);
+    for (const one of ['one', 'two']) expect(lines(`${root}/restarts-${one}`), name).toEqual(['restart']);
+    expect((await apply(desired())).finished.summary, name).toMatchObject({ unchanged: 6 });
+    await apply([]);
+    expect(installed(), name).toEqual([]);
+  }
+  expect(cut).toBeGreaterThan(12);
+});
+
+test('what was interrupted is mended before it is looked at again', async () => {
+  await agent.stop();
+  const died = new Promise<void>((resolve) => {
+    startAgent(`${home}/data`, {
+      log: { debug() {}, info() {}, warn() {}, error() {} },
+      crashPoint(point) {
+        if (!point.startsWith('batch:')) return;
+        resolve();
+        throw new Error('cut off');
+      },
+    }).then((doomed) => doomed.run(applied).catch(() => null));
+  });
+  const applied = operation('apply', [pack('a')]);
+  await died;
+  agent = await startAgent(`${home}/data`);
+  expect((await agent.ended(applied.operation_id)).finished.status).toBe('succeeded');
+  expect(recovered).toBe(1);
+});
