@@ -13,6 +13,9 @@ const needs = {
   namespaces: () =>
     (works('ip', ['netns', 'add', probe]) && works('ip', ['netns', 'delete', probe])) ||
     'needs iproute2 and the right to make network namespaces',
+  hosts: () =>
+    ['debootstrap', 'systemd-nspawn', 'nsenter', 'setpriv', 'flock'].every((tool) => works('which', [tool])) ||
+    'needs debootstrap, systemd-nspawn and util-linux',
   git: () =>
     (existsSync(join(root, '.git')) && works('git', ['--version'])) || 'needs git, and a clone rather than an archive',
   registry: () =>

@@ -1,0 +1,92 @@
+import { execFileSync } from 'node:child_process';
+import { join } from 'node:path';
+import { getAgent, listAgents } from '@muster/protocol/http';
+import { root as repository } from '../../tools/cli.ts';
+import { eventually } from '../eventually.ts';
+import type { Orchestrator } from '../harness.ts';
+import { type Machine, repositoryInside } from './machine.ts';
+
+const unit = 'muster-agent.service';
+
+interface AgentOptions {
+  tags?: Record<string, string>;
+  /** Lines of the unit's `[Service]` section. */
+  service?: readonly string[];
+  /** Arguments besides those of the connection. */
+  flags?: readonly string[];
+}
+
+/** The real agent as a service of a test host, as an administrator would install it. */
+export class HostAgent {
+  readonly machine: Machine;
+  readonly nodeId: string;
+  readonly #orchestrator: Orchestrator;
+
+  private constructor(machine: Machine, orchestrator: Orchestrator, nodeId: string) {
+    this.machine = machine;
+    this.#orchestrator = orchestrator;
+    this.nodeId = nodeId;
+  }
+
+  /**
+   * Installs it in a machine that is up, approved under the machine's name, and waits until it is connected.
+   * @param address of the orchestrator, as the machine reaches it
+   */
+  static async install(
+    machine: Machine,
+    orchestrator: Orchestrator,
+    address: string,
+    options: AgentOptions = {},
+  ): Promise<HostAgent> {
+    // The repository is read-only in there: what `muster agent` would build at its first start is built here.
+    execFileSync(process.execPath, [join(repository, 'tools/bundle-agent.ts')], { stdio: 'pipe' });
+    const token = await orchestrator.token(machine.name, options.tags);
+    const connect = `${address}:${orchestrator.agentPort} --orchestrator-key ${orchestrator.publicKey} --token ${token}`;
+    const text = [
+      '[Unit]\nDescription=Muster agent\nAfter=network.target\n\n[Service]',
+      `ExecStart=${repositoryInside}/cli/bin/muster agent --log-format json ${options.flags?.join(' ') ?? ''} connect ${connect}`,
+      'Restart=always\nRestartSec=0.1',
+      ...(options.service ?? []),
+      '\n[Install]\nWantedBy=multi-user.target\n',
+    ].join('\n');
+    await machine.run(['sh', '-euc', `cat > /etc/systemd/system/${unit}; systemctl enable --now ${unit}`], {
+      input: text,
+    });
+    const nodeId = await eventually(`the agent of ${machine.name} is connected`, async () => {
+      const agents = await orchestrator.call(listAgents, {});
+      return agents.find(({ name, connected }) => connected && name === machine.name)?.node_id ?? null;
+    });
+    return new HostAgent(machine, orchestrator, nodeId);
+  }
+
+  /** Waits until its link is up. */
+  async connected(): Promise<void> {
+    await eventually(`${this.machine.name} is back`, async () => {
+      const { connected } = await this.#orchestrator.call(getAgent, { params: { node_id: this.nodeId } });
+      return connected ? true : null;
+    });
+  }
+
+  async stop(): Promise<void> {
+    await this.machine.exec('systemctl', 'stop', unit);
+  }
+
+  async start(): Promise<void> {
+    await this.machine.exec('systemctl', 'start', unit);
+  }
+
+  /** As the kernel's out-of-memory killer ends it: only the agent itself. systemd starts it again. */
+  async kill9(): Promise<void> {
+    await this.machine.exec('systemctl', 'kill', '--kill-whom=main', '--signal=KILL', unit);
+  }
+
+  /** How often systemd had to start it again since it was started in order. */
+  async restarts(): Promise<number> {
+    return Number(await this.machine.exec('systemctl', 'show', '--property=NRestarts', '--value', unit));
+  }
+
+  /** What it logged last. */
+  async log(lines = 60): Promise<string> {
+    return (await this.machine.run(['journalctl', '--unit', unit, '--output=cat', '--lines', String(lines)])).stdout;
+  }
+}

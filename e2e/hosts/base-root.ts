@@ -1,0 +1,80 @@
+import { execFile } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { existsSync, mkdirSync, readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+/** The Debian root that every test host starts from: built once with debootstrap, kept, and never written to again. */
+
+const suite = 'bookworm';
+/** Beyond the required ones of Debian. */
+const packages = [
+  ...['systemd', 'systemd-sysv', 'dbus', 'apt', 'passwd', 'iproute2', 'procps', 'ca-certificates', 'cron', 'sudo'],
+];
+/** Raised when `finish` below changes. */
+const recipe = 1;
+const defaultMirror = 'http://deb.debian.org/debian';
+const buildLimitMs = 10 * 60_000;
+
+/** What is kept between test runs: this root, and packages that were fetched. */
+export const cacheFolder = (): string =>
+  join(process.env.MUSTER_TEST_CACHE ?? '/var/tmp/muster-test-cache', `hosts-${process.getuid?.() ?? 0}`);
+
+// Nothing that works in the background may hold the lock of apt or write into a root that is being compared.
+const finish = `
+rm -rf "$new"/var/cache/apt/archives/*.deb "$new"/var/lib/apt/lists/* "$new"/var/log/*.log "$new"/var/log/apt
+: > "$new/etc/machine-id"
+: > "$new/etc/apt/sources.list"
+: > "$new/etc/resolv.conf"
+rm -f "$new"/var/lib/dbus/machine-id "$new"/etc/ssh/ssh_host_*
+for unit in apt-daily.timer apt-daily-upgrade.timer dpkg-db-backup.timer e2scrub_all.timer fstrim.timer \\
+  e2scrub_reap.service systemd-tmpfiles-clean.timer getty.target console-getty.service; do
+  ln -sf /dev/null "$new/etc/systemd/system/$unit"
+done
+`;
+
+// Built beside its place and renamed in, under a lock: a build that is killed leaves nothing that the next would use.
+const build = `
+set -eu
+if [ -d "$base" ]; then exit 0; fi
+new=$base.building
+rm -rf --one-file-system "$new"
+debootstrap --variant=minbase --include="$packages" "$suite" "$new" "$mirror" > "$base.log" 2>&1 || {
+  tail -n 15 "$base.log" >&2
+  exit 1
+}
+${finish}
+mv -T "$new" "$base"
+`;
+
+/** @returns the folder of the root, built now when there is none */
+export async function baseRoot(): Promise<string> {
+  const mirror = mirrorOf(sources());
+  const key = createHash('sha256')
+    .update(JSON.stringify([packages, suite, recipe, process.arch]))
+    .digest('hex');
+  const base = join(cacheFolder(), `${suite}-${key.slice(0, 12)}`);
+  if (existsSync(base)) return base;
+  mkdirSync(cacheFolder(), { recursive: true, mode: 0o755 });
+  await new Promise<void>((resolve, reject) => {
+    const env = { PATH: process.env.PATH, LC_ALL: 'C', base, suite, mirror, packages: packages.join(',') };
+    const args = [`${base}.lock`, 'sh', '-c', build];
+    execFile('flock', args, { env, timeout: buildLimitMs }, (error, _stdout, stderr) =>
+      error ? reject(new Error(`no Debian root could be built from ${mirror}: ${stderr || error.message}`)) : resolve(),
+    );
+  });
+  return base;
+}
+
+/** What the machine's own apt reads. */
+function sources(): string {
+  const folder = '/etc/apt/sources.list.d';
+  const files = existsSync(folder) ? readdirSync(folder).map((name) => join(folder, name)) : [];
+  return ['/etc/apt/sources.list', ...files]
+    .filter((path) => /\.(list|sources)$/.test(path) && existsSync(path))
+    .map((path) => readFileSync(path, 'utf8'))
+    .join('\n');
+}
+
+/** The mirror of Debian itself that this machine uses, else Debian's own. */
+export const mirrorOf = (text: string): string =>
+  text.match(/^(?:URIs:|deb\s+(?:\[[^\]]*\]\s+)?)\s*(https?:\/\/\S+\/debian)\/?(?:\s|$)/m)?.[1] ?? defaultMirror;

@@ -1,0 +1,13 @@
+import { execFileSync } from 'node:child_process';
+
+/** iproute2's `ip`, which throws with what it said. */
+export const ip = (...args: string[]): string =>
+  execFileSync('ip', args, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] });
+
+export interface Link {
+  ifname: string;
+  ifalias?: string;
+  linkinfo?: { info_kind?: string };
+}
+
+export const links = (): Link[] => JSON.parse(ip('-json', '-details', 'link', 'show')) as Link[];

@@ -1,0 +1,13 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+
+/** With the kernel's defaults, systemd fails for want of these at about the twentieth machine. */
+const wanted: Readonly<Record<string, number>> = {
+  '/proc/sys/fs/inotify/max_user_instances': 8192,
+  '/proc/sys/kernel/keys/maxkeys': 2000,
+};
+
+/** Raises what is lower; never lowers anything. */
+export function raiseKernelLimits(): void {
+  for (const [path, least] of Object.entries(wanted))
+    if (Number(readFileSync(path, 'utf8')) < least) writeFileSync(path, String(least));
+}

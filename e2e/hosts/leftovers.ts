@@ -1,0 +1,71 @@
+import { spawnSync } from 'node:child_process';
+import { existsSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { endControlGroups, processesOf, removeControlGroups } from './control-groups.ts';
+import { ip, type Link, links } from './ip.ts';
+
+/** What test runs have on the machine, by name, so that what a killed run left can be told from what is in use. */
+
+const prefix = 'muster-hosts';
+
+/** This process, told from another that gets its number later. */
+export const owner = `${process.pid}-${startTime(process.pid)}`;
+/** Name of a machine of this test run, for namespaces, control groups and folders. */
+export const machineName = (name: string): string => `${prefix}-${owner}-${name}`;
+
+function startTime(pid: number): string | null {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
+    return stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19] ?? null;
+  } catch {
+    return null;
+  }
+}
+
+const pattern = new RegExp(`^${prefix}-(\\d+)-(\\d+)`);
+
+/** Whether this is ours by name, and the test run that made it is no more. */
+function isLeftOver(name: string): boolean {
+  const [, pid, since] = pattern.exec(name) ?? [];
+  return pid !== undefined && startTime(Number(pid)) !== since;
+}
+
+/** Removes what killed test runs left: machines, their networks and their disks. Touches nothing else. */
+export async function removeLeftOvers(folders: readonly string[]): Promise<void> {
+  for (const group of new Set(processesOf(isLeftOver).map(({ group }) => group))) await endControlGroups(group);
+  removeControlGroups(isLeftOver);
+  for (const namespace of namespaces()) if (isLeftOver(namespace)) attempt('netns', 'delete', namespace);
+  // With a bridge gone, so is its address range; the cables went with their namespaces.
+  for (const link of bridges()) if (isLeftOver(link.ifalias ?? '')) attempt('link', 'delete', link.ifname);
+  for (const folder of folders)
+    for (const name of existsSync(folder) ? readdirSync(folder) : [])
+      if (isLeftOver(name)) await removeFolder(join(folder, name));
+}
+
+/** Another test run may be doing the same. */
+function attempt(...args: string[]): void {
+  try {
+    ip(...args);
+  } catch {
+    // Then it is gone, or the next run finds it.
+  }
+}
+
+const namespaces = (): string[] => (existsSync('/run/netns') ? readdirSync('/run/netns') : []);
+const bridges = (): Link[] => links().filter(({ linkinfo }) => linkinfo?.info_kind === 'bridge');
+
+/** Removes a folder with all that is in it, be it immutable. */
+export async function removeFolder(path: string): Promise<void> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      rmSync(path, { recursive: true, force: true });
+      return;
+    } catch (error) {
+      // The kernel takes an overlay apart in its own time.
+      if (attempt === 20) throw error;
+      spawnSync('chattr', ['-R', '-f', '-ia', path], { stdio: 'ignore' });
+      await sleep(50);
+    }
+  }
+}

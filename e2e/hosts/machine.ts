@@ -1,0 +1,272 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { root as repository } from '../../tools/cli.ts';
+import { eventually } from '../eventually.ts';
+import { endControlGroups, makeControlGroups, removeControlGroups } from './control-groups.ts';
+import { machineName, removeFolder } from './leftovers.ts';
+import type { Bridge } from './network.ts';
+import { differenceFromBase, type RootDifference } from './root-difference.ts';
+
+/** Where a test host sees this repository, read-only, with its Node in `node_modules/.bin`. */
+export const repositoryInside = '/muster';
+
+export interface Ran {
+  code: number | null;
+  stdout: string;
+  stderr: string;
+}
+
+class CommandFailed extends Error {
+  readonly ran: Ran;
+  constructor(machine: string, command: readonly string[], ran: Ran) {
+    super(`${machine}: ${command.join(' ')} ended with ${ran.code}: ${ran.stderr.trim() || ran.stdout.trim()}`);
+    this.ran = ran;
+  }
+}
+
+interface Place {
+  name: string;
+  /** The Debian root below its own changes. */
+  base: string;
+  /** Where its own changes are. */
+  folder: string;
+  bridge: Bridge;
+  /** Files in its root before it boots for the first time, by path. */
+  files: Readonly<Record<string, string>>;
+}
+
+// The mounts are this machine's alone, in a mount namespace that goes when its last process does.
+const boot = `
+set -e
+for procs in $GROUPS_FILES; do echo $$ > "$procs"; done
+mount -t overlay -o "lowerdir=$BASE,upperdir=$FOLDER/upper,workdir=$FOLDER/work,redirect_dir=off,metacopy=off,index=off" overlay "$FOLDER/root"
+exec systemd-nspawn --quiet --boot --register=no --keep-unit --directory="$FOLDER/root" --machine="$SHORT" --hostname="$SHORT" \
+  --network-namespace-path="/run/netns/$NAME" --capability=CAP_NET_ADMIN --link-journal=no --resolv-conf=off --timezone=off \
+  --bind-ro="$REPOSITORY:${repositoryInside}" --kill-signal=SIGRTMIN+4 --console=pipe
+`;
+
+/** Of what a guest may do, that which would reach through to the machine that the tests run on. */
+const withheld = '-sys_time,-sys_module,-sys_boot,-sys_rawio';
+const environment = ['PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin', 'HOME=/root', 'LANG=C.UTF-8'];
+/** What nspawn ends with when the guest asked for a reboot. */
+const rebootCode = 133;
+/** SIGRTMIN+4: systemd takes it for the power button. */
+const powerOffSignal = 38;
+const bootLimitMs = 60_000;
+
+/** A real machine as far as the agent can tell: a root, a network, systemd as its first process. */
+export class Machine {
+  readonly name: string;
+  readonly address: string;
+  readonly #place: Place;
+  #nspawn: ChildProcess | null = null;
+  #ended: Promise<void> = Promise.resolve();
+  #leader = 0;
+  #boots = 0;
+  #console = '';
+
+  constructor(place: Place) {
+    this.#place = place;
+    this.name = place.name;
+    this.address = place.bridge.join(place.name);
+    this.#makeDisk();
+  }
+
+  #makeDisk(): void {
+    const { folder, files } = this.#place;
+    for (const name of ['upper', 'work', 'root']) mkdirSync(join(folder, name), { recursive: true });
+    for (const [path, content] of Object.entries({ '/etc/hostname': `${this.name}\n`, ...files })) {
+      mkdirSync(dirname(join(folder, 'upper', path)), { recursive: true });
+      writeFileSync(join(folder, 'upper', path), content);
+    }
+  }
+
+  /** Starts it, the first time or again after a stop or a power cut. Resolves when systemd has started everything. */
+  async start(): Promise<void> {
+    if (this.#nspawn !== null) throw new Error(`${this.name} runs already`);
+    this.#launch();
+    await this.#up(1);
+  }
+
+  #launch(): void {
+    const { base, folder } = this.#place;
+    const env = {
+      PATH: process.env.PATH,
+      SYSTEMD_NSPAWN_UNIFIED_HIERARCHY: '1',
+      GROUPS_FILES: makeControlGroups(machineName(this.name)).join(' '),
+      BASE: base,
+      FOLDER: folder,
+      NAME: machineName(this.name),
+      SHORT: this.name,
+      REPOSITORY: repository,
+    };
+    // A test run that is killed takes its machines with it.
+    const args = ['--pdeathsig', 'KILL', '--', 'unshare', '--mount', '--propagation', 'private', 'sh', '-c', boot];
+    const nspawn = spawn('setpriv', args, { env, stdio: ['ignore', 'pipe', 'pipe'], detached: true });
+    const read = (piece: Buffer) => {
+      this.#console = (this.#console + piece.toString()).slice(-20_000);
+    };
+    nspawn.stdout.on('data', read);
+    nspawn.stderr.on('data', read);
+    this.#nspawn = nspawn;
+    this.#boots++;
+    this.#ended = new Promise((resolve) => {
+      nspawn.on('error', (error) => read(Buffer.from(`${error.message}\n`)));
+      nspawn.on('close', (code) => {
+        this.#nspawn = null;
+        this.#leader = 0;
+        if (code === rebootCode) this.#launch();
+        resolve();
+      });
+    });
+  }
+
+  /** How often it has booted. */
+  get boots(): number {
+    return this.#boots;
+  }
+
+  /** Process id of its systemd, on this machine. 0: it is off. */
+  get leader(): number {
+    return this.#leader;
+  }
+
+  /** Waits until it has booted so many times, and is up. */
+  async #up(more: number): Promise<void> {
+    const wanted = this.#boots + more - 1;
+    try {
+      await eventually(
+        `${this.name} is up`,
+        async () => {
+          if (this.#nspawn === null) throw new Error('it ended');
+          if (this.#boots < wanted) return null;
+          this.#leader ||= this.#findLeader();
+          if (this.#leader === 0 || !existsSync(`${this.rootPath}/run/systemd/private`)) return null;
+          const { stdout } = await this.run(['systemctl', 'is-system-running', '--wait']);
+          return /running|degraded/.test(stdout) ? true : null;
+        },
+        bootLimitMs,
+      );
+    } catch (error) {
+      throw new Error(`${this.name} does not come up: ${this.#console}`, { cause: error });
+    }
+  }
+
+  #findLeader(): number {
+    const pid = this.#nspawn?.pid ?? 0;
+    try {
+      const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean);
+      const init = children.find((child) => readFileSync(`/proc/${child}/comm`, 'utf8').trim() === 'systemd');
+      return Number(init ?? 0);
+    } catch {
+      return 0;
+    }
+  }
+
+  /** Its root as its own processes see it, while it runs. */
+  get rootPath(): string {
+    return `/proc/${this.#leader}/root`;
+  }
+
+  /** Begins a command in it, as its root user and with a plain environment. */
+  begin(command: readonly string[], stdin: 'ignore' | 'pipe' = 'ignore'): ChildProcess {
+    if (this.#leader === 0) throw new Error(`${this.name} is off`);
+    const enter = ['-t', String(this.#leader), '-m', '-p', '-u', '-i', '-n', '-C', '-r', '-w', '--'];
+    const drop = ['setpriv', '--pdeathsig', 'KILL', '--bounding-set', withheld, '--inh-caps', '-all', '--'];
+    return spawn('nsenter', [...enter, ...drop, 'env', '-i', ...environment, ...command], {
+      stdio: [stdin, 'pipe', 'pipe'],
+    });
+  }
+
+  /** Runs a command in it to its end, whatever that is. */
+  async run(command: readonly string[], { input = null as string | null, timeoutMs = 60_000 } = {}): Promise<Ran> {
+    const child = this.begin(command, input === null ? 'ignore' : 'pipe');
+    child.stdin?.on('error', () => {});
+    if (input !== null) child.stdin?.end(input);
+    const collected: { stdout: Buffer[]; stderr: Buffer[] } = { stdout: [], stderr: [] };
+    child.stdout?.on('data', (piece: Buffer) => collected.stdout.push(piece));
+    child.stderr?.on('data', (piece: Buffer) => collected.stderr.push(piece));
+    const timer = setTimeout(() => child.kill('SIGKILL'), timeoutMs);
+    const code = await new Promise<number | null>((resolve, reject) => {
+      child.on('error', reject);
+      child.on('close', resolve);
+    });
+    clearTimeout(timer);
+    const text = (pieces: Buffer[]) => Buffer.concat(pieces).toString('utf8');
+    return { code, stdout: text(collected.stdout), stderr: text(collected.stderr) };
+  }
+
+  /**
+   * Runs a command in it.
+   * @returns what it printed
+   * @throws CommandFailed when it ends with anything but 0
+   */
+  async exec(...command: string[]): Promise<string> {
+    const ran = await this.run(command);
+    if (ran.code !== 0) throw new CommandFailed(this.name, command, ran);
+    return ran.stdout;
+  }
+
+  /**
+   * Runs shell text in it, which ends at the first command that fails.
+   * @throws CommandFailed
+   */
+  async sh(text: string): Promise<string> {
+    return await this.exec('sh', '-euc', text);
+  }
+
+  /** Everything in its root that is other than in the root it started from. It must run. */
+  changes(volatile?: readonly string[]): RootDifference {
+    if (this.#leader === 0) throw new Error(`${this.name} is off`);
+    const { base, folder } = this.#place;
+    return differenceFromBase({ base, upper: join(folder, 'upper'), merged: this.rootPath, volatile });
+  }
+
+  /** Shuts it down in order. Its disk stays. */
+  async stop(): Promise<void> {
+    const ended = this.#ended;
+    if (this.#leader > 0) process.kill(this.#leader, powerOffSignal);
+    const late = setTimeout(() => this.#nspawn?.kill('SIGKILL'), 30_000);
+    await ended;
+    clearTimeout(late);
+    await endControlGroups(machineName(this.name));
+  }
+
+  /** It is off at once; what it had written stays. */
+  async powerCut(): Promise<void> {
+    const ended = this.#ended;
+    this.#nspawn?.kill('SIGKILL');
+    await endControlGroups(machineName(this.name));
+    await ended;
+  }
+
+  /** Boots it again from within. */
+  async reboot(): Promise<void> {
+    const before = this.#boots;
+    await this.run(['systemctl', 'reboot']);
+    await eventually(`${this.name} reboots`, async () => (this.#boots > before ? true : null));
+    await this.#up(0);
+  }
+
+  /** Puts its root back to what it was before its first boot. It is off afterwards. */
+  async wipe(): Promise<void> {
+    await this.powerCut();
+    const { folder } = this.#place;
+    for (const name of ['upper', 'work']) await removeFolder(join(folder, name));
+    this.#makeDisk();
+  }
+
+  /** Takes it away with all it has. */
+  async end(): Promise<void> {
+    await this.powerCut();
+    removeControlGroups((name) => name === machineName(this.name));
+    this.#place.bridge.leave(this.name);
+    await removeFolder(this.#place.folder);
+  }
+
+  /** What its console said last, for a test that failed. */
+  report(): string {
+    return `── ${this.name} (${this.address}, booted ${this.#boots} times)\n${this.#console}`;
+  }
+}

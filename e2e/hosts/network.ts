@@ -1,0 +1,75 @@
+import { ip, links } from './ip.ts';
+import { machineName, owner } from './leftovers.ts';
+
+/** Bridges are numbered; a number is taken by making the bridge, which only one test run can. */
+const numbers = 100;
+
+/**
+ * A bridge of this test run with an address range of its own: 10.130.0.0/24 and on. This machine is .1; the test hosts
+ * have no way beyond it.
+ */
+export class Bridge {
+  readonly #name: string;
+  readonly #range: string;
+  readonly #cables = new Set<string>();
+  #last = 1;
+
+  constructor() {
+    const number = takeNumber();
+    this.#name = `mubr${number}`;
+    this.#range = `10.${130 + number}.0`;
+    ip('link', 'set', this.#name, 'alias', `muster-hosts-${owner}`);
+    ip('addr', 'add', `${this.#range}.1/24`, 'brd', '+', 'dev', this.#name);
+    ip('link', 'set', this.#name, 'up');
+  }
+
+  /** This machine's address on the bridge. */
+  get address(): string {
+    return `${this.#range}.1`;
+  }
+
+  /** Makes the network namespace of a machine and joins it to the bridge. @returns its address */
+  join(machine: string): string {
+    const namespace = machineName(machine);
+    const number = ++this.#last;
+    const cable = `${this.#name}-${number}`;
+    const address = `${this.#range}.${number}`;
+    ip('netns', 'add', namespace);
+    ip('link', 'add', cable, 'type', 'veth', 'peer', 'name', 'eth0', 'netns', namespace);
+    ip('link', 'set', cable, 'master', this.#name, 'up');
+    this.#cables.add(namespace);
+    ip('-n', namespace, 'addr', 'add', `${address}/24`, 'brd', '+', 'dev', 'eth0');
+    ip('-n', namespace, 'link', 'set', 'lo', 'up');
+    ip('-n', namespace, 'link', 'set', 'eth0', 'up');
+    return address;
+  }
+
+  /** Takes a machine off the network, for good. */
+  leave(machine: string): void {
+    const namespace = machineName(machine);
+    if (this.#cables.delete(namespace)) ip('netns', 'delete', namespace);
+  }
+
+  end(): void {
+    for (const namespace of this.#cables) ip('netns', 'delete', namespace);
+    this.#cables.clear();
+    ip('link', 'delete', this.#name);
+  }
+}
+
+function takeNumber(): number {
+  const routes = ip('route', 'show');
+  let reason: unknown = new Error('every range is in use');
+  for (let attempt = 0; attempt < numbers; attempt++) {
+    const number = (process.pid + attempt) % numbers;
+    if (routes.includes(`10.${130 + number}.`)) continue;
+    try {
+      ip('link', 'add', `mubr${number}`, 'type', 'bridge', 'forward_delay', '0');
+      return number;
+    } catch (error) {
+      reason = error;
+      if (!links().some(({ ifname }) => ifname === `mubr${number}`)) throw error;
+    }
+  }
+  throw new Error('no network for the test hosts', { cause: reason });
+}

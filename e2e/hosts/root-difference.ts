@@ -1,0 +1,85 @@
+import { createHash } from 'node:crypto';
+import { lstatSync, readdirSync, readFileSync, readlinkSync, type Stats } from 'node:fs';
+import { join } from 'node:path';
+
+/** What a root has that another had not, by path: what is there now, or `absent`. Equal where the roots are equal. */
+export type RootDifference = Record<string, string>;
+
+/** What changes by itself, or is nobody's to bring back: logs, caches, the package database, what is mounted. */
+const volatilePaths: readonly string[] = [
+  ...['/dev', '/proc', '/sys', '/run', '/tmp', '/var/tmp', '/var/log', '/var/cache', '/muster'],
+  ...[
+    '/var/lib/dpkg',
+    '/var/lib/apt',
+    '/var/lib/systemd/random-seed',
+    '/var/lib/systemd/timers',
+    '/var/lib/muster-agent',
+  ],
+  // What the shadow tools keep of the file before.
+  ...['/etc/passwd-', '/etc/group-', '/etc/shadow-', '/etc/gshadow-', '/etc/subuid-', '/etc/subgid-'],
+];
+
+interface Roots {
+  /** The root below. */
+  base: string;
+  /** Upper directory of the overlay on it: nothing outside of what it names can be different. */
+  upper: string;
+  /** Both as one. */
+  merged: string;
+  volatile?: readonly string[] | undefined;
+}
+
+/**
+ * Compares a root with the one it was laid over: type, owner, permissions and content of everything. Reads only what
+ * was ever touched.
+ */
+export function differenceFromBase({ base, upper, merged, volatile = volatilePaths }: Roots): RootDifference {
+  const found: RootDifference = {};
+  const left = new Set(volatile);
+  const visit = (folder: string): void => {
+    // The root itself may be named by a link that only the kernel can follow.
+    const there = folder === '' ? new Set(readdirSync(`${merged}/`)) : namesIn(join(merged, folder));
+    const below = namesIn(join(base, folder));
+    for (const name of below) {
+      const path = `${folder}/${name}`;
+      if (!left.has(path) && !there.has(name)) found[path] = 'absent';
+    }
+    for (const name of there) {
+      const path = `${folder}/${name}`;
+      const stats = left.has(path) ? null : lstat(join(upper, path));
+      if (stats === null) continue;
+      const now = describe(join(upper, path), stats);
+      if (now !== describe(join(base, path), lstat(join(base, path)))) found[path] = now;
+      if (stats.isDirectory()) visit(path);
+    }
+  };
+  visit('');
+  return found;
+}
+
+function namesIn(folder: string): Set<string> {
+  try {
+    return new Set(lstatSync(folder).isDirectory() ? readdirSync(folder) : []);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return new Set();
+    throw error;
+  }
+}
+
+const lstat = (path: string): Stats | null => lstatSync(path, { throwIfNoEntry: false }) ?? null;
+
+function describe(path: string, stats: Stats | null): string {
+  if (stats === null) return 'absent';
+  const meta = `${stats.uid}:${stats.gid} ${stats.mode.toString(8)}`;
+  if (stats.isSymbolicLink()) return `${meta} → ${readlinkSync(path)}`;
+  if (stats.isFile()) return `${meta} ${contentOf(path)}`;
+  return stats.isDirectory() ? meta : `${meta} device ${stats.rdev}`;
+}
+
+/** Short text as it is, so that a failed comparison can be read. */
+function contentOf(path: string): string {
+  const content = readFileSync(path);
+  const text = content.toString('utf8');
+  if (content.length < 4096 && !text.includes('\0') && !text.includes('\ufffd')) return text;
+  return `${content.length} bytes, SHA-256 ${createHash('sha256').update(content).digest('hex')}`;
+}

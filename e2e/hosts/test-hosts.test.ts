@@ -1,0 +1,126 @@
+import { execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, readdirSync } from 'node:fs';
+import { applyAgent, uploadModule } from '@muster/protocol/http';
+import { describe, expect } from 'vitest';
+import { root } from '../../tools/cli.ts';
+import { HostAgent } from './agent.ts';
+import { mirrorOf } from './base-root.ts';
+import { processesOf } from './control-groups.ts';
+import { noHosts, test } from './test.ts';
+
+const reason = noHosts();
+
+test('the mirror is the one that the machine uses', () => {
+  expect(mirrorOf('deb [arch=amd64] https://mirror.example/debian/ bookworm main\n')).toBe(
+    'https://mirror.example/debian',
+  );
+  expect(mirrorOf('Types: deb\nURIs: http://a.example/debian-security\nURIs: http://b.example/debian\n')).toBe(
+    'http://b.example/debian',
+  );
+  expect(mirrorOf('')).toBe('http://deb.debian.org/debian');
+});
+
+describe.skipIf(reason !== null)(`test hosts${reason === null ? '' : ` (${reason})`}`, () => {
+  test('are real machines: own systemd, root, network and names; what they write survives a power cut', async ({
+    hosts,
+  }) => {
+    const [a, b] = await Promise.all([hosts.start('a'), hosts.start('b')]);
+    expect(await a.sh('ps -p 1 -o comm=; systemctl is-system-running; hostname')).toBe('systemd\nrunning\na\n');
+    expect(b.changes()).toMatchObject({ '/etc/hostname': '0:0 100644 b\n' });
+    const knock = `exec 3<> /dev/tcp/${b.address}/22`;
+    expect((await a.run(['bash', '-c', knock])).stderr).toContain('Connection refused');
+    expect((await a.run(['bash', '-c', 'exec 3<> /dev/tcp/192.0.2.1/22'])).stderr).toContain('unreachable');
+    const clean = a.changes();
+    await a.sh('echo ours > /etc/motd; rm /etc/issue; rm -r /etc/skel; mkdir -m 700 /etc/skel; chmod 711 /opt');
+    // As it was: not a difference, although it was written anew.
+    await a.sh('cp -a /etc/fstab /etc/copy; mv /etc/copy /etc/fstab; echo x > /run/x; echo x > /etc/passwd-');
+    const changed = a.changes();
+    expect(changed).toEqual({
+      ...clean,
+      '/etc/motd': '0:0 100644 ours\n',
+      '/etc/issue': 'absent',
+      '/etc/skel': '0:0 40700',
+      '/etc/skel/.bashrc': 'absent',
+      '/etc/skel/.bash_logout': 'absent',
+      '/etc/skel/.profile': 'absent',
+      '/opt': '0:0 40711',
+    });
+    expect(b.changes()['/etc/motd']).toBeUndefined();
+    await a.powerCut();
+    await a.start();
+    expect(a.changes()).toEqual(changed);
+    await a.reboot();
+    expect(a.boots).toBe(3);
+    await a.stop();
+    await a.start();
+    expect(a.changes()).toEqual(changed);
+    await a.wipe();
+    await a.start();
+    expect(Object.keys(a.changes())).toEqual(Object.keys(clean));
+    await Promise.all([a.end(), b.end()]);
+  });
+
+  test('run the real agent as a service, which comes back when it is killed and after a reboot', async ({
+    hosts,
+    stage,
+  }) => {
+    const [machine, orchestrator] = await Promise.all([hosts.start('web'), stage.orchestrator()]);
+    const agent = await HostAgent.install(machine, orchestrator, hosts.bridge.address);
+    const params = { node_id: agent.nodeId };
+    const content = JSON.stringify({
+      name: 'site',
+      supports: [{ platform: 'linux', distro: 'debian', init_system: 'systemd' }],
+      resources: [{ id: 'motd', resource: { 'file-unix': { path: '/etc/motd', content: 'managed\n' } } }],
+    });
+    await orchestrator.call(uploadModule, { body: { name: 'site', content } });
+    const apply = () => orchestrator.call(applyAgent, { params, body: { modules: ['site'] } });
+    expect(await apply()).toMatchObject({ status: 'succeeded', summary: { changed: 1 } });
+    expect(await machine.sh('cat /etc/motd')).toBe('managed\n');
+    await agent.kill9();
+    await agent.connected();
+    expect(await apply()).toMatchObject({ status: 'succeeded', summary: { unchanged: 1 } });
+    expect(await agent.restarts()).toBe(1);
+    await machine.reboot();
+    await agent.connected();
+    expect(await apply()).toMatchObject({ status: 'succeeded', summary: { unchanged: 1 } });
+  });
+
+  test('of a test run that was killed are taken away by the next', async ({ hosts }) => {
+    const script = `
+      const { TestHosts } = await import('./e2e/hosts/test-hosts.ts');
+      const hosts = await TestHosts.open();
+      const machine = await hosts.start('orphan');
+      await machine.sh('touch /etc/immutable; chattr +i /etc/immutable');
+      console.log(machine.leader);
+      setInterval(() => {}, 1000);
+    `;
+    const run = spawn(process.execPath, ['--input-type=module', '-e', script], {
+      cwd: root,
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    const [leader] = (await once(run.stdout, 'data')).map(Number);
+    // Dead and not yet buried is dead.
+    const lives = () => existsSync(`/proc/${leader}/root/etc`);
+    expect(lives()).toBe(true);
+    run.kill('SIGKILL');
+    await once(run, 'close');
+    const theirs = (names: string[]) => names.filter((name) => name.includes(`muster-hosts-${run.pid}-`));
+    const left = () => ({
+      namespaces: theirs(readdirSync('/run/netns')).length,
+      disks: theirs([...readdirSync('/dev/shm'), ...readdirSync('/var/tmp')]).length,
+      links: theirs(execFileSync('ip', ['link', 'show'], { encoding: 'utf8' }).split('\n')).length,
+      controlGroups: processesOf((name) => name.includes(`muster-hosts-${run.pid}-`)).length,
+    });
+    expect(left()).toMatchObject({ namespaces: 1, disks: 1 });
+    const { TestHosts } = await import('./test-hosts.ts');
+    const mine = hosts.machine('mine');
+    await mine.start();
+    const others = await TestHosts.open();
+    await others.end();
+    expect(left()).toEqual({ namespaces: 0, disks: 0, links: 0, controlGroups: 0 });
+    expect(lives()).toBe(false);
+    // What is in use is not taken for a left-over.
+    expect(await mine.sh('echo here')).toBe('here\n');
+  });
+});

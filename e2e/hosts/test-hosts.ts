@@ -1,0 +1,79 @@
+import { statfsSync } from 'node:fs';
+import { join } from 'node:path';
+import { baseRoot } from './base-root.ts';
+import { raiseKernelLimits } from './kernel-limits.ts';
+import { machineName, removeLeftOvers } from './leftovers.ts';
+import { Machine } from './machine.ts';
+import { Bridge } from './network.ts';
+
+export interface MachineOptions {
+  /** Files in its root before it boots for the first time, by path. */
+  files?: Readonly<Record<string, string>>;
+}
+
+/** In memory where there is much of it: what a test machine writes is thrown away. */
+const disks = ['/dev/shm', '/var/tmp'];
+const roomInMemory = 2 * 1024 ** 3;
+
+/**
+ * Real machines for tests, on a network of their own: Debian with systemd as its first process, in namespaces of this
+ * machine. Needs what `missing('hosts')` asks for.
+ */
+export class TestHosts {
+  readonly bridge: Bridge;
+  readonly #base: string;
+  readonly #disk: string;
+  readonly #machines: Machine[] = [];
+
+  private constructor(base: string) {
+    this.#base = base;
+    const [memory = '', disk = ''] = disks;
+    this.#disk = roomIn(memory) > roomInMemory ? memory : disk;
+    this.bridge = new Bridge();
+  }
+
+  /** Builds the root if this is the first time, tidies up after test runs that were killed, and makes the network. */
+  static async open(): Promise<TestHosts> {
+    await removeLeftOvers(disks);
+    raiseKernelLimits();
+    return new TestHosts(await baseRoot());
+  }
+
+  /** A machine that is off. */
+  machine(name: string, { files = {} }: MachineOptions = {}): Machine {
+    const folder = join(this.#disk, machineName(name));
+    const machine = new Machine({ name, base: this.#base, folder, bridge: this.bridge, files });
+    this.#machines.push(machine);
+    return machine;
+  }
+
+  /** A machine that is up. */
+  async start(name: string, options: MachineOptions = {}): Promise<Machine> {
+    const machine = this.machine(name, options);
+    await machine.start();
+    return machine;
+  }
+
+  /** Takes everything away, whatever state it is in. */
+  async end(): Promise<void> {
+    const ends = await Promise.allSettled(this.#machines.map((machine) => machine.end()));
+    this.#machines.length = 0;
+    this.bridge.end();
+    const failed = ends.find((end) => end.status === 'rejected');
+    if (failed) throw failed.reason;
+  }
+
+  /** What every machine said last, for a test that failed. */
+  report(): string {
+    return this.#machines.map((machine) => machine.report()).join('\n');
+  }
+}
+
+function roomIn(folder: string): number {
+  try {
+    const { bavail, bsize } = statfsSync(folder);
+    return bavail * bsize;
+  } catch {
+    return 0;
+  }
+}

@@ -1,0 +1,31 @@
+import { test as base, type Stage } from '../harness.ts';
+import { missing } from '../requirements.ts';
+import { TestHosts } from './test-hosts.ts';
+
+/**
+ * Why this machine cannot have test hosts; null: it can.
+ * @throws Error in CI, where it must
+ */
+export function noHosts(): string | null {
+  const reason = missing('linux', 'root', 'namespaces', 'hosts');
+  if (reason !== null && process.env.CI === 'true') throw new Error(reason);
+  return reason;
+}
+
+/** A test with real machines, made once for all tests of its file and taken away whatever happens. */
+export const test = base.extend<{ stage: Stage; $file: { hosts: TestHosts } }>({
+  hosts: [
+    // biome-ignore lint/correctness/noEmptyPattern: what a fixture depends on is read from its first parameter
+    async ({}, use) => {
+      const reason = noHosts();
+      if (reason !== null) throw new Error(reason);
+      const hosts = await TestHosts.open();
+      try {
+        await use(hosts);
+      } finally {
+        await hosts.end();
+      }
+    },
+    { scope: 'file' },
+  ],
+});
