@@ -1,4 +1,5 @@
 import type { ResourceType } from '@muster/protocol/module';
+import { cronUnix } from './cron-unix.ts';
 import { directoryUnix } from './directory-unix.ts';
 import { fileUnix } from './file-unix.ts';
 import type { Provider } from './provider.ts';
@@ -6,7 +7,7 @@ import { script } from './script.ts';
 
 /** Every kind this agent carries out. */
 const providers: ReadonlyMap<string, Provider> = new Map(
-  [fileUnix, directoryUnix, script].map((provider) => [provider.type, provider as unknown as Provider]),
+  [fileUnix, directoryUnix, script, cronUnix].map((provider) => [provider.type, provider as unknown as Provider]),
 );
 
 /** @returns null for a kind that this agent cannot carry out */

@@ -38,7 +38,12 @@ export const isResourceType = (name: string): name is ResourceType => Object.has
  * The kinds that this release's agent carries out; the others are parsed, validated, resolved and sent, and the agent
  * answers for each that it cannot. Only documentation is made from this: the agent's own registry decides.
  */
-export const executableKinds: ReadonlySet<ResourceType> = new Set(['file-unix', 'directory-unix', 'script']);
+export const executableKinds: ReadonlySet<ResourceType> = new Set([
+  'file-unix',
+  'directory-unix',
+  'script',
+  'cron-unix',
+]);
 
 /**
  * What makes a resource the one it is.

@@ -1,0 +1,165 @@
+import type { FieldChange } from '@muster/protocol';
+import type { ResolvedResource, ResourceBodies } from '@muster/protocol/module';
+import { HostFailure } from '../host/failure.ts';
+import { maxContentInMemory } from '../host/inspect.ts';
+import { exists } from '../host/read-system.ts';
+import { escapeCommand, longestCommand, parseCrontab, renderJob, scheduleFault } from './cron-unix/crontab.ts';
+import type { FileBefore, SeenFile } from './file-unix/seen.ts';
+import { type Difference, type Json, nothing, type Provider } from './provider.ts';
+import {
+  diffWritten,
+  diffWrittenRemoval,
+  fileInBrief,
+  fileWeight,
+  lookAtWritten,
+  lookAtWrittenForRemoval,
+  putBack,
+  rememberWritten,
+  textOf,
+  type WrittenFile,
+  write,
+} from './written-file.ts';
+
+/** A job of cron: one file in /etc/cron.d. */
+
+type Body = ResourceBodies['cron-unix'];
+const bodyOf = (resource: ResolvedResource): Body => resource.body as Body;
+
+export interface SeenJob {
+  file: SeenFile;
+  /** The fields of the job in the file, null where it has none. */
+  job: { schedule: string; user: string; command: string } | null;
+  /** There is no such user: cron would ignore the file. */
+  userIsMissing: boolean;
+  /** No cron known here is installed. */
+  cronIsMissing: boolean;
+}
+
+const daemons = ['/usr/sbin/cron', '/usr/sbin/crond', '/usr/sbin/fcron', '/usr/lib/systemd/system/cron.target'];
+
+/** No two jobs have the same: what stands for the user holds no "-". */
+export function jobPath({ user, name }: Pick<Body, 'user' | 'name'>): string {
+  const escaped = user.replaceAll(/[^A-Za-z0-9]/g, (char) => `_${char.charCodeAt(0).toString(16)}`);
+  return `/etc/cron.d/muster-${escaped}-${name}`;
+}
+
+function wantedFile(resource: ResolvedResource): WrittenFile {
+  const body = bodyOf(resource);
+  return {
+    path: jobPath(body),
+    text: body.ensure === 'absent' ? null : renderJob(body),
+    mode: resource.sensitive_fields.length > 0 ? '0600' : '0644',
+  };
+}
+
+function seenJob(resource: ResolvedResource, file: SeenFile): Omit<SeenJob, 'userIsMissing'> {
+  const text = textOf(file);
+  return {
+    file,
+    job: text === null ? null : parseCrontab(text).job,
+    cronIsMissing: bodyOf(resource).ensure !== 'absent' && !daemons.some((path) => exists(path)),
+  };
+}
+
+const jobFields = ['schedule', 'user', 'command'] as const;
+const ownershipFields = new Set(['owner', 'group', 'mode', 'symlink', 'type']);
+
+/** The change of a file told by the fields of the job in it. */
+function fieldChanges(file: FieldChange[], from: SeenJob['job'], to: SeenJob['job']): FieldChange[] {
+  const ensure = file.filter(({ field }) => field === 'ensure');
+  const creation = ensure.some((change) => change.from === 'absent');
+  const rest = creation ? [] : file.filter(({ field }) => ownershipFields.has(field));
+  if (ensure.some((change) => change.to === 'absent')) return ensure;
+  const fields = jobFields.flatMap((field): FieldChange[] =>
+    from?.[field] === to?.[field] ? [] : [{ field, from: from?.[field] ?? null, to: to?.[field] ?? null }],
+  );
+  const contentChanges = creation || file.some(({ field }) => field === 'content');
+  // Lines around the job: comments, settings, a second job.
+  const others = contentChanges && fields.length === 0;
+  return [
+    ...ensure,
+    ...(contentChanges ? fields : []),
+    ...(others ? [{ field: 'cron_file', from: 'changed by hand', to: 'as declared' }] : []),
+    ...rest,
+  ];
+}
+
+const told = (difference: Difference, changes: FieldChange[]): Difference => ({ ...difference, changes, diff: null });
+
+export const cronUnix: Provider<SeenJob, FileBefore> = {
+  type: 'cron-unix',
+  recheckable: true,
+  brings: () => [],
+  path: (resource) => jobPath(bodyOf(resource)),
+
+  check(resource) {
+    const { command, schedule } = bodyOf(resource);
+    const fault = scheduleFault(schedule);
+    if (fault !== null) throw new HostFailure(`its schedule cannot be read: ${fault}`);
+    if (command.trim() === '') throw new HostFailure('its command is empty');
+    if (Buffer.byteLength(escapeCommand(command)) > longestCommand)
+      throw new HostFailure(
+        `its command is longer than the ${longestCommand} bytes that cron reads; put it into a script and call that`,
+      );
+  },
+
+  observe(resource, _circumstances, machine) {
+    const file = lookAtWritten(resource, wantedFile(resource), machine);
+    const { user, ensure } = bodyOf(resource);
+    const userIsMissing = ensure !== 'absent' && !/^\d+$/.test(user) && machine.accounts.uid(user) === null;
+    return { ...seenJob(resource, file), userIsMissing };
+  },
+
+  diff(resource, seen, circumstances) {
+    const body = bodyOf(resource);
+    const file = diffWritten(resource, wantedFile(resource), seen.file, circumstances);
+    if (file.action === 'none') return file;
+    const { user } = body;
+    return {
+      ...told(file, fieldChanges(file.changes, seen.job, parseCrontab(renderJob(body)).job)),
+      ...(seen.userIsMissing
+        ? { awaits: [{ kind: 'accounts', message: `there is no user ${user}, so cron would ignore the job` }] }
+        : {}),
+      ...(seen.cronIsMissing ? { message: 'no cron is installed here; the job does not run until there is one' } : {}),
+    };
+  },
+
+  canTell: () => true,
+  inBrief: (seen): Json => JSON.parse(JSON.stringify({ ...seen, file: fileInBrief(seen.file) })),
+  weight: (seen) => fileWeight(seen.file),
+
+  remember(resource, seen, _difference, before, machine) {
+    const wanted = wantedFile(resource);
+    const file = diffWritten(resource, wanted, seen.file, { purpose: 'apply' });
+    return rememberWritten(resource, wanted, seen.file, file, before, machine);
+  },
+
+  claim: () => null,
+
+  async apply(resource, seen, _difference, machine) {
+    const wanted = wantedFile(resource);
+    await write(resource, wanted, seen.file, diffWritten(resource, wanted, seen.file, { purpose: 'apply' }), machine);
+    return {};
+  },
+
+  async observeForRemoval(resource, before, machine) {
+    const file = await lookAtWrittenForRemoval(resource, wantedFile(resource), before, machine);
+    return { ...seenJob(resource, file), userIsMissing: false, cronIsMissing: false };
+  },
+
+  diffRemoval(resource, before, seen, _circumstances, copies) {
+    const file = diffWrittenRemoval(resource, wantedFile(resource), before, seen.file, copies);
+    if (file.action === 'none') return nothing(file.message);
+    const bytes =
+      before.was === 'file' && before.content !== null ? copies.read(before.content, maxContentInMemory) : null;
+    const back = bytes === null ? null : parseCrontab(bytes.toString('utf8')).job;
+    return told(file, fieldChanges(file.changes, seen.job, back));
+  },
+
+  async remove(resource, before, seen, _difference, machine) {
+    const wanted = wantedFile(resource);
+    const file = diffWrittenRemoval(resource, wanted, before, seen.file, machine.copies);
+    await putBack(resource, wanted, before, seen.file, file, machine);
+    return {};
+  },
+};

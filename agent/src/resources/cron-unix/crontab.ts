@@ -1,0 +1,110 @@
+/** Text of the files in /etc/cron.d. Nothing here looks at the machine. */
+
+export interface Job {
+  schedule: string;
+  user: string;
+  command: string;
+}
+
+const header = '# Written by Muster. Changes by hand are undone by the next apply.';
+
+/** What a job finds in its environment, whatever cron runs it: the programs that scripts of the agent find too. */
+const settings = ['SHELL=/bin/sh', 'PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'];
+
+/** cron reads no more of a command than this, and then ignores the whole file. */
+export const longestCommand = 998;
+
+/** The file of one job. */
+export const renderJob = ({ schedule, user, command }: Job): string =>
+  `${[header, ...settings, `${schedule.replaceAll(/ +/g, ' ')} ${user} ${escapeCommand(command)}`].join('\n')}\n`;
+
+/**
+ * To cron an unescaped `%` is a line break, what follows it goes to the command's input. `\%` stands for `%` and `\\`
+ * for `\`; before anything else a backslash stands for itself.
+ */
+export const escapeCommand = (command: string): string =>
+  command
+    .trim()
+    .replaceAll(/(\\+)(?=(.?))/gsu, (run, _all, next) => (run.length > 1 || next === '%' ? run + run : run))
+    .replaceAll('%', '\\%');
+
+export const unescapeCommand = (text: string): string => text.replaceAll(/\\([\\%])/g, '$1');
+
+/** What a file holds that somebody may have edited: its first job, and the lines that are neither that nor comments. */
+export interface Crontab {
+  job: Job | null;
+  others: string[];
+}
+
+export function parseCrontab(text: string): Crontab {
+  let job: Job | null = null;
+  const others: string[] = [];
+  for (const line of text.split('\n').map((one) => one.trim())) {
+    if (line === '' || line.startsWith('#')) continue;
+    const found: Job | null = job === null ? parseLine(line) : null;
+    if (found === null) others.push(line);
+    else job = found;
+  }
+  return { job, others };
+}
+
+const jobLine = /^(@[a-z]+|\S+(?:[ \t]+\S+){4})[ \t]+(\S+)[ \t]+(.+)$/s;
+const settingLine = /^["']?[A-Za-z_][A-Za-z0-9_]*["']?\s*=/;
+
+function parseLine(line: string): Job | null {
+  if (settingLine.test(line)) return null;
+  const [, schedule, user, command] = jobLine.exec(line) ?? [];
+  if (schedule === undefined || user === undefined || command === undefined) return null;
+  return { schedule: schedule.replaceAll(/[ \t]+/g, ' '), user, command: unescapeCommand(command) };
+}
+
+interface Field {
+  name: string;
+  least: number;
+  most: number;
+  names: readonly string[];
+}
+
+const months = ['jan', 'feb', 'mar', 'apr', 'may', 'jun', 'jul', 'aug', 'sep', 'oct', 'nov', 'dec'];
+const days = ['sun', 'mon', 'tue', 'wed', 'thu', 'fri', 'sat'];
+const fields: readonly Field[] = [
+  { name: 'minute', least: 0, most: 59, names: [] },
+  { name: 'hour', least: 0, most: 23, names: [] },
+  { name: 'day of the month', least: 1, most: 31, names: [] },
+  { name: 'month', least: 1, most: 12, names: months },
+  { name: 'day of the week', least: 0, most: 7, names: days },
+];
+
+/**
+ * What is wrong with a schedule: one that cron cannot read makes it ignore the file, and say so only in its log.
+ * @returns null when nothing is
+ */
+export function scheduleFault(schedule: string): string | null {
+  if (schedule.startsWith('@')) return null;
+  const parts = schedule.split(/ +/);
+  for (const [i, field] of fields.entries()) {
+    const part = parts[i] ?? '';
+    if (!part.split(',').every((item) => isItem(item, field)))
+      return `"${part}" is not a ${field.name} that cron understands`;
+  }
+  return null;
+}
+
+function isItem(item: string, field: Field): boolean {
+  const [, range = '', step] = /^([^/]*)(?:\/(.*))?$/.exec(item) ?? [];
+  if (step !== undefined && !(/^\d{1,4}$/.test(step) && Number(step) > 0)) return false;
+  if (range === '*') return true;
+  const ends = range.split(/[-~]/).map((text) => numberOf(text, field));
+  if (ends.length > 2 || ends.some((value) => value === null)) return false;
+  // A single value has no step.
+  if (ends.length === 1) return step === undefined;
+  return (ends[0] as number) <= (ends[1] as number);
+}
+
+function numberOf(text: string, { least, most, names }: Field): number | null {
+  const named = names.indexOf(text.toLowerCase());
+  if (named >= 0) return named + least;
+  if (!/^\d{1,3}$/.test(text)) return null;
+  const value = Number(text);
+  return value >= least && value <= most ? value : null;
+}
