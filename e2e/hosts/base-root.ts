@@ -5,7 +5,7 @@ import { join } from 'node:path';
 
 /** The Debian root that every test host starts from: built once with debootstrap, kept, and never written to again. */
 
-const suite = 'bookworm';
+export const suite = 'bookworm';
 /** Beyond the required ones of Debian. */
 const packages = [
   ...['systemd', 'systemd-sysv', 'dbus', 'apt', 'passwd', 'iproute2', 'procps', 'ca-certificates', 'cron', 'sudo'],
@@ -48,7 +48,7 @@ mv -T "$new" "$base"
 
 /** @returns the folder of the root, built now when there is none */
 export async function baseRoot(): Promise<string> {
-  const mirror = mirrorOf(sources());
+  const mirror = debianMirror();
   const key = createHash('sha256')
     .update(JSON.stringify([packages, suite, recipe, process.arch]))
     .digest('hex');
@@ -64,6 +64,9 @@ export async function baseRoot(): Promise<string> {
   });
   return base;
 }
+
+/** The mirror that packages are fetched from. */
+export const debianMirror = (): string => mirrorOf(sources());
 
 /** What the machine's own apt reads. */
 function sources(): string {

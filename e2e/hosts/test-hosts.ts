@@ -21,12 +21,13 @@ const roomInMemory = 2 * 1024 ** 3;
  */
 export class TestHosts {
   readonly bridge: Bridge;
-  readonly #base: string;
+  /** The Debian root that every machine starts from. */
+  readonly base: string;
   readonly #disk: string;
   readonly #machines: Machine[] = [];
 
   private constructor(base: string) {
-    this.#base = base;
+    this.base = base;
     const [memory = '', disk = ''] = disks;
     this.#disk = roomIn(memory) > roomInMemory ? memory : disk;
     this.bridge = new Bridge();
@@ -42,7 +43,7 @@ export class TestHosts {
   /** A machine that is off. */
   machine(name: string, { files = {} }: MachineOptions = {}): Machine {
     const folder = join(this.#disk, machineName(name));
-    const machine = new Machine({ name, base: this.#base, folder, bridge: this.bridge, files });
+    const machine = new Machine({ name, base: this.base, folder, bridge: this.bridge, files });
     this.#machines.push(machine);
     return machine;
   }

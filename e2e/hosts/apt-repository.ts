@@ -1,0 +1,106 @@
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { type PoolPackage, packagePool } from './apt/pool.ts';
+import { SigningKey } from './apt/signing-key.ts';
+import type { Machine } from './machine.ts';
+import type { TestHosts } from './test-hosts.ts';
+
+const suite = 'stable';
+const component = 'main';
+
+/**
+ * A signed apt repository on the bridge, with nginx-light and what it needs, and the packages of `apt/packages.ts` in
+ * two versions each. What it offers can be changed as it goes.
+ */
+export class AptRepository {
+  readonly #pool: readonly PoolPackage[];
+  readonly #key = new SigningKey('Test repository <tests@example.com>');
+  readonly #files = new Map<string, Buffer>();
+  readonly #paths = new Map<string, string>();
+  readonly #address: string;
+  readonly #server: Server;
+  /** Every path that was asked for, oldest first. */
+  readonly asked: string[] = [];
+  /** While true, nothing that is asked for comes. */
+  stalled = false;
+
+  private constructor(pool: readonly PoolPackage[], address: string) {
+    this.#pool = pool;
+    this.#address = address;
+    this.#server = createServer((request, response) => this.#answer(request, response));
+    this.offer();
+  }
+
+  /** Starts it; it offers everything. Test hosts are told of it by `use`. */
+  static async open(hosts: TestHosts): Promise<AptRepository> {
+    const { address } = hosts.bridge;
+    const repository = new AptRepository(await packagePool(hosts.base), address);
+    await new Promise<void>((resolve) => repository.#server.listen(0, address, resolve));
+    repository.#server.unref();
+    return repository;
+  }
+
+  /** For `uris` of a source. */
+  get url(): string {
+    return `http://${this.#address}:${(this.#server.address() as AddressInfo).port}/`;
+  }
+
+  /** ASCII-armoured, for `signed_by`. */
+  get publicKey(): string {
+    return this.#key.publicKey;
+  }
+
+  /**
+   * Decides what it offers from now on; test hosts see it at their next `apt-get update`.
+   * @param wanted e.g. a package in one version only; all when absent
+   */
+  offer(wanted: (offered: { name: string; version: string }) => boolean = () => true): void {
+    const stanzas = this.#pool.filter(wanted).map((entry) => {
+      const content = readFileSync(entry.path);
+      // An epoch's colon would be quoted by some.
+      const place = `pool/${entry.name}_${entry.version.replace(':', '.')}.deb`;
+      this.#paths.set(`/${place}`, entry.path);
+      return `${entry.control}\nFilename: ${place}\nSize: ${content.length}\nSHA256: ${sha256(content)}\n`;
+    });
+    const packages = Buffer.from(stanzas.join('\n'));
+    const architecture = architectures[process.arch] ?? process.arch;
+    const path = `${component}/binary-${architecture}/Packages`;
+    const release = [
+      `Origin: Tests\nLabel: Tests\nSuite: ${suite}\nCodename: ${suite}\nComponents: ${component}`,
+      `Architectures: ${architecture}\nDate: ${new Date(Date.now() - 60_000).toUTCString()}`,
+      `SHA256:\n ${sha256(packages)} ${packages.length} ${path}\n`,
+    ].join('\n');
+    this.#files.set(`/dists/${suite}/${path}`, packages);
+    this.#files.set(`/dists/${suite}/InRelease`, Buffer.from(this.#key.clearSign(release)));
+  }
+
+  /** Makes it the source of a machine, and lets the machine read what it offers. */
+  async use(machine: Machine): Promise<void> {
+    const source = `deb [signed-by=/usr/share/keyrings/tests.asc] ${this.url} ${suite} ${component}\n`;
+    const write = 'cat > /usr/share/keyrings/tests.asc; echo "$0" > /etc/apt/sources.list; apt-get update -qq';
+    const { code, stderr } = await machine.run(['sh', '-euc', write, source.trim()], { input: this.publicKey });
+    if (code !== 0 || stderr !== '') throw new Error(`${machine.name} cannot use the repository: ${stderr}`);
+  }
+
+  async end(): Promise<void> {
+    this.#server.closeAllConnections();
+    await new Promise((resolve) => this.#server.close(resolve));
+  }
+
+  #answer(request: IncomingMessage, response: ServerResponse): void {
+    const path = decodeURIComponent(request.url ?? '');
+    this.asked.push(path);
+    if (this.stalled) return;
+    const file = this.#paths.get(path);
+    const content = file === undefined ? this.#files.get(path) : readFileSync(file);
+    response.writeHead(content === undefined ? 404 : 200, { 'content-length': content?.length ?? 0 });
+    response.end(content);
+  }
+}
+
+const sha256 = (content: Buffer): string => createHash('sha256').update(content).digest('hex');
+
+/** Debian's names for those of Node. */
+const architectures: Readonly<Record<string, string>> = { x64: 'amd64' };

@@ -1,0 +1,79 @@
+/** Packages made for tests: tiny, and each with one way of its own. */
+
+export interface PackageRecipe {
+  name: string;
+  version: string;
+  depends?: string;
+  /** Files by path. */
+  files?: Readonly<Record<string, string>>;
+  /** Those of the files that belong to the administrator once installed. */
+  conffiles?: readonly string[];
+  postinst?: string;
+  prerm?: string;
+}
+
+const unit = (version: string) => `[Unit]
+Description=Sample service ${version}
+
+[Service]
+ExecStart=/bin/sleep infinity
+
+[Install]
+WantedBy=multi-user.target
+`;
+
+/** Starts and enables as Debian's own packages do, and takes it back. */
+const service = {
+  postinst: `if [ "$1" = configure ]; then
+  deb-systemd-helper unmask sample.service > /dev/null || true
+  deb-systemd-helper enable sample.service > /dev/null || true
+  systemctl daemon-reload
+  deb-systemd-invoke start sample.service > /dev/null || true
+fi`,
+  prerm: `if [ "$1" = remove ]; then
+  deb-systemd-invoke stop sample.service > /dev/null || true
+  deb-systemd-helper disable sample.service > /dev/null || true
+fi`,
+};
+
+const versions = ['1.0', '2.0'];
+
+export const recipes: readonly PackageRecipe[] = versions.flatMap((version): PackageRecipe[] => [
+  /** One file that tells the version. */
+  { name: 'sample-plain', version, files: { '/usr/share/sample-plain/version': `${version}\n` } },
+  /** `/etc/sample-config.conf` is a conffile, and different in each version. */
+  {
+    name: 'sample-config',
+    version,
+    files: { '/etc/sample-config.conf': `# of version ${version}\ncolour = blue\n` },
+    conffiles: ['/etc/sample-config.conf'],
+  },
+  /** Needs sample-plain in the same version or later. */
+  { name: 'sample-dependent', version, depends: `sample-plain (>= ${version})` },
+  /** `sample.service`, enabled and started as it is configured. */
+  { name: 'sample-service', version, files: { '/lib/systemd/system/sample.service': unit(version) }, ...service },
+  /** Brings the account `sample`. */
+  {
+    name: 'sample-account',
+    version,
+    postinst: `if [ "$1" = configure ] && ! getent passwd sample > /dev/null; then
+  useradd --system --user-group --home-dir /nonexistent --no-create-home --shell /usr/sbin/nologin sample
+fi`,
+  },
+  /** Fails to configure while `/etc/sample-broken` is there. */
+  {
+    name: 'sample-broken',
+    version,
+    postinst: `if [ -e /etc/sample-broken ]; then echo "sample-broken: /etc/sample-broken is in the way" >&2; exit 1; fi`,
+  },
+  /** Takes as many seconds to configure as `/etc/sample-slow` says, else 2; `/run/sample-slow` is there from when it began. */
+  {
+    name: 'sample-slow',
+    version,
+    files: { '/usr/share/sample-slow/version': `${version}\n` },
+    postinst: `touch /run/sample-slow
+sleep "$(cat /etc/sample-slow 2> /dev/null || echo 2)"
+echo configured > /var/lib/sample-slow`,
+    prerm: `rm -f /var/lib/sample-slow`,
+  },
+]);

@@ -1,0 +1,108 @@
+import { execFile } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { promisify } from 'node:util';
+import { cacheFolder, debianMirror, suite } from '../base-root.ts';
+import { type PackageRecipe, recipes } from './packages.ts';
+
+/** Packages of Debian that tests install, with what they depend on beyond what a test host has. */
+const fetched = ['nginx-light', 'openrc'];
+/** Raised when how they are built changes. */
+const recipe = 1;
+
+const run = promisify(execFile);
+
+export interface PoolPackage {
+  name: string;
+  version: string;
+  path: string;
+  /** Its stanza of the index, without what tells where it is. */
+  control: string;
+}
+
+// Of apt's state on this machine nothing is read or written: what it finds is what the test hosts have.
+const fetch = `
+set -eu
+mkdir -p "$new/apt/lists/partial" "$new/apt/archives/partial"
+echo "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] $mirror $suite main" > "$new/apt/sources.list"
+apt() {
+  apt-get -qq -o Dir::Etc::sourcelist="$new/apt/sources.list" -o Dir::Etc::sourceparts=/nonexistent -o Dir::State::lists="$new/apt/lists" \\
+    -o Dir::Cache="$new/apt" -o Dir::Cache::archives="$new/apt/archives" -o Dir::State::status="$base/var/lib/dpkg/status" \\
+    -o APT::Sandbox::User=root -o Acquire::Languages=none -o Debug::NoLocking=1 "$@"
+}
+apt update
+apt install --download-only --yes --no-install-recommends $fetched
+mv "$new"/apt/archives/*.deb "$new"
+rm -rf "$new/apt"
+`;
+
+// Built beside its place and renamed in, under a lock: what is killed leaves nothing that the next would use.
+const build = `
+set -eu
+if [ -d "$pool" ]; then exit 0; fi
+new=$pool.building
+rm -rf "$new"
+mkdir -p "$new"
+(${fetch})
+"$node" "$program" "$new"
+mv -T "$new" "$pool"
+`;
+
+/**
+ * The packages of Debian and those made here, fetched and built when this is the first time.
+ * @param base root that the packages are for
+ */
+export async function packagePool(base: string): Promise<PoolPackage[]> {
+  const key = createHash('sha256')
+    .update(JSON.stringify([base, fetched, recipes, recipe]))
+    .digest('hex');
+  const pool = join(cacheFolder(), `packages-${key.slice(0, 12)}`);
+  if (!existsSync(pool)) {
+    const env = { PATH: process.env.PATH, LC_ALL: 'C', pool, base, suite, mirror: debianMirror() };
+    const more = { fetched: fetched.join(' '), node: process.execPath, program: import.meta.filename };
+    try {
+      await run('flock', [`${pool}.lock`, 'sh', '-c', build], { env: { ...env, ...more } });
+    } catch (error) {
+      throw new Error(`no packages for the test hosts: ${(error as { stderr?: string }).stderr ?? error}`);
+    }
+  }
+  const index = JSON.parse(readFileSync(join(pool, 'index.json'), 'utf8')) as PoolPackage[];
+  return index.map((entry) => ({ ...entry, path: join(pool, entry.path) }));
+}
+
+/** Makes the packages of the recipes in a folder, and an index of all that is in it. */
+async function fill(pool: string): Promise<void> {
+  for (const recipe of recipes) await pack(pool, recipe);
+  await run('sh', ['-c', 'rm -rf -- "$1"/tree-*', 'sh', pool]);
+  const index: PoolPackage[] = [];
+  for (const path of readdirSync(pool).filter((name) => name.endsWith('.deb'))) {
+    const { stdout } = await run('dpkg-deb', ['--field', join(pool, path)]);
+    const field = (name: string) => new RegExp(`^${name}: (.*)$`, 'm').exec(stdout)?.[1] ?? '';
+    index.push({ name: field('Package'), version: field('Version'), path, control: stdout.trimEnd() });
+  }
+  writeFileSync(join(pool, 'index.json'), JSON.stringify(index, null, 2));
+}
+
+async function pack(pool: string, recipe: PackageRecipe): Promise<void> {
+  const { name, version, depends, files = {}, conffiles = [], postinst, prerm } = recipe;
+  const tree = join(pool, `tree-${name}-${version}`);
+  const write = (path: string, content: string, mode = 0o644) => {
+    mkdirSync(dirname(join(tree, path)), { recursive: true });
+    writeFileSync(join(tree, path), content, { mode });
+  };
+  const fields = [
+    `Package: ${name}\nVersion: ${version}\nArchitecture: all\nSection: misc\nPriority: optional`,
+    'Maintainer: Tests <tests@example.com>',
+    ...(depends === undefined ? [] : [`Depends: ${depends}`]),
+    `Description: made for tests\n It does nothing of use.\n`,
+  ];
+  write('DEBIAN/control', fields.join('\n'));
+  for (const [path, content] of Object.entries(files)) write(path, content);
+  if (conffiles.length > 0) write('DEBIAN/conffiles', conffiles.map((path) => `${path}\n`).join(''));
+  for (const [script, text] of Object.entries({ postinst, prerm }))
+    if (text !== undefined) write(`DEBIAN/${script}`, `#!/bin/sh\nset -e\n${text}\n`, 0o755);
+  await run('dpkg-deb', ['--root-owner-group', '-Znone', '--build', tree, join(pool, `${name}_${version}_all.deb`)]);
+}
+
+if (import.meta.main) await fill(process.argv[2] as string);
