@@ -57,9 +57,11 @@ import { loadIdentity } from './identity/identity.ts';
 import { lockDirectory } from './identity/instance-lock.ts';
 import { loadSecretKeys } from './identity/secret-keys.ts';
 import { type AuditKeeping, startAuditKeeping } from './schedule/audit-keeping.ts';
+import { type DriftSweep, startDriftSweep } from './schedule/drift-sweep.ts';
 import { type Outbox, startOutbox } from './schedule/outbox.ts';
 import { startUpkeep, type Upkeep } from './schedule/upkeep.ts';
 import { anyChannel } from './store/channels.ts';
+import { lastDriftId } from './store/drift.ts';
 import { type DatabasePlace, openDatabase } from './store/open-database.ts';
 import { openSamples } from './store/open-samples.ts';
 import { lastOperationId } from './store/operations.ts';
@@ -155,8 +157,9 @@ async function start(config: Config, dataDir: string, around: Surroundings, held
   let gateway: Gateway | null = null;
   const ulid = monotonicFactory(bufferedRandom());
   // Ids go on growing over a restart, also when the clock was set back: operations run in the order of their ids.
-  const newest = await db.get(lastOperationId, {});
-  const newestTime = newest ? decodeTime(newest.operation_id) + 1 : 0;
+  // Of a drift check only its record stays.
+  const ids = [(await db.get(lastOperationId, {}))?.operation_id, (await db.get(lastDriftId, {}))?.drift_id];
+  const newestTime = Math.max(0, ...ids.filter((id) => id !== undefined).map((id) => decodeTime(id) + 1));
   const context: Context = {
     db: announcingEvents(db, bus),
     bus,
@@ -281,11 +284,13 @@ async function start(config: Config, dataDir: string, around: Surroundings, held
   const agents = gateway;
   let auditKeeping: AuditKeeping | null = null;
   let outbox: Outbox | null = null;
+  let driftSweep: DriftSweep | null = null;
   held.add(async () => {
     // First nothing new, and whoever waits for agents is answered with what there is.
     app.drain();
     const cutOff = clock.after(cutOffMs, () => app.server.closeAllConnections());
     await upkeep?.stop();
+    await driftSweep?.stop();
     await outbox?.stop();
     await agents.drain();
     waiting.close();
@@ -325,6 +330,14 @@ async function start(config: Config, dataDir: string, around: Surroundings, held
     retentionDays: config.notifications.retention_days,
     lease: createLease(context, 'outbox', holder),
   });
+  if (config.drift.enabled)
+    driftSweep = startDriftSweep(context, clock, {
+      interval: config.drift.interval,
+      maxConcurrent: config.drift.max_concurrent,
+      skipRecentlyApplied: config.drift.skip_recently_applied,
+      random: Math.random,
+      lease: createLease(context, 'drift-sweep', holder),
+    });
 
   const host = config.api_host === '0.0.0.0' || config.api_host === '::' ? '127.0.0.1' : config.api_host;
   return {

@@ -2,13 +2,14 @@ import { hasEnded, MusterError } from '@muster/protocol';
 import type { Hello } from '@muster/protocol/wire';
 import { limits } from '@muster/protocol/wire';
 import { acknowledgedSeq, agentById, markConnected } from '../store/agents.ts';
+import { missedDriftDue } from '../store/drift-schedule.ts';
 import { fromJson, toJson } from '../store/json-text.ts';
 import { markUndispatched, openOperations, operationById } from '../store/operations.ts';
 import { runGoesOn } from '../store/runs.ts';
 import { statement } from '../store/unit.ts';
 import type { Admission, AgentLinks, Refusal } from './agent-link.ts';
 import { audited, type Happening } from './audit.ts';
-import { type Context, systemActor } from './context.ts';
+import { type Context, seconds, systemActor } from './context.ts';
 import { enrolStatements } from './enrolment.ts';
 import { announceEnd, type Ending, type EndingOperation, endStatements, ignoreFinished } from './operation-end.ts';
 
@@ -92,6 +93,7 @@ async function recordConnected(
         name: 'agents/connected',
         statements: [
           statement(markConnected, connected, { expect: 'changed', else: 'agent_changed' }),
+          statement(missedDriftDue, { node_id: row.node_id, now: seconds(context.now()) }),
           ...(happening ? [audited(context, happening)] : []),
         ],
       });

@@ -13,7 +13,7 @@ import { type Context, seconds, systemActor } from './context.ts';
 import { createDepartures } from './departures.ts';
 import { nextOperation } from './dispatch.ts';
 import { createDispatchMarks } from './dispatch-marks.ts';
-import { driftCheckOpen, submitDriftCheck } from './drift.ts';
+import { driftCheckWaits, submitDriftCheck } from './drift.ts';
 import { createInFlight } from './in-flight.ts';
 import { createModuleDocuments } from './modules.ts';
 import { createPayloads } from './payloads.ts';
@@ -77,7 +77,7 @@ export function createAgentLinks(
     },
 
     async driftHinted(nodeId, keys) {
-      if (await driftCheckOpen(context, nodeId)) return;
+      if (await driftCheckWaits(context, nodeId)) return;
       try {
         await submitDriftCheck(context, systemActor, nodeId, 'watch');
       } catch (error) {

@@ -13,6 +13,7 @@ import { type BeliefMemory, printOf } from './belief-memory.ts';
 import { believe } from './believed-state.ts';
 import { type Context, seconds } from './context.ts';
 import { driftStatements, judgeDrift } from './drift.ts';
+import { appliedScope, applyNews, auditScope } from './drift-news.ts';
 import type { InFlight } from './in-flight.ts';
 import { announceEnd, endStatements, ignoreFinished } from './operation-end.ts';
 import { resultsOf } from './operations.ts';
@@ -173,18 +174,20 @@ async function finish(
   if (kind === 'plan' && row.trigger !== 'audit') return { statements, print: null };
   const results = fresh?.size === summary.total ? [...fresh.values()] : await allResults(context, operation_id, fresh);
   if (kind === 'plan') {
-    const audited = await auditedResults(context, row.run_id, results);
+    const { assignment, audited } = await auditedResults(context, row.run_id, results);
     const verdict = judgeDrift(status, audited);
     // It is the plan that the machine was held against.
     const check = { operation_id, node_id, trigger: 'audit' as const, snapshot_operation_id: operation_id };
-    statements.push(...(await driftStatements(context, check, label, verdict, summarise(audited), error)));
+    const held = { label, scope: auditScope(assignment) };
+    statements.push(...(await driftStatements(context, check, held, verdict, summarise(audited), error)));
     return { statements, print: null };
   }
   if (kind === 'drift') {
     const trigger = row.trigger;
     const verdict = judgeDrift(status, results);
     const check = { operation_id, node_id, trigger, snapshot_operation_id: row.snapshot_operation_id };
-    statements.push(...(await driftStatements(context, check, label, verdict, summary, error)));
+    const held = { label, scope: appliedScope };
+    statements.push(...(await driftStatements(context, check, held, verdict, summary, error)));
     return { statements, print: null };
   }
   const now = seconds(context.now());
@@ -200,7 +203,10 @@ async function finish(
     statements.push(statement(putBelieved, { node_id, rows: jsonRows(put.map((belief) => ({ ...belief }))) }));
   if (forget.length > 0) statements.push(statement(deleteBelieved, { node_id, keys: forget }));
   const snapshot = status === 'succeeded' ? operation_id : null;
-  statements.push(statement(putAgentState, { node_id, snapshot_operation_id: snapshot, now }));
+  // From its first apply on a machine is checked for drift.
+  const drift_due_at = snapshot === null ? null : now;
+  statements.push(statement(putAgentState, { node_id, snapshot_operation_id: snapshot, drift_due_at, now }));
+  statements.push(...(await applyNews(context, { node_id, label, scope: appliedScope }, operation_id, results)));
   return { statements, print };
 }
 
@@ -209,10 +215,11 @@ async function auditedResults(
   { db }: Context,
   runId: string | null,
   results: readonly ResourceResult[],
-): Promise<ResourceResult[]> {
+): Promise<{ assignment: string; audited: ResourceResult[] }> {
   const row = runId === null ? undefined : await db.get(runBasis, { run_id: runId });
-  const modules = row ? (fromJson(row.basis) as RunBasis).assignment.modules : [];
-  return results.filter(({ module }) => modules.includes(module));
+  if (!row) return { assignment: '', audited: [] };
+  const { name, modules } = (fromJson(row.basis) as RunBasis).assignment;
+  return { assignment: name, audited: results.filter(({ module }) => modules.includes(module)) };
 }
 
 /** What earlier calls committed, with what this one adds. */

@@ -28,6 +28,7 @@ import {
   touchAgent,
 } from '../store/agents.ts';
 import { deleteLatestDriftOf } from '../store/drift.ts';
+import { deleteDriftStatesOf } from '../store/drift-states.ts';
 import { fromJson, type JsonText } from '../store/json-text.ts';
 import { deleteEveryBelieved, deleteStateOf } from '../store/state.ts';
 import { type Statement, statement } from '../store/unit.ts';
@@ -348,6 +349,7 @@ export async function removeAgent(context: Context, actor: Actor, idOrName: stri
       statement(deleteEveryBelieved, { node_id: row.node_id }),
       statement(deleteSpool, { node_id: row.node_id }),
       statement(deleteLatestDriftOf, { node_id: row.node_id }),
+      statement(deleteDriftStatesOf, { node_id: row.node_id }),
       audited(context, {
         type: 'agent.removed',
         actor,

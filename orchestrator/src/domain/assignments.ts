@@ -1,6 +1,7 @@
 import { type Fault, MusterError } from '@muster/protocol';
 import type { Assignment } from '@muster/protocol/http';
 import { parameterValues, pointer } from '@muster/protocol/module';
+import { deleteDriftScope } from '../store/drift-states.ts';
 import { fromJson, toJson } from '../store/json-text.ts';
 import {
   assignmentByName,
@@ -15,6 +16,7 @@ import { statement } from '../store/unit.ts';
 import { approvedMatching, requireSelector } from './agents.ts';
 import { audited } from './audit.ts';
 import { type Actor, type Context, seconds } from './context.ts';
+import { auditScope } from './drift-news.ts';
 import { createModuleDocuments } from './modules.ts';
 import { mapPage, type Page, type PageWish, readPage } from './page.ts';
 
@@ -141,6 +143,7 @@ export async function removeAssignment(context: Context, actor: Actor, name: str
     name: 'assignments/remove',
     statements: [
       statement(deleteAssignment, { name }, { expect: 'changed', else: 'assignment_not_found' }),
+      statement(deleteDriftScope, { scope: auditScope(name) }),
       audited(context, {
         type: 'assignment.removed',
         actor,

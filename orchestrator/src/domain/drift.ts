@@ -10,6 +10,7 @@ import { type Statement, statement } from '../store/unit.ts';
 import { requireAgent, requireSelector } from './agents.ts';
 import { audited } from './audit.ts';
 import { type Actor, type Context, seconds } from './context.ts';
+import { checkNews } from './drift-news.ts';
 import { untilFound, type Waiting } from './operation-waiting.ts';
 import { longestWaitMs } from './operations.ts';
 import { mapPage, type Page, type PageWish, readPage } from './page.ts';
@@ -57,26 +58,8 @@ export async function submitDriftCheck(
   if (!context.presence.isConnected(agent.node_id))
     throw new MusterError('agent_not_connected', `${label} is not connected`);
   const operationId = context.newId();
-  const now = seconds(context.now());
-  const statements: Statement[] = [
-    statement(approvedAgent, { node_id: agent.node_id }, { expect: 'row', else: 'agent_not_approved' }),
-    statement(insertOperation, {
-      operation_id: operationId,
-      node_id: agent.node_id,
-      kind: 'drift',
-      modules: toJson<string[]>([]),
-      requested_by: actor.id,
-      run_id: null,
-      plan_id: null,
-      created_at: now,
-      expires_at: now + checkTtlSecs,
-      trigger,
-      payload_digest: null,
-      snapshot_operation_id: snapshot,
-      requested_modules: toJson<string[]>([]),
-      secret_versions: null,
-    }),
-  ];
+  const check = { operation_id: operationId, node_id: agent.node_id, requested_by: actor.id, trigger };
+  const statements = checkStatements(context, { ...check, snapshot_operation_id: snapshot });
   // Scheduled and watched checks come in numbers and are recorded by what they find.
   if (trigger === 'operator')
     statements.push(
@@ -93,9 +76,46 @@ export async function submitDriftCheck(
   return operationId;
 }
 
-/** True when a check is already on its way: another would say the same. */
-export async function driftCheckOpen({ db }: Context, nodeId: string): Promise<boolean> {
-  return (await db.all(openOperations, { node_id: nodeId })).some(({ kind }) => kind === 'drift');
+/** The statements that queue a check; the first fails with `agent_not_approved`. */
+export function checkStatements(
+  { now }: Pick<Context, 'now'>,
+  check: {
+    operation_id: string;
+    node_id: string;
+    requested_by: string;
+    trigger: DriftTrigger;
+    snapshot_operation_id: string | null;
+  },
+): Statement[] {
+  const { node_id } = check;
+  const created_at = seconds(now());
+  return [
+    statement(approvedAgent, { node_id }, { expect: 'row', else: 'agent_not_approved' }),
+    statement(insertOperation, {
+      ...check,
+      kind: 'drift',
+      modules: toJson<string[]>([]),
+      run_id: null,
+      plan_id: null,
+      created_at,
+      expires_at: created_at + checkTtlSecs,
+      payload_digest: null,
+      requested_modules: toJson<string[]>([]),
+      secret_versions: null,
+    }),
+  ];
+}
+
+/**
+ * True when a check waits that no agent was sent: it will see whatever has happened by now. One that was sent may have
+ * looked already.
+ */
+export async function driftCheckWaits({ db, now }: Context, nodeId: string): Promise<boolean> {
+  const at = seconds(now());
+  return (await db.all(openOperations, { node_id: nodeId })).some(
+    ({ kind, dispatched_at, expires_at }) =>
+      kind === 'drift' && dispatched_at === null && (expires_at === null || expires_at > at),
+  );
 }
 
 /** Checks now and waits. @throws MusterError as submitDriftCheck, and agent_timeout when no answer comes in time */
@@ -194,7 +214,10 @@ export function judgeDrift(
   return { status: drifted.length > 0 ? 'drifted' : 'in_sync', drifted };
 }
 
-/** The statements that record a finished check, and the news if the agent moved from in sync to drifted or back. */
+/**
+ * The statements that record a finished check, and the news if there is any.
+ * @param scope what the machine was held against, as drift-news.ts has it
+ */
 export async function driftStatements(
   context: Context,
   operation: {
@@ -203,19 +226,17 @@ export async function driftStatements(
     trigger: DriftTrigger | null;
     snapshot_operation_id: string | null;
   },
-  label: string,
+  { label, scope }: { label: string; scope: string },
   verdict: { status: DriftRecord['status']; drifted: ResourceResult[] },
   summary: Summary,
   error: string | null,
 ): Promise<Statement[]> {
-  // An audit is held against what is declared, a check against what was applied: neither is news of the other.
-  const query = driftRecords({ conclusive: true, audits: operation.trigger === 'audit' });
-  const [latest] = await context.db.all(query, { node_id: operation.node_id, limit: 1, offset: 0 });
-  const statements: Statement[] = [
+  const { node_id, operation_id } = operation;
+  return [
     statement(insertDriftRecord, {
-      drift_id: operation.operation_id,
-      node_id: operation.node_id,
-      operation_id: operation.operation_id,
+      drift_id: operation_id,
+      node_id,
+      operation_id,
       status: verdict.status,
       trigger: operation.trigger ?? 'operator',
       checked_at: seconds(context.now()),
@@ -224,27 +245,7 @@ export async function driftStatements(
       resources: toJson(verdict.drifted),
       error,
     }),
-    statement(putLatestDrift, {
-      node_id: operation.node_id,
-      drift_id: operation.operation_id,
-      status: verdict.status,
-    }),
+    statement(putLatestDrift, { node_id, drift_id: operation_id, status: verdict.status }),
+    ...(await checkNews(context, { node_id, label, scope }, operation_id, verdict)),
   ];
-  const was = latest?.status === 'drifted';
-  const turned =
-    verdict.status === 'drifted' && !was ? 'detected' : verdict.status === 'in_sync' && was ? 'resolved' : null;
-  if (turned !== null)
-    statements.push(
-      audited(context, {
-        type: turned === 'detected' ? 'drift.detected' : 'drift.resolved',
-        actor: { type: 'agent', id: operation.node_id, name: label },
-        target: { type: 'agent', id: operation.node_id, name: label },
-        summary:
-          turned === 'detected'
-            ? `${label} has drifted: ${verdict.drifted.length} of its resources moved`
-            : `${label} is in sync again`,
-        metadata: { drift_id: operation.operation_id },
-      }),
-    );
-  return statements;
 }

@@ -1,4 +1,5 @@
 import type { OperationKind, OperationStatus, Summary } from '@muster/protocol';
+import { driftDueAgain } from '../store/drift-schedule.ts';
 import { toJson } from '../store/json-text.ts';
 import { deleteOpenOperation, endOperation, endUndispatched } from '../store/operations.ts';
 import { setRunResult } from '../store/runs.ts';
@@ -42,7 +43,12 @@ export function endStatements(
   const precondition = { expect: 'changed', else: 'operation_finished' } as const;
   const { status, error } = ending;
   // Of a drift check only its record stays.
-  if (kind === 'drift') return [statement(deleteOpenOperation, { operation_id }, precondition)];
+  if (kind === 'drift') {
+    const gone = statement(deleteOpenOperation, { operation_id }, precondition);
+    // Nobody checked: the machine has its turn again.
+    const missed = status === 'expired' || status === 'interrupted';
+    return missed ? [gone, statement(driftDueAgain, { node_id, now: finished_at })] : [gone];
+  }
   const statements: Statement[] = [
     undispatched
       ? statement(endUndispatched, { operation_id, status, finished_at, error }, precondition)

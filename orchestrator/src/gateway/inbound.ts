@@ -6,6 +6,7 @@ import type { Dispatcher } from './dispatch.ts';
 import type { GatewayLimits } from './limits.ts';
 import { type Link, wish } from './link.ts';
 import { Reassembly } from './reassembly.ts';
+import { TokenBucket } from './token-bucket.ts';
 
 type Part = Extract<AgentMessage, { type: 'report_part' }>;
 
@@ -47,7 +48,8 @@ export class Inbound {
         this.takeSamples(link, message.samples);
         return;
       case 'drift_hint':
-        this.hintDrift(link, message.keys);
+        link.driftHint = message.keys;
+        this.hintDrift(link, now);
         return;
       case 'bye':
         link.endReason ??= `bye: ${message.reason}`;
@@ -59,6 +61,7 @@ export class Inbound {
   /** Sees to what waited, and to what stands still. Called for each link at its turn of the ping wheel. */
   visit(link: Link, now: number): void {
     if (link.attributes !== null) this.commitAttributes(link, now);
+    this.hintDrift(link, now);
     const { assembly } = link;
     const fault = assembly === null ? null : this.reassembly.look(assembly, now);
     if (fault !== null) link.violation(fault);
@@ -274,15 +277,27 @@ export class Inbound {
       .catch((error: unknown) => link.fault(error));
   }
 
-  /** Best effort: one at a time, and the next sweep finds what this drops. */
-  private hintDrift(link: Link, keys: readonly string[]): void {
-    if (link.driftHinting || link.standing?.status !== 'approved') return;
+  /**
+   * One at a time, the newest standing for those that came meanwhile; too many wait for the link's turn of the ping
+   * wheel, since each may become a record that is kept.
+   */
+  private hintDrift(link: Link, now: number): void {
+    const keys = link.driftHint;
+    if (keys === null || link.driftHinting || link.state !== 'open') return;
+    if (link.standing?.status !== 'approved') {
+      link.driftHint = null;
+      return;
+    }
+    link.driftHints ??= new TokenBucket(this.limits.driftHintBurst, now);
+    if (!link.driftHints.take(now, 1000 / this.limits.driftHintIntervalMs, this.limits.driftHintBurst)) return;
+    link.driftHint = null;
     link.driftHinting = true;
     this.links
       .driftHinted(link.nodeId!, keys)
       .catch((error: unknown) => this.log.warn({ node_id: link.nodeId, err: error }, 'a drift hint was dropped'))
       .finally(() => {
         link.driftHinting = false;
+        this.hintDrift(link, now);
       });
   }
 }

@@ -31,6 +31,9 @@ export const defaultGatewayLimits = {
   reportDeadlineMs: 15 * 60_000,
   /** Changed attributes are committed no more often than this, the newest winning. */
   attributesIntervalMs: 5_000,
+  /** Drift hints of an agent that are followed at once; from then on one in so long. */
+  driftHintBurst: 30,
+  driftHintIntervalMs: 5_000,
   /** How often rows are looked at for hints that were lost. */
   sweepMs: 10_000,
   /** An operation that was not accepted after this is sent again. */

@@ -86,7 +86,11 @@ export class Link {
   attributes: Record<string, string> | null = null;
   attributesAt = Number.NEGATIVE_INFINITY;
   attributesCommitting = false;
+  /** Keys of a hint that waits for its turn. */
+  driftHint: readonly string[] | null = null;
   driftHinting = false;
+  /** From the first hint on. */
+  driftHints: TokenBucket | null = null;
   /** Samples are being committed; the agent waits for the answer. */
   sampling = false;
 

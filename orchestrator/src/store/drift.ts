@@ -41,16 +41,8 @@ export const driftById = defineQuery('drift/by id', (db, p: { drift_id: string }
 
 export const driftRecords = defineVariants(
   'drift/list',
-  (
-    db,
-    p: { node_id: string; status: DriftStatus; limit: number; offset: number },
-    _d,
-    v: { status?: boolean; conclusive?: boolean; audits?: boolean },
-  ) => {
+  (db, p: { node_id: string; status: DriftStatus; limit: number; offset: number }, _d, v: { status?: boolean }) => {
     let query = db.selectFrom('drift_records').selectAll().where('node_id', '=', p.node_id);
-    // A check that failed says nothing of the machine.
-    if (v.conclusive) query = query.where('status', 'in', ['in_sync', 'drifted']);
-    if (v.audits !== undefined) query = query.where('trigger', v.audits ? '=' : '!=', 'audit');
     if (v.status) query = query.where('status', '=', p.status);
     return query.orderBy('drift_id', 'desc').limit(p.limit).offset(p.offset);
   },
@@ -103,4 +95,9 @@ export const latestDrifts = defineVariants(
 
 export const deleteLatestDriftOf = defineQuery('drift/delete latest', (db, p: { node_id: string }) =>
   db.deleteFrom('latest_drift').where('node_id', '=', p.node_id),
+);
+
+/** The largest id there is: records are told apart by their ids, the newest having the largest. */
+export const lastDriftId = defineQuery('drift/last id', (db) =>
+  db.selectFrom('drift_records').select('drift_id').orderBy('drift_id', 'desc').limit(1),
 );

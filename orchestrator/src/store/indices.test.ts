@@ -8,6 +8,7 @@ import { auditEvents, chainRows, countUnplaced, firstPlaced, placedEvents, unpla
 import { agentsByStatus, countOfActiveTerminals, openOperationsByStatus, waitingDeliveries } from './census.ts';
 import { deliveriesBefore, oldestDeliveries } from './deliveries.ts';
 import { driftRecords, latestDrifts } from './drift.ts';
+import { dueForDrift, pullInDriftDue, scheduledChecks } from './drift-schedule.ts';
 import { migrateSqlite } from './migrate-sqlite.ts';
 import { migrations } from './migrations/index.ts';
 import { notificationBefore, notifications, prunableNotifications, unreadCount } from './notifications.ts';
@@ -65,6 +66,9 @@ describe('indices', () => {
     ['drift records of an agent', driftRecords({}), 'drift_records_node'],
     ['those of a status', driftRecords({ status: true }), 'drift_records_node_status'],
     ['old drift records', oldDriftRecords, 'drift_records_checked'],
+    ['machines that are due for a drift check', dueForDrift, 'SEARCH agent_state USING INDEX agent_state_drift_due'],
+    ['the scheduled checks under way', scheduledChecks, 'SEARCH operations USING INDEX operations_scheduled'],
+    ['what is due too late', pullInDriftDue, 'agent_state_drift_due'],
     ['windows by their start', windows, 'maintenance_windows_start'],
     ['open windows', openSelectors, 'maintenance_windows_end'],
     ['payloads that nobody needs', unneededPayloads, 'operations_payload'],

@@ -185,6 +185,8 @@ export interface AgentStateTable {
   node_id: string;
   snapshot_operation_id: string | null;
   updated_at: number;
+  /** When drift is to be checked; null before something is applied, and while an agent that was away then is not back. */
+  drift_due_at: number | null;
 }
 
 export interface DriftRecordsTable {
@@ -205,6 +207,16 @@ export interface LatestDriftTable {
   node_id: string;
   drift_id: string;
   status: DriftRecordsTable['status'];
+}
+
+/** Machines that have drifted, until they are in sync again. */
+export interface DriftStatesTable {
+  node_id: string;
+  /** Empty: from what was applied; `audit:` and the name of an assignment: from what that declares. */
+  scope: string;
+  /** The fields of each resource that moved, by key; null: an earlier release did not say. */
+  drifted: JsonText<Record<string, string[]>> | null;
+  since: number;
 }
 
 export interface RunsTable {
@@ -438,6 +450,7 @@ export interface Schema {
   agent_state: AgentStateTable;
   drift_records: DriftRecordsTable;
   latest_drift: LatestDriftTable;
+  drift_states: DriftStatesTable;
   runs: RunsTable;
   run_results: RunResultsTable;
   run_bases: RunBasesTable;

@@ -84,7 +84,7 @@ export const deleteEveryBelieved = defineQuery('state/delete every', (db, p: { n
   db.deleteFrom('applied_resources').where('node_id', '=', p.node_id),
 );
 
-/** Another apply that left everything as the last one did. Changes nothing when that was not the last. */
+/** Another apply that left everything as the last one did. Changes nothing when that was not the last, or what it found right had drifted. */
 export const repeatAgentState = defineQuery(
   'state/repeat agent',
   (db, p: { node_id: string; last_operation_id: string; operation_id: string; now: number }) =>
@@ -92,24 +92,37 @@ export const repeatAgentState = defineQuery(
       .updateTable('agent_state')
       .set({ snapshot_operation_id: p.operation_id, updated_at: p.now })
       .where('node_id', '=', p.node_id)
-      .where('snapshot_operation_id', '=', p.last_operation_id),
+      .where('snapshot_operation_id', '=', p.last_operation_id)
+      .where((w) =>
+        w.not(
+          w.exists(
+            w
+              .selectFrom('drift_states')
+              .select('drift_states.scope')
+              .where('drift_states.node_id', '=', p.node_id)
+              .where('drift_states.scope', '=', ''),
+          ),
+        ),
+      ),
 );
 
 /** Null keeps the snapshot there is. */
 export const putAgentState = defineQuery(
   'state/put agent',
-  (db, p: { node_id: string; snapshot_operation_id: string | null; now: number }, d) =>
+  (db, p: { node_id: string; snapshot_operation_id: string | null; drift_due_at: number | null; now: number }, d) =>
     db
       .insertInto('agent_state')
       .values({
         node_id: p.node_id,
         snapshot_operation_id: d.typed(p.snapshot_operation_id, 'text'),
         updated_at: p.now,
+        drift_due_at: d.typed(p.drift_due_at, 'integer'),
       })
       .onConflict((c) =>
         c.column('node_id').doUpdateSet((e) => ({
           snapshot_operation_id: e.fn.coalesce('excluded.snapshot_operation_id', 'agent_state.snapshot_operation_id'),
           updated_at: e.ref('excluded.updated_at'),
+          drift_due_at: e.fn.coalesce('agent_state.drift_due_at', 'excluded.drift_due_at'),
         })),
       ),
 );

@@ -177,15 +177,15 @@ export const eventTypes = {
   },
   'drift.detected': {
     severity: ['warning'],
-    when: 'resources of an agent that was in sync have drifted',
+    when: 'resources of an agent have drifted that had not before, or in further fields',
     target: 'agent',
-    metadata: ['drift_id'],
+    metadata: ['drift_id', 'resources', 'count'],
   },
   'drift.resolved': {
     severity: ['info'],
-    when: 'an agent that had drifted is in sync again',
+    when: 'an agent that had drifted is in sync again: a check found it so, or an apply put it right',
     target: 'agent',
-    metadata: ['drift_id'],
+    metadata: ['drift_id', 'operation_id'],
   },
   'enrolment.created': {
     severity: ['info'],

@@ -8,6 +8,7 @@ import { terminals } from './0007-terminals.ts';
 import { presence } from './0008-presence.ts';
 import { formerSecrets } from './0009-former-secrets.ts';
 import { eventHistory } from './0010-event-history.ts';
+import { drift } from './0011-drift.ts';
 import type { Migration } from './migration.ts';
 
 /** Every migration, oldest first. */
@@ -22,4 +23,5 @@ export const migrations: readonly Migration[] = [
   presence,
   formerSecrets,
   eventHistory,
+  drift,
 ];

@@ -1,0 +1,277 @@
+import { describe, expect, it, vi } from 'vitest';
+import { describeDatabases } from '../../test/databases.ts';
+import {
+  connect,
+  type Domain,
+  type Key,
+  newAdmin,
+  newAgent,
+  openDomain,
+  reportsOf,
+  resultOf,
+} from '../../test/domain.ts';
+import { startDriftSweep } from '../schedule/drift-sweep.ts';
+import { agentState } from '../store/state.ts';
+import { setStatus } from './agents.ts';
+import { listAudit } from './audit.ts';
+import { listDrift, submitDriftCheck } from './drift.ts';
+import { nextTurn, type SweepRules, turnOf } from './drift-sweep.ts';
+import { expireQueued } from './expiry.ts';
+import { createLease } from './leases.ts';
+import { uploadModule } from './modules.ts';
+import { submitOperation } from './operations.ts';
+
+const module = 'name: m\nsupports: [{ platform: linux }]\nresources: [{ resource: { file-unix: { path: /f } } }]\n';
+const rules: SweepRules = { interval: 3600, maxConcurrent: 2, skipRecentlyApplied: 300, random: () => 0.5 };
+const unchanged = resultOf({ identity: '/f', action: 'none', status: 'unchanged' });
+const moved = resultOf({
+  identity: '/f',
+  status: 'would_change',
+  changes: [{ field: 'mode', from: '0600', to: '0644' }],
+});
+
+describe('the turn of a machine', () => {
+  const row = { status: 'approved', snapshot_operation_id: 'x', updated_at: 1000, open_operation: null } as const;
+  it('is now, or when there is nothing against it', () => {
+    expect(turnOf(row, true, 2000, rules)).toBe('check');
+    expect(turnOf(row, false, 2000, rules)).toEqual({ due: null });
+    expect(turnOf({ ...row, status: 'rejected' }, true, 2000, rules)).toEqual({ due: null });
+    expect(turnOf({ ...row, snapshot_operation_id: null }, true, 2000, rules)).toEqual({ due: null });
+    expect(turnOf({ ...row, open_operation: 'o' }, true, 2000, rules)).toEqual({ due: 2015 });
+    expect(turnOf(row, true, 1299, { ...rules, random: () => 0 })).toEqual({ due: 1300 });
+    expect(turnOf(row, true, 1300, rules)).toBe('check');
+    // The clock was set back since.
+    expect(turnOf({ ...row, updated_at: 9000 }, true, 2000, { ...rules, random: () => 0 })).toEqual({ due: 2300 });
+  });
+
+  it('comes again after the interval, at other times for each', () => {
+    expect(nextTurn(1000, { ...rules, random: () => 0 })).toBe(1000 + 3240);
+    expect(nextTurn(1000, { ...rules, random: () => 0.999_999 })).toBe(1000 + 3960);
+    expect(nextTurn(1000, { ...rules, interval: 1, random: () => 0 })).toBe(1001);
+  });
+});
+
+describeDatabases('the drift sweep', (fixture) => {
+  let seq = 0;
+  const report = ({ links, now }: Domain, agent: Key, id: string, results = [unchanged]) =>
+    links.reported(agent.id, '01'.repeat(16), ++seq, reportsOf(id, results, { now: now() }));
+
+  const open = async (names: string[]) => {
+    const domain = await openDomain(fixture);
+    const { context, clock, links } = domain;
+    const { actor } = await newAdmin(domain);
+    await uploadModule(context, actor, 'm', module);
+    const agents: Key[] = [];
+    const apply = async (agent: Key, results = [unchanged]) => {
+      const wanted = { kind: 'apply', modules: ['m'], queue: true } as const;
+      const id = await submitOperation(context, domain.documents, actor, agent.id, wanted);
+      await links.nextOperation(agent.id);
+      await report(domain, agent, id, results);
+    };
+    for (const name of names) {
+      const agent = await newAgent(domain, actor, name);
+      agents.push(agent);
+      await apply(agent);
+    }
+    const sweep = (more: Partial<SweepRules> = {}, holder = 'here') =>
+      startDriftSweep(context, clock, { ...rules, ...more, lease: createLease(context, 'drift-sweep', holder) });
+    /** Has agents do what they are sent. @returns whose checks ran */
+    const answer = async (results = [unchanged]) => {
+      const checked: number[] = [];
+      for (const [i, agent] of agents.entries()) {
+        const next = await links.nextOperation(agent.id);
+        if (next?.operation.kind !== 'drift') continue;
+        checked.push(i);
+        await report(domain, agent, next.operation.operation_id, results);
+      }
+      return checked;
+    };
+    const due = async (agent: Key) => (await domain.db.get(agentState, { node_id: agent.id }))?.drift_due_at;
+    const news = async () => {
+      const { events } = await listAudit(context, { category: 'drift', limit: 100 });
+      return events.map(({ event_type }) => event_type).reverse();
+    };
+    return { domain, context, clock, actor, agents, apply, sweep, answer, due, news };
+  };
+
+  it('checks every machine once an interval, a few at a time, and not those that were just applied to', async () => {
+    const { domain, clock, actor, agents, sweep, answer, apply } = await open(['a', 'b', 'c']);
+    await newAgent(domain, actor, 'never-applied');
+    const one = sweep();
+    await one.turn();
+    expect(await answer()).toEqual([]);
+    clock.advance(700_000);
+    await apply(agents[1]!);
+    await one.turn();
+    await one.turn();
+    expect(await answer()).toEqual([0, 2]);
+    await one.turn();
+    expect(await answer()).toEqual([]);
+    clock.advance(660_000);
+    await one.turn();
+    expect(await answer()).toEqual([1]);
+    clock.advance(3_000_000);
+    await one.turn();
+    expect(await answer()).toEqual([0, 2]);
+    const [record] = (await listDrift(domain.context, 'a', { limit: 9, offset: 0 })).items;
+    expect(record).toMatchObject({ trigger: 'schedule', status: 'in_sync' });
+    await one.stop();
+  });
+
+  it('keeps to its number at a time, and goes on as soon as one ends', async () => {
+    const { clock, sweep, agents, domain } = await open(['a', 'b', 'c', 'd', 'e']);
+    clock.advance(700_000);
+    const one = sweep();
+    await one.turn();
+    const waiting = () => Promise.all(agents.map(({ id }) => domain.links.nextOperation(id)));
+    expect((await waiting()).filter(Boolean).length).toBe(2);
+    await one.turn();
+    expect((await waiting()).filter(Boolean).length).toBe(2);
+    // One ends; the hint of that is enough for the next, without the timer.
+    const first = (await waiting()).findIndex((next) => next !== null);
+    await report(domain, agents[first]!, (await waiting())[first]!.operation.operation_id);
+    await vi.waitFor(async () => expect((await waiting()).filter(Boolean).length).toBe(2));
+    expect((await waiting())[first]).toBe(null);
+    // Of agents that have gone away with their checks nobody waits.
+    for (const [i, next] of (await waiting()).entries()) if (next) domain.connected.delete(agents[i]!.id);
+    await one.turn();
+    const rest = (await waiting()).filter((next, i) => next && domain.connected.has(agents[i]!.id));
+    expect(rest.length).toBe(2);
+    await one.stop();
+  });
+
+  it('checks a machine that was away when it was due once it is back', async () => {
+    const { domain, clock, agents, sweep, answer, due } = await open(['a', 'b']);
+    const [away] = agents as [Key, Key];
+    domain.connected.delete(away.id);
+    clock.advance(4_000_000);
+    const one = sweep();
+    await one.turn();
+    expect(await answer()).toEqual([1]);
+    expect(await due(away)).toBe(null);
+    await one.stop();
+    // It does not matter who sweeps by then.
+    const other = sweep({}, 'elsewhere');
+    await connect(domain, away);
+    expect(await due(away)).toBe(domain.now());
+    await other.turn();
+    expect(await answer()).toEqual([0]);
+    await other.stop();
+  });
+
+  it('has a machine checked again whose check nobody came for', async () => {
+    const { domain, context, clock, agents, sweep, answer, due } = await open(['a']);
+    const [agent] = agents as [Key];
+    clock.advance(700_000);
+    const one = sweep();
+    await one.turn();
+    domain.connected.delete(agent.id);
+    clock.advance(301_000);
+    await expireQueued(context);
+    await one.turn();
+    expect(await due(agent)).toBe(null);
+    await connect(domain, agent);
+    await one.turn();
+    expect(await answer()).toEqual([0]);
+    await one.stop();
+  });
+
+  it('waits for a machine that has work, and leaves alone one that was rejected', async () => {
+    const { domain, context, clock, actor, agents, sweep, due } = await open(['a', 'b']);
+    const [busy, rejected] = agents as [Key, Key];
+    clock.advance(700_000);
+    await setStatus(context, actor, rejected.id, { status: 'rejected' });
+    const wanted = { kind: 'plan', modules: ['m'], queue: true } as const;
+    const id = await submitOperation(context, domain.documents, actor, busy.id, wanted);
+    await domain.links.nextOperation(busy.id);
+    const one = sweep();
+    await one.turn();
+    expect(await due(busy)).toBe(domain.now() + 15);
+    expect(await due(rejected)).toBe(null);
+    await report(domain, busy, id);
+    clock.advance(15_000);
+    await one.turn();
+    expect((await domain.links.nextOperation(busy.id))?.operation.kind).toBe('drift');
+    await one.stop();
+  });
+
+  it('is done by one process at a time', async () => {
+    const { domain, context, clock, sweep, answer } = await open(['a']);
+    clock.advance(700_000);
+    const held = createLease(context, 'drift-sweep', 'elsewhere');
+    expect(await held.hold()).not.toBe(null);
+    const one = sweep();
+    await one.turn();
+    expect(await answer()).toEqual([]);
+    await held.release();
+    clock.advance(1000);
+    await one.turn();
+    expect(await answer()).toEqual([0]);
+    await one.stop();
+    expect(domain.now()).toBeGreaterThan(0);
+  });
+
+  it('goes by its own interval after a longer one, or a clock that was ahead', async () => {
+    const { clock, agents, sweep, answer, due, domain } = await open(['a']);
+    const [agent] = agents as [Key];
+    clock.advance(700_000);
+    const slow = sweep({ interval: 1_000_000 });
+    await slow.turn();
+    expect(await answer()).toEqual([0]);
+    expect(await due(agent)).toBeGreaterThan(domain.now() + 900_000);
+    await slow.stop();
+    const one = sweep();
+    await one.turn();
+    expect(await answer()).toEqual([0]);
+    await one.stop();
+  });
+
+  it('follows a hint although a check runs, and no second one while one waits', async () => {
+    const { domain, clock, agents, answer } = await open(['a']);
+    const [agent] = agents as [Key];
+    clock.advance(1000);
+    await domain.links.driftHinted(agent.id, ['path:/f']);
+    const running = await domain.links.nextOperation(agent.id);
+    // It may have looked at that already.
+    await domain.links.driftHinted(agent.id, ['path:/f']);
+    await domain.links.driftHinted(agent.id, ['path:/g']);
+    await report(domain, agent, running!.operation.operation_id, [moved]);
+    expect(await answer([moved])).toEqual([0]);
+    expect(await answer([moved])).toEqual([]);
+    const { items } = await listDrift(domain.context, 'a', { limit: 9, offset: 0 });
+    expect(items.map(({ trigger, status }) => `${trigger} ${status}`)).toEqual(['watch drifted', 'watch drifted']);
+  });
+
+  it('tells of drift once, whoever asked, until a check or an apply finds it right', async () => {
+    const { context, domain, clock, actor, agents, sweep, answer, apply, news } = await open(['a']);
+    const [agent] = agents as [Key];
+    clock.advance(700_000);
+    const one = sweep();
+    await one.turn();
+    await answer([moved]);
+    await domain.links.driftHinted(agent.id, ['path:/f']);
+    await answer([moved]);
+    expect(await news()).toEqual(['drift.detected']);
+    const other = resultOf({
+      identity: '/g',
+      status: 'would_change',
+      changes: [{ field: 'mode', from: 'a', to: 'b' }],
+    });
+    await submitDriftCheck(context, actor, 'a', 'watch');
+    await answer([moved, other]);
+    await submitDriftCheck(context, actor, 'a', 'watch');
+    await answer([other]);
+    expect(await news()).toEqual(['drift.detected', 'drift.detected']);
+    await apply(agent, [unchanged, resultOf({ identity: '/g', status: 'failed' })]);
+    expect((await news()).length).toBe(2);
+    await apply(agent, [unchanged, resultOf({ identity: '/g', status: 'changed', corrective: true })]);
+    expect(await news()).toEqual(['drift.detected', 'drift.detected', 'drift.resolved']);
+    await submitDriftCheck(context, actor, 'a', 'watch');
+    await answer([moved]);
+    // Put right by hand, and found so by an apply like the one before.
+    await apply(agent);
+    await apply(agent);
+    expect((await news()).slice(3)).toEqual(['drift.detected', 'drift.resolved']);
+    await one.stop();
+  });
+});

@@ -1,0 +1,50 @@
+import type { Migration } from './migration.ts';
+import { createIndex, createTable } from './table.ts';
+
+/** When each machine is to be checked for drift, and which have drifted, in what. */
+export const drift: Migration = {
+  version: 11,
+  name: 'drift',
+  statements: (build) => {
+    const { db, dialect } = build;
+    const lastConclusive = db
+      .selectFrom('drift_records')
+      .select(({ fn }) => fn.max('drift_id').as('drift_id'))
+      .where('status', 'in', ['in_sync', 'drifted'])
+      .where('trigger', '!=', 'audit')
+      .groupBy('node_id');
+    return [
+      // Null until something is applied, and while an agent that was away when it was due is not back.
+      db.schema.alterTable('agent_state').addColumn('drift_due_at', dialect.columns.integer),
+      createIndex(build, 'agent_state_drift_due', 'agent_state', ['drift_due_at', 'node_id']).where(
+        'drift_due_at',
+        'is not',
+        null,
+      ),
+      // The checks under way that the schedule asked for.
+      createIndex(build, 'operations_scheduled', 'operations', ['trigger', 'operation_id'])
+        .where('trigger', '=', 'schedule')
+        .where('status', 'in', ['queued', 'running']),
+      createTable(build, 'drift_states', {
+        columns: { node_id: 'text', scope: 'text', drifted: 'text?', since: 'integer' },
+        primaryKey: ['node_id', 'scope'],
+      }),
+      // Who had drifted by then, in whatever.
+      db
+        .insertInto('drift_states')
+        .columns(['node_id', 'scope', 'drifted', 'since'])
+        .expression(
+          db
+            .selectFrom('drift_records')
+            .select((e) => [
+              'node_id',
+              e.val('').as('scope'),
+              e.cast<string | null>(e.lit(null), 'text').as('drifted'),
+              'checked_at as since',
+            ])
+            .where('status', '=', 'drifted')
+            .where('drift_id', 'in', lastConclusive),
+        ),
+    ];
+  },
+};
