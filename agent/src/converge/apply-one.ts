@@ -131,10 +131,14 @@ async function settleInterrupted(
 }
 
 /** A program that outlived the agent is waited for, up to the time limit it had. */
-export async function awaitLeftover(progress: Progress, process: ProcessIdentity | null): Promise<void> {
+export async function awaitLeftover(
+  progress: Progress,
+  process: ProcessIdentity | null,
+  limit: 'scriptMs' | 'packageMs' = 'scriptMs',
+): Promise<void> {
   if (process === null) return;
   const { clock, limits } = progress.context;
-  const deadline = clock.monotonic() + limits.scriptMs;
+  const deadline = clock.monotonic() + limits[limit];
   while (isRunning(process)) {
     if (progress.context.stopping()) throw new Stopped();
     if (clock.monotonic() > deadline) killProcessGroup(process.pid);

@@ -65,7 +65,7 @@ export async function applyTogether(
 
 /** What a killed agent had started has come to its end, and the machine is fit to be looked at. */
 async function recover(progress: Progress, provider: Together): Promise<void> {
-  await awaitLeftover(progress, progress.operation.step?.process ?? null);
+  await awaitLeftover(progress, progress.operation.step?.process ?? null, 'packageMs');
   try {
     await provider.recover?.(progress.machine());
   } catch (error) {
@@ -145,8 +145,9 @@ async function recordIntents(progress: Progress, batch: readonly Planned[]): Pro
 async function carryOut(progress: Progress, provider: Together, due: readonly Planned[]): Promise<Outcome[]> {
   const { journal, running, stopping } = progress.context;
   const position = progress.results.length;
-  const machine = progress.machine((process) => {
-    running(process);
+  const machine = progress.machine((process, fate) => {
+    // A package transaction is left running when the agent stops.
+    if (fate !== 'left') running(process);
     try {
       journal.record('process', [{ t: 'step', id: progress.id, position, process, before: null }]);
     } catch (error) {
@@ -187,11 +188,12 @@ async function resultFor(
 ): Promise<ResourceResult> {
   const { step, provider, seen, original, before, isDone, decision } = planned;
   const { resource, kind } = step;
-  const record = () => {
-    if (kind === 'apply') progress.recordBefore(resource.key, before);
+  const record = (now: Json | null) => {
+    if (kind === 'apply') progress.recordBefore(resource.key, now);
   };
   if (isDone && original !== null) {
-    record();
+    const later = kind === 'apply' && before !== null ? provider.afterwards : undefined;
+    record(later === undefined || before === null ? before : await later(resource, before, progress.machine()));
     return resultOf(step, noted(original, `carried out before ${progress.interruption}`), 'changed', ms);
   }
   if (outcome === null) {
@@ -200,9 +202,10 @@ async function resultFor(
     if (claim !== null) progress.recordBefore(resource.key, claim);
     return resultOf(step, decision, 'changed', ms);
   }
-  if (outcome.failure === undefined) record();
+  if (outcome.failure === undefined) record(before === null ? null : (outcome.before ?? before));
   // After a failure: what was changed of it, if anything, must still come back one day.
-  else if (kind === 'apply' && seen !== null) await rememberPartial(progress, { step, provider, before }, seen.it);
+  else if (kind === 'apply' && seen !== null)
+    await rememberPartial(progress, { step, provider, before: outcome.before ?? before }, seen.it);
   const told = original === null ? decision : noted(original, `carried on after ${progress.interruption}`);
   return progress.ended(step, told, outcome, ms);
 }

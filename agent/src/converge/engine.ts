@@ -103,6 +103,8 @@ export const defaultLimits: ProviderLimits = {
   scriptMs: 30 * 60_000,
   checkMs: 2 * 60_000,
   outputBytes: 192 * 1024,
+  packageMs: 60 * 60_000,
+  packageLockMs: 10 * 60_000,
 };
 
 /** Builds an engine; nothing is touched before `start`. */
@@ -115,6 +117,7 @@ class ConvergeEngine implements Engine {
   #journal: Journal | null = null;
   #publisher: Publisher | null = null;
   #stopping = false;
+  readonly #stop = new AbortController();
   /** The operation being carried out, if any. */
   #current: Promise<void> | null = null;
   /** Operations being carried out: the current one, and those that wait no longer because they are cancelled. */
@@ -210,6 +213,7 @@ class ConvergeEngine implements Engine {
 
   async halt(): Promise<void> {
     this.#stopping = true;
+    this.#stop.abort();
     this.#wake?.();
     const giveUp = this.#options.clock.after(stopGraceMs, () => {
       this.#overdue = true;
@@ -326,6 +330,7 @@ class ConvergeEngine implements Engine {
       crashPoint,
       attempt,
       stopping: () => this.#stopping,
+      stop: this.#stop.signal,
       running: (process) => {
         this.#process = process;
       },

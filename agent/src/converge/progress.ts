@@ -37,6 +37,8 @@ export interface ExecutionContext {
   crashPoint(name: string): void;
   /** True once the agent is to stop: the operation is left where it is, between two resources. */
   stopping(): boolean;
+  /** Aborted at the same time. */
+  stop: AbortSignal;
   /** What was started and may have to be killed when the agent stops. */
   running(process: ProcessIdentity | null): void;
   /** What was started only to look, for that operation, and may be killed when that is cancelled or the agent stops. */
@@ -198,6 +200,8 @@ export class Progress {
       stale: (...databases) => this.stale(...databases),
       resourcesOf: (type) => this.#resources.filter((resource) => resource.type === type),
       startedProcess,
+      stop: this.context.stop,
+      warn: (message) => this.context.warn({ operation_id: this.id }, message),
     };
   }
 

@@ -4,6 +4,7 @@ import { Socket } from 'node:net';
 import type { Clock } from './clock.ts';
 import { errnoOf, HostFailure } from './failure.ts';
 import { type OutputPipe, openPipes } from './output-pipe.ts';
+import { scopedLaunch, scopeRefused } from './transient-scope.ts';
 
 export interface Command {
   program: string;
@@ -22,6 +23,8 @@ export interface Command {
   environment?: Readonly<Record<string, string>>;
   /** Called as soon as there is a process. */
   started?: (process: ProcessIdentity) => void;
+  /** It gets a transient scope of its own where there is systemd; `warn` is told when there should be one and is not. */
+  scope?: { purpose: string; warn(message: string): void };
 }
 
 export interface CommandResult {
@@ -43,7 +46,7 @@ export interface ProcessIdentity {
 }
 
 /** Nothing of the agent's own environment reaches what it runs. */
-const cleanEnvironment: Readonly<Record<string, string>> = {
+export const cleanEnvironment: Readonly<Record<string, string>> = {
   PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin',
   HOME: '/root',
   USER: 'root',
@@ -56,7 +59,7 @@ const cleanEnvironment: Readonly<Record<string, string>> = {
 const drainMs = 100;
 
 /** What a program that is started may give to others by default, whoever started the agent. */
-const umask = 0o022;
+export const umask = 0o022;
 
 /**
  * Runs a program in its own process group, with nothing on its input, in `/`, and waits for its end. What it leaves
@@ -65,9 +68,26 @@ const umask = 0o022;
  * @throws HostFailure when it cannot be started
  */
 export async function runCommand(command: Command, clock: Clock): Promise<CommandResult> {
+  const { scope } = command;
+  const launch = scope === undefined ? null : scopedLaunch(scope.purpose, command.program, command.args);
+  if (scope === undefined || launch === null) return run(command, clock, null);
+  try {
+    const result = await run({ ...command, program: launch.program, args: launch.args }, clock, launch.markFd);
+    if (launch.began() || result.timedOut || result.exitCode === null) return result;
+    scopeRefused(result.stderr, scope.warn);
+  } finally {
+    launch.close();
+  }
+  return run(command, clock, null);
+}
+
+/** @param markFd what it gets as file descriptor 5 */
+async function run(command: Command, clock: Clock, markFd: number | null): Promise<CommandResult> {
   const pipes = await openPipes(2);
   const [out, err] = pipes as [OutputPipe, OutputPipe];
   let callOff = () => {};
+  const forScript = command.scriptFd === undefined ? [] : [command.scriptFd, 'pipe' as const];
+  const nowhere = 'ignore' as const;
   return new Promise<CommandResult>((resolve, reject) => {
     const child = spawnWith(umask, command.program, command.args, {
       cwd: '/',
@@ -76,7 +96,7 @@ export async function runCommand(command: Command, clock: Clock): Promise<Comman
         'ignore',
         out.writeFd,
         err.writeFd,
-        ...(command.scriptFd === undefined ? [] : [command.scriptFd, 'pipe' as const]),
+        ...(markFd === null ? forScript : [forScript[0] ?? nowhere, forScript[1] ?? nowhere, markFd]),
       ],
       detached: true,
     });
@@ -147,7 +167,7 @@ function socketOf({ stdio }: ChildProcess): Socket | null {
 }
 
 /** The umask is one of the whole process: it is put back before anything else can run. */
-function spawnWith(mask: number, ...what: Parameters<typeof spawn>): ChildProcess {
+export function spawnWith(mask: number, ...what: Parameters<typeof spawn>): ChildProcess {
   const before = process.umask(mask);
   try {
     return spawn(...what);

@@ -32,8 +32,15 @@ export interface Machine {
   stale(...databases: readonly Database<unknown>[]): void;
   /** Every resource of this kind in the operation, those to be removed too: for one read that serves all of them. */
   resourcesOf(type: ResourceType): readonly ResolvedResource[];
-  /** A program was started that may outlive the agent. */
-  startedProcess(process: ProcessIdentity): void;
+  /**
+   * A program was started that may outlive the agent.
+   * @param fate whether it is killed in the end when the agent stops, or left to itself as a package transaction is
+   */
+  startedProcess(process: ProcessIdentity, fate?: 'killed' | 'left'): void;
+  /** Aborted when the agent stops: what goes on by itself is then waited for no longer. */
+  stop: AbortSignal;
+  /** Tells whoever looks after this machine. */
+  warn(message: string): void;
   limits: ProviderLimits;
 }
 
@@ -55,6 +62,10 @@ export interface ProviderLimits {
   checkMs: number;
   /** Bytes kept of each stream of a script. */
   outputBytes: number;
+  /** Milliseconds for one package transaction, and for refreshing the lists of packages. */
+  packageMs: number;
+  /** Milliseconds that a package transaction waits for another to end. */
+  packageLockMs: number;
 }
 
 export interface ContentCopies {
@@ -107,6 +118,8 @@ export interface Outcome {
   /** Why it failed, when it ran and failed. */
   failure?: string;
   message?: string;
+  /** Of `together`: what is recorded for removal from now on, where that is more than was known before. */
+  before?: Json;
   output?: Pick<CommandResult, 'stdout' | 'stderr' | 'exitCode' | 'truncated'>;
 }
 
@@ -190,6 +203,11 @@ export interface Provider<Seen = unknown, Before extends Json = Json> {
    * started has ended by then.
    */
   recover?(machine: Machine): Promise<void>;
+  /**
+   * Of one that got done in a batch before the agent was killed: what is recorded for removal, as far as that can only be
+   * told afterwards. Absent: what was recorded before.
+   */
+  afterwards?(resource: ResolvedResource, before: Before, machine: Machine): Promise<Before>;
   /**
    * Whether what was to be done had been done when the agent was killed; absent: when `diff` finds nothing any more. For
    * what leaves no other trace, such as a restart.

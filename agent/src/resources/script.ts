@@ -112,6 +112,7 @@ async function execute(
         timeLimit,
         outputCap,
         started: (process) => machine.startedProcess(process),
+        scope: { purpose: 'script', warn: machine.warn },
       },
       machine.clock,
     );
