@@ -47,19 +47,26 @@ const behind = (anchor: Link): Reached => ({ ...anchor, seq: Number.MAX_SAFE_INT
 
 async function verify(context: Context, signal: AbortSignal): Promise<Verdict> {
   const { db } = context;
-  const { anchor } = await readChainEnds(context);
-  let start: Link = anchor;
-  let last: Reached = behind(anchor);
+  let start: Link = { place: 0, hash: '' };
+  let last: Reached = behind(start);
   let verified = 0;
   const verdict = async (fault: Verdict['fault']): Promise<Verdict> => {
     const { head } = await readChainEnds(context);
     const unchained = (await db.get(countUnplaced, {}))?.count ?? 0;
     return { ok: fault === null, verified, anchor: start, head, unchained, fault };
   };
-  // The anchor was read before: what pruning removes goes in the unit that moves it.
-  const first = await db.get(firstPlaced, {});
-  if (first && (first.place as number) <= anchor.place)
-    return verdict({ place: first.place as number, event_id: first.id, message: 'the event stands before the anchor' });
+  /** Goes to the anchor as it is now. */
+  const begin = async (): Promise<Verdict['fault']> => {
+    const { anchor } = await readChainEnds(context);
+    start = anchor;
+    last = behind(anchor);
+    // The anchor was read before: what pruning removes goes in the unit that moves it.
+    const first = await db.get(firstPlaced, {});
+    if (!first || (first.place as number) > anchor.place) return null;
+    return { place: first.place as number, event_id: first.id, message: 'the event stands before the anchor' };
+  };
+  const early = await begin();
+  if (early) return verdict(early);
   for (;;) {
     signal.throwIfAborted();
     const rows = (await db.all(chainRows, { place: last.place, seq: last.seq, limit: atOnce })) as (PlacedEvent & {
@@ -72,11 +79,10 @@ async function verify(context: Context, signal: AbortSignal): Promise<Verdict> {
         verified++;
         continue;
       }
-      // Pruning may have been faster: then the chain begins behind what was to come here.
-      const { anchor: now } = await readChainEnds(context);
-      if (now.place > last.place && now.place < event.place) {
-        start = now;
-        last = behind(now);
+      // Pruning may have been faster: then the chain begins behind what was to come here, by now perhaps behind this too.
+      if (event.place > last.place + 1 && (await readChainEnds(context)).anchor.place > last.place) {
+        const before = await begin();
+        if (before) return verdict(before);
         break;
       }
       const place = Math.min(event.place, last.place + 1);
@@ -99,8 +105,8 @@ async function verify(context: Context, signal: AbortSignal): Promise<Verdict> {
       return verdict({ place: head.place + 1, event_id: null, message });
     }
     if (now.place > last.place) {
-      start = now;
-      last = behind(now);
+      const before = await begin();
+      if (before) return verdict(before);
       continue;
     }
     const [next] = await db.all(chainRows, { place: last.place, seq: last.seq, limit: 1 });

@@ -5,6 +5,7 @@ import { describe, expect, it } from 'vitest';
 import { happen, placeAll } from '../../test/audit.ts';
 import { type DatabaseFixture, describeDatabases } from '../../test/databases.ts';
 import { type Domain, newAdmin, newAgent, newKey, openDomain } from '../../test/domain.ts';
+import { chainRows } from '../store/audit.ts';
 import { defineQuery } from '../store/query.ts';
 import { statement } from '../store/unit.ts';
 import { putOneTag } from './agents.ts';
@@ -390,6 +391,38 @@ describeDatabases('the audit log', (fixture) => {
       expect((deleted[0] as number) + (deleted[1] as number)).toBe(1700);
       await placeAll(domain);
       expect(await verdictOf(domain)).toMatchObject({ ok: true, verified: 51, anchor: { place: 1700 } });
+    });
+
+    it('is no fault to a verification, however far it gets between two of its reads', async () => {
+      const domain = await openWith(fixture, 1700);
+      domain.clock.advance(hour);
+      const interrupted = AbortSignal.abort();
+      expect(await pruneAudit(domain.context, systemActor, iso(domain.clock.now()), interrupted)).toBe(1700);
+      const oneStep = () => {
+        let steps = 1;
+        return finishPruning(domain.context, {
+          fence: [],
+          signal: {
+            get aborted() {
+              return steps-- === 0;
+            },
+          } as AbortSignal,
+        });
+      };
+      let pages = 0;
+      const db = Object.assign(Object.create(domain.db) as typeof domain.db, {
+        all: async (...[query, params]: Parameters<typeof domain.db.all>) => {
+          const between = query === chainRows && ++pages === 2;
+          if (between) await oneStep();
+          const rows = await domain.db.all(query, params);
+          if (between) await oneStep();
+          return rows;
+        },
+        get: (...[query, params]: Parameters<typeof domain.db.get>) => domain.db.get(query, params),
+      });
+      const verdict = await createVerifier({ ...domain.context, db }).verify(never);
+      expect(pages).toBeGreaterThan(2);
+      expect(verdict).toMatchObject({ ok: true, fault: null, anchor: { place: 1000 }, verified: 950 });
     });
 
     it.each(['', 'yesterday', '2026-02-31T00:00:00Z', '2026-01-01'])('refuses %j', async (before) => {
