@@ -1,7 +1,28 @@
+import { join } from 'node:path';
 import { defineConfig } from 'vitest/config';
 
+// Tests start our programs hundreds of times; what Node has stripped and compiled once, the next process takes from here.
+process.env.NODE_COMPILE_CACHE ??= join(import.meta.dirname, '.cache/compiled');
+
+// Judged by the clock in fractions of a second: alone, after the others.
+const timed = {
+  contract: [
+    'orchestrator/src/http/events.contract.test.ts',
+    'orchestrator/src/http/removal.contract.test.ts',
+    'orchestrator/src/schedule/outbox.contract.test.ts',
+  ],
+  e2e: ['e2e/drain.test.ts'],
+};
+
+const contract = {
+  testTimeout: 60_000,
+  hookTimeout: 120_000,
+  globalSetup: ['orchestrator/test/shared-postgres.ts'],
+};
+const e2e = { testTimeout: 120_000, hookTimeout: 120_000 };
+
 // Three tiers: `unit` decides on values, `contract` holds every implementation to one suite,
-// `e2e` runs real processes. One file at a time in e2e: its tests time real sockets on few cores.
+// `e2e` runs real processes. The latter two wait more than they work, so two files at a time fit on two cores.
 export default defineConfig({
   test: {
     passWithNoTests: false,
@@ -16,21 +37,40 @@ export default defineConfig({
       },
       {
         test: {
+          ...contract,
           name: 'contract',
           include: ['{protocol,orchestrator,agent}/**/*.contract.test.ts'],
-          exclude: ['**/node_modules/**'],
-          testTimeout: 60_000,
-          hookTimeout: 120_000,
+          exclude: ['**/node_modules/**', ...timed.contract],
+          maxWorkers: 2,
+          sequence: { groupOrder: 1 },
         },
       },
       {
         test: {
+          ...contract,
+          name: 'contract-timed',
+          include: timed.contract,
+          maxWorkers: 1,
+          sequence: { groupOrder: 2 },
+        },
+      },
+      {
+        test: {
+          ...e2e,
           name: 'e2e',
           include: ['e2e/**/*.test.ts'],
-          exclude: ['**/node_modules/**'],
-          testTimeout: 120_000,
-          hookTimeout: 120_000,
-          fileParallelism: false,
+          exclude: ['**/node_modules/**', ...timed.e2e],
+          maxWorkers: 2,
+          sequence: { groupOrder: 3 },
+        },
+      },
+      {
+        test: {
+          ...e2e,
+          name: 'e2e-timed',
+          include: timed.e2e,
+          maxWorkers: 1,
+          sequence: { groupOrder: 4 },
         },
       },
     ],

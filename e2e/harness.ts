@@ -145,7 +145,9 @@ export class Stage {
   }
 
   environment(env: NodeJS.ProcessEnv = {}): NodeJS.ProcessEnv {
-    const clean = Object.entries(process.env).filter(([name]) => !/^(MUSTER_|npm_|VITEST|NODE_)/.test(name));
+    const clean = Object.entries(process.env).filter(
+      ([name]) => !/^(MUSTER_|npm_|VITEST|NODE_(?!COMPILE_CACHE))/.test(name),
+    );
     return {
       ...Object.fromEntries(clean),
       HOME: this.folder('home'),

@@ -13,9 +13,11 @@ const scratch = mkdtempSync(join(tmpdir(), 'muster-test-'));
 const check = (name: string) => () => ({ ran: run('npm', ['run', '--silent', `check:${name}`]), tally: null });
 const tier = (name: string) => () => {
   const path = join(scratch, `${name}.json`);
+  // With those of it that run alone.
+  const projects = ['--project', name, '--project', `${name}-timed`];
   const ran = run(
     process.execPath,
-    ['node_modules/vitest/vitest.mjs', 'run', '--project', name, '--reporter=default', '--reporter=./tools/tally.ts'],
+    ['node_modules/vitest/vitest.mjs', 'run', ...projects, '--reporter=default', '--reporter=./tools/tally.ts'],
     { MUSTER_TALLY: path },
   );
   return { ran, tally: readTally(path) };

@@ -1,15 +1,15 @@
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeAll, beforeEach, describe } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, inject } from 'vitest';
 import type { Database } from '../src/store/database.ts';
 import type { DatabaseKind } from '../src/store/dialect.ts';
 import { openPostgres, type PostgresOptions } from '../src/store/postgres.ts';
 import { openSqlite, type SqliteOptions } from '../src/store/sqlite.ts';
-import { PostgresMissing, type PostgresServer, startPostgres } from './postgres-server.ts';
+import { testTime } from './database-time.ts';
+import { type Databases, databasesOn } from './postgres-databases.ts';
 import { scratchDirectory } from './scratch.ts';
 
-/** The time that databases under test believe it is, in Unix seconds. */
-export const testTime = 1_700_000_000;
+export { testTime };
 
 /** Where a database is: a file, or a URL. What is opened at one place twice is the same database. */
 export type Place = string;
@@ -58,30 +58,34 @@ export function describeDatabases(name: string, suite: (fixture: DatabaseFixture
   });
 
   describe(`${name} on postgres`, () => {
-    let server: PostgresServer | undefined;
-    let missing: PostgresMissing | undefined;
+    const shared = inject('postgres');
+    const databases: Databases | null = 'missing' in shared ? null : databasesOn(shared.url);
     const open: Database[] = [];
-    beforeAll(async () => {
-      try {
-        server = await startPostgres();
-      } catch (error) {
-        if (!(error instanceof PostgresMissing) || process.env.CI === 'true') throw error;
-        missing = error;
-      }
+    beforeAll(() => {
+      if ('missing' in shared && process.env.CI === 'true') throw new Error(shared.missing);
     });
     beforeEach((context) => {
-      if (missing) context.skip(missing.message);
+      if ('missing' in shared) context.skip(shared.missing);
     });
     afterEach(async () => {
       for (const database of open.splice(0)) await database.close();
     });
-    afterAll(() => server?.stop());
-    const place = () => server!.createDatabase();
+    afterAll(() => databases?.dropDatabases());
+    const place = () => databases!.createDatabase();
+    // A new one with today's schema is a copy; who asks how it came by its schema gets an empty one.
+    const fresh = ({ migrations, onMigrated, onProgress }: Partial<PostgresOptions>) =>
+      migrations || onMigrated || onProgress || 'missing' in shared
+        ? place()
+        : databases!.createDatabase(shared.template);
     suite({
       kind: 'postgres',
       place,
       async open({ at, ...options } = {}) {
-        const database = await openPostgres({ url: at ?? (await place()), now: () => testTime, ...options });
+        const database = await openPostgres({
+          url: at ?? (await fresh(options)),
+          now: () => testTime,
+          ...options,
+        });
         open.push(database);
         return database;
       },

