@@ -71,6 +71,7 @@ export async function startAgent(options: AgentArguments, clock: Clock, log: Log
       connection.reportsReady();
       idle.worked();
     },
+    onOutput: () => connection.outputReady(),
   });
   const connection = new Connection({
     identity,

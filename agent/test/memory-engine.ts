@@ -1,4 +1,4 @@
-import type { OperationMessage, Report } from '@muster/protocol/wire';
+import type { OperationMessage, OutputProgress, Report } from '@muster/protocol/wire';
 import type { AcceptOutcome, Engine, OpenOperation, ReportSpool, SpoolEntry } from '../src/converge/engine.ts';
 
 /** A spool in memory, with the rules of the real one towards the connection. */
@@ -29,6 +29,9 @@ export class MemorySpool implements ReportSpool {
 export class MemoryEngine implements Engine {
   readonly spool = new MemorySpool();
   readonly told: string[] = [];
+  /** What there is to take, in turn. */
+  printed: OutputProgress[] = [];
+  readonly output = { take: () => this.printed.shift() ?? null };
   open: OpenOperation[] = [];
   /** `accept` waits for this. */
   gate: Promise<void> = Promise.resolve();

@@ -18,6 +18,7 @@ import { createDiscovery } from './domain/discovery.ts';
 import type { EventConsumer } from './domain/event-consumer.ts';
 import { createLease } from './domain/leases.ts';
 import { createLiveEvents } from './domain/live-events.ts';
+import { createLiveOutput } from './domain/live-output.ts';
 import { createMetrics } from './domain/metrics.ts';
 import { createModuleDocuments } from './domain/modules.ts';
 import { notificationsOf } from './domain/notifications.ts';
@@ -192,11 +193,13 @@ async function start(config: Config, dataDir: string, around: Surroundings, held
   held.add(() => live.close());
   const waiting = createWaiting(context);
   const documents = createModuleDocuments(context);
+  const liveOutput = createLiveOutput(context);
+  held.add(() => liveOutput.close());
   const metrics = createMetrics(context, samples, config.metrics.retention);
   const conductor = createRunConductor(context, documents, { maxConcurrent: config.runs.max_concurrent });
   gateway = createGateway({
     identity,
-    links: createAgentLinks(context, refusals, config.pending_capacity, metrics.record),
+    links: createAgentLinks(context, refusals, config.pending_capacity, metrics.record, liveOutput),
     bus,
     clock,
     log: log.child({ part: 'gateway' }),
@@ -253,7 +256,7 @@ async function start(config: Config, dataDir: string, around: Surroundings, held
       ...agentHandlers(context, advertised),
       ...discoveryHandlers(discover),
       ...moduleHandlers(context, documents),
-      ...operationHandlers(context, documents, waiting, conductor),
+      ...operationHandlers(context, documents, waiting, conductor, liveOutput),
       ...windowHandlers(context),
       ...terminalHandlers(terminals),
       ...metricsHandlers(metrics),

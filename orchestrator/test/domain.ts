@@ -7,6 +7,7 @@ import { createInProcessBus } from '../src/bus/in-process.ts';
 import { createAgentLinks } from '../src/domain/agent-links.ts';
 import { setStatus } from '../src/domain/agents.ts';
 import type { Actor, Context } from '../src/domain/context.ts';
+import { createLiveOutput } from '../src/domain/live-output.ts';
 import { createModuleDocuments } from '../src/domain/modules.ts';
 import { createWaiting } from '../src/domain/operation-waiting.ts';
 import { addOperator } from '../src/domain/operators.ts';
@@ -47,7 +48,8 @@ export async function openDomain(fixture: DatabaseFixture, { pendingCapacity = 1
     log: { debug: silent, info: silent, warn: silent, error: silent },
   };
   const refusals = createRefusals(context);
-  const links = createAgentLinks(context, refusals, pendingCapacity, async () => {});
+  const liveOutput = createLiveOutput(context);
+  const links = createAgentLinks(context, refusals, pendingCapacity, async () => {}, liveOutput);
   const documents = createModuleDocuments(context);
   const conductor = createRunConductor(context, documents, { maxConcurrent: 1000 });
   return {
@@ -57,6 +59,7 @@ export async function openDomain(fixture: DatabaseFixture, { pendingCapacity = 1
     hints,
     connected,
     links,
+    liveOutput,
     refusals,
     waiting: createWaiting(context),
     documents,

@@ -65,7 +65,7 @@ export function realApiFixture() {
           }),
         ),
         ...moduleHandlers(context, domain.documents),
-        ...operationHandlers(context, domain.documents, domain.waiting, domain.conductor),
+        ...operationHandlers(context, domain.documents, domain.waiting, domain.conductor, domain.liveOutput),
         ...windowHandlers(context),
         ...notificationHandlers(context, async () => ({ status: 200, retryAfterMs: null }), { denyPrivate: false }),
         ...terminalHandlers(terminals),

@@ -92,6 +92,11 @@ export class Connection {
     this.session?.reportsReady();
   }
 
+  /** A program that runs has printed something. */
+  outputReady(): void {
+    this.session?.outputReady();
+  }
+
   /** Attributes have changed. */
   attributesChanged(): void {
     this.session?.sendAttributes(fitAttributes(this.options.attributes()));

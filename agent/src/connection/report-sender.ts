@@ -90,6 +90,19 @@ export class ReportSender {
     return true;
   }
 
+  /** Takes room in the window for what is no report. @returns false when there is none now, or reports wait for it */
+  reserve(bytes: number): boolean {
+    if (this.pieces !== null || !this.fits(bytes)) return false;
+    this.outstandingBytes += bytes;
+    return true;
+  }
+
+  /** Gives it back. */
+  release(bytes: number): void {
+    this.outstandingBytes -= bytes;
+    this.pump();
+  }
+
   private fits(bytes: number): boolean {
     return this.outstandingBytes + bytes <= limits.unacknowledgedBytes;
   }

@@ -13,6 +13,7 @@ import type { Clock } from '../host/clock.ts';
 import type { Log } from '../log.ts';
 import type { LinkEnd } from './backoff.ts';
 import type { Dialled } from './dial.ts';
+import { OutputSender } from './output-sender.ts';
 import { ReportSender } from './report-sender.ts';
 
 export interface SessionEnd extends LinkEnd {
@@ -48,6 +49,8 @@ export class Session {
   private readonly options: SessionOptions;
   private readonly ws: WebSocket;
   private sender: ReportSender | null = null;
+  /** Null also while the other end knows nothing of what programs print as they run. */
+  private outputSender: OutputSender | null = null;
   private phase: 'challenge' | 'welcome' | 'open' | 'over' = 'challenge';
   private heardAt: number;
   private welcomedAt: number | null = null;
@@ -93,6 +96,11 @@ export class Session {
     if (this.phase === 'open') this.sender!.pump();
   }
 
+  /** A program that runs has printed something. */
+  outputReady(): void {
+    if (this.phase === 'open') this.outputSender?.printed();
+  }
+
   /** @returns false when the link is not up; the next hello says it then */
   sendAttributes(attributes: Record<string, string>): boolean {
     if (this.phase !== 'open') return false;
@@ -115,6 +123,7 @@ export class Session {
   private ended(code: number, reason: string): SessionEnd {
     this.phase = 'over';
     this.callOffWatch();
+    this.outputSender?.end();
     return {
       livedMs: this.welcomedAt === null ? 0 : this.options.clock.monotonic() - this.welcomedAt,
       retryAfterSecs: this.retryAfterSecs,
@@ -225,8 +234,19 @@ export class Session {
       (text) => this.ws.send(text),
       (seq, length) => log.error({ seq, length }, 'a report is too large for the channel and is passed over'),
     );
+    const { sender } = this;
+    if (message.version >= 2)
+      this.outputSender = new OutputSender({
+        output: engine.output,
+        clock,
+        write: (progress) => this.send(progress),
+        reserve: (bytes) => sender.reserve(bytes),
+        release: (bytes) => sender.release(bytes),
+      });
     this.options.welcomed(message);
     this.sender.pump();
+    // What was printed while there was no link.
+    this.outputSender?.printed();
     return;
   }
 
@@ -244,6 +264,9 @@ export class Session {
         break;
       case 'credit':
         this.sender!.credited(message.seq, message.part);
+        break;
+      case 'output_taken':
+        this.outputSender?.taken();
         break;
       case 'status':
         this.options.standingChanged(message);

@@ -1,4 +1,4 @@
-import type { Hello, OperationMessage, Report } from '@muster/protocol/wire';
+import type { Hello, OperationMessage, OutputProgress, Report } from '@muster/protocol/wire';
 import type { Clock } from '../host/clock.ts';
 import { isRunning, killProcessGroup, type ProcessIdentity } from '../host/run-command.ts';
 import { Journal } from '../journal/journal.ts';
@@ -6,6 +6,7 @@ import { JournalFailure } from '../journal/log.ts';
 import type { OperationRecord } from '../journal/state.ts';
 import type { ProviderLimits } from '../resources/provider.ts';
 import { abandon, execute } from './execute.ts';
+import { LiveOutput } from './live-output.ts';
 import { type Attempt, type ExecutionContext, firstAttempt, Stopped } from './progress.ts';
 import { Publisher } from './publisher.ts';
 
@@ -32,6 +33,8 @@ export interface Engine {
   /** What the hello states: everything whose end is not acknowledged. */
   openOperations(): OpenOperation[];
   readonly spool: ReportSpool;
+  /** What the program that is running has printed and nobody was told yet. */
+  readonly output: OutputTail;
   /**
    * The orchestrator already holds the end of these operations: they are no longer open. One that has not begun is
    * dropped, one that runs ends between two resources.
@@ -65,6 +68,15 @@ export interface SpoolEntry {
   bytes: number;
 }
 
+/** For those who watch: kept in memory, the newest only, and lost without harm. */
+export interface OutputTail {
+  /**
+   * Takes what was printed last and not taken yet.
+   * @returns null when there is nothing
+   */
+  take(): OutputProgress | null;
+}
+
 export interface EngineLog {
   debug(fields: object, message: string): void;
   info(fields: object, message: string): void;
@@ -79,6 +91,8 @@ export interface EngineOptions {
   log: EngineLog;
   /** Called after new entries have been added to the spool, never from inside `accept`. */
   onReports(): void;
+  /** Called when there is something in `output` to take. */
+  onOutput?(): void;
   /** For tests that kill the agent: called with its name at each durable step. */
   crashPoint?: (name: string) => void;
   limits?: ProviderLimits;
@@ -135,9 +149,11 @@ class ConvergeEngine implements Engine {
   /** What was refused by the disk and is tried again: the journal is rewritten first. */
   #suspect = false;
   readonly spool: ReportSpool;
+  readonly output: LiveOutput;
 
   constructor(options: EngineOptions) {
     this.#options = options;
+    this.output = new LiveOutput(() => options.onOutput?.());
     const journal = () => this.#opened();
     this.spool = {
       *pending(afterSeq) {
@@ -271,6 +287,7 @@ class ConvergeEngine implements Engine {
       if (!(error instanceof Stopped)) await this.#failed(operation, error);
     } finally {
       this.#executing.delete(id);
+      this.output.forget(id);
       const attempt = this.#attempts.get(id);
       if (operation.state === 'finished') this.#attempts.delete(id);
       else if (attempt !== undefined) attempt.again = true;
@@ -339,6 +356,7 @@ class ConvergeEngine implements Engine {
         // It may have been cancelled just before there was a process.
         if (this.#overdue || this.#journal?.state.operations.get(id)?.cancelled) killIfRunning(process);
       },
+      printed: (source, stream, piece) => this.output.add(source, stream, piece),
       warn: (fields, message) => this.#options.log.warn(fields, message),
     };
   }

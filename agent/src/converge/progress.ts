@@ -43,6 +43,8 @@ export interface ExecutionContext {
   running(process: ProcessIdentity | null): void;
   /** What was started only to look, for that operation, and may be killed when that is cancelled or the agent stops. */
   looking(operationId: string, process: ProcessIdentity): void;
+  /** What a program prints while it runs, for those who watch. */
+  printed(source: { operation_id: string; resource: string }, stream: 'stdout' | 'stderr', piece: Buffer): void;
   /** Tells whoever looks after this machine what went wrong on it, where nothing else comes of that. */
   warn(fields: object, message: string): void;
   attempt: Attempt;
@@ -202,6 +204,12 @@ export class Progress {
       startedProcess,
       stop: this.context.stop,
       warn: (message) => this.context.warn({ operation_id: this.id }, message),
+      printed: (resource, stream, piece) => {
+        // Hidden as a whole, as its output is at the end.
+        if (sensitiveFields(resource, journal.state.managed.get(resource.key) ?? null).length > 0) return;
+        const { module, identity } = resource;
+        this.context.printed({ operation_id: this.id, resource: `${module}/${identity}` }, stream, piece);
+      },
     };
   }
 

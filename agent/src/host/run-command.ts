@@ -25,6 +25,8 @@ export interface Command {
   started?: (process: ProcessIdentity) => void;
   /** It gets a transient scope of its own where there is systemd; `warn` is told when there should be one and is not. */
   scope?: { purpose: string; warn(message: string): void };
+  /** Called with what it prints, as it comes. The bytes are the caller's only until it returns. */
+  printed?: (stream: 'stdout' | 'stderr', piece: Buffer) => void;
 }
 
 export interface CommandResult {
@@ -103,8 +105,14 @@ async function run(command: Command, clock: Clock, markFd: number | null): Promi
     for (const pipe of pipes) pipe.started();
     const stdout = new CappedText(command.outputCap);
     const stderr = new CappedText(command.outputCap);
-    out.output.on('data', (piece: Buffer) => stdout.add(piece));
-    err.output.on('data', (piece: Buffer) => stderr.add(piece));
+    out.output.on('data', (piece: Buffer) => {
+      stdout.add(piece);
+      command.printed?.('stdout', piece);
+    });
+    err.output.on('data', (piece: Buffer) => {
+      stderr.add(piece);
+      command.printed?.('stderr', piece);
+    });
     try {
       if (child.pid !== undefined) command.started?.(identityOf(child.pid));
       socketOf(child)?.write('go\n');

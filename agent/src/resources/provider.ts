@@ -41,6 +41,8 @@ export interface Machine {
   stop: AbortSignal;
   /** Tells whoever looks after this machine. */
   warn(message: string): void;
+  /** A program that changes the machine for this resource prints something: shown to those who watch, unless sensitive. */
+  printed(resource: ResolvedResource, stream: 'stdout' | 'stderr', piece: Buffer): void;
   limits: ProviderLimits;
 }
 

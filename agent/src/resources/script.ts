@@ -1,6 +1,6 @@
 import type { ResolvedResource, ResourceBodies } from '@muster/protocol/module';
 import { HostFailure } from '../host/failure.ts';
-import { type CommandResult, runCommand } from '../host/run-command.ts';
+import { type Command, type CommandResult, runCommand } from '../host/run-command.ts';
 import { openUnnamed } from '../host/unnamed-file.ts';
 import { type Difference, type Machine, nothing, type Outcome, type Provider } from './provider.ts';
 
@@ -78,7 +78,9 @@ export const script: Provider<SeenScript, ScriptBefore> = {
 
 async function outcome(resource: ResolvedResource, part: string, text: string, machine: Machine): Promise<Outcome> {
   const { scriptMs, outputBytes } = machine.limits;
-  const result = await execute(resource, text, scriptMs, outputBytes, machine);
+  const result = await execute(resource, text, scriptMs, outputBytes, machine, (stream, piece) =>
+    machine.printed(resource, stream, piece),
+  );
   const { stdout, stderr, exitCode, truncated } = result;
   const output = { stdout, stderr, exitCode, truncated };
   if (result.timedOut)
@@ -100,6 +102,7 @@ async function execute(
   timeLimit: number,
   outputCap: number,
   machine: Machine,
+  printed?: Command['printed'],
 ): Promise<CommandResult> {
   // On its first line, so that the numbers of lines stay. No program that the script starts gets to see the text.
   const file = openUnnamed(`read -r REPLY <&4 || exit 125; unset REPLY; exec 3<&- 4<&-; ${text}`);
@@ -113,6 +116,7 @@ async function execute(
         outputCap,
         started: (process) => machine.startedProcess(process),
         scope: { purpose: 'script', warn: machine.warn },
+        ...(printed === undefined ? {} : { printed }),
       },
       machine.clock,
     );

@@ -35,6 +35,8 @@ export type Hint =
       run_id: string | null;
       status: OperationStatus;
     }
+  /** A program that an operation runs has printed something; at most once a second for an agent. */
+  | { type: 'output'; node_id: string; operation_id: string; resource: string }
   | { type: 'run_ended'; run_id: string }
   /** A run was halted or cancelled: its rows say what became of it. */
   | { type: 'run_changed'; run_id: string }

@@ -1,5 +1,5 @@
 import type { Sample } from '@muster/protocol';
-import type { Hello, OperationMessage, RefusalCode, Report, Welcome } from '@muster/protocol/wire';
+import type { Hello, OperationMessage, OutputProgress, RefusalCode, Report, Welcome } from '@muster/protocol/wire';
 
 /**
  * What the gateway asks of the domain about one agent's link. The gateway has checked the signature, the schema and the
@@ -36,6 +36,8 @@ export interface AgentLinks {
   standing(nodeId: string): Promise<Standing | null>;
   /** Keeps what the agent measured; rejects when nothing of it was kept. */
   sampled(nodeId: string, samples: readonly Sample[]): Promise<void>;
+  /** What a program on the agent has printed so far, for those who watch. Nothing of it is committed. */
+  printed(nodeId: string, progress: OutputProgress): Promise<void>;
   /** The agent's watched resources moved: worth a drift check. */
   driftHinted(nodeId: string, keys: readonly string[]): Promise<void>;
   /** The link ended; `heardAt` is when its agent was last heard, in Unix seconds. */

@@ -15,11 +15,12 @@ import { nextOperation } from './dispatch.ts';
 import { createDispatchMarks } from './dispatch-marks.ts';
 import { driftCheckWaits, submitDriftCheck } from './drift.ts';
 import { createInFlight } from './in-flight.ts';
+import type { LiveOutput } from './live-output.ts';
 import { createModuleDocuments } from './modules.ts';
 import { createPayloads } from './payloads.ts';
 import { createReadyWork } from './ready-work.ts';
 import type { Refusals } from './refusals.ts';
-import { createReportScrub } from './report-secrets.ts';
+import { createOperationScrub, createReportScrub } from './report-secrets.ts';
 
 const cloneEventEverySecs = 3600;
 
@@ -29,6 +30,7 @@ export function createAgentLinks(
   refusals: Pick<Refusals, 'record'>,
   pendingCapacity: number,
   sampled: AgentLinks['sampled'],
+  liveOutput: Pick<LiveOutput, 'printed'>,
 ): AgentLinks {
   const { db } = context;
   const inFlight = createInFlight(context.bus);
@@ -41,7 +43,7 @@ export function createAgentLinks(
     markOnly: createDispatchMarks(context),
   };
   const departed = createDepartures(context);
-  const scrub = createReportScrub(context, inFlight, payloads);
+  const scrub = createReportScrub(createOperationScrub(context, inFlight, payloads));
 
   const beliefs = createBeliefMemory();
   const admit = createAdmission(context, pendingCapacity);
@@ -75,6 +77,8 @@ export function createAgentLinks(
       const row = await db.get(agentById, { node_id: nodeId });
       return row ? { status: row.status, name: row.name, tags: fromJson(row.tags) } : null;
     },
+
+    printed: (nodeId, progress) => liveOutput.printed(nodeId, progress),
 
     async driftHinted(nodeId, keys) {
       if (await driftCheckWaits(context, nodeId)) return;

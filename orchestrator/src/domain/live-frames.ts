@@ -35,6 +35,8 @@ export interface Passing {
   readonly category: string;
   readonly node_id: string | undefined;
   readonly frame: string;
+  /** There may be ten thousand a second: only for who names the category, or an agent. */
+  readonly onlyOnRequest?: true;
 }
 
 /** What a hint is to those who watch; null for what only concerns the orchestrator's parts. */
@@ -48,6 +50,10 @@ export function passingOf(hint: Hint): Passing | null {
     case 'operation_ended': {
       const { type: _, ...data } = hint;
       return passing('operation', 'state', hint.node_id, data);
+    }
+    case 'output': {
+      const { type: _, ...data } = hint;
+      return { ...passing('output', 'output', hint.node_id, data), onlyOnRequest: true };
     }
     case 'run_ended':
       return passing('run', 'run', undefined, { run_id: hint.run_id });
@@ -65,5 +71,5 @@ export function passingOf(hint: Hint): Passing | null {
 }
 
 export const wantsPassing = ({ categories, node_id }: LiveFilter, passing: Passing): boolean =>
-  (categories === undefined || categories.has(passing.category)) &&
+  (categories?.has(passing.category) ?? (node_id !== undefined || passing.onlyOnRequest !== true)) &&
   (node_id === undefined || passing.node_id === node_id);

@@ -169,7 +169,7 @@ describeDatabases('operations', (fixture) => {
       summary: { total: 2, changed: 1, failed: 1 },
       resources: [one, two],
     });
-    expect(await getOutput(context, 'web-1', id)).toEqual({ operation_id: id, output: { 'motd/b': output } });
+    expect(await getOutput(context, domain.liveOutput, 'web-1', id)).toEqual({ operation_id: id, output: { 'motd/b': output } });
     expect(await getState(context, 'web-1')).toMatchObject({
       applied: [{ identity: '/etc/motd' }],
       unapplied: [{ identity: '/etc/b', reason: 'no space' }],

@@ -6,7 +6,7 @@ import {
   type ResourceResult,
   type Summary,
 } from '@muster/protocol';
-import type { Operation, OperationEntry, State } from '@muster/protocol/http';
+import type { Operation, OperationEntry, OperationOutput, State } from '@muster/protocol/http';
 import { approvedAgent } from '../store/agents.ts';
 import { fromJson, toJson } from '../store/json-text.ts';
 import { outputsOf, resourceResults } from '../store/operation-results.ts';
@@ -16,6 +16,7 @@ import { statement } from '../store/unit.ts';
 import { getAgent, requireAgent } from './agents.ts';
 import { audited } from './audit.ts';
 import { type Actor, type Context, seconds } from './context.ts';
+import type { LiveOutput } from './live-output.ts';
 import type { ModuleDocuments } from './modules.ts';
 import { untilFound, type Waiting } from './operation-waiting.ts';
 import { keepPayload } from './payloads.ts';
@@ -221,20 +222,35 @@ export async function listOperations(context: Context, filter: OperationFilter) 
   };
 }
 
-/** @throws MusterError operation_not_found, also when the operation is of another agent */
-export async function getOutput(context: Context, idOrName: string, operationId: string) {
+/**
+ * What is on record; of a program that runs, or whose report is still to come, what it has printed so far.
+ * @throws MusterError operation_not_found, also when the operation is of another agent
+ */
+export async function getOutput(
+  context: Context,
+  live: Pick<LiveOutput, 'of'>,
+  idOrName: string,
+  operationId: string,
+): Promise<OperationOutput> {
   const agent = await requireAgent(context, idOrName);
   const row = await findRow(context, operationId);
   if (!row || row.kind === 'drift' || row.node_id !== agent.node_id) throw new MusterError('operation_not_found');
+  // In this order: what is reported meanwhile is in both rather than in none.
+  const running = hasEnded(row.status) ? {} : await live.of(row.node_id, operationId);
   const outputs = await context.db.all(outputsOf, { operation_id: operationId });
   return {
     operation_id: operationId,
-    output: Object.fromEntries(
-      outputs.map(({ resource_key, stdout, stderr, exit_code, truncated }) => [
-        resource_key,
-        { stdout, stderr, exit_code, truncated: truncated === 1 },
-      ]),
-    ),
+    output: {
+      ...Object.fromEntries(
+        Object.entries(running).map(([resource, so_far]) => [resource, { ...so_far, exit_code: null, running: true }]),
+      ),
+      ...Object.fromEntries(
+        outputs.map(({ resource_key, stdout, stderr, exit_code, truncated }) => [
+          resource_key,
+          { stdout, stderr, exit_code, truncated: truncated === 1 },
+        ]),
+      ),
+    },
   };
 }
 

@@ -48,14 +48,17 @@ export async function withThoseThere(
   return names.length === 0 ? sent : [...sent, ...(await context.db.all(sealedSecrets, { names }))];
 }
 
+/** What takes the values of the secrets out of a text that an operation was sent with; null when it has none. */
+export type OperationScrub = (operationId: string) => Promise<((text: string) => string) | null>;
+
 /** Takes out of reports the values of the secrets that their operations were sent with. */
 export type ReportScrub = (reports: readonly Report[]) => Promise<readonly Report[]>;
 
-export function createReportScrub(
+export function createOperationScrub(
   context: Looking,
   inFlight: Pick<InFlight, 'secretsOf'>,
   payloads: Pick<Payloads, 'secretsOf'>,
-): ReportScrub {
+): OperationScrub {
   /** After a restart, and of what a drift check looks at: every value that is kept, since any may have been sent. */
   async function lookUp(operationId: string): Promise<readonly SentSecret[]> {
     const names = await namesIn(context, payloads, operationId);
@@ -74,12 +77,18 @@ export function createReportScrub(
     return values.filter((value) => value !== null);
   }
 
+  return async (operationId) => {
+    const values = await valuesOf(operationId);
+    return values.length === 0 ? null : createScrub(values);
+  };
+}
+
+export function createReportScrub(scrubOf: OperationScrub): ReportScrub {
   return async (reports) => {
     const scrubs = new Map<string, ((text: string) => string) | null>();
     for (const { type, operation_id } of reports) {
       if (type === 'accepted' || scrubs.has(operation_id)) continue;
-      const values = await valuesOf(operation_id);
-      scrubs.set(operation_id, values.length === 0 ? null : createScrub(values));
+      scrubs.set(operation_id, await scrubOf(operation_id));
     }
     return reports.map((report) => {
       const scrub = scrubs.get(report.operation_id);

@@ -298,7 +298,7 @@ describeDatabases('secrets', (fixture) => {
     for (const restarted of [false, true]) {
       const id = await submit();
       await domain.links.nextOperation(agent.id);
-      const links = restarted ? createAgentLinks(context, domain.refusals, 100, async () => {}) : domain.links;
+      const links = restarted ? createAgentLinks(context, domain.refusals, 100, async () => {}, domain.liveOutput) : domain.links;
       const said = `before ${value} after ${Buffer.from(value).toString('base64')} ${JSON.stringify(value)} ${encodeURIComponent(value)}`;
       const changes = [{ field: 'content', from: said, to: said }];
       const diff = '@@ -0,0 +1,2 @@\n+hunter2 "quoted"\n+second line\n';
@@ -310,7 +310,7 @@ describeDatabases('secrets', (fixture) => {
       reports.splice(2, 0, { type: 'output', operation_id: id, ...output });
       expect(await links.reported(agent.id, '01'.repeat(16), restarted ? 2 : 1, reports)).toBeNull();
       const operation = await getOperation(context, id);
-      const told = JSON.stringify([operation, await getOutput(context, 'web-1', id)]);
+      const told = JSON.stringify([operation, await getOutput(context, domain.liveOutput, 'web-1', id)]);
       expect(operation.error).toContain('before (sensitive) after');
       for (const part of ['hunter2', 'second line', Buffer.from(value).toString('base64').slice(0, 20)])
         expect(told).not.toContain(part);
@@ -355,7 +355,7 @@ describeDatabases('secrets', (fixture) => {
           await domain.clock.advance(60_000);
           await dropFormerSecrets(context);
           if (restarted) Object.assign(context, { secretKeys: new SecretKeys(stored, file) });
-          const links = restarted ? createAgentLinks(context, domain.refusals, 100, async () => {}) : domain.links;
+          const links = restarted ? createAgentLinks(context, domain.refusals, 100, async () => {}, domain.liveOutput) : domain.links;
           // A new process sends it once more, too.
           if (restarted) await links.nextOperation(agent.id);
           expect(
@@ -398,7 +398,7 @@ describeDatabases('secrets', (fixture) => {
     for (const restarted of [false, true]) {
       const id = await submit([]);
       await domain.links.nextOperation(agent.id);
-      const links = restarted ? createAgentLinks(context, domain.refusals, 100, async () => {}) : domain.links;
+      const links = restarted ? createAgentLinks(context, domain.refusals, 100, async () => {}, domain.liveOutput) : domain.links;
       const said = [resultOf({ status: 'failed', action: 'remove', message: 'hunter2 was there' })];
       const reports = reportsOf(id, said, { now: domain.now(), status: 'failed' });
       expect(await links.reported(agent.id, '01'.repeat(16), restarted ? 3 : 2, reports)).toBeNull();

@@ -1,5 +1,5 @@
 import type { Sample } from '@muster/protocol';
-import { type AgentMessage, type Hello, type Report, reportsSchema } from '@muster/protocol/wire';
+import { type AgentMessage, type Hello, type OutputProgress, type Report, reportsSchema } from '@muster/protocol/wire';
 import type { AgentLinks } from '../domain/agent-link.ts';
 import type { Log } from '../log.ts';
 import type { Dispatcher } from './dispatch.ts';
@@ -46,6 +46,9 @@ export class Inbound {
         return;
       case 'metrics':
         this.takeSamples(link, message.samples);
+        return;
+      case 'output_progress':
+        this.showOutput(link, message, bytes, now);
         return;
       case 'drift_hint':
         link.driftHint = message.keys;
@@ -274,6 +277,36 @@ export class Inbound {
           this.samplesFailing = true;
         },
       )
+      .catch((error: unknown) => link.fault(error));
+  }
+
+  /** Best effort: kept in memory for those who watch, and thrown away where it cannot be. */
+  private showOutput(link: Link, progress: OutputProgress, bytes: number, now: number): void {
+    const { outputProgressBytes, outputProgressPerSecond, outputProgressBurst, unacknowledgedBytes } = this.limits;
+    if (bytes > outputProgressBytes || link.unacknowledgedBytes + bytes > unacknowledgedBytes) {
+      link.violation(`output_progress of ${bytes} bytes, more than it may have or than is left of the window`);
+      return;
+    }
+    link.outputBucket ??= new TokenBucket(outputProgressBurst, now);
+    if (link.showing || !link.outputBucket.take(now, outputProgressPerSecond, outputProgressBurst)) {
+      const message = link.showing ? 'output_progress before the last was answered' : 'too much output_progress';
+      link.refuse({ code: 'rate_exceeded', message, retry_after_secs: null });
+      return;
+    }
+    if (link.standing?.status !== 'approved') {
+      link.send({ type: 'output_taken' });
+      return;
+    }
+    link.showing = true;
+    this.links
+      .printed(link.nodeId!, progress)
+      .catch((error: unknown) =>
+        this.log.debug({ node_id: link.nodeId, err: error }, 'what a program prints is not shown'),
+      )
+      .then(() => {
+        link.showing = false;
+        link.send({ type: 'output_taken' });
+      })
       .catch((error: unknown) => link.fault(error));
   }
 

@@ -34,6 +34,9 @@ export const defaultGatewayLimits = {
   /** Drift hints of an agent that are followed at once; from then on one in so long. */
   driftHintBurst: 30,
   driftHintIntervalMs: 5_000,
+  /** Pieces of running programs' output that one agent may send, a second and at once. */
+  outputProgressPerSecond: 2,
+  outputProgressBurst: 5,
   /** How often rows are looked at for hints that were lost. */
   sweepMs: 10_000,
   /** An operation that was not accepted after this is sent again. */

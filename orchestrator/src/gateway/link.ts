@@ -93,6 +93,10 @@ export class Link {
   driftHints: TokenBucket | null = null;
   /** Samples are being committed; the agent waits for the answer. */
   sampling = false;
+  /** A piece of what a program prints is being taken; the agent waits for the answer. */
+  showing = false;
+  /** Made for the few that have something to show. */
+  outputBucket: TokenBucket | null = null;
 
   /** The operation sent on this link that has not finished. */
   sentOperation: string | null = null;

@@ -15,7 +15,8 @@ export const followEvents = route({
     'sends the last id it got as `Last-Event-ID` and misses nothing; where what it missed was pruned, or was never there, ' +
     'an `event: gap` with `{after, next, reason}` comes first. In between come, without an id and never again, ' +
     '`event: operation` with `{operation_id, node_id, run_id, status}`, `event: run` with `{run_id}`, `event: agent` with ' +
-    '`{node_id, change}` and `event: window` with `{}`: something has changed that a view may look at anew. The stream ends with its session, for a client that leaves too much unread, and when the orchestrator stops.',
+    '`{node_id, change}` and `event: window` with `{}`: something has changed that a view may look at anew. Whoever names the category `output` or an agent also gets `event: output` with ' +
+    '`{operation_id, node_id, resource}`, at most once a second for an agent, while a program prints: see the output of the operation. The stream ends with its session, for a client that leaves too much unread, and when the orchestrator stops.',
   access: 'operator',
   query: z.strictObject({
     category: z

@@ -210,6 +210,23 @@ export const listAgentOperations = route({
   example: { params: { node_id: nodeExample }, answer: pageExample },
 });
 
+const outputSchema = z
+  .strictObject({
+    operation_id: z.string(),
+    output: z.record(
+      z.string(),
+      z.strictObject({
+        stdout: z.string(),
+        stderr: z.string(),
+        exit_code: z.number().int().nullable(),
+        truncated: z.boolean(),
+        running: z.literal(true).optional().describe('only there while it runs: this is what it has printed so far'),
+      }),
+    ),
+  })
+  .meta({ id: 'OperationOutput' });
+export type OperationOutput = z.infer<typeof outputSchema>;
+
 export const getOperationOutput = route({
   id: 'getOperationOutput',
   method: 'GET',
@@ -218,22 +235,10 @@ export const getOperationOutput = route({
   summary: 'What the scripts of an operation printed',
   access: 'operator',
   params: nodeParams.extend({ operation_id: z.string() }),
-  answers: {
-    200: z
-      .strictObject({
-        operation_id: z.string(),
-        output: z.record(
-          z.string(),
-          z.strictObject({
-            stdout: z.string(),
-            stderr: z.string(),
-            exit_code: z.number().int().nullable(),
-            truncated: z.boolean(),
-          }),
-        ),
-      })
-      .meta({ id: 'OperationOutput' }),
-  },
+  description:
+    'By `module/identity`. While an operation runs, the newest of what its programs print is there within about a second, ' +
+    'with `running`; at the end of each program, all of it up to a cap. `event: output` of `GET /events` tells when there is more.',
+  answers: { 200: outputSchema },
   errors: ['agent_not_found', 'operation_not_found'],
   example: {
     params: { node_id: nodeExample, operation_id: operationId },

@@ -71,6 +71,24 @@ const report = z.discriminatedUnion('type', [
 export type Report = z.infer<typeof report>;
 export const reportsSchema = z.array(report).min(1).max(64);
 
+/** A piece of a stream: bytes `from` up to `to` of it. What is missing between two pieces was given up. */
+const piece = z.strictObject({
+  from: z.number().int().nonnegative(),
+  to: z.number().int().nonnegative(),
+  text: z.string().max(limits.outputProgressBytes),
+});
+
+/** What a program that is running has printed since the last of these; the newest when that is more than one holds. */
+const outputProgress = z.strictObject({
+  type: z.literal('output_progress'),
+  operation_id: operationId,
+  /** `module/identity` */
+  resource: z.string().max(1024),
+  stdout: piece.nullable(),
+  stderr: piece.nullable(),
+});
+export type OutputProgress = z.infer<typeof outputProgress>;
+
 export const agentMessageSchema = z.discriminatedUnion('type', [
   hello,
   z.strictObject({ type: z.literal('attributes'), attributes: attributesSchema }),
@@ -89,6 +107,8 @@ export const agentMessageSchema = z.discriminatedUnion('type', [
    * sent again on the next link; one such message at a time.
    */
   z.strictObject({ type: z.literal('metrics'), samples: z.array(sampleSchema).min(1).max(limits.samplesOfMessage) }),
+  /** Since version 2. Best effort, and only for those who watch: the `output` report has all of it at the end. */
+  outputProgress,
   /** Something changed under managed resources: worth a check. Best effort. */
   z.strictObject({ type: z.literal('drift_hint'), keys: z.array(z.string().max(4200)).min(1).max(16) }),
   z.strictObject({ type: z.literal('bye'), reason: z.string().max(256) }),

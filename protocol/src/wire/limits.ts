@@ -37,4 +37,8 @@ export const limits = {
   /** All attributes as JSON: the rest of a hello's frame is for 64 open operations, the name of the host and the keys. */
   attributesBytes: 24 * 1024,
   maxScriptOutputLength: 256 * 1024,
+  /** Largest frame of `output_progress`: half of the window, so that results still go beside it. */
+  outputProgressBytes: 4 * 1024,
+  /** An agent sends no two of them faster than this, and none before the last was answered. */
+  outputProgressIntervalMs: 1_000,
 } as const;

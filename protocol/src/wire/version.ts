@@ -3,11 +3,15 @@
  *
  * 1 — hello with a signature over the TLS exporter; operations apply, plan, drift; reports acknowledged by sequence number.
  *     An end of a plan may say what it comes to (`plan_digest`), and an apply may be bound to that.
+ * 2 — what programs print while they run (`output_progress`, answered by `output_taken`).
+ *
+ * Every message has a strict schema, so neither end sends what the other's version does not know: the agent knows that
+ * from the welcome.
  */
-export const protocolVersion = 1;
+export const protocolVersion = 2;
 
 /** What this build speaks: its own version and, once there are any, the two before. */
-export const supportedProtocolVersions: readonly number[] = [1];
+export const supportedProtocolVersions: readonly number[] = [2, 1];
 
 /**
  * Picks the newest version both sides speak.

@@ -4,6 +4,7 @@ import { requireAgent } from '../../domain/agents.ts';
 import { cancelOperation } from '../../domain/cancellation.ts';
 import type { Context } from '../../domain/context.ts';
 import { checkDrift, getDrift, latestDrift, listDrift, listLatestDrift } from '../../domain/drift.ts';
+import type { LiveOutput } from '../../domain/live-output.ts';
 import type { ModuleDocuments } from '../../domain/modules.ts';
 import type { Waiting } from '../../domain/operation-waiting.ts';
 import {
@@ -35,6 +36,7 @@ export function operationHandlers(
   documents: ModuleDocuments,
   waiting: Waiting,
   conductor: RunConductor,
+  liveOutput: Pick<LiveOutput, 'of'>,
 ) {
   const operate = async (
     { session, respondAsync, request }: Asked,
@@ -71,7 +73,7 @@ export function operationHandlers(
       const { node_id } = await requireAgent(context, params.node_id);
       return listOperations(context, { ...query, agent: node_id });
     },
-    getOperationOutput: ({ params }) => getOutput(context, params.node_id, params.operation_id),
+    getOperationOutput: ({ params }) => getOutput(context, liveOutput, params.node_id, params.operation_id),
     listOperations: ({ query }) => listOperations(context, query),
     getOperation: ({ params }) => getOperation(context, params.operation_id),
     cancelOperation: async ({ params, session }) => {
