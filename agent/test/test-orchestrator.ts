@@ -90,14 +90,14 @@ export class ServedLink {
       type: 'challenge',
       nonce: this.nonce.toString('hex'),
       public_key: publicKey.toString('hex'),
-      versions: [1],
+      versions: [2, 1],
     });
   }
 
-  welcome(acknowledged = 0, settled: string[] = []): void {
+  welcome(acknowledged = 0, settled: string[] = [], version = 2): void {
     this.send({
       type: 'welcome',
-      version: 1,
+      version,
       status: 'approved',
       name: 'web',
       tags: {},

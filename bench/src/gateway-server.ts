@@ -17,6 +17,7 @@ const links: AgentLinks = {
   agentsWithWork: async () => [],
   standing: async () => standing,
   sampled: async () => {},
+  printed: async () => {},
   driftHinted: async () => {},
   closed: async () => {},
   cloneSeen: async () => {},

@@ -55,6 +55,7 @@ class NoOpEngine implements Engine, ReportSpool {
   onAcknowledged: () => void = () => {};
   lastOperation: OperationMessage | null = null;
   readonly spool: ReportSpool = this;
+  readonly output = { take: () => null };
 
   async start(): Promise<void> {}
   async halt(): Promise<void> {}

@@ -1,5 +1,5 @@
 import type { Sample } from '@muster/protocol';
-import type { Hello, OperationMessage, Report } from '@muster/protocol/wire';
+import type { Hello, OperationMessage, OutputProgress, Report } from '@muster/protocol/wire';
 import type { Admission, AgentLinks, Refusal, Standing } from '../src/domain/agent-link.ts';
 
 interface Row {
@@ -111,6 +111,13 @@ export class MemoryLinks implements AgentLinks {
 
   async standing(nodeId: string): Promise<Standing | null> {
     return this.rows.get(nodeId)?.standing ?? null;
+  }
+
+  readonly shown: OutputProgress[] = [];
+
+  async printed(_nodeId: string, progress: OutputProgress): Promise<void> {
+    await this.gate;
+    this.shown.push(progress);
   }
 
   async driftHinted(_nodeId: string, keys: readonly string[]): Promise<void> {

@@ -2,7 +2,7 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { OperationMessage, Report } from '@muster/protocol/wire';
+import type { OperationMessage, OutputProgress, Report } from '@muster/protocol/wire';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { ManualClock } from '../../test/manual-clock.ts';
 import { MemoryEngine } from '../../test/memory-engine.ts';
@@ -85,6 +85,99 @@ const operation: OperationMessage = {
   snapshot_operation_id: null,
 };
 
+const printed = (text: string): OutputProgress => ({
+  type: 'output_progress',
+  operation_id: operation.operation_id,
+  resource: 'site/deploy',
+  stdout: { from: 0, to: text.length, text },
+  stderr: null,
+});
+
+describe('what programs print while they run', () => {
+  it('is sent once a second, never before the last was taken, and reports go beside it', async () => {
+    const connection = connect();
+    const { link } = await orchestrator.welcomed();
+    await until(() => has('connected'));
+    engine.printed = [printed('one'), printed('two')];
+    connection.outputReady();
+    clock.advance(200);
+    expect((await link.next('output_progress')).stdout?.text).toBe('one');
+    // Half of the window is left for results.
+    engine.spool.add([accepted(1)]);
+    connection.reportsReady();
+    expect((await link.next('report')).seq).toBe(1);
+    connection.outputReady();
+    clock.advance(5_000);
+    await link.settled();
+    expect(link.unread).toBe(0);
+    link.send({ type: 'output_taken' });
+    await link.settled();
+    clock.advance(199);
+    await link.settled();
+    expect(link.unread).toBe(0);
+    clock.advance(1);
+    expect((await link.next('output_progress')).stdout?.text).toBe('two');
+    link.send({ type: 'output_taken' });
+    await link.settled();
+    engine.printed = [printed('three')];
+    connection.outputReady();
+    clock.advance(999);
+    await link.settled();
+    expect(link.unread).toBe(0);
+    clock.advance(1);
+    expect((await link.next('output_progress')).stdout?.text).toBe('three');
+  });
+
+  it('is not sent to an orchestrator that does not know of it, and what was printed before the link is', async () => {
+    const connection = connect();
+    engine.printed = [printed('early')];
+    const old = await orchestrator.nextLink();
+    old.challenge(orchestrator.publicKey);
+    await old.next('hello');
+    old.welcome(0, [], 1);
+    await until(() => has('connected'));
+    connection.outputReady();
+    clock.advance(10_000);
+    await old.settled();
+    expect(old.unread).toBe(0);
+    old.ws.terminate();
+    await until(() => clock.next !== null && has('not connected'));
+    clock.advance(60_000);
+    const { link } = await orchestrator.welcomed();
+    await link.settled();
+    clock.advance(200);
+    expect((await link.next('output_progress')).stdout?.text).toBe('early');
+  });
+
+  it('waits for reports that fill the window', async () => {
+    const connection = connect();
+    const { link } = await orchestrator.welcomed();
+    await until(() => has('connected'));
+    engine.spool.add([
+      {
+        type: 'output',
+        operation_id: operation.operation_id,
+        resource: 'site/deploy',
+        stdout: 'x'.repeat(6_000),
+        stderr: '',
+        exit_code: 0,
+        truncated: false,
+      },
+    ]);
+    connection.reportsReady();
+    expect((await link.next('report')).seq).toBe(1);
+    engine.printed = [printed('late')];
+    connection.outputReady();
+    clock.advance(200);
+    await link.settled();
+    expect(link.unread).toBe(0);
+    link.send({ type: 'ack', seq: 1 });
+    await link.settled();
+    clock.advance(1_000);
+    expect((await link.next('output_progress')).stdout?.text).toBe('late');
+  });
+});
+
 describe('coming in', () => {
   it('proves its key on this connection, states what it holds, and says when the link is up', async () => {
     engine.open = [{ operation_id: operation.operation_id, state: 'running' }];
@@ -98,7 +191,7 @@ describe('coming in', () => {
       token: 'enrol-me',
       attributes: { platform: 'linux' },
       open_operations: engine.open,
-      versions: [1],
+      versions: [2, 1],
     });
     expect(link.proves(hello, orchestrator.publicKey)).toBe(true);
     expect(has('connected')).toBe(false);

@@ -2,9 +2,9 @@ import { hasEnded } from '@muster/protocol';
 import type { OutputProgress } from '@muster/protocol/wire';
 import { reportedOperation } from '../store/operations.ts';
 import type { Context } from './context.ts';
+import { OutputTail } from './output-tail.ts';
 import { createPayloads } from './payloads.ts';
 import { createOperationScrub } from './report-secrets.ts';
-import { OutputTail } from './output-tail.ts';
 
 /**
  * What programs print while they run, for those who watch. In memory, never a row: the newest of it, of the operation
@@ -35,10 +35,7 @@ interface Watched {
   programs: Map<string, { stdout: OutputTail; stderr: OutputTail }>;
 }
 
-export function createLiveOutput(
-  context: Context,
-  capacity = mostCharacters,
-): LiveOutput {
+export function createLiveOutput(context: Context, capacity = mostCharacters): LiveOutput {
   /** By node id, those heard of last at the end. */
   const agents = new Map<string, Watched>();
   let characters = 0;

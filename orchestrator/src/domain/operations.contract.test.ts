@@ -141,6 +141,40 @@ describeDatabases('operations', (fixture) => {
     expect(await connect(domain, agent)).toMatchObject({ acknowledged: 5 });
   });
 
+  it('show what a program prints while it runs, and what is on record of it afterwards', async () => {
+    const { domain, context, actor, agent, submit, report } = await open(fixture);
+    const other = await newAgent(domain, actor, 'web-2');
+    const id = await submit();
+    await domain.links.nextOperation(agent.id);
+    const output = async () => (await getOutput(context, domain.liveOutput, 'web-1', id)).output;
+    const print = (from: number, text: string, key = agent) =>
+      domain.links.printed(key.id, {
+        type: 'output_progress',
+        operation_id: id,
+        resource: 'motd/b',
+        stdout: { from, to: from + text.length, text },
+        stderr: null,
+      });
+    await print(0, 'forged\n', other);
+    expect(await output()).toEqual({});
+    await print(0, 'step 1\n');
+    await print(7, 'step 2');
+    expect(await output()).toEqual({
+      'motd/b': { stdout: 'step 1\nstep 2', stderr: '', exit_code: null, truncated: false, running: true },
+    });
+    // Subscribers are told soon, not at once.
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(domain.hints).toContainEqual({ type: 'output', node_id: agent.id, operation_id: id, resource: 'motd/b' });
+    const whole = { stdout: 'step 1\nstep 2\n', stderr: '', exit_code: 0, truncated: false };
+    await report([{ type: 'output', operation_id: id, resource: 'motd/b', ...whole }]);
+    expect(await output()).toEqual({ 'motd/b': whole });
+    await report(reportsOf(id, [resultOf()], { now: domain.now() }));
+    // What comes after the end, as it may over another link, is nothing.
+    await print(13, 'late');
+    expect(await output()).toEqual({ 'motd/b': whole });
+    expect(await domain.liveOutput.of(agent.id, id)).toEqual({});
+  });
+
   it('belong to one agent: another’s word about them is an offence', async () => {
     const { domain, context, actor, agent, submit } = await open(fixture);
     const other = await newAgent(domain, actor, 'web-2');
@@ -169,7 +203,10 @@ describeDatabases('operations', (fixture) => {
       summary: { total: 2, changed: 1, failed: 1 },
       resources: [one, two],
     });
-    expect(await getOutput(context, domain.liveOutput, 'web-1', id)).toEqual({ operation_id: id, output: { 'motd/b': output } });
+    expect(await getOutput(context, domain.liveOutput, 'web-1', id)).toEqual({
+      operation_id: id,
+      output: { 'motd/b': output },
+    });
     expect(await getState(context, 'web-1')).toMatchObject({
       applied: [{ identity: '/etc/motd' }],
       unapplied: [{ identity: '/etc/b', reason: 'no space' }],

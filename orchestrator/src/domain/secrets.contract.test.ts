@@ -298,7 +298,9 @@ describeDatabases('secrets', (fixture) => {
     for (const restarted of [false, true]) {
       const id = await submit();
       await domain.links.nextOperation(agent.id);
-      const links = restarted ? createAgentLinks(context, domain.refusals, 100, async () => {}, domain.liveOutput) : domain.links;
+      const links = restarted
+        ? createAgentLinks(context, domain.refusals, 100, async () => {}, domain.liveOutput)
+        : domain.links;
       const said = `before ${value} after ${Buffer.from(value).toString('base64')} ${JSON.stringify(value)} ${encodeURIComponent(value)}`;
       const changes = [{ field: 'content', from: said, to: said }];
       const diff = '@@ -0,0 +1,2 @@\n+hunter2 "quoted"\n+second line\n';
@@ -355,7 +357,9 @@ describeDatabases('secrets', (fixture) => {
           await domain.clock.advance(60_000);
           await dropFormerSecrets(context);
           if (restarted) Object.assign(context, { secretKeys: new SecretKeys(stored, file) });
-          const links = restarted ? createAgentLinks(context, domain.refusals, 100, async () => {}, domain.liveOutput) : domain.links;
+          const links = restarted
+            ? createAgentLinks(context, domain.refusals, 100, async () => {}, domain.liveOutput)
+            : domain.links;
           // A new process sends it once more, too.
           if (restarted) await links.nextOperation(agent.id);
           expect(
@@ -398,7 +402,9 @@ describeDatabases('secrets', (fixture) => {
     for (const restarted of [false, true]) {
       const id = await submit([]);
       await domain.links.nextOperation(agent.id);
-      const links = restarted ? createAgentLinks(context, domain.refusals, 100, async () => {}, domain.liveOutput) : domain.links;
+      const links = restarted
+        ? createAgentLinks(context, domain.refusals, 100, async () => {}, domain.liveOutput)
+        : domain.links;
       const said = [resultOf({ status: 'failed', action: 'remove', message: 'hunter2 was there' })];
       const reports = reportsOf(id, said, { now: domain.now(), status: 'failed' });
       expect(await links.reported(agent.id, '01'.repeat(16), restarted ? 3 : 2, reports)).toBeNull();

@@ -249,7 +249,7 @@ describe('who may come in', () => {
     newer.send(await newer.hello({}, [9, 8]));
     const refusal = await newer.next('refused');
     expect(refusal.code).toBe('version_unsupported');
-    expect(refusal.message).toContain('this orchestrator speaks protocol 1, agent test speaks 9, 8');
+    expect(refusal.message).toContain('this orchestrator speaks protocol 2, 1, agent test speaks 9, 8');
   });
 
   it('refuses keys of small order and keys in a second spelling', async () => {
@@ -434,6 +434,71 @@ describe('what a link may carry', () => {
     agent.send({ type: 'bye', reason: '' });
     await agent.closed;
     expect(logged.filter((entry) => entry.message === 'agent refused').at(-1)?.fields).toMatchObject({ unlogged: 3 });
+  });
+});
+
+describe('what programs print while they run', () => {
+  const piece = (text: string) => ({
+    type: 'output_progress',
+    operation_id: '01HZZZZZZZZZZZZZZZZZZZ0001',
+    resource: 'site/deploy',
+    stdout: { from: 0, to: text.length, text },
+    stderr: null,
+  });
+
+  it('is handed on and answered, and is nobody’s who is not approved', async () => {
+    await start();
+    const agent = await dial();
+    await agent.join();
+    agent.send(piece('one'));
+    await agent.next('output_taken');
+    expect(links.shown).toMatchObject([{ resource: 'site/deploy', stdout: { text: 'one' } }]);
+    links.newStatus = 'pending';
+    const stranger = await dial();
+    await stranger.join();
+    stranger.send(piece('spam'));
+    await stranger.next('output_taken');
+    expect(links.shown).toHaveLength(1);
+  });
+
+  it('ends the link of who sends more than asked for, too much at once, or beyond the window', async () => {
+    await start();
+    const large = await dial();
+    await large.join();
+    large.send(piece('x'.repeat(4_000)));
+    expect(await large.next('refused')).toMatchObject({ code: 'protocol_violation' });
+
+    const often = await dial();
+    await often.join();
+    for (let i = 0; i < 5; i++) {
+      often.send(piece('x'));
+      await often.next('output_taken');
+    }
+    often.send(piece('x'));
+    expect(await often.next('refused')).toMatchObject({ code: 'rate_exceeded' });
+
+    const early = await dial();
+    await early.join();
+    let open = () => {};
+    const closed = () =>
+      new Promise<void>((resolve) => {
+        open = resolve;
+      });
+    links.gate = closed();
+    early.send(piece('x'));
+    early.send(piece('x'));
+    expect(await early.next('refused')).toMatchObject({ code: 'rate_exceeded' });
+
+    open();
+    const crowded = await dial();
+    await crowded.join();
+    const wanted = operation();
+    links.owners.set(wanted.operation_id, crowded.key.nodeId);
+    links.gate = closed();
+    crowded.send({ type: 'report', seq: 1, reports: [finished(wanted.operation_id, 'x'.repeat(7_000))] });
+    crowded.send(piece('x'.repeat(2_000)));
+    expect(await crowded.next('refused')).toMatchObject({ code: 'protocol_violation' });
+    open();
   });
 });
 

@@ -21,7 +21,9 @@ async function open(fixture: DatabaseFixture) {
   await putOneTag(context, actor, 'web-1', 'role', 'web');
   await uploadModule(context, actor, 'm', moduleText);
   await createAssignment(context, actor, { name: 'base', modules: ['m'], selector: 'role=web' });
-  const app = testApp(operationHandlers(context, domain.documents, domain.waiting, domain.conductor, domain.liveOutput));
+  const app = testApp(
+    operationHandlers(context, domain.documents, domain.waiting, domain.conductor, domain.liveOutput),
+  );
   const ask = async (method: 'GET' | 'POST', url: string, payload?: object, later = false) => {
     const answer = await app.inject({
       method,

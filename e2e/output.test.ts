@@ -1,0 +1,199 @@
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { connect as connectTcp, createServer, type Server } from 'node:net';
+import { join } from 'node:path';
+import {
+  applyAgent,
+  createSecret,
+  followEvents,
+  getOperationOutput,
+  type OperationOutput,
+  uploadModule,
+} from '@muster/protocol/http';
+import { describe, expect } from 'vitest';
+import { ended, eventually } from './eventually.ts';
+import { type AgentProcess, type Orchestrator, test } from './harness.ts';
+
+/** What a script prints is seen while it runs, and costs next to nothing however much that is. */
+
+async function begin(
+  { call }: Orchestrator,
+  agent: AgentProcess,
+  name: string,
+  script: { apply: string; undo?: string },
+): Promise<string> {
+  const resource = { script: { program: 'sh', manages: name, ...script } };
+  const content = JSON.stringify({ name, supports: [{ platform: 'linux' }], resources: [{ id: name, resource }] });
+  await call(uploadModule, { body: { name, content } });
+  const params = { node_id: agent.nodeId };
+  return (await call(applyAgent, { params, body: { modules: [name] }, respondAsync: true })).operation_id;
+}
+
+const outputOf = async ({ call }: Orchestrator, agent: AgentProcess, operation_id: string, resource: string) =>
+  ((await call(getOperationOutput, { params: { node_id: agent.nodeId, operation_id } })) as OperationOutput).output[
+    resource
+  ];
+
+/** Counts what the agent sends. */
+class Meter {
+  bytes = 0;
+  port = 0;
+  readonly #server: Server;
+
+  constructor(target: number) {
+    this.#server = createServer((agent) => {
+      const orchestrator = connectTcp(target, '127.0.0.1');
+      agent.on('data', (piece) => {
+        this.bytes += piece.length;
+      });
+      for (const socket of [agent, orchestrator]) socket.on('error', () => socket.destroy());
+      agent.pipe(orchestrator).pipe(agent);
+    });
+  }
+
+  async listen(): Promise<void> {
+    await new Promise<void>((resolve) => this.#server.listen(0, '127.0.0.1', resolve));
+    this.port = (this.#server.address() as { port: number }).port;
+  }
+
+  close(): void {
+    this.#server.close();
+  }
+}
+
+/** The most memory that a process ever had, in bytes. */
+const peakOf = (pid: number): number =>
+  Number(/VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) * 1024;
+
+describe('what a script prints', () => {
+  test('is there within a second or so while it runs, also of an undo, and whole at the end', async ({ stage }) => {
+    const orchestrator = await stage.orchestrator();
+    const agent = await stage.agent(orchestrator, 'web-1');
+    const go = join(stage.dir, 'go');
+    const apply = (word: string) =>
+      `echo ${word} begun; printf half; echo oh >&2; until test -e ${go}-${word}; do sleep 0.05; done; echo " done"`;
+    const seen = async (id: string, text: string) => {
+      const from = performance.now();
+      await eventually(`${text} is shown`, async () => {
+        const output = await outputOf(orchestrator, agent, id, 'slow/slow');
+        return output?.stdout === text && output.stderr === 'oh\n' ? output : null;
+      });
+      return performance.now() - from;
+    };
+    const hints: string[] = [];
+    const { body } = await orchestrator.call(followEvents, { query: { category: 'output' } });
+    const following = (async () => {
+      for await (const chunk of body) hints.push(Buffer.from(chunk).toString());
+    })().catch(() => {});
+
+    const id = await begin(orchestrator, agent, 'slow', { apply: apply('apply'), undo: apply('undo') });
+    // Generous: the machine may be busy. On an idle one it is 0.3 s.
+    expect(await seen(id, 'apply begun\nhalf')).toBeLessThan(5_000);
+    expect(await outputOf(orchestrator, agent, id, 'slow/slow')).toEqual({
+      stdout: 'apply begun\nhalf',
+      stderr: 'oh\n',
+      exit_code: null,
+      truncated: false,
+      running: true,
+    });
+    await eventually('a hint of it came', async () =>
+      hints.join('').includes(`event: output\ndata: {"node_id":"${agent.nodeId}","operation_id":"${id}"`) ? true : null,
+    );
+    writeFileSync(`${go}-apply`, '');
+    expect((await ended(orchestrator.call, id)).status).toBe('succeeded');
+    expect(await outputOf(orchestrator, agent, id, 'slow/slow')).toEqual({
+      stdout: 'apply begun\nhalf done\n',
+      stderr: 'oh\n',
+      exit_code: 0,
+      truncated: false,
+    });
+
+    const params = { node_id: agent.nodeId };
+    const removal = await orchestrator.call(applyAgent, { params, body: { modules: [] }, respondAsync: true });
+    await seen(removal.operation_id, 'undo begun\nhalf');
+    // The link and the orchestrator go away meanwhile: what is printed then is not missed at the end.
+    await orchestrator.kill9();
+    await orchestrator.start();
+    await agent.connected(2);
+    writeFileSync(`${go}-undo`, '');
+    expect((await ended(orchestrator.call, removal.operation_id)).status).toBe('succeeded');
+    expect((await outputOf(orchestrator, agent, removal.operation_id, 'slow/slow'))?.stdout).toBe(
+      'undo begun\nhalf done\n',
+    );
+    await following;
+  });
+
+  test('is not shown of a script with a secret, and a secret that another says is hidden on the way', async ({
+    stage,
+  }) => {
+    const orchestrator = await stage.orchestrator();
+    const agent = await stage.agent(orchestrator, 'web-1');
+    await orchestrator.call(createSecret, { body: { name: 'pin', value: 'hunter2-hunter2' } });
+    const go = join(stage.dir, 'go');
+    const until = `echo > ${go}-NAME; until test -e ${go}; do sleep 0.05; done`;
+    const scripts = [
+      { name: 'told', apply: `printf '%s\\n' "\${{ secrets.pin }}" > ${stage.dir}/pin; echo sealed; sleep 2` },
+      { name: 'says', apply: `echo before; cat ${stage.dir}/pin; printf 'hunter2-'; ${until.replace('NAME', 'says')}` },
+    ];
+    const content = JSON.stringify({
+      name: 'm',
+      supports: [{ platform: 'linux' }],
+      resources: scripts.map(({ name, apply }, i) => ({
+        id: name,
+        resource: { script: { program: 'sh', apply } },
+        ...(i === 0 ? {} : { depends_on: ['told'] }),
+      })),
+    });
+    await orchestrator.call(uploadModule, { body: { name: 'm', content } });
+    const params = { node_id: agent.nodeId };
+    const { operation_id } = await orchestrator.call(applyAgent, {
+      params,
+      body: { modules: ['m'] },
+      respondAsync: true,
+    });
+    const all: string[] = [];
+    await eventually('the second one is shown', async () => {
+      const { output } = await orchestrator.call(getOperationOutput, { params: { ...params, operation_id } });
+      all.push(JSON.stringify(output));
+      return output['m/says']?.stdout.includes('before') ? true : null;
+    });
+    expect(existsSync(`${go}-says`)).toBe(true);
+    const shown = all.join('\n');
+    expect(shown).not.toContain('sealed');
+    expect(shown).not.toContain('hunter2');
+    expect((await outputOf(orchestrator, agent, operation_id, 'm/says'))?.stdout).toBe('before\n(sensitive)\n');
+    writeFileSync(go, '');
+    expect((await ended(orchestrator.call, operation_id)).status).toBe('succeeded');
+  });
+
+  test('costs neither memory nor the network, however much it is', async ({ stage }) => {
+    const orchestrator = await stage.orchestrator();
+    const meter = new Meter(orchestrator.agentPort);
+    await meter.listen();
+    try {
+      const token = await orchestrator.token('web-1');
+      const agent = stage.agentAt('web-1', [
+        `127.0.0.1:${meter.port}`,
+        ...['--orchestrator-key', orchestrator.publicKey, '--token', token],
+      ]);
+      await agent.start();
+      const before = peakOf(agent.program.pid as number);
+      const id = await begin(orchestrator, agent, 'loud', { apply: 'yes "a line that says little" | head -c 300M' });
+      const shown = await eventually('some of it is shown', async () => {
+        const output = await outputOf(orchestrator, agent, id, 'loud/loud');
+        return output?.running ? output : null;
+      });
+      expect(shown.truncated).toBe(true);
+      expect(shown.stdout).toContain('a line that says little');
+      const operation = await ended(orchestrator.call, id);
+      expect(operation.status).toBe('succeeded');
+      const seconds = (operation.finished_at as number) - (operation.started_at as number) + 2;
+      const output = await outputOf(orchestrator, agent, id, 'loud/loud');
+      expect(output).toMatchObject({ exit_code: 0, truncated: true });
+      // The report at the end, 4 KiB a second, and what links say besides.
+      expect(meter.bytes).toBeLessThan(2 * (output?.stdout.length ?? 0) + 8 * 1024 * seconds + 64 * 1024);
+      expect(peakOf(agent.program.pid as number) - before).toBeLessThan(96 * 1024 * 1024);
+    } finally {
+      meter.close();
+    }
+  });
+});

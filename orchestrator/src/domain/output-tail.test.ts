@@ -1,0 +1,52 @@
+import { describe, expect, it } from 'vitest';
+import { OutputTail } from './output-tail.ts';
+
+const piece = (from: number, text: string) => ({ from, to: from + Buffer.byteLength(text), text });
+
+describe('what is kept of a stream', () => {
+  it('is put together from its pieces, with a word where one is missing', () => {
+    const tail = new OutputTail();
+    expect([tail.text(false), tail.isCut]).toEqual(['', false]);
+    tail.add(piece(0, 'one\ntw'));
+    tail.add(piece(6, 'o\n'));
+    expect([tail.text(false), tail.isCut]).toEqual(['one\ntwo\n', false]);
+    tail.add(piece(100, 'ten\nelev'));
+    expect(tail.text(false)).toBe('one\ntwo\n[… 92 bytes not shown while it runs …]\nten\nelev');
+    expect(tail.isCut).toBe(true);
+  });
+
+  it('has only whole lines where half a line could show half a secret', () => {
+    const tail = new OutputTail();
+    tail.add(piece(0, 'one\ntw'));
+    tail.add(piece(100, 'en\neleven\ntwel'));
+    expect(tail.text(true)).toBe('one\n[… 94 bytes not shown while it runs …]\neleven\n');
+    tail.add(piece(200, 'all in the middle'));
+    expect(tail.text(true)).not.toContain('all');
+  });
+
+  it('begins anew when the program does', () => {
+    const tail = new OutputTail();
+    tail.add(piece(0, 'first run'));
+    tail.add(piece(0, 'again'));
+    expect(tail.text(false)).toBe('again');
+  });
+
+  it('is the newest 16 KiB, cut between characters', () => {
+    const tail = new OutputTail();
+    tail.add(piece(0, `${'x'.repeat(1_001)}`));
+    let from = 1_001;
+    for (let i = 0; i < 20; i++) {
+      tail.add(piece(from, '😀'.repeat(600)));
+      from += 2_400;
+    }
+    expect(tail.length).toBeLessThanOrEqual(16 * 1024);
+    expect(tail.length).toBeGreaterThan(16 * 1024 - 2);
+    expect(tail.isCut).toBe(true);
+    const text = tail.text(false);
+    const gone = from - Buffer.byteLength(text.slice(text.indexOf('\n') + 1));
+    expect(text).toMatch(new RegExp(`^\\[… ${gone} bytes not shown while it runs …\\]\n(😀)+$`, 'u'));
+    // And over a gap.
+    tail.add(piece(from + 10, 'y'.repeat(16 * 1024)));
+    expect(tail.text(false)).toBe(`[… ${from + 10} bytes not shown while it runs …]\n${'y'.repeat(16 * 1024)}`);
+  });
+});
