@@ -169,6 +169,7 @@ describeDatabases('operations', (fixture) => {
     await report([{ type: 'output', operation_id: id, resource: 'motd/b', ...whole }]);
     expect(await output()).toEqual({ 'motd/b': whole });
     await report(reportsOf(id, [resultOf()], { now: domain.now() }));
+    await new Promise((resolve) => setImmediate(resolve));
     // What comes after the end, as it may over another link, is nothing.
     await print(13, 'late');
     expect(await output()).toEqual({ 'motd/b': whole });
