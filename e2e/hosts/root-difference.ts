@@ -13,6 +13,7 @@ const volatilePaths: readonly string[] = [
     '/var/lib/apt',
     '/var/lib/systemd/random-seed',
     '/var/lib/systemd/timers',
+    '/var/lib/systemd/linger',
     '/var/lib/muster-agent',
   ],
   // What the shadow tools keep of the file before.

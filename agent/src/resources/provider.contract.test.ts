@@ -1,13 +1,13 @@
 import { chmodSync, chownSync, existsSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
-import type { ResourceResult } from '@muster/protocol';
 import type { ResolvedResource } from '@muster/protocol/module';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { removeDirectory, startAgent, type TestAgent, temporaryDirectory } from '../converge/test/agent.ts';
+import { removeDirectory, temporaryDirectory } from '../converge/test/agent.ts';
+import { type ContractAgent, contractAgent } from '../converge/test/contract-agent.ts';
 import { directory, file, operation, script } from '../converge/test/desired.ts';
+import { planAndApplyOn, providerContract } from '../converge/test/provider-contract.ts';
 import { snapshotTree } from '../converge/test/tree.ts';
-import { providerOf } from './registry.ts';
 
-/** What every provider must hold to, whatever it manages: a new one is added to `subjects`. */
+/** Kinds that manage files, in a folder of their own. Those that manage the machine have theirs in `e2e/hosts/subjects`. */
 interface Subject {
   name: string;
   /** What is there before the agent comes. */
@@ -121,38 +121,20 @@ const subjects: Subject[] = [
 
 let home: string;
 let root: string;
-let agent: TestAgent;
+let agent: ContractAgent;
 
 async function begin(subject: Subject): Promise<void> {
   home = temporaryDirectory();
   root = `${home}/root`;
   mkdirSync(root);
-  mkdirSync(`${home}/data`, { mode: 0o700 });
   subject.prepare(root);
-  agent = await startAgent(`${home}/data`);
+  agent = await contractAgent(`${home}/data`);
 }
 
-const essence = (results: ResourceResult[]) =>
-  results.map(({ identity, action, changes, diff, triggered_by }) => ({
-    identity,
-    action,
-    changes,
-    diff,
-    triggered_by,
-  }));
+const snapshot = async () => snapshotTree(root);
+const planAndApply = (resources: ResolvedResource[]) => planAndApplyOn({ agent, snapshot }, resources);
 const plan = (resources: ResolvedResource[]) => agent.run(operation('plan', resources));
 const apply = (resources: ResolvedResource[]) => agent.run(operation('apply', resources));
-
-/** Plans, makes sure that nothing moved, applies, and holds the apply to the plan. */
-async function planAndApply(resources: ResolvedResource[]): Promise<ResourceResult[]> {
-  const before = snapshotTree(root);
-  const planned = await plan(resources);
-  expect(snapshotTree(root)).toEqual(before);
-  const applied = await apply(resources);
-  expect(applied.finished.status, applied.finished.error ?? '').toBe('succeeded');
-  expect(essence(applied.results)).toEqual(essence(planned.results));
-  return applied.results;
-}
 
 describe.each(subjects)('$name', (subject) => {
   beforeEach(() => begin(subject));
@@ -161,109 +143,16 @@ describe.each(subjects)('$name', (subject) => {
     removeDirectory(home);
   });
 
-  test('is provided', () => {
-    expect(providerOf(subject.desired(root).type)?.type).toBe(subject.desired(root).type);
-  });
-
-  test('a plan changes nothing and is what the apply does; the second apply does nothing', async () => {
-    for (const desired of [subject.desired(root), subject.changed(root), subject.desired(root)]) {
-      const results = await planAndApply([desired]);
-      expect(results.map(({ status, corrective }) => ({ status, corrective }))).toEqual([
-        { status: 'changed', corrective: false },
-      ]);
-      const there = snapshotTree(root);
-      const again = await apply([desired]);
-      expect(again.results).toMatchObject([{ action: 'none', status: 'unchanged', changes: [] }]);
-      expect(snapshotTree(root)).toEqual(there);
-    }
-  });
-
-  test('drift names exactly what moved, changes nothing, and the next apply repairs it', async () => {
-    await apply([subject.desired(root)]);
-    const right = snapshotTree(root);
-    expect((await agent.run(operation('drift'))).results).toEqual([]);
-    subject.tamper(root);
-    const moved = snapshotTree(root);
-    const drift = await agent.run(operation('drift'));
-    expect(drift.results.map(({ changes }) => changes.map(({ field }) => field))).toEqual([subject.moved]);
-    expect(snapshotTree(root)).toEqual(moved);
-    const repaired = await planAndApply([subject.desired(root)]);
-    expect(repaired).toMatchObject([{ status: 'changed', corrective: true }]);
-    expect(snapshotTree(root)).toEqual(right);
-  });
-
-  test('removal brings back what was there, also after changes and tampering', async () => {
-    const before = snapshotTree(root);
-    await apply([subject.desired(root)]);
-    await planAndApply([]);
-    expect(snapshotTree(root)).toEqual(before);
-    await apply([subject.desired(root)]);
-    await apply([subject.changed(root)]);
-    await planAndApply([]);
-    expect(snapshotTree(root)).toEqual(before);
-    await apply([subject.desired(root)]);
-    subject.tamper(root);
-    await planAndApply([]);
-    expect(snapshotTree(root)).toEqual(before);
-    expect((await plan([])).results).toEqual([]);
-  });
-
-  test('what is as declared when the agent comes is left when it goes', async () => {
-    await apply([subject.desired(root)]);
-    await agent.stop();
-    rmSync(`${home}/data`, { recursive: true });
-    mkdirSync(`${home}/data`, { mode: 0o700 });
-    agent = await startAgent(`${home}/data`);
-    const there = snapshotTree(root);
-    expect(await planAndApply([subject.desired(root)])).toMatchObject([{ status: 'unchanged' }]);
-    expect(await planAndApply([])).toMatchObject([{ action: 'none', status: 'unchanged' }]);
-    expect(snapshotTree(root)).toEqual(there);
-  });
-
-  test('cut off at any step, it is old or new, ends once, and is removed as if nothing had happened', async () => {
-    const before = snapshotTree(root);
-    let cut = 0;
-    for (let at = 1; ; at++) {
-      await agent.stop();
-      removeDirectory(home);
-      await begin(subject);
-      await agent.stop();
-      let passed = 0;
-      let name = '';
-      let dead = () => {};
-      const died = new Promise<void>((resolve) => {
-        dead = resolve;
-      });
-      const doomed = await startAgent(`${home}/data`, {
-        log: { debug() {}, info() {}, warn() {}, error() {} },
-        // From that step on, nothing it records reaches the disk: to the next agent it was killed there.
-        crashPoint(point) {
-          passed++;
-          if (passed === at) name = point;
-          if (passed < at) return;
-          dead();
-          throw new Error('cut off');
-        },
-      });
-      const applied = operation('apply', [subject.desired(root)]);
-      const whole = doomed.run(applied).catch(() => null);
-      const outcome = await Promise.race([died.then(() => 'cut'), whole.then(() => 'whole')]);
-      if (outcome === 'whole') {
-        await doomed.stop();
-        agent = await startAgent(`${home}/data`);
-        break;
-      }
-      cut++;
-      agent = await startAgent(`${home}/data`);
-      await agent.engine.accept(applied);
-      const told = await agent.ended(applied.operation_id);
-      expect(told.results, name).toMatchObject([{ status: 'changed' }]);
-      expect(told.finished, name).toMatchObject({ status: 'succeeded', summary: { total: 1 } });
-      expect((await apply([subject.desired(root)])).results, name).toMatchObject([{ status: 'unchanged' }]);
-      await apply([]);
-      expect(snapshotTree(root), name).toEqual(before);
-    }
-    expect(cut).toBeGreaterThan(8);
+  providerContract({
+    moved: subject.moved,
+    steps: 8,
+    begin: async () => ({
+      agent,
+      desired: subject.desired(root),
+      changed: subject.changed(root),
+      snapshot,
+      tamper: async () => subject.tamper(root),
+    }),
   });
 });
 

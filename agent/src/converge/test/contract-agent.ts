@@ -1,0 +1,62 @@
+import { mkdirSync, rmSync } from 'node:fs';
+import type { OperationMessage } from '@muster/protocol/wire';
+import { startAgent, type TestAgent, type Told } from './agent.ts';
+
+/** An agent as the provider contract drives it, in this process or in a machine of its own. */
+export interface ContractAgent {
+  /** Carries out an operation to its end. */
+  run(operation: OperationMessage): Promise<Told>;
+  /** It loses all that it knows; the machine stays as it is. */
+  forget(): Promise<void>;
+  /**
+   * Has it killed in the middle of an operation, started again, and sent the operation again.
+   * @param at number of the step it dies at, from 1; 0: it is not killed
+   * @returns the steps it passed, up to the one it died at
+   */
+  killedAt(operation: OperationMessage, at: number): Promise<{ points: string[]; told: Told }>;
+  stop(): Promise<void>;
+}
+
+const silent = { debug() {}, info() {}, warn() {}, error() {} };
+
+/** @param dataDir made anew: what is there is lost */
+export async function contractAgent(dataDir: string): Promise<ContractAgent> {
+  const fresh = () => {
+    rmSync(dataDir, { recursive: true, force: true });
+    mkdirSync(dataDir, { mode: 0o700 });
+    return startAgent(dataDir);
+  };
+  let agent: TestAgent = await fresh();
+  return {
+    run: (operation) => agent.run(operation),
+    stop: () => agent.stop(),
+    async forget() {
+      await agent.stop();
+      agent = await fresh();
+    },
+    async killedAt(operation, at) {
+      await agent.stop();
+      const points: string[] = [];
+      let dead = () => {};
+      const died = new Promise<'cut'>((resolve) => {
+        dead = () => resolve('cut');
+      });
+      const doomed = await startAgent(dataDir, {
+        log: silent,
+        // From that step on, nothing it records reaches the disk: to the next agent it was killed there.
+        crashPoint(point) {
+          if (at === 0 || points.length < at) points.push(point);
+          if (at === 0 || points.length < at) return;
+          dead();
+          throw new Error('cut off');
+        },
+      });
+      const whole = doomed.run(operation).catch(() => null);
+      const isWhole = (await Promise.race([died, whole])) !== 'cut';
+      if (isWhole) await doomed.stop();
+      agent = await startAgent(dataDir);
+      await agent.engine.accept(operation);
+      return { points, told: await agent.ended(operation.operation_id) };
+    },
+  };
+}

@@ -1,0 +1,33 @@
+import { createInterface } from 'node:readline';
+import type { OperationMessage } from '@muster/protocol/wire';
+import { contractAgent } from './contract-agent.ts';
+
+/**
+ * The agent of the provider contract, driven from outside the machine it is on. Argument: its data directory. Each line
+ * on stdin is an order; each gets one line on stdout, in order.
+ */
+
+export type Order =
+  | { do: 'run'; operation: OperationMessage }
+  | { do: 'killedAt'; operation: OperationMessage; at: number }
+  | { do: 'forget' };
+export type Answer = { answer: unknown } | { fault: string };
+
+if (import.meta.main) {
+  const agent = await contractAgent(process.argv[2] as string);
+  const carryOut = (order: Order): Promise<unknown> => {
+    if (order.do === 'run') return agent.run(order.operation);
+    if (order.do === 'killedAt') return agent.killedAt(order.operation, order.at);
+    return agent.forget();
+  };
+  const say = (answer: Answer) => process.stdout.write(`${JSON.stringify(answer)}\n`);
+  say({ answer: 'ready' });
+  for await (const line of createInterface({ input: process.stdin })) {
+    try {
+      say({ answer: (await carryOut(JSON.parse(line) as Order)) ?? null });
+    } catch (error) {
+      say({ fault: error instanceof Error ? (error.stack ?? error.message) : String(error) });
+    }
+  }
+  process.exit(0);
+}

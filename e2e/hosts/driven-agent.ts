@@ -1,0 +1,58 @@
+import type { ChildProcess } from 'node:child_process';
+import { createInterface } from 'node:readline';
+import type { ContractAgent } from '../../agent/src/converge/test/contract-agent.ts';
+import type { Answer, Order } from '../../agent/src/converge/test/driver.ts';
+import { type Machine, repositoryInside } from './machine.ts';
+
+const dataDir = '/var/lib/muster-agent';
+const program = `${repositoryInside}/agent/src/converge/test/driver.ts`;
+
+/** The real state engine with its providers in a test host, driven from here by one line at a time. */
+export class DrivenAgent implements ContractAgent {
+  readonly #machine: Machine;
+  readonly #process: ChildProcess;
+  readonly #answers: AsyncIterator<string>;
+  #said = '';
+
+  private constructor(machine: Machine) {
+    this.#machine = machine;
+    this.#process = machine.begin([`${repositoryInside}/node_modules/.bin/node`, program, dataDir], 'pipe');
+    this.#process.stderr?.on('data', (piece: Buffer) => {
+      this.#said = (this.#said + piece.toString()).slice(-10_000);
+    });
+    this.#process.stdin?.on('error', () => {});
+    const { stdout } = this.#process;
+    if (stdout === null) throw new Error('the driver has no output');
+    this.#answers = createInterface({ input: stdout })[Symbol.asyncIterator]();
+  }
+
+  /** Starts it in a machine that is up. */
+  static async start(machine: Machine): Promise<DrivenAgent> {
+    const agent = new DrivenAgent(machine);
+    await agent.#answer();
+    return agent;
+  }
+
+  run: ContractAgent['run'] = (operation) => this.#order({ do: 'run', operation });
+
+  killedAt: ContractAgent['killedAt'] = (operation, at) => this.#order({ do: 'killedAt', operation, at });
+
+  forget: ContractAgent['forget'] = () => this.#order({ do: 'forget' });
+
+  async stop(): Promise<void> {
+    this.#process.stdin?.end();
+  }
+
+  async #order<T>(order: Order): Promise<T> {
+    this.#process.stdin?.write(`${JSON.stringify(order)}\n`);
+    return (await this.#answer()) as T;
+  }
+
+  async #answer(): Promise<unknown> {
+    const { value, done } = await this.#answers.next();
+    if (done === true) throw new Error(`the agent in ${this.#machine.name} ended: ${this.#said}`);
+    const answer = JSON.parse(value) as Answer;
+    if ('fault' in answer) throw new Error(`the agent in ${this.#machine.name}: ${answer.fault}\n${this.#said}`);
+    return answer.answer;
+  }
+}

@@ -1,0 +1,65 @@
+import { AptRepository } from '../apt-repository.ts';
+import { DrivenAgent } from '../driven-agent.ts';
+import type { Machine } from '../machine.ts';
+import type { TestHosts } from '../test-hosts.ts';
+import type { Subject } from './subject.ts';
+
+/** A machine of its own for each subject: the next one boots while this one is in use. */
+export class SubjectMachines {
+  readonly #hosts: TestHosts;
+  #count = 0;
+  #next: Promise<Prepared> | null = null;
+  #current: Prepared | null = null;
+  #repository: Promise<AptRepository> | null = null;
+  readonly #leaving: Promise<void>[] = [];
+
+  constructor(hosts: TestHosts) {
+    this.#hosts = hosts;
+  }
+
+  /** A machine with what the subject finds there, and an agent that knows nothing. The one before goes. */
+  async take(subject: Subject): Promise<Prepared> {
+    this.#leave();
+    const prepared = await (this.#next ?? this.#boot());
+    this.#current = prepared;
+    this.#next = this.#boot();
+    // Whoever needs it next is told; until then it is no unhandled rejection.
+    this.#next.catch(() => {});
+    const { machine } = prepared;
+    if (subject.packages === true) {
+      this.#repository ??= AptRepository.open(this.#hosts);
+      await (await this.#repository).use(machine);
+    }
+    if (subject.prepare !== undefined) await machine.sh(subject.prepare);
+    return prepared;
+  }
+
+  async #boot(): Promise<Prepared> {
+    const machine = await this.#hosts.start(`subject-${++this.#count}`);
+    return { machine, agent: await DrivenAgent.start(machine) };
+  }
+
+  #leave(): void {
+    const current = this.#current;
+    this.#current = null;
+    if (current !== null) this.#leaving.push(current.machine.end());
+  }
+
+  async end(): Promise<void> {
+    this.#leave();
+    await (await this.#repository)?.end();
+    await this.#next?.catch(() => {});
+    await Promise.all(this.#leaving);
+  }
+}
+
+export interface Prepared {
+  machine: Machine;
+  agent: DrivenAgent;
+}
+
+/** Everything of a machine that this subject could have changed, and must bring back. */
+export async function stateOf(machine: Machine, { state, volatile }: Subject): Promise<Record<string, string>> {
+  const changes = machine.changes(volatile);
+  return state === undefined ? changes : { ...changes, state: await machine.sh(state) };
+}

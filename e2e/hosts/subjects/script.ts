@@ -1,0 +1,22 @@
+import type { Subject } from './subject.ts';
+
+const script = (value: string) => ({
+  script: {
+    program: 'sh' as const,
+    manages: 'the state',
+    check: `test "$(cat /opt/state)" = ${value}`,
+    apply: `echo ${value} > /opt/state`,
+    undo: 'rm -f /opt/state',
+  },
+});
+
+/** In a test host a script runs in a scope of its own, as it does nowhere else. */
+export const scriptSubjects: Subject[] = [
+  {
+    name: 'script',
+    desired: script('one'),
+    changed: script('two'),
+    tamper: 'echo by hand > /opt/state',
+    moved: ['check'],
+  },
+];

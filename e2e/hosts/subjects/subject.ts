@@ -1,0 +1,47 @@
+import type { ResolvedResource, ResourceBodies, ResourceType } from '@muster/protocol/module';
+import { fillSecrets, parseModule, resolveDesiredSet } from '@muster/protocol/module';
+
+/** A resource as a module declares it: one kind and its fields. */
+export type Declared = { [T in ResourceType]?: Partial<ResourceBodies[T]> };
+
+/** What the provider contract is tried on: one resource of a kind that manages the machine. */
+export interface Subject {
+  /** The kind, and what is special here: `user-unix, taken over`. */
+  name: string;
+  /** Shell text: what is there before the agent comes. */
+  prepare?: string;
+  desired: Declared;
+  /** The same resource, declared differently. */
+  changed: Declared;
+  /** Shell text: somebody changes it by hand. */
+  tamper: string;
+  /** The fields that a drift check must then name, and no other. */
+  moved: readonly string[];
+  /** Shell text that prints what must come back besides the files of the root: `systemctl is-active x || true`. */
+  state?: string;
+  /** Paths that this kind leaves changed, and why that is right stands beside it. */
+  volatile?: readonly string[];
+  /** Whether it installs packages: the machine then knows the test repository. */
+  packages?: boolean;
+}
+
+const agent = {
+  name: 'subject',
+  node_id: '0123456789abcdef0123456789abcdef',
+  attributes: { platform: 'linux', distro: 'debian', version: '12', arch: 'x86_64', init_system: 'systemd' },
+  tags: {},
+};
+
+/** A declared resource as an orchestrator would send it. */
+export function resolved(declared: Declared): ResolvedResource {
+  const source = { name: 'site', supports: [{ platform: 'linux' }], resources: [{ id: 'it', resource: declared }] };
+  const parsed = parseModule(JSON.stringify(source));
+  if (!parsed.ok) throw new Error(JSON.stringify(parsed.faults));
+  const resolution = resolveDesiredSet({ modules: [parsed.module], agent });
+  if (!resolution.ok) throw new Error(JSON.stringify(resolution.faults));
+  const filled = fillSecrets(resolution.resources, () => undefined);
+  if (!filled.ok) throw new Error('no secrets in a subject');
+  const [resource] = filled.resources;
+  if (resource === undefined) throw new Error('nothing is declared');
+  return resource;
+}
