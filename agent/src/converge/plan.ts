@@ -212,6 +212,7 @@ export class Picture {
       restartBy: withPending(resource.restart_on),
       succeeded: record?.succeeded ?? null,
       willBeGone: (path) => this.#gone.has(path),
+      willBeThere: (path) => this.#made.has(path),
       willHold: (directory) => [...this.#made].some((path) => path.startsWith(`${directory}/`)),
     };
   }

@@ -7,7 +7,7 @@ import type { Outcome } from '../resources/provider.ts';
 const redacted = '(sensitive)';
 
 /** Fields of a body whose value shows in the unified diff. */
-const shownInDiff = ['content', 'content_base64', 'template', 'symlink'];
+const shownInDiff = ['content', 'content_base64', 'template', 'symlink', 'line'];
 /** The name a change is reported under, where it is not that of the field. */
 const reportedAs: Readonly<Record<string, string>> = { content_base64: 'content', template: 'content' };
 

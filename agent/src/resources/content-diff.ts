@@ -13,15 +13,18 @@ const context = 3;
  * Unified diff of two contents, within the length that is carried; a longer one is cut with a line that says so.
  * @param before null: the file was not there
  * @param after  null: the file goes
+ * @param around lines shown around what changes
  */
-export function contentDiff(path: string, before: Buffer | null, after: Buffer | null): string {
+export function contentDiff(path: string, before: Buffer | null, after: Buffer | null, around = context): string {
   if ((before !== null && isBinary(before)) || (after !== null && isBinary(after)))
     return note(path, `Binary content: ${sizeOf(before)} before, ${sizeOf(after)} after`);
   const from = before === null ? '/dev/null' : path;
   const to = after === null ? '/dev/null' : path;
   const old = before?.toString('utf8') ?? '';
   const next = after?.toString('utf8') ?? '';
-  return cut(`--- ${from}\n+++ ${to}\n${old === '' || next === '' ? replaced(old, next) : compared(old, next)}`);
+  return cut(
+    `--- ${from}\n+++ ${to}\n${old === '' || next === '' ? replaced(old, next) : compared(old, next, around)}`,
+  );
 }
 
 /** Says that a content differs that is too large to be compared. */
@@ -40,8 +43,8 @@ function isBinary(content: Buffer): boolean {
   return true;
 }
 
-function compared(old: string, next: string): string {
-  const patch = structuredPatch('', '', old, next, undefined, undefined, { context, ...comparison });
+function compared(old: string, next: string, around: number): string {
+  const patch = structuredPatch('', '', old, next, undefined, undefined, { context: around, ...comparison });
   if (patch === undefined) return replaced(old, next);
   let text = '';
   for (const { oldStart, oldLines, newStart, newLines, lines } of patch.hunks)

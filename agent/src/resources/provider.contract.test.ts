@@ -3,7 +3,7 @@ import type { ResolvedResource } from '@muster/protocol/module';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { removeDirectory, temporaryDirectory } from '../converge/test/agent.ts';
 import { type ContractAgent, contractAgent } from '../converge/test/contract-agent.ts';
-import { directory, file, operation, script } from '../converge/test/desired.ts';
+import { block, directory, file, line, operation, script } from '../converge/test/desired.ts';
 import { planAndApplyOn, providerContract } from '../converge/test/provider-contract.ts';
 import { snapshotTree } from '../converge/test/tree.ts';
 
@@ -97,6 +97,49 @@ const subjects: Subject[] = [
     changed: (root) => directory(`${root}/d`, { mode: '0700' }),
     tamper: (root) => chmodSync(`${root}/d`, 0o777),
     moved: ['mode'],
+  },
+  {
+    name: 'line-unix, in place of another, among CRLF and bytes that are no UTF-8',
+    prepare(root) {
+      writeFileSync(`${root}/f`, Buffer.from('# caf\xe9\r\nUMASK 022\r\nUMASK 077\r\nEND', 'latin1'));
+      chmodSync(`${root}/f`, 0o640);
+    },
+    desired: (root) => line(`${root}/f`, 'UMASK 027', { match: '^UMASK\\s' }),
+    changed: (root) => line(`${root}/f`, 'UMASK 002', { match: '^UMASK\\s' }),
+    tamper: (root) => writeFileSync(`${root}/f`, readFileSync(`${root}/f`, 'latin1').replace('027', '000'), 'latin1'),
+    moved: ['line'],
+  },
+  {
+    name: 'line-unix, added to a file without a last line break, then lost',
+    prepare: (root) => writeFileSync(`${root}/f`, 'first\nlast'),
+    desired: (root) => line(`${root}/f`, 'Port 22', { match: '^#Port' }),
+    changed: (root) => line(`${root}/f`, 'Port 2222', { match: '^#Port' }),
+    tamper: (root) => writeFileSync(`${root}/f`, 'first\nlast'),
+    moved: ['line'],
+  },
+  {
+    name: 'line-unix, absent, from several places',
+    prepare: (root) => writeFileSync(`${root}/f`, 'a 1\nx\na 2\na 3\ny\na 4'),
+    desired: (root) => line(`${root}/f`, 'a', { match: '^a ', ensure: 'absent' }),
+    changed: (root) => line(`${root}/f`, 'a 9', { match: '^a ' }),
+    tamper: (root) => writeFileSync(`${root}/f`, 'a 5\nx\ny'),
+    moved: ['line'],
+  },
+  {
+    name: 'block-unix, added',
+    prepare: (root) => writeFileSync(`${root}/f`, '127.0.0.1 localhost\n', { mode: 0o600 }),
+    desired: (root) => block(`${root}/f`, 'hosts', { content: '10.0.0.9 db\n10.0.0.8 web' }),
+    changed: (root) => block(`${root}/f`, 'hosts', { content: '' }),
+    tamper: (root) => writeFileSync(`${root}/f`, readFileSync(`${root}/f`, 'utf8').replace('10.0.0.8 web\n', '')),
+    moved: ['content'],
+  },
+  {
+    name: 'block-unix, taken over in the middle, absent in between',
+    prepare: (root) => writeFileSync(`${root}/f`, 'a\r\n# BEGIN muster: m\r\ntheirs\r\n# END muster: m\r\nb\r\n'),
+    desired: (root) => block(`${root}/f`, 'm', { content: 'ours\n' }),
+    changed: (root) => block(`${root}/f`, 'm', { ensure: 'absent' }),
+    tamper: (root) => writeFileSync(`${root}/f`, 'a\r\n# BEGIN muster: m\r\nby hand\r\n# END muster: m\r\nb\r\n'),
+    moved: ['content'],
   },
   {
     name: 'script',

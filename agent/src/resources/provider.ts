@@ -95,6 +95,8 @@ export interface Circumstances {
   succeeded: ResolvedResource | null;
   /** Whether what is at this path now will be gone by the time this is carried out. */
   willBeGone(path: string): boolean;
+  /** Whether something that is not at this path now will have been put there by then. */
+  willBeThere(path: string): boolean;
   /** Whether something below this directory will have been made by then. */
   willHold(directory: string): boolean;
 }

@@ -1,13 +1,23 @@
 import type { ResourceType } from '@muster/protocol/module';
+import { blockUnix } from './block-unix.ts';
 import { cronUnix } from './cron-unix.ts';
 import { directoryUnix } from './directory-unix.ts';
 import { fileUnix } from './file-unix.ts';
+import { lineUnix } from './line-unix.ts';
 import type { Provider } from './provider.ts';
 import { script } from './script.ts';
 
 /** Every kind this agent carries out. */
 const providers: ReadonlyMap<string, Provider> = new Map(
-  [fileUnix, directoryUnix, script, cronUnix].map((provider) => [provider.type, provider as unknown as Provider]),
+  [
+    // One a line.
+    fileUnix,
+    directoryUnix,
+    lineUnix,
+    blockUnix,
+    script,
+    cronUnix,
+  ].map((provider) => [provider.type, provider as unknown as Provider]),
 );
 
 /** @returns null for a kind that this agent cannot carry out */

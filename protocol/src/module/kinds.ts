@@ -42,6 +42,8 @@ export const executableKinds: ReadonlySet<ResourceType> = new Set([
   'file-unix',
   'directory-unix',
   'script',
+  'line-unix',
+  'block-unix',
   'cron-unix',
 ]);
 

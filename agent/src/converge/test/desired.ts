@@ -38,6 +38,25 @@ export const directory = (
   links?: Links,
 ): ResolvedResource => resource('directory-unix', `path:${path}`, path, { path, ...body }, links);
 
+/** One line of a file; identified as the orchestrator does it. */
+export const line = (
+  path: string,
+  text: string,
+  body: Partial<ResourceBodies['line-unix']> = {},
+  links?: Links,
+): ResolvedResource => {
+  const identity = `${path}#${body.match ?? text}`;
+  return resource('line-unix', `line-unix:${identity}`, identity, { path, line: text, ...body }, links);
+};
+
+export const block = (
+  path: string,
+  marker: string,
+  body: Partial<ResourceBodies['block-unix']> = {},
+  links?: Links,
+): ResolvedResource =>
+  resource('block-unix', `block-unix:${path}#${marker}`, `${path}#${marker}`, { path, marker, ...body }, links);
+
 export const script = (
   name: string,
   body: Omit<ResourceBodies['script'], 'program'> & Partial<ResourceBodies['script']>,

@@ -75,7 +75,7 @@ export const fileKinds = {
     optional: {
       match: formatted(
         'Regular expression of the line to replace; without it the line itself is looked for',
-        format.allOf(format.notEmpty, format.oneLine, format.regularExpression),
+        format.allOf(format.notEmpty, format.oneLine, format.atMost(1000), format.regularExpression),
       ),
       ensure,
     },

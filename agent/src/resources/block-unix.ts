@@ -1,0 +1,101 @@
+import { HostFailure } from '../host/failure.ts';
+import { checkPath } from '../host/path-walk.ts';
+import { diffBlock, diffBlockRemoval } from './block-unix/diff.ts';
+import { type BlockBefore, edited, restored, sameLines } from './block-unix/edit.ts';
+import {
+  beginOf,
+  bodyOf,
+  brokenBlock,
+  endOf,
+  findBlock,
+  linesWanted,
+  look,
+  type SeenBlock,
+} from './block-unix/seen.ts';
+import { broughtBy } from './file-unix/brought.ts';
+import type { Provider } from './provider.ts';
+import { changedLines, isAbsent, linesOf, pathOf, rewrite } from './text-edit/text-file.ts';
+
+/** Characters of a block that was there before, kept to be brought back. */
+const maxKept = 128 * 1024;
+
+/** Of a large block only that it is none that is declared. */
+const inBrief = <T extends string[] | null>(lines: T): T | string[] =>
+  lines !== null && lines.reduce((sum, line) => sum + line.length, 0) > 16 * 1024 ? ['(large)'] : lines;
+
+/** One marked block of a file that others own. */
+export const blockUnix: Provider<SeenBlock, BlockBefore> = {
+  type: 'block-unix',
+  recheckable: true,
+  brings: (resource) => broughtBy(pathOf(resource)),
+  path: pathOf,
+
+  check(resource) {
+    checkPath(pathOf(resource));
+    if (!/^[^\s\x00-\x1f]+$/.test(bodyOf(resource).marker)) throw new HostFailure('`marker` must be one word');
+    const markers = [beginOf(resource), endOf(resource)];
+    if (linesWanted(resource)?.some((line) => markers.includes(line.trimEnd())) === true)
+      throw new HostFailure('its `content` holds a line that begins or ends the block itself');
+  },
+
+  observe: (resource, _circumstances, machine) => look(resource, machine),
+
+  diff: diffBlock,
+  canTell: () => true,
+  inBrief: ({ content: _content, restored: back, found, ...seen }) =>
+    JSON.parse(
+      JSON.stringify({
+        ...seen,
+        content: null,
+        found:
+          found.is === 'whole' ? { is: 'whole', block: { ...found.block, lines: inBrief(found.block.lines) } } : found,
+        restored: back === null ? null : { from: inBrief(back.from), to: inBrief(back.to), diff: null },
+      }),
+    ),
+  weight: ({ content }) => content?.length ?? 0,
+
+  async remember(resource, { found }, _difference, before) {
+    if (before !== null) return before;
+    if (found.is !== 'whole') return { was: 'absent' };
+    const { lines, index, above, below, ending } = found.block;
+    if (lines.reduce((sum, line) => sum + line.length, 0) > maxKept)
+      throw new HostFailure(
+        `the block that is in ${pathOf(resource)} has more than ${maxKept / 1024} KiB, which is not kept to be brought back; nothing is changed. Remove it by hand.`,
+      );
+    return { was: 'present', lines, index, above, below, ending };
+  },
+
+  claim: () => null,
+
+  async apply(resource, _seen, _difference, machine) {
+    await rewrite(resource, machine, (seen) => {
+      const lines = linesOf(seen);
+      const found = findBlock(resource, lines);
+      if (found.is === 'broken') throw brokenBlock(resource, found.how);
+      const block = found.is === 'whole' ? found.block : null;
+      const wanted = isAbsent(resource) ? null : linesWanted(resource);
+      if (block !== null && wanted !== null && sameLines(block.lines, wanted)) return null;
+      return edited(resource, lines, block);
+    });
+    return {};
+  },
+
+  observeForRemoval(resource, before, machine) {
+    const seen = look(resource, machine);
+    const back = seen.type === 'file' && seen.found.is !== 'broken' ? restored(resource, before, linesOf(seen)) : null;
+    if (back === null) return seen;
+    return { ...seen, restored: { from: back.from, to: back.to, diff: changedLines(resource, seen, back.lines) } };
+  },
+
+  diffRemoval: diffBlockRemoval,
+
+  async remove(resource, before, _seen, _difference, machine) {
+    await rewrite(resource, machine, (seen) => {
+      const lines = linesOf(seen);
+      const found = findBlock(resource, lines);
+      if (found.is === 'broken') throw brokenBlock(resource, found.how);
+      return restored(resource, before, lines)?.lines ?? null;
+    });
+    return {};
+  },
+};

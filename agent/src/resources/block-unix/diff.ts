@@ -1,0 +1,66 @@
+import type { ResolvedResource } from '@muster/protocol/module';
+import { contentOf } from '../../host/inspect.ts';
+import { contentText } from '../file-unix/seen.ts';
+import { type Circumstances, type Difference, nothing, presenceDrift, typeDrift } from '../provider.ts';
+import { awaitsFile, changedLines, isAbsent, linesOf, notAFile } from '../text-edit/text-file.ts';
+import { type BlockBefore, edited, sameLines } from './edit.ts';
+import { brokenBlock, linesWanted, type SeenBlock } from './seen.ts';
+
+/** What stands for the lines of a block in a field change. */
+const textOf = (lines: readonly string[]): string =>
+  contentText(contentOf(Buffer.from(lines.map((line) => `${line}\n`).join(''), 'latin1')));
+
+export function diffBlock(
+  resource: ResolvedResource,
+  seen: SeenBlock,
+  circumstances: Pick<Circumstances, 'purpose' | 'willBeThere'>,
+): Difference {
+  const { purpose } = circumstances;
+  const absent = isAbsent(resource);
+  const { found } = seen;
+  if (seen.type !== 'file' && seen.type !== 'absent') {
+    if (purpose !== 'drift') throw notAFile(resource, seen);
+    return absent ? presenceDrift() : typeDrift({ type: seen.type }, 'file');
+  }
+  if (found.is === 'broken') {
+    if (purpose !== 'drift') throw brokenBlock(resource, found.how);
+    return {
+      action: 'update',
+      changes: [{ field: 'marker', from: 'broken', to: absent ? null : 'whole' }],
+      diff: null,
+    };
+  }
+  const block = found.is === 'whole' ? found.block : null;
+  const change = (from: readonly string[] | null, to: readonly string[] | null): Difference['changes'] => [
+    { field: 'content', from: from === null ? null : textOf(from), to: to === null ? null : textOf(to) },
+  ];
+  const diff = (): string | null => changedLines(resource, seen, edited(resource, linesOf(seen), block));
+  if (absent)
+    return block === null ? nothing() : { action: 'remove', changes: change(block.lines, null), diff: diff() };
+  const wanted = linesWanted(resource);
+  if (block !== null && (wanted === null || sameLines(block.lines, wanted))) return nothing();
+  return {
+    action: block === null ? 'create' : 'update',
+    changes: change(block?.lines ?? null, wanted ?? []),
+    diff: diff(),
+    ...awaitsFile(resource, seen, circumstances),
+  };
+}
+
+export function diffBlockRemoval(resource: ResolvedResource, before: BlockBefore, seen: SeenBlock): Difference {
+  if (seen.type === 'absent') return nothing('already gone, with the file it was in');
+  if (seen.type !== 'file') {
+    if (before.was === 'present') throw notAFile(resource, seen);
+    return nothing('already gone; what is there now is no file');
+  }
+  if (seen.found.is === 'broken') throw brokenBlock(resource, seen.found.how);
+  const { restored } = seen;
+  if (restored === null) return nothing(before.was === 'absent' ? 'already gone' : 'as it was before');
+  const { from, to, diff } = restored;
+  return {
+    action: 'remove',
+    changes: [{ field: 'content', from: from === null ? null : textOf(from), to: to === null ? null : textOf(to) }],
+    diff,
+    ...(to === null ? {} : { message: 'what was there before is restored' }),
+  };
+}

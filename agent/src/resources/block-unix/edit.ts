@@ -1,0 +1,66 @@
+import type { ResolvedResource } from '@muster/protocol/module';
+import { endingOf, findPlace, insertLines, type Place, removeLines, type TextLine } from '../text-edit/lines.ts';
+import { isAbsent } from '../text-edit/text-file.ts';
+import { type Block, beginOf, endOf, findBlock, linesWanted } from './seen.ts';
+
+/** What a block was before the agent first changed it. */
+export type BlockBefore =
+  | { was: 'absent' }
+  | {
+      was: 'present';
+      lines: string[];
+      index: number;
+      above: string | null;
+      below: string | null;
+      ending: Place['ending'];
+    };
+
+/** The file with the block as it is declared. `block` is what is there of it; null: it comes last. */
+export function edited(resource: ResolvedResource, lines: readonly TextLine[], block: Block | null): TextLine[] {
+  if (isAbsent(resource)) return block === null ? [...lines] : without(lines, block);
+  const wanted = linesWanted(resource);
+  if (block === null) return withBlock(resource, lines, lines.length, wanted ?? []);
+  return wanted === null ? [...lines] : filled(lines, block, wanted);
+}
+
+/**
+ * The file with the block as it was before our first change.
+ * @returns null when it is as it was
+ */
+export function restored(
+  resource: ResolvedResource,
+  before: BlockBefore,
+  lines: readonly TextLine[],
+): { lines: TextLine[]; from: string[] | null; to: string[] | null } | null {
+  const found = findBlock(resource, lines);
+  const block = found.is === 'whole' ? found.block : null;
+  if (before.was === 'absent')
+    return block === null ? null : { lines: without(lines, block), from: block.lines, to: null };
+  if (block === null) {
+    const index = findPlace(lines, before) ?? Math.min(before.index, lines.length);
+    return { lines: withBlock(resource, lines, index, before.lines, before), from: null, to: before.lines };
+  }
+  if (sameLines(block.lines, before.lines)) return null;
+  return { lines: filled(lines, block, before.lines), from: block.lines, to: before.lines };
+}
+
+export const sameLines = (one: readonly string[], other: readonly string[]): boolean =>
+  one.length === other.length && one.every((line, index) => line === other[index]);
+
+const without = (lines: readonly TextLine[], block: Block): TextLine[] =>
+  removeLines(lines, new Set(Array.from({ length: block.lines.length + 2 }, (_, i) => block.index + i)));
+
+const withBlock = (
+  resource: ResolvedResource,
+  lines: readonly TextLine[],
+  index: number,
+  inside: readonly string[],
+  place?: Place,
+): TextLine[] => insertLines(lines, index, [beginOf(resource), ...inside, endOf(resource)], place);
+
+/** The marker lines stay as they are. */
+function filled(lines: readonly TextLine[], { index, lines: old }: Block, inside: readonly string[]): TextLine[] {
+  const end = endingOf(lines);
+  const first = index + 1;
+  return [...lines.slice(0, first), ...inside.map((text) => ({ text, end })), ...lines.slice(first + old.length)];
+}

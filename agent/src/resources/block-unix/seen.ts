@@ -1,0 +1,61 @@
+import type { ResolvedResource, ResourceBodies } from '@muster/protocol/module';
+import { HostFailure } from '../../host/failure.ts';
+import type { Machine } from '../provider.ts';
+import { inBytes, type Place, placeOf, splitLines, type TextLine } from '../text-edit/lines.ts';
+import { linesOf, lookAtText, pathOf, type SeenText } from '../text-edit/text-file.ts';
+
+export type Body = ResourceBodies['block-unix'];
+export const bodyOf = (resource: ResolvedResource): Body => resource.body as Body;
+
+/** The lines around a block, which say whose it is. */
+export const beginOf = (resource: ResolvedResource): string => inBytes(`# BEGIN muster: ${bodyOf(resource).marker}`);
+export const endOf = (resource: ResolvedResource): string => inBytes(`# END muster: ${bodyOf(resource).marker}`);
+
+/** The declared lines, in the characters of `TextLine`; null when what is in the block is not managed. */
+export function linesWanted(resource: ResolvedResource): string[] | null {
+  const { content } = bodyOf(resource);
+  return content == null ? null : splitLines(Buffer.from(content, 'utf8')).map(({ text }) => text);
+}
+
+/** A whole block, its marker lines not counted among `lines`. */
+export interface Block extends Place {
+  lines: string[];
+}
+
+/** What is there of a block. */
+export type Found = { is: 'whole'; block: Block } | { is: 'none' } | { is: 'broken'; how: string };
+
+export interface SeenBlock extends SeenText {
+  found: Found;
+  /** A gap at the end of the file, where a block is added. */
+  end: Place;
+  /** Only for a removal: what of it comes back; null when all is as it was. */
+  restored: { from: string[] | null; to: string[] | null; diff: string | null } | null;
+}
+
+export function findBlock(resource: ResolvedResource, lines: readonly TextLine[]): Found {
+  const [begin, end] = [beginOf(resource), endOf(resource)];
+  const [begins, ends] = [begin, end].map((marker) =>
+    lines.flatMap(({ text }, index) => (text.trimEnd() === marker ? [index] : [])),
+  ) as [number[], number[]];
+  if (begins.length === 0 && ends.length === 0) return { is: 'none' };
+  const [from, to] = [begins[0], ends[0]];
+  if (from === undefined) return { is: 'broken', how: `line ${(to as number) + 1} ends it, and none begins it` };
+  if (to === undefined) return { is: 'broken', how: `line ${from + 1} begins it, and none ends it` };
+  if (begins.length > 1 || ends.length > 1)
+    return { is: 'broken', how: `it is there more than once, from line ${from + 1} on` };
+  if (to < from) return { is: 'broken', how: `line ${to + 1} ends it before line ${from + 1} begins it` };
+  const inside = lines.slice(from + 1, to).map(({ text }) => text);
+  return { is: 'whole', block: { ...placeOf(lines, from, to - from + 1), lines: inside } };
+}
+
+export function look(resource: ResolvedResource, machine: Pick<Machine, 'walk'>): SeenBlock {
+  const seen = lookAtText(resource, machine);
+  const lines = linesOf(seen);
+  return { ...seen, found: findBlock(resource, lines), end: placeOf(lines, lines.length, 0), restored: null };
+}
+
+export const brokenBlock = (resource: ResolvedResource, how: string): HostFailure =>
+  new HostFailure(
+    `the block ${bodyOf(resource).marker} of ${pathOf(resource)} is broken: ${how}. Repair or remove its lines "# BEGIN muster: ${bodyOf(resource).marker}" and "# END muster: …" by hand.`,
+  );

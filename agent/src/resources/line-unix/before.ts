@@ -1,0 +1,117 @@
+import type { ResolvedResource } from '@muster/protocol/module';
+import { findPlace, insertLines, isAt, type Place, removeLines, type TextLine } from '../text-edit/lines.ts';
+import { isAbsent } from '../text-edit/text-file.ts';
+import { type Hit, hitsIn, lineOf, type SeenLine } from './seen.ts';
+
+/** What of a file a line resource took the place of. */
+export type LineBefore = {
+  /** The line that we put there last; null when it was declared absent then. */
+  put: string | null;
+  lost: Lost[];
+};
+
+/** A line that was there before our change, or, without text, a place at which there was none. */
+export type Lost = {
+  text: string | null;
+  end: TextLine['end'];
+  /** Our line stands for it. */
+  stands: boolean;
+  index: number;
+  above: string | null;
+  below: string | null;
+  ending: Place['ending'];
+};
+
+/** Somebody else keeps adding lines: beyond this what we take the place of is not brought back. */
+const maxLost = 256;
+
+/** Records what is about to change for the first time. What we put there ourselves is not what was there before. */
+export function rememberLine(resource: ResolvedResource, seen: SeenLine, before: LineBefore | null): LineBefore {
+  const lost = (before?.lost ?? []).map((entry) => ({ ...entry }));
+  const put = before?.put ?? null;
+  const putIsThere = put !== null && seen.hits.some(({ text }) => text === put);
+  // One that somebody changed by hand is still the one that we put there.
+  const isOurs = ({ text }: Hit): boolean =>
+    lost.some(({ stands }) => stands) && (putIsThere ? text === put : put !== null);
+  const keep = ({ text, end, index, above, below, ending }: Hit, stands: boolean): void => {
+    if (lost.length < maxLost) lost.push({ text, end, stands, index, above, below, ending });
+  };
+  if (isAbsent(resource)) {
+    for (const hit of seen.hits) if (!isOurs(hit)) keep(hit, false);
+    const left = lost.filter(({ stands, text }) => !stands || text !== null);
+    return { put: null, lost: left.map((entry) => ({ ...entry, stands: false })) };
+  }
+  const last = seen.hits.at(-1);
+  if (last === undefined) {
+    if (!lost.some(({ stands }) => stands)) lost.push({ text: null, end: '', stands: true, ...seen.end });
+  } else if (!isOurs(last)) keep(last, true);
+  return { put: lineOf(resource), lost };
+}
+
+/**
+ * The file as it was before our first change: our lines go, those whose place they took come back to it, and all else
+ * stays as others have it by now.
+ * @returns null when there is nothing to bring back or take away
+ */
+export function restored(
+  resource: ResolvedResource,
+  before: LineBefore,
+  lines: readonly TextLine[],
+): { lines: TextLine[]; from: string | null; to: string | null } | null {
+  if (before.lost.length === 0) return null;
+  const standing = before.lost.filter(({ stands }) => stands).sort((a, b) => a.index - b.index);
+  const ours = ourLines(resource, before, lines, standing.length);
+  // From the end, so that a line that was added there is taken for the one that was added.
+  const pairs = new Map<number, Lost>();
+  for (let i = 1; i <= Math.min(ours.length, standing.length); i++)
+    pairs.set(ours.at(-i) as number, standing.at(-i) as Lost);
+  const inPlace = new Set<Lost>();
+  const replaced = lines.map((line, index): TextLine => {
+    const entry = pairs.get(index);
+    if (entry?.text == null || !(isAt(lines, index, 1, entry) || findPlace(lines, entry) === null)) return line;
+    inPlace.add(entry);
+    return { text: entry.text, end: line.end };
+  });
+  const gone = new Set(ours.filter((index) => !inPlace.has(pairs.get(index) as Lost)));
+  let after = removeLines(replaced, gone);
+  const back = before.lost.filter((entry) => entry.text !== null && !inPlace.has(entry));
+  for (const group of neighbours(back.sort((a, b) => a.index - b.index))) {
+    const [first, last] = [group[0] as Lost, group.at(-1) as Lost];
+    const place = { ...first, below: last.below };
+    const index = findPlace(after, place) ?? Math.min(place.index, after.length);
+    const texts = group.map(({ text }) => text as string);
+    after = insertLines(after, index, texts, { ending: place.ending, ends: group.map(({ end }) => end) });
+  }
+  if (isSame(lines, after)) return null;
+  const from = ours[0] === undefined ? null : (lines[ours[0]]?.text ?? null);
+  return { lines: after, from, to: before.lost.find(({ text }) => text !== null)?.text ?? null };
+}
+
+/** Lines that stood one below the other: what is around all of them tells where they belong. */
+function neighbours(entries: readonly Lost[]): Lost[][] {
+  const groups: Lost[][] = [];
+  for (const entry of entries) {
+    const last = groups.at(-1)?.at(-1);
+    const follows = last?.index === entry.index - 1 && last.below === entry.text && entry.above === last.text;
+    if (follows) groups.at(-1)?.push(entry);
+    else groups.push([entry]);
+  }
+  return groups;
+}
+
+/** Positions of the lines that we put there, or that somebody made of them; what was declared absent may be back. */
+function ourLines(
+  resource: ResolvedResource,
+  { put }: LineBefore,
+  lines: readonly TextLine[],
+  count: number,
+): number[] {
+  if (put === null) return hitsIn(resource, null, lines);
+  if (count === 0) return [];
+  const same = lines.flatMap(({ text }, index) => (text === put ? [index] : [])).slice(-count);
+  return same.length > 0 ? same : hitsIn(resource, put, lines).slice(-1);
+}
+
+const isSame = (one: readonly TextLine[], other: readonly TextLine[]): boolean =>
+  one.length === other.length &&
+  one.every(({ text, end }, index) => other[index]?.text === text && other[index]?.end === end);

@@ -1,0 +1,67 @@
+import type { ResolvedResource } from '@muster/protocol/module';
+import { type Circumstances, type Difference, nothing, presenceDrift, typeDrift } from '../provider.ts';
+import { insertLines, readable, removeLines, type TextLine } from '../text-edit/lines.ts';
+import { awaitsFile, changedLines, isAbsent, linesOf, notAFile } from '../text-edit/text-file.ts';
+import type { LineBefore } from './before.ts';
+import { bodyOf, lineOf, type SeenLine } from './seen.ts';
+
+export const shown = (text: string): string => (text.length > 4096 ? `${text.slice(0, 4090)}…` : text);
+
+export function diffLine(
+  resource: ResolvedResource,
+  seen: SeenLine,
+  circumstances: Pick<Circumstances, 'purpose' | 'willBeThere'>,
+): Difference {
+  const absent = isAbsent(resource);
+  if (seen.type !== 'file' && seen.type !== 'absent') {
+    if (circumstances.purpose !== 'drift') throw notAFile(resource, seen);
+    return absent ? presenceDrift() : typeDrift({ type: seen.type }, 'file');
+  }
+  const changes = (from: string | null, to: string | null): Difference['changes'] => [
+    { field: 'line', from: from === null ? null : shown(from), to: to === null ? null : shown(to) },
+  ];
+  const after = (hits: readonly number[]): string | null =>
+    changedLines(resource, seen, edited(resource, linesOf(seen), hits));
+  if (absent) {
+    if (seen.hits.length === 0) return nothing();
+    const from = seen.hits.map(({ text }) => readable(text)).join('\n');
+    return { action: 'remove', changes: changes(from, null), diff: after(seen.hits.map(({ index }) => index)) };
+  }
+  const last = seen.hits.at(-1);
+  if (last?.text === lineOf(resource)) return nothing();
+  return {
+    action: last === undefined ? 'create' : 'update',
+    changes: changes(last === undefined ? null : readable(last.text), bodyOf(resource).line),
+    diff: after(last === undefined ? [] : [last.index]),
+    ...awaitsFile(resource, seen, circumstances),
+  };
+}
+
+/**
+ * The file with the line in it, or without it.
+ * @param hits positions of the lines that it takes the place of; none: it comes last
+ */
+export function edited(resource: ResolvedResource, lines: readonly TextLine[], hits: readonly number[]): TextLine[] {
+  if (isAbsent(resource)) return removeLines(lines, new Set(hits));
+  const [at] = hits;
+  const text = lineOf(resource);
+  if (at === undefined) return insertLines(lines, lines.length, [text]);
+  return lines.map((line, index) => (index === at ? { text, end: line.end } : line));
+}
+
+export function diffLineRemoval(resource: ResolvedResource, before: LineBefore, seen: SeenLine): Difference {
+  if (seen.type === 'absent') return nothing('already gone, with the file it was in');
+  if (seen.type !== 'file') {
+    if (before.lost.some(({ text }) => text !== null)) throw notAFile(resource, seen);
+    return nothing('already gone; what is there now is no file');
+  }
+  const { restored } = seen;
+  if (restored === null) return nothing('as it was before');
+  const text = (line: string | null): string | null => (line === null ? null : shown(readable(line)));
+  return {
+    action: 'remove',
+    changes: [{ field: 'line', from: text(restored.from), to: text(restored.to) }],
+    diff: restored.diff,
+    ...(restored.to === null ? {} : { message: 'what was there before is restored' }),
+  };
+}

@@ -1,0 +1,135 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { block, line } from '../../converge/test/desired.ts';
+import { edited as editedBlock, restored as restoredBlock } from '../block-unix/edit.ts';
+import { findBlock } from '../block-unix/seen.ts';
+import { rememberLine, restored } from '../line-unix/before.ts';
+import { edited } from '../line-unix/diff.ts';
+import { meant, type SeenLine } from '../line-unix/seen.ts';
+import { joinLines, placeOf, splitLines, type TextLine } from './lines.ts';
+
+/** Texts in which lines repeat, end in any way, and hold bytes that are no UTF-8. */
+const texts = fc
+  .array(
+    fc.tuple(
+      fc.constantFrom('', 'a', 'a 1', 'a 2', 'b', '\xe9', '\r', '# BEGIN muster: m'),
+      fc.constantFrom('\n', '\r\n'),
+    ),
+    { maxLength: 8 },
+  )
+  .chain((lines) =>
+    fc.boolean().map((whole) => {
+      const text = lines.map((one) => one.join('')).join('');
+      return Buffer.from(whole ? text : text.replace(/\r?\n$/, ''), 'latin1');
+    }),
+  );
+
+const lineResources = fc
+  .record({
+    text: fc.constantFrom('a', 'a 1', 'b', 'new'),
+    match: fc.constantFrom(undefined, '^a', '^#', 'b$'),
+    ensure: fc.constantFrom('present' as const, 'absent' as const),
+  })
+  .map(({ text, match, ensure }) => line('/f', text, { ensure, ...(match === undefined ? {} : { match }) }));
+
+function seenIn(resource: Parameters<typeof meant>[0], lines: readonly TextLine[]): SeenLine {
+  const hits = meant(resource, null, lines).map((index) => {
+    const { text, end } = lines[index] as TextLine;
+    return { text, end, ...placeOf(lines, index, 1) };
+  });
+  const end = placeOf(lines, lines.length, 0);
+  return { type: 'file', kind: null, content: joinLines(lines), hits, end, previous: null, restored: null };
+}
+
+describe('a text', () => {
+  test('is the same bytes after it was taken apart', () => {
+    fc.assert(
+      fc.property(texts, (text) => {
+        expect(joinLines(splitLines(text))).toEqual(text);
+      }),
+    );
+    fc.assert(
+      fc.property(fc.uint8Array(), (bytes) => {
+        expect(joinLines(splitLines(Buffer.from(bytes)))).toEqual(Buffer.from(bytes));
+      }),
+    );
+  });
+});
+
+describe('a line', () => {
+  test('once put there or taken out needs nothing more, and what it changed comes back byte for byte', () => {
+    let changed = 0;
+    fc.assert(
+      fc.property(texts, lineResources, (text, resource) => {
+        const lines = splitLines(text);
+        const seen = seenIn(resource, lines);
+        const hits = meant(resource, null, lines);
+        const wanted = resource.body as { line: string; ensure: string };
+        const asDeclared = wanted.ensure === 'absent' ? hits.length === 0 : lines[hits[0] ?? -1]?.text === wanted.line;
+        if (asDeclared) return;
+        changed++;
+        const after = splitLines(joinLines(edited(resource, lines, hits)));
+        const now = meant(resource, null, after);
+        if (wanted.ensure === 'absent') expect(now).toEqual([]);
+        else expect(after[now[0] as number]?.text).toBe(wanted.line);
+        const back = restored(resource, rememberLine(resource, seen, null), after);
+        expect(joinLines(back?.lines ?? after)).toEqual(text);
+      }),
+      { numRuns: 500 },
+    );
+    expect(changed).toBeGreaterThan(50);
+  });
+
+  test('comes back where it was although others changed the file, and leaves what they did', () => {
+    const resource = line('/f', 'UMASK 027', { match: '^UMASK' });
+    const lines = splitLines(Buffer.from('one\nUMASK 022\ntwo\n'));
+    const before = rememberLine(resource, seenIn(resource, lines), null);
+    const back = (now: string): string =>
+      joinLines(restored(resource, before, splitLines(Buffer.from(now)))?.lines ?? []).toString();
+    expect(back('zero\nnew\nUMASK 027\ntwo\nthree\n')).toBe('zero\nnew\nUMASK 022\ntwo\nthree\n');
+    // Taken out by hand, and put at the end by the next apply.
+    expect(back('zero\none\ntwo\nthree\nUMASK 027\n')).toBe('zero\none\nUMASK 022\ntwo\nthree\n');
+    expect(back('zero\none\ntwo\n')).toBe('zero\none\nUMASK 022\ntwo\n');
+    // Nothing around it is left: where it stands is as good a place as any.
+    expect(back('x\ny\nz\nUMASK 027')).toBe('x\ny\nz\nUMASK 022');
+  });
+});
+
+describe('a block', () => {
+  const resources = fc
+    .record({ content: fc.constantFrom('', 'x', 'x\ny\n', '\n'), ensure: fc.constantFrom('present', 'absent') })
+    .map((body) => block('/f', 'n', body as { content: string; ensure: 'present' | 'absent' }));
+  const existing = fc.constantFrom(
+    '',
+    '# BEGIN muster: n\nold\n# END muster: n\n',
+    '# BEGIN muster: n\r\n# END muster: n\r\n',
+  );
+
+  test('once put there needs nothing more, and what was there comes back byte for byte', () => {
+    fc.assert(
+      fc.property(texts, existing, texts, resources, (head, middle, tail, resource) => {
+        const ended = /(^|\n)$/.test(head.toString('latin1')) ? head : Buffer.concat([head, Buffer.from('\n')]);
+        const text = Buffer.concat([ended, Buffer.from(middle), tail]);
+        // With both ways to end a line in one file, the lines of a block that was there end as the others do.
+        const mixed = /\r\n/.test(text.toString('latin1')) && /[^\r]\n|^\n/.test(text.toString('latin1'));
+        fc.pre(!mixed);
+        const lines = splitLines(text);
+        const found = findBlock(resource, lines);
+        const old = found.is === 'whole' ? found.block : null;
+        const after = splitLines(joinLines(editedBlock(resource, lines, old)));
+        expect(splitLines(joinLines(editedBlock(resource, after, whole(resource, after))))).toEqual(after);
+        const before =
+          old === null
+            ? ({ was: 'absent' } as const)
+            : { was: 'present' as const, lines: old.lines, ...placeOf(lines, old.index, old.lines.length + 2) };
+        expect(joinLines(restoredBlock(resource, before, after)?.lines ?? after)).toEqual(text);
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  const whole = (resource: Parameters<typeof findBlock>[0], lines: readonly TextLine[]) => {
+    const found = findBlock(resource, lines);
+    return found.is === 'whole' ? found.block : null;
+  };
+});

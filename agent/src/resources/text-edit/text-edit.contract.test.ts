@@ -1,0 +1,240 @@
+import { spawnSync } from 'node:child_process';
+import {
+  chmodSync,
+  chownSync,
+  linkSync,
+  mkdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import type { ResolvedResource } from '@muster/protocol/module';
+import { describe, expect, test } from 'vitest';
+import { block, file, line, operation } from '../../converge/test/desired.ts';
+import { useAgent } from '../../converge/test/harness.ts';
+import { snapshotTree } from '../../converge/test/tree.ts';
+
+/** Lines and blocks in files, by a whole agent. */
+
+const h = useAgent();
+const path = (): string => `${h.root}/f`;
+const write = (text: string): void => writeFileSync(path(), text, 'latin1');
+const read = (): string => readFileSync(path(), 'latin1');
+const apply = async (...resources: ResolvedResource[]) => (await h.agent.run(operation('apply', resources))).results;
+const plan = async (...resources: ResolvedResource[]) => (await h.agent.run(operation('plan', resources))).results;
+const asRoot = test.runIf(process.geteuid?.() === 0);
+
+describe('several in one file', () => {
+  test('are planned, put there and taken out again in one go each', async () => {
+    write('127.0.0.1 localhost\nUMASK 022\nlast');
+    const before = snapshotTree(h.root);
+    const all = [
+      file(path(), { mode: '0640' }),
+      line(path(), 'UMASK 027', { match: '^UMASK' }),
+      block(path(), 'one', { content: '10.0.0.1 one\n' }),
+      line(path(), 'appended'),
+      block(path(), 'two', { content: '10.0.0.2 two\n' }),
+      line(path(), 'x', { match: 'localhost', ensure: 'absent' }),
+    ];
+    const essence = (results: Awaited<ReturnType<typeof plan>>) =>
+      results.map(({ identity, action, changes }) => ({ identity, action, changes }));
+    const planned = await plan(...all);
+    const applied = await apply(...all);
+    expect(essence(applied)).toEqual(essence(planned));
+    expect(applied.map(({ status }) => status)).toEqual(Array(6).fill('changed'));
+    expect(read()).toBe(
+      'UMASK 027\nlast\n# BEGIN muster: one\n10.0.0.1 one\n# END muster: one\nappended\n# BEGIN muster: two\n10.0.0.2 two\n# END muster: two',
+    );
+    expect((await apply(...all)).map(({ status }) => status)).toEqual(Array(6).fill('unchanged'));
+    expect((await apply()).map(({ status }) => status)).toEqual(Array(6).fill('changed'));
+    expect(snapshotTree(h.root)).toEqual(before);
+  });
+
+  test('leave what others wrote meanwhile', async () => {
+    write('a\nb\n');
+    await apply(line(path(), 'ours'), block(path(), 'm', { content: 'in\n' }));
+    write(`top\n${read()}bottom\n`);
+    await apply(block(path(), 'm', { content: 'in\n' }));
+    expect(read()).toBe('top\na\nb\n# BEGIN muster: m\nin\n# END muster: m\nbottom\n');
+    await apply();
+    expect(read()).toBe('top\na\nb\nbottom\n');
+  });
+});
+
+describe('which line', () => {
+  test('is meant: the last that matches; one that is there already stays where it is', async () => {
+    write('#UMASK 022\nUMASK 022\nUMASK 077\nend\n');
+    await apply(line(path(), 'UMASK 027', { match: '^#?UMASK' }));
+    expect(read()).toBe('#UMASK 022\nUMASK 022\nUMASK 027\nend\n');
+  });
+
+  test('stays when the pattern no longer matches it', async () => {
+    write('PermitRootLogin yes\nPermitRootLogin yes\nend\n');
+    const no = line(path(), 'PermitRootLogin no', { match: '^PermitRootLogin yes' });
+    await apply(no);
+    expect(read()).toBe('PermitRootLogin yes\nPermitRootLogin no\nend\n');
+    expect(await apply(no)).toMatchObject([{ status: 'unchanged' }]);
+  });
+
+  test('was declared before goes when another is declared for the same match', async () => {
+    write('#Port 22\n');
+    await apply(line(path(), 'Port 22', { match: '^#Port' }));
+    await apply(line(path(), 'Port 2222', { match: '^#Port' }));
+    expect(read()).toBe('Port 2222\n');
+    await apply();
+    expect(read()).toBe('#Port 22\n');
+  });
+
+  test('matches letters beyond ASCII as letters, next to bytes that are none', async () => {
+    writeFileSync(path(), Buffer.concat([Buffer.from([0xff, 0xfe, 0x0a]), Buffer.from('name=zoë\n')]));
+    await apply(line(path(), 'name=Ünal', { match: '^name=\\p{L}{3}$' }));
+    expect(readFileSync(path())).toEqual(Buffer.concat([Buffer.from([0xff, 0xfe, 0x0a]), Buffer.from('name=Ünal\n')]));
+  });
+});
+
+test('a pattern that backtracks for ever is cut off, fails its resource and holds up nothing', async () => {
+  write(`${'a'.repeat(200)}!\n`);
+  const started = performance.now();
+  const results = await apply(line(path(), 'x', { match: '^(a+)+$' }), line(path(), 'y'));
+  expect(performance.now() - started).toBeLessThan(4_000);
+  expect(results).toMatchObject([
+    { status: 'failed', message: expect.stringMatching(/took longer than \d+ ms.*line 1/) },
+    { status: 'changed' },
+  ]);
+});
+
+describe('a file that is not there', () => {
+  test('is not made; nothing is to be taken out of it', async () => {
+    const missing = [
+      line(path(), 'x'),
+      block(path(), 'm', { content: 'x' }),
+      line(path(), 'y', { ensure: 'absent' }),
+      block(path(), 'n', { ensure: 'absent' }),
+    ];
+    for (const results of [await plan(...missing), await apply(...missing)])
+      expect(results).toMatchObject([
+        { status: 'failed', message: expect.stringMatching(/there is no file .*declare it as file-unix/) },
+        { status: 'failed' },
+        { status: 'unchanged' },
+        { status: 'unchanged' },
+      ]);
+  });
+
+  test('may be declared before it, and goes with it', async () => {
+    const before = snapshotTree(h.root);
+    const all = [file(path(), { mode: '0600' }), line(path(), 'x'), block(path(), 'm', { content: 'y\n' })];
+    expect((await plan(...all)).map(({ status }) => status)).toEqual(Array(3).fill('would_change'));
+    expect((await apply(...all)).map(({ status }) => status)).toEqual(Array(3).fill('changed'));
+    expect(read()).toBe('x\n# BEGIN muster: m\ny\n# END muster: m\n');
+    await apply();
+    expect(snapshotTree(h.root)).toEqual(before);
+  });
+
+  test('any more is drift, and nothing to be removed', async () => {
+    write('');
+    await apply(line(path(), 'x'), block(path(), 'm', { content: 'y' }));
+    rmSync(path());
+    const drift = await h.agent.run(operation('drift'));
+    expect(drift.results.map(({ changes }) => changes.map(({ field }) => field))).toEqual([['line'], ['content']]);
+    expect(await apply()).toMatchObject([{ status: 'unchanged' }, { status: 'unchanged' }]);
+  });
+});
+
+describe('what is no file of its own', () => {
+  const refused = async (message: RegExp): Promise<void> => {
+    const before = snapshotTree(h.root);
+    for (const resource of [line(path(), 'x'), block(path(), 'm', { content: 'x' })])
+      expect(await apply(resource)).toMatchObject([{ status: 'failed', message: expect.stringMatching(message) }]);
+    expect(snapshotTree(h.root)).toEqual(before);
+  };
+
+  test('is not touched: a link, a directory, a FIFO', async () => {
+    writeFileSync(`${h.root}/victim`, 'victim\n');
+    symlinkSync(`${h.root}/victim`, path());
+    await refused(/symbolic link to .*victim.*declare the path of the file itself/);
+    rmSync(path());
+    mkdirSync(path());
+    await refused(/is a directory, not a file/);
+    rmSync(path(), { recursive: true });
+    spawnSync('mkfifo', [path()]);
+    await refused(/is a FIFO/);
+  });
+
+  asRoot('nor is a hard link in a place of a user, or one that is too large', async () => {
+    writeFileSync(`${h.root}/victim`, 'victim\n');
+    mkdirSync(`${h.root}/home`);
+    chownSync(`${h.root}/home`, 65534, 65534);
+    linkSync(`${h.root}/victim`, `${h.root}/home/f`);
+    expect(await apply(line(`${h.root}/home/f`, 'x'))).toMatchObject([
+      { status: 'failed', message: expect.stringMatching(/hard link/) },
+    ]);
+    write('x'.repeat(5 * 1024 * 1024));
+    await refused(/only managed up to 4 MiB/);
+  });
+
+  asRoot('keeps its owner and permissions', async () => {
+    write('a\n');
+    chownSync(path(), 65534, 1);
+    chmodSync(path(), 0o4751);
+    await apply(line(path(), 'b'));
+    const { uid, gid, mode } = statSync(path());
+    expect([uid, gid, (mode & 0o7777).toString(8)]).toEqual([65534, 1, '4751']);
+  });
+});
+
+describe('half a block', () => {
+  test.each([
+    ['# BEGIN muster: m\nx\n', /line 1 begins it, and none ends it/],
+    ['x\n# END muster: m\n', /line 2 ends it, and none begins it/],
+    ['# END muster: m\n# BEGIN muster: m\n', /ends it before/],
+    ['# BEGIN muster: m\n# END muster: m\n# BEGIN muster: m\n# END muster: m\n', /more than once/],
+  ])('is a failure that says so: %j', async (text, message) => {
+    write(text);
+    for (const results of [
+      await plan(block(path(), 'm', { content: 'y' })),
+      await apply(block(path(), 'm', { content: 'y' })),
+      await apply(block(path(), 'm', { ensure: 'absent' })),
+    ])
+      expect(results).toMatchObject([{ status: 'failed', message: expect.stringMatching(message) }]);
+    expect(read()).toBe(text);
+  });
+
+  test('is drift, and is not removed', async () => {
+    write('');
+    await apply(block(path(), 'm', { content: 'y' }));
+    write('# BEGIN muster: m\ny\n');
+    expect((await h.agent.run(operation('drift'))).results).toMatchObject([
+      { status: 'would_change', changes: [{ field: 'marker', from: 'broken', to: 'whole' }] },
+    ]);
+    expect(await apply()).toMatchObject([{ status: 'failed', message: expect.stringMatching(/Repair/) }]);
+    write('kept\n# BEGIN muster: m\ny\n# END muster: m\n');
+    await apply();
+    expect(read()).toBe('kept\n');
+  });
+
+  test('is not made: content with its own marker line is refused', async () => {
+    write('');
+    expect(await apply(block(path(), 'm', { content: 'x\n# END muster: m\n' }))).toMatchObject([
+      { status: 'failed', message: expect.stringMatching(/begins or ends the block itself/) },
+    ]);
+    expect(read()).toBe('');
+  });
+});
+
+test('what is sensitive, or stands next to it, is in no result', async () => {
+  write('password=old\nuser=x\n');
+  const results = [
+    ...(await apply(
+      line(path(), 'password=hunter2', { match: '^password=' }, { sensitive_fields: ['line'] }),
+      line(path(), 'user=y', { match: '^user=' }),
+      block(path(), 'm', { content: 'token=hunter3\n' }, { sensitive_fields: ['content'] }),
+    )),
+    ...(await apply()),
+  ];
+  expect(results.map(({ status }) => status)).toEqual(Array(6).fill('changed'));
+  expect(JSON.stringify(results)).not.toContain('hunter');
+  expect(JSON.stringify(results)).not.toContain('password=old');
+  expect(read()).toBe('password=old\nuser=x\n');
+});

@@ -1,0 +1,100 @@
+import type { ResolvedResource } from '@muster/protocol/module';
+import { writeFileAtomically } from '../../host/atomic-write.ts';
+import { HostFailure } from '../../host/failure.ts';
+import { expectUnchanged, type Inspected, inspect, maxContentInMemory } from '../../host/inspect.ts';
+import { contentDiff } from '../content-diff.ts';
+import type { Circumstances, Difference, Machine } from '../provider.ts';
+import { joinLines, splitLines, type TextLine } from './lines.ts';
+
+/** A file that belongs to others, of which a resource declares a part. */
+
+/** What stands at its path. `content` is not kept in the journal: null also stands for a file that was looked at once. */
+export interface SeenText {
+  type: Inspected['type'];
+  /** What it is instead of a file. */
+  kind: string | null;
+  content: Buffer | null;
+}
+
+type TextResource = ResolvedResource & { body: { path: string; ensure?: string | null } };
+export const pathOf = (resource: ResolvedResource): string => (resource as TextResource).body.path;
+export const isAbsent = (resource: ResolvedResource): boolean => (resource as TextResource).body.ensure === 'absent';
+
+export const lookAtText = (resource: ResolvedResource, machine: Pick<Machine, 'walk'>): SeenText =>
+  textOf(pathOf(resource), inspect(machine.walk, pathOf(resource), true));
+
+function textOf(path: string, found: Inspected): SeenText {
+  const kind =
+    found.type === 'symlink'
+      ? `a symbolic link to ${found.target}`
+      : found.type === 'other'
+        ? `a ${found.kind}`
+        : found.type === 'directory'
+          ? 'a directory'
+          : null;
+  const content = found.type === 'file' ? found.content : null;
+  if (content !== null && content.bytes === null)
+    throw new HostFailure(
+      `${path} has ${content.size} bytes; a part of a file is only managed up to ${maxContentInMemory / 1024 / 1024} MiB`,
+    );
+  return { type: found.type, kind, content: content?.bytes ?? null };
+}
+
+export const linesOf = ({ content }: SeenText): TextLine[] => (content === null ? [] : splitLines(content));
+
+export const notAFile = (resource: ResolvedResource, { kind }: SeenText): HostFailure =>
+  new HostFailure(
+    kind?.startsWith('a symbolic') === true
+      ? `${pathOf(resource)} is ${kind}, which is not followed; declare the path of the file itself`
+      : `${pathOf(resource)} is ${kind}, not a file; it is not touched`,
+  );
+
+/** What is missing when the file is: it is not made, since it is others that own it. */
+export function awaitsFile(
+  resource: ResolvedResource,
+  seen: SeenText,
+  { purpose, willBeThere }: Pick<Circumstances, 'purpose' | 'willBeThere'>,
+): Pick<Difference, 'awaits'> {
+  const path = pathOf(resource);
+  if (seen.type !== 'absent' || purpose === 'drift' || willBeThere(path)) return {};
+  const message = `there is no file ${path}; it is not made for a part of it: declare it as file-unix too, or what brings it before this`;
+  return { awaits: [{ kind: 'programs', message }] };
+}
+
+/** Only what changes, nothing around it: the next line may hold a secret that another resource put there. */
+export const changedLines = (
+  resource: ResolvedResource,
+  { content }: SeenText,
+  after: readonly TextLine[],
+): string | null => (content === null ? null : contentDiff(pathOf(resource), content, joinLines(after), 0));
+
+/**
+ * Changes the text of the file as it is by now: another resource of the same run may have changed it since it was looked
+ * at. Its owner and permissions stay.
+ * @param edit the lines as they are to be; null when they are to stay
+ */
+export async function rewrite(
+  resource: ResolvedResource,
+  machine: Machine,
+  edit: (seen: SeenText) => TextLine[] | null,
+): Promise<void> {
+  const path = pathOf(resource);
+  const found = inspect(machine.walk, path, true);
+  const seen = textOf(path, found);
+  if (found.type !== 'file') {
+    if (found.type === 'absent') throw new HostFailure(`${path} went away meanwhile; apply again`);
+    throw notAFile(resource, seen);
+  }
+  const lines = edit(seen);
+  if (lines === null) return;
+  await machine.walk.within(path, 'make', async (parent, name) => {
+    await writeFileAtomically(parent, name, {
+      content: { bytes: joinLines(lines) },
+      uid: found.uid,
+      gid: found.gid,
+      mode: found.mode,
+      beforeRename: async () => expectUnchanged(parent, name, found),
+    });
+    machine.changedDirectory(parent.path);
+  });
+}
