@@ -3,9 +3,11 @@ import { blockUnix } from './block-unix.ts';
 import { cronUnix } from './cron-unix.ts';
 import { directoryUnix } from './directory-unix.ts';
 import { fileUnix } from './file-unix.ts';
+import { groupUnix } from './group-unix.ts';
 import { lineUnix } from './line-unix.ts';
 import type { Provider } from './provider.ts';
 import { script } from './script.ts';
+import { userUnix } from './user-unix.ts';
 
 /** Every kind this agent carries out. */
 const providers: ReadonlyMap<string, Provider> = new Map(
@@ -13,10 +15,12 @@ const providers: ReadonlyMap<string, Provider> = new Map(
     // One a line.
     fileUnix,
     directoryUnix,
-    lineUnix,
     blockUnix,
-    script,
     cronUnix,
+    groupUnix,
+    lineUnix,
+    script,
+    userUnix,
   ].map((provider) => [provider.type, provider as unknown as Provider]),
 );
 

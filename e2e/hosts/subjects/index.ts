@@ -1,6 +1,7 @@
+import { accountSubjects } from './accounts.ts';
 import { cronSubjects } from './cron.ts';
 import { scriptSubjects } from './script.ts';
 import type { Subject } from './subject.ts';
 
 /** One line for each kind, so that two changes seldom meet. */
-export const subjects: readonly Subject[] = [...cronSubjects, ...scriptSubjects];
+export const subjects: readonly Subject[] = [...accountSubjects, ...cronSubjects, ...scriptSubjects];

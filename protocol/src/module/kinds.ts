@@ -45,6 +45,8 @@ export const executableKinds: ReadonlySet<ResourceType> = new Set([
   'line-unix',
   'block-unix',
   'cron-unix',
+  'user-unix',
+  'group-unix',
 ]);
 
 /**

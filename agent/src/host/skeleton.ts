@@ -1,0 +1,85 @@
+import { createHash } from 'node:crypto';
+import { readdirSync } from 'node:fs';
+import { HostFailure, hostFailure } from './failure.ts';
+import { inspect } from './inspect.ts';
+import type { PathWalk } from './path-walk.ts';
+import { removeDirectory, removeFile } from './remove.ts';
+
+/** What a new home directory has in it, and whether it still has that and nothing else. */
+
+const maxEntries = 1000;
+
+/** Sums up what is in a directory: names, kinds, contents and where links lead. Not who owns it, nor when it was made. */
+export function summaryOfTree(walk: PathWalk, directory: string): string {
+  const digest = createHash('sha256');
+  for (const entry of entriesOf(walk, directory))
+    digest.update(`${JSON.stringify([entry.path, entry.kind, entry.what])}\n`);
+  return digest.digest('hex');
+}
+
+/**
+ * Removes a directory if what is in it sums up to this.
+ * @returns whether it is gone
+ * @throws HostFailure when it cannot be removed
+ */
+export function removeIfUntouched(walk: PathWalk, directory: string, summary: string): boolean {
+  walk.forget();
+  if (inspect(walk, directory, false).type !== 'directory') return true;
+  let entries: Entry[];
+  try {
+    if (summaryOfTree(walk, directory) !== summary) return false;
+    entries = entriesOf(walk, directory);
+  } catch (error) {
+    // What cannot be looked at, such as a link that may lead anywhere, was put there by somebody.
+    if (error instanceof HostFailure) return false;
+    throw error;
+  }
+  // What is in a directory before the directory.
+  for (const { path, kind } of entries.reverse())
+    walk.within(`${directory}/${path}`, 'null', (parent, name) => {
+      if (kind === 'directory') removeDirectory(parent, name);
+      else removeFile(parent, name);
+    });
+  walk.forget();
+  return walk.within(directory, 'null', (parent, name) => removeDirectory(parent, name)) ?? true;
+}
+
+interface Entry {
+  /** Below the directory. */
+  path: string;
+  kind: string;
+  what: string | number | null;
+}
+
+/** Everything in a directory, each directory before what is in it. */
+function entriesOf(walk: PathWalk, directory: string): Entry[] {
+  const entries: Entry[] = [];
+  const list = (below: string): void => {
+    const path = below === '' ? directory : `${directory}/${below}`;
+    const open = walk.open(path, 'null');
+    if (open === null) return;
+    let names: string[];
+    try {
+      names = readdirSync(open.self).sort();
+    } catch (error) {
+      throw hostFailure(error, `list ${path}`);
+    } finally {
+      walk.release(open);
+    }
+    for (const name of names) {
+      const inside = below === '' ? name : `${below}/${name}`;
+      const found = inspect(walk, `${directory}/${inside}`, true);
+      if (entries.length >= maxEntries) throw new HostFailure(`there is too much in ${directory}`);
+      if (found.type === 'file') {
+        const { content } = found;
+        entries.push({ path: inside, kind: 'file', what: content?.sha256 ?? content?.size ?? null });
+      } else if (found.type === 'symlink') entries.push({ path: inside, kind: 'symlink', what: found.target });
+      else if (found.type === 'directory') {
+        entries.push({ path: inside, kind: 'directory', what: null });
+        list(inside);
+      } else entries.push({ path: inside, kind: found.type === 'other' ? found.kind : found.type, what: null });
+    }
+  };
+  list('');
+  return entries;
+}

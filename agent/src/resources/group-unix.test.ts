@@ -1,0 +1,59 @@
+import type { ResolvedResource, ResourceBodies } from '@muster/protocol/module';
+import { expect, test } from 'vitest';
+import { diffGroup, diffGroupRemoval, type SeenGroup } from './group-unix.ts';
+
+const declared = (body: Partial<ResourceBodies['group-unix']> = {}): ResolvedResource => ({
+  key: 'group-unix:ops',
+  module: 'site',
+  id: null,
+  name: null,
+  type: 'group-unix',
+  identity: 'ops',
+  body: { name: 'ops', ...body },
+  depends_on: [],
+  reload_on: [],
+  restart_on: [],
+  rerun_on: [],
+  sensitive_fields: [],
+});
+const seen = (gid: number | null, users: SeenGroup['users'] = []): SeenGroup => ({ gid, users, secretsAsBefore: true });
+const plan = { purpose: 'plan' } as const;
+const ann = { name: 'ann', how: 'member' as const, declared: false };
+const bob = { name: 'bob', how: 'primary' as const, declared: false };
+
+test('a group is made or given its number, and one without a declared number is as declared', () => {
+  expect(diffGroup(declared({ gid: 7 }), seen(null), plan)).toMatchObject({
+    action: 'create',
+    changes: [{ field: 'ensure' }, { field: 'gid', from: null, to: '7' }],
+  });
+  expect(diffGroup(declared({ gid: 7 }), seen(8), plan)).toMatchObject({
+    action: 'update',
+    changes: [{ field: 'gid', from: '8', to: '7' }],
+  });
+  expect(diffGroup(declared(), seen(8), plan).action).toBe('none');
+});
+
+test('a group that is used is not removed, and who uses it is named', () => {
+  const absent = declared({ ensure: 'absent' });
+  expect(() => diffGroup(absent, seen(7, [ann, bob]), plan)).toThrow(/in it: ann.*primary group of bob/);
+  expect(() => diffGroupRemoval(declared(), { was: 'absent' }, seen(7, [ann]))).toThrow(/in it: ann/);
+  expect(diffGroup(absent, seen(7, [ann]), { purpose: 'drift' }).action).toBe('remove');
+  // The operation may take them out first: whether it has, is seen when it gets there.
+  const leaving = seen(7, [{ ...ann, declared: true }]);
+  expect(diffGroup(absent, leaving, plan).action).toBe('remove');
+  expect(diffGroupRemoval(declared(), { was: 'absent' }, leaving).action).toBe('remove');
+});
+
+test('a group that was there before gets its number back, and comes back only if the agent removed it', () => {
+  const before = { was: 'group' as const, gid: 7, removed: null };
+  expect(diffGroupRemoval(declared(), before, seen(8)).changes).toEqual([{ field: 'gid', from: '8', to: '7' }]);
+  expect(diffGroupRemoval(declared(), before, seen(7)).action).toBe('none');
+  expect(diffGroupRemoval(declared(), before, seen(null)).action).toBe('none');
+  const removed = { ...before, removed: { password: '!', administrators: [] } };
+  expect(diffGroupRemoval(declared(), removed, seen(null)).changes.map(({ field }) => field)).toEqual([
+    'ensure',
+    'gid',
+  ]);
+  const secrets = { ...seen(7), secretsAsBefore: false };
+  expect(diffGroupRemoval(declared(), removed, secrets).changes).toEqual([{ field: 'password', from: null, to: null }]);
+});

@@ -1,0 +1,181 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { FieldChange } from '@muster/protocol';
+import type { ResolvedResource, ResourceBodies } from '@muster/protocol/module';
+import { type AccountFiles, type GroupSecrets, readGroupSecrets } from '../host/account-files.ts';
+import { runAccountTool } from '../host/account-tools.ts';
+import { HostFailure } from '../host/failure.ts';
+import { accountDatabase } from './account-database.ts';
+import { type Difference, type Machine, nothing, type Provider, presenceDrift } from './provider.ts';
+import { checkAccountName } from './user-unix.ts';
+
+export interface SeenGroup {
+  gid: number | null;
+  /** Who is in it, or has it for the primary group. */
+  users: GroupUser[];
+  /** Whether its password and administrators are as recorded. Only where they were, and may have to come back. */
+  secretsAsBefore: boolean;
+}
+
+interface GroupUser {
+  name: string;
+  how: 'member' | 'primary';
+  /** This operation is about that account too, and may take it out first. */
+  declared: boolean;
+}
+
+/** What a group was before the agent first changed it. */
+export type GroupBefore = { was: 'absent' } | { was: 'group'; gid: number; removed: GroupSecrets | null };
+
+type Body = ResourceBodies['group-unix'];
+const bodyOf = (resource: ResolvedResource): Body => resource.body as Body;
+
+/** A group in /etc/group, by the shadow tools. */
+export const groupUnix: Provider<SeenGroup, GroupBefore> = {
+  type: 'group-unix',
+  recheckable: true,
+  brings: () => ['accounts'],
+  path: () => null,
+  check: (resource) => checkAccountName(bodyOf(resource).name),
+  observe: (resource, _circumstances, machine) => look(resource, null, machine),
+  diff: diffGroup,
+  canTell: () => true,
+  inBrief: (seen) => JSON.parse(JSON.stringify(seen)),
+  weight: () => 0,
+
+  async remember(resource, seen, _difference, before) {
+    if (before?.was === 'absent') return before;
+    if (seen.gid === null) return before ?? { was: 'absent' };
+    const { name, ensure } = bodyOf(resource);
+    const record = before ?? { was: 'group', gid: seen.gid, removed: null };
+    return ensure !== 'absent' || record.removed !== null ? record : { ...record, removed: readGroupSecrets(name) };
+  },
+
+  claim: () => null,
+
+  async apply(resource, seen, _difference, machine) {
+    const { name, gid, ensure } = bodyOf(resource);
+    if (ensure === 'absent') return remove(name, machine);
+    const number = gid == null ? [] : ['-g', String(gid)];
+    return change(machine, seen.gid === null ? 'groupadd' : 'groupmod', [...number, '--', name]);
+  },
+
+  observeForRemoval: look,
+  diffRemoval: (resource, before, seen) => diffGroupRemoval(resource, before, seen),
+
+  async remove(resource, before, seen, _difference, machine) {
+    const { name } = bodyOf(resource);
+    if (before.was === 'absent') return remove(name, machine);
+    await change(machine, seen.gid === null ? 'groupadd' : 'groupmod', ['-g', String(before.gid), '--', name]);
+    if (before.removed !== null) await restoreSecrets(name, before.removed, machine);
+    return {};
+  },
+};
+
+async function look(resource: ResolvedResource, before: GroupBefore | null, machine: Machine): Promise<SeenGroup> {
+  const files = await machine.database(accountDatabase);
+  const { name } = bodyOf(resource);
+  const declared = new Set(
+    machine.resourcesOf('user-unix').map(({ body }) => (body as ResourceBodies['user-unix']).name),
+  );
+  const users = usersOf(files, name).map((user) => ({ ...user, declared: declared.has(user.name) }));
+  const gid = files.groups.get(name)?.gid ?? null;
+  const removed = before?.was === 'group' ? before.removed : null;
+  const secretsAsBefore = removed === null || gid === null || isDeepStrictEqual(readGroupSecrets(name), removed);
+  return { gid, users, secretsAsBefore };
+}
+
+function usersOf(files: AccountFiles, name: string): Pick<GroupUser, 'name' | 'how'>[] {
+  const group = files.groups.get(name);
+  if (group === undefined) return [];
+  return [
+    ...group.members.map((member) => ({ name: member, how: 'member' as const })),
+    ...files.usersWithGroup(group.gid).map((user) => ({ name: user, how: 'primary' as const })),
+  ];
+}
+
+export function diffGroup(
+  resource: ResolvedResource,
+  seen: SeenGroup,
+  { purpose }: { purpose: 'apply' | 'plan' | 'drift' },
+): Difference {
+  const { name, gid, ensure } = bodyOf(resource);
+  if (ensure === 'absent') {
+    if (seen.gid === null) return nothing();
+    if (purpose === 'drift') return presenceDrift();
+    refuseUsed(
+      name,
+      seen.users.filter(({ declared }) => !declared),
+    );
+    return presenceDrift();
+  }
+  const changes: FieldChange[] = [];
+  if (seen.gid === null) changes.push({ field: 'ensure', from: 'absent', to: 'present' });
+  if (gid != null && seen.gid !== gid)
+    changes.push({ field: 'gid', from: seen.gid === null ? null : String(seen.gid), to: String(gid) });
+  if (changes.length === 0) return nothing();
+  if (seen.gid === null) return { action: 'create', changes, diff: null };
+  const message = 'files keep the old number: what belongs to the group is not handed over';
+  return { action: 'update', changes, diff: null, message };
+}
+
+export function diffGroupRemoval(resource: ResolvedResource, before: GroupBefore, seen: SeenGroup): Difference {
+  const { name } = bodyOf(resource);
+  if (before.was === 'absent') {
+    if (seen.gid === null) return nothing('already gone');
+    refuseUsed(
+      name,
+      seen.users.filter(({ declared }) => !declared),
+    );
+    return presenceDrift();
+  }
+  if (seen.gid === null && before.removed === null)
+    return nothing('already gone; it was there before the agent, which never removed it and does not make it again');
+  const changes: FieldChange[] = [];
+  if (seen.gid === null) changes.push({ field: 'ensure', from: 'absent', to: 'present' });
+  if (seen.gid !== before.gid)
+    changes.push({ field: 'gid', from: seen.gid === null ? null : String(seen.gid), to: String(before.gid) });
+  // Of a password only that it comes back is told.
+  if (seen.gid !== null && !seen.secretsAsBefore) changes.push({ field: 'password', from: null, to: null });
+  if (changes.length === 0) return nothing('as it was before');
+  return { action: 'remove', changes, diff: null, message: 'what was there before is restored' };
+}
+
+function refuseUsed(name: string, users: readonly Pick<GroupUser, 'name' | 'how'>[]): void {
+  if (users.length === 0) return;
+  const list = (how: GroupUser['how']) => users.filter((user) => user.how === how).map((user) => user.name);
+  const parts: string[] = [];
+  if (list('member').length > 0) parts.push(`these are in it: ${some(list('member'))}`);
+  if (list('primary').length > 0) parts.push(`it is the primary group of ${some(list('primary'))}`);
+  throw new HostFailure(`the group ${name} is not removed: ${parts.join(', and ')}. Take them out of it first.`);
+}
+
+const some = (names: readonly string[]): string =>
+  names.length > 10 ? `${names.slice(0, 10).join(', ')} and ${names.length - 10} more` : names.join(', ');
+
+async function remove(name: string, machine: Machine): Promise<Record<string, never>> {
+  const files = await machine.database(accountDatabase);
+  if (!files.groups.has(name)) return {};
+  refuseUsed(name, usersOf(files, name));
+  return change(machine, 'groupdel', ['--', name]);
+}
+
+async function restoreSecrets(name: string, secrets: GroupSecrets, machine: Machine): Promise<void> {
+  const now = readGroupSecrets(name);
+  if (secrets.password !== null && secrets.password !== now.password)
+    await runAccountTool('chgpasswd', ['-e'], machine, `${name}:${secrets.password}\n`);
+  if (secrets.administrators.join() !== now.administrators.join())
+    await runAccountTool('gpasswd', ['-A', secrets.administrators.join(','), name], machine);
+}
+
+async function change(
+  machine: Machine,
+  tool: 'groupadd' | 'groupmod' | 'groupdel',
+  args: readonly string[],
+): Promise<Record<string, never>> {
+  try {
+    await runAccountTool(tool, args, machine);
+  } finally {
+    machine.stale();
+  }
+  return {};
+}

@@ -1,0 +1,42 @@
+import { HostFailure } from '../host/failure.ts';
+import type { Provider } from './provider.ts';
+import { applyUser, rememberUser } from './user-unix/apply.ts';
+import { diffUser, diffUserRemoval } from './user-unix/diff.ts';
+import { removeOrRestoreUser } from './user-unix/removal.ts';
+import { bodyOf, lookAtUser, type SeenUser, type UserBefore } from './user-unix/seen.ts';
+
+/** An account in /etc/passwd, by the shadow tools. */
+export const userUnix: Provider<SeenUser, UserBefore> = {
+  type: 'user-unix',
+  recheckable: true,
+  brings: () => ['accounts'],
+  path: () => null,
+
+  check(resource) {
+    const { name, home, shell } = bodyOf(resource);
+    checkAccountName(name);
+    for (const path of [home, shell])
+      if (path != null && /[:\x00-\x1f\x7f]/.test(path))
+        throw new HostFailure(`${JSON.stringify(path)} cannot stand in /etc/passwd: no ":" and no control characters`);
+  },
+
+  observe: (resource, _circumstances, machine) => lookAtUser(resource, null, machine),
+  diff: diffUser,
+  canTell: () => true,
+  inBrief: (seen) => JSON.parse(JSON.stringify(seen)),
+  weight: () => 0,
+  remember: rememberUser,
+  claim: () => null,
+  apply: applyUser,
+  observeForRemoval: lookAtUser,
+  diffRemoval: (resource, before, seen) => diffUserRemoval(resource, before, seen),
+  remove: (resource, before, _seen, _difference, machine) => removeOrRestoreUser(resource, before, machine),
+};
+
+/** Checked again although the orchestrator did: it becomes an argument, and a part of a line. */
+export function checkAccountName(name: string): void {
+  if (!/^[A-Za-z0-9_][A-Za-z0-9_.@-]*\$?$/.test(name))
+    throw new HostFailure(`${JSON.stringify(name)} is not a name an account can have`);
+  if (/^\d+$/.test(name))
+    throw new HostFailure(`${name} would be taken for the number of an account, not for its name`);
+}

@@ -1,0 +1,179 @@
+import type { ResolvedResource } from '@muster/protocol/module';
+import type { AccountFiles } from '../../host/account-files.ts';
+import { processesOf, runAccountTool } from '../../host/account-tools.ts';
+import { HostFailure } from '../../host/failure.ts';
+import { inspect } from '../../host/inspect.ts';
+import { summaryOfTree } from '../../host/skeleton.ts';
+import { accountDatabase, findGroup } from '../account-database.ts';
+import type { Difference, Machine, Outcome } from '../provider.ts';
+import { touch } from './diff.ts';
+import {
+  type Body,
+  bodyOf,
+  getsHome,
+  groupIsDeclared,
+  groupStays,
+  homeOf,
+  type Made,
+  membershipsOf,
+  type SeenUser,
+  type UserBefore,
+  userIn,
+  wholeUser,
+} from './seen.ts';
+
+/** Making an account as it is declared. */
+
+export const mailbox = (name: string): string => `/var/mail/${name}`;
+
+/** Records what of an account is about to change for the first time. */
+export async function rememberUser(
+  resource: ResolvedResource,
+  seen: SeenUser,
+  difference: Difference,
+  before: UserBefore | null,
+  machine: Machine,
+): Promise<UserBefore> {
+  const body = bodyOf(resource);
+  const { user } = seen;
+  if (before?.was === 'absent') return before;
+  const files = await machine.database(accountDatabase);
+  if (user === null)
+    return (
+      before ?? {
+        was: 'absent',
+        made: getsHome(body) ? homeToMake(homeOf(body), machine) : null,
+        // With another primary group, useradd makes none of the same name.
+        keepGroup: body.primary_group != null || groupStays(files, body.name, machine),
+        mailWasThere: inspect(machine.walk, mailbox(body.name), false).type !== 'absent',
+      }
+    );
+  const changing = new Set(difference.changes.map(({ field }) => field));
+  const record = touch(before ?? { was: 'user', touched: {}, whole: null }, user, changing, () =>
+    membershipsOf(files, user.groups),
+  );
+  if (!changing.has('ensure') || record.whole !== null) return record;
+  return { ...record, whole: wholeUser(files, body.name, user, groupIsDeclared(body.name, machine)) };
+}
+
+const skeletonPath = '/etc/skel';
+
+/** @returns null when it is there already */
+function homeToMake(home: string, machine: Machine): Made | null {
+  if (inspect(machine.walk, home, false).type !== 'absent') return null;
+  const parents: string[] = [];
+  for (let parent = above(home); parent !== ''; parent = above(parent)) {
+    if (inspect(machine.walk, parent, false).type !== 'absent') break;
+    parents.push(parent);
+  }
+  return { home, parents, skeleton: summaryOfTree(machine.walk, skeletonPath) };
+}
+
+const above = (path: string): string => path.slice(0, path.lastIndexOf('/'));
+
+export async function applyUser(
+  resource: ResolvedResource,
+  seen: SeenUser,
+  difference: Difference,
+  machine: Machine,
+): Promise<Outcome> {
+  const body = bodyOf(resource);
+  try {
+    const files = await machine.database(accountDatabase);
+    if (body.ensure === 'absent') {
+      await removeAccount(body.name, files, groupIsDeclared(body.name, machine), machine);
+    } else if (seen.user === null) await createAccount(body, files, machine);
+    else {
+      const changing = new Set(difference.changes.map(({ field }) => field));
+      const has = (field: string): boolean => changing.has(field);
+      await runAccountTool(
+        'usermod',
+        [
+          ...(has('uid') ? ['-u', String(body.uid)] : []),
+          ...(has('primary_group') ? ['-g', String(declaredGroup(files, body.primary_group as string).gid)] : []),
+          ...(has('additional_groups') ? ['-G', supplementaryGroups(files, body).join(',')] : []),
+          ...(has('home') ? ['-d', body.home as string] : []),
+          ...(has('shell') ? ['-s', body.shell as string] : []),
+          '--',
+          body.name,
+        ],
+        machine,
+      );
+    }
+  } finally {
+    machine.stale();
+  }
+  return {};
+}
+
+async function createAccount(body: Body, files: AccountFiles, machine: Machine): Promise<void> {
+  const home = homeOf(body);
+  const makesHome = getsHome(body) && inspect(machine.walk, home, false).type === 'absent';
+  if (makesHome) {
+    // By way of the walk, which follows no link that a user could have put there.
+    const parent = machine.walk.open(above(home), 'make');
+    if (parent !== null) machine.walk.release(parent);
+  }
+  // A group of the same name is the account's own: useradd would refuse to make another.
+  const group =
+    body.primary_group != null
+      ? String(declaredGroup(files, body.primary_group).gid)
+      : files.groups.has(body.name)
+        ? body.name
+        : null;
+  const supplementary = supplementaryGroups(files, body);
+  await runAccountTool(
+    'useradd',
+    [
+      ...(body.system === true ? ['-r'] : []),
+      ...(body.uid != null ? ['-u', String(body.uid)] : []),
+      ...(group === null ? [] : ['-g', group]),
+      ...(supplementary.length === 0 ? [] : ['-G', supplementary.join(',')]),
+      ...(body.home != null ? ['-d', body.home] : []),
+      ...(body.shell != null ? ['-s', body.shell] : []),
+      makesHome ? '-m' : '-M',
+      '--',
+      body.name,
+    ],
+    machine,
+  );
+}
+
+function declaredGroup(files: AccountFiles, asked: string): { name: string; gid: number } {
+  const group = findGroup(files, asked);
+  if (group === null) throw new HostFailure(`there is no group ${asked}`);
+  return group;
+}
+
+const supplementaryGroups = (files: AccountFiles, body: Body): string[] => [
+  ...new Set((body.additional_groups ?? []).map((asked) => declaredGroup(files, asked).name)),
+];
+
+/**
+ * Removes an account, and nothing of what is its own elsewhere.
+ * @param keepGroup whether the group of the same name stays, which userdel would take along
+ */
+export async function removeAccount(
+  name: string,
+  files: AccountFiles,
+  keepGroup: boolean,
+  machine: Machine,
+): Promise<void> {
+  const user = userIn(files, name);
+  if (user === null) return;
+  const running = processesOf(user.uid);
+  const shared = [...files.users.values()].some((other) => other.uid === user.uid && other.name !== name);
+  if (running.length > 0 && !shared)
+    throw new HostFailure(
+      `${name} is not removed: it runs ${running.join(', ')}; end that, or sign the user out, and apply again`,
+    );
+  const own = files.groups.get(name);
+  if (keepGroup && own !== undefined && own.gid === user.gid) {
+    const other = [...files.groups.values()].find(({ gid }) => gid !== own.gid);
+    // userdel takes the group along only while it is the primary one. The home goes from the account first: usermod
+    // would hand all that is in it to the other group.
+    if (other !== undefined)
+      await runAccountTool('usermod', ['-d', '/nonexistent', '-g', String(other.gid), '--', name], machine);
+  }
+  await runAccountTool('userdel', ['--', name], machine);
+}

@@ -1,0 +1,160 @@
+import type { ResolvedResource, ResourceBodies } from '@muster/protocol/module';
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { diffUser, diffUserRemoval, touch } from './diff.ts';
+import type { SeenUser, User, UserBefore } from './seen.ts';
+
+type Body = ResourceBodies['user-unix'];
+
+const declared = (body: Partial<Body> = {}): ResolvedResource => ({
+  key: 'user-unix:ann',
+  module: 'site',
+  id: null,
+  name: null,
+  type: 'user-unix',
+  identity: 'ann',
+  body: { name: 'ann', ...body },
+  depends_on: [],
+  reload_on: [],
+  restart_on: [],
+  rerun_on: [],
+  sensitive_fields: [],
+});
+
+const ann: User = {
+  uid: 1500,
+  gid: 1500,
+  group: 'ann',
+  comment: '',
+  home: '/home/ann',
+  shell: '/bin/sh',
+  groups: ['audio', 'games'],
+};
+const groups: Record<string, number> = { ann: 1500, audio: 29, games: 60, video: 44 };
+
+/** What would be seen of a body on a machine with those groups. */
+function seen(user: User | null, body: Partial<Body> = {}, rest: Partial<SeenUser> = {}): SeenUser {
+  const find = (asked: string) =>
+    Object.entries(groups).find(([name, gid]) => name === asked || String(gid) === asked) ?? null;
+  const primary = body.primary_group == null ? null : find(body.primary_group);
+  return {
+    user,
+    elsewhere: null,
+    primary: primary === null ? null : { name: primary[0], gid: primary[1] },
+    supplementary: (body.additional_groups ?? []).map((asked) => ({ asked, name: find(asked)?.[0] ?? null })),
+    homeIsThere: false,
+    secretsAsBefore: true,
+    ...rest,
+  };
+}
+const plan = { purpose: 'plan' } as const;
+const diff = (user: User | null, body: Partial<Body>) => diffUser(declared(body), seen(user, body), plan);
+const fields = ({ changes }: { changes: { field: string }[] }) => changes.map(({ field }) => field);
+
+describe('what is declared of an account', () => {
+  test('is all there is to change: what is absent or null is not managed', () => {
+    expect(diff(ann, {}).action).toBe('none');
+    const nulls = { uid: null, shell: null, additional_groups: null } as unknown as Partial<Body>;
+    expect(diff(ann, nulls).action).toBe('none');
+    expect(diff(ann, { system: true }).action).toBe('none');
+  });
+
+  test('makes an account that is not there, with each of its fields', () => {
+    const made = diff(null, { uid: 7, primary_group: 'games', additional_groups: [], shell: '/bin/sh', system: true });
+    expect(made.action).toBe('create');
+    expect(made.changes).toEqual([
+      { field: 'ensure', from: 'absent', to: 'present' },
+      { field: 'uid', from: null, to: '7' },
+      { field: 'primary_group', from: null, to: 'games' },
+      { field: 'shell', from: null, to: '/bin/sh' },
+      { field: 'system', from: null, to: 'true' },
+    ]);
+  });
+
+  test('takes digits for the number of a group, and a group that is named by both for one', () => {
+    expect(diff(ann, { primary_group: '1500', additional_groups: ['60', 'games', 'audio'] }).action).toBe('none');
+    expect(diff(ann, { primary_group: '60' }).changes).toEqual([{ field: 'primary_group', from: 'ann', to: 'games' }]);
+  });
+
+  test('is exactly the supplementary groups', () => {
+    const change = (additional_groups: string[]) => diff(ann, { additional_groups }).changes;
+    expect(change(['games', 'audio'])).toEqual([]);
+    expect(change(['audio'])).toEqual([{ field: 'additional_groups', from: 'audio,games', to: 'audio' }]);
+    expect(change([])).toEqual([{ field: 'additional_groups', from: 'audio,games', to: '' }]);
+  });
+
+  test('waits for groups that an earlier resource may bring', () => {
+    const { awaits } = diff(null, { primary_group: 'later', additional_groups: ['audio', 'too'] });
+    expect(awaits).toEqual([
+      { kind: 'accounts', message: 'there is no group later' },
+      { kind: 'accounts', message: 'there is no group too' },
+    ]);
+  });
+
+  test('does not apply to an account of a directory service', () => {
+    const elsewhere = seen(null, {}, { elsewhere: ['sss'] });
+    expect(() => diffUser(declared(), elsewhere, plan)).toThrow(/not in \/etc\/passwd.*sss/);
+  });
+
+  test('does not remove the superuser, whatever it is called', () => {
+    expect(() => diff({ ...ann, uid: 0 }, { ensure: 'absent' })).toThrow(/superuser/);
+  });
+});
+
+describe('removal', () => {
+  const created: UserBefore = { was: 'absent', made: null, keepGroup: false, mailWasThere: false };
+
+  test('of an account of ours is that it goes, and its home directory by itself when only that is left', () => {
+    const made = { ...created, made: { home: '/home/ann', parents: [], skeleton: 'x' } };
+    expect(diffUserRemoval(declared(), created, seen(ann)).action).toBe('remove');
+    expect(diffUserRemoval(declared(), created, seen(null)).action).toBe('none');
+    expect(diffUserRemoval(declared(), made, seen(null, {}, { homeIsThere: true })).action).toBe('remove');
+  });
+
+  test('of one that was there before, and is gone, makes it again only if the agent removed it', () => {
+    const before: UserBefore = { was: 'user', touched: { uid: 3 }, whole: null };
+    expect(diffUserRemoval(declared(), before, seen(null)).action).toBe('none');
+    const secrets = { password: '!', ageing: [], subordinateUids: [], subordinateGids: [] };
+    const whole = { ...ann, memberships: [{ name: 'audio', members: ['ann'] }], ownGroup: true, secrets };
+    const again = diffUserRemoval(declared(), { ...before, whole }, seen(null));
+    expect(fields(again)).toEqual(['ensure', 'uid', 'primary_group', 'additional_groups', 'home', 'shell']);
+    expect(again.changes.find(({ field }) => field === 'uid')?.to).toBe('3');
+  });
+
+  test('names each field that an apply has changed, and no other, as it was before the first change', () => {
+    const field = fc.subarray(['uid', 'primary_group', 'additional_groups', 'home', 'shell']);
+    fc.assert(
+      fc.property(fc.array(field, { minLength: 1, maxLength: 4 }), (steps) => {
+        const other: User = { ...ann, uid: 9, gid: 60, group: 'games', home: '/x', shell: '/bin/x', groups: [] };
+        let before: Extract<UserBefore, { was: 'user' }> = { was: 'user', touched: {}, whole: null };
+        let now = ann;
+        for (const changing of steps) {
+          const present = now;
+          before = touch(before, present, new Set(changing), () =>
+            present.groups.map((name) => ({ name, members: ['ann'] })),
+          );
+          now = {
+            ...now,
+            ...(changing.includes('uid') ? { uid: other.uid } : {}),
+            ...(changing.includes('primary_group') ? { gid: other.gid, group: other.group } : {}),
+            ...(changing.includes('additional_groups') ? { groups: other.groups } : {}),
+            ...(changing.includes('home') ? { home: other.home } : {}),
+            ...(changing.includes('shell') ? { shell: other.shell } : {}),
+          };
+        }
+        const removal = diffUserRemoval(declared(), before, seen(now));
+        expect(fields(removal).sort()).toEqual([...new Set(steps.flat())].sort());
+        for (const { field: name, to } of removal.changes)
+          expect(to).toBe(
+            {
+              uid: '1500',
+              primary_group: 'ann',
+              additional_groups: 'audio,games',
+              home: '/home/ann',
+              shell: '/bin/sh',
+            }[name],
+          );
+      }),
+    );
+  });
+});

@@ -1,0 +1,143 @@
+import type { FieldChange } from '@muster/protocol';
+import type { ResolvedResource } from '@muster/protocol/module';
+import { HostFailure } from '../../host/failure.ts';
+import { type Circumstances, type Difference, nothing, presenceDrift } from '../provider.ts';
+import { bodyOf, getsHome, homeOf, type SeenUser, type User, type UserBefore } from './seen.ts';
+
+/** Deciding what is to be done about an account. */
+
+export const groupList = (groups: readonly string[]): string => groups.join(',');
+
+export function diffUser(
+  resource: ResolvedResource,
+  seen: SeenUser,
+  { purpose }: Pick<Circumstances, 'purpose'>,
+): Difference {
+  const body = bodyOf(resource);
+  const { user } = seen;
+  if (seen.elsewhere !== null)
+    throw new HostFailure(
+      `${body.name} is not in /etc/passwd: it comes from another source in /etc/nsswitch.conf (${seen.elsewhere.join(', ')}). Only accounts in /etc/passwd can be managed.`,
+    );
+  if (body.ensure === 'absent') {
+    if (user === null) return nothing();
+    if (purpose === 'drift') return presenceDrift();
+    if (user.uid === 0) throw new HostFailure(`${body.name} has number 0: the superuser is not removed`);
+    return { ...presenceDrift(), message: `what is in its home directory ${user.home} is left` };
+  }
+  const changes: FieldChange[] = [];
+  if (user === null) changes.push({ field: 'ensure', from: 'absent', to: 'present' });
+  const compare = (field: string, from: string | null, to: string, same: boolean) => {
+    if (!same) changes.push({ field, from, to });
+  };
+  const awaits: NonNullable<Difference['awaits']> = [];
+  const missing = (group: string) => awaits.push({ kind: 'accounts', message: `there is no group ${group}` });
+  if (body.uid != null) compare('uid', numberOf(user?.uid), String(body.uid), user?.uid === body.uid);
+  if (body.primary_group != null) {
+    if (seen.primary === null) missing(body.primary_group);
+    const same = user !== null && user.gid === seen.primary?.gid;
+    compare('primary_group', user?.group ?? null, seen.primary?.name ?? body.primary_group, same);
+  }
+  if (body.additional_groups != null) {
+    for (const { asked, name } of seen.supplementary) if (name === null) missing(asked);
+    const wanted = [...new Set(seen.supplementary.map(({ asked, name }) => name ?? asked))].sort();
+    const same = user !== null && groupList(user.groups) === groupList(wanted);
+    // A new account is in no group unless it is said.
+    if (user !== null || wanted.length > 0)
+      compare('additional_groups', user === null ? null : groupList(user.groups), groupList(wanted), same);
+  }
+  if (body.home != null) compare('home', user?.home ?? null, body.home, user?.home === body.home);
+  if (body.shell != null) compare('shell', user?.shell ?? null, body.shell, user?.shell === body.shell);
+  // Afterwards nothing tells a system account from another.
+  if (body.system != null && user === null) changes.push({ field: 'system', from: null, to: String(body.system) });
+  if (changes.length === 0) return nothing();
+  const message = user === null ? creationMessage(resource) : changeMessage(changes);
+  return {
+    action: user === null ? 'create' : 'update',
+    changes,
+    diff: null,
+    ...(awaits.length === 0 ? {} : { awaits }),
+    ...(message === null ? {} : { message }),
+  };
+}
+
+const numberOf = (id: number | undefined): string | null => (id === undefined ? null : String(id));
+
+const creationMessage = (resource: ResolvedResource): string | null => {
+  const body = bodyOf(resource);
+  return getsHome(body) ? `with the home directory ${homeOf(body)}` : null;
+};
+
+const changeMessage = (changes: readonly FieldChange[]): string | null =>
+  changes.some(({ field }) => field === 'home')
+    ? 'the home directory is another from now on; nothing is moved there from the old one'
+    : null;
+
+/** What removal comes to: the fields that were changed come back, an account of ours goes, one we removed returns. */
+export function diffUserRemoval(resource: ResolvedResource, before: UserBefore, seen: SeenUser): Difference {
+  const { name } = bodyOf(resource);
+  const { user } = seen;
+  if (before.was === 'absent') {
+    if (user === null && !seen.homeIsThere) return nothing('already gone');
+    const gone: Difference = {
+      action: 'remove',
+      changes: [{ field: 'ensure', from: 'present', to: 'absent' }],
+      diff: null,
+    };
+    if (user?.uid === 0) throw new HostFailure(`${name} has number 0 by now: the superuser is not removed`);
+    return before.made === null
+      ? gone
+      : { ...gone, message: `its home directory ${before.made.home} goes only if nothing was put into it` };
+  }
+  if (user === null && before.whole === null)
+    return nothing('already gone; it was there before the agent, which never removed it and does not make it again');
+  const changes: FieldChange[] = [];
+  if (user === null) changes.push({ field: 'ensure', from: 'absent', to: 'present' });
+  const back = backTo(before);
+  if (back.uid !== undefined && user?.uid !== back.uid)
+    changes.push({ field: 'uid', from: numberOf(user?.uid), to: String(back.uid) });
+  if (back.primary_group !== undefined && user?.gid !== back.primary_group.gid)
+    changes.push({ field: 'primary_group', from: user?.group ?? null, to: back.primary_group.name });
+  if (back.additional_groups !== undefined) {
+    const groups = groupList(back.additional_groups.map(({ name }) => name));
+    const now = user === null ? '' : groupList(user.groups);
+    if (now !== groups) changes.push({ field: 'additional_groups', from: user === null ? null : now, to: groups });
+  }
+  if (back.home !== undefined && user?.home !== back.home)
+    changes.push({ field: 'home', from: user?.home ?? null, to: back.home });
+  if (back.shell !== undefined && user?.shell !== back.shell)
+    changes.push({ field: 'shell', from: user?.shell ?? null, to: back.shell });
+  // Of a password only that it comes back is told.
+  if (user !== null && !seen.secretsAsBefore) changes.push({ field: 'password', from: null, to: null });
+  if (changes.length === 0) return nothing('as it was before');
+  return { action: 'remove', changes, diff: null, message: 'what was there before is restored' };
+}
+
+/** Everything that has to be as it was. */
+export function backTo({ touched, whole }: Extract<UserBefore, { was: 'user' }>): typeof touched {
+  if (whole === null) return touched;
+  return {
+    uid: whole.uid,
+    primary_group: { name: whole.group, gid: whole.gid },
+    home: whole.home,
+    shell: whole.shell,
+    additional_groups: whole.memberships,
+    ...touched,
+  };
+}
+
+/** What of an account is recorded now, before it changes. */
+export function touch(
+  before: Extract<UserBefore, { was: 'user' }>,
+  user: User,
+  changing: ReadonlySet<string>,
+  memberships: () => { name: string; members: string[] }[],
+): Extract<UserBefore, { was: 'user' }> {
+  const touched = { ...before.touched };
+  if (changing.has('uid')) touched.uid ??= user.uid;
+  if (changing.has('primary_group')) touched.primary_group ??= { name: user.group, gid: user.gid };
+  if (changing.has('home')) touched.home ??= user.home;
+  if (changing.has('shell')) touched.shell ??= user.shell;
+  if (changing.has('additional_groups')) touched.additional_groups ??= memberships();
+  return { ...before, touched };
+}

@@ -1,0 +1,186 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { ResolvedResource } from '@muster/protocol/module';
+import { type Range, readAccountSecrets } from '../../host/account-files.ts';
+import { runAccountTool } from '../../host/account-tools.ts';
+import { HostFailure } from '../../host/failure.ts';
+import { inspect } from '../../host/inspect.ts';
+import { removeDirectory, removeFile } from '../../host/remove.ts';
+import { removeIfUntouched } from '../../host/skeleton.ts';
+import { accountDatabase } from '../account-database.ts';
+import type { Machine, Outcome } from '../provider.ts';
+import { mailbox, removeAccount } from './apply.ts';
+import { backTo, groupList } from './diff.ts';
+import {
+  bodyOf,
+  groupIsDeclared,
+  type Made,
+  type Membership,
+  type UserBefore,
+  userIn,
+  type WholeUser,
+} from './seen.ts';
+
+/** Taking away an account of ours, or bringing one back to what it was. */
+
+export async function removeOrRestoreUser(
+  resource: ResolvedResource,
+  before: UserBefore,
+  machine: Machine,
+): Promise<Outcome> {
+  const { name } = bodyOf(resource);
+  const said: string[] = [];
+  try {
+    const files = await machine.database(accountDatabase);
+    if (before.was === 'absent') {
+      const keepGroup = before.keepGroup || groupIsDeclared(name, machine);
+      await removeAccount(name, files, keepGroup, machine);
+      if (!keepGroup) await removeOwnGroup(name, machine);
+      if (before.made !== null) said.push(...removeHome(before.made, machine));
+      if (!before.mailWasThere) said.push(...removeMailbox(name, machine));
+    } else {
+      if (before.whole !== null) await restoreWhole(name, before.whole, machine);
+      said.push(...(await restoreFields(name, before, machine)));
+    }
+  } finally {
+    machine.stale();
+  }
+  return said.length === 0 ? {} : { message: said.join('; ') };
+}
+
+/** The group that came with the account, where userdel left it because it is not the primary one any more. */
+async function removeOwnGroup(name: string, machine: Machine): Promise<void> {
+  machine.stale();
+  const files = await machine.database(accountDatabase);
+  const group = files.groups.get(name);
+  if (group === undefined || group.members.length > 0 || files.usersWithGroup(group.gid).length > 0) return;
+  await runAccountTool('groupdel', ['--', name], machine);
+}
+
+function removeHome({ home, parents, skeleton }: Made, machine: Machine): string[] {
+  if (machine.declared(home)) return [`its home directory ${home} is left: it is declared`];
+  if (!removeIfUntouched(machine.walk, home, skeleton))
+    return [`its home directory ${home} is left: there is something in it that did not come with the account`];
+  for (const parent of parents) {
+    if (machine.declared(parent)) break;
+    machine.walk.forget();
+    const gone = machine.walk.within(parent, 'null', (directory, name) => removeDirectory(directory, name)) ?? true;
+    if (!gone) break;
+  }
+  return [];
+}
+
+/** What the account tools may have made with the account; mail in it is never thrown away. */
+function removeMailbox(name: string, machine: Machine): string[] {
+  const path = mailbox(name);
+  const found = inspect(machine.walk, path, false);
+  if (found.type !== 'file') return [];
+  if (found.size > 0) return [`its mail in ${path} is left`];
+  machine.walk.within(path, 'null', (parent, file) => removeFile(parent, file));
+  return [];
+}
+
+/** Brings an account back that was removed, or what stands in its place to what it was. The fields come after that. */
+async function restoreWhole(name: string, whole: WholeUser, machine: Machine): Promise<void> {
+  const { groups, users } = await machine.database(accountDatabase);
+  const own = groups.get(name);
+  if (whole.ownGroup && own?.gid !== whole.gid)
+    await runAccountTool(own === undefined ? 'groupadd' : 'groupmod', ['-g', String(whole.gid), '--', name], machine);
+  const now = users.get(name);
+  if (now === undefined)
+    await runAccountTool(
+      'useradd',
+      [
+        // As a system account it gets nothing of its own that would not be what it had: no subordinate numbers.
+        ...['-r', '-M', '-u', String(whole.uid), '-g', String(whole.gid), '-d', whole.home, '-s', whole.shell],
+        ...(whole.comment === '' ? [] : ['-c', whole.comment]),
+        '--',
+        name,
+      ],
+      machine,
+    );
+  else if (now.comment !== whole.comment) await runAccountTool('usermod', ['-c', whole.comment, '--', name], machine);
+  machine.stale();
+  const secrets = readAccountSecrets(name);
+  await restoreRanges(name, ['-V', '-v'], secrets.subordinateUids, whole.secrets.subordinateUids, machine);
+  await restoreRanges(name, ['-W', '-w'], secrets.subordinateGids, whole.secrets.subordinateGids, machine);
+  await restoreSecrets(name, whole, machine);
+}
+
+async function restoreRanges(
+  name: string,
+  [remove, add]: [string, string],
+  now: readonly Range[],
+  wanted: readonly Range[],
+  machine: Machine,
+): Promise<void> {
+  if (isDeepStrictEqual(now, wanted)) return;
+  // One at a time: usermod would write several in the reverse order.
+  for (const range of now) await runAccountTool('usermod', [remove, written(range), '--', name], machine);
+  for (const range of wanted) await runAccountTool('usermod', [add, written(range), '--', name], machine);
+}
+
+const written = ({ first, count }: Range): string => `${first}-${first + count - 1}`;
+
+/** The password and its ages, as they were. */
+async function restoreSecrets(name: string, { secrets }: WholeUser, machine: Machine): Promise<void> {
+  const { password, ageing } = secrets;
+  if (password === null) return;
+  // What is no hash tells nothing, and may be seen in a list of processes.
+  if (/^[!*]*$/.test(password)) await runAccountTool('usermod', ['-p', password, '--', name], machine);
+  else await runAccountTool('chpasswd', ['-e'], machine, `${name}:${password}\n`);
+  const age = (i: number): string => (/^\d+$/.test(ageing[i] ?? '') ? (ageing[i] as string) : '-1');
+  await runAccountTool(
+    'chage',
+    ['-d', age(0), '-m', age(1), '-M', age(2), '-W', age(3), '-I', age(4), '-E', age(5), '--', name],
+    machine,
+  );
+}
+
+async function restoreFields(
+  name: string,
+  before: Extract<UserBefore, { was: 'user' }>,
+  machine: Machine,
+): Promise<string[]> {
+  const back = backTo(before);
+  const files = await machine.database(accountDatabase);
+  const now = userIn(files, name);
+  if (now === null) return [];
+  const args: string[] = [];
+  const set = (flag: string, value: string) => args.push(flag, value);
+  if (back.uid !== undefined && back.uid !== now.uid) set('-u', String(back.uid));
+  if (back.primary_group !== undefined && back.primary_group.gid !== now.gid) set('-g', String(back.primary_group.gid));
+  if (back.home !== undefined && back.home !== now.home) set('-d', back.home);
+  if (back.shell !== undefined && back.shell !== now.shell) set('-s', back.shell);
+  const memberships = back.additional_groups ?? [];
+  const there = memberships.filter((group) => files.groups.has(group.name));
+  const groups = groupList(there.map((group) => group.name));
+  if (back.additional_groups !== undefined && groups !== groupList(now.groups)) set('-G', groups);
+  if (args.length > 0) {
+    await runAccountTool('usermod', [...args, '--', name], machine);
+    machine.stale();
+  }
+  const gone = memberships.filter((group) => !files.groups.has(group.name)).map((group) => group.name);
+  return [
+    ...(gone.length === 0 ? [] : [`it was in groups that are gone: ${gone.join(', ')}`]),
+    ...(await restoreOrder(there, machine)),
+  ];
+}
+
+/** The members of a group in the order they were in, where they are the same. */
+async function restoreOrder(memberships: readonly Membership[], machine: Machine): Promise<string[]> {
+  const files = await machine.database(accountDatabase);
+  const said: string[] = [];
+  for (const { name, members } of memberships) {
+    const now = files.groups.get(name)?.members ?? [];
+    const same = [...now].sort().join(',') === [...members].sort().join(',');
+    if (!same || now.join(',') === members.join(',')) continue;
+    try {
+      await runAccountTool('gpasswd', ['-M', members.join(','), name], machine);
+    } catch (error) {
+      // One of them may be known elsewhere only. All are in it, that counts.
+      if (!(error instanceof HostFailure)) throw error;
+      said.push(`the members of ${name} are in another order than before`);
+    }
+  }
+  return said;
+}

@@ -1,0 +1,150 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { ResolvedResource, ResourceBodies } from '@muster/protocol/module';
+import { type AccountFiles, type AccountSecrets, readAccountSecrets } from '../../host/account-files.ts';
+import { isKnownElsewhere } from '../../host/account-tools.ts';
+import { inspect } from '../../host/inspect.ts';
+import { accountDatabase, findGroup } from '../account-database.ts';
+import type { Machine } from '../provider.ts';
+
+export type Body = ResourceBodies['user-unix'];
+export const bodyOf = (resource: ResolvedResource): Body => resource.body as Body;
+
+/** An account as the files have it. */
+export type User = {
+  uid: number;
+  gid: number;
+  /** Name of the primary group; its number when it has none. */
+  group: string;
+  comment: string;
+  home: string;
+  shell: string;
+  /** The supplementary groups, sorted. */
+  groups: string[];
+};
+
+export interface SeenUser {
+  user: User | null;
+  /** Known here although no file has it: from one of these sources. */
+  elsewhere: string[] | null;
+  /** The declared groups as they are called here; null: there is none. */
+  primary: { name: string; gid: number } | null;
+  supplementary: { asked: string; name: string | null }[];
+  /** Whether there is anything at the home directory that was made with the account. Only where it may be removed. */
+  homeIsThere: boolean;
+  /** Whether the password and all that is kept beside it is as recorded. Only where it was, and may have to come back. */
+  secretsAsBefore: boolean;
+}
+
+/** What was there before the agent first changed an account. */
+export type UserBefore =
+  | { was: 'absent'; made: Made | null; keepGroup: boolean; mailWasThere: boolean }
+  | { was: 'user'; touched: Touched; whole: WholeUser | null };
+
+/** The home directory that came with an account of ours. */
+export type Made = {
+  home: string;
+  /** Directories above it that were not there, innermost first. */
+  parents: string[];
+  /** What /etc/skel had in it. */
+  skeleton: string;
+};
+
+/** The fields that were changed, as they were. */
+export type Touched = {
+  uid?: number;
+  primary_group?: { name: string; gid: number };
+  home?: string;
+  shell?: string;
+  additional_groups?: Membership[];
+};
+
+/** A group with all of its members, so that their order comes back too. */
+export type Membership = { name: string; members: string[] };
+
+/** An account that was removed, with all that it needs to come back. */
+export type WholeUser = User & {
+  memberships: Membership[];
+  /** Its own group, which goes with it. */
+  ownGroup: boolean;
+  secrets: AccountSecrets;
+};
+
+/** Homes that mean that there is none. */
+const noHomes = new Set(['/', '/nonexistent', '/dev/null', '/proc', '/run', '/bin', '/sbin', '/usr/sbin']);
+
+/** Whether the account, when it is created, gets its home directory. */
+export const getsHome = (body: Body): boolean => body.system !== true && !noHomes.has(homeOf(body));
+/** Where the home of a new account is. */
+export const homeOf = (body: Body): string => body.home ?? `/home/${body.name}`;
+
+export async function lookAtUser(
+  resource: ResolvedResource,
+  before: UserBefore | null,
+  machine: Machine,
+): Promise<SeenUser> {
+  const body = bodyOf(resource);
+  const files = await machine.database(accountDatabase);
+  const user = userIn(files, body.name);
+  const made = before?.was === 'absent' ? before.made : null;
+  const whole = before?.was === 'user' ? before.whole : null;
+  const asks = user === null && files.otherSources.length > 0;
+  return {
+    user,
+    elsewhere: asks && (await isKnownElsewhere('passwd', body.name, machine)) ? [...files.otherSources] : null,
+    primary: body.primary_group == null ? null : findGroup(files, body.primary_group),
+    supplementary: (body.additional_groups ?? []).map((asked) => ({
+      asked,
+      name: findGroup(files, asked)?.name ?? null,
+    })),
+    homeIsThere: made !== null && inspect(machine.walk, made.home, false).type === 'directory',
+    secretsAsBefore: whole === null || user === null || isDeepStrictEqual(readAccountSecrets(body.name), whole.secrets),
+  };
+}
+
+export function userIn(files: AccountFiles, name: string): User | null {
+  const entry = files.users.get(name);
+  if (entry === undefined) return null;
+  const { uid, gid, comment, home, shell } = entry;
+  return {
+    uid,
+    gid,
+    group: files.groupByGid(gid)?.name ?? String(gid),
+    comment,
+    home,
+    shell,
+    groups: files.groupsOf(name),
+  };
+}
+
+export const membershipsOf = (files: AccountFiles, groups: readonly string[]): Membership[] =>
+  groups.map((name) => ({ name, members: [...(files.groups.get(name)?.members ?? [])] }));
+
+/** All of an account that is about to be removed. */
+export function wholeUser(files: AccountFiles, name: string, user: User, keepGroup: boolean): WholeUser {
+  const own = files.groups.get(name);
+  // What userdel looks at before it removes the group of the same name.
+  const goesAlong =
+    !keepGroup &&
+    own !== undefined &&
+    own.gid === user.gid &&
+    own.members.every((member) => member === name) &&
+    files.usersWithGroup(own.gid).every((other) => other === name);
+  return {
+    ...user,
+    memberships: membershipsOf(files, user.groups),
+    ownGroup: goesAlong,
+    secrets: readAccountSecrets(name),
+  };
+}
+
+/** Whether the group of the same name has a life of its own: it was there before, or it is declared. */
+export function groupStays(files: AccountFiles, name: string, machine: Machine): boolean {
+  return files.groups.has(name) || groupIsDeclared(name, machine);
+}
+
+export const groupIsDeclared = (name: string, machine: Machine): boolean =>
+  machine
+    .resourcesOf('group-unix')
+    .some(({ body }) => (body as ResourceBodies['group-unix']).name === name && !isAbsent(body));
+
+const isAbsent = (body: ResolvedResource['body']): boolean => 'ensure' in body && body.ensure === 'absent';
