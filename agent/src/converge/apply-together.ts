@@ -104,14 +104,28 @@ async function foresee(
       intent !== null &&
       original !== null &&
       seen !== null &&
-      (decision.verdict === 'none' ||
-        (decision.verdict === 'act' &&
-          provider.gotDone?.(resource, intent.seen, seen.it, original.difference) === true));
+      gotDone(provider, step, decision, intent.seen, seen.it, original);
+    // What leaves no trace but was not done, such as a restart, is done now.
+    const due = original !== null && seen !== null && !isDone && decision.verdict === 'none' ? original : decision;
     const before = intent?.before ?? step.record?.before ?? null;
-    batch.push({ step, provider, seen, decision, before, known: intent !== null, original, isDone });
+    batch.push({ step, provider, seen, decision: due, before, known: intent !== null, original, isDone });
     await progress.breathe();
   }
   return batch;
+}
+
+/** Whether what was to be done had been done when the agent was killed. */
+function gotDone(
+  provider: Together,
+  { resource }: Step,
+  now: Decision,
+  brief: Json,
+  seen: unknown,
+  original: Act,
+): boolean {
+  if (now.verdict !== 'none' && now.verdict !== 'act') return false;
+  if (provider.gotDone === undefined) return now.verdict === 'none';
+  return provider.gotDone(resource, brief, seen, original.difference);
 }
 
 /** One synced line for all that is going to change: what is there now, and what of it must come back one day. */

@@ -175,8 +175,8 @@ describe('failures and triggers', () => {
   test('a kind the agent cannot carry out fails alone, dependents are skipped, the rest goes on', async () => {
     const service: ResolvedResource = {
       ...file('/x'),
-      key: 'service-systemd:nginx',
-      type: 'service-systemd',
+      key: 'package-brew:nginx',
+      type: 'package-brew',
       identity: 'nginx',
       id: 'svc',
       body: { name: 'nginx' },
@@ -192,7 +192,7 @@ describe('failures and triggers', () => {
     expect(told.results.map(({ status }) => status)).toEqual(['failed', 'skipped', 'skipped', 'changed']);
     expect(planned.results.map(({ status }) => status)).toEqual(['failed', 'skipped', 'skipped', 'would_change']);
     expect(byId(told.results, 'svc')).toMatchObject({
-      message: expect.stringContaining('cannot carry out service-systemd'),
+      message: expect.stringContaining('cannot carry out package-brew'),
     });
     expect(byId(told.results, 'b')).toMatchObject({ message: 'skipped, because `a` was skipped' });
     expect(told.finished).toMatchObject({ status: 'failed', summary: { failed: 1, skipped: 2, changed: 1 } });

@@ -382,7 +382,9 @@ export function triggersLeft(
   for (const step of steps) {
     if (step.kind === 'remove') continue;
     const due = triggersOf(picture.circumstances(step));
-    if (due.length > 0 && results[step.position]?.status !== 'changed') left.set(step.resource.key, due);
+    const status = results[step.position]?.status;
+    // One that was looked at and had nothing to do for it, such as a service that does not run, has been served too.
+    if (due.length > 0 && status !== 'changed' && status !== 'unchanged') left.set(step.resource.key, due);
     else left.delete(step.resource.key);
   }
   return [...left];

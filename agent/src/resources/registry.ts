@@ -7,6 +7,7 @@ import { groupUnix } from './group-unix.ts';
 import { lineUnix } from './line-unix.ts';
 import type { Provider } from './provider.ts';
 import { script } from './script.ts';
+import { serviceSystemd } from './service-systemd.ts';
 import { userUnix } from './user-unix.ts';
 
 /** Every kind this agent carries out. */
@@ -21,6 +22,7 @@ const providers: ReadonlyMap<string, Provider> = new Map(
     lineUnix,
     script,
     userUnix,
+    serviceSystemd,
   ].map((provider) => [provider.type, provider as unknown as Provider]),
 );
 

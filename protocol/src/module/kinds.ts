@@ -47,6 +47,7 @@ export const executableKinds: ReadonlySet<ResourceType> = new Set([
   'cron-unix',
   'user-unix',
   'group-unix',
+  'service-systemd',
 ]);
 
 /**

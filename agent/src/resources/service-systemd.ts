@@ -1,0 +1,126 @@
+import type { ResolvedResource } from '@muster/protocol/module';
+import { HostFailure } from '../host/failure.ts';
+import { readUnits } from '../host/systemd.ts';
+import type { Item, Json, Machine, Outcome, Provider } from './provider.ts';
+import { carryOut } from './service-systemd/carry-out.ts';
+import { diffService } from './service-systemd/diff.ts';
+import { diffRemoval, observeForRemoval } from './service-systemd/removal.ts';
+import {
+  bodyOf,
+  dropInDirectory,
+  dropInFile,
+  isOwned,
+  isUp,
+  look,
+  type SeenPart,
+  type SeenService,
+  type ServiceBefore,
+  unitFile,
+  unitOf,
+} from './service-systemd/seen.ts';
+import { unitFault } from './service-systemd/unit-file.ts';
+import { diffWritten, fileInBrief, fileWeight, rememberWritten, type WrittenFile } from './written-file.ts';
+
+/** A service of systemd: a unit that is there already, or one that is written. */
+export const serviceSystemd: Provider<SeenService, ServiceBefore> = {
+  type: 'service-systemd',
+  recheckable: false,
+  brings: () => [],
+  path: () => null,
+
+  check(resource) {
+    const fault = unitFault(bodyOf(resource));
+    if (fault !== null) throw new HostFailure(fault);
+  },
+
+  observe(resource, _circumstances, machine) {
+    const body = bodyOf(resource);
+    return look(resource, isOwned(body) || body.ensure === 'absent', machine);
+  },
+
+  diff: diffService,
+  canTell: () => true,
+  inBrief: (seen): Json => JSON.parse(JSON.stringify({ ...seen, file: brief(seen.file), dropIn: brief(seen.dropIn) })),
+  weight: ({ file, dropIn }) => (file === null ? 0 : fileWeight(file.seen)) + fileWeight(dropIn.seen),
+
+  async remember(resource, seen, difference, before, machine) {
+    const { unit, file, dropIn } = seen;
+    const body = bodyOf(resource);
+    const existed = unit.load !== 'not-found';
+    const record: ServiceBefore = {
+      ...(before ?? {
+        existed,
+        file: null,
+        dropIn: null,
+        dropInDirectory: hasDropIns(resource, machine),
+        enabled: null,
+        running: null,
+      }),
+    };
+    const changed = new Set(difference.changes.map(({ field }) => field));
+    const goes = body.ensure === 'absent';
+    const writes = isOwned(body) || goes;
+    const keep = async (wanted: WrittenFile, part: SeenPart, was: ServiceBefore['file']) => {
+      const change = diffWritten(resource, wanted, part.seen, { purpose: 'apply' });
+      return change.action === 'none' ? was : rememberWritten(resource, wanted, part.seen, change, was, machine);
+    };
+    const fileWas = record.file;
+    if (writes && file !== null) record.file = await keep(unitFile(resource), file, record.file);
+    record.dropIn = await keep(dropInFile(resource), dropIn, record.dropIn);
+    if (!existed) return record;
+    if (record.enabled === null && (changed.has('enabled') || goes || (fileWas === null && record.file !== null)))
+      record.enabled = unit.unitFileState;
+    if (record.running === null && (changed.has('running') || goes)) record.running = isUp(unit);
+    return record;
+  },
+
+  claim: () => null,
+  observeForRemoval,
+  diffRemoval: (resource, before, seen, _circumstances, copies) => diffRemoval(resource, before, seen, copies),
+
+  apply: (resource, seen, difference, machine) =>
+    alone({ kind: 'apply', resource, seen, difference, before: null }, machine),
+  remove: (resource, before, seen, difference, machine) =>
+    alone({ kind: 'remove', resource, seen, difference, before }, machine),
+  together: carryOut,
+
+  /** What systemd was asked for before goes on without the agent: it is waited for, so that it is seen done. */
+  async recover(machine) {
+    const { clock, limits } = machine;
+    const deadline = clock.monotonic() + limits.scriptMs;
+    const names = [...new Set(machine.resourcesOf('service-systemd').map(unitOf))];
+    while (clock.monotonic() < deadline) {
+      const found = await readUnits(names, limits.checkMs, machine);
+      if (![...found.values()].some(({ hasJob }) => hasJob)) return;
+      await new Promise<void>((resolve) => clock.after(recheckMs, resolve));
+    }
+  },
+
+  gotDone(resource, brief, seenNow, original) {
+    const then = (brief as unknown as SeenService).unit;
+    const now = seenNow.unit;
+    const untriggered = { purpose: 'apply', reloadBy: [], restartBy: [], succeeded: resource } as const;
+    if (diffService(resource, seenNow, untriggered).action !== 'none') return false;
+    // Another invocation read everything anew, whoever asked for it.
+    const again = now.invocation !== then.invocation;
+    if (original.action === 'restart') return again;
+    return original.action !== 'reload' || again || now.changedAt !== then.changedAt;
+  },
+};
+
+const recheckMs = 100;
+
+async function alone(item: Item<SeenService, ServiceBefore>, machine: Machine): Promise<Outcome> {
+  const [outcome = {}] = await carryOut([item], machine);
+  return outcome;
+}
+
+const brief = (part: SeenPart | null): SeenPart | null =>
+  part === null ? null : { ...part, seen: fileInBrief(part.seen) };
+
+function hasDropIns(resource: ResolvedResource, machine: Machine): boolean {
+  const open = machine.walk.open(dropInDirectory(resource), 'null');
+  if (open === null) return false;
+  machine.walk.release(open);
+  return true;
+}

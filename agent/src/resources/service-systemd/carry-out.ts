@@ -1,0 +1,236 @@
+import { errnoOf, HostFailure, hostFailure } from '../../host/failure.ts';
+import { makeDirectory } from '../../host/make-directory.ts';
+import type { CommandResult } from '../../host/run-command.ts';
+import { dropInsChanged, lastLine, systemctl } from '../../host/systemd.ts';
+import { removeEmptyDirectory } from '../directory-unix.ts';
+import type { Item, Machine, Outcome } from '../provider.ts';
+import { diffWritten, putBack, write } from '../written-file.ts';
+import { enablingBack, fileRemovals, runningBack } from './removal.ts';
+import {
+  bodyOf,
+  dropInDirectory,
+  dropInFile,
+  isEnabled,
+  isLive,
+  isOwned,
+  isUp,
+  type SeenService,
+  type ServiceBefore,
+  unitFile,
+  unitOf,
+  units,
+} from './seen.ts';
+import { settle } from './settle.ts';
+import { fixedAtStart } from './unit-file.ts';
+
+/**
+ * Carries out what is due about several units, a step for all of them at a time: files, what is enabled, one
+ * daemon-reload, then what is stopped, restarted, reloaded and started.
+ */
+
+type ServiceItem = Item<SeenService, ServiceBefore>;
+type Enabling = 'enable' | 'enable-runtime' | 'disable' | 'reenable';
+export type Process = 'stop' | 'restart' | 'reload' | 'start';
+
+/** What is due about one unit. */
+export interface Work {
+  name: string;
+  item: ServiceItem;
+  /** The unit itself goes: it has to be stopped and disabled while it is still known. */
+  goes: boolean;
+  /** Writes, restores or deletes what the unit is made of. */
+  changeFiles: (() => Promise<void>) | null;
+  /** Another content, so that systemd has to read it. */
+  rereads: boolean;
+  enabling: Enabling | null;
+  process: Process | null;
+  failure: string | null;
+}
+
+export async function carryOut(items: readonly ServiceItem[], machine: Machine): Promise<Outcome[]> {
+  const works = items.map((item) => (item.kind === 'apply' ? workOf(item, machine) : removalOf(item, machine)));
+  const timeLimit = machine.limits.scriptMs;
+  const going = works.filter(({ goes }) => goes);
+  await together(
+    'stop',
+    going.filter(({ item }) => isLive(item.seen.unit)),
+    ['stop'],
+    machine,
+  );
+  // Before anything stands in the way of it, such as a mask that comes back.
+  const disabled = works.filter(
+    ({ goes, enabling, item }) => enabling === 'disable' || (goes && isEnabled(item.seen.unit) === true),
+  );
+  await together('disable', disabled, ['disable', '--no-reload'], machine);
+  for (const work of works) await attempt(work, work.changeFiles);
+  const able = (how: Enabling) => works.filter(({ enabling }) => enabling === how);
+  await together('enable', able('enable'), ['enable', '--no-reload'], machine);
+  await together('enable', able('reenable'), ['reenable', '--no-reload'], machine);
+  await together('enable', able('enable-runtime'), ['enable', '--runtime', '--no-reload'], machine);
+  if (works.some((work) => needsReload(work))) {
+    const result = await systemctl(['daemon-reload'], [], timeLimit, machine);
+    if (result.exitCode !== 0)
+      throw new HostFailure(
+        `systemd did not read its units again (systemctl daemon-reload): ${said(result, timeLimit)}`,
+      );
+  }
+  // A unit that is gone and had failed would stay in the list of those that failed.
+  const failed = going.filter(({ item, failure }) => failure === null && item.seen.unit.active === 'failed');
+  if (failed.length > 0) await systemctl(['reset-failed'], names(failed), timeLimit, machine);
+  const due = works.filter((work) => work.process !== null && work.failure === null);
+  const asked = await process(due, machine);
+  machine.stale(units);
+  await settle(due, asked, machine);
+  return works.map(({ failure }) => (failure === null ? {} : { failure }));
+}
+
+const names = (works: readonly Work[]): string[] => works.map(({ name }) => name);
+
+function workOf(item: ServiceItem, machine: Machine): Work {
+  const { resource, seen, difference } = item;
+  const body = bodyOf(resource);
+  const purpose = { purpose: 'apply' } as const;
+  const parts = [
+    { found: isOwned(body) || body.ensure === 'absent' ? seen.file : null, wanted: unitFile(resource) },
+    { found: seen.dropIn, wanted: dropInFile(resource) },
+  ].flatMap(({ found, wanted }) => {
+    if (found === null) return [];
+    const change = diffWritten(resource, wanted, found.seen, purpose);
+    return change.action === 'none' ? [] : [{ found, wanted, change }];
+  });
+  const rereads = parts.some(({ change }) =>
+    change.changes.some(({ field }) => ['ensure', 'content', 'symlink'].includes(field)),
+  );
+  const changeFiles = async (): Promise<void> => {
+    for (const { found, wanted, change } of parts) {
+      if (wanted.text !== null && wanted.path.startsWith(`${dropInDirectory(resource)}/`)) makeDropIns(item, machine);
+      await write(resource, wanted, found.seen, change, machine);
+    }
+    if (item.before?.dropInDirectory === false && dropInFile(resource).text === null) pruneDropIns(item, machine);
+  };
+  const base = {
+    name: unitOf(resource),
+    item,
+    changeFiles: parts.length > 0 ? changeFiles : null,
+    rereads,
+    failure: null,
+  };
+  if (body.ensure === 'absent') return { ...base, goes: true, enabling: null, process: null };
+  const changed = (field: string) => difference.changes.find((change) => change.field === field);
+  const enabled = changed('enabled');
+  // What somebody else's unit was enabled for is not what ours is.
+  const takenOver = isOwned(body) && seen.file !== null && !seen.file.isOurs && rereads;
+  const enabling =
+    enabled !== undefined
+      ? enabled.to === 'true'
+        ? ('enable' as const)
+        : ('disable' as const)
+      : takenOver && body.enabled === true && isEnabled(seen.unit) === true
+        ? ('reenable' as const)
+        : null;
+  return { ...base, goes: false, enabling, process: processOf(item) };
+}
+
+function processOf({ resource, seen, difference }: ServiceItem): Process | null {
+  if (difference.action === 'restart' || difference.action === 'reload') return difference.action;
+  const running = difference.changes.find(({ field }) => field === 'running');
+  if (running !== undefined) return running.to === 'true' ? 'start' : 'stop';
+  // It was deleted while it ran, and is there again.
+  return difference.action === 'create' && isUp(seen.unit) && bodyOf(resource).running !== false ? 'restart' : null;
+}
+
+function removalOf(item: ServiceItem, machine: Machine): Work {
+  const { resource, seen } = item;
+  const before = item.before as ServiceBefore;
+  const parts = fileRemovals(resource, before, seen, machine.copies);
+  const changeFiles = async (): Promise<void> => {
+    for (const { file, found, before: was, difference } of parts) {
+      if (was.was !== 'absent' && file.path.startsWith(`${dropInDirectory(resource)}/`)) makeDropIns(item, machine);
+      await putBack(resource, file, was, found.seen, difference, machine);
+    }
+    if (!before.dropInDirectory) pruneDropIns(item, machine);
+  };
+  const base = {
+    name: unitOf(resource),
+    item,
+    changeFiles: parts.length > 0 ? changeFiles : null,
+    rereads: parts.length > 0,
+    failure: null,
+  };
+  if (!before.existed) return { ...base, goes: true, enabling: null, process: null };
+  const runs = runningBack(before, seen, parts);
+  const replaced = item.difference.changes.some(({ field }) => fixedAtStart.has(field));
+  const process = runs === null ? (replaced && isUp(seen.unit) ? 'restart' : null) : runs ? 'start' : 'stop';
+  const back = enablingBack(before, seen, parts);
+  const foreignAgain = parts.some(({ file }) => file.path === unitFile(resource).path);
+  const enabling =
+    back ?? (foreignAgain && isEnabled(seen.unit) === true && before.enabled !== null ? 'reenable' : null);
+  return { ...base, goes: false, enabling, process };
+}
+
+/** Made by itself, so that nothing of it is taken for a directory that was made on the way to a declared file. */
+function makeDropIns({ resource }: ServiceItem, machine: Machine): void {
+  machine.walk.within(dropInDirectory(resource), 'make', (parent, name) => {
+    try {
+      makeDirectory(parent.child(name), 0o755);
+    } catch (error) {
+      if (errnoOf(error) !== 'EEXIST') throw hostFailure(error, `make the directory ${dropInDirectory(resource)}`);
+    }
+    machine.changedDirectory(parent.path);
+  });
+}
+
+/** There was none before, so that an empty one is ours. */
+function pruneDropIns({ resource }: ServiceItem, machine: Machine): void {
+  removeEmptyDirectory(dropInDirectory(resource), machine);
+}
+
+async function attempt(work: Work, action: (() => Promise<void>) | null): Promise<void> {
+  if (action === null || work.failure !== null) return;
+  try {
+    await action();
+  } catch (error) {
+    if (!(error instanceof HostFailure)) throw error;
+    work.failure = error.message;
+  }
+}
+
+function needsReload({ rereads, goes, enabling, process, item, name }: Work): boolean {
+  if (rereads || goes || enabling !== null) return true;
+  return process !== null && process !== 'stop' && (item.seen.unit.needsReload || dropInsChanged(item.seen.unit, name));
+}
+
+/** One call for all; where it fails, one for each, so that each is told what is wrong with it. */
+async function together(doing: string, works: Work[], verb: readonly string[], machine: Machine): Promise<void> {
+  const due = works.filter(({ failure }) => failure === null);
+  if (due.length === 0) return;
+  const timeLimit = machine.limits.scriptMs;
+  const all = await systemctl(verb, names(due), timeLimit, machine);
+  if (all.exitCode === 0) return;
+  for (const work of due) {
+    const result = due.length === 1 ? all : await systemctl(verb, [work.name], timeLimit, machine);
+    if (result.exitCode !== 0) work.failure = `${work.name} could not be ${past(doing)}: ${said(result, timeLimit)}`;
+  }
+}
+
+const past = (doing: string): string => (doing === 'stop' ? 'stopped' : `${doing}d`);
+
+const said = ({ timedOut, stderr, exitCode }: CommandResult, timeLimit: number): string =>
+  timedOut ? `it took longer than ${timeLimit / 1000} s` : lastLine(stderr) || `systemctl ended with ${exitCode}`;
+
+/**
+ * Stops, restarts, reloads and starts, one call each.
+ * @returns what systemctl said, by what it was asked for
+ */
+async function process(due: readonly Work[], machine: Machine): Promise<Map<Process, CommandResult>> {
+  const answers = new Map<Process, CommandResult>();
+  for (const verb of ['stop', 'restart', 'reload', 'start'] as const) {
+    const some = due.filter((work) => work.process === verb);
+    if (some.length === 0) continue;
+    // Units that keep failing are refused after a while, unless they are told that this is a new beginning.
+    const limited = some.filter(({ item }) => verb !== 'stop' && item.seen.unit.active === 'failed');
+    if (limited.length > 0) await systemctl(['reset-failed'], names(limited), machine.limits.scriptMs, machine);
+    answers.set(verb, await systemctl([verb], names(some), machine.limits.scriptMs, machine));
+  }
+  return answers;
+}

@@ -1,0 +1,158 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { FieldChange } from '@muster/protocol';
+import type { ResolvedResource } from '@muster/protocol/module';
+import { HostFailure } from '../../host/failure.ts';
+import { type Circumstances, type Difference, nothing } from '../provider.ts';
+import { diffWritten } from '../written-file.ts';
+import {
+  bodyOf,
+  dropInFile,
+  isEnabled,
+  isLive,
+  isOwned,
+  isUp,
+  partChanges,
+  runsOnce,
+  type SeenService,
+  unitFile,
+  unitOf,
+} from './seen.ts';
+import { type Body, fixedAtStart, parseUnit } from './unit-file.ts';
+
+/** What is to be done about a unit. */
+export function diffService(
+  resource: ResolvedResource,
+  seen: SeenService,
+  circumstances: Pick<Circumstances, 'purpose' | 'reloadBy' | 'restartBy' | 'succeeded'>,
+): Difference {
+  const body = bodyOf(resource);
+  const { unit } = seen;
+  if (body.ensure === 'absent') return diffAbsent(resource, seen, circumstances);
+  const owned = isOwned(body);
+  const missing = unit.load === 'not-found';
+  if (missing && !owned) return diffMissing(resource, circumstances);
+  const masked = unit.load === 'masked' && !owned;
+  if (masked && (body.enabled === true || body.running === true) && circumstances.purpose !== 'drift')
+    throw new HostFailure(
+      `${unitOf(resource)} is masked: somebody decided that it must not be started; if it may, run: systemctl unmask ${unitOf(resource)}`,
+    );
+  const created = missing && owned;
+  const changes: FieldChange[] = created ? [{ field: 'ensure', from: 'absent', to: 'present' }] : [];
+  changes.push(...fileChanges(resource, seen, circumstances));
+  const replaced = changes.some(({ field }) => fixedAtStart.has(field));
+  let note: string | undefined;
+  if (body.enabled != null) {
+    const is = created ? null : isEnabled(unit);
+    // One of ours can be enabled: it says what wants it.
+    if (is === null && !owned) note = standing(unit.unitFileState, unitOf(resource));
+    else if (is !== body.enabled && !(is === null && !body.enabled))
+      changes.push({ field: 'enabled', from: created ? null : String(is ?? false), to: String(body.enabled) });
+  }
+  const runs = isUp(unit);
+  const done = !runs && hasRun(resource, seen, circumstances.succeeded);
+  const starts = body.running === true && !runs && !done;
+  if (starts || (body.running === false && isLive(unit))) {
+    changes.push({ field: 'running', from: created ? null : String(isLive(unit)), to: String(body.running) });
+    if (unit.active === 'failed') note = `it had failed: ${howItEnded(seen.unit)}`;
+    else if (unit.sub === 'auto-restart') note = `it keeps ending: ${howItEnded(seen.unit)}`;
+  }
+  const process =
+    (runs || done) && body.running !== false ? dueProcess(replaced, runs && unit.canReload, circumstances) : null;
+  if (changes.length === 0 && process === null) return nothing(note);
+  return {
+    action: created ? 'create' : (process ?? 'update'),
+    changes,
+    diff: null,
+    ...(note === undefined ? {} : { message: note }),
+  };
+}
+
+/** A restart does all that a reload does. What cannot be reloaded is restarted. */
+function dueProcess(
+  replaced: boolean,
+  canReload: boolean,
+  { reloadBy, restartBy }: Pick<Circumstances, 'reloadBy' | 'restartBy'>,
+): 'restart' | 'reload' | null {
+  if (replaced || restartBy.length > 0) return 'restart';
+  if (reloadBy.length === 0) return null;
+  return canReload ? 'reload' : 'restart';
+}
+
+/** The unit and its drop-in, told by the fields of the resource. */
+export function fileChanges(
+  resource: ResolvedResource,
+  { file, dropIn }: SeenService,
+  circumstances: Pick<Circumstances, 'purpose'>,
+): FieldChange[] {
+  const changes: FieldChange[] = [];
+  for (const [found, wanted] of [
+    [isOwned(bodyOf(resource)) ? file : null, unitFile(resource)],
+    [dropIn, dropInFile(resource)],
+  ] as const) {
+    if (found === null) continue;
+    const difference = diffWritten(resource, wanted, found.seen, circumstances);
+    if (difference.action === 'none') continue;
+    const to = wanted.text === null ? null : parseUnit(wanted.text);
+    const known = new Set(changes.map(({ field }) => field));
+    // What moves from the drop-in into the unit is one change, not two.
+    changes.push(...partChanges(difference.changes, found.says, to).filter(({ field }) => !known.has(field)));
+  }
+  return changes;
+}
+
+/** Nothing of it is there, and an earlier resource may bring it: then all that is declared of it changes. */
+function diffMissing(resource: ResolvedResource, { purpose }: Pick<Circumstances, 'purpose'>): Difference {
+  const body = bodyOf(resource);
+  const wanted = dropInFile(resource).text;
+  const changes = partChanges(
+    wanted === null ? [] : [{ field: 'ensure', from: 'absent', to: 'present' }],
+    null,
+    wanted === null ? null : parseUnit(wanted),
+  );
+  if (body.enabled != null) changes.push({ field: 'enabled', from: null, to: String(body.enabled) });
+  if (body.running != null) changes.push({ field: 'running', from: null, to: String(body.running) });
+  const message = `there is no unit ${unitOf(resource)}; declare \`exec_start\`, or what brings it before it`;
+  return {
+    action: 'update',
+    changes: changes.length > 0 ? changes : [{ field: 'ensure', from: 'absent', to: 'present' }],
+    diff: null,
+    ...(purpose === 'drift' ? {} : { awaits: [{ kind: 'units', message }] }),
+  };
+}
+
+/** Stopped, disabled and without a file of its own; what a package brought stays where it is. */
+function diffAbsent(
+  resource: ResolvedResource,
+  { unit, file, dropIn }: SeenService,
+  circumstances: Pick<Circumstances, 'purpose'>,
+): Difference {
+  const files = [
+    ...(file === null ? [] : diffWritten(resource, unitFile(resource), file.seen, circumstances).changes),
+    ...diffWritten(resource, dropInFile(resource), dropIn.seen, circumstances).changes,
+  ];
+  // A mask keeps it from being there: it is the most absent that a unit can be.
+  const masked = file !== null && file.seen.found.type === 'symlink' && file.seen.found.target === '/dev/null';
+  const there = (files.length > 0 && !masked) || isLive(unit) || isEnabled(unit) === true;
+  if (!there) return nothing();
+  return { action: 'remove', changes: [{ field: 'ensure', from: 'present', to: 'absent' }], diff: null };
+}
+
+/** What ends of itself counts as running when it ended well, since boot or since this was declared. */
+function hasRun(resource: ResolvedResource, { unit }: SeenService, succeeded: Circumstances['succeeded']): boolean {
+  const body = bodyOf(resource);
+  const once = body.type === 'oneshot' || (body.type == null && runsOnce(unit));
+  if (body.running !== true || !once || unit.active === 'failed' || unit.result !== 'success') return false;
+  return unit.hasEnded || (succeeded !== null && sameUnit(bodyOf(succeeded), body));
+}
+
+const sameUnit = (one: Body, other: Body): boolean => one.running === true && isDeepStrictEqual(one, other);
+
+export const howItEnded = ({ result, exitStatus }: SeenService['unit']): string =>
+  result === 'exit-code' ? `it ended with status ${exitStatus}` : `systemd calls it ${result}`;
+
+function standing(word: string, name: string): string {
+  if (word === 'transient') return `${name} is transient: whether it starts with the machine cannot be set`;
+  const reason =
+    word === 'generated' ? 'it is generated at every start' : 'others start it, or name it in their own [Install]';
+  return `${name} is ${word}: it can be neither enabled nor disabled, ${reason}`;
+}

@@ -1,0 +1,118 @@
+import type { FieldChange } from '@muster/protocol';
+import type { ResolvedResource } from '@muster/protocol/module';
+import { maxContentInMemory } from '../../host/inspect.ts';
+import type { FileBefore } from '../file-unix/seen.ts';
+import { type ContentCopies, type Difference, type Machine, nothing } from '../provider.ts';
+import { diffWrittenRemoval, lookAtWrittenForRemoval, type WrittenFile } from '../written-file.ts';
+import {
+  dropInFile,
+  isEnabled,
+  isLive,
+  look,
+  part,
+  partChanges,
+  type SeenPart,
+  type SeenService,
+  type ServiceBefore,
+  unitFile,
+} from './seen.ts';
+import { type ParsedUnit, parseUnit } from './unit-file.ts';
+
+/** Bringing a unit back to what it was. */
+
+export async function observeForRemoval(
+  resource: ResolvedResource,
+  before: ServiceBefore,
+  machine: Machine,
+): Promise<SeenService> {
+  const seen = await look(resource, false, machine);
+  const again = async (file: WrittenFile, was: FileBefore | null): Promise<SeenPart | null> =>
+    was === null ? null : part(await lookAtWrittenForRemoval(resource, file, was, machine));
+  return {
+    ...seen,
+    file: await again(unitFile(resource), before.file),
+    dropIn: (await again(dropInFile(resource), before.dropIn)) ?? seen.dropIn,
+  };
+}
+
+/** One of the two files that has to be put back. */
+interface PartBack {
+  file: WrittenFile;
+  found: SeenPart;
+  before: FileBefore;
+  difference: Difference;
+}
+
+/** What has to be put back of the two files. */
+export function fileRemovals(
+  resource: ResolvedResource,
+  before: ServiceBefore,
+  { file, dropIn }: SeenService,
+  copies: Pick<ContentCopies, 'read'>,
+): PartBack[] {
+  const all = [
+    { file: unitFile(resource), found: file, before: before.file },
+    { file: dropInFile(resource), found: dropIn, before: before.dropIn },
+  ];
+  return all.flatMap((one) => {
+    const { found, before: was } = one;
+    if (found === null || was === null) return [];
+    const difference = diffWrittenRemoval(resource, one.file, was, found.seen, copies);
+    return difference.action === 'none' ? [] : [{ file: one.file, found, before: was, difference }];
+  });
+}
+
+export function diffRemoval(
+  resource: ResolvedResource,
+  before: ServiceBefore,
+  seen: SeenService,
+  copies: Pick<ContentCopies, 'read'>,
+): Difference {
+  const files = fileRemovals(resource, before, seen, copies);
+  const { unit } = seen;
+  if (!before.existed) {
+    if (files.length === 0 && !isLive(unit) && isEnabled(unit) !== true) return nothing('already gone');
+    return { action: 'remove', changes: [{ field: 'ensure', from: 'present', to: 'absent' }], diff: null };
+  }
+  const changes: FieldChange[] = files.flatMap(({ difference, found, before: was }) =>
+    partChanges(difference.changes, found.says, saidBefore(was, copies)),
+  );
+  const enabled = enablingBack(before, seen, files);
+  if (enabled !== null)
+    changes.push({ field: 'enabled', from: String(isEnabled(unit) ?? false), to: String(enabled !== 'disable') });
+  const running = runningBack(before, seen, files);
+  if (running !== null) changes.push({ field: 'running', from: String(isLive(unit)), to: String(running) });
+  if (changes.length === 0 && files.length === 0) return nothing('as it was before');
+  return { action: 'remove', changes, diff: null, message: 'what was there before is restored' };
+}
+
+/** Its package is gone, and with it what could be enabled or started; unless its file is what comes back. */
+const isGone = ({ unit }: SeenService, files: readonly PartBack[]): boolean =>
+  unit.load === 'not-found' &&
+  !files.some(({ before, file }) => before.was !== 'absent' && file.path.endsWith('.service'));
+
+/** @returns null when nothing is to be done about whether it starts with the machine */
+export function enablingBack(
+  { enabled }: ServiceBefore,
+  seen: SeenService,
+  files: readonly PartBack[],
+): 'enable' | 'enable-runtime' | 'disable' | null {
+  const { unit } = seen;
+  if (enabled === null || enabled === unit.unitFileState || isGone(seen, files)) return null;
+  if (enabled === 'enabled' || enabled === 'alias') return isEnabled(unit) === true ? null : 'enable';
+  if (enabled === 'enabled-runtime') return 'enable-runtime';
+  return isEnabled(unit) === true ? 'disable' : null;
+}
+
+/** @returns null when nothing is to be done about whether it runs */
+export const runningBack = (
+  { running }: ServiceBefore,
+  seen: SeenService,
+  files: readonly PartBack[],
+): boolean | null => (running === null || running === isLive(seen.unit) || isGone(seen, files) ? null : running);
+
+function saidBefore(before: FileBefore, copies: Pick<ContentCopies, 'read'>): ParsedUnit | null {
+  if (before.was !== 'file' || before.content === null) return null;
+  const bytes = copies.read(before.content, maxContentInMemory);
+  return bytes === null ? null : parseUnit(bytes.toString('utf8'));
+}

@@ -1,0 +1,91 @@
+import type { CommandResult } from '../../host/run-command.ts';
+import { lastWords, readUnits, type UnitState } from '../../host/systemd.ts';
+import type { Machine } from '../provider.ts';
+import type { Process, Work } from './carry-out.ts';
+import { howItEnded } from './diff.ts';
+import { isLive, isUp, runsOnce } from './seen.ts';
+
+/** Whether what was asked of units has come true, and why not. */
+
+/** A program that systemd takes for started at once may end a moment later. Looked at again after so many milliseconds. */
+const laterLooks = [150, 350];
+const wordLines = 10;
+const wordsMs = 10_000;
+const longest = 3000;
+
+/**
+ * Looks at the units again, and writes down for each that is not as it should be why.
+ * @param asked what systemctl answered, by what it was asked to do
+ */
+export async function settle(
+  works: readonly Work[],
+  asked: ReadonlyMap<Process, CommandResult>,
+  machine: Machine,
+): Promise<void> {
+  let open = works.filter(({ process }) => process !== null);
+  for (const wait of [0, ...laterLooks]) {
+    if (open.length === 0) return;
+    if (wait > 0) await new Promise<void>((resolve) => machine.clock.after(wait, resolve));
+    const names = open.map(({ name }) => name);
+    const now = await readUnits(names, machine.limits.checkMs, machine);
+    const watched: Work[] = [];
+    for (const work of open) {
+      const unit = now.get(work.name) as UnitState;
+      const fault = faultOf(work, unit, asked.get(work.process as Process), machine.limits.scriptMs);
+      if (fault !== null) work.failure = await explain(work, fault, machine);
+      else if (work.process !== 'stop' && ['simple', 'exec', 'idle'].includes(unit.type)) watched.push(work);
+    }
+    open = watched;
+  }
+}
+
+/** What is wrong with a unit after it was acted on; null when nothing is. */
+export function faultOf(
+  { name, process, item }: Pick<Work, 'name' | 'process' | 'item'>,
+  unit: UnitState,
+  asked: CommandResult | undefined,
+  timeLimit: number,
+): string | null {
+  if (asked?.timedOut === true && unit.hasJob)
+    return `${name}: systemd is still at it after ${timeLimit / 1000} s, and goes on with it`;
+  const words = asked === undefined ? '' : linesAbout(name, asked.stderr);
+  const why = words === '' ? '' : `: ${words}`;
+  if (process === 'stop') return isLive(unit) ? `${name} still runs after it was stopped${why}` : null;
+  if (process === 'reload') {
+    const failed = unit.reloadResult !== 'success' || unit.changedAt === item.seen.unit.changedAt;
+    return failed && asked?.exitCode !== 0 ? `${name} could not be reloaded${why}` : upFault(name, unit, why);
+  }
+  const again = unit.invocation !== '' && unit.invocation !== item.seen.unit.invocation;
+  if (process === 'restart' && !again && !runsOnce(unit)) return `${name} was not restarted${why}`;
+  return upFault(name, unit, why);
+}
+
+function upFault(name: string, unit: UnitState, why: string): string | null {
+  if (isUp(unit))
+    return unit.restarts > 0
+      ? `${name} does not stay up: ${howItEnded(unit)}, and it was started again by systemd`
+      : null;
+  if (unit.sub === 'auto-restart') return `${name} does not stay up: ${howItEnded(unit)}, and systemd keeps trying`;
+  if (runsOnce(unit) && unit.active === 'inactive' && unit.result === 'success' && why === '') return null;
+  if (unit.result === 'success' && unit.active === 'inactive' && unit.invocation !== '' && why === '')
+    return `${name} ended as soon as it was started; what does its work and ends is of \`type: oneshot\``;
+  return `${name} did not start${unit.result === 'success' ? '' : `: ${howItEnded(unit)}`}${why}`;
+}
+
+/** What systemctl said of this one of several units. */
+function linesAbout(name: string, stderr: string): string {
+  return stderr
+    .split('\n')
+    .filter((line) => line.includes(name) && !line.startsWith('See ') && !line.startsWith('Warning:'))
+    .map((line) => line.trim())
+    .join(' ')
+    .slice(0, 500);
+}
+
+/** With the last words of the unit, unless what it was given is a secret: it may have said it. */
+async function explain({ name, item }: Work, fault: string, machine: Machine): Promise<string> {
+  if (item.resource.sensitive_fields.length > 0)
+    return `${fault}; its last words in the journal are not shown, as it was given a secret`;
+  const words = await lastWords(name, wordLines, wordsMs, machine);
+  return words === '' ? fault : `${fault}; last in the journal:\n${words.slice(-longest)}`;
+}
