@@ -21,6 +21,7 @@ const layers: Record<string, Record<string, readonly string[]>> = {
   },
   agent: {
     connection: ['converge', 'facts', 'metrics', 'terminal', 'host'],
+    watch: ['converge', 'host'],
     converge: ['resources', 'journal', 'host'],
     resources: ['host'],
     journal: ['resources', 'host'],

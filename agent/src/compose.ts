@@ -14,6 +14,7 @@ import { gatherFacts } from './facts/facts.ts';
 import type { Clock } from './host/clock.ts';
 import { lockDirectory } from './host/instance-lock.ts';
 import type { Log } from './log.ts';
+import { DriftWatch } from './watch/drift-watch.ts';
 
 export const version = packageJson.version;
 
@@ -72,7 +73,10 @@ export async function startAgent(options: AgentArguments, clock: Clock, log: Log
       idle.worked();
     },
     onOutput: () => connection.outputReady(),
+    onEnded: (succeeded) => driftWatch.operationEnded(succeeded),
+    onMeasured: (looks) => driftWatch.measured(looks),
   });
+  const driftWatch = new DriftWatch({ engine, clock, log, hint: (keys) => connection.hintDrift(keys) });
   const connection = new Connection({
     identity,
     introduction: {
@@ -98,8 +102,12 @@ export async function startAgent(options: AgentArguments, clock: Clock, log: Log
     }),
     target === null,
   );
-  follow = (isLinked) => following.update(configured.discovery(), isLinked);
+  follow = (isLinked) => {
+    following.update(configured.discovery(), isLinked);
+    if (isLinked) driftWatch.linked();
+  };
   await engine.start();
+  driftWatch.start();
   connection.start();
   follow();
   idle.worked();
@@ -108,6 +116,7 @@ export async function startAgent(options: AgentArguments, clock: Clock, log: Log
     nodeId: identity.nodeId,
     async stop(reason) {
       configured.end();
+      driftWatch.end();
       following.end();
       endFacts();
       idle.end();

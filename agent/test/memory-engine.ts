@@ -60,6 +60,14 @@ export class MemoryEngine implements Engine {
     return false;
   }
 
+  applied(): ReturnType<Engine['applied']> {
+    return { operationId: null, watched: new Map() };
+  }
+
+  async look(): ReturnType<Engine['look']> {
+    return null;
+  }
+
   async halt(): Promise<void> {}
 
   async stop(): Promise<void> {}

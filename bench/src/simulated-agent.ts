@@ -65,6 +65,14 @@ class NoOpEngine implements Engine, ReportSpool {
   busy(): boolean {
     return false;
   }
+
+  applied(): ReturnType<Engine['applied']> {
+    return { operationId: null, watched: new Map() };
+  }
+
+  async look(): ReturnType<Engine['look']> {
+    return null;
+  }
   openOperations(): OpenOperation[] {
     return [];
   }

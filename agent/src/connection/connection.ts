@@ -102,6 +102,11 @@ export class Connection {
     this.session?.sendAttributes(fitAttributes(this.options.attributes()));
   }
 
+  /** Something that was applied has changed. @returns false when the link is not up */
+  hintDrift(keys: string[]): boolean {
+    return this.session?.hintDrift(keys) ?? false;
+  }
+
   private async run(): Promise<void> {
     const { log, clock, random } = this.options;
     let attempts: Attempts = 0;

@@ -108,6 +108,13 @@ export class Session {
     return true;
   }
 
+  /** @returns false when the link is not up */
+  hintDrift(keys: string[]): boolean {
+    if (this.phase !== 'open') return false;
+    this.send({ type: 'drift_hint', keys });
+    return true;
+  }
+
   /** Says goodbye and ends. What still comes is ignored: whoever leaves may close what it would change. */
   async leave(reason: string): Promise<void> {
     if (this.phase === 'open') this.send({ type: 'bye', reason });

@@ -5,8 +5,10 @@ import { Journal } from '../journal/journal.ts';
 import { JournalFailure } from '../journal/log.ts';
 import type { OperationRecord } from '../journal/state.ts';
 import type { ProviderLimits } from '../resources/provider.ts';
+import { watchedPaths } from '../resources/registry.ts';
 import { abandon, execute } from './execute.ts';
 import { LiveOutput } from './live-output.ts';
+import { lookAt } from './look.ts';
 import { type Attempt, type ExecutionContext, firstAttempt, Stopped } from './progress.ts';
 import { Publisher } from './publisher.ts';
 
@@ -42,6 +44,13 @@ export interface Engine {
   settle(operationIds: readonly string[]): void;
   /** True while an operation runs or waits. */
   busy(): boolean;
+  /** What the last apply that succeeded put in place, by key the paths whose change may mean that it differs now. */
+  applied(): { operationId: string | null; watched: ReadonlyMap<string, readonly string[]> };
+  /**
+   * Looks at some of it as a drift check would, and tells nobody.
+   * @returns how each looks, by key, as `measured` has it; null when an operation runs or came between
+   */
+  look(keys: ReadonlySet<string>): Promise<ReadonlyMap<string, string> | null>;
   /** Lets the current resource end (up to a limit) and begins no other. Acknowledgements are taken as before. */
   halt(): Promise<void>;
   /** Halts, and closes the journal: nothing may be asked of it any more. What is unfinished goes on at the next start. */
@@ -93,6 +102,10 @@ export interface EngineOptions {
   onReports(): void;
   /** Called when there is something in `output` to take. */
   onOutput?(): void;
+  /** An operation has ended. @param succeeded it was an apply, and did */
+  onEnded?: (succeeded: boolean) => void;
+  /** A drift check has ended that looked at all there is: how each resource looks, by key; empty: as applied. */
+  onMeasured?: (looks: ReadonlyMap<string, string>) => void;
   /** For tests that kill the agent: called with its name at each durable step. */
   crashPoint?: (name: string) => void;
   limits?: ProviderLimits;
@@ -227,6 +240,24 @@ class ConvergeEngine implements Engine {
     return this.#current !== null || this.#waiting() !== null;
   }
 
+  applied(): ReturnType<Engine['applied']> {
+    const snapshot = this.#journal?.state.snapshot ?? null;
+    if (snapshot === null) return { operationId: null, watched: new Map() };
+    const watched = snapshot.resources.map((resource) => [resource.key, watchedPaths(resource)] as const);
+    return { operationId: snapshot.operationId, watched: new Map(watched) };
+  }
+
+  async look(keys: ReadonlySet<string>): Promise<ReadonlyMap<string, string> | null> {
+    const snapshot = this.#journal?.state.snapshot ?? null;
+    if (snapshot === null || this.#stopping || this.busy()) return null;
+    const { operationId } = snapshot;
+    const resources = snapshot.resources.filter(({ key }) => keys.has(key));
+    const context = this.#context('');
+    this.#attempts.delete('');
+    const cutOff = () => this.#stopping || this.busy() || this.#journal?.state.snapshot?.operationId !== operationId;
+    return await lookAt(resources, { ...context, stopping: cutOff });
+  }
+
   async halt(): Promise<void> {
     this.#stopping = true;
     this.#stop.abort();
@@ -270,6 +301,8 @@ class ConvergeEngine implements Engine {
     this.#current = this.#carryOut(operation).finally(() => {
       this.#current = null;
       if (!this.#stopping) this.#next();
+      const { message, finished } = operation;
+      this.#options.onEnded?.(message.kind === 'apply' && finished?.status === 'succeeded');
     });
   }
 
@@ -358,6 +391,7 @@ class ConvergeEngine implements Engine {
       },
       printed: (source, stream, piece) => this.output.add(source, stream, piece),
       warn: (fields, message) => this.#options.log.warn(fields, message),
+      measured: (looks) => this.#options.onMeasured?.(looks),
     };
   }
 

@@ -1,3 +1,4 @@
+import { lookOf } from './look.ts';
 import { decide, Picture, planStep, type Step, stepsOf } from './plan.ts';
 import { PlanDigest } from './plan-digest.ts';
 import { type Progress, patienceMs } from './progress.ts';
@@ -63,14 +64,17 @@ export async function measureDrift(progress: Progress): Promise<void> {
     return { position, kind: 'apply', resource, record: managed.get(resource.key) ?? null };
   });
   progress.over(steps);
+  const looks = new Map<string, string>();
   for (const step of steps) {
     if (progress.interrupted()) break;
     const started = progress.now();
     const decision = decide(step, await progress.observe(step, picture), picture, copies);
+    looks.set(step.resource.key, lookOf(decision));
     const result = resultOf(step, decision, 'would_change', progress.now() - started);
     if (decision.verdict === 'none') progress.results.push(result);
     else progress.add({ ...step, position: progress.reported }, result);
     await progress.breathe();
   }
   await progress.finish(snapshot.resources.length);
+  if (looks.size === steps.length) progress.context.measured(looks);
 }

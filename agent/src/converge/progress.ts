@@ -47,6 +47,8 @@ export interface ExecutionContext {
   printed(source: { operation_id: string; resource: string }, stream: 'stdout' | 'stderr', piece: Buffer): void;
   /** Tells whoever looks after this machine what went wrong on it, where nothing else comes of that. */
   warn(fields: object, message: string): void;
+  /** A drift check has looked at everything: how each resource looks, by key. */
+  measured(looks: ReadonlyMap<string, string>): void;
   attempt: Attempt;
 }
 

@@ -156,6 +156,11 @@ export interface Provider<Seen = unknown, Before extends Json = Json> {
   brings(resource: ResolvedResource): readonly Brought[];
   /** Paths it decides over: no two resources of one run may have one inside the other, unless it is a directory. */
   path(resource: ResolvedResource): string | null;
+  /**
+   * Paths whose change may mean that the machine is not as declared any more, for a check at once; one that ends in `/`
+   * stands for everything in that directory. Absent: its `path`, if it has one. What only a look can tell has none.
+   */
+  watched?(resource: ResolvedResource): readonly string[];
   /** Refuses a body that cannot be carried out, without looking at the machine. */
   check(resource: ResolvedResource): void;
   observe(resource: ResolvedResource, circumstances: Circumstances, machine: Machine): Seen | Promise<Seen>;

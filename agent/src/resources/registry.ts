@@ -1,4 +1,4 @@
-import type { ResourceType } from '@muster/protocol/module';
+import type { ResolvedResource, ResourceType } from '@muster/protocol/module';
 import { blockUnix } from './block-unix.ts';
 import { cronUnix } from './cron-unix.ts';
 import { directoryUnix } from './directory-unix.ts';
@@ -28,3 +28,12 @@ const providers: ReadonlyMap<string, Provider> = new Map(
 
 /** @returns null for a kind that this agent cannot carry out */
 export const providerOf = (type: ResourceType): Provider | null => providers.get(type) ?? null;
+
+/** Paths whose change may mean that a resource is not as applied any more. */
+export function watchedPaths(resource: ResolvedResource): readonly string[] {
+  const provider = providerOf(resource.type);
+  if (provider === null) return [];
+  if (provider.watched !== undefined) return provider.watched(resource);
+  const path = provider.path(resource);
+  return path === null ? [] : [path];
+}

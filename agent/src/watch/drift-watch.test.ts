@@ -1,0 +1,189 @@
+import { chmodSync, mkdirSync, readFileSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { ManualClock } from '../../test/manual-clock.ts';
+import { removeDirectory, startAgent, type TestAgent, temporaryDirectory } from '../converge/test/agent.ts';
+import { file, operation, script } from '../converge/test/desired.ts';
+import { systemClock } from '../host/clock.ts';
+import { DriftWatch, waitAfter } from './drift-watch.ts';
+
+const silent = () => {};
+const log = {
+  debug: silent,
+  info: silent,
+  warn: silent,
+  error: (fields: object, text: string) => console.error(text, fields),
+};
+
+describe('what was applied', () => {
+  let home: string;
+  let root: string;
+  let agent: TestAgent;
+  let watch: DriftWatch;
+  let hints: string[][];
+  let isUp: boolean;
+  let unsent = 0;
+  const start = async () => {
+    agent = await startAgent(`${home}/data`, {
+      onEnded: (succeeded) => watch.operationEnded(succeeded),
+      onMeasured: (looks) => watch.measured(looks),
+    });
+    watch = new DriftWatch({
+      engine: agent.engine,
+      clock: systemClock,
+      log,
+      hint: (keys) => {
+        if (isUp) hints.push(keys);
+        else unsent++;
+        return isUp;
+      },
+    });
+    watch.start();
+  };
+  const stop = async () => {
+    watch.end();
+    await agent.stop();
+  };
+  beforeEach(async () => {
+    home = temporaryDirectory();
+    root = `${home}/root`;
+    mkdirSync(root);
+    mkdirSync(`${home}/data`, { mode: 0o700 });
+    hints = [];
+    isUp = true;
+    await start();
+  });
+  afterEach(async () => {
+    await stop();
+    removeDirectory(home);
+  });
+  const desired = (content = 'as applied\n') => [
+    file(`${root}/f`, { content, mode: '0644' }),
+    file(`${root}/g`, { content }),
+  ];
+  const apply = (...more: Parameters<typeof operation>) => agent.run(operation(...more));
+  const hinted = (...names: string[]) =>
+    expect.poll(() => hints.splice(0).flat(), { interval: 10 }).toEqual(names.map((name) => `path:${root}/${name}`));
+  /** Long enough for a change to have been noticed. A hint that comes all the same fails the test. */
+  const nothingHinted = async () => {
+    await new Promise((resolve) => setTimeout(resolve, 250));
+    expect(hints).toEqual([]);
+  };
+  const drift = () => apply('drift', [], { snapshot_operation_id: agent.engine.applied().operationId });
+
+  it('and is changed is worth a hint within a second, and so is its being put right', async () => {
+    await apply('apply', desired());
+    const at = performance.now();
+    writeFileSync(`${root}/f`, 'by hand\n');
+    await hinted('f');
+    expect(performance.now() - at).toBeLessThan(1000);
+    expect((await drift()).results.map(({ changes }) => changes[0]?.field)).toEqual(['content']);
+    chmodSync(`${root}/g`, 0o600);
+    chmodSync(`${root}/g`, 0o644);
+    writeFileSync(`${root}/f`, 'as applied\n');
+    await hinted('f');
+    expect((await drift()).results).toEqual([]);
+    rmSync(root, { recursive: true });
+    await hinted('f', 'g');
+  });
+
+  it('is nobody’s business while it looks as applied: neither an apply nor a touch makes a hint', async () => {
+    await apply('apply', desired());
+    utimesSync(`${root}/f`, 1, 1);
+    writeFileSync(`${root}/f`, 'as applied\n');
+    await apply('apply', desired('another\n'));
+    expect(readFileSync(`${root}/f`, 'utf8')).toBe('another\n');
+    await nothingHinted();
+    writeFileSync(`${root}/f`, 'by hand\n');
+    await hinted('f');
+    await drift();
+    // The apply puts it right, which the orchestrator knows from its results.
+    await apply('apply', desired('another\n'));
+    await nothingHinted();
+  });
+
+  it('is looked at once more after an apply, for what was changed by hand meanwhile', async () => {
+    await apply('apply', desired());
+    const late = script('late', { apply: `echo by hand > ${root}/f` });
+    await apply('apply', [...desired(), late]);
+    await hinted('f');
+  });
+
+  it('may be changed while the agent is not there', async () => {
+    await apply('apply', desired());
+    await stop();
+    writeFileSync(`${root}/g`, 'by hand\n');
+    await start();
+    await expect.poll(() => hints.flat(), { timeout: 5000 }).toEqual([`path:${root}/g`]);
+  });
+
+  it('is told of once the link is up, and again on a new one until a check has found it', async () => {
+    await apply('apply', desired());
+    isUp = false;
+    writeFileSync(`${root}/f`, 'by hand\n');
+    await expect.poll(() => unsent).toBe(1);
+    isUp = true;
+    watch.linked();
+    watch.linked();
+    expect(hints.splice(0).length).toBe(2);
+    await drift();
+    // The end of a check is told before it is known here.
+    await expect
+      .poll(() => {
+        hints = [];
+        watch.linked();
+        return hints;
+      })
+      .toEqual([]);
+  });
+});
+
+describe('a path that changes all the time', () => {
+  it('is looked at ever more rarely, and at once again when it was quiet', async () => {
+    expect([0, 9, 10, 11, 13, 30].map(waitAfter)).toEqual([0, 0, 1000, 2000, 8000, 300_000]);
+    const home = temporaryDirectory();
+    const clock = new ManualClock();
+    let looks = 0;
+    const hints: string[][] = [];
+    const path = `${home}/f`;
+    writeFileSync(path, '');
+    const watch = new DriftWatch({
+      engine: {
+        applied: () => ({ operationId: 'x', watched: new Map([['path:/f', [path]]]) }),
+        // It looks different each time.
+        look: async (keys) => new Map([...keys].map((key) => [key, `${++looks}`])),
+      },
+      clock,
+      log,
+      hint: (keys) => hints.push(keys) > 0,
+    });
+    try {
+      watch.start();
+      clock.advance(2000);
+      await expect.poll(() => looks).toBe(1);
+      for (let i = 0; i < 600; i++) {
+        writeFileSync(path, `${i}`);
+        // A turn of the loop in which the kernel's word arrives, a tenth of a second by the other clock.
+        await new Promise((resolve) => setTimeout(resolve, 1));
+        clock.advance(100);
+      }
+      const most = looks;
+      expect(most).toBeGreaterThan(10);
+      expect(most).toBeLessThan(18);
+      expect(hints.length).toBe(most);
+      clock.advance(600_000);
+      await new Promise((resolve) => setTimeout(resolve, 5));
+      const before = looks;
+      clock.advance(300_000);
+      writeFileSync(path, 'at last');
+      await expect
+        .poll(() => {
+          clock.advance(100);
+          return looks;
+        })
+        .toBe(before + 1);
+    } finally {
+      watch.end();
+      removeDirectory(home);
+    }
+  });
+});

@@ -1,0 +1,75 @@
+import { chmodSync, renameSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { applyAgent, type DriftRecord, latestDrift, listAudit, listDrift, uploadModule } from '@muster/protocol/http';
+import { expect } from 'vitest';
+import { eventually } from './eventually.ts';
+import { type AgentProcess, type Orchestrator, type Stage, test } from './harness.ts';
+
+const moduleOf = (paths: readonly string[]) =>
+  JSON.stringify({
+    name: 'm',
+    supports: [{ platform: 'linux' }],
+    resources: paths.map((path) => ({ resource: { 'file-unix': { path, content: 'as applied\n', mode: '0644' } } })),
+  });
+
+async function applied(stage: Stage, orchestrator: Orchestrator): Promise<{ paths: string[]; agent: AgentProcess }> {
+  const agent = await stage.agent(orchestrator, 'web-1');
+  const paths = ['motd', 'issue'].map((name) => join(stage.dir, 'etc', name));
+  await orchestrator.call(uploadModule, { body: { name: 'm', content: moduleOf(paths) } });
+  await orchestrator.call(applyAgent, { params: { node_id: 'web-1' }, body: { modules: ['m'] } });
+  return { paths, agent };
+}
+
+const latestThat = async (orchestrator: Orchestrator, fits: (record: DriftRecord) => boolean) =>
+  eventually('the newest drift record says so', async () => {
+    const record = await orchestrator.call(latestDrift, { params: { node_id: 'web-1' } });
+    return record !== null && fits(record) ? record : null;
+  });
+const newsOf = async ({ call }: Orchestrator) =>
+  (await call(listAudit, { query: { category: 'drift' } })).events.map(({ event_type }) => event_type).reverse();
+
+test('what is changed by hand is drift within a second, and what is put right is so as well', async ({ stage }) => {
+  const orchestrator = await stage.orchestrator();
+  const [motd, issue] = (await applied(stage, orchestrator)).paths as [string, string];
+  const took: number[] = [];
+  for (const text of ['kilroy\n', 'was\n', 'here\n']) {
+    const at = performance.now();
+    writeFileSync(motd, text);
+    const drifted = await latestThat(orchestrator, ({ status }) => status === 'drifted');
+    took.push(performance.now() - at);
+    expect(drifted).toMatchObject({
+      trigger: 'watch',
+      resources: [{ identity: motd, changes: [{ field: 'content' }] }],
+    });
+    writeFileSync(`${motd}.new`, 'as applied\n', { mode: 0o644 });
+    renameSync(`${motd}.new`, motd);
+    expect(await latestThat(orchestrator, ({ status }) => status === 'in_sync')).toMatchObject({ trigger: 'watch' });
+  }
+  // The best of three: what else runs on this machine is not the point.
+  expect(Math.min(...took), `${took}`).toBeLessThan(1000);
+  expect(await newsOf(orchestrator)).toEqual(
+    Array.from({ length: 3 }, () => ['drift.detected', 'drift.resolved']).flat(),
+  );
+
+  // Drift that lasts is told once; more of it is told; an apply ends it, and is no drift itself.
+  chmodSync(motd, 0o600);
+  await latestThat(orchestrator, ({ status }) => status === 'drifted');
+  chmodSync(issue, 0o600);
+  await latestThat(orchestrator, ({ resources }) => resources.length === 2);
+  const { resources } = await orchestrator.call(applyAgent, { params: { node_id: 'web-1' }, body: { modules: ['m'] } });
+  expect(resources.map(({ corrective }) => corrective)).toEqual([true, true]);
+  expect((await newsOf(orchestrator)).slice(6)).toEqual(['drift.detected', 'drift.detected', 'drift.resolved']);
+  const records = await orchestrator.call(listDrift, { params: { node_id: 'web-1' } });
+  await sleep(500);
+  expect(await orchestrator.call(listDrift, { params: { node_id: 'web-1' } })).toEqual(records);
+});
+
+test('machines are checked by schedule', async ({ stage }) => {
+  const env = { MUSTER_DRIFT_INTERVAL: '1', MUSTER_DRIFT_SKIP_RECENTLY_APPLIED: '0' };
+  const orchestrator = await stage.orchestrator({ env });
+  await applied(stage, orchestrator);
+  const first = await latestThat(orchestrator, ({ trigger }) => trigger === 'schedule');
+  expect(first.status).toBe('in_sync');
+  await latestThat(orchestrator, ({ drift_id }) => drift_id !== first.drift_id);
+});
