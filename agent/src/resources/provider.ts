@@ -55,7 +55,7 @@ export interface Database<T> {
 }
 
 /** What a change of one resource may bring that others have to wait for. */
-export type Brought = 'accounts' | 'units' | 'programs';
+export type Brought = 'accounts' | 'units' | 'programs' | 'packages';
 
 export interface ProviderLimits {
   /** Milliseconds for the `apply` and `undo` of a script. */

@@ -5,6 +5,7 @@ import { directoryUnix } from './directory-unix.ts';
 import { fileUnix } from './file-unix.ts';
 import { groupUnix } from './group-unix.ts';
 import { lineUnix } from './line-unix.ts';
+import { packageApt } from './package-apt.ts';
 import type { Provider } from './provider.ts';
 import { script } from './script.ts';
 import { serviceSystemd } from './service-systemd.ts';
@@ -23,6 +24,7 @@ const providers: ReadonlyMap<string, Provider> = new Map(
     script,
     userUnix,
     serviceSystemd,
+    packageApt,
   ].map((provider) => [provider.type, provider as unknown as Provider]),
 );
 

@@ -22,7 +22,7 @@ const run = (changes: Difference['changes'] = []): Difference => ({ action: 'run
 export const script: Provider<SeenScript, ScriptBefore> = {
   type: 'script',
   recheckable: false,
-  brings: () => ['accounts', 'units', 'programs'],
+  brings: () => ['accounts', 'units', 'programs', 'packages'],
   path: () => null,
 
   check(resource) {

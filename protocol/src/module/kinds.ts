@@ -48,6 +48,7 @@ export const executableKinds: ReadonlySet<ResourceType> = new Set([
   'user-unix',
   'group-unix',
   'service-systemd',
+  'package-apt',
 ]);
 
 /**

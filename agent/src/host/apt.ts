@@ -1,0 +1,179 @@
+import { statSync } from 'node:fs';
+import { aptComplaint, isLocked } from './apt-output.ts';
+import type { Clock } from './clock.ts';
+import { HostFailure } from './failure.ts';
+import { namesIn } from './read-system.ts';
+import { type CommandResult, type ProcessIdentity, runCommand } from './run-command.ts';
+import { runTransaction, type TransactionResult } from './transaction.ts';
+
+/** apt and dpkg as programs. What they are given is checked before: names of packages that are known, versions. */
+
+/** What they are run with: part of what a provider knows of the machine. */
+export interface AptContext {
+  clock: Clock;
+  limits: { packageMs: number; packageLockMs: number; outputBytes: number };
+  stop: AbortSignal;
+  startedProcess(process: ProcessIdentity, fate?: 'killed' | 'left'): void;
+  warn(message: string): void;
+}
+
+/** Nobody is there to answer, and nothing but apt has a say in what is restarted. */
+const environment = {
+  DEBIAN_FRONTEND: 'noninteractive',
+  APT_LISTCHANGES_FRONTEND: 'none',
+  APT_LISTBUGS_FRONTEND: 'none',
+  NEEDRESTART_SUSPEND: '1',
+  UCF_FORCE_CONFFOLD: '1',
+  LC_ALL: 'C.UTF-8',
+  TERM: 'dumb',
+};
+
+/** A configuration file that somebody changed stays as it is; one that nobody changed is replaced. */
+const keepConffiles = ['--force-confdef', '--force-confold'];
+
+const seconds = (ms: number): number => Math.max(0, Math.round(ms / 1000));
+
+/**
+ * One transaction of apt: `install …` or `remove …`. Waits for whoever holds the lock.
+ * @throws LeftRunning when the agent stops first
+ */
+export function aptGet(args: readonly string[], context: AptContext): Promise<TransactionResult> {
+  const options = [
+    ...['-q', '-y', '-o', 'Dpkg::Use-Pty=0', '-o', 'Dpkg::Progress-Fancy=0'],
+    ...['-o', `DPkg::Lock::Timeout=${seconds(context.limits.packageLockMs)}`],
+    ...keepConffiles.flatMap((option) => ['-o', `Dpkg::Options::=${option}`]),
+  ];
+  return transaction('apt-get', [...options, ...args], context);
+}
+
+/**
+ * dpkg itself, which does not wait for its lock by itself.
+ * @throws LeftRunning when the agent stops first
+ */
+export async function dpkg(args: readonly string[], context: AptContext): Promise<TransactionResult> {
+  return untilUnlocked(
+    () => transaction('dpkg', [...keepConffiles, ...args], context),
+    context,
+    ({ output }) => output,
+  );
+}
+
+const transaction = (program: string, args: readonly string[], context: AptContext): Promise<TransactionResult> =>
+  runTransaction(
+    {
+      program,
+      args,
+      environment,
+      timeLimit: context.limits.packageMs,
+      outputCap: context.limits.outputBytes,
+      purpose: 'packages',
+      warn: context.warn,
+      started: (process) => context.startedProcess(process, 'left'),
+      stop: context.stop,
+    },
+    context.clock,
+  );
+
+/** What would be done; nothing is. */
+export function simulate(args: readonly string[], context: AptContext): Promise<CommandResult> {
+  return ask('apt-get', ['-q', '-y', '--simulate', ...args], context);
+}
+
+export function aptCache(args: readonly string[], context: AptContext): Promise<CommandResult> {
+  return ask('apt-cache', ['-q', ...args], context);
+}
+
+/** Marks packages as wanted by somebody, or as there for others only. */
+export function aptMark(
+  mark: 'auto' | 'manual',
+  names: readonly string[],
+  context: AptContext,
+): Promise<CommandResult> {
+  return untilUnlocked(
+    () => ask('apt-mark', [mark, '--', ...names], context),
+    context,
+    ({ stderr }) => stderr,
+  );
+}
+
+function ask(program: string, args: readonly string[], context: AptContext): Promise<CommandResult> {
+  return runCommand(
+    {
+      program,
+      args,
+      environment,
+      timeLimit: context.limits.packageMs,
+      outputCap: 32 * 1024 * 1024,
+      started: (process) => context.startedProcess(process),
+    },
+    context.clock,
+  );
+}
+
+const lists = '/var/lib/apt/lists';
+/** Files that say where packages come from. */
+const sourceFiles = '/etc/apt/sources.list';
+const sourceDirectories = ['/etc/apt/sources.list.d', '/etc/apt/keyrings'];
+
+/**
+ * When the lists of packages were last asked for, and when what says where they come from was last changed.
+ * Milliseconds since the epoch; 0: never.
+ */
+export function listTimes(): { refreshedAt: number; sourcesChangedAt: number } {
+  const changed = [
+    sourceFiles,
+    ...sourceDirectories,
+    ...sourceDirectories.flatMap((directory) => namesIn(directory).map((name) => `${directory}/${name}`)),
+  ];
+  return {
+    // apt uses it at every refresh, whether or not anything is new.
+    refreshedAt: changedAt(`${lists}/partial`),
+    sourcesChangedAt: Math.max(...changed.map(changedAt)),
+  };
+}
+
+function changedAt(path: string): number {
+  try {
+    return statSync(path).mtimeMs;
+  } catch {
+    return 0;
+  }
+}
+
+/**
+ * Asks the sources what they offer.
+ * @returns what went wrong with some of them; null when all answered
+ */
+export async function refreshLists(context: AptContext): Promise<string | null> {
+  const args = ['-q', '-o', 'APT::Update::Error-Mode=any', 'update'];
+  const run = () =>
+    runCommand(
+      {
+        program: 'apt-get',
+        args,
+        environment,
+        timeLimit: context.limits.packageMs,
+        outputCap: 256 * 1024,
+        started: (process) => context.startedProcess(process),
+        scope: { purpose: 'packages', warn: context.warn },
+      },
+      context.clock,
+    );
+  const result = await untilUnlocked(run, context, ({ stderr }) => stderr);
+  if (result.timedOut) return `apt-get update took longer than ${seconds(context.limits.packageMs)} s`;
+  return result.exitCode === 0 ? null : aptComplaint(`${result.stdout}\n${result.stderr}`);
+}
+
+/** How often a lock is tried. Milliseconds. */
+const lockPauseMs = 1000;
+
+/** Tries again for as long as somebody else holds the lock and there is patience for it. */
+async function untilUnlocked<T>(run: () => Promise<T>, context: AptContext, said: (result: T) => string): Promise<T> {
+  const deadline = context.clock.monotonic() + context.limits.packageLockMs;
+  for (;;) {
+    const result = await run();
+    if (!isLocked(said(result)) || context.clock.monotonic() > deadline) return result;
+    if (context.stop.aborted) throw new HostFailure('given up waiting for a lock, because the agent stops');
+    await new Promise<void>((resolve) => context.clock.after(lockPauseMs, resolve));
+  }
+}

@@ -1,0 +1,212 @@
+import type { ResolvedResource } from '@muster/protocol/module';
+import { aptCache } from '../host/apt.ts';
+import { parsePolicy } from '../host/apt-output.ts';
+import { compareVersions, type DpkgDatabase } from '../host/dpkg.ts';
+import { HostFailure } from '../host/failure.ts';
+import { diffPackage } from './package-apt/diff.ts';
+import { installAll, mark, mend, type Wish } from './package-apt/install.ts';
+import { type Farewell, removeAll } from './package-apt/remove.ts';
+import {
+  bodyOf,
+  briefly,
+  dpkgDatabase,
+  isDeclaredAbsent,
+  isThere,
+  observePackage,
+  plainName,
+  type SeenPackage,
+  seenIn,
+} from './package-apt/seen.ts';
+import { ground, readTrace, traceSince } from './package-apt/trace.ts';
+import {
+  type Difference,
+  type Item,
+  type Json,
+  type Machine,
+  nothing,
+  type Outcome,
+  type Provider,
+} from './provider.ts';
+
+type Reference = { sha256: string; size: number };
+
+/** What was there before our first change, and what came with it. */
+export type PackageBefore = {
+  state: 'absent' | 'config-files' | 'installed';
+  version: string | null;
+  auto: boolean;
+  /** What was there when it was about to be installed; null once that is compared. */
+  ground: Reference | null;
+  /** What came with it; null for one that was there before. */
+  trace: Reference | null;
+};
+
+type PackageItem = Item<SeenPackage, PackageBefore>;
+
+/** Packages of Debian and its kin, by apt and dpkg. */
+export const packageApt: Provider<SeenPackage, PackageBefore> = {
+  type: 'package-apt',
+  recheckable: true,
+  brings: () => ['accounts', 'units', 'programs'],
+  path: () => null,
+  check: () => {},
+  observe: observePackage,
+  diff: diffPackage,
+  inBrief: briefly,
+  canTell: () => true,
+  weight: () => 0,
+
+  async remember(_resource, seen, _difference, before, machine) {
+    if (before !== null) return before;
+    const { state, version, auto } = seen;
+    if (isThere(state)) return { state: 'installed', version, auto, ground: null, trace: null };
+    const from = await machine.database(ground);
+    const was = state === 'config-files' ? 'config-files' : 'absent';
+    return { state: was, version: null, auto: false, ground: { ...from }, trace: null };
+  },
+
+  claim: () => null,
+
+  async observeForRemoval(resource, before, machine) {
+    const { name } = bodyOf(resource);
+    const found = seenIn(await machine.database(dpkgDatabase), name);
+    const comesBack = before.state === 'installed' && before.version !== found.version;
+    if (!comesBack) return { ...found, offer: null };
+    const { native } = await machine.database(dpkgDatabase);
+    const policies = parsePolicy((await aptCache(['policy', '--', name], machine)).stdout);
+    const policy = policies.get(plainName(name, native)) ?? { candidate: null, offered: [] };
+    const offered = policy.offered.filter((version) => version === before.version);
+    return { ...found, offer: { candidate: policy.candidate, offered, providers: [], trouble: null } };
+  },
+
+  diffRemoval: (resource, before, seen) => diffFarewell(bodyOf(resource).name, before, seen),
+
+  async apply(resource, seen, difference, machine) {
+    return only(await together([{ kind: 'apply', resource, seen, difference, before: null }], machine));
+  },
+
+  async remove(resource, before, seen, difference, machine) {
+    return only(await together([{ kind: 'remove', resource, seen, difference, before }], machine));
+  },
+
+  together,
+
+  async recover(machine) {
+    const result = await mend(machine);
+    if (result !== null && result.exitCode !== 0)
+      throw new HostFailure('dpkg could not finish what was interrupted; see /var/log/dpkg.log');
+  },
+
+  afterwards: (_resource, before, machine) => withTrace(before, machine),
+};
+
+const only = (outcomes: readonly Outcome[]): Outcome => outcomes[0] ?? {};
+
+/** Decides what brings back what was there before us. */
+export function diffFarewell(name: string, before: PackageBefore, seen: SeenPackage): Difference {
+  const there = isThere(seen.state);
+  if (before.state !== 'installed') {
+    const isOurs = seen.state === 'config-files' && before.state === 'absent' && before.trace !== null;
+    if (!there && !isOurs) return nothing();
+    if (seen.held) throw held(name);
+    const from = there ? 'present' : 'its configuration';
+    return { action: 'remove', changes: [{ field: 'ensure', from, to: 'absent' }], diff: null };
+  }
+  const { version: old } = before;
+  const isOffered = old !== null && (seen.offer?.offered.includes(old) ?? false);
+  if (!there)
+    return {
+      action: 'create',
+      changes: [
+        { field: 'ensure', from: 'absent', to: 'present' },
+        ...(isOffered ? [{ field: 'version', from: null, to: old }] : []),
+      ],
+      diff: null,
+      ...(isOffered ? {} : { message: `its version ${old} is offered no more: another one comes back` }),
+    };
+  const changes: Difference['changes'] = [];
+  if (old !== null && seen.version !== old && isOffered) {
+    if (seen.held) throw held(name);
+    changes.push({ field: 'version', from: seen.version, to: old });
+  }
+  if (before.auto && !seen.auto) changes.push({ field: 'mark', from: 'manual', to: 'automatic' });
+  const left =
+    old !== null && seen.version !== old && !isOffered
+      ? `left at ${seen.version}: the sources do not offer ${old} any more, which was there before`
+      : undefined;
+  if (changes.length === 0) return nothing(left);
+  const isOlder = isOffered && seen.version !== null && old !== null && compareVersions(old, seen.version) < 0;
+  const message = left ?? (isOlder ? `${old} is older than ${seen.version}: a downgrade` : undefined);
+  return { action: 'update', changes, diff: null, ...(message === undefined ? {} : { message }) };
+}
+
+const held = (name: string): HostFailure =>
+  new HostFailure(`${name} is on hold on this machine, so it is not changed; to let it go: apt-mark unhold ${name}`);
+
+async function together(items: readonly PackageItem[], machine: Machine): Promise<Outcome[]> {
+  await mend(machine);
+  const outcomes = new Map<PackageItem, Outcome>();
+  const going = items.filter(isGoing);
+  const farewells = await Promise.all(going.map((item) => farewellOf(item, machine)));
+  // First what is to go: it may be in the way of what is to come.
+  const removed = going.length === 0 ? null : await removeAll(farewells, machine);
+  for (const item of going) outcomes.set(item, removed?.get(bodyOf(item.resource).name) ?? {});
+  const coming = items.filter((item) => !isGoing(item));
+  const wishes = coming.flatMap(wishOf);
+  const failed = wishes.length === 0 ? null : await installAll(wishes, machine);
+  for (const item of coming) outcomes.set(item, failed?.get(bodyOf(item.resource).name) ?? {});
+  const database = await machine.database(dpkgDatabase);
+  await mark('auto', autoAgain(coming, outcomes, database), machine);
+  for (const item of coming) {
+    const outcome = outcomes.get(item) as Outcome;
+    if (item.kind === 'apply' && item.before !== null && (outcome.failure === undefined || isHalfDone(item, database)))
+      outcomes.set(item, { ...outcome, before: (await withTrace(item.before, machine)) satisfies Json });
+  }
+  return items.map((item) => outcomes.get(item) ?? {});
+}
+
+/** It failed, and yet it came. */
+const isHalfDone = ({ resource }: PackageItem, database: DpkgDatabase): boolean =>
+  isThere(seenIn(database, bodyOf(resource).name).state);
+
+const isGoing = ({ kind, resource, before }: PackageItem): boolean =>
+  kind === 'apply' ? isDeclaredAbsent(resource) : before?.state !== 'installed';
+
+async function farewellOf({ kind, resource, before }: PackageItem, machine: Machine): Promise<Farewell> {
+  const { name } = bodyOf(resource);
+  // Declared absent: it is not ours, so nothing goes but the package itself.
+  if (kind === 'apply' || before === null || before.trace === null) return { name, brought: [], trace: null };
+  const trace = readTrace(before.trace, machine);
+  if (trace === null) return { name, brought: [], trace: null };
+  return { name, brought: trace.packages, trace: before.state === 'absent' ? trace : null };
+}
+
+function wishOf({ resource, seen, difference }: PackageItem): Wish[] {
+  const { name } = bodyOf(resource);
+  const fields = new Map(difference.changes.map(({ field, to }) => [field, to]));
+  const version = fields.get('version');
+  // Of what only failed to be configured nothing has to be unpacked again.
+  const again = fields.has('state') && (seen.state === 'half-installed' || seen.state === 'installed');
+  if (!fields.has('ensure') && !fields.has('version') && !fields.has('state')) return [];
+  return [{ name, version: typeof version === 'string' ? version : null, again }];
+}
+
+/** Those that were there only for others, and are to be so again. */
+function autoAgain(
+  items: readonly PackageItem[],
+  outcomes: ReadonlyMap<PackageItem, Outcome>,
+  database: DpkgDatabase,
+): string[] {
+  return items
+    .filter((item) => item.kind === 'remove' && item.before?.auto === true)
+    .filter((item) => outcomes.get(item)?.failure === undefined)
+    .map(({ resource }: { resource: ResolvedResource }) => bodyOf(resource).name)
+    .filter((name) => isThere(seenIn(database, name).state));
+}
+
+/** Once it is there: what came with it. */
+async function withTrace(before: PackageBefore, machine: Machine): Promise<PackageBefore> {
+  if (before.ground === null) return before;
+  const { reference } = await machine.database(traceSince(before.ground));
+  return { ...before, ground: null, trace: { ...reference } };
+}

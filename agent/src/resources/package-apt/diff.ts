@@ -1,0 +1,67 @@
+import type { FieldChange } from '@muster/protocol';
+import type { ResolvedResource } from '@muster/protocol/module';
+import { compareVersions } from '../../host/dpkg.ts';
+import { HostFailure } from '../../host/failure.ts';
+import { type Circumstances, type Difference, nothing, presenceDrift } from '../provider.ts';
+import { bodyOf, isThere, type SeenPackage } from './seen.ts';
+
+/** Decides what is to be done about a package. */
+export function diffPackage(
+  resource: ResolvedResource,
+  seen: SeenPackage,
+  { purpose }: Pick<Circumstances, 'purpose'>,
+): Difference {
+  const { name, version, ensure } = bodyOf(resource);
+  const asDrift = purpose === 'drift';
+  const there = isThere(seen.state);
+  if (ensure === 'absent') {
+    if (!there) return nothing();
+    if (seen.held && !asDrift) throw held(name, 'removed');
+    return presenceDrift();
+  }
+  const wanted = version === 'latest' ? latestOf(seen) : (version ?? null);
+  const changes: FieldChange[] = [];
+  if (!there) changes.push({ field: 'ensure', from: 'absent', to: 'present' });
+  else if (!seen.whole) changes.push({ field: 'state', from: seen.state, to: 'installed' });
+  const moves = wanted !== null && wanted !== seen.version;
+  if (moves) changes.push({ field: 'version', from: seen.version, to: wanted });
+  if (changes.length === 0) return nothing(seen.offer?.trouble == null ? undefined : notRefreshed(seen.offer.trouble));
+  if (asDrift) return { action: there ? 'update' : 'create', changes, diff: null };
+  if (seen.held && (moves || !there)) throw held(name, there ? `changed to ${wanted}` : 'installed');
+  const missing = there && !moves ? null : whatIsMissing(name, wanted, seen);
+  const lower = moves && seen.version !== null && wanted !== null && compareVersions(wanted, seen.version) < 0;
+  const trouble = seen.offer?.trouble == null ? [] : [notRefreshed(seen.offer.trouble)];
+  const notes = [...(lower ? [`${wanted} is older than ${seen.version}: a downgrade`] : []), ...trouble];
+  return {
+    action: there ? 'update' : 'create',
+    changes,
+    diff: null,
+    ...(missing === null ? {} : { awaits: [{ kind: 'packages' as const, message: missing }] }),
+    ...(notes.length === 0 ? {} : { message: notes.join('; ') }),
+  };
+}
+
+/** What is there stays when the sources offer nothing newer: a newer one may have been put there by hand. */
+function latestOf({ version, offer }: SeenPackage): string | null {
+  const candidate = offer?.candidate ?? null;
+  if (candidate === null || version === null) return candidate;
+  return compareVersions(candidate, version) > 0 ? candidate : version;
+}
+
+const held = (name: string, what: string): HostFailure =>
+  new HostFailure(`${name} is on hold on this machine, so it is not ${what}; to let it go: apt-mark unhold ${name}`);
+
+const notRefreshed = (trouble: string): string => `the lists of packages could not be refreshed: ${trouble}`;
+
+/** Why it cannot be installed as declared, as far as that can be told beforehand. */
+function whatIsMissing(name: string, wanted: string | null, { offer }: SeenPackage): string | null {
+  const trouble = offer?.trouble == null ? '' : `; ${notRefreshed(offer.trouble)}`;
+  if (offer?.candidate == null) {
+    if (offer !== null && offer.providers.length > 0)
+      return `${name} is a virtual package; declare one of those that provide it: ${offer.providers.join(', ')}`;
+    return `no source of this machine offers a package ${name}${trouble}`;
+  }
+  if (wanted === null || wanted === offer.candidate || offer.offered.includes(wanted)) return null;
+  const others = offer.offered.length === 0 ? offer.candidate : offer.offered.join(', ');
+  return `no source of this machine offers ${name} ${wanted}, only ${others}${trouble}`;
+}

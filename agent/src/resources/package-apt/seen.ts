@@ -1,0 +1,138 @@
+import type { ResolvedResource, ResourceBodies } from '@muster/protocol/module';
+import { aptCache, listTimes, refreshLists } from '../../host/apt.ts';
+import { type AptPolicy, parsePolicy, parseProviders } from '../../host/apt-output.ts';
+import { type DpkgDatabase, type DpkgState, findPackage, isWhole, readDpkg } from '../../host/dpkg.ts';
+import type { Circumstances, Database, Json, Machine } from '../provider.ts';
+
+export type Body = ResourceBodies['package-apt'];
+export const bodyOf = (resource: ResolvedResource): Body => resource.body as Body;
+
+/** What was found of one package. Plain data: the journal keeps it as it is. */
+export type SeenPackage = {
+  state: DpkgState;
+  /** Nothing of it is to be mended. */
+  whole: boolean;
+  version: string | null;
+  held: boolean;
+  auto: boolean;
+  /** What the sources offer, where that bears on what is to be done. */
+  offer: { candidate: string | null; offered: string[]; providers: string[]; trouble: string | null } | null;
+};
+
+/** The packages of this machine, read once an operation however many are declared. */
+export const dpkgDatabase: Database<DpkgDatabase> = { name: 'dpkg', read: () => readDpkg() };
+
+interface Offers {
+  native: string;
+  policies: ReadonlyMap<string, AptPolicy>;
+  /** Why some of the sources did not answer. */
+  trouble: string | null;
+  /** When the sources were last changed before they were asked. */
+  sourcesChangedAt: number;
+}
+
+/** Older lists are refreshed before they are relied on. Milliseconds. */
+const freshForMs = 60 * 60_000;
+/** What is not in lists that are so new is not there. Milliseconds. */
+const justNowMs = 60_000;
+
+/** What the sources offer: a plan and an apply refresh the lists where they have to, a look at drift never does. */
+export const freshOffers: Database<Offers> = { name: 'apt offers', read: (machine) => readOffers(machine, true) };
+export const knownOffers: Database<Offers> = {
+  name: 'apt offers, as known',
+  read: (machine) => readOffers(machine, false),
+};
+
+export const isDeclaredAbsent = (resource: ResolvedResource): boolean => bodyOf(resource).ensure === 'absent';
+
+/** Whether what the sources offer bears on what is to be done. */
+function needsOffer(body: Body, found: Pick<SeenPackage, 'state' | 'version'>): boolean {
+  if (body.ensure === 'absent') return false;
+  if (!isThere(found.state) || body.version === 'latest') return true;
+  return body.version != null && body.version !== found.version;
+}
+
+/** Its files are there, whole or not. */
+export const isThere = (state: DpkgState): boolean => state !== 'not-installed' && state !== 'config-files';
+
+const nothingThere: Omit<SeenPackage, 'offer'> = {
+  state: 'not-installed',
+  whole: true,
+  version: null,
+  held: false,
+  auto: false,
+};
+
+export function seenIn(database: DpkgDatabase, name: string): Omit<SeenPackage, 'offer'> {
+  const found = findPackage(database, name);
+  if (found === null) return nothingThere;
+  const { state, version, held, auto } = found;
+  return { state, whole: isWhole(found), version: isThere(state) ? version : null, held, auto };
+}
+
+export async function observePackage(
+  resource: ResolvedResource,
+  { purpose }: Pick<Circumstances, 'purpose'>,
+  machine: Machine,
+): Promise<SeenPackage> {
+  const body = bodyOf(resource);
+  const found = seenIn(await machine.database(dpkgDatabase), body.name);
+  if (!needsOffer(body, found)) return { ...found, offer: null };
+  const database = purpose === 'drift' ? knownOffers : freshOffers;
+  let offers = await machine.database(database);
+  if (offers.sourcesChangedAt !== listTimes().sourcesChangedAt) {
+    // An earlier resource of this operation changed where packages come from.
+    machine.stale(database);
+    offers = await machine.database(database);
+  }
+  const policy = offers.policies.get(plainName(body.name, offers.native)) ?? null;
+  const candidate = policy?.candidate ?? null;
+  const providers =
+    candidate === null && policy !== null && purpose !== 'drift' ? await providersOf(body.name, machine) : [];
+  const offered = body.version != null && body.version !== 'latest' ? (policy?.offered ?? []) : [];
+  return { ...found, offer: { candidate, offered: offered.slice(0, 20), providers, trouble: offers.trouble } };
+}
+
+/** As apt prints it: without the machine's own architecture. */
+export const plainName = (name: string, native: string): string =>
+  name.endsWith(`:${native}`) ? name.slice(0, -native.length - 1) : name;
+
+async function providersOf(name: string, machine: Machine): Promise<string[]> {
+  const { stdout } = await aptCache(['showpkg', '--', name], machine);
+  return parseProviders(stdout).slice(0, 10);
+}
+
+async function readOffers(machine: Machine, mayRefresh: boolean): Promise<Offers> {
+  const database = await machine.database(dpkgDatabase);
+  const wanted = machine
+    .resourcesOf('package-apt')
+    .map((resource) => bodyOf(resource))
+    .filter((body) => needsOffer(body, seenIn(database, body.name)));
+  const ask = async (): Promise<Map<string, AptPolicy>> => {
+    if (wanted.length === 0) return new Map();
+    const names = [...new Set(wanted.map(({ name }) => name))];
+    return parsePolicy((await aptCache(['policy', '--', ...names], machine)).stdout);
+  };
+  const isKnown = (policies: ReadonlyMap<string, AptPolicy>): boolean =>
+    wanted.every(({ name, version }) => {
+      const policy = policies.get(plainName(name, database.native));
+      if (policy?.candidate == null) return false;
+      return version == null || version === 'latest' || policy.offered.includes(version);
+    });
+  let trouble: string | null = null;
+  const { refreshedAt, sourcesChangedAt } = listTimes();
+  const now = machine.clock.now();
+  const old = now - refreshedAt > freshForMs || sourcesChangedAt >= refreshedAt;
+  if (mayRefresh && wanted.length > 0 && old) trouble = await refreshLists(machine);
+  let policies = await ask();
+  if (mayRefresh && !old && now - refreshedAt > justNowMs && !isKnown(policies)) {
+    trouble = await refreshLists(machine);
+    policies = await ask();
+  }
+  return { native: database.native, policies, trouble, sourcesChangedAt };
+}
+
+export const briefly = (seen: SeenPackage): Json => ({
+  ...seen,
+  offer: seen.offer === null ? null : { ...seen.offer, offered: [...seen.offer.offered] },
+});
