@@ -3,7 +3,8 @@ import { HostFailure } from '../host/failure.ts';
 import { isRunning, killProcessGroup, type ProcessIdentity } from '../host/run-command.ts';
 import { JournalFailure } from '../journal/log.ts';
 import type { Provider } from '../resources/provider.ts';
-import { cannotCarryOut, type Decision, decide, type Picture, type Step } from './plan.ts';
+import { cannotCarryOut } from './carrier.ts';
+import { type Decision, decide, type Picture, type Step } from './plan.ts';
 import { type Progress, patienceMs, Stopped } from './progress.ts';
 import { failedResult, noted, resultOf } from './result.ts';
 

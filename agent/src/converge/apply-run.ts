@@ -3,7 +3,7 @@ import { HostFailure } from '../host/failure.ts';
 import { isDirectory } from '../journal/state.ts';
 import { removeEmptyDirectory } from '../resources/directory-unix.ts';
 import type { Json, Provider } from '../resources/provider.ts';
-import { providerOf } from '../resources/registry.ts';
+import { providerFor } from './carrier.ts';
 import { ancestors, type Decision, decide, type Observation, Picture, planStep, type Step } from './plan.ts';
 import { type Progress, patienceMs } from './progress.ts';
 import { failedResult, noted, resultOf } from './result.ts';
@@ -85,7 +85,7 @@ async function foresee(progress: Progress, steps: readonly Step[], picture: Pict
   let bytes = 0;
   for (let position = progress.results.length; position < steps.length && run.length < maxRun; position++) {
     const step = steps[position] as Step;
-    const provider = providerOf(step.resource.type);
+    const provider = providerFor(step);
     if (provider?.recheckable !== true || provider.together !== undefined || bytes > runBytes) break;
     // What is below something that may become a link, or in the same file, can only be looked at once that is done.
     const path = provider.path(step.resource);

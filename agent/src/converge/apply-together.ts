@@ -2,9 +2,9 @@ import type { ResourceResult } from '@muster/protocol';
 import { HostFailure } from '../host/failure.ts';
 import { JournalFailure } from '../journal/log.ts';
 import type { Item, Json, Outcome, Provider } from '../resources/provider.ts';
-import { providerOf } from '../resources/registry.ts';
 import { awaitLeftover } from './apply-one.ts';
 import { rememberPartial } from './apply-run.ts';
+import { providerFor } from './carrier.ts';
 import { type Decision, decide, type Picture, planStep, type Step } from './plan.ts';
 import { type Progress, Stopped } from './progress.ts';
 import { noted, resultOf } from './result.ts';
@@ -90,7 +90,7 @@ async function foresee(
   const first = progress.results.length;
   for (const step of steps.slice(first, first + maxTogether)) {
     const { resource } = step;
-    if (step.kind !== steps[first]?.kind || providerOf(resource.type) !== provider) break;
+    if (step.kind !== steps[first]?.kind || providerFor(step) !== provider) break;
     const needs = [...resource.depends_on, ...resource.reload_on, ...resource.restart_on, ...resource.rerun_on];
     if (needs.some((key) => taken.has(key))) break;
     taken.add(resource.key);

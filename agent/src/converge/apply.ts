@@ -1,7 +1,7 @@
-import { providerOf } from '../resources/registry.ts';
 import { applyOne } from './apply-one.ts';
 import { applyRun } from './apply-run.ts';
 import { applyTogether, isTogether } from './apply-together.ts';
+import { providerFor } from './carrier.ts';
 import { planDigestNow } from './examine.ts';
 import { Picture, type Step, stepsOf, triggersLeft } from './plan.ts';
 import type { Progress } from './progress.ts';
@@ -31,7 +31,7 @@ export async function applyOperation(progress: Progress): Promise<void> {
   progress.reported = progress.results.length;
   while (progress.results.length < steps.length && !progress.interrupted()) {
     const next = steps[progress.results.length] as Step;
-    const provider = providerOf(next.resource.type);
+    const provider = providerFor(next);
     if (provider !== null && isTogether(provider)) await applyTogether(progress, steps, picture, provider);
     else if (provider?.recheckable === true) await applyRun(progress, steps, picture);
     else await applyOne(progress, next, provider, picture);

@@ -1,7 +1,7 @@
 import type { OperationRecord } from '../journal/state.ts';
 import type { Json } from '../resources/provider.ts';
-import { providerOf } from '../resources/registry.ts';
 import { applyOperation } from './apply.ts';
+import { providerFor } from './carrier.ts';
 import { measureDrift, planOperationOnMachine } from './examine.ts';
 import { Picture, type Step, stepsOf, triggersLeft } from './plan.ts';
 import { type ExecutionContext, Progress, Stopped } from './progress.ts';
@@ -66,7 +66,7 @@ async function keepUntold(progress: Progress): Promise<[string, string[]][]> {
 
 /** Whether a resource looks other than before the operation came to it; when that cannot be told, it does. */
 async function wasChanged(progress: Progress, step: Step, seen: Json, picture: Picture): Promise<boolean> {
-  const provider = providerOf(step.resource.type);
+  const provider = providerFor(step);
   try {
     const now = await progress.observe(step, picture);
     if (provider === null || !('seen' in now)) return true;

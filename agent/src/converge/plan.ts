@@ -11,6 +11,7 @@ import {
   nothing,
 } from '../resources/provider.ts';
 import { providerOf } from '../resources/registry.ts';
+import { cannotCarryOut, providerFor } from './carrier.ts';
 
 /** Deciding what is to be done. Nothing here looks at the machine: what was observed is handed in. */
 
@@ -168,7 +169,7 @@ export class Picture {
       return;
     }
     this.ended(step, 'would_change');
-    const provider = providerOf(step.resource.type);
+    const provider = providerFor(step);
     for (const what of provider?.brings(step.resource) ?? []) this.#mayCome.add(what);
     const path = provider?.path(step.resource) ?? null;
     const ensure = decision.difference.changes.find(({ field }) => field === 'ensure');
@@ -235,9 +236,10 @@ export class Picture {
 /** Paths below which nothing can be, with the reason. */
 function blockedPaths(steps: readonly Step[]): Map<string, string> {
   const blocked = new Map<string, string>();
-  for (const { kind, resource } of steps) {
+  for (const step of steps) {
+    const { kind, resource } = step;
     if (kind === 'remove') continue;
-    const path = providerOf(resource.type)?.path(resource) ?? null;
+    const path = providerFor(step)?.path(resource) ?? null;
     if (path === null) continue;
     const { body } = resource;
     if ('ensure' in body && body.ensure === 'absent')
@@ -252,7 +254,7 @@ function blockedPaths(steps: readonly Step[]): Map<string, string> {
 export function declaredPaths(desired: Iterable<ResolvedResource>): Set<string> {
   const declared = new Set<string>();
   for (const resource of desired) {
-    const path = providerOf(resource.type)?.path(resource) ?? null;
+    const path = providerFor({ kind: 'apply', resource })?.path(resource) ?? null;
     if (path === null || ('ensure' in resource.body && resource.body.ensure === 'absent')) continue;
     declared.add(path);
     for (const ancestor of ancestors(path)) declared.add(ancestor);
@@ -278,7 +280,7 @@ export function decide(
 ): Decision {
   if ('failure' in observation) return { verdict: 'fail', message: observation.failure };
   const { resource, record } = step;
-  const provider = providerOf(resource.type);
+  const provider = providerFor(step);
   if (provider === null) return { verdict: 'fail', message: cannotCarryOut(resource) };
   // What was there before is recorded in the terms of its kind, and must come back first.
   if (step.kind === 'apply' && record?.before != null && record.resource.type !== resource.type)
@@ -330,9 +332,6 @@ function isCorrective(step: Step, difference: Difference, triggeredBy: readonly 
     isDeepStrictEqual(succeeded.body, step.resource.body)
   );
 }
-
-export const cannotCarryOut = ({ type }: ResolvedResource): string =>
-  `this agent cannot carry out ${type} yet; the other resources are not affected`;
 
 /**
  * Decides about the next step of a plan, and takes down what it is going to do.

@@ -10,18 +10,9 @@ import type { ProcessIdentity } from '../host/run-command.ts';
 import type { Journal } from '../journal/journal.ts';
 import type { FinishedReport, JournalEvent, OperationRecord } from '../journal/state.ts';
 import type { Database, Json, Machine, Outcome, Provider, ProviderLimits } from '../resources/provider.ts';
-import { providerOf } from '../resources/registry.ts';
+import { cannotCarryOut, providerFor } from './carrier.ts';
 import { fittingReport, fittingResult } from './fitting.ts';
-import {
-  ancestors,
-  cannotCarryOut,
-  type Decision,
-  declaredPaths,
-  desiredByKey,
-  type Observation,
-  Picture,
-  type Step,
-} from './plan.ts';
+import { ancestors, type Decision, declaredPaths, desiredByKey, type Observation, Picture, type Step } from './plan.ts';
 import type { Publisher } from './publisher.ts';
 import { redactOutput, sensitiveFields } from './redact.ts';
 import { failedResult, failureSummary, noted, resultOf } from './result.ts';
@@ -143,7 +134,7 @@ export class Progress {
   /** Looks at one resource; that it cannot be looked at is an observation too. */
   async observe(step: Step, picture: Picture): Promise<Observation> {
     const { resource, kind, record } = step;
-    const provider = providerOf(resource.type);
+    const provider = providerFor(step);
     if (provider === null) return { failure: cannotCarryOut(resource) };
     const before = record?.before ?? null;
     // What is left as it is need not be looked at.

@@ -4,6 +4,7 @@ import { cronUnix } from './cron-unix.ts';
 import { directoryUnix } from './directory-unix.ts';
 import { fileUnix } from './file-unix.ts';
 import { groupUnix } from './group-unix.ts';
+import { guarded } from './guarded.ts';
 import { lineUnix } from './line-unix.ts';
 import { packageApt } from './package-apt.ts';
 import type { Provider } from './provider.ts';
@@ -25,7 +26,7 @@ const providers: ReadonlyMap<string, Provider> = new Map(
     userUnix,
     serviceSystemd,
     packageApt,
-  ].map((provider) => [provider.type, provider as unknown as Provider]),
+  ].map((provider) => [provider.type, guarded(provider as unknown as Provider)]),
 );
 
 /** @returns null for a kind that this agent cannot carry out */

@@ -1,0 +1,123 @@
+import { existsSync, readFileSync } from 'node:fs';
+import {
+  type Kind,
+  kinds,
+  type ResolvedResource,
+  type ResourceType,
+  resourceBodyFaults,
+} from '@muster/protocol/module';
+import { orchestratorMessageSchema } from '@muster/protocol/wire';
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { bodyFault } from '../resources/body-shape.ts';
+import { directory, file, operation } from './test/desired.ts';
+import { useAgent } from './test/harness.ts';
+
+/**
+ * Bodies as a hostile orchestrator, or one of another version, may send them. Only kinds whose code can be let loose on
+ * the machine that runs this: all others are held to the form alone.
+ */
+
+const h = useAgent();
+const types = (Object.keys(kinds) as ResourceType[]).filter(
+  (type) => !kinds[type].platforms.every((p) => p !== 'linux'),
+);
+const fieldsOf = (type: ResourceType): string[] => {
+  const kind: Kind = kinds[type];
+  return [...Object.keys(kind.required), ...Object.keys(kind.optional)];
+};
+
+const strangeText = fc.oneof(
+  fc.constantFrom('', '/', '/..', '/a/../b', 'relative', '\0', '/\0', '//x', '/x/', '-', '😀\ud800', '__proto__'),
+  fc.constantFrom('0644', '99999', 'root', 'present', 'absent', 'perhaps', 'x'.repeat(5_000), '/x', 'nobody'),
+  fc.string({ maxLength: 10 }),
+);
+const strange = fc.oneof({ weight: 9, arbitrary: strangeText }, fc.jsonValue({ maxDepth: 2 }));
+/** A body with some of the kind's own fields, whatever their values, and perhaps others. */
+const bodyOf = (type: ResourceType): fc.Arbitrary<Record<string, unknown>> =>
+  fc
+    .tuple(
+      fc.dictionary(fc.constantFrom(...fieldsOf(type)), strange),
+      fc.dictionary(fc.constantFrom('newer_field', '__proto__', 'constructor', 'toString', 'symlink'), strange, {
+        maxKeys: 1,
+      }),
+      // Most are complete: what is missing is found first, and nothing else.
+      fc.record(Object.fromEntries(Object.keys(kinds[type].required).map((name) => [name, strangeText]))),
+      fc.nat(9),
+    )
+    // Through JSON, as all that comes over the wire.
+    .map(([own, more, required, chance]) =>
+      JSON.parse(JSON.stringify({ ...(chance > 0 ? required : {}), ...own, ...(chance < 3 ? more : {}) })),
+    );
+
+describe('a body that came over the wire', () => {
+  test.each(types)('of %s fits here where it fits the protocol, and never throws', (type) => {
+    fc.assert(
+      fc.property(bodyOf(type), (body) => {
+        const fault = bodyFault({ type, body: body as never });
+        if (fault !== null) {
+          expect(fault.length).toBeLessThan(1_500);
+          expect(resourceBodyFaults(type, body as never)).not.toEqual([]);
+        }
+      }),
+      { numRuns: 200 },
+    );
+  });
+
+  test('says what is wrong with it, without its values', () => {
+    const body = { path: 7, mode: ['hunter2'], ensure: 'perhaps', shiny: 'hunter2' };
+    expect(bodyFault({ type: 'file-unix', body: body as never })).toBe(
+      'what the orchestrator sent is no file-unix that this agent knows: `shiny` is not known; `path` must be text; ' +
+        '`mode` must be text; `ensure` must be present or absent. Is the agent older than the orchestrator?',
+    );
+    expect(bodyFault({ type: 'script', body: {} as never })).toContain('`program` is missing; `apply` is missing');
+    expect(bodyFault({ type: 'file-unix', body: { path: '/x', mode: null } as never })).toBeNull();
+  });
+
+  test('fails its own resource, and the others are carried out', async () => {
+    // Scripts only where nothing can be run: as no program that there is.
+    const loose = fc.oneof(
+      ...(['file-unix', 'directory-unix'] as const).map((type) => bodyOf(type).map((body) => ({ type, body }))),
+      bodyOf('script').map((body) => ({ type: 'script' as const, body: { ...body, program: 'nothing' } })),
+      fc.jsonValue().map((body) => ({ type: 'of-tomorrow' as ResourceType, body: { body } })),
+    );
+    // Where a path is good, it leads nowhere but into the test's own tree.
+    const inside = (root: string, body: Record<string, unknown>) =>
+      typeof body.path === 'string' && body.path.startsWith('/') ? { ...body, path: `${root}/w${body.path}` } : body;
+    await fc.assert(
+      fc.asyncProperty(fc.array(loose, { minLength: 1, maxLength: 4 }), async (bodies) => {
+        const hostile = bodies.map(({ type, body }, i): ResolvedResource => {
+          const resource = file(`${h.root}/${i}`, {}, { id: `hostile${i}` });
+          return { ...resource, key: `h${i}`, type, body: inside(h.root, body as never) as never };
+        });
+        const good = [
+          directory(`${h.root}/d`, { mode: '0711' }),
+          ...hostile,
+          file(`${h.root}/f`, { content: 'ours\n' }, { id: 'f' }),
+          file(`${h.root}/needs`, {}, { id: 'needs', depends_on: ['h0'] }),
+        ];
+        for (const kind of ['plan', 'apply', 'drift'] as const) {
+          const sent = operation(kind, kind === 'drift' ? [] : good);
+          expect(orchestratorMessageSchema.safeParse(sent).success).toBe(true);
+          const { results, finished } = await h.agent.run(sent);
+          if (kind === 'drift') continue;
+          expect(results).toHaveLength(good.length);
+          expect(finished.error ?? '').not.toContain('could not carry it out');
+          for (const result of results)
+            if (result.id?.startsWith('hostile') !== true && result.id !== 'needs')
+              expect(result.status, result.identity).toMatch(/^(unchanged|changed|would_change)$/);
+          for (const { message } of results) expect(message ?? '').not.toContain('please report it');
+          const first = results.find(({ id }) => id === 'hostile0');
+          if (first?.status === 'failed')
+            expect(results.find(({ id }) => id === 'needs')).toMatchObject({ status: 'skipped' });
+        }
+        expect(readFileSync(`${h.root}/f`, 'utf8')).toBe('ours\n');
+        await h.agent.run(operation('apply', []));
+        expect(existsSync(`${h.root}/f`)).toBe(false);
+        // Otherwise it would take no more after a while.
+        h.agent.engine.spool.acknowledge(h.agent.engine.spool.lastSeq());
+      }),
+      { numRuns: 150 },
+    );
+  });
+});
