@@ -10,7 +10,7 @@ describe('what is shown of a program that runs', () => {
   test('is all of it, where it prints less than may be sent', () => {
     fc.assert(
       fc.property(
-        fc.array(fc.tuple(fc.string({ unit: 'binary', maxLength: 12 }), fc.nat(60), fc.boolean()), { maxLength: 30 }),
+        fc.array(fc.tuple(fc.string({ unit: 'binary', maxLength: 12 }), fc.nat(60), fc.boolean()), { maxLength: 10 }),
         (said) => {
           const text = said.map(([one]) => one.toWellFormed()).join('');
           const bytes = Buffer.from(text);
