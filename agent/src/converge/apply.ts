@@ -6,6 +6,7 @@ import { planDigestNow } from './examine.ts';
 import { Picture, type Step, stepsOf, triggersLeft } from './plan.ts';
 import type { Progress } from './progress.ts';
 import { resultOf } from './result.ts';
+import { verifyApplied } from './verify.ts';
 
 /** Carries out an apply, or what is left of it after the agent was killed. */
 export async function applyOperation(progress: Progress): Promise<void> {
@@ -49,7 +50,20 @@ export async function applyOperation(progress: Progress): Promise<void> {
     cut > 0 ? null : keep_modules,
     state.managed,
   );
-  await progress.finish(steps.length, undefined, { cut, pending });
+  const verdict = await verified(progress, cut);
+  await progress.finish(steps.length, verdict.error, { cut: cut + verdict.cut, pending });
+}
+
+/** Everything is told before it is verified: it is in place, and verifying may take its time. */
+async function verified(progress: Progress, cut: number): Promise<{ error?: string; cut: number }> {
+  const { verify = [] } = progress.operation.message;
+  const isInPlace = cut === 0 && progress.results.every(({ status }) => status === 'changed' || status === 'unchanged');
+  if (!isInPlace || verify.length === 0) return { cut: 0 };
+  await progress.flush('results');
+  const problem = await verifyApplied(progress);
+  if (progress.interrupted())
+    return { error: 'it was cancelled before all of `verify` was done; all resources are in place', cut: 1 };
+  return problem === null ? { cut: 0 } : { error: problem, cut: 0 };
 }
 
 const stale = 'plan_stale: the machine is not as it was when this was planned; nothing was changed, plan again';

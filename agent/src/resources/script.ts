@@ -92,12 +92,21 @@ async function outcome(resource: ResolvedResource, part: string, text: string, m
   return { output, failure: `its \`${part}\` ${how}${last === '' ? '' : `: ${last}`}` };
 }
 
+const execute = (
+  resource: ResolvedResource,
+  text: string,
+  timeLimit: number,
+  outputCap: number,
+  machine: Machine,
+  printed?: Command['printed'],
+): Promise<CommandResult> => runShell(bodyOf(resource).program, text, timeLimit, outputCap, machine, printed);
+
 /**
  * The text reaches the shell as an open file without a name: it may be of any length, appears in no list of
  * processes, and leaves nothing behind. Its input stays empty.
  */
-async function execute(
-  resource: ResolvedResource,
+export async function runShell(
+  shell: string,
   text: string,
   timeLimit: number,
   outputCap: number,
@@ -109,7 +118,7 @@ async function execute(
   try {
     const result = await runCommand(
       {
-        program: bodyOf(resource).program,
+        program: shell,
         args: ['/proc/self/fd/3'],
         scriptFd: file.fd,
         timeLimit,

@@ -24,7 +24,7 @@ export interface AgentLinks {
    * The operation to send next, and whether another waits behind it; null when there is none, one is running, or the
    * agent is not approved.
    */
-  nextOperation(nodeId: string): Promise<{ operation: OperationMessage; more: boolean } | null>;
+  nextOperation(nodeId: string, version?: number): Promise<{ operation: OperationMessage; more: boolean } | null>;
   /** Operations of this agent whose cancelling was asked for and that have not ended. */
   cancellations(nodeId: string): Promise<string[]>;
   /**

@@ -1,4 +1,5 @@
 import { MusterError } from '@muster/protocol';
+import { protocolVersion } from '@muster/protocol/wire';
 import { agentById, markCloneSeen, setAttributes } from '../store/agents.ts';
 import { fromJson, toJson } from '../store/json-text.ts';
 import { agentsWithWork } from '../store/operations.ts';
@@ -65,7 +66,7 @@ export function createAgentLinks(
     reported: async (nodeId, instanceId, seq, reports) =>
       reported(context, { inFlight, beliefs }, nodeId, instanceId, seq, await scrub(reports)),
 
-    nextOperation: (nodeId) => nextOperation(context, sources, nodeId),
+    nextOperation: (nodeId, version = protocolVersion) => nextOperation(context, sources, nodeId, version),
 
     cancellations: (nodeId) => cancellationsFor(context, nodeId),
 

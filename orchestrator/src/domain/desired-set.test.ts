@@ -1,4 +1,3 @@
-import { MusterError } from '@muster/protocol';
 import type { Assignment } from '@muster/protocol/http';
 import { parseModule } from '@muster/protocol/module';
 import fc from 'fast-check';
@@ -109,15 +108,10 @@ describe('resolving for an agent', () => {
     ]);
   });
 
-  it('refuses what this release would have to pass over', () => {
-    const code = (resources: string) => {
-      try {
-        resolve(resources);
-        return 'resolved';
-      } catch (error) {
-        return error instanceof MusterError ? error.code : error;
-      }
-    };
-    expect(code('verify: [{ command: "true" }]')).toBe('module_unresolved');
+  it('holds what must be verified, for a module that says so', () => {
+    expect(resolve('')).not.toHaveProperty('verify');
+    expect(resolve('verify: [{ command: "test ${{ agent.name }}" }]').verify).toEqual([
+      { module: 'm', type: 'command', body: { command: 'test web-1' }, deferred: [] },
+    ]);
   });
 });

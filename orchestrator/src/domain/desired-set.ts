@@ -1,7 +1,13 @@
 import { createHash } from 'node:crypto';
 import { type Fault, MusterError } from '@muster/protocol';
 import type { Agent, Assignment } from '@muster/protocol/http';
-import { type Json, type ModuleDocument, resolveDesiredSet, type UnfilledResource } from '@muster/protocol/module';
+import {
+  type Json,
+  type ModuleDocument,
+  resolveDesiredSet,
+  type UnfilledResource,
+  type UnfilledVerification,
+} from '@muster/protocol/module';
 import { isEmpty as isEmptySelector, matchesSelector, parseSelector, type Selector } from '@muster/protocol/selector';
 import { type JsonText, toJson } from '../store/json-text.ts';
 
@@ -105,6 +111,8 @@ export const dependsOnWindow = (
 export interface Payload {
   resources: UnfilledResource[];
   keep_modules: string[];
+  /** What must hold after an apply. Only there where a module has some. */
+  verify?: UnfilledVerification[];
 }
 
 /**
@@ -122,15 +130,8 @@ export function resolvePayload(
     agent: { name: agent.name, node_id: agent.node_id, attributes: agent.attributes, tags: agent.tags },
   });
   if (!resolved.ok) throw new MusterError(resolved.code, resolved.faults[0]?.message, resolved.faults);
-  const faults = [
-    ...resolved.verify.map(({ module }) => ({
-      path: `/modules/${module}/verify`,
-      // Better refused than silently passed over: its author relies on it.
-      message: `module "${module}" has a verify section, which this release does not carry out yet; take it out`,
-    })),
-  ];
-  if (faults.length > 0) throw new MusterError('module_unresolved', faults[0]?.message, faults);
-  return { resources: resolved.resources, keep_modules: desired.keep };
+  const { resources, verify } = resolved;
+  return { resources, keep_modules: desired.keep, ...(verify.length === 0 ? {} : { verify }) };
 }
 
 /** Encoded as JSON; what the channel carries in one message, with room for secrets. */

@@ -33,22 +33,31 @@ interface DispatchSources {
 type Marked = Pick<Row, 'kind' | 'trigger' | 'payload_digest' | 'snapshot_operation_id' | 'dispatched_at'> &
   Pick<QueuedOperation, 'operation_id' | 'node_id' | 'modules' | 'requested_by' | 'run_id' | 'label'>;
 
+/** Protocol version of the first agents that verify. Others would have to be trusted with something they do not know. */
+const verifiesSince = 2;
+const tooOld = {
+  ok: false,
+  error: 'a module has a verify section, and this agent is too old to carry it out; install a newer one',
+} as const;
+
 /**
  * What an agent is to do next, and whether something waits behind it. One that was marked as sent and never taken on is
  * handed out again, which the agent's journal allows for.
+ * @param version of the protocol that the agent speaks
  * @returns null when there is nothing, one runs already, or the agent is not approved
  */
 export async function nextOperation(
   context: Context,
   sources: DispatchSources,
   nodeId: string,
+  version: number,
 ): Promise<{ operation: OperationMessage; more: boolean } | null> {
   const { documents, ready, markOnly } = sources;
   const queued = ready.take(nodeId);
   const mark = queued && (await markOnly(queued.operation_id));
   if (queued && mark) {
     const marked = { ...queued, snapshot_operation_id: null, dispatched_at: null };
-    const sent = await loaded(context, sources, marked, null, [queued.payload_digest, mark.applied]);
+    const sent = await loaded(context, sources, marked, null, version, [queued.payload_digest, mark.applied]);
     if (typeof sent === 'object') return { operation: sent, more: false };
   }
   for (;;) {
@@ -62,7 +71,7 @@ export async function nextOperation(
     const snapshot = await mayBeSent(context, row);
     if (snapshot === false) return null;
     const marked = { ...row, modules: fromJson(row.modules), snapshot_operation_id: snapshot };
-    const sent = await loaded(context, sources, marked, plan);
+    const sent = await loaded(context, sources, marked, plan, version);
     if (sent === 'sent already') return null;
     if (sent !== 'ended') return { operation: sent, more: behind.length > 0 };
   }
@@ -78,10 +87,13 @@ async function loaded(
   { inFlight, payloads }: DispatchSources,
   row: Marked,
   plan: { digest: string; secrets: SecretVersions } | null,
+  version: number,
   digests?: readonly (string | null)[],
 ): Promise<OperationMessage | 'ended' | 'sent already'> {
   const { operation_id, node_id, kind, modules, snapshot_operation_id, dispatched_at } = row;
-  const payload = await payloads.load(row.payload_digest, node_id);
+  const found = await payloads.load(row.payload_digest, node_id);
+  const verify = kind === 'apply' && found.ok && found.verify.length > 0 ? { verify: found.verify } : {};
+  const payload = 'verify' in verify && version < verifiesSince ? tooOld : found;
   if (!payload.ok) {
     // What was sent is the agent's to end: what never reached it is ours again when it connects.
     if (dispatched_at !== null) return 'sent already';
@@ -123,6 +135,7 @@ async function loaded(
     keep_modules: payload.keep_modules,
     snapshot_operation_id,
     ...(plan === null ? {} : { plan_digest: plan.digest }),
+    ...verify,
   };
 }
 

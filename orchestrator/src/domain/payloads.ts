@@ -1,4 +1,5 @@
-import { fillSecrets, type ResolvedResource, secretNames } from '@muster/protocol/module';
+import { fillSecrets, fillVerifications, type ResolvedResource, secretNames } from '@muster/protocol/module';
+import type { Verification } from '@muster/protocol/wire';
 import { agentById } from '../store/agents.ts';
 import { fromJson } from '../store/json-text.ts';
 import { payloadByDigest, payloadSeen, putPayload } from '../store/operations.ts';
@@ -28,7 +29,13 @@ export interface Payloads {
 }
 
 export type Loaded =
-  | { ok: true; resources: ResolvedResource[]; keep_modules: string[]; secrets: readonly SentSecret[] }
+  | {
+      ok: true;
+      resources: ResolvedResource[];
+      keep_modules: string[];
+      verify: Verification[];
+      secrets: readonly SentSecret[];
+    }
   | { ok: false; error: string };
 
 interface Kept {
@@ -41,7 +48,7 @@ interface Kept {
 
 /** Characters of JSON that are kept parsed; what is larger than that is read for each agent. */
 const keptLength = 32 * 1024 * 1024;
-const nothing: Loaded = { ok: true, resources: [], keep_modules: [], secrets: [] };
+const nothing: Loaded = { ok: true, resources: [], keep_modules: [], verify: [], secrets: [] };
 
 export function createPayloads(context: Pick<Context, 'db' | 'secretKeys' | 'now'>): Payloads {
   const { db } = context;
@@ -54,7 +61,7 @@ export function createPayloads(context: Pick<Context, 'db' | 'secretKeys' | 'now
     const row = await db.get(payloadByDigest, { digest });
     if (!row) return null;
     const payload = fromJson(row.payload) as Payload;
-    const secrets = secretNames(payload.resources);
+    const secrets = secretNames([...payload.resources, ...(payload.verify ?? [])]);
     const common = secrets.used.length === 0 ? fill(payload, new Map(), []) : null;
     const found = { payload, secrets, common, length: row.payload.length };
     if (kept.has(digest)) return found;
@@ -91,7 +98,15 @@ export function createPayloads(context: Pick<Context, 'db' | 'secretKeys' | 'now
 
 function fill(payload: Payload, values: ReadonlyMap<string, string>, secrets: readonly SentSecret[]): Loaded {
   const filled = fillSecrets(payload.resources, (name) => values.get(name));
-  return filled.ok
-    ? { ok: true, resources: filled.resources, keep_modules: payload.keep_modules, secrets }
-    : { ok: false, error: filled.faults.map(({ message }) => message).join('; ') };
+  const verify = fillVerifications(payload.verify ?? [], (name) => values.get(name));
+  if (filled.ok && verify.ok)
+    return {
+      ok: true,
+      resources: filled.resources,
+      keep_modules: payload.keep_modules,
+      verify: verify.verify,
+      secrets,
+    };
+  const faults = [filled, verify].flatMap((part) => (part.ok ? [] : part.faults));
+  return { ok: false, error: faults.map(({ message }) => message).join('; ') };
 }

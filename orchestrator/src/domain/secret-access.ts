@@ -61,7 +61,7 @@ export function createSecretAccess(context: Pick<Context, 'db' | 'secretKeys' | 
   const known = new Map<string, (Terms & { version: number }) | undefined>();
   return {
     async allow(payload, agent) {
-      const { used, required } = secretNames(payload.resources);
+      const { used, required } = secretNames([...payload.resources, ...(payload.verify ?? [])]);
       const missing = used.filter((name) => !known.has(name));
       if (missing.length > 0) {
         for (const name of missing) known.set(name, undefined);

@@ -134,7 +134,7 @@ export class Dispatcher {
       if (link.sentOperationAccepted || link.operationBytes > 0) return;
       if (this.clock.monotonic() - link.sentOperationAt < this.limits.resendMs) return;
     }
-    const next = await this.links.nextOperation(link.nodeId!);
+    const next = await this.links.nextOperation(link.nodeId!, link.version);
     if (next === null || link.state !== 'open') return;
     const { operation } = next;
     link.moreWork = next.more;

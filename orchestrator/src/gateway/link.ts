@@ -62,6 +62,8 @@ export class Link {
   /** Until the hello is checked. */
   nonce: Buffer | null = null;
   nodeId: string | null = null;
+  /** Of the protocol, as it was agreed on. */
+  version = 1;
   instanceId = '';
   standing: Standing | null = null;
   /** Monotonic milliseconds of the last frame of any kind. */

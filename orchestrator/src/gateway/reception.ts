@@ -58,6 +58,7 @@ export class Reception {
     const nodeId = idOfRawKey(verdict.agentKey);
     link.nodeId = nodeId;
     link.instanceId = hello.instance_id;
+    link.version = verdict.version;
     const done = await this.turns.take(nodeId);
     if (done === null)
       return link.refuse({ code: 'unavailable', message: 'too many links with this key at once', retry_after_secs: 5 });

@@ -18,9 +18,17 @@ export {
 export { type Order, stableOrder } from './order.ts';
 export { parameterValues } from './parameters.ts';
 export { type ParsedModule, parseModule } from './parse.ts';
-export { type Resolution, type ResolutionRequest, resolveDesiredSet, type UnfilledVerification } from './resolve.ts';
+export { type Resolution, type ResolutionRequest, resolveDesiredSet } from './resolve.ts';
 export type { ResolvedResource } from './resolved.ts';
 export { moduleJsonSchema, moduleSchemaId } from './schema.ts';
-export { type FilledResources, fillSecrets, secretNames, type UnfilledBody, type UnfilledResource } from './secrets.ts';
+export {
+  type FilledResources,
+  fillSecrets,
+  fillVerifications,
+  secretNames,
+  type UnfilledBody,
+  type UnfilledResource,
+  type UnfilledVerification,
+} from './secrets.ts';
 export { moduleLimits } from './source.ts';
 export { pointer } from './tree.ts';

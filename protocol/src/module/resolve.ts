@@ -1,14 +1,14 @@
 import type { Fault } from '../errors.ts';
-import { bodyFaults, type DeferredText, evaluateBody } from './body.ts';
+import { bodyFaults, evaluateBody } from './body.ts';
 import type { AgentFacts } from './conditions.ts';
 import type { Json, ModuleDocument } from './document.ts';
 import type { Scope } from './evaluate.ts';
 import { type Instance, instancesOf, ResolutionBudget } from './instances.ts';
 import type { Trigger } from './kinds.ts';
 import { stableOrder } from './order.ts';
-import { secretNames, type UnfilledBody, type UnfilledResource } from './secrets.ts';
+import { secretNames, type UnfilledResource, type UnfilledVerification } from './secrets.ts';
 import { type Path, pointer } from './tree.ts';
-import { type VerificationType, verificationKind } from './verification.ts';
+import { verificationKind } from './verification.ts';
 
 export interface ResolutionRequest {
   /** In the order of the desired set; a name that comes again is passed over. */
@@ -16,14 +16,6 @@ export interface ResolutionRequest {
   /** `{module: {name: value}}` */
   readonly parameters?: Readonly<Record<string, Readonly<Record<string, Json>>>>;
   readonly agent: AgentFacts;
-}
-
-/** What must hold after an apply, without its secrets. */
-export interface UnfilledVerification {
-  module: string;
-  type: VerificationType;
-  body: UnfilledBody;
-  deferred: readonly DeferredText[];
 }
 
 export type Resolution =

@@ -3,7 +3,9 @@ import * as format from './kinds/format.ts';
 import type { Kind } from './kinds/kind.ts';
 import { defineKind } from './kinds/kind.ts';
 
-const timeout = integer('Seconds to wait', 1, 300);
+/** How long a check that does not say so may take to hold, in seconds. */
+export const defaultTimeout = 10;
+const timeout = integer(`Seconds within which it must hold; ${defaultTimeout} when absent`, 1, 300);
 
 /** What can be checked after an apply. `command` is written as a plain string. */
 export const verificationKinds = {

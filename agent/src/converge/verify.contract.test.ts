@@ -1,0 +1,209 @@
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { Verification } from '@muster/protocol/wire';
+import { afterEach, describe, expect, test } from 'vitest';
+import { startAgent } from './test/agent.ts';
+import { file, operation, script } from './test/desired.ts';
+import { useAgent } from './test/harness.ts';
+
+/** What must hold after an apply, by an agent against real servers. */
+
+const h = useAgent();
+const servers: Server[] = [];
+afterEach(() => {
+  for (const server of servers.splice(0)) {
+    server.closeAllConnections();
+    server.close();
+  }
+});
+
+type Handler = NonNullable<Parameters<typeof createServer>[1]>;
+async function serve(handler: Handler, port = 0, host = '127.0.0.1'): Promise<number> {
+  const server = createServer(handler);
+  servers.push(server);
+  await new Promise<void>((resolve) => server.listen(port, host, resolve));
+  return (server.address() as AddressInfo).port;
+}
+const answering =
+  (status: number): Handler =>
+  (_request, response) =>
+    response.writeHead(status, { location: 'http://127.0.0.1:1/' }).end('x');
+
+/** A port that nobody listens on. */
+async function closedPort(): Promise<number> {
+  const port = await serve(answering(200));
+  const server = servers.pop() as Server;
+  await new Promise((resolve) => server.close(resolve));
+  return port;
+}
+
+/** Time enough; what is to fail has less. */
+const of = { module: 'web-site', sensitive: false, timeout: 10 };
+const http = (url: string, rest: Partial<Extract<Verification, { type: 'http' }>> = {}): Verification => ({
+  type: 'http',
+  ...of,
+  url,
+  status: 200,
+  ...rest,
+});
+const tcp = (port: number, host: string | null = null): Verification => ({ type: 'tcp', ...of, host, port });
+const command = (text: string, rest: Partial<typeof of> = {}): Verification => ({
+  type: 'command',
+  ...of,
+  ...rest,
+  command: text,
+});
+const path = (): string => `${h.root}/f`;
+const applying = (verify: Verification[], content = 'x') => operation('apply', [file(path(), { content })], { verify });
+const apply = async (...verify: Verification[]) => (await h.agent.run(applying(verify))).finished;
+const applyBriefly = (...verify: Verification[]) => apply(...verify.map((one) => ({ ...one, timeout: 0.4 })));
+
+describe('an apply', () => {
+  test('succeeds when all of it holds, in order', async () => {
+    const port = await serve(answering(200));
+    const moved = await serve(answering(302));
+    const finished = await apply(
+      http(`http://127.0.0.1:${port}/`),
+      http(`http://127.0.0.1:${moved}/`, { status: 302 }),
+      tcp(port),
+      tcp(port, '127.0.0.1'),
+      command(`test "$(cat ${path()})" = x`),
+    );
+    expect(finished).toMatchObject({ status: 'succeeded', error: null });
+  });
+
+  test('finds what listens on IPv6 only', async () => {
+    const port = await serve(answering(200), 0, '::1');
+    expect(await apply(tcp(port))).toMatchObject({ status: 'succeeded' });
+  });
+
+  test('fails otherwise, says what and what was not tried, and leaves in place what it did', async () => {
+    const port = await serve(answering(502));
+    const finished = await applyBriefly(
+      command('true'),
+      http(`http://me:pw@127.0.0.1:${port}/a`),
+      tcp(port),
+      command('true'),
+    );
+    expect(finished).toMatchObject({ status: 'failed', summary: { failed: 0, changed: 1 } });
+    expect(finished.error).toBe(
+      `verify: module web-site: http http://127.0.0.1:${port}/a answered 502, not 200; 2 more were not tried. All resources are in place.`,
+    );
+    expect(readFileSync(path(), 'utf8')).toBe('x');
+    // Drift is measured against the last apply that succeeded.
+    expect((await h.agent.run(operation('drift'))).finished.error).toMatch(/apply again/);
+    await apply();
+    expect((await h.agent.run(operation('drift'))).finished.status).toBe('succeeded');
+  });
+
+  test.each<[string, (closed: number) => Verification, RegExp]>([
+    ['nobody listens', (port) => http(`http://127.0.0.1:${port}/`), /was not answered: the connection is refused/],
+    ['nobody listens', (port) => tcp(port), /tcp port \d+ does not accept connections: the connection is refused/],
+    ['exit code', () => command('echo one; echo two >&2; exit 3'), /command `echo .*` ended with exit code 3: two\./],
+    ['a signal', () => command('kill -9 $$'), /was ended by SIGKILL/],
+    ['no shell text', () => command('if'), /ended with exit code 2/],
+    ['no address', () => http('http://[/'), /was not answered: Invalid URL/],
+  ])('says why: %s', async (_name, verification, message) => {
+    const finished = await applyBriefly(verification(await closedPort()));
+    expect(finished.status).toBe('failed');
+    expect(finished.error).toMatch(message);
+  });
+
+  test('neither follows a redirect nor trusts an unknown certificate nor waits for a body', async () => {
+    const moved = await serve(answering(301));
+    expect((await applyBriefly(http(`http://127.0.0.1:${moved}/`))).error).toMatch(/answered 301, not 200/);
+    const endless = await serve((_request, response) => {
+      response.writeHead(200);
+      const pour = (): void => {
+        while (!response.destroyed && response.write(Buffer.alloc(65536)));
+      };
+      response.on('drain', pour);
+      pour();
+    });
+    expect(await apply(http(`http://127.0.0.1:${endless}/`))).toMatchObject({ status: 'succeeded' });
+    const { createServer: secure } = await import('node:https');
+    const { spawnSync } = await import('node:child_process');
+    const made = spawnSync('openssl', [
+      ...'req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 1 -subj /CN=localhost'.split(' '),
+      '-keyout',
+      `${h.root}.key`,
+      '-out',
+      `${h.root}.crt`,
+    ]);
+    expect(made.status, String(made.stderr)).toBe(0);
+    const server = secure(
+      { key: readFileSync(`${h.root}.key`), cert: readFileSync(`${h.root}.crt`) },
+      (_request, response) => response.end('x'),
+    );
+    servers.push(server as unknown as Server);
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const { port } = server.address() as AddressInfo;
+    expect((await applyBriefly(http(`https://localhost:${port}/`))).error).toMatch(/was not answered: .*certificate/);
+  });
+
+  test('waits for what is still starting, within its time', async () => {
+    const port = await closedPort();
+    const flag = `${h.root}/flag`;
+    setTimeout(() => void serve(answering(200), port), 400);
+    setTimeout(() => writeFileSync(flag, ''), 700);
+    expect(await apply(http(`http://127.0.0.1:${port}/`))).toMatchObject({ status: 'succeeded' });
+    expect(await apply(command(`test -e ${flag}`))).toMatchObject({ status: 'succeeded' });
+  });
+
+  test('does not wait longer for a server that never answers', async () => {
+    const port = await serve(() => {});
+    const started = performance.now();
+    expect((await applyBriefly(http(`http://127.0.0.1:${port}/`))).error).toMatch(
+      /was not answered: there was no answer/,
+    );
+    expect(performance.now() - started).toBeLessThan(3_000);
+  });
+
+  test('is not verified when a resource failed, and a plan or drift never is', async () => {
+    const ran = `${h.root}/ran`;
+    const verify = [command(`touch ${ran}`)];
+    await h.agent.run(operation('apply', [script('s', { apply: 'exit 1' })], { verify }));
+    await h.agent.run(operation('plan', [file(path())], { verify }));
+    await h.agent.run(operation('drift', [], { verify }));
+    expect(existsSync(ran)).toBe(false);
+    await apply(...verify);
+    expect(existsSync(ran)).toBe(true);
+  });
+
+  test('shows nothing of what is sensitive', async () => {
+    const port = await serve(answering(403));
+    const errors = [
+      (await applyBriefly(http(`http://127.0.0.1:${port}/hunter2`, { sensitive: true }))).error,
+      (await applyBriefly(command('echo hunter2; false', { sensitive: true }))).error,
+    ];
+    expect(errors[0]).toMatch(/module web-site: http \(sensitive\) answered 403, not 200/);
+    expect(errors[1]).toMatch(/command \(sensitive\) ended with exit code 1\./);
+    expect(errors.join()).not.toContain('hunter2');
+  });
+
+  test('can be cancelled in the middle of it', async () => {
+    const began = `${h.root}/began`;
+    const sent = applying([command(`touch ${began}; sleep 60`)]);
+    const ended = h.agent.run(sent);
+    await expect.poll(() => existsSync(began)).toBe(true);
+    h.agent.engine.cancel(sent.operation_id);
+    const { finished } = await ended;
+    expect(finished).toMatchObject({ status: 'cancelled', error: expect.stringMatching(/resources are in place/) });
+  });
+
+  test('cut off by a stop of the agent, verifies again and does nothing else again', async () => {
+    const count = `${h.root}/count`;
+    const sent = operation('apply', [script('s', { apply: `echo ran >> ${h.root}/script` })], {
+      verify: [command(`echo x >> ${count}; test "$(wc -l < ${count})" -ge 2 || sleep 60`)],
+    });
+    await h.agent.engine.accept(sent);
+    await expect.poll(() => existsSync(count)).toBe(true);
+    await h.agent.stop();
+    h.agent = await startAgent(h.dataDir);
+    const told = await h.agent.ended(sent.operation_id);
+    expect(told.finished).toMatchObject({ status: 'succeeded', error: null, summary: { total: 1 } });
+    expect(readFileSync(count, 'utf8')).toBe('x\nx\n');
+    expect(readFileSync(`${h.root}/script`, 'utf8')).toBe('ran\n');
+  });
+});

@@ -1,0 +1,138 @@
+import type { Verification } from '@muster/protocol/wire';
+import { HostFailure } from '../host/failure.ts';
+import { httpStatus, tcpRefusal } from '../host/probe.ts';
+import { killProcessGroup, type ProcessIdentity } from '../host/run-command.ts';
+import { runShell } from '../resources/script.ts';
+import type { Progress } from './progress.ts';
+
+/**
+ * What must hold once an apply has put everything in place. Each is tried again until it holds or its time is over: a
+ * service that was just started needs its moment. It changes nothing, so a restart of the agent simply begins again.
+ */
+
+/** Milliseconds from one try to the next, and how often it is looked whether to go on at all. */
+const pauseMs = 250;
+const outputCap = 4096;
+
+/**
+ * @returns why the operation fails, naming the first that does not hold; null when all hold
+ * @throws Stopped when the agent is to stop
+ */
+export async function verifyApplied(progress: Progress): Promise<string | null> {
+  const { verify = [] } = progress.operation.message;
+  for (const [index, verification] of verify.entries()) {
+    if (progress.interrupted()) return null;
+    const problem = await untilItHolds(verification, progress);
+    if (problem === null) continue;
+    const left = verify.length - index - 1;
+    const rest = left === 0 ? '' : `; ${left} more ${left === 1 ? 'was' : 'were'} not tried`;
+    return `verify: module ${verification.module}: ${named(verification)} ${problem}${rest}. All resources are in place.`;
+  }
+  return null;
+}
+
+/** How a verification is called in a message: what is sensitive is not shown, nor who one signs in as. */
+function named(verification: Verification): string {
+  const { type } = verification;
+  if (verification.sensitive) return `${type} (sensitive)`;
+  if (type === 'http') return `http ${withoutUser(verification.url)}`;
+  if (type === 'tcp')
+    return `tcp ${verification.host === null ? '' : `${verification.host} `}port ${verification.port}`;
+  return `command \`${verification.command.length > 200 ? `${verification.command.slice(0, 200)}…` : verification.command}\``;
+}
+
+const withoutUser = (url: string): string => url.replace(/^(https?:\/\/)[^/?#]*@/i, '$1');
+
+/** @returns what was wrong when its time was over; null when it holds, or is not waited for any more */
+async function untilItHolds(verification: Verification, progress: Progress): Promise<string | null> {
+  const { clock } = progress.context;
+  const deadline = clock.monotonic() + verification.timeout * 1000;
+  for (;;) {
+    const problem = await attempt(verification, deadline - clock.monotonic(), progress);
+    if (problem === null || progress.interrupted()) return null;
+    if (clock.monotonic() + pauseMs >= deadline) return problem;
+    await new Promise<void>((resolve) => clock.after(pauseMs, resolve));
+    if (progress.interrupted()) return null;
+  }
+}
+
+/**
+ * One try, cut off when its time is over, the operation is cancelled or the agent is to stop. A command is not
+ * cut off for that it might have been tried again: it has the time that a `check` has.
+ */
+async function attempt(verification: Verification, left: number, progress: Progress): Promise<string | null> {
+  const { clock, limits } = progress.context;
+  const cut = new AbortController();
+  const limit = verification.type === 'command' ? limits.checkMs : Math.max(1, left);
+  const deadline = clock.monotonic() + limit;
+  let callOff = () => {};
+  const watch = (): void => {
+    if (clock.monotonic() >= deadline || isGivenUp(progress)) cut.abort();
+    else callOff = clock.after(Math.max(1, Math.min(pauseMs, deadline - clock.monotonic())), watch);
+  };
+  watch();
+  try {
+    return await tried(verification, limit, cut.signal, progress);
+  } finally {
+    callOff();
+  }
+}
+
+/** Does not throw, unlike `interrupted`: what was begun must be ended first. */
+const isGivenUp = ({ context, operation }: Progress): boolean => context.stopping() || operation.cancelled;
+
+async function tried(
+  verification: Verification,
+  limit: number,
+  signal: AbortSignal,
+  progress: Progress,
+): Promise<string | null> {
+  if (verification.type === 'http') {
+    const answer = await httpStatus(verification.url, signal);
+    if (answer === verification.status) return null;
+    if (typeof answer === 'number') return `answered ${answer}, not ${verification.status}`;
+    // What is wrong with an address may quote it.
+    return verification.sensitive ? 'was not answered' : `was not answered: ${answer}`;
+  }
+  if (verification.type === 'tcp') {
+    const hosts = verification.host === null ? ['127.0.0.1', '::1'] : [verification.host];
+    let first: string | null = null;
+    for (const host of hosts) {
+      const refusal = await tcpRefusal(host, verification.port, signal);
+      if (refusal === null) return null;
+      first ??= refusal;
+    }
+    return verification.sensitive ? 'does not accept connections' : `does not accept connections: ${first}`;
+  }
+  return commandFailure(verification, limit, signal, progress);
+}
+
+async function commandFailure(
+  { command, sensitive }: Extract<Verification, { type: 'command' }>,
+  limit: number,
+  signal: AbortSignal,
+  progress: Progress,
+): Promise<string | null> {
+  let running: ProcessIdentity | null = null;
+  signal.addEventListener('abort', () => {
+    if (running !== null) killProcessGroup(running.pid);
+  });
+  const machine = progress.machine((process) => {
+    running = process;
+    progress.context.looking(progress.id, process);
+  });
+  try {
+    const result = await runShell('sh', command, limit, outputCap, machine);
+    running = null;
+    if (result.exitCode === 0) return null;
+    if (result.timedOut || signal.aborted) return `was stopped: it did not end within ${limit / 1000} s`;
+    const how = result.exitCode === null ? `was ended by ${result.signal}` : `ended with exit code ${result.exitCode}`;
+    const last = sensitive ? '' : lastLine(result.stderr) || lastLine(result.stdout);
+    return `${how}${last === '' ? '' : `: ${last}`}`;
+  } catch (error) {
+    if (error instanceof HostFailure) return `could not be run: ${error.message}`;
+    throw error;
+  }
+}
+
+const lastLine = (text: string): string => text.trimEnd().split('\n').at(-1)?.trim().slice(0, 500) ?? '';
