@@ -9,7 +9,7 @@ import { Connection } from './connection/connection.ts';
 import { loadAgentIdentity } from './connection/identity.ts';
 import { Listener } from './connection/listener.ts';
 import { chooseTarget, OrchestratorFile } from './connection/pin.ts';
-import { createEngine } from './converge/engine.ts';
+import { createEngine, defaultLimits } from './converge/engine.ts';
 import { gatherFacts } from './facts/facts.ts';
 import type { Clock } from './host/clock.ts';
 import { lockDirectory } from './host/instance-lock.ts';
@@ -68,6 +68,12 @@ export async function startAgent(options: AgentArguments, clock: Clock, log: Log
     planKey: identity.sign(Buffer.from('muster key of plan digests v1\0')),
     clock,
     log,
+    limits: {
+      ...defaultLimits,
+      get scriptMs() {
+        return configured.scriptMs();
+      },
+    },
     onReports: () => {
       connection.reportsReady();
       idle.worked();
@@ -132,11 +138,17 @@ export async function startAgent(options: AgentArguments, clock: Clock, log: Log
 interface Configured {
   /** As it is now. */
   discovery(): AgentConfig['discovery'];
+  /** How long a script may take, in milliseconds. */
+  scriptMs(): number;
   end(): void;
 }
 
 /** What holds without a file; the parser of one costs memory that most agents never need. */
-const unconfigured: Configured = { discovery: () => ({ enabled: null, port: discoveryPort }), end: () => {} };
+const unconfigured: Configured = {
+  discovery: () => ({ enabled: null, port: discoveryPort }),
+  scriptMs: () => defaultLimits.scriptMs,
+  end: () => {},
+};
 
 /** Reads the configuration and again whenever it changes; one that is broken changes nothing. */
 async function followConfig(path: string, clock: Clock, log: Log, onChange: () => void): Promise<Configured> {
@@ -169,7 +181,7 @@ async function followConfig(path: string, clock: Clock, log: Log, onChange: () =
       log.error({ path, error }, 'the configuration is broken; the last one stays');
     }
   });
-  return { discovery: () => config.discovery, end };
+  return { discovery: () => config.discovery, scriptMs: () => config.scripts.time_limit * 1000, end };
 }
 
 /**

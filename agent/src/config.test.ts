@@ -7,6 +7,7 @@ describe('the configuration', () => {
     expect(parseConfig('# nothing yet\n')).toEqual({
       remote_terminal: { enabled: false, shell: '', allow_operator_shell_override: false, max_sessions: 100 },
       metrics: { enabled: true, collection_interval: 30 },
+      scripts: { time_limit: 1800 },
       discovery: { enabled: null, port: 4747 },
     });
     expect(parseConfig('metrics: { collection_interval: 5 }').metrics).toEqual({
@@ -25,6 +26,7 @@ describe('the configuration', () => {
     ['a wrong type', 'metrics: { enabled: "yes" }', 'metrics.enabled must be true or false'],
     ['a value out of range', 'remote_terminal: { max_sessions: 0 }', 'remote_terminal.max_sessions must be at least 1'],
     ['too much', 'metrics: { collection_interval: 86401 }', 'metrics.collection_interval must be at most 86400'],
+    ['a limit that none could keep', 'scripts: { time_limit: 0 }', 'scripts.time_limit must be at least 1'],
     ['half a number', 'metrics: { collection_interval: 1.5 }', 'metrics.collection_interval must be a whole number'],
     ['no number', 'metrics: { collection_interval: soon }', 'metrics.collection_interval must be a whole number'],
     ['no text', 'remote_terminal: { shell: 5 }', 'remote_terminal.shell must be text'],

@@ -20,6 +20,12 @@ const configSchema = z.strictObject({
       collection_interval: z.int().min(1).max(86_400).default(30),
     })
     .prefault({}),
+  scripts: z
+    .strictObject({
+      /** Seconds for the `apply` or `undo` of one; what is not done by then is ended. */
+      time_limit: z.int().min(1).max(86_400).default(1800),
+    })
+    .prefault({}),
   discovery: z
     .strictObject({
       /** Null: only an agent that was started without an address lets itself be found. */

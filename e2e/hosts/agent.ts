@@ -8,7 +8,7 @@ import { type Machine, repositoryInside } from './machine.ts';
 
 const unit = 'muster-agent.service';
 
-interface AgentOptions {
+export interface AgentOptions {
   tags?: Record<string, string>;
   /** Lines of the unit's `[Service]` section. */
   service?: readonly string[];

@@ -1,0 +1,168 @@
+import { applyAgent, getOperationOutput, type Operation, uploadModule } from '@muster/protocol/http';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { eventually } from './eventually.ts';
+import type { HostAgent } from './hosts/agent.ts';
+import { Fleet } from './hosts/fleet.ts';
+import { noHosts } from './hosts/test.ts';
+
+/** What a machine can throw at an agent: each a clear result for its resource, the rest goes on, the agent lives. */
+
+const reason = noHosts();
+/** Number of the system call that exchanges two names. */
+const renameat2 = process.arch === 'arm64' ? 276 : 316;
+/** Megabytes that the agent may ever have had in memory, whatever it was thrown at. */
+const memoryLimit = 200;
+
+const file = (path: string, content = 'ours\n') => ({ 'file-unix': { path, content } });
+const script = (manages: string, apply: string) => ({ script: { program: 'sh', manages, apply } });
+
+interface Hostile {
+  id: string;
+  resource: object;
+  /** What its result must say; null: it gets done. */
+  says: RegExp | null;
+}
+
+describe.skipIf(reason !== null)(`a hostile machine${reason === null ? '' : ` (${reason})`}`, () => {
+  let fleet: Fleet;
+  let agent: HostAgent;
+  const sh = (text: string) => agent.machine.sh(text);
+
+  beforeAll(async () => {
+    const config = '/etc/muster/agent.yml';
+    const victim = { files: { [config]: 'scripts: { time_limit: 60 }' }, agent: { flags: ['--config', config] } };
+    fleet = await Fleet.open({ machines: { victim }, packages: true });
+    agent = fleet.agent('victim');
+  });
+  afterEach(async ({ task }) => {
+    if (task.result?.state === 'fail') console.error(await fleet.report());
+  });
+  afterAll(() => fleet?.end());
+
+  async function apply(hostile: readonly Hostile[]): Promise<Operation> {
+    const { call } = fleet.orchestrator;
+    const resources = hostile.map(({ id, resource }) => ({ id, resource }));
+    const content = JSON.stringify({ name: 'hostile', supports: [{ platform: 'linux' }], resources });
+    await call(uploadModule, { body: { name: 'hostile', content } });
+    const operation = await call(applyAgent, { params: { node_id: agent.nodeId }, body: { modules: ['hostile'] } });
+    // What an earlier module left is removed last.
+    const told = operation.resources
+      .slice(0, hostile.length)
+      .map(({ id, status, message }) => ({ id, status, message }));
+    expect(told).toEqual(
+      hostile.map(({ id, says }) =>
+        says === null
+          ? expect.objectContaining({ id, status: 'changed' })
+          : { id, status: 'failed', message: expect.stringMatching(says) },
+      ),
+    );
+    return operation;
+  }
+
+  async function lives(): Promise<void> {
+    await agent.connected();
+    expect(await agent.restarts()).toBe(0);
+    const peak = await sh('grep VmHWM "/proc/$(systemctl show --property=MainPID --value muster-agent)/status"');
+    expect(Number(/\d+/.exec(peak)?.[0]) / 1024).toBeLessThan(memoryLimit);
+  }
+
+  test('fails what cannot be done, each with its reason, and does the rest', async () => {
+    await sh(`
+      mkfifo /srv/fifo
+      mknod /srv/device c 1 3
+      mkdir /srv/directory /srv/small /srv/read-only
+      echo theirs > /srv/immutable
+      chattr +i /srv/immutable
+      mount -t tmpfs -o size=64k tmpfs /srv/small
+      mount -t tmpfs -o ro tmpfs /srv/read-only
+    `);
+    const operation = await apply([
+      { id: 'first', resource: file('/srv/first'), says: null },
+      { id: 'fifo', resource: file('/srv/fifo'), says: /\/srv\/fifo is a FIFO/ },
+      { id: 'device', resource: file('/srv/device'), says: /\/srv\/device is a character device/ },
+      { id: 'directory', resource: file('/srv/directory'), says: /\/srv\/directory is a directory/ },
+      { id: 'immutable', resource: file('/srv/immutable'), says: /immutable/ },
+      { id: 'full', resource: file('/srv/small/f', 'x'.repeat(200_000)), says: /no space|full/i },
+      { id: 'read-only', resource: file('/srv/read-only/f'), says: /read-only/i },
+      { id: 'loud', resource: script('loud', 'yes | head -c 1000000000'), says: null },
+      {
+        id: 'unit',
+        resource: { 'service-systemd': { name: 'never', exec_start: '/bin/false', type: 'oneshot', running: true } },
+        says: /never.service did not start: .*exit/,
+      },
+      { id: 'last', resource: file('/srv/last'), says: null },
+    ]);
+    expect(operation.status).toBe('failed');
+    const { operation_id } = operation;
+    const { output } = await fleet.orchestrator.call(getOperationOutput, {
+      params: { node_id: agent.nodeId, operation_id },
+    });
+    for (const { stdout } of Object.values(output)) expect(stdout.length).toBeLessThan(1_000_000);
+    expect(await sh('cat /srv/first /srv/last /srv/immutable; ls /srv/small')).toBe('ours\nours\ntheirs\n');
+    await lives();
+  });
+
+  test('ends a script that hangs, with all that it started, by the limit of the configuration', async () => {
+    await sh(`
+      echo 'scripts: { time_limit: 1 }' > /etc/muster/agent.new
+      mv /etc/muster/agent.new /etc/muster/agent.yml
+    `);
+    await eventually('the limit is read', async () =>
+      (await agent.log()).includes('time_limit: 60 → 1') ? true : null,
+    );
+    await apply([
+      { id: 'hanging', resource: script('hanging', 'echo begun; sleep 1000 & sleep 1000'), says: /longer than 1 s/ },
+      { id: 'last', resource: file('/srv/last', 'after\n'), says: null },
+    ]);
+    expect(await sh('pgrep -xc sleep || true; cat /srv/last')).toBe('0\nafter\n');
+    await lives();
+  });
+
+  test('follows no link that somebody puts in its way while it writes', async () => {
+    // All of it atomically: at each moment `way` is a directory, or a link to where root must not be led.
+    const swap = `
+      $SIG{TERM} = sub { print "$n\\n"; exit }; chdir "/srv/mallory" or die;
+      while (1) { syscall(${renameat2}, -100, my $a = "way", -100, my $b = "link", 2) == 0 or die $!; $n++ }
+    `;
+    await sh(`
+      mkdir -p /srv/mallory/way /srv/target
+      ln -s /srv/target /srv/mallory/link
+      chown -hR nobody /srv/mallory
+      systemd-run --quiet --unit=mallory --uid=nobody perl -e '${swap}'
+    `);
+    const count = 200;
+    const content = JSON.stringify({
+      name: 'hostile',
+      supports: [{ platform: 'linux' }],
+      resources: Array.from({ length: count }, (_, i) => ({ resource: file(`/srv/mallory/way/f${i}`) })),
+    });
+    const { call } = fleet.orchestrator;
+    await call(uploadModule, { body: { name: 'hostile', content } });
+    const { resources } = await call(applyAgent, { params: { node_id: agent.nodeId }, body: { modules: ['hostile'] } });
+    const written = resources.slice(0, count);
+    const refused = written.filter(({ status }) => status === 'failed');
+    for (const { message } of refused) expect(message).toMatch(/symbolic link/);
+    expect(refused.length).toBeLessThan(count);
+    expect(written.filter(({ status }) => status === 'changed').length).toBe(count - refused.length);
+    expect(await sh('systemctl is-active mallory; ls /srv/target')).toBe('active\n');
+    await sh('systemctl stop mallory');
+    await lives();
+  });
+
+  test('says that the root is read-only, and works where it is not', async () => {
+    // As a hardened unit has it.
+    const dropIn = '/run/systemd/system/muster-agent.service.d/read-only.conf';
+    await sh(`
+      mkdir -p "$(dirname ${dropIn})"
+      printf '[Service]\\nProtectSystem=strict\\nReadWritePaths=/var/lib/muster-agent /tmp\\n' > ${dropIn}
+      systemctl daemon-reload
+      systemctl restart muster-agent
+    `);
+    await agent.connected();
+    await apply([
+      { id: 'root', resource: file('/etc/motd'), says: /read-only/i },
+      { id: 'elsewhere', resource: file('/tmp/elsewhere'), says: null },
+    ]);
+    await lives();
+  });
+});
