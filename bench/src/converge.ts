@@ -1,68 +1,109 @@
-import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import type { OperationMessage } from '@muster/protocol/wire';
-import { createEngine } from '../../agent/src/converge/engine.ts';
-import { directory, file, operation } from '../../agent/src/converge/test/desired.ts';
-import { systemClock } from '../../agent/src/host/clock.ts';
+import { cpus } from 'node:os';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { repositoryInside } from '../../e2e/hosts/machine.ts';
+
+import { TestHosts } from '../../e2e/hosts/test-hosts.ts';
+import { missing as missingHere } from '../../e2e/requirements.ts';
+import type { Measured } from './converge-session.ts';
+import type { Workload } from './converge-workload.ts';
+import { peers } from './peers.ts';
+import { peersRoot } from './peers-root.ts';
+import { type Cell, conclude, notJudged, table, type Verdict } from './report.ts';
 
 /**
- * 200 files of 1 KiB and 20 directories, from the agent's receipt to its last durable result: first run and no-op,
- * the median of several, in this process.
+ * The same desired state by Muster, CFEngine, Puppet and Ansible, on one Debian machine with systemd that is made for it
+ * (as for the end-to-end tests) and has the peers installed: 200 files of 1 KiB in 20 directories, made and looked at
+ * again; and 50 packages and 50 units that are there already, looked at twice. Muster is measured from the agent's receipt
+ * to its last durable result, a peer as the command that its documentation has for it, for as long as it runs.
+ *
+ *     npm run bench -- converge [--rounds 5] [--peers CFEngine,Puppet,Ansible] [--only files|machine]
+ *
+ * Needs root, as the end-to-end tests with hosts do; the first run fetches the peers from a Debian mirror. Ansible takes
+ * the most of the time by far.
  */
+const { values: options } = parseArgs({
+  options: {
+    rounds: { type: 'string', default: '5' },
+    peers: { type: 'string', default: peers.map(({ name }) => name).join(',') },
+    only: { type: 'string' },
+    json: { type: 'boolean' },
+  },
+});
+const wanted = options.peers === '' ? [] : options.peers.split(',');
+for (const name of wanted)
+  if (!peers.some((peer) => peer.name === name))
+    throw new Error(`there is no peer ${name}; ${peers.map((p) => p.name)}`);
 
-const rounds = 5;
-const silent = () => {};
+const workloads: readonly { workload: Workload; title: string }[] = [
+  { workload: 'files', title: '200 files of 1 KiB, 20 directories' },
+  { workload: 'machine', title: '50 packages and 50 units that are there' },
+];
 
-async function round(): Promise<{ first: number; again: number; entries: number }> {
-  const home = mkdtempSync(`${tmpdir()}/muster-bench-`);
-  try {
-    const root = `${home}/root`;
-    mkdirSync(root);
-    let arrived = silent;
-    const engine = createEngine({
-      dataDir: `${home}/data`,
-      clock: systemClock,
-      log: { debug: silent, info: silent, warn: silent, error: (fields, message) => console.error(message, fields) },
-      onReports: () => arrived(),
-    });
-    await engine.start();
-    const desired = () => [
-      ...Array.from({ length: 20 }, (_, i) => directory(`${root}/d${i}`, { mode: '0755' })),
-      ...Array.from({ length: 200 }, (_, i) =>
-        file(`${root}/d${i % 20}/f${i}`, { content: `${i}`.padEnd(1023, 'x').concat('\n'), mode: '0644' }),
-      ),
-    ];
-    const timed = async (message: OperationMessage): Promise<number> => {
-      const started = performance.now();
-      const ended = new Promise<number>((resolve, reject) => {
-        arrived = () => {
-          for (const { reports } of engine.spool.pending(0))
-            for (const report of reports)
-              if (report.type === 'finished' && report.operation_id === message.operation_id) {
-                if (report.status !== 'succeeded') reject(new Error(report.error ?? report.status));
-                resolve(performance.now() - started);
-              }
-        };
-      });
-      await engine.accept(message);
-      const took = await ended;
-      engine.spool.acknowledge(engine.spool.lastSeq());
-      return took;
-    };
-    const first = await timed(operation('apply', desired()));
-    const entries = engine.spool.lastSeq();
-    const again = await timed(operation('apply', desired()));
-    await engine.stop();
-    return { first, again, entries };
-  } finally {
-    rmSync(home, { recursive: true, force: true });
+const median = (values: readonly number[]): number =>
+  values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN;
+
+function told(title: string, measured: Readonly<Record<string, Measured>>): Verdict[] {
+  const ours = measured.Muster as Measured;
+  const rows: Cell[][] = [];
+  const verdicts: Verdict[] = [];
+  for (const [name, { first, again, missing }] of Object.entries(measured)) {
+    if (missing !== null) rows.push([name, missing, null, null, null]);
+    else
+      rows.push([
+        ...[name, median(first), median(again)],
+        ...(name === 'Muster'
+          ? [null, null]
+          : [median(first) / median(ours.first), median(again) / median(ours.again)]),
+      ]);
+    if (name === 'Muster') continue;
+    for (const [run, mine, theirs] of [
+      ['first run', ours.first, first],
+      ['second run', ours.again, again],
+    ] as const) {
+      const what = `${title}, ${run}, against ${name}`;
+      const why = ours.missing ?? missing;
+      if (why !== null) verdicts.push(notJudged(what, '< 1 ×', why));
+      else {
+        const value = median(mine) / median(theirs);
+        verdicts.push({ name: what, value, bar: '< 1 ×', met: value < 1 });
+      }
+    }
   }
+  console.log(`\n${title}: median of ${options.rounds}, milliseconds; × is how many times as long as Muster\n`);
+  console.log(table(['', 'first run', 'second run', 'first ×', 'second ×'], rows));
+  console.log('');
+  if (ours.missing !== null) verdicts.push(notJudged(`${title}, Muster`, 'runs', ours.missing));
+  return verdicts;
 }
 
-const median = (values: number[]): number => values.sort((a, b) => a - b)[Math.floor(values.length / 2)] as number;
-
-await round();
-const measured = [];
-for (let i = 0; i < rounds; i++) measured.push(await round());
-console.log(`first run ${median(measured.map(({ first }) => first)).toFixed(1)} ms`);
-console.log(`no-op     ${median(measured.map(({ again }) => again)).toFixed(1)} ms`);
+const reason = missingHere('linux', 'root', 'namespaces', 'hosts');
+if (reason !== null) {
+  console.error(`Cannot measure against peers here: ${reason}`);
+  process.exit(2);
+}
+const hosts = await TestHosts.open({ base: await peersRoot(), inMemory: false });
+const verdicts: Verdict[] = [];
+try {
+  const machine = await hosts.start('converge');
+  for (const { workload, title } of workloads) {
+    if (options.only !== undefined && options.only !== workload) continue;
+    console.error(`${title}:`);
+    const session = join(repositoryInside, 'bench/src/converge-session.ts');
+    const node = join(repositoryInside, 'node_modules/.bin/node');
+    const child = machine.begin([node, session, workload, options.rounds, ...wanted]);
+    child.stderr?.pipe(process.stderr);
+    let answer = '';
+    child.stdout?.on('data', (piece) => {
+      answer += piece;
+    });
+    const code = await new Promise((resolve) => child.once('close', resolve));
+    if (code !== 0) throw new Error(`the session ended with ${code}: ${answer}`);
+    const { system, measured } = JSON.parse(answer) as { system: string; measured: Record<string, Measured> };
+    if (verdicts.length === 0) console.log(`${system} on ${cpus().length} × ${cpus()[0]?.model}`);
+    verdicts.push(...told(title, measured));
+  }
+} finally {
+  await hosts.end();
+}
+process.exitCode = conclude('converge', verdicts);

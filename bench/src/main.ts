@@ -10,7 +10,7 @@ import { join } from 'node:path';
 const benches: Readonly<Record<string, string>> = {
   api: 'one agent’s record, lists and tags over the API, against the bare framework',
   connect: 'agents connected: memory and CPU each, against bare ws over TLS 1.3',
-  converge: '220 resources on this machine, first run and second',
+  converge: '220 files, 50 packages and 50 units on a machine, against CFEngine, Puppet and Ansible',
   'fan-out': 'an apply that changes nothing on every agent, against the same bytes with nothing kept',
   metrics: 'samples stored a second, against raw batched inserts',
   writes: 'units committed a second, and the delay of the event loop meanwhile',

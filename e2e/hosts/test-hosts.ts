@@ -26,18 +26,21 @@ export class TestHosts {
   readonly #disk: string;
   readonly #machines: Machine[] = [];
 
-  private constructor(base: string) {
+  private constructor(base: string, inMemory: boolean) {
     this.base = base;
     const [memory = '', disk = ''] = disks;
-    this.#disk = roomIn(memory) > roomInMemory ? memory : disk;
+    this.#disk = inMemory && roomIn(memory) > roomInMemory ? memory : disk;
     this.bridge = new Bridge();
   }
 
-  /** Builds the root if this is the first time, tidies up after test runs that were killed, and makes the network. */
-  static async open(): Promise<TestHosts> {
+  /**
+   * Builds the root if this is the first time, tidies up after test runs that were killed, and makes the network.
+   * @param options another root to start from, or disks that are not in memory: for whoever measures
+   */
+  static async open({ base, inMemory = true }: { base?: string; inMemory?: boolean } = {}): Promise<TestHosts> {
     await removeLeftOvers(disks);
     raiseKernelLimits();
-    return new TestHosts(await baseRoot());
+    return new TestHosts(base ?? (await baseRoot()), inMemory);
   }
 
   /** A machine that is off. */

@@ -1,0 +1,34 @@
+import { readFileSync, statSync } from 'node:fs';
+
+/** What is converged: files and directories that are to be made, or packages and units that are there. */
+
+export type Workload = 'files' | 'machine';
+
+/** Where everything is on the machine; below it, each has a folder of its own. */
+export const workFolder = '/var/tmp/converge';
+
+/** 20 directories and 200 files of 1 KiB. A directory has no content. */
+export function filesAt(root: string): { path: string; content: string | null }[] {
+  return [
+    ...Array.from({ length: 20 }, (_, i) => ({ path: `${root}/d${i}`, content: null })),
+    ...Array.from({ length: 200 }, (_, i) => ({
+      path: `${root}/d${i % 20}/f${i}`,
+      content: `${`file ${i}`.padEnd(1023)}\n`,
+    })),
+  ];
+}
+
+/** Why the files are not as they should be; null: they are. */
+export function wrongFile(root: string): string | null {
+  for (const { path, content } of filesAt(root)) {
+    const mode = statSync(path, { throwIfNoEntry: false })?.mode;
+    if (mode === undefined) return `${path} is not there`;
+    if ((mode & 0o7777) !== (content === null ? 0o755 : 0o644)) return `${path} has the mode ${mode.toString(8)}`;
+    if (content !== null && readFileSync(path, 'utf8') !== content) return `${path} has another content`;
+  }
+  return null;
+}
+
+/** Names of the packages or units that are asked for. */
+export const listed = (what: 'packages' | 'units'): string[] =>
+  readFileSync(`${workFolder}/${what}`, 'utf8').trim().split('\n');

@@ -1,0 +1,37 @@
+/** What others do the same with, as Debian packages them: the package, the program, and a run of it. */
+export interface Peer {
+  name: string;
+  /** Debian packages; those of the first name are the peer itself. */
+  packages: readonly string[];
+  program: string;
+  /** @param policy a file of `bench/peers` without its ending, by its path */
+  command(policy: string): readonly string[];
+  /** Whether a run did what it should; the second one changes nothing. */
+  succeeded(run: { code: number | null; stdout: string }, again: boolean): boolean;
+}
+
+export const peers: readonly Peer[] = [
+  {
+    name: 'CFEngine',
+    packages: ['cfengine3', 'python3'],
+    program: '/usr/bin/cf-agent',
+    // Without -K it would do nothing for a minute after each run.
+    command: (policy) => ['/usr/bin/cf-agent', '-K', '-f', `${policy}.cf`],
+    succeeded: ({ code, stdout }) => code === 0 && !/error:/.test(stdout),
+  },
+  {
+    name: 'Puppet',
+    packages: ['puppet-agent'],
+    program: '/usr/bin/puppet',
+    command: (policy) => ['/usr/bin/puppet', 'apply', '--detailed-exitcodes', `${policy}.pp`],
+    // 0: nothing had to change; 2: something did, and nothing failed.
+    succeeded: ({ code }, again) => code === 0 || (code === 2 && !again),
+  },
+  {
+    name: 'Ansible',
+    packages: ['ansible-core', 'python3-apt'],
+    program: '/usr/bin/ansible-playbook',
+    command: (policy) => ['/usr/bin/ansible-playbook', '-i', 'localhost,', '-c', 'local', `${policy}.yml`],
+    succeeded: ({ code, stdout }, again) => code === 0 && (!again || /\bchanged=0\b/.test(stdout)),
+  },
+];
