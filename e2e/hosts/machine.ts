@@ -94,6 +94,8 @@ export class Machine {
     const env = {
       PATH: process.env.PATH,
       SYSTEMD_NSPAWN_UNIFIED_HIERARCHY: '1',
+      // The kernel's parameters of its own network can be set, those of all machines cannot.
+      SYSTEMD_NSPAWN_API_VFS_WRITABLE: 'network',
       GROUPS_FILES: makeControlGroups(machineName(this.name)).join(' '),
       BASE: base,
       FOLDER: folder,
