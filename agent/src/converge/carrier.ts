@@ -1,5 +1,6 @@
 import type { ResolvedResource } from '@muster/protocol/module';
 import { bodyFault } from '../resources/body-shape.ts';
+import { whyNotCarriedOut } from '../resources/foreign.ts';
 import type { Provider } from '../resources/provider.ts';
 import { providerOf } from '../resources/registry.ts';
 import type { Step } from './plan.ts';
@@ -26,5 +27,4 @@ export const providerFor = ({ kind, resource }: Pick<Step, 'kind' | 'resource'>)
   kind === 'apply' && faultOf(resource) !== null ? null : providerOf(resource.type);
 
 export const cannotCarryOut = (resource: ResolvedResource): string =>
-  (providerOf(resource.type) === null ? null : faultOf(resource)) ??
-  `this agent cannot carry out ${resource.type} yet; the other resources are not affected`;
+  (providerOf(resource.type) === null ? null : faultOf(resource)) ?? whyNotCarriedOut(resource.type);

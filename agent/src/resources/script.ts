@@ -2,6 +2,7 @@ import type { ResolvedResource, ResourceBodies } from '@muster/protocol/module';
 import { HostFailure } from '../host/failure.ts';
 import { type Command, type CommandResult, runCommand } from '../host/run-command.ts';
 import { openUnnamed } from '../host/unnamed-file.ts';
+import { whyNotRun } from './foreign.ts';
 import { type Difference, type Machine, nothing, type Outcome, type Provider } from './provider.ts';
 
 export interface SeenScript {
@@ -27,7 +28,7 @@ export const script: Provider<SeenScript, ScriptBefore> = {
 
   check(resource) {
     const { program } = bodyOf(resource);
-    if (!shells.has(program)) throw new HostFailure(`this agent cannot run ${program} scripts, only sh and bash`);
+    if (!shells.has(program)) throw new HostFailure(whyNotRun(program));
   },
 
   async observe(resource, circumstances, machine) {

@@ -1,6 +1,7 @@
 import { together } from './conditions.ts';
 import { type Contender, conflictingPairs } from './conflicts.ts';
 import { checkExpressions, type ReportExpression } from './expression-check.ts';
+import { isPartOfFile, takesWholeFile, whyNotBoth } from './file-parts.ts';
 import { identify, kinds, resourceTypes } from './kinds.ts';
 import { quoted, suggestion } from './nearest.ts';
 import { stableOrder } from './order.ts';
@@ -39,6 +40,7 @@ export function checkModule(value: unknown, outline: Outline, findings: Findings
     }
   }
   checkIdentities(outline, findings);
+  checkFileParts(outline, findings);
   if (outline.supports.length === 0) {
     findings.warning([], 'the module has no supports clause, so it matches no agent');
   }
@@ -211,6 +213,37 @@ function checkIdentities({ resources, supports }: Outline, { fault }: Findings):
       `${other.label} is declared twice: resource ${one.resource + 1} declares it too, and both can apply to one agent`,
       'key',
     );
+  }
+}
+
+/** A part of a file beside its whole content, by the text of the path: equal texts yield equal paths. */
+function checkFileParts({ resources, supports }: Outline, { fault }: Findings): void {
+  const clauses = supports.map(({ conditions }) => conditions);
+  const wholes = new Map<string, (Contender & { candidate: Candidate })[]>();
+  const parts: (Contender & { candidate: Candidate })[] = [];
+  for (const [resource, { candidates, when: own, forEach }] of resources.entries()) {
+    if (forEach !== undefined) continue;
+    candidates.forEach((candidate, place) => {
+      const { path } = candidate.body;
+      const when = together(own, candidate.when);
+      if (typeof path !== 'string' || when === undefined) return;
+      const rivals = candidates.filter((_, other) => other !== place).map((rival) => rival.when);
+      const contender = { resource, key: path, when, variant: candidate.when, rivals, candidate };
+      if (isPartOfFile(candidate)) parts.push(contender);
+      const { type, body, template } = candidate;
+      if (takesWholeFile({ type, body: { ...body, template: template?.id } }))
+        wholes.set(path, [...(wholes.get(path) ?? []), contender]);
+    });
+  }
+  let steps = 10_000;
+  for (const part of parts) {
+    for (const whole of wholes.get(part.key) ?? []) {
+      if (--steps < 0) return;
+      if (conflictingPairs([whole, part], clauses).length === 0) continue;
+      const message = `${part.candidate.type} ${quoted(part.key)} is a part of a file, and resource ${whole.resource + 1} ${whyNotBoth(whole.candidate.body)}`;
+      fault(part.candidate.path, message, 'key');
+      break;
+    }
   }
 }
 

@@ -275,6 +275,27 @@ describe('refused at upload, with path, line and column', () => {
       ],
     ],
     [
+      'a part of a file of which all is declared, wherever it stands',
+      withResources(
+        '{ resource: { line-unix: { path: /a, line: x } } }',
+        '{ resource: { file-unix: { path: /a, content: y } } }',
+        '{ resource: { block-unix: { path: /a, marker: m } } }',
+        '{ resource: { file-unix: { path: /b, ensure: absent } } }',
+        '{ resource: { line-unix: { path: /b, line: x } } }',
+        '{ resource: { file-unix: { path: /c, mode: "0600" } } }',
+        '{ resource: { line-unix: { path: /c, line: x } } }',
+        '{ when: { distro: a }, resource: { file-unix: { path: "/d/${{ agent.name }}", symlink: y } } }',
+        '{ when: { distro: b }, resource: { line-unix: { path: "/d/${{ agent.name }}", line: x } } }',
+        '{ when: { arch: armv7 }, resource: { line-unix: { path: "/d/${{ agent.name }}", line: z } } }',
+      ),
+      [
+        '4:19 /resources/0/resource/line-unix line-unix "/a" is a part of a file, and resource 2 declares all of that file, so each would undo the other at every apply: put it into the content, or declare no content',
+        '6:19 /resources/2/resource/block-unix block-unix "/a" is a part of a file, and resource 2 declares all of that file, so each would undo the other at every apply: put it into the content, or declare no content',
+        '8:19 /resources/4/resource/line-unix line-unix "/b" is a part of a file, and resource 4 declares that file absent: keep one of them',
+        '13:42 /resources/9/resource/line-unix line-unix "/d/${{ agent.name }}" is a part of a file, and resource 8 declares all of that file, so each would undo the other at every apply: put it into the content, or declare no content',
+      ],
+    ],
+    [
       'two host names',
       withResources('{ resource: { hostname: { name: a } } }', '{ resource: { hostname: { name: b } } }'),
       [

@@ -345,6 +345,41 @@ describe('across modules', () => {
   });
 
   it.each([
+    ['its content', 'content: a', 'line-unix: { path: /f, line: x }', '/f#x', 'all of that file'],
+    ['a secret', 'content: "${{ secrets.s }}"', 'block-unix: { path: /f, marker: m }', '/f#m', 'all of that file'],
+    [
+      'its absence',
+      'ensure: absent',
+      `line-unix: { path: "/\${{ attr.none | default('f') }}", line: x }`,
+      '/f#x',
+      'that file absent',
+    ],
+  ])(
+    'a part of a file of which another declares %s is a conflict that names both places',
+    (_, whole, part, identity, all) => {
+      const resolution = both(
+        `resources: [{ resource: { ${part} } }]`,
+        `resources: [{ id: x, resource: { file-unix: { path: /f, ${whole} } } }]`,
+      );
+      const type = part.split(':')[0];
+      expect(faultsOf(resolution)).toEqual([
+        'module_conflict',
+        expect.stringMatching(
+          `^/modules/one/resources/0/resource/${type} ${type} ${identity} in module "one" \\(/resources/0/resource/${type}\\) is a part of a file, and module "other" \\(id "x"\\) declares ${all}`,
+        ),
+      ]);
+    },
+  );
+
+  it('a part of a file whose permissions another declares is none', () => {
+    const resolution = both(
+      'resources: [{ resource: { file-unix: { path: /f, mode: "0600" } } }]',
+      'resources: [{ resource: { line-unix: { path: /f, line: x } } }]',
+    );
+    expect(resolution.ok).toBe(true);
+  });
+
+  it.each([
     ['content', 'file-unix: { path: /f, content: b }'],
     ['kind', 'directory-unix: { path: /f }'],
     ['presence', 'file-unix: { path: /f, content: a, ensure: absent }'],

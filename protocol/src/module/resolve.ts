@@ -3,6 +3,7 @@ import { bodyFaults, evaluateBody } from './body.ts';
 import type { AgentFacts } from './conditions.ts';
 import type { Json, ModuleDocument } from './document.ts';
 import type { Scope } from './evaluate.ts';
+import { isPartOfFile, takesWholeFile, whyNotBoth } from './file-parts.ts';
 import { type Instance, instancesOf, ResolutionBudget } from './instances.ts';
 import type { Trigger } from './kinds.ts';
 import { stableOrder } from './order.ts';
@@ -132,7 +133,18 @@ function mergeInstances(modules: readonly (readonly Instance[])[]): { merged: Me
       }
     }
   }
+  conflicts.push(...partsOfWholeFiles(merged, byKey));
   return { merged, conflicts };
+}
+
+function partsOfWholeFiles(merged: readonly Merged[], byKey: ReadonlyMap<string, Merged>): Fault[] {
+  return merged.flatMap(({ resource, path }) => {
+    const whole = isPartOfFile(resource) ? byKey.get(`path:${String(resource.body.path)}`) : undefined;
+    if (whole === undefined || !takesWholeFile(whole.resource)) return [];
+    const { type, module, identity } = resource;
+    const message = `${type} ${identity} in ${placeOf({ resource, path })} is a part of a file, and ${placeOf(whole)} ${whyNotBoth(whole.resource.body)}`;
+    return [{ path: pointer(['modules', module, ...path]), message }];
+  });
 }
 
 function withKeys(instance: Instance, keysOf: ReadonlyMap<string, readonly string[]>): UnfilledResource {
@@ -163,13 +175,14 @@ const canonical = (value: unknown): string =>
       : item,
   );
 
+const placeOf = ({ resource, path }: Merged): string =>
+  `module "${resource.module}" (${resource.id === null ? pointer(path) : `id "${resource.id}"`})`;
+
 function conflict(earlier: Merged, later: Merged): Fault {
-  const place = ({ resource, path }: Merged): string =>
-    `module "${resource.module}" (${resource.id === null ? pointer(path) : `id "${resource.id}"`})`;
   const { type, identity, module } = later.resource;
   const how = earlier.resource.module === module ? 'twice' : 'differently';
   return {
     path: pointer(['modules', module, ...later.path]),
-    message: `${type} ${identity} is declared ${how} in ${place(earlier)} and ${place(later)}: keep one of them`,
+    message: `${type} ${identity} is declared ${how} in ${placeOf(earlier)} and ${placeOf(later)}: keep one of them`,
   };
 }

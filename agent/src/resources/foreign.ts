@@ -1,0 +1,34 @@
+import type { ResourceType } from '@muster/protocol/module';
+
+/** Kinds of other platforms. They are parsed, resolved and sent like all others, and refused here with the reason. */
+
+const platforms: Readonly<Partial<Record<ResourceType, string>>> = {
+  'package-brew': 'macOS',
+  'service-launchd': 'macOS',
+  'package-choco': 'Windows',
+  'package-winget': 'Windows',
+  'file-windows': 'Windows',
+  'directory-windows': 'Windows',
+  'user-windows': 'Windows',
+  'group-windows': 'Windows',
+  'service-windows': 'Windows',
+};
+const shells: Readonly<Record<string, string>> = { powershell: 'Windows', cmd: 'Windows', pwsh: 'PowerShell' };
+
+const here = (): string => (process.platform === 'linux' ? 'Linux' : process.platform);
+
+/** Why this agent carries out no resource of a kind. */
+export function whyNotCarriedOut(type: ResourceType): string {
+  const platform = platforms[type];
+  if (platform !== undefined)
+    return `this agent cannot carry out ${type}: it is for ${platform}, and this machine runs ${here()}. Give it a \`when\`, or a variant for each platform; the other resources are not affected`;
+  return `this agent cannot carry out ${type} yet; the other resources are not affected`;
+}
+
+/** Why this agent runs no script of a shell. */
+export function whyNotRun(program: string): string {
+  const platform = shells[program];
+  if (platform === undefined) return `this agent cannot run ${program} scripts, only sh and bash`;
+  const whose = platform === 'Windows' ? 'are for Windows' : 'need PowerShell';
+  return `${program} scripts ${whose}, and agents on ${here()} run only sh and bash: give the resource a variant for each platform`;
+}
