@@ -35,6 +35,7 @@ export const groupUnix: Provider<SeenGroup, GroupBefore> = {
   recheckable: true,
   brings: () => ['accounts'],
   path: () => null,
+  watched: () => ['/etc/group'],
   check: (resource) => checkAccountName(bodyOf(resource).name),
   observe: (resource, _circumstances, machine) => look(resource, null, machine),
   diff: diffGroup,

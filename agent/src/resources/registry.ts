@@ -5,11 +5,15 @@ import { directoryUnix } from './directory-unix.ts';
 import { fileUnix } from './file-unix.ts';
 import { groupUnix } from './group-unix.ts';
 import { guarded } from './guarded.ts';
+import { hostname } from './hostname.ts';
 import { lineUnix } from './line-unix.ts';
 import { packageApt } from './package-apt.ts';
 import type { Provider } from './provider.ts';
 import { script } from './script.ts';
 import { serviceSystemd } from './service-systemd.ts';
+import { sshAuthorizedKey } from './ssh-authorized-key.ts';
+import { sysctl } from './sysctl.ts';
+import { timezone } from './timezone.ts';
 import { userUnix } from './user-unix.ts';
 
 /** Every kind this agent carries out. */
@@ -23,6 +27,10 @@ const providers: ReadonlyMap<string, Provider> = new Map(
     groupUnix,
     lineUnix,
     script,
+    sshAuthorizedKey,
+    sysctl,
+    hostname,
+    timezone,
     userUnix,
     serviceSystemd,
     packageApt,

@@ -11,6 +11,7 @@ export const userUnix: Provider<SeenUser, UserBefore> = {
   recheckable: true,
   brings: () => ['accounts'],
   path: () => null,
+  watched: () => ['/etc/passwd', '/etc/group'],
 
   check(resource) {
     const { name, home, shell } = bodyOf(resource);

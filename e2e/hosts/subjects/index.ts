@@ -1,7 +1,15 @@
 import { accountSubjects } from './accounts.ts';
+import { authorizedKeySubjects } from './authorized-keys.ts';
 import { cronSubjects } from './cron.ts';
 import { scriptSubjects } from './script.ts';
 import type { Subject } from './subject.ts';
+import { systemSubjects } from './system.ts';
 
 /** One line for each kind, so that two changes seldom meet. */
-export const subjects: readonly Subject[] = [...accountSubjects, ...cronSubjects, ...scriptSubjects];
+export const subjects: readonly Subject[] = [
+  ...accountSubjects,
+  ...authorizedKeySubjects,
+  ...cronSubjects,
+  ...scriptSubjects,
+  ...systemSubjects,
+];

@@ -47,6 +47,10 @@ export const executableKinds: ReadonlySet<ResourceType> = new Set([
   'cron-unix',
   'user-unix',
   'group-unix',
+  'ssh-authorized-key',
+  'sysctl',
+  'hostname',
+  'timezone',
   'service-systemd',
   'package-apt',
 ]);

@@ -1,0 +1,39 @@
+import { hostname } from 'node:os';
+import type { Clock } from './clock.ts';
+import { HostFailure } from './failure.ts';
+import { writeParameter } from './kernel-parameter.ts';
+import { type ProcessIdentity, runCommand } from './run-command.ts';
+
+/** The name the kernel goes by. */
+export const runningHostname = (): string => hostname();
+
+/**
+ * Gives the kernel another name, from now until the next boot. No daemon is asked: it may not be there.
+ * @throws HostFailure
+ */
+export async function setRunningHostname(
+  name: string,
+  context: { clock: Clock; startedProcess(process: ProcessIdentity): void },
+): Promise<void> {
+  try {
+    writeParameter('kernel/hostname', name);
+    return;
+  } catch (error) {
+    // In a container /proc/sys is read-only, although the name is its own to change.
+    if (!(error instanceof HostFailure)) throw error;
+  }
+  const result = await runCommand(
+    {
+      program: 'hostname',
+      args: ['--', name],
+      timeLimit: 30_000,
+      outputCap: 4096,
+      started: (process) => context.startedProcess(process),
+    },
+    context.clock,
+  );
+  if (result.exitCode !== 0)
+    throw new HostFailure(
+      `the host name cannot be set: ${result.stderr.trim() || `hostname ended with ${result.exitCode ?? result.signal}`}`,
+    );
+}

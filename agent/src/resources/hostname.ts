@@ -1,0 +1,144 @@
+import type { FieldChange } from '@muster/protocol';
+import type { ResolvedResource, ResourceBodies } from '@muster/protocol/module';
+import { HostFailure } from '../host/failure.ts';
+import { runningHostname, setRunningHostname } from '../host/host-name.ts';
+import type { FileBefore, SeenFile } from './file-unix/seen.ts';
+import { type Circumstances, type Difference, nothing, type Provider, presenceDrift } from './provider.ts';
+import {
+  diffWritten,
+  diffWrittenRemoval,
+  fileInBrief,
+  fileWeight,
+  lookAtWritten,
+  lookAtWrittenForRemoval,
+  putBack,
+  rememberWritten,
+  textOf,
+  type WrittenFile,
+  write,
+} from './written-file.ts';
+
+export interface SeenHostname {
+  /** What the kernel goes by. */
+  running: string;
+  /** /etc/hostname. */
+  file: SeenFile;
+  /** The name in it; null: there is none. */
+  persisted: string | null;
+}
+
+/** What was there before the agent first changed it; null: not changed by it. */
+export type HostnameBefore = { running: string | null; file: FileBefore | null };
+
+type Body = ResourceBodies['hostname'];
+const bodyOf = (resource: ResolvedResource): Body => resource.body as Body;
+
+const fileOf = (resource: ResolvedResource): WrittenFile => {
+  const { name, ensure } = bodyOf(resource);
+  return { path: '/etc/hostname', text: ensure === 'absent' ? null : `${name}\n`, mode: '0644' };
+};
+
+/** The first line that says anything, as systemd reads it. */
+function nameIn(text: string | null): string | null {
+  const line = text?.split('\n').find((one) => one.trim() !== '' && !one.startsWith('#'));
+  return line?.trim() ?? null;
+}
+
+/** The name of the machine: the running one, and that in /etc/hostname. /etc/hosts is left to others. */
+export const hostname: Provider<SeenHostname, HostnameBefore> = {
+  type: 'hostname',
+  recheckable: true,
+  brings: () => [],
+  path: () => '/etc/hostname',
+
+  check(resource) {
+    const { name } = bodyOf(resource);
+    if (name.length > 64 || !/^[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?$/.test(name))
+      throw new HostFailure(`${JSON.stringify(name)} is not a host name`);
+  },
+
+  observe(resource, _circumstances, machine) {
+    const file = lookAtWritten(resource, fileOf(resource), machine);
+    return { running: runningHostname(), file, persisted: nameIn(textOf(file)) };
+  },
+
+  diff: diffHostname,
+  canTell: () => true,
+  inBrief: (seen) => JSON.parse(JSON.stringify({ ...seen, file: fileInBrief(seen.file) })),
+  weight: ({ file }) => fileWeight(file),
+
+  async remember(resource, seen, difference, before, machine) {
+    const record = before ?? { running: null, file: null };
+    const changing = new Set(difference.changes.map(({ field }) => field));
+    const file = fileOf(resource);
+    const change = diffWritten(resource, file, seen.file, { purpose: 'apply' });
+    return {
+      running: record.running ?? (changing.has('name') ? seen.running : null),
+      file:
+        changing.has('persisted') || changing.has('ensure')
+          ? await rememberWritten(resource, file, seen.file, change, record.file, machine)
+          : record.file,
+    };
+  },
+
+  claim: () => null,
+
+  async apply(resource, seen, difference, machine) {
+    const changing = new Set(difference.changes.map(({ field }) => field));
+    const file = fileOf(resource);
+    if (changing.has('persisted') || changing.has('ensure'))
+      await write(resource, file, seen.file, diffWritten(resource, file, seen.file, { purpose: 'apply' }), machine);
+    if (changing.has('name')) await setRunningHostname(bodyOf(resource).name, machine);
+    return {};
+  },
+
+  async observeForRemoval(resource, before, machine) {
+    const file =
+      before.file === null
+        ? lookAtWritten(resource, fileOf(resource), machine)
+        : await lookAtWrittenForRemoval(resource, fileOf(resource), before.file, machine);
+    return { running: runningHostname(), file, persisted: nameIn(textOf(file)) };
+  },
+
+  diffRemoval(resource, before, seen, _circumstances, copies) {
+    const changes: FieldChange[] = [];
+    if (before.running !== null && before.running !== seen.running)
+      changes.push({ field: 'name', from: seen.running, to: before.running });
+    if (before.file !== null) {
+      const back = diffWrittenRemoval(resource, fileOf(resource), before.file, seen.file, copies);
+      if (back.action !== 'none') changes.push({ field: 'persisted', from: seen.persisted, to: null });
+    }
+    if (changes.length === 0) return nothing('as it was before');
+    return { action: 'remove', changes, diff: null, message: 'what was there before is restored' };
+  },
+
+  async remove(resource, before, seen, difference, machine) {
+    const changing = new Set(difference.changes.map(({ field }) => field));
+    const file = fileOf(resource);
+    if (before.file !== null && changing.has('persisted')) {
+      const back = diffWrittenRemoval(resource, file, before.file, seen.file, machine.copies);
+      await putBack(resource, file, before.file, seen.file, back, machine);
+    }
+    if (before.running !== null && changing.has('name')) await setRunningHostname(before.running, machine);
+    return {};
+  },
+};
+
+export function diffHostname(
+  resource: ResolvedResource,
+  seen: SeenHostname,
+  { purpose }: Pick<Circumstances, 'purpose'>,
+): Difference {
+  const { name, ensure } = bodyOf(resource);
+  const file = diffWritten(resource, fileOf(resource), seen.file, { purpose });
+  if (ensure === 'absent') {
+    if (file.action === 'none') return nothing();
+    return { ...presenceDrift(), message: 'the machine keeps its name until the next boot' };
+  }
+  const changes: FieldChange[] = [];
+  if (seen.running !== name) changes.push({ field: 'name', from: seen.running, to: name });
+  // A file that says the same in other words is as declared.
+  if (seen.persisted !== name) changes.push({ field: 'persisted', from: seen.persisted, to: name });
+  if (changes.length === 0) return nothing();
+  return { action: 'update', changes, diff: null };
+}

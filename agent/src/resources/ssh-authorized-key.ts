@@ -1,0 +1,208 @@
+import type { FieldChange } from '@muster/protocol';
+import type { ResolvedResource, ResourceBodies } from '@muster/protocol/module';
+import { readAccountFiles } from '../host/account-files.ts';
+import { HostFailure } from '../host/failure.ts';
+import { listDirectory } from '../host/inspect.ts';
+import { accountDatabase } from './account-database.ts';
+import { type Machine, nothing, type Outcome, type Provider, presenceDrift } from './provider.ts';
+import { directoryOf, fileOf, lookAtKeys, type Owner, removeKeyFile, writeKeys } from './ssh-authorized-key/file.ts';
+import {
+  added,
+  commented,
+  linesWith,
+  onlyKeys,
+  type PlacedLine,
+  parseKeyLine,
+  putBack,
+  without,
+  withoutAll,
+} from './ssh-authorized-key/lines.ts';
+
+export interface SeenKey {
+  /** Null: there is no such user. */
+  owner: Owner | null;
+  /** Lines with the key, as bytes. */
+  lines: PlacedLine[];
+  /** What would be made for it. */
+  makes: { file: boolean; directory: boolean };
+  /** The file does not end in a line break. */
+  open: boolean;
+}
+
+/** What was there before the agent first changed anything about a key. */
+export type KeyBefore =
+  | { was: 'absent'; made: { file: boolean; directory: boolean }; open: boolean }
+  | { was: 'there'; comment: string | null; removed: PlacedLine[] | null };
+
+type Body = ResourceBodies['ssh-authorized-key'];
+const bodyOf = (resource: ResolvedResource): Body => resource.body as Body;
+
+const asBytes = (text: string): string => Buffer.from(text, 'utf8').toString('latin1');
+const asText = (bytes: string): string => Buffer.from(bytes, 'latin1').toString('utf8');
+
+/** The comment of the first of the lines; null when there is none. */
+const commentOf = ({ lines }: SeenKey): string | null => {
+  const [first] = lines;
+  return first === undefined ? null : (parseKeyLine(first.text)?.comment ?? '');
+};
+
+/** One key in a user's ~/.ssh/authorized_keys. Every other line stays. */
+export const sshAuthorizedKey: Provider<SeenKey, KeyBefore> = {
+  type: 'ssh-authorized-key',
+  recheckable: true,
+  brings: () => [],
+  // Many keys share a file.
+  path: () => null,
+
+  watched(resource) {
+    const entry = readAccountFiles().users.get(bodyOf(resource).user);
+    return entry === undefined ? [] : [fileOf(entry)];
+  },
+
+  check(resource) {
+    const { key, comment } = bodyOf(resource);
+    // A line of the file lets somebody in: nothing may come with it that was not declared.
+    if (!/^[a-z0-9@.-]+ [A-Za-z0-9+/]+={0,2}$/.test(key)) throw new HostFailure('the key is not a type and a key');
+    if (comment != null && /[\n\r\0]/.test(comment)) throw new HostFailure('the comment is not one line');
+  },
+
+  observe: (resource, _circumstances, machine) => look(resource, machine),
+
+  diff(resource, seen) {
+    const { user, comment, ensure } = bodyOf(resource);
+    if (ensure === 'absent') return seen.lines.length === 0 ? nothing() : presenceDrift();
+    const changes: FieldChange[] = [];
+    const there = commentOf(seen);
+    if (there === null) changes.push({ field: 'ensure', from: 'absent', to: 'present' });
+    if (comment != null && there !== asBytes(comment).trim())
+      changes.push({ field: 'comment', from: there === null ? null : asText(there), to: comment.trim() });
+    if (changes.length === 0) return nothing();
+    return {
+      action: there === null ? 'create' : 'update',
+      changes,
+      diff: null,
+      ...(seen.owner === null
+        ? { awaits: [{ kind: 'accounts' as const, message: `there is no user ${user} in /etc/passwd` }] }
+        : {}),
+    };
+  },
+
+  canTell: () => true,
+  inBrief: (seen) => JSON.parse(JSON.stringify(seen)),
+  weight: () => 0,
+
+  async remember(resource, seen, _difference, before) {
+    if (before?.was === 'absent') return before;
+    const there = commentOf(seen);
+    if (there === null) return before ?? { was: 'absent', made: seen.makes, open: seen.open };
+    const record = before ?? { was: 'there', comment: null, removed: null };
+    const { ensure, comment } = bodyOf(resource);
+    if (ensure === 'absent') return record.removed === null ? { ...record, removed: seen.lines } : record;
+    return comment == null || record.comment !== null ? record : { ...record, comment: there };
+  },
+
+  claim: () => null,
+
+  async apply(resource, _seen, _difference, machine) {
+    const { key, comment, ensure } = bodyOf(resource);
+    return edit(resource, machine, (text) => {
+      if (ensure === 'absent') return withoutAll(text, key);
+      const declared = comment == null ? null : asBytes(comment).trim();
+      if (linesWith(text, key).length === 0) return added(text, key, declared ?? '');
+      return declared === null ? text : commented(text, key, declared);
+    });
+  },
+
+  observeForRemoval: (resource, _before, machine) => look(resource, machine),
+
+  diffRemoval(_resource, before, seen) {
+    const there = commentOf(seen);
+    if (before.was === 'absent') return there === null ? nothing('already gone') : presenceDrift();
+    if (seen.owner === null) return nothing('already gone, and its user too');
+    const changes: FieldChange[] = [];
+    const wanted = before.comment ?? (before.removed === null ? null : firstComment(before.removed));
+    if (there === null) {
+      if (before.removed === null) return nothing('already gone; the agent never removed it');
+      changes.push({ field: 'ensure', from: 'absent', to: 'present' });
+    }
+    if (wanted !== null && wanted !== there)
+      changes.push({ field: 'comment', from: there === null ? null : asText(there), to: asText(wanted) });
+    if (changes.length === 0) return nothing('as it was before');
+    return { action: 'remove', changes, diff: null, message: 'what was there before is restored' };
+  },
+
+  async remove(resource, before, _seen, _difference, machine) {
+    const { key } = bodyOf(resource);
+    if (before.was === 'absent') return edit(resource, machine, (text) => without(text, key, before.open), before.made);
+    return edit(resource, machine, (text) => {
+      const back = before.removed === null ? text : putBack(withoutAll(text, key), before.removed);
+      return before.comment === null ? back : commented(back, key, before.comment);
+    });
+  },
+};
+
+const firstComment = ([first]: readonly PlacedLine[]): string | null =>
+  first === undefined ? null : (parseKeyLine(first.text)?.comment ?? null);
+
+async function ownerOf(user: string, machine: Machine): Promise<Owner | null> {
+  const entry = (await machine.database(accountDatabase)).users.get(user);
+  if (entry === undefined) return null;
+  // "/" as a home is the root directory, whose name is empty.
+  return { uid: entry.uid, gid: entry.gid, home: entry.home.replace(/\/+$/, '') };
+}
+
+async function look(resource: ResolvedResource, machine: Machine): Promise<SeenKey> {
+  const { user, key } = bodyOf(resource);
+  const owner = await ownerOf(user, machine);
+  if (owner === null) return { owner, lines: [], makes: { file: true, directory: true }, open: false };
+  const { directoryIsThere, found, text } = lookAtKeys(machine.walk, owner);
+  return {
+    owner,
+    lines: linesWith(text, key),
+    makes: madeByUs(owner, directoryIsThere, found.type === 'absent', text, user, machine),
+    open: text !== '' && !text.endsWith('\n'),
+  };
+}
+
+/** What is not there will be made; and what has nothing in it but keys of this operation is as good as made by it. */
+function madeByUs(
+  owner: Owner,
+  directoryIsThere: boolean,
+  fileIsAbsent: boolean,
+  text: string,
+  user: string,
+  machine: Machine,
+): SeenKey['makes'] {
+  if (fileIsAbsent) return { file: true, directory: !directoryIsThere };
+  const declared = new Set(
+    machine
+      .resourcesOf('ssh-authorized-key')
+      .map(({ body }) => body as Body)
+      .filter((body) => body.user === user)
+      .map(({ key }) => key),
+  );
+  const keys = onlyKeys(text);
+  const file = keys !== null && keys.length > 0 && keys.every((key) => declared.has(key));
+  return { file, directory: file && listDirectory(machine.walk, directoryOf(owner), 1)?.length === 1 };
+}
+
+/**
+ * Changes the text of the file, if that is another then.
+ * @param ours what goes once no key is left in it
+ */
+async function edit(
+  resource: ResolvedResource,
+  machine: Machine,
+  change: (text: string) => string,
+  ours: SeenKey['makes'] | null = null,
+): Promise<Outcome> {
+  const { user } = bodyOf(resource);
+  const owner = await ownerOf(user, machine);
+  if (owner === null) throw new HostFailure(`there is no user ${user} in /etc/passwd`);
+  const seen = lookAtKeys(machine.walk, owner);
+  const text = change(seen.text);
+  if (ours !== null && text === '') removeKeyFile(owner, seen, ours, machine);
+  if (text === seen.text || (ours?.file === true && text === '')) return {};
+  await writeKeys(owner, seen, text, machine);
+  return {};
+}

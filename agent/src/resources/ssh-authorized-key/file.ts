@@ -1,0 +1,118 @@
+import { writeFileAtomically } from '../../host/atomic-write.ts';
+import { errnoOf, HostFailure, hostFailure } from '../../host/failure.ts';
+import { expectUnchanged, type Inspected, inspect, listDirectory } from '../../host/inspect.ts';
+import { makeDirectory } from '../../host/make-directory.ts';
+import { directoryOwnership, setDirectoryOwnership } from '../../host/ownership.ts';
+import { checkPath, type PathWalk } from '../../host/path-walk.ts';
+import { removeDirectory, removeFile } from '../../host/remove.ts';
+import type { Machine } from '../provider.ts';
+
+/** The authorized_keys of one user: reached only by ways that the user cannot lead elsewhere. */
+
+/** Whose file it is, as /etc/passwd has it. */
+export interface Owner {
+  uid: number;
+  gid: number;
+  home: string;
+}
+
+export const directoryOf = ({ home }: Owner): string => `${home}/.ssh`;
+export const fileOf = (owner: Owner): string => `${directoryOf(owner)}/authorized_keys`;
+
+export interface KeyFile {
+  directoryIsThere: boolean;
+  found: Extract<Inspected, { type: 'absent' | 'file' }>;
+  /** Its bytes, one a character; empty when there is no file. */
+  text: string;
+}
+
+/** @throws HostFailure when something else is in its place, or the way there is not safe */
+export function lookAtKeys(walk: PathWalk, owner: Owner): KeyFile {
+  checkPath(fileOf(owner));
+  const directory = walk.open(directoryOf(owner), 'null');
+  if (directory === null) return { directoryIsThere: false, found: { type: 'absent' }, text: '' };
+  walk.release(directory);
+  const path = fileOf(owner);
+  const found = inspect(walk, path, true);
+  if (found.type === 'absent') return { directoryIsThere: true, found, text: '' };
+  if (found.type !== 'file')
+    throw new HostFailure(
+      `${path} is a ${found.type === 'other' ? found.kind : found.type === 'symlink' ? 'symbolic link' : found.type}, not a file; it is not touched`,
+    );
+  if (found.content?.bytes == null) throw new HostFailure(`${path} is too large to be a list of keys`);
+  return { directoryIsThere: true, found, text: found.content.bytes.toString('latin1') };
+}
+
+/** Puts another text in its place. A new directory is 0700 and a new file 0600, both the user's own. */
+export async function writeKeys(owner: Owner, seen: KeyFile, text: string, machine: Machine): Promise<void> {
+  if (!seen.directoryIsThere) makeOwnDirectory(owner, machine);
+  const { found } = seen;
+  const ownership =
+    found.type === 'file' ? { uid: found.uid, gid: found.gid, mode: found.mode } : { ...owner, mode: 0o600 };
+  const written = machine.walk.within(fileOf(owner), 'null', async (parent, name) => {
+    await writeFileAtomically(parent, name, {
+      content: { bytes: Buffer.from(text, 'latin1') },
+      uid: ownership.uid,
+      gid: ownership.gid,
+      mode: ownership.mode,
+      beforeRename: async () => expectUnchanged(parent, name, found),
+    });
+    machine.changedDirectory(parent.path);
+    return true;
+  });
+  if ((await written) === null) throw new HostFailure(`${directoryOf(owner)} went away meanwhile; apply again`);
+}
+
+function makeOwnDirectory(owner: Owner, machine: Machine): void {
+  const path = directoryOf(owner);
+  const { walk } = machine;
+  walk.forget();
+  try {
+    const made = walk.within(path, 'null', (parent, name) => {
+      try {
+        makeDirectory(parent.child(name), 0o700);
+      } catch (error) {
+        if (errnoOf(error) !== 'EEXIST') throw error;
+      }
+      machine.changedDirectory(parent.path);
+      return true;
+    });
+    if (made === null) throw new HostFailure(`the home directory ${owner.home} is not there`);
+    const directory = walk.open(path, 'null');
+    if (directory === null) throw new HostFailure(`${path} went away as soon as it was made`);
+    try {
+      // Whoever owns the home may have put another in its place, which must not be handed over: ours is new and empty.
+      const { uid, mode } = directoryOwnership(directory);
+      if (uid !== process.geteuid?.() || mode !== 0o700 || listDirectory(walk, path, 1)?.length !== 0)
+        throw new HostFailure(`${path} was replaced meanwhile; apply again`);
+      setDirectoryOwnership(directory, { uid: owner.uid, gid: owner.gid, mode: 0o700 });
+    } finally {
+      walk.release(directory);
+    }
+    walk.forget();
+  } catch (error) {
+    throw hostFailure(error, `make the directory ${path}`);
+  }
+}
+
+/** Takes away the file, and the directory if nothing else is in it, as far as they are ours. */
+export function removeKeyFile(
+  owner: Owner,
+  seen: KeyFile,
+  ours: { file: boolean; directory: boolean },
+  machine: Machine,
+): void {
+  const { walk } = machine;
+  if (ours.file)
+    walk.within(fileOf(owner), 'null', (parent, name) => {
+      expectUnchanged(parent, name, seen.found);
+      removeFile(parent, name);
+      machine.changedDirectory(parent.path);
+    });
+  if (!ours.directory || machine.declared(directoryOf(owner))) return;
+  walk.forget();
+  walk.within(directoryOf(owner), 'null', (parent, name) => {
+    removeDirectory(parent, name);
+    machine.changedDirectory(parent.path);
+  });
+}

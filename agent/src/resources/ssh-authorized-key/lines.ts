@@ -1,0 +1,131 @@
+/**
+ * The lines of an authorized_keys file. Texts here are bytes, one a character (latin1), so that what others wrote stays
+ * as it is whatever its encoding.
+ */
+
+export interface KeyLine {
+  /** What stands in front of the key: `command="…",no-pty`, or nothing. */
+  options: string;
+  /** Type and key, with one space. */
+  key: string;
+  comment: string;
+}
+
+const keyed = /^((?:ssh|ecdsa|sk)-[A-Za-z0-9@.-]+)[ \t]+([A-Za-z0-9+/]+={0,2})(?:[ \t]+(.*))?$/;
+
+/** @returns null for a line without a key: a comment, an empty line, or what nobody understands */
+export function parseKeyLine(line: string): KeyLine | null {
+  const text = line.replace(/^[ \t]+/, '').replace(/[ \t\r]+$/, '');
+  if (text === '' || text.startsWith('#')) return null;
+  const plain = keyed.exec(text);
+  if (plain !== null) return keyLine('', plain);
+  const end = endOfOptions(text);
+  const behind = keyed.exec(text.slice(end).replace(/^[ \t]+/, ''));
+  return behind === null ? null : keyLine(text.slice(0, end), behind);
+}
+
+const keyLine = (options: string, [, type, key, comment]: RegExpExecArray): KeyLine => ({
+  options,
+  key: `${type} ${key}`,
+  comment: comment ?? '',
+});
+
+/** Options end at the first space that is not in quotes, as for sshd. */
+function endOfOptions(text: string): number {
+  let quoted = false;
+  for (let i = 0; i < text.length; i++) {
+    const character = text[i];
+    if (character === '\\' && text[i + 1] === '"') i++;
+    else if (character === '"') quoted = !quoted;
+    else if (!quoted && (character === ' ' || character === '\t')) return i;
+  }
+  return text.length;
+}
+
+/** A line with its place among the others, to put it back there. */
+export type PlacedLine = {
+  text: string;
+  index: number;
+  previous: string | null;
+  next: string | null;
+};
+
+const linesOf = (text: string): string[] => {
+  const lines = text.split('\n');
+  if (lines.at(-1) === '') lines.pop();
+  return lines;
+};
+const textOf = (lines: readonly string[]): string => lines.map((line) => `${line}\n`).join('');
+
+/** Every line with this key, whatever stands around it. */
+export function linesWith(text: string, key: string): PlacedLine[] {
+  const lines = linesOf(text);
+  return lines.flatMap((line, index) =>
+    parseKeyLine(line)?.key === key
+      ? [{ text: line, index, previous: lines[index - 1] ?? null, next: lines[index + 1] ?? null }]
+      : [],
+  );
+}
+
+/** The keys that are in a text; null when there is a line that is no key and not empty. */
+export function onlyKeys(text: string): string[] | null {
+  const keys: string[] = [];
+  for (const line of linesOf(text)) {
+    const parsed = parseKeyLine(line);
+    if (parsed !== null) keys.push(parsed.key);
+    else if (line.trim() !== '') return null;
+  }
+  return keys;
+}
+
+/** Adds a key as the last line. A line that was not ended is ended first. */
+export const added = (text: string, key: string, comment: string): string =>
+  `${text === '' || text.endsWith('\n') ? text : `${text}\n`}${key}${comment === '' ? '' : ` ${comment}`}\n`;
+
+/** The same text with another comment behind the first line of this key; its options stay. */
+export function commented(text: string, key: string, comment: string): string {
+  const [first] = linesWith(text, key);
+  if (first === undefined) return text;
+  const { options } = parseKeyLine(first.text) as KeyLine;
+  const lines = linesOf(text);
+  lines[first.index] = `${options === '' ? '' : `${options} `}${key}${comment === '' ? '' : ` ${comment}`}`;
+  return ended(lines, text);
+}
+
+/**
+ * Takes one line of this key away: of several the one that looks like ours, without options.
+ * @param open whether the text did not end in a line break before ours was added
+ */
+export function without(text: string, key: string, open: boolean): string {
+  const found = linesWith(text, key);
+  const ours = found.find((line) => parseKeyLine(line.text)?.options === '') ?? found[0];
+  if (ours === undefined) return text;
+  const lines = linesOf(text);
+  lines.splice(ours.index, 1);
+  const rest = ended(lines, text);
+  return open && ours.index === lines.length && rest.endsWith('\n') ? rest.slice(0, -1) : rest;
+}
+
+/** Takes every line of this key away. */
+export const withoutAll = (text: string, key: string): string =>
+  ended(
+    linesOf(text).filter((line) => parseKeyLine(line)?.key !== key),
+    text,
+  );
+
+/** Puts lines back to where they were, as near as can be told by their neighbours. */
+export function putBack(text: string, placed: readonly PlacedLine[]): string {
+  const lines = linesOf(text);
+  for (const { text: line, index, previous, next } of placed) {
+    const after = previous === null ? -1 : lines.lastIndexOf(previous);
+    const before = next === null ? -1 : lines.indexOf(next);
+    const known = index === 0 ? 0 : after >= 0 ? after + 1 : before;
+    const at = known >= 0 ? known : Math.min(index, lines.length);
+    lines.splice(at, 0, line);
+  }
+  return ended(lines, text === '' ? '\n' : text);
+}
+
+/** The last line is ended as it was before. */
+const ended = (lines: readonly string[], before: string): string =>
+  before.endsWith('\n') || lines.length === 0 ? textOf(lines) : textOf(lines).slice(0, -1);

@@ -1,0 +1,204 @@
+import type { FieldChange } from '@muster/protocol';
+import type { ResolvedResource, ResourceBodies } from '@muster/protocol/module';
+import { HostFailure } from '../host/failure.ts';
+import {
+  missingParameter,
+  parameterName,
+  parameterPath,
+  plainValue,
+  readParameter,
+  writeParameter,
+} from '../host/kernel-parameter.ts';
+import type { FileBefore, SeenFile } from './file-unix/seen.ts';
+import { type Circumstances, type Difference, nothing, type Provider, presenceDrift } from './provider.ts';
+import { laterFile, sysctlFiles, valueIn } from './sysctl/files.ts';
+import {
+  diffWritten,
+  diffWrittenRemoval,
+  fileInBrief,
+  fileWeight,
+  lookAtWritten,
+  lookAtWrittenForRemoval,
+  putBack,
+  rememberWritten,
+  textOf,
+  type WrittenFile,
+  write,
+} from './written-file.ts';
+
+export interface SeenParameter {
+  /** The running value, plainly written; null: the kernel has no such parameter. */
+  value: string | null;
+  /** Our file. */
+  file: SeenFile;
+  /** The value in it, and whether it is as we would write it. */
+  persisted: string | null;
+  /** A file that is read after ours and sets another value. */
+  overriddenBy: string | null;
+}
+
+/** What was there before the agent first changed it; null: not changed by it. */
+export type ParameterBefore = { value: string | null; file: FileBefore | null };
+
+type Body = ResourceBodies['sysctl'];
+const bodyOf = (resource: ResolvedResource): Body => resource.body as Body;
+const pathOf = (resource: ResolvedResource): string => parameterPath(bodyOf(resource).key);
+
+/** Before the customary 99-sysctl.conf, which is /etc/sysctl.conf and the administrator's own. */
+const fileNameOf = (resource: ResolvedResource): string =>
+  `90-muster-${parameterName(pathOf(resource)).replaceAll('/', '%2F')}.conf`;
+
+function fileOf(resource: ResolvedResource): WrittenFile {
+  const { value, ensure } = bodyOf(resource);
+  const secret = resource.sensitive_fields.includes('value');
+  return {
+    path: `/etc/sysctl.d/${fileNameOf(resource)}`,
+    text:
+      ensure === 'absent'
+        ? null
+        : `# Written by Muster. What is changed here by hand is changed back.\n${parameterName(pathOf(resource))} = ${plainValue(value)}\n`,
+    mode: secret ? '0600' : '0644',
+  };
+}
+
+/** A kernel parameter: the running value, and a file of its own in /etc/sysctl.d for the next boot. */
+export const sysctl: Provider<SeenParameter, ParameterBefore> = {
+  type: 'sysctl',
+  recheckable: true,
+  brings: () => [],
+  path: (resource) => fileOf(resource).path,
+
+  check(resource) {
+    const { value } = bodyOf(resource);
+    pathOf(resource);
+    if (Buffer.byteLength(fileNameOf(resource)) > 200) throw new HostFailure('the name of the parameter is too long');
+    if (/[\n\r\0]/.test(value)) throw new HostFailure('the value is not one line');
+  },
+
+  async observe(resource, _circumstances, machine) {
+    const path = pathOf(resource);
+    const file = lookAtWritten(resource, fileOf(resource), machine);
+    const { value, ensure } = bodyOf(resource);
+    // What is only to leave the file need not be there, nor be readable.
+    const running = ensure === 'absent' ? null : readParameter(path);
+    const files = await machine.database(sysctlFiles);
+    const text = textOf(file);
+    return {
+      value: running,
+      file,
+      persisted: text === null ? null : valueIn(text, path),
+      overriddenBy: ensure === 'absent' ? null : laterFile(files, path, fileNameOf(resource), plainValue(value)),
+    };
+  },
+
+  diff: diffParameter,
+  canTell: () => true,
+  inBrief: (seen) => JSON.parse(JSON.stringify({ ...seen, file: fileInBrief(seen.file) })),
+  weight: ({ file }) => fileWeight(file),
+
+  async remember(resource, seen, difference, before, machine) {
+    const record = before ?? { value: null, file: null };
+    const changing = new Set(difference.changes.map(({ field }) => field));
+    const file = fileOf(resource);
+    const fileChanges = changing.has('persisted') || changing.has('ensure');
+    return {
+      value: record.value ?? (changing.has('value') ? seen.value : null),
+      file: fileChanges
+        ? await rememberWritten(
+            resource,
+            file,
+            seen.file,
+            diffWritten(resource, file, seen.file, { purpose: 'apply' }),
+            record.file,
+            machine,
+          )
+        : record.file,
+    };
+  },
+
+  claim: () => null,
+
+  async apply(resource, seen, difference, machine) {
+    const changing = new Set(difference.changes.map(({ field }) => field));
+    const file = fileOf(resource);
+    if (changing.has('value')) writeParameter(pathOf(resource), plainValue(bodyOf(resource).value));
+    if (changing.has('persisted') || changing.has('ensure'))
+      await write(resource, file, seen.file, diffWritten(resource, file, seen.file, { purpose: 'apply' }), machine);
+    return {};
+  },
+
+  async observeForRemoval(resource, before, machine) {
+    const file =
+      before.file === null
+        ? lookAtWritten(resource, fileOf(resource), machine)
+        : await lookAtWrittenForRemoval(resource, fileOf(resource), before.file, machine);
+    const text = textOf(file);
+    return {
+      value: before.value === null ? null : readParameter(pathOf(resource)),
+      file,
+      persisted: text === null ? null : valueIn(text, pathOf(resource)),
+      overriddenBy: null,
+    };
+  },
+
+  diffRemoval(resource, before, seen, _circumstances, copies) {
+    const changes: FieldChange[] = [];
+    const secret = resource.sensitive_fields.includes('value');
+    if (before.value !== null && seen.value !== null && seen.value !== before.value)
+      changes.push({ field: 'value', from: seen.value, to: before.value });
+    if (before.file !== null) {
+      const back = diffWrittenRemoval(resource, fileOf(resource), before.file, seen.file, copies);
+      if (back.action !== 'none') changes.push({ field: 'persisted', from: shown(seen.persisted, secret), to: null });
+    }
+    const lost = before.value !== null && seen.value === null ? 'the kernel has no such parameter any more' : undefined;
+    if (changes.length === 0) return nothing(lost ?? 'as it was before');
+    return { action: 'remove', changes, diff: null, message: lost ?? 'what was there before is restored' };
+  },
+
+  async remove(resource, before, seen, difference, machine) {
+    const changing = new Set(difference.changes.map(({ field }) => field));
+    const file = fileOf(resource);
+    if (before.file !== null && changing.has('persisted')) {
+      const back = diffWrittenRemoval(resource, file, before.file, seen.file, machine.copies);
+      await putBack(resource, file, before.file, seen.file, back, machine);
+    }
+    if (before.value !== null && changing.has('value')) writeParameter(pathOf(resource), before.value);
+    return {};
+  },
+};
+
+const shown = (value: string | null, secret: boolean): string | null =>
+  value === null ? null : secret ? '(sensitive)' : value;
+
+export function diffParameter(
+  resource: ResolvedResource,
+  seen: SeenParameter,
+  circumstances: Pick<Circumstances, 'purpose'>,
+): Difference {
+  const body = bodyOf(resource);
+  const file = diffWritten(resource, fileOf(resource), seen.file, circumstances);
+  if (body.ensure === 'absent') {
+    if (file.action === 'none') return nothing();
+    return { ...presenceDrift(), message: 'the running value stays as it is until the next boot' };
+  }
+  const wanted = plainValue(body.value);
+  const secret = resource.sensitive_fields.includes('value');
+  const changes: FieldChange[] = [];
+  if (seen.value !== wanted) changes.push({ field: 'value', from: seen.value, to: wanted });
+  if (file.action !== 'none')
+    changes.push({ field: 'persisted', from: shown(seen.persisted, secret), to: shown(wanted, secret) });
+  const message =
+    seen.overriddenBy === null
+      ? undefined
+      : `${seen.overriddenBy} is read later and sets another value: that is what the next boot will bring, until it is taken out there`;
+  if (changes.length === 0) return nothing(message);
+  return {
+    action: file.action === 'create' ? 'create' : 'update',
+    changes,
+    diff: null,
+    ...(seen.value === null
+      ? { awaits: [{ kind: 'programs' as const, message: missingParameter(pathOf(resource)) }] }
+      : {}),
+    ...(message === undefined ? {} : { message }),
+  };
+}

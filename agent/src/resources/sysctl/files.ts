@@ -1,0 +1,65 @@
+import { HostFailure } from '../../host/failure.ts';
+import { parameterPath, plainValue } from '../../host/kernel-parameter.ts';
+import { namesIn, readText } from '../../host/read-system.ts';
+import type { Database } from '../provider.ts';
+
+/** What the files of sysctl set at boot. */
+
+export interface SysctlFile {
+  name: string;
+  path: string;
+  text: string;
+}
+
+/** The first of two files with one name counts. */
+const directories = ['/etc/sysctl.d', '/run/sysctl.d', '/usr/local/lib/sysctl.d', '/usr/lib/sysctl.d', '/lib/sysctl.d'];
+
+/** Every file, in the order in which they are read. */
+export const sysctlFiles: Database<SysctlFile[]> = {
+  name: 'sysctl files',
+  read() {
+    const byName = new Map<string, SysctlFile>();
+    for (const directory of directories)
+      for (const name of namesIn(directory)) {
+        if (!name.endsWith('.conf') || byName.has(name)) continue;
+        const path = `${directory}/${name}`;
+        byName.set(name, { name, path, text: readText(path) ?? '' });
+      }
+    return [...byName.values()].sort((a, b) => (a.name < b.name ? -1 : 1));
+  },
+};
+
+/**
+ * @param path of a parameter below /proc/sys
+ * @returns what the text sets it to in the end; null when it does not
+ */
+export function valueIn(text: string, path: string): string | null {
+  let value: string | null = null;
+  for (const line of text.split('\n')) {
+    const found = /^\s*-?\s*([^#;=\s][^=]*?)\s*=(.*)$/.exec(line);
+    if (found !== null && names(found[1] as string, path)) value = plainValue(found[2] as string);
+  }
+  return value;
+}
+
+/** Whether a key of a file, which may be a pattern, is about the parameter. */
+function names(key: string, path: string): boolean {
+  try {
+    const own = parameterPath(key);
+    if (!/[*?[]/.test(own)) return own === path;
+    const pattern = own
+      .replace(/[.+^${}()|\\[\]]/g, '\\$&')
+      .replaceAll('*', '[^/]*')
+      .replaceAll('?', '[^/]');
+    return new RegExp(`^${pattern}$`).test(path);
+  } catch (error) {
+    if (error instanceof HostFailure) return false;
+    throw error;
+  }
+}
+
+/** The last of the files that are read after ours, if it sets the parameter to another value. */
+export function laterFile(files: readonly SysctlFile[], path: string, ours: string, wanted: string): string | null {
+  const setting = files.filter(({ name, text }) => name > ours && valueIn(text, path) !== null).at(-1);
+  return setting !== undefined && valueIn(setting.text, path) !== wanted ? setting.path : null;
+}

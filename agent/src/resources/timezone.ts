@@ -1,0 +1,218 @@
+import { posix } from 'node:path';
+import type { FieldChange } from '@muster/protocol';
+import type { ResolvedResource, ResourceBodies } from '@muster/protocol/module';
+import { HostFailure } from '../host/failure.ts';
+import { inspect } from '../host/inspect.ts';
+import { fileStatus } from '../host/read-system.ts';
+import { applyFile, rememberFile } from './file-unix/apply.ts';
+import { diffFile } from './file-unix/diff.ts';
+import { diffFileRemoval, observeFileForRemoval, removeOrRestoreFile } from './file-unix/removal.ts';
+import { type FileBefore, look, type SeenFile } from './file-unix/seen.ts';
+import {
+  type Circumstances,
+  type Difference,
+  type Machine,
+  nothing,
+  type Provider,
+  presenceDrift,
+  typeDrift,
+} from './provider.ts';
+import { fileInBrief, fileWeight, textOf } from './written-file.ts';
+
+export interface SeenTimezone {
+  /** /etc/localtime, and the zone it leads to; null: it leads to none. */
+  link: SeenFile;
+  zone: string | null;
+  /** /etc/timezone, which only some distributions have, and what it says. */
+  file: SeenFile;
+  named: string | null;
+  /** Whether this machine knows the declared zone. */
+  known: boolean;
+}
+
+/** What was there before the agent first changed it; null: not changed by it. */
+export type TimezoneBefore = { link: FileBefore | null; file: FileBefore | null };
+
+type Body = ResourceBodies['timezone'];
+const bodyOf = (resource: ResolvedResource): Body => resource.body as Body;
+
+const zones = '/usr/share/zoneinfo';
+
+/** Both files as resources of their own, so that they are looked at, written and put back as any declared file is. */
+function linkOf(resource: ResolvedResource): ResolvedResource {
+  const { name, ensure } = bodyOf(resource);
+  const path = '/etc/localtime';
+  const body = ensure === 'absent' ? { path, ensure } : { path, symlink: `${zones}/${name}` };
+  return { ...resource, type: 'file-unix', identity: path, body };
+}
+function fileOf(resource: ResolvedResource): ResolvedResource {
+  const { name, ensure } = bodyOf(resource);
+  const path = '/etc/timezone';
+  const body = ensure === 'absent' ? { path, ensure } : { path, content: `${name}\n` };
+  return { ...resource, type: 'file-unix', identity: path, body };
+}
+
+/** The time zone of the machine: /etc/localtime, and /etc/timezone where there is one. */
+export const timezone: Provider<SeenTimezone, TimezoneBefore> = {
+  type: 'timezone',
+  recheckable: true,
+  brings: () => [],
+  path: () => '/etc/localtime',
+  watched: () => ['/etc/localtime', '/etc/timezone'],
+
+  check(resource) {
+    const { name } = bodyOf(resource);
+    if (!/^[A-Za-z0-9_+-]+(\/[A-Za-z0-9_+-]+)*$/.test(name))
+      throw new HostFailure(`${JSON.stringify(name)} is not the name of a time zone`);
+  },
+
+  observe: (resource, _circumstances, machine) => observe(resource, machine),
+  diff: diffTimezone,
+  canTell: () => true,
+  inBrief: (seen) =>
+    JSON.parse(JSON.stringify({ ...seen, link: fileInBrief(seen.link), file: fileInBrief(seen.file) })),
+  weight: ({ link, file }) => fileWeight(link) + fileWeight(file),
+
+  async remember(resource, seen, difference, before, machine) {
+    const record = before ?? { link: null, file: null };
+    const { link, file } = parts(resource, seen, difference);
+    return {
+      link: link === null ? record.link : await rememberFile(linkOf(resource), seen.link, link, record.link, machine),
+      file: file === null ? record.file : await rememberFile(fileOf(resource), seen.file, file, record.file, machine),
+    };
+  },
+
+  claim: () => null,
+
+  async apply(resource, seen, difference, machine) {
+    const { link, file } = parts(resource, seen, difference);
+    if (link !== null) await applyFile(linkOf(resource), seen.link, link, machine);
+    if (file !== null) await applyFile(fileOf(resource), seen.file, file, machine);
+    return {};
+  },
+
+  async observeForRemoval(resource, before, machine) {
+    const link =
+      before.link === null
+        ? await look(linkOf(resource), machine, true, null)
+        : await observeFileForRemoval(linkOf(resource), before.link, machine);
+    const file =
+      before.file === null
+        ? await look(fileOf(resource), machine, true, null)
+        : await observeFileForRemoval(fileOf(resource), before.file, machine);
+    return { link, zone: zoneOf(link), file, named: namedIn(file), known: true };
+  },
+
+  diffRemoval(resource, before, seen, _circumstances, copies) {
+    const changes: FieldChange[] = [];
+    if (before.link !== null && diffFileRemoval(linkOf(resource), before.link, seen.link, copies).action !== 'none')
+      changes.push({ field: 'name', from: seen.zone, to: zoneBefore(before.link) });
+    if (before.file !== null && diffFileRemoval(fileOf(resource), before.file, seen.file, copies).action !== 'none')
+      changes.push({ field: 'persisted', from: seen.named, to: null });
+    if (changes.length === 0) return nothing('as it was before');
+    return { action: 'remove', changes, diff: null, message: 'what was there before is restored' };
+  },
+
+  async remove(resource, before, seen, difference, machine) {
+    const changing = new Set(difference.changes.map(({ field }) => field));
+    const back = async (field: string, owned: ResolvedResource, kept: FileBefore | null, now: SeenFile) => {
+      if (kept === null || !changing.has(field)) return;
+      const change = diffFileRemoval(owned, kept, now, machine.copies);
+      await removeOrRestoreFile(owned, kept, now, change, machine);
+    };
+    await back('name', linkOf(resource), before.link, seen.link);
+    await back('persisted', fileOf(resource), before.file, seen.file);
+    return {};
+  },
+};
+
+async function observe(resource: ResolvedResource, machine: Machine): Promise<SeenTimezone> {
+  const { name, ensure } = bodyOf(resource);
+  const link = await look(linkOf(resource), machine, true, null);
+  const file = await look(fileOf(resource), machine, true, null);
+  return {
+    link,
+    zone: zoneOf(link),
+    file,
+    named: namedIn(file),
+    known: ensure === 'absent' || isZone(machine, name),
+  };
+}
+
+/** Whether there is a zone of that name, and not a folder of zones or a list of them. */
+function isZone(machine: Machine, name: string): boolean {
+  const path = `${zones}/${name}`;
+  if (fileStatus(path)?.isFile !== true) return false;
+  const found = inspect(machine.walk, path, true);
+  // A link is another name of a zone.
+  return (
+    found.type === 'symlink' || (found.type === 'file' && found.content?.bytes?.toString('latin1', 0, 4) === 'TZif')
+  );
+}
+
+/** The zone that a link leads to, however it is written. */
+function zoneOf({ found }: SeenFile): string | null {
+  return found.type === 'symlink' ? zoneIn(found.target) : null;
+}
+
+function zoneIn(target: string): string | null {
+  const path = posix.resolve('/etc', target);
+  return path.startsWith(`${zones}/`) ? path.slice(zones.length + 1) : null;
+}
+
+const zoneBefore = (before: FileBefore): string | null => (before.was === 'symlink' ? zoneIn(before.target) : null);
+
+const namedIn = (file: SeenFile): string | null => textOf(file)?.trim() ?? null;
+
+/** What is to be done about each of the two files; null: nothing. */
+function parts(
+  resource: ResolvedResource,
+  seen: SeenTimezone,
+  difference: Difference,
+): { link: Difference | null; file: Difference | null } {
+  const changing = new Set(difference.changes.map(({ field }) => field));
+  const part = (field: string, owned: ResolvedResource, now: SeenFile): Difference | null => {
+    if (!changing.has(field) && !changing.has('ensure')) return null;
+    const change = diffFile(owned, now, { purpose: 'apply' });
+    return change.action === 'none' ? null : change;
+  };
+  return { link: part('name', linkOf(resource), seen.link), file: part('persisted', fileOf(resource), seen.file) };
+}
+
+export function diffTimezone(
+  resource: ResolvedResource,
+  seen: SeenTimezone,
+  { purpose }: Pick<Circumstances, 'purpose'>,
+): Difference {
+  const { name, ensure } = bodyOf(resource);
+  const { link, file } = seen;
+  if (ensure === 'absent') {
+    if (link.found.type === 'absent' && file.found.type === 'absent') return nothing();
+    return { ...presenceDrift(), message: 'the time of the machine is UTC then' };
+  }
+  const changes: FieldChange[] = [];
+  const odd = [link.found, file.found].find(({ type }) => type === 'directory' || type === 'other');
+  if (odd !== undefined) {
+    if (purpose === 'drift') return typeDrift(odd, 'file');
+    throw new HostFailure('/etc/localtime or /etc/timezone is neither a file nor a link; it is not touched');
+  }
+  if (seen.zone !== name) changes.push({ field: 'name', from: seen.zone, to: name });
+  if (file.found.type !== 'absent' && seen.named !== name)
+    changes.push({ field: 'persisted', from: seen.named, to: name });
+  if (changes.length === 0) return nothing();
+  return {
+    action: 'update',
+    changes,
+    diff: null,
+    ...(seen.known
+      ? {}
+      : {
+          awaits: [
+            {
+              kind: 'programs' as const,
+              message: `there is no time zone ${name} in ${zones}: is the package tzdata installed, and the name right?`,
+            },
+          ],
+        }),
+  };
+}
