@@ -9,6 +9,7 @@ import {
   type ContentCopies,
   type Difference,
   nothing,
+  presenceDrift,
 } from '../resources/provider.ts';
 import { providerOf } from '../resources/registry.ts';
 import { cannotCarryOut, providerFor } from './carrier.ts';
@@ -227,6 +228,12 @@ export class Picture {
     return null;
   }
 
+  /** Whether this is declared absent, and a package that it depends on and that changes before may bring it. */
+  mayBeUnpacked({ kind, resource: { body, depends_on } }: Step): boolean {
+    if (kind === 'remove' || !('ensure' in body) || body.ensure !== 'absent') return false;
+    return depends_on.some((key) => key.startsWith('package-') && this.#changed.has(key));
+  }
+
   /** Whether steps before may bring all of this. */
   mayBring(awaits: NonNullable<Difference['awaits']>): boolean {
     return awaits.every(({ kind }) => this.#mayCome.has(kind));
@@ -303,7 +310,12 @@ export function decide(
   const blocker = step.kind === 'apply' && path !== null ? picture.blockerOf(path) : null;
   if (blocker !== null) return { verdict: 'fail', message: blocker };
   const triggeredBy = triggersOf(circumstances);
-  if (difference.action === 'none') return { verdict: 'none', difference, triggeredBy: [], corrective: false };
+  if (difference.action === 'none') {
+    // An apply may find less to do than was planned, never more.
+    if (picture.purpose === 'plan' && picture.mayBeUnpacked(step))
+      return { verdict: 'act', difference: unpackedRemoval, triggeredBy, corrective: false };
+    return { verdict: 'none', difference, triggeredBy: [], corrective: false };
+  }
   // Another resource may bring it: a plan cannot know, an apply sees when it gets there.
   if (difference.awaits !== undefined && !(picture.purpose === 'plan' && picture.mayBring(difference.awaits)))
     return { verdict: 'fail', message: awaited(resource, difference.awaits), awaits: difference.awaits };
@@ -314,6 +326,11 @@ export function decide(
     corrective: step.kind === 'apply' && isCorrective(step, difference, triggeredBy),
   };
 }
+
+const unpackedRemoval: Difference = {
+  ...presenceDrift(),
+  message: 'it is not there; it is removed should a package that it depends on bring it',
+};
 
 /** What is missing, without a name that is a secret. */
 const awaited = ({ sensitive_fields }: ResolvedResource, awaits: NonNullable<Difference['awaits']>): string =>

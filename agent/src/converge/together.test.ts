@@ -246,6 +246,22 @@ test('a plan counts on a unit that a package may bring, and on nothing else', as
   expect((await apply([pack('other'), unit('missing-one', [])])).finished.status).toBe('succeeded');
 });
 
+test('a plan counts on a package to bring what is declared absent beside it: an apply finds less to do, never more', async () => {
+  const daemon = pack('daemon');
+  const gone = (dependsOn: string[]) => file(`${root}/brought`, { ensure: 'absent' }, { depends_on: dependsOn });
+  expect((await plan([daemon, gone([])])).results).toMatchObject([{ status: 'would_change' }, { status: 'unchanged' }]);
+  expect((await plan([daemon, gone([daemon.key])])).results).toMatchObject([
+    { status: 'would_change' },
+    { status: 'would_change', action: 'remove', changes: [{ field: 'ensure', from: 'present', to: 'absent' }] },
+  ]);
+  const told = await apply([daemon, gone([daemon.key])]);
+  expect(told.results).toMatchObject([{ status: 'changed' }, { status: 'unchanged' }]);
+  expect((await plan([daemon, gone([daemon.key])])).results).toMatchObject([
+    { status: 'unchanged' },
+    { status: 'unchanged' },
+  ]);
+});
+
 test('a run of files is looked at again where an earlier one of it brings the unit that is missing', async () => {
   const told = await apply([
     file(`${root}/f`, { content: 'x' }),
