@@ -5,6 +5,7 @@ import { discoveryPort } from '@muster/protocol/wire';
 import packageJson from '../package.json' with { type: 'json' };
 import type { AgentArguments } from './arguments.ts';
 import type { AgentConfig } from './config.ts';
+import { watchClock } from './connection/clock-watch.ts';
 import { Connection } from './connection/connection.ts';
 import { loadAgentIdentity } from './connection/identity.ts';
 import { Listener } from './connection/listener.ts';
@@ -117,6 +118,7 @@ export async function startAgent(options: AgentArguments, clock: Clock, log: Log
   connection.start();
   follow();
   idle.worked();
+  const endClockWatch = watchClock(clock, log, () => connection.attributesChanged());
   const endFacts = facts.follow(() => connection.attributesChanged());
   return {
     nodeId: identity.nodeId,
@@ -125,6 +127,7 @@ export async function startAgent(options: AgentArguments, clock: Clock, log: Log
       driftWatch.end();
       following.end();
       endFacts();
+      endClockWatch();
       idle.end();
       // Its last results still go out over the link, and nothing comes in any more when the journal closes.
       await engine.halt();

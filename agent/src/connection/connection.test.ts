@@ -326,7 +326,7 @@ describe('while it is up', () => {
     expect(engine.told.slice(1)).toEqual([`accept ${operation.operation_id}`, `cancel ${operation.operation_id}`]);
     attributes = { platform: 'linux', kernel: '6' };
     connection.attributesChanged();
-    expect(await link.next('attributes')).toEqual({ type: 'attributes', attributes });
+    expect(await link.next('attributes')).toEqual({ type: 'attributes', attributes, clock_ms: clock.now() });
   });
 
   it('sends new reports as they come, forgets what is acknowledged, resumes after a cut in a large one', async () => {

@@ -166,7 +166,7 @@ export class Connection {
         engine,
         clock,
         log,
-        hello: (nonce) =>
+        hello: (nonce, versions) =>
           makeHello(
             identity,
             introduction,
@@ -176,6 +176,7 @@ export class Connection {
               token: target.token,
               attributes: this.options.attributes(),
               openOperations: engine.openOperations(),
+              clockMs: versions.includes(2) ? clock.now() : null,
             },
           ),
         welcomed: (welcome) => this.welcomed(welcome, shownKey),

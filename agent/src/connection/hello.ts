@@ -22,6 +22,8 @@ export function makeHello(
     token: string | null;
     attributes: Record<string, string>;
     openOperations: readonly OpenOperation[];
+    /** Null for an orchestrator that does not ask for it. */
+    clockMs: number | null;
   },
 ): Hello {
   const versions = [...supportedProtocolVersions];
@@ -37,6 +39,7 @@ export function makeHello(
     hostname: introduction.hostname,
     token: state.token,
     attributes: fitAttributes(state.attributes),
+    ...(state.clockMs === null ? {} : { clock_ms: Math.max(0, Math.round(state.clockMs)) }),
     open_operations: state.openOperations.slice(0, 64),
   };
 }

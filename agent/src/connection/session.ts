@@ -27,7 +27,7 @@ export interface SessionOptions {
   clock: Clock;
   log: Log;
   /** Makes the hello that answers this nonce. */
-  hello(nonce: Buffer): AgentMessage;
+  hello(nonce: Buffer, versions: readonly number[]): AgentMessage;
   /** The link is up: the orchestrator has committed this agent's record. */
   welcomed(welcome: Welcome): void;
   standingChanged(standing: Pick<Welcome, 'status' | 'name' | 'tags'>): void;
@@ -53,6 +53,8 @@ export class Session {
   private outputSender: OutputSender | null = null;
   private phase: 'challenge' | 'welcome' | 'open' | 'over' = 'challenge';
   private heardAt: number;
+  /** Of the protocol, once welcomed. */
+  private version = 1;
   private welcomedAt: number | null = null;
   private retryAfterSecs: number | null = null;
   private refused: RefusalCode | null = null;
@@ -104,7 +106,8 @@ export class Session {
   /** @returns false when the link is not up; the next hello says it then */
   sendAttributes(attributes: Record<string, string>): boolean {
     if (this.phase !== 'open') return false;
-    this.send({ type: 'attributes', attributes });
+    const clock_ms = Math.max(0, Math.round(this.options.clock.now()));
+    this.send({ type: 'attributes', attributes, ...(this.version >= 2 ? { clock_ms } : {}) });
     return true;
   }
 
@@ -221,7 +224,7 @@ export class Session {
       return;
     }
     this.phase = 'welcome';
-    this.send(this.options.hello(Buffer.from(message.nonce, 'hex')));
+    this.send(this.options.hello(Buffer.from(message.nonce, 'hex'), message.versions));
     return;
   }
 
@@ -242,6 +245,7 @@ export class Session {
       (seq, length) => log.error({ seq, length }, 'a report is too large for the channel and is passed over'),
     );
     const { sender } = this;
+    this.version = message.version;
     if (message.version >= 2)
       this.outputSender = new OutputSender({
         output: engine.output,

@@ -1,5 +1,6 @@
 import { hasEnded, type ResourceResult, summarise } from '@muster/protocol';
 import type { Report } from '@muster/protocol/wire';
+import { decodeTime } from 'ulid';
 import { acknowledgedSeq, advanceSpool } from '../store/agents.ts';
 import { fromJson, toJson } from '../store/json-text.ts';
 import { putOutput, putResourceResults } from '../store/operation-results.ts';
@@ -107,7 +108,6 @@ async function commit(
     ),
   ];
   const ended: { row: Row; finished: Finished; print: string | null }[] = [];
-  const taken = new Set<Row>();
   // What ends in the same unit need not be said to run in it.
   const ending = new Set(reports.flatMap((report) => (report.type === 'finished' ? report.operation_id : [])));
   const fresh = new Map<string, Map<number, ResourceResult>>();
@@ -117,8 +117,7 @@ async function commit(
     if (!row || hasEnded(row.status) || ended.some((end) => end.row === row)) continue;
     const { operation_id } = row;
     if (report.type === 'accepted') {
-      if (ending.has(operation_id)) taken.add(row);
-      else statements.push(statement(markRunning, { operation_id, now: seconds(context.now()) }));
+      if (!ending.has(operation_id)) statements.push(statement(markRunning, { operation_id, now: seconds(context.now()) }));
     } else if (report.type === 'results') {
       const results = fresh.get(operation_id) ?? new Map<number, ResourceResult>();
       fresh.set(operation_id, results);
@@ -135,8 +134,7 @@ async function commit(
         statement(putOutput, { operation_id, resource_key: resource, stdout, stderr, exit_code, truncated }),
       );
     } else {
-      // By this clock, unless nobody here has heard of its beginning.
-      const startedAt = taken.has(row) ? seconds(context.now()) : report.started_at;
+      const startedAt = beganAt(report, seconds(context.now()));
       const end = await finish(context, known, row, { ...report, started_at: startedAt }, fresh.get(operation_id));
       statements.push(...end.statements);
       ended.push({ row, finished: report, print: end.print });
@@ -149,6 +147,16 @@ async function commit(
     announceEnd(context, row, finished.status);
   }
   return null;
+}
+
+/**
+ * When an operation began whose beginning nobody here has heard of until now. By this clock: how long it took is taken
+ * from the agent, the time of day is not, since its clock may be an hour off.
+ */
+function beganAt({ operation_id, started_at, finished_at }: Finished, now: number): number {
+  const took = Math.max(0, finished_at - started_at);
+  // Never before it was asked for, should that clock have been set in the middle of it.
+  return Math.min(now, Math.max(now - took, Math.floor(decodeTime(operation_id) / 1000)));
 }
 
 /** @returns also what the results of an apply come to, if another one that says the same has nothing to tell */

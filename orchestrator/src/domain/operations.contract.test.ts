@@ -176,6 +176,30 @@ describeDatabases('operations', (fixture) => {
     expect(await domain.liveOutput.of(agent.id, id)).toEqual({});
   });
 
+  it('began and ended by this clock, whatever the agent’s clock says; how long they took is its word', async () => {
+    const { domain, context, agent, submit, report } = await open(fixture);
+    for (const off of [3_600, -3_600]) {
+      const id = await submit();
+      const asked = domain.now();
+      await domain.links.nextOperation(agent.id);
+      domain.clock.advance(30_000);
+      const now = domain.now();
+      const told = reportsOf(id, [resultOf()], { now: now + off });
+      // Of its beginning nobody has heard: it was cut off until now.
+      const ended = told
+        .slice(1)
+        .map((one) => (one.type === 'finished' ? { ...one, started_at: now + off - 20 } : one));
+      await report(ended);
+      expect(await getOperation(context, id)).toMatchObject({ started_at: now - 20, finished_at: now });
+      const long = await submit();
+      await domain.links.nextOperation(agent.id);
+      const jumped = reportsOf(long, [resultOf()], { now: now + off });
+      // Its clock was set on by an hour in the middle.
+      await report(jumped.map((one) => (one.type === 'finished' ? { ...one, started_at: now - 7_200 } : one)));
+      expect((await getOperation(context, long)).started_at).toBeGreaterThanOrEqual(asked);
+    }
+  });
+
   it('belong to one agent: another’s word about them is an offence', async () => {
     const { domain, context, actor, agent, submit } = await open(fixture);
     const other = await newAgent(domain, actor, 'web-2');

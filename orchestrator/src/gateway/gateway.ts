@@ -93,7 +93,13 @@ class AgentGateway implements Gateway, LinkOwner {
     this.random = options.random;
     this.registry = new LinkRegistry(this.clock, this.limits);
     this.dispatcher = new Dispatcher({ links: this.links, clock: this.clock, limits: this.limits, log: this.log });
-    this.inbound = new Inbound({ links: this.links, dispatcher: this.dispatcher, limits: this.limits, log: this.log });
+    this.inbound = new Inbound({
+      links: this.links,
+      dispatcher: this.dispatcher,
+      limits: this.limits,
+      log: this.log,
+      now: () => this.clock.now(),
+    });
     this.upgrades = new Deadlines(this.limits.helloTimeoutMs);
     this.greetings = new Deadlines(this.limits.helloTimeoutMs);
     this.reception = new Reception({

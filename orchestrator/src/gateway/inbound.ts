@@ -2,6 +2,7 @@ import type { Sample } from '@muster/protocol';
 import { type AgentMessage, type Hello, type OutputProgress, type Report, reportsSchema } from '@muster/protocol/wire';
 import type { AgentLinks } from '../domain/agent-link.ts';
 import type { Log } from '../log.ts';
+import { skewOf, warnOfSkew, withSkew } from './clock-skew.ts';
 import type { Dispatcher } from './dispatch.ts';
 import type { GatewayLimits } from './limits.ts';
 import { type Link, wish } from './link.ts';
@@ -16,10 +17,19 @@ export class Inbound {
   private readonly dispatcher: Dispatcher;
   private readonly limits: GatewayLimits;
   private readonly log: Log;
+  /** Unix milliseconds. */
+  private readonly now: () => number;
   readonly reassembly: Reassembly;
   private samplesFailing = false;
 
-  constructor(options: { links: AgentLinks; dispatcher: Dispatcher; limits: GatewayLimits; log: Log }) {
+  constructor(options: {
+    links: AgentLinks;
+    dispatcher: Dispatcher;
+    limits: GatewayLimits;
+    log: Log;
+    now: () => number;
+  }) {
+    this.now = options.now;
     this.links = options.links;
     this.dispatcher = options.dispatcher;
     this.limits = options.limits;
@@ -41,7 +51,11 @@ export class Inbound {
         if (this.mayReport(link, bytes)) this.takePart(link, message, bytes, now);
         return;
       case 'attributes':
-        link.attributes = message.attributes;
+        if (message.clock_ms !== undefined) {
+          link.clockSkewSecs = skewOf(message.clock_ms, this.now());
+          warnOfSkew(this.log, link);
+        }
+        link.attributes = withSkew(message.attributes, link.clockSkewSecs);
         this.commitAttributes(link, now);
         return;
       case 'metrics':

@@ -66,6 +66,8 @@ export class Link {
   version = 1;
   instanceId = '';
   standing: Standing | null = null;
+  /** By how many seconds its agent's clock was ahead when it last told; null: it does not tell. */
+  clockSkewSecs: number | null = null;
   /** Monotonic milliseconds of the last frame of any kind. */
   heardAt: number;
   unansweredPings = 0;

@@ -3,6 +3,7 @@ import type { Clock } from '../clock.ts';
 import type { AgentLinks } from '../domain/agent-link.ts';
 import { idOfRawKey } from '../identity/ed25519-key.ts';
 import type { Log } from '../log.ts';
+import { skewOf, warnOfSkew, withSkew } from './clock-skew.ts';
 import type { Dispatcher } from './dispatch.ts';
 import { checkHello } from './hello-check.ts';
 import { type Link, wish } from './link.ts';
@@ -51,6 +52,8 @@ export class Reception {
    * @throws what the domain throws when the agent cannot be recorded
    */
   async admit(link: Link, hello: Hello): Promise<void> {
+    // Now, since what follows may wait.
+    link.clockSkewSecs = skewOf(hello.clock_ms, this.options.clock.now());
     const exporter = link.socket.exportKeyingMaterial(exporterLength, exporterLabel, noContext);
     const verdict = checkHello(hello, { exporter, nonce: link.nonce!, orchestratorKey: this.options.orchestratorKey });
     link.nonce = null;
@@ -68,7 +71,8 @@ export class Reception {
       if (this.options.isDraining())
         return link.refuse({ code: 'draining', message: 'the orchestrator is stopping', retry_after_secs: 2 });
       const from = { node_id: nodeId, remote_ip: link.remoteIp, now: Math.floor(this.options.clock.now() / 1000) };
-      const admission = await this.options.links.admit(hello, from);
+      const attributes = withSkew(hello.attributes, link.clockSkewSecs);
+      const admission = await this.options.links.admit({ ...hello, attributes }, from);
       if (!admission.admitted) return link.refuse(admission.refusal);
       // It has gone meanwhile: recorded as seen now, and as connected nowhere.
       if (link.state !== 'admitting') return;
@@ -89,6 +93,7 @@ export class Reception {
         { node_id: nodeId, remote_ip: link.remoteIp, status: admission.standing.status },
         'agent connected',
       );
+      warnOfSkew(this.options.log, link);
       this.options.dispatcher.wake(link, wish.work | wish.cancellations);
     } finally {
       this.claims.delete(nodeId);

@@ -29,6 +29,8 @@ const hello = z.strictObject({
   hostname: z.string().max(255),
   token: z.string().max(128).nullable(),
   attributes: attributesSchema,
+  /** Since version 2: Unix milliseconds on the agent's clock as this is sent. */
+  clock_ms: z.number().int().nonnegative().optional(),
   /** Every operation the agent holds that the orchestrator has not acknowledged as finished. */
   open_operations: z
     .array(z.strictObject({ operation_id: operationId, state: z.enum(['accepted', 'running', 'finished']) }))
@@ -91,7 +93,12 @@ export type OutputProgress = z.infer<typeof outputProgress>;
 
 export const agentMessageSchema = z.discriminatedUnion('type', [
   hello,
-  z.strictObject({ type: z.literal('attributes'), attributes: attributesSchema }),
+  z.strictObject({
+    type: z.literal('attributes'),
+    attributes: attributesSchema,
+    /** As in the hello. */
+    clock_ms: z.number().int().nonnegative().optional(),
+  }),
   /** What must not be lost. Kept by the agent until `ack` names its sequence number. */
   z.strictObject({ type: z.literal('report'), seq: sequence, reports: reportsSchema }),
   /** A piece of the JSON text of a `reports` array that is too large for one frame. */

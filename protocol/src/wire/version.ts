@@ -4,10 +4,10 @@
  * 1 — hello with a signature over the TLS exporter; operations apply, plan, drift; reports acknowledged by sequence number.
  *     An end of a plan may say what it comes to (`plan_digest`), and an apply may be bound to that.
  * 2 — what programs print while they run (`output_progress`, answered by `output_taken`). An apply may say what must hold
- *     after it (`verify`).
+ *     after it (`verify`). The agent's clock in the hello and with changed attributes (`clock_ms`).
  *
  * Every message has a strict schema, so neither end sends what the other's version does not know: the agent knows that
- * from the welcome.
+ * from the challenge and the welcome.
  */
 export const protocolVersion = 2;
 

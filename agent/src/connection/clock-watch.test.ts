@@ -1,0 +1,32 @@
+import { expect, it } from 'vitest';
+import { ManualClock } from '../../test/manual-clock.ts';
+import { watchClock } from './clock-watch.ts';
+
+class SettableClock extends ManualClock {
+  setBy = 0;
+  override now(): number {
+    return super.now() + this.setBy;
+  }
+}
+
+it('tells once when the clock was set by more than what keeps it right, and nothing after it was ended', () => {
+  const clock = new SettableClock();
+  const said: object[] = [];
+  let told = 0;
+  const log = { debug() {}, info() {}, error() {}, warn: (fields: object) => void said.push(fields) };
+  const end = watchClock(clock, log, () => told++);
+  clock.advance(120_000);
+  clock.setBy = 4_000;
+  clock.advance(120_000);
+  expect([told, said]).toEqual([0, []]);
+  clock.setBy = -3_600_000;
+  clock.advance(60_000);
+  expect([told, said]).toEqual([1, [{ by_ms: -3_600_000 }]]);
+  clock.advance(600_000);
+  expect(told).toBe(1);
+  end();
+  clock.setBy = 0;
+  clock.advance(600_000);
+  expect(told).toBe(1);
+  expect(clock.next).toBeNull();
+});

@@ -1,0 +1,300 @@
+import { chmodSync, cpSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { connect as connectTcp, createServer, type Server, type Socket } from 'node:net';
+import { join } from 'node:path';
+import {
+  applyAgent,
+  checkDrift,
+  getAgent,
+  getOperation,
+  listNotifications,
+  type Operation,
+  uploadModule,
+} from '@muster/protocol/http';
+import { describe, expect } from 'vitest';
+import { ended, eventually } from './eventually.ts';
+import { type Orchestrator, test } from './harness.ts';
+import { runsOf, siteModule } from './site.ts';
+import { connected } from './trial.ts';
+
+/** Agents that are away, cut off, copied, or whose clock is an hour off. */
+
+/** A link that can be taken away and given back. */
+class Cable {
+  port = 0;
+  readonly #server: Server;
+  readonly #sockets = new Set<Socket>();
+  #isCut = false;
+
+  constructor(target: number) {
+    this.#server = createServer((agent) => {
+      if (this.#isCut) return agent.resetAndDestroy();
+      const orchestrator = connectTcp(target, '127.0.0.1');
+      for (const [one, other] of [
+        [agent, orchestrator],
+        [orchestrator, agent],
+      ] as const) {
+        this.#sockets.add(one);
+        one.on('error', () => {});
+        one.on('close', () => {
+          this.#sockets.delete(one);
+          other.destroy();
+        });
+        one.pipe(other);
+      }
+      return undefined;
+    });
+  }
+
+  async listen(): Promise<void> {
+    await new Promise<void>((resolve) => this.#server.listen(0, '127.0.0.1', resolve));
+    this.port = (this.#server.address() as { port: number }).port;
+  }
+
+  cut(): void {
+    this.#isCut = true;
+    for (const socket of this.#sockets) socket.resetAndDestroy();
+  }
+
+  mend(): void {
+    this.#isCut = false;
+  }
+
+  close(): void {
+    this.cut();
+    this.#server.close();
+  }
+}
+
+const away = ({ call }: Orchestrator, node_id: string) =>
+  eventually('the agent is known to be away', async () =>
+    (await call(getAgent, { params: { node_id } })).connected ? null : true,
+  );
+
+async function fileModule({ call }: Orchestrator, name: string, path: string, content: string): Promise<void> {
+  const resources = [{ id: name, resource: { 'file-unix': { path, content } } }];
+  const text = JSON.stringify({ name, supports: [{ platform: 'linux' }], resources });
+  await call(uploadModule, { body: { name, content: text } });
+}
+
+const faketime = ['/usr/lib/x86_64-linux-gnu', '/usr/lib/aarch64-linux-gnu']
+  .map((directory) => `${directory}/faketime/libfaketime.so.1`)
+  .find(existsSync);
+
+/** Variables under which a program's clock is off by what the file says; what it waits for is not touched. */
+function clockFrom(file: string, offset: string): NodeJS.ProcessEnv {
+  writeFileSync(file, offset);
+  return {
+    LD_PRELOAD: faketime,
+    FAKETIME_TIMESTAMP_FILE: file,
+    FAKETIME_CACHE_DURATION: '1',
+    DONT_FAKE_MONOTONIC: '1',
+    NO_FAKE_STAT: '1',
+  };
+}
+
+describe('an agent that is late', () => {
+  test('gets what was queued for it while it was away, in order and also over a restart; what it came too late for has expired', async ({
+    stage,
+  }) => {
+    const orchestrator = await stage.orchestrator();
+    const { call } = orchestrator;
+    const agent = await stage.agent(orchestrator, 'web-1');
+    await agent.stop();
+    await away(orchestrator, agent.nodeId);
+    const params = { node_id: agent.nodeId };
+    const path = (name: string) => join(stage.dir, name);
+    for (const name of ['one', 'two', 'late']) await fileModule(orchestrator, name, path(name), `${name}\n`);
+    const queue = async (modules: string[], ttl: number) =>
+      (await call(applyAgent, { params, body: { modules, ttl }, respondAsync: true })).operation_id;
+    await expect(call(applyAgent, { params, body: { modules: ['one'] } })).rejects.toMatchObject({
+      problem: { status: 504, code: 'agent_not_connected' },
+    });
+    const first = await queue(['one'], 3_600);
+    const late = await queue(['one', 'late'], 2);
+    // What it wants is not what the first wanted: both are carried out, and this one last.
+    const second = await queue(['two'], 3_600);
+    await orchestrator.kill9();
+    await orchestrator.start();
+    const expired = await ended(call, late);
+    expect(expired).toMatchObject({ status: 'expired', started_at: null, error: 'the agent did not come in time' });
+    expect((expired.finished_at as number) - expired.created_at).toBeGreaterThanOrEqual(2);
+    for (const id of [first, second])
+      expect(await call(getOperation, { params: { operation_id: id } })).toMatchObject({ status: 'queued' });
+    await agent.start();
+    const [one, two] = [await ended(call, first), await ended(call, second)] as [Operation, Operation];
+    expect([one.status, two.status]).toEqual(['succeeded', 'succeeded']);
+    expect(one.started_at as number).toBeLessThanOrEqual(two.started_at as number);
+    expect(two.resources.map(({ module, action }) => [module, action])).toEqual([
+      ['two', 'create'],
+      ['one', 'remove'],
+    ]);
+    expect(['one', 'two', 'late'].map((name) => existsSync(path(name)))).toEqual([false, true, false]);
+  });
+
+  test('killed while it is cut off carries on without a link, and what it did is told once when there is one', async ({
+    stage,
+  }) => {
+    const orchestrator = await stage.orchestrator();
+    const { call } = orchestrator;
+    const cable = new Cable(orchestrator.agentPort);
+    await cable.listen();
+    try {
+      const agent = stage.agentAt('web-1', [
+        `127.0.0.1:${cable.port}`,
+        ...['--orchestrator-key', orchestrator.publicKey, '--token', await orchestrator.token('web-1')],
+      ]);
+      await agent.start();
+      const params = { node_id: agent.nodeId };
+      const root = join(stage.dir, 'site');
+      await call(uploadModule, { body: { name: 'site', content: siteModule({ name: 'site', root, script: 'slow' }) } });
+      const { operation_id } = await call(applyAgent, { params, body: { modules: ['site'] }, respondAsync: true });
+      await eventually('the script runs', async () => (existsSync(`${root}/started`) ? true : null));
+      cable.cut();
+      await agent.kill9();
+      agent.launch();
+      await eventually('it is done without a link', async () =>
+        existsSync(join(root, 'pages', 'page-19.html')) ? true : null,
+      );
+      await away(orchestrator, agent.nodeId);
+      expect((await call(getOperation, { params: { operation_id } })).status).toBe('running');
+      cable.mend();
+      const operation = await ended(call, operation_id);
+      expect(operation).toMatchObject({ status: 'succeeded', summary: { total: 26, changed: 26, failed: 0 } });
+      const told = operation.resources.map(({ type, identity }) => `${type} ${identity}`);
+      expect(new Set(told).size).toBe(26);
+      expect(runsOf(root)).toBe(1);
+    } finally {
+      cable.close();
+    }
+  });
+
+  test('that was copied stands aside for the first, which does not so much as pause; operators are notified', async ({
+    stage,
+  }) => {
+    const orchestrator = await stage.orchestrator();
+    const { call } = orchestrator;
+    const agent = await stage.agent(orchestrator, 'web-1');
+    const copy = join(stage.dir, 'copy');
+    cpSync(agent.dataDir, copy, { recursive: true, filter: (path) => !path.includes('agent-lock.') });
+    chmodSync(copy, 0o700);
+    const root = join(stage.dir, 'site');
+    await call(uploadModule, { body: { name: 'site', content: siteModule({ name: 'site', root, script: 'slow' }) } });
+    const params = { node_id: agent.nodeId };
+    const { operation_id } = await call(applyAgent, { params, body: { modules: ['site'] }, respondAsync: true });
+    const clone = stage.run('clone', ['agent', '--data-dir', copy, '--log-format', 'json']);
+    await eventually('the clone is refused', async () =>
+      clone.lastLines(20).some((line) => line.includes('"code":"cloned"')) ? true : null,
+    );
+    expect((await ended(call, operation_id)).status).toBe('succeeded');
+    expect(runsOf(root)).toBe(1);
+    const again = await call(applyAgent, { params, body: { modules: ['site'] } });
+    expect(again.summary).toMatchObject({ total: 26, unchanged: 26 });
+    // One link all along.
+    expect(agent.program.lastLines(200).filter((line) => line.includes('"event":"connected"'))).toHaveLength(1);
+    await eventually('it is notified', async () => {
+      const { notifications } = await call(listNotifications, { query: {} });
+      return notifications.find(({ event_type }) => event_type === 'agent.cloned') ?? null;
+    });
+  });
+});
+
+describe('a clock that is an hour off', () => {
+  const hour = 3_600;
+  const near = (at: number | null | undefined, from: number) => {
+    expect(at).toBeGreaterThanOrEqual(from - 1);
+    expect(at).toBeLessThanOrEqual(Date.now() / 1000 + 1);
+  };
+
+  test('on agents, either way, moves no time that the orchestrator tells, lets nothing expire, and is shown', async ({
+    stage,
+    skip,
+  }) => {
+    if (faketime === undefined) skip('needs libfaketime');
+    const orchestrator = await stage.orchestrator();
+    const { call } = orchestrator;
+    const right = await stage.agent(orchestrator, 'right');
+    expect((await call(getAgent, { params: { node_id: right.nodeId } })).attributes).not.toHaveProperty(
+      'clock_skew_secs',
+    );
+    for (const [name, offset] of [
+      ['fast', hour],
+      ['slow', -hour],
+    ] as const) {
+      const from = Math.floor(Date.now() / 1000);
+      const file = join(stage.dir, `${name}.clock`);
+      const agent = await stage.agent(orchestrator, name, {
+        env: clockFrom(file, offset > 0 ? `+${hour}` : `-${hour}`),
+      });
+      const params = { node_id: agent.nodeId };
+      const shown = await call(getAgent, { params });
+      expect(Math.abs(Number(shown.attributes.clock_skew_secs) - offset)).toBeLessThan(20);
+      for (const at of [shown.last_seen_at, shown.connected_at, shown.updated_at]) near(at, from);
+      // Its clock is set back by two hours, and on by as much, while something runs: no time limit is over for that.
+      const go = join(stage.dir, `${name}.go`);
+      const script = { program: 'sh', manages: name, apply: `touch ${go}; sleep 2.5`, check: `test -e ${go}` };
+      const content = JSON.stringify({
+        name,
+        supports: [{ platform: 'linux' }],
+        resources: [{ id: name, resource: { script } }],
+      });
+      await call(uploadModule, { body: { name, content } });
+      const asked = await call(applyAgent, { params, body: { modules: [name] }, respondAsync: true });
+      await eventually('the script runs', async () => (existsSync(go) ? true : null));
+      writeFileSync(file, offset > 0 ? `-${hour}` : `+${hour}`);
+      const operation = await ended(call, asked.operation_id);
+      expect(operation).toMatchObject({ status: 'succeeded', summary: { changed: 1 } });
+      near(operation.started_at, operation.created_at);
+      near(operation.finished_at, operation.started_at as number);
+      near((await call(checkDrift, { params })).checked_at, from);
+      // What waits for it waits by the orchestrator's clock.
+      await agent.stop();
+      await away(orchestrator, agent.nodeId);
+      const waiting = await call(applyAgent, { params, body: { modules: [], ttl: 120 }, respondAsync: true });
+      await agent.start();
+      const done = await ended(call, waiting.operation_id);
+      expect(done.status).toBe('succeeded');
+      near(done.started_at, done.created_at);
+      // It has come back with another clock than it went with.
+      const { attributes } = await call(getAgent, { params });
+      expect(Math.abs(Number(attributes.clock_skew_secs) + offset)).toBeLessThan(20);
+      expect(orchestrator.program.lastLines(400).join('\n')).toContain('the clock of this agent is');
+    }
+  });
+
+  test('on the orchestrator, set back while it runs, breaks no link and ends nothing before its time', async ({
+    stage,
+    skip,
+  }) => {
+    if (faketime === undefined) skip('needs libfaketime');
+    const file = join(stage.dir, 'clock');
+    const orchestrator = await stage.orchestrator({ env: clockFrom(file, `+${hour}`) });
+    const { call } = orchestrator;
+    const agent = await stage.agent(orchestrator, 'web-1');
+    const gone = await stage.agent(orchestrator, 'web-2');
+    await gone.stop();
+    await away(orchestrator, gone.nodeId);
+    const params = { node_id: agent.nodeId };
+    expect(Math.abs(Number((await call(getAgent, { params })).attributes.clock_skew_secs) + hour)).toBeLessThan(20);
+    await fileModule(orchestrator, 'one', join(stage.dir, 'one'), 'one\n');
+    const before = await call(applyAgent, { params, body: { modules: ['one'] } });
+    const waiting = await call(applyAgent, {
+      params: { node_id: gone.nodeId },
+      body: { modules: ['one'], ttl: 600 },
+      respondAsync: true,
+    });
+    writeFileSync(file, '+0');
+    const later = await eventually('its clock was set back', async () => {
+      const operation = await call(applyAgent, { params, body: { modules: ['one'] } });
+      expect(operation.status).toBe('succeeded');
+      return operation.created_at < before.created_at - hour / 2 ? operation : null;
+    });
+    // The later one is the newer one all the same.
+    expect(later.operation_id > before.operation_id).toBe(true);
+    near(later.finished_at, later.created_at);
+    await connected({ orchestrator, agent });
+    expect(agent.program.lastLines(200).filter((line) => line.includes('"event":"connected"'))).toHaveLength(1);
+    await gone.start();
+    expect((await ended(call, waiting.operation_id)).status).toBe('succeeded');
+    expect(readFileSync(join(stage.dir, 'one'), 'utf8')).toBe('one\n');
+  });
+});
