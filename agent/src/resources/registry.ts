@@ -1,4 +1,5 @@
 import type { ResolvedResource, ResourceType } from '@muster/protocol/module';
+import { aptRepository } from './apt-repository.ts';
 import { blockUnix } from './block-unix.ts';
 import { cronUnix } from './cron-unix.ts';
 import { directoryUnix } from './directory-unix.ts';
@@ -35,6 +36,8 @@ const providers: ReadonlyMap<string, Provider> = new Map(
     serviceSystemd,
     packageApt,
   ].map((provider) => [provider.type, guarded(provider as unknown as Provider)]),
+    aptRepository,
+  ].map((provider) => [provider.type, provider as unknown as Provider]),
 );
 
 /** @returns null for a kind that this agent cannot carry out */

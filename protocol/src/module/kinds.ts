@@ -53,6 +53,7 @@ export const executableKinds: ReadonlySet<ResourceType> = new Set([
   'timezone',
   'service-systemd',
   'package-apt',
+  'apt-repository',
 ]);
 
 /**

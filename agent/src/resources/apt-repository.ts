@@ -1,0 +1,215 @@
+import type { FieldChange } from '@muster/protocol';
+import type { ResolvedResource, ResourceBodies } from '@muster/protocol/module';
+import { HostFailure } from '../host/failure.ts';
+import { maxContentInMemory } from '../host/inspect.ts';
+import { keyPath, renderKey, renderSource, sourceChanges, sourceFault, sourcePath } from './apt-repository/source.ts';
+import type { FileBefore, SeenFile } from './file-unix/seen.ts';
+import { freshOffers, knownOffers } from './package-apt/seen.ts';
+import {
+  type Circumstances,
+  type ContentCopies,
+  type Difference,
+  type Json,
+  nothing,
+  type Provider,
+} from './provider.ts';
+import {
+  diffWritten,
+  diffWrittenRemoval,
+  fileInBrief,
+  fileWeight,
+  lookAtWritten,
+  lookAtWrittenForRemoval,
+  putBack,
+  rememberWritten,
+  textOf,
+  type WrittenFile,
+  write,
+} from './written-file.ts';
+
+/** A source of packages: one file for apt, and one with the key it is signed with. */
+
+type Body = ResourceBodies['apt-repository'];
+const bodyOf = (resource: ResolvedResource): Body => resource.body as Body;
+
+export interface SeenRepository {
+  source: SeenFile;
+  /** Null: no key of ours is or was declared, so whose file that would be is not looked at. */
+  key: SeenFile | null;
+}
+
+export type RepositoryBefore = { source: FileBefore | null; key: FileBefore | null };
+
+const isAbsent = (body: Body): boolean => body.ensure === 'absent';
+
+function sourceFile(resource: ResolvedResource): WrittenFile {
+  const body = bodyOf(resource);
+  return {
+    path: sourcePath(body.name),
+    text: isAbsent(body) ? null : renderSource(body),
+    // An address may hold a password.
+    mode: resource.sensitive_fields.length > 0 ? '0600' : '0644',
+  };
+}
+
+function keyFile(resource: ResolvedResource): WrittenFile {
+  const body = bodyOf(resource);
+  const wanted = isAbsent(body) || body.signed_by == null ? null : renderKey(body.signed_by);
+  return { path: keyPath(body.name), text: wanted, mode: '0644' };
+}
+
+/** Whether the key file is ours to look after: one is declared, or was. */
+function hasKey(resource: ResolvedResource, succeeded: ResolvedResource | null): boolean {
+  if (!isAbsent(bodyOf(resource)) && bodyOf(resource).signed_by != null) return true;
+  return succeeded?.type === 'apt-repository' && bodyOf(succeeded).signed_by != null;
+}
+
+interface Parts {
+  source: Difference;
+  key: Difference;
+}
+
+function diffParts(
+  resource: ResolvedResource,
+  seen: SeenRepository,
+  circumstances: Pick<Circumstances, 'purpose'>,
+): Parts {
+  return {
+    source: diffWritten(resource, sourceFile(resource), seen.source, circumstances),
+    key: seen.key === null ? nothing() : diffWritten(resource, keyFile(resource), seen.key, circumstances),
+  };
+}
+
+/** The two as one, by the fields of a source. */
+function told({ source, key }: Parts, from: string | null, to: string | null): Difference {
+  if (source.action === 'none' && key.action === 'none') return nothing(source.message);
+  const ensure = source.changes.filter(({ field }) => field === 'ensure');
+  const metadata = source.changes.filter(({ field }) => !['ensure', 'content'].includes(field));
+  const fields = source.changes.some(({ field }) => field === 'content') ? sourceChanges(from, to) : [];
+  const isCreation = ensure.some((change) => change.to === 'present');
+  const isRemoval = ensure.some((change) => change.to === 'absent');
+  const keyMoved: FieldChange[] =
+    key.action === 'none' || isRemoval || fields.some(({ field }) => field === 'signed_by')
+      ? []
+      : [{ field: 'signed_by', from: key.action === 'create' ? null : 'another key', to: 'as declared' }];
+  return {
+    action: source.action === 'none' ? 'update' : source.action,
+    changes: [...ensure, ...(isRemoval ? [] : fields), ...keyMoved, ...(isCreation ? [] : metadata)],
+    diff: source.diff,
+    ...(source.message === undefined ? {} : { message: source.message }),
+  };
+}
+
+export const aptRepository: Provider<SeenRepository, RepositoryBefore> = {
+  type: 'apt-repository',
+  recheckable: true,
+  brings: () => ['packages'],
+  // The directory of keys is the one that may not be there.
+  path: (resource) =>
+    bodyOf(resource).signed_by == null ? sourcePath(bodyOf(resource).name) : keyPath(bodyOf(resource).name),
+
+  check(resource) {
+    const body = bodyOf(resource);
+    const fault = isAbsent(body) ? null : sourceFault(body);
+    if (fault !== null) throw new HostFailure(fault);
+  },
+
+  observe(resource, { succeeded }, machine) {
+    return {
+      source: lookAtWritten(resource, sourceFile(resource), machine),
+      key: hasKey(resource, succeeded) ? lookAtWritten(resource, keyFile(resource), machine) : null,
+    };
+  },
+
+  diff(resource, seen, circumstances) {
+    const parts = diffParts(resource, seen, circumstances);
+    return told(parts, textOf(seen.source), sourceFile(resource).text);
+  },
+
+  canTell: () => true,
+  inBrief: (seen): Json =>
+    JSON.parse(
+      JSON.stringify({ source: fileInBrief(seen.source), key: seen.key === null ? null : fileInBrief(seen.key) }),
+    ),
+  weight: (seen) => fileWeight(seen.source) + (seen.key === null ? 0 : fileWeight(seen.key)),
+
+  async remember(resource, seen, _difference, before, machine) {
+    const { source, key } = diffParts(resource, seen, { purpose: 'apply' });
+    const of = async (
+      file: WrittenFile,
+      found: SeenFile | null,
+      difference: Difference,
+      known: FileBefore | null,
+    ): Promise<FileBefore | null> =>
+      found === null || difference.action === 'none'
+        ? known
+        : rememberWritten(resource, file, found, difference, known, machine);
+    return {
+      source: await of(sourceFile(resource), seen.source, source, before?.source ?? null),
+      key: await of(keyFile(resource), seen.key, key, before?.key ?? null),
+    };
+  },
+
+  claim: () => null,
+
+  async apply(resource, seen, _difference, machine) {
+    const { source, key } = diffParts(resource, seen, { purpose: 'apply' });
+    const putSource = async () => {
+      if (source.action !== 'none') await write(resource, sourceFile(resource), seen.source, source, machine);
+    };
+    const putKey = async () => {
+      if (seen.key !== null && key.action !== 'none') await write(resource, keyFile(resource), seen.key, key, machine);
+    };
+    // No source names a key that is not there.
+    const steps = keyFile(resource).text === null ? [putSource, putKey] : [putKey, putSource];
+    for (const step of steps) await step();
+    machine.stale(freshOffers, knownOffers);
+    return {};
+  },
+
+  async observeForRemoval(resource, before, machine) {
+    const of = (file: WrittenFile, known: FileBefore | null) =>
+      known === null ? lookAtWritten(resource, file, machine) : lookAtWrittenForRemoval(resource, file, known, machine);
+    return {
+      source: await of(sourceFile(resource), before.source),
+      key: before.key === null ? null : await of(keyFile(resource), before.key),
+    };
+  },
+
+  diffRemoval(resource, before, seen, _circumstances, copies) {
+    const parts = diffPartsRemoval(resource, before, seen, copies);
+    const { source } = before;
+    const bytes =
+      source?.was === 'file' && source.content !== null ? copies.read(source.content, maxContentInMemory) : null;
+    const difference = told(parts, textOf(seen.source), bytes === null ? null : bytes.toString('utf8'));
+    return difference.action === 'none' ? difference : { ...difference, action: 'remove' };
+  },
+
+  async remove(resource, before, seen, _difference, machine) {
+    const { source, key } = diffPartsRemoval(resource, before, seen, machine.copies);
+    if (before.source !== null && source.action !== 'none')
+      await putBack(resource, sourceFile(resource), before.source, seen.source, source, machine);
+    if (before.key !== null && seen.key !== null && key.action !== 'none')
+      await putBack(resource, keyFile(resource), before.key, seen.key, key, machine);
+    machine.stale(freshOffers, knownOffers);
+    return {};
+  },
+};
+
+function diffPartsRemoval(
+  resource: ResolvedResource,
+  before: RepositoryBefore,
+  seen: SeenRepository,
+  copies: Pick<ContentCopies, 'read'>,
+): Parts {
+  return {
+    source:
+      before.source === null
+        ? nothing()
+        : diffWrittenRemoval(resource, sourceFile(resource), before.source, seen.source, copies),
+    key:
+      before.key === null || seen.key === null
+        ? nothing()
+        : diffWrittenRemoval(resource, keyFile(resource), before.key, seen.key, copies),
+  };
+}
