@@ -87,6 +87,9 @@ function unmetLines(output: string): string[] {
 
 /** What went wrong as a whole. For people. */
 export function aptComplaint(output: string): string {
+  const goes = /^The following packages will be REMOVED:\n((?: {2}.*\n)+)/m.exec(output)?.[1]?.trim().split(/\s+/);
+  if (goes !== undefined && /^E: Packages need to be removed but remove is disabled/m.test(output))
+    return `it cannot be there together with ${goes.join(', ')}; declare that absent before it`;
   const lines = [...unmetLines(output), ...errorLines(output)];
   const dpkg = [...output.matchAll(/^dpkg: error: (.*)$/gm)].map((match) => (match[1] as string).trim());
   const all = [...lines, ...dpkg];

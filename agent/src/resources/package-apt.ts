@@ -207,6 +207,13 @@ function autoAgain(
 /** Once it is there: what came with it. */
 async function withTrace(before: PackageBefore, machine: Machine): Promise<PackageBefore> {
   if (before.ground === null) return before;
-  const { reference } = await machine.database(traceSince(before.ground));
-  return { ...before, ground: null, trace: { ...reference } };
+  try {
+    const { reference } = await machine.database(traceSince(before.ground));
+    return { ...before, ground: null, trace: { ...reference } };
+  } catch (error) {
+    if (!(error instanceof HostFailure)) throw error;
+    // It came all the same; only what it leaves behind one day will stay.
+    machine.warn(`what came with a package could not be recorded: ${error.message}`);
+    return before;
+  }
 }

@@ -35,9 +35,8 @@ const providers: ReadonlyMap<string, Provider> = new Map(
     userUnix,
     serviceSystemd,
     packageApt,
-  ].map((provider) => [provider.type, guarded(provider as unknown as Provider)]),
     aptRepository,
-  ].map((provider) => [provider.type, provider as unknown as Provider]),
+  ].map((provider) => [provider.type, guarded(provider as unknown as Provider)]),
 );
 
 /** @returns null for a kind that this agent cannot carry out */

@@ -1,6 +1,8 @@
 import { accountSubjects } from './accounts.ts';
+import { aptRepositorySubjects } from './apt-repository.ts';
 import { authorizedKeySubjects } from './authorized-keys.ts';
 import { cronSubjects } from './cron.ts';
+import { packageAptSubjects } from './package-apt.ts';
 import { scriptSubjects } from './script.ts';
 import type { Subject } from './subject.ts';
 import { systemSubjects } from './system.ts';
@@ -12,4 +14,6 @@ export const subjects: readonly Subject[] = [
   ...cronSubjects,
   ...scriptSubjects,
   ...systemSubjects,
+  ...packageAptSubjects,
+  ...aptRepositorySubjects,
 ];

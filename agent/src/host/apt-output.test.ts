@@ -1,0 +1,114 @@
+import { describe, expect, test } from 'vitest';
+import { aptComplaint, dpkgComplaint, isLocked, parsePolicy, parseProviders, parseSimulation } from './apt-output.ts';
+
+/** As apt 2.6.1 and dpkg 1.21 of Debian bookworm print it. */
+
+const policy = `libc6:
+  Installed: 2.36-9+deb12u14
+  Candidate: 2.36-9+deb12u14
+  Version table:
+ *** 2.36-9+deb12u14 500
+        500 http://10.77.0.1:8120 ./ Packages
+        100 /var/lib/dpkg/status
+good:
+  Installed: 1
+  Candidate: 2
+  Version table:
+     2 500
+        500 http://10.77.0.1:8120 ./ Packages
+        500 http://10.77.0.2 stable/main amd64 Packages
+ *** 1 100
+        100 /var/lib/dpkg/status
+mta-x:
+  Installed: (none)
+  Candidate: (none)
+  Version table:
+`;
+
+describe('what apt prints', () => {
+  test('a policy: the candidate, and what the sources offer beside what is only installed', () => {
+    expect([...parsePolicy(policy)]).toEqual([
+      ['libc6', { candidate: '2.36-9+deb12u14', offered: ['2.36-9+deb12u14'] }],
+      ['good', { candidate: '2', offered: ['2'] }],
+      ['mta-x', { candidate: null, offered: [] }],
+    ]);
+    expect([...parsePolicy('N: Unable to locate package nosuch\n')]).toEqual([]);
+  });
+
+  test('who provides a virtual package', () => {
+    const text =
+      'Package: mta-x\nVersions: \n\nReverse Depends: \n  prov2,mta-x\nDependencies: \nProvides: \nReverse Provides: \nprov2 1 (= )\nprov1 1 (= )\n';
+    expect(parseProviders(text)).toEqual(['prov1', 'prov2']);
+  });
+
+  test('a simulation: what would come and what would go', () => {
+    const text = `The following packages will be REMOVED:
+  prov1
+Remv prov1 [1]
+Purg old:i386 [1:2]
+Inst prov2 (1 10.77.0.1 [all])
+Inst good [1] (2 10.77.0.1 [all])
+Conf prov2 (1 10.77.0.1 [all])
+`;
+    expect(parseSimulation(text)).toEqual({ installed: ['prov2', 'good'], removed: ['prov1', 'old:i386'] });
+  });
+
+  test('a refusal is told by what cannot be met', () => {
+    const text = `The following information may help to resolve the situation:
+
+The following packages have unmet dependencies:
+ baddep : Depends: nothere but it is not installable
+E: Unable to correct problems, you have held broken packages.
+`;
+    expect(aptComplaint(text)).toBe(
+      'baddep : Depends: nothere but it is not installable; Unable to correct problems, you have held broken packages.',
+    );
+  });
+
+  test('what would have to go is named', () => {
+    const text = `The following packages will be REMOVED:
+  prov1 prov3
+The following NEW packages will be installed:
+  prov2
+E: Packages need to be removed but remove is disabled.
+`;
+    expect(aptComplaint(text)).toBe('it cannot be there together with prov1, prov3; declare that absent before it');
+  });
+
+  test('a script that fails is told by its last words, for the package it is of', () => {
+    const text = `Unpacking broken (1) ...
+Setting up good (2) ...
+Setting up broken (1) ...
+trying
+no luck
+dpkg: error processing package broken (--configure):
+ installed broken package post-installation script subprocess returned error exit status 1
+Errors were encountered while processing:
+ broken
+E: Sub-process /usr/bin/dpkg returned an error code (1)
+`;
+    expect(dpkgComplaint(text, 'broken')).toBe(
+      'installed broken package post-installation script subprocess returned error exit status 1: trying / no luck',
+    );
+    expect(dpkgComplaint(text, 'good')).toBeNull();
+    expect(aptComplaint(text)).toBe('Sub-process /usr/bin/dpkg returned an error code (1)');
+  });
+
+  test('a full disk is told', () => {
+    const text = `Unpacking big (1) ...
+dpkg: error processing archive /var/cache/apt/archives/big_1_all.deb (--unpack):
+ cannot copy extracted data for './usr/share/big' to '/usr/share/big.dpkg-new': failed to write (No space left on device)
+E: Sub-process /usr/bin/dpkg returned an error code (1)
+`;
+    expect(dpkgComplaint(text, 'big')).toMatch(/No space left on device/);
+  });
+
+  test('a lock that somebody holds', () => {
+    const held =
+      'E: Could not get lock /var/lib/dpkg/lock-frontend. It is held by process 1234 (apt-get)\nE: Unable to acquire the dpkg frontend lock (/var/lib/dpkg/lock-frontend), is another process using it?\n';
+    expect(isLocked(held)).toBe(true);
+    expect(aptComplaint(held)).toContain('held by process 1234 (apt-get)');
+    expect(isLocked('dpkg: error: dpkg frontend lock was locked by another process with pid 17\n')).toBe(true);
+    expect(isLocked('E: Unable to locate package lock\n')).toBe(false);
+  });
+});

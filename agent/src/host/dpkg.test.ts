@@ -1,0 +1,110 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { compareVersions, findPackage, isWhole, parseDpkg } from './dpkg.ts';
+
+const status = `Package: dpkg
+Essential: yes
+Status: install ok installed
+Architecture: amd64
+Version: 1.21.22
+Conffiles:
+ /etc/alternatives/README 7be88b21f7e386c8d5a8790c2461c92b
+ /etc/cron.daily/dpkg 94bb6c1363245e46256908a5d52ba4fb obsolete
+Description: package management
+ Status: not a field
+
+Package: held
+Status: hold ok installed
+Architecture: all
+Version: 1:2-3
+
+Package: libx
+Status: install ok half-configured
+Architecture: i386
+Version: 1
+
+Package: left
+Status: deinstall ok config-files
+Architecture: all
+Version: 9
+`;
+
+const extended = `Package: held
+Architecture: amd64
+Auto-Installed: 1
+
+Package: left
+Architecture: amd64
+Auto-Installed: 0
+`;
+
+describe('the database of dpkg', () => {
+  const database = parseDpkg(status, [], extended);
+
+  test('says what is there, in which state, and for whom', () => {
+    expect(database.native).toBe('amd64');
+    expect(findPackage(database, 'held')).toMatchObject({
+      held: true,
+      auto: true,
+      version: '1:2-3',
+      state: 'installed',
+    });
+    expect(findPackage(database, 'held:amd64')).not.toBeNull();
+    expect(findPackage(database, 'held:i386')).toBeNull();
+    expect(findPackage(database, 'libx')).toBeNull();
+    expect(findPackage(database, 'libx:i386')).toMatchObject({ state: 'half-configured' });
+    expect(findPackage(database, 'left')).toMatchObject({ state: 'config-files', auto: false });
+    expect([...(findPackage(database, 'dpkg')?.conffiles ?? [])]).toEqual([
+      ['/etc/alternatives/README', '7be88b21f7e386c8d5a8790c2461c92b'],
+      ['/etc/cron.daily/dpkg', '94bb6c1363245e46256908a5d52ba4fb'],
+    ]);
+    expect([...database.packages.values()].filter((one) => !isWhole(one)).map(({ name }) => name)).toEqual(['libx']);
+  });
+
+  test('is what it was before, with what an interrupted dpkg has not folded in yet', () => {
+    const update = 'Package: held\nStatus: install ok unpacked\nArchitecture: all\nVersion: 1:3\n';
+    const interrupted = parseDpkg(status, [update], '');
+    expect(interrupted.interrupted).toBe(true);
+    expect(findPackage(interrupted, 'held')).toMatchObject({ state: 'unpacked', version: '1:3', held: false });
+  });
+
+  test('that makes no sense is refused, with the place', () => {
+    expect(() => parseDpkg('', [], '')).toThrow(/may be cut off/);
+    expect(() => parseDpkg(status.replace('hold ok installed', 'hold ok'), [], '')).toThrow(/package held/);
+    expect(() => parseDpkg(status.replace('Package: held\n', ''), [], '')).toThrow(/without a name/);
+  });
+
+  test('cut off anywhere, it is refused or says nothing that is not in it', () => {
+    fc.assert(
+      fc.property(fc.nat(status.length), (at) => {
+        try {
+          const cut = parseDpkg(status.slice(0, at), [], '');
+          for (const key of cut.packages.keys()) expect(key.split(':')[0]).toMatch(/^(dpkg|held|libx|left)$/);
+        } catch (error) {
+          expect((error as Error).name).toBe('HostFailure');
+        }
+      }),
+    );
+  });
+});
+
+test('versions are ordered as dpkg orders them', () => {
+  const ordered = ['1.0~~', '1.0~rc1', '1.0', '1.0-1', '1.0-1+b1', '1.0a', '1.0+git', '1.2', '1.10', '2', '1:0.1'];
+  for (let i = 0; i < ordered.length; i++)
+    for (let j = 0; j < ordered.length; j++)
+      expect(
+        Math.sign(compareVersions(ordered[i] as string, ordered[j] as string)),
+        `${ordered[i]} ${ordered[j]}`,
+      ).toBe(Math.sign(i - j));
+  expect(compareVersions('1.01', '1.1')).toBe(0);
+  fc.assert(
+    fc.property(
+      fc.stringMatching(/^[0-9][0-9a-z.+~-]{0,8}$/),
+      fc.stringMatching(/^[0-9][0-9a-z.+~-]{0,8}$/),
+      (a, b) => {
+        expect(Math.sign(compareVersions(a, b))).toBe(-Math.sign(compareVersions(b, a)) + 0);
+        expect(compareVersions(a, a)).toBe(0);
+      },
+    ),
+  );
+});

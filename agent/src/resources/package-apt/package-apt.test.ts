@@ -1,0 +1,124 @@
+import type { ResolvedResource, ResourceBodies } from '@muster/protocol/module';
+import { describe, expect, test } from 'vitest';
+import { diffFarewell, type PackageBefore } from '../package-apt.ts';
+import { diffPackage } from './diff.ts';
+import type { SeenPackage } from './seen.ts';
+
+const seen = (more: Partial<SeenPackage> = {}): SeenPackage => ({
+  state: 'installed',
+  whole: true,
+  version: '1.0',
+  held: false,
+  auto: false,
+  offer: null,
+  ...more,
+});
+const absent = seen({ state: 'not-installed', version: null });
+const offer = (candidate: string | null, more: Partial<NonNullable<SeenPackage['offer']>> = {}) => ({
+  candidate,
+  offered: [],
+  providers: [],
+  trouble: null,
+  ...more,
+});
+
+const diff = (
+  body: Partial<ResourceBodies['package-apt']>,
+  found: SeenPackage,
+  purpose: 'apply' | 'plan' | 'drift' = 'apply',
+) => diffPackage({ type: 'package-apt', body: { name: 'foo', ...body } } as ResolvedResource, found, { purpose });
+
+describe('a package', () => {
+  test('that is there in any version needs nothing', () => {
+    expect(diff({}, seen()).action).toBe('none');
+    expect(diff({ version: '1.0' }, seen()).action).toBe('none');
+    expect(diff({ ensure: 'absent' }, absent).action).toBe('none');
+    expect(diff({ ensure: 'absent' }, seen({ state: 'config-files', version: null })).action).toBe('none');
+  });
+
+  test('that is not there comes, unless nobody offers it', () => {
+    expect(diff({}, { ...absent, offer: offer('2.0') })).toMatchObject({
+      action: 'create',
+      changes: [{ field: 'ensure', from: 'absent', to: 'present' }],
+    });
+    expect(diff({}, { ...absent, offer: offer(null) }).awaits).toMatchObject([
+      { kind: 'packages', message: 'no source of this machine offers a package foo' },
+    ]);
+    expect(diff({}, { ...absent, offer: offer(null, { providers: ['a', 'b'] }) }).awaits?.[0]?.message).toMatch(
+      /virtual package.*a, b$/,
+    );
+    expect(diff({ version: '9' }, { ...absent, offer: offer('2', { offered: ['2', '1'] }) }).awaits?.[0]?.message).toBe(
+      'no source of this machine offers foo 9, only 2, 1',
+    );
+  });
+
+  test('moves up and down to an exact version, and says that it goes down', () => {
+    const found = seen({ version: '2.0', offer: offer('2.0', { offered: ['2.0', '1.0'] }) });
+    expect(diff({ version: '1.0' }, found)).toMatchObject({
+      action: 'update',
+      changes: [{ field: 'version', from: '2.0', to: '1.0' }],
+      message: '1.0 is older than 2.0: a downgrade',
+    });
+  });
+
+  test('is the latest when nothing newer is offered, also when it is newer than that', () => {
+    expect(diff({ version: 'latest' }, seen({ offer: offer('2.0') })).changes).toEqual([
+      { field: 'version', from: '1.0', to: '2.0' },
+    ]);
+    expect(diff({ version: 'latest' }, seen({ version: '3.0', offer: offer('2.0') })).action).toBe('none');
+    expect(diff({ version: 'latest' }, seen({ offer: offer(null, { trouble: 'no network' }) }))).toMatchObject({
+      action: 'none',
+      message: expect.stringContaining('no network'),
+    });
+  });
+
+  test('on hold is left alone, and in nobody’s way when nothing is to be done', () => {
+    const held = seen({ held: true, offer: offer('2.0') });
+    expect(() => diff({ version: 'latest' }, held)).toThrow(/on hold/);
+    expect(() => diff({ ensure: 'absent' }, held)).toThrow(/apt-mark unhold foo/);
+    expect(diff({}, held).action).toBe('none');
+    expect(diff({ version: '2.0' }, held, 'drift').changes).toHaveLength(1);
+  });
+
+  test('that dpkg did not finish with is mended', () => {
+    expect(diff({}, seen({ state: 'half-configured', whole: false })).changes).toEqual([
+      { field: 'state', from: 'half-configured', to: 'installed' },
+    ]);
+  });
+});
+
+describe('what was there before', () => {
+  const before = (more: Partial<PackageBefore> = {}): PackageBefore => ({
+    state: 'installed',
+    version: '1.0',
+    auto: false,
+    ground: null,
+    trace: null,
+    ...more,
+  });
+
+  test('comes back: the version, as far as it is offered, and whom it was there for', () => {
+    const now = seen({ version: '2.0', offer: offer('2.0', { offered: ['1.0'] }) });
+    expect(diffFarewell('foo', before({ auto: true }), now).changes).toEqual([
+      { field: 'version', from: '2.0', to: '1.0' },
+      { field: 'mark', from: 'manual', to: 'automatic' },
+    ]);
+    expect(diffFarewell('foo', before(), seen({ version: '2.0', offer: offer('2.0') }))).toMatchObject({
+      action: 'none',
+      message: 'left at 2.0: the sources do not offer 1.0 any more, which was there before',
+    });
+    expect(diffFarewell('foo', before(), { ...absent, offer: offer('1.0', { offered: ['1.0'] }) })).toMatchObject({
+      action: 'create',
+    });
+  });
+
+  test('was nothing: it goes, and with it the configuration that is ours', () => {
+    const trace = { sha256: 'x', size: 1 };
+    expect(diffFarewell('foo', before({ state: 'absent' }), seen()).action).toBe('remove');
+    expect(diffFarewell('foo', before({ state: 'absent' }), absent).action).toBe('none');
+    const left = seen({ state: 'config-files', version: null });
+    expect(diffFarewell('foo', before({ state: 'absent', trace }), left).action).toBe('remove');
+    expect(diffFarewell('foo', before({ state: 'config-files', trace }), left).action).toBe('none');
+    expect(() => diffFarewell('foo', before({ state: 'absent' }), seen({ held: true }))).toThrow(/on hold/);
+  });
+});

@@ -1,0 +1,44 @@
+import type { Subject } from './subject.ts';
+
+const quiet = 'DEBIAN_FRONTEND=noninteractive apt-get -qq -y -o Dpkg::Use-Pty=0 > /dev/null';
+/** What dpkg and apt know of the packages of these tests. */
+const state =
+  "dpkg-query -W -f '${Package} ${Version} ${db:Status-Status}\\n' 'sample-*' 2> /dev/null || true; apt-mark showauto";
+const common = { packages: true, state } as const;
+
+export const packageAptSubjects: Subject[] = [
+  {
+    ...common,
+    name: 'package-apt, installed with what it needs',
+    desired: { 'package-apt': { name: 'sample-dependent' } },
+    changed: { 'package-apt': { name: 'sample-dependent', version: '1.0' } },
+    tamper: `${quiet} remove sample-dependent`,
+    moved: ['ensure'],
+  },
+  {
+    ...common,
+    name: 'package-apt, with a configuration file, in an exact version',
+    desired: { 'package-apt': { name: 'sample-config', version: '1.0' } },
+    changed: { 'package-apt': { name: 'sample-config', version: 'latest' } },
+    tamper: `${quiet} install sample-config=2.0`,
+    moved: ['version'],
+  },
+  {
+    ...common,
+    name: 'package-apt, another version of what is there for others',
+    prepare: `${quiet} install sample-plain=1.0; apt-mark -qq auto sample-plain`,
+    desired: { 'package-apt': { name: 'sample-plain', version: 'latest' } },
+    changed: { 'package-apt': { name: 'sample-plain', version: '1.0' } },
+    tamper: `${quiet} install --allow-downgrades sample-plain=1.0`,
+    moved: ['version'],
+  },
+  {
+    ...common,
+    name: 'package-apt, absent',
+    prepare: `${quiet} install sample-config=1.0`,
+    desired: { 'package-apt': { name: 'sample-config', ensure: 'absent' } },
+    changed: { 'package-apt': { name: 'sample-config', version: '2.0' } },
+    tamper: `${quiet} install sample-config=1.0`,
+    moved: ['ensure'],
+  },
+];
