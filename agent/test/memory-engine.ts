@@ -61,7 +61,7 @@ export class MemoryEngine implements Engine {
   }
 
   applied(): ReturnType<Engine['applied']> {
-    return { operationId: null, watched: new Map() };
+    return { applies: 0, watched: new Map() };
   }
 
   async look(): ReturnType<Engine['look']> {

@@ -67,7 +67,7 @@ class NoOpEngine implements Engine, ReportSpool {
   }
 
   applied(): ReturnType<Engine['applied']> {
-    return { operationId: null, watched: new Map() };
+    return { applies: 0, watched: new Map() };
   }
 
   async look(): ReturnType<Engine['look']> {

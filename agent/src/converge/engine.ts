@@ -8,7 +8,7 @@ import type { ProviderLimits } from '../resources/provider.ts';
 import { watchedPaths } from '../resources/registry.ts';
 import { abandon, execute } from './execute.ts';
 import { LiveOutput } from './live-output.ts';
-import { lookAt } from './look.ts';
+import { appliedResources, lookAt } from './look.ts';
 import { type Attempt, type ExecutionContext, firstAttempt, Stopped } from './progress.ts';
 import { Publisher } from './publisher.ts';
 
@@ -44,8 +44,8 @@ export interface Engine {
   settle(operationIds: readonly string[]): void;
   /** True while an operation runs or waits. */
   busy(): boolean;
-  /** What the last apply that succeeded put in place, by key the paths whose change may mean that it differs now. */
-  applied(): { operationId: string | null; watched: ReadonlyMap<string, readonly string[]> };
+  /** What applies have put in place, by key the paths whose change may mean that it differs now; with how many there were. */
+  applied(): { applies: number; watched: ReadonlyMap<string, readonly string[]> };
   /**
    * Looks at some of it as a drift check would, and tells nobody.
    * @returns how each looks, by key, as `measured` has it; null when an operation runs or came between
@@ -241,21 +241,23 @@ class ConvergeEngine implements Engine {
   }
 
   applied(): ReturnType<Engine['applied']> {
-    const snapshot = this.#journal?.state.snapshot ?? null;
-    if (snapshot === null) return { operationId: null, watched: new Map() };
-    const watched = snapshot.resources.map((resource) => [resource.key, watchedPaths(resource)] as const);
-    return { operationId: snapshot.operationId, watched: new Map(watched) };
+    if (this.#journal === null) return { applies: 0, watched: new Map() };
+    const { state } = this.#journal;
+    const watched = appliedResources(state).map((resource) => [resource.key, watchedPaths(resource)] as const);
+    return { applies: state.applies, watched: new Map(watched) };
   }
 
   async look(keys: ReadonlySet<string>): Promise<ReadonlyMap<string, string> | null> {
-    const snapshot = this.#journal?.state.snapshot ?? null;
-    if (snapshot === null || this.#stopping || this.busy()) return null;
-    const { operationId } = snapshot;
-    const resources = snapshot.resources.filter(({ key }) => keys.has(key));
+    const { state } = this.#journal ?? {};
+    if (state === undefined || this.#stopping || this.busy()) return null;
+    const { applies } = state;
+    const resources = appliedResources(state).filter(({ key }) => keys.has(key));
     const context = this.#context('');
     this.#attempts.delete('');
-    const cutOff = () => this.#stopping || this.busy() || this.#journal?.state.snapshot?.operationId !== operationId;
-    return await lookAt(resources, { ...context, stopping: cutOff });
+    return await lookAt(resources, {
+      ...context,
+      stopping: () => this.#stopping || this.busy() || state.applies !== applies,
+    });
   }
 
   async halt(): Promise<void> {

@@ -1,4 +1,4 @@
-import { lookOf } from './look.ts';
+import { appliedResources, lookOf } from './look.ts';
 import { decide, Picture, planStep, type Step, stepsOf } from './plan.ts';
 import { PlanDigest } from './plan-digest.ts';
 import { type Progress, patienceMs } from './progress.ts';
@@ -60,7 +60,7 @@ export async function measureDrift(progress: Progress): Promise<void> {
   }
   const { managed } = progress.context.journal.state;
   const picture = new Picture('drift', new Map(), []);
-  const steps = snapshot.resources.map((resource, position): Step => {
+  const steps = appliedResources(progress.context.journal.state).map((resource, position): Step => {
     return { position, kind: 'apply', resource, record: managed.get(resource.key) ?? null };
   });
   progress.over(steps);
@@ -75,6 +75,6 @@ export async function measureDrift(progress: Progress): Promise<void> {
     else progress.add({ ...step, position: progress.reported }, result);
     await progress.breathe();
   }
-  await progress.finish(snapshot.resources.length);
+  await progress.finish(steps.length);
   if (looks.size === steps.length) progress.context.measured(looks);
 }

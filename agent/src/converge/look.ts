@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { ResolvedResource } from '@muster/protocol/module';
-import type { OperationRecord } from '../journal/state.ts';
+import type { JournalState, OperationRecord } from '../journal/state.ts';
 import { type Decision, decide, Picture, type Step } from './plan.ts';
 import { type ExecutionContext, Progress, Stopped } from './progress.ts';
 
@@ -15,6 +15,9 @@ export function lookOf(decision: Decision): string {
       : [decision.difference.action, decision.difference.changes, decision.difference.diff];
   return createHash('sha256').update(JSON.stringify(differs)).digest('base64');
 }
+
+/** What drift is measured against: the last apply that succeeded. */
+export const appliedResources = ({ snapshot }: JournalState): readonly ResolvedResource[] => snapshot?.resources ?? [];
 
 const noOperation: OperationRecord = {
   message: {

@@ -316,14 +316,22 @@ export function decide(
       return { verdict: 'act', difference: unpackedRemoval, triggeredBy, corrective: false };
     return { verdict: 'none', difference, triggeredBy: [], corrective: false };
   }
-  // Another resource may bring it: a plan cannot know, an apply sees when it gets there.
-  if (difference.awaits !== undefined && !(picture.purpose === 'plan' && picture.mayBring(difference.awaits)))
-    return { verdict: 'fail', message: awaited(resource, difference.awaits), awaits: difference.awaits };
+  const { awaits } = difference;
+  if (awaits !== undefined) {
+    const message = awaited(resource, awaits);
+    // It was there when this was applied: that it is gone is how the machine differs.
+    if (picture.purpose === 'drift') difference = { ...difference, message };
+    // Another resource may bring it: a plan cannot know, an apply sees when it gets there.
+    else if (picture.purpose !== 'plan' || !picture.mayBring(awaits)) return { verdict: 'fail', message, awaits };
+  }
   return {
     verdict: 'act',
     difference,
     triggeredBy,
-    corrective: step.kind === 'apply' && isCorrective(step, difference, triggeredBy),
+    corrective:
+      step.kind === 'apply' &&
+      triggeredBy.length === 0 &&
+      isCorrective(step, () => provider.diff(resource, observation.seen, { ...circumstances, purpose: 'drift' })),
   };
 }
 
@@ -338,16 +346,22 @@ const awaited = ({ sensitive_fields }: ResolvedResource, awaits: NonNullable<Dif
     ? 'its owner or its group, which is sensitive and not shown, is not there'
     : awaits.map(({ message }) => message).join('; ');
 
-/** It repairs drift: what is wanted is what already succeeded here, and yet the machine differs. */
-function isCorrective(step: Step, difference: Difference, triggeredBy: readonly string[]): boolean {
-  const succeeded: ResolvedResource | null = step.record?.succeeded ?? null;
-  return (
-    succeeded !== null &&
-    triggeredBy.length === 0 &&
-    difference.changes.length > 0 &&
-    succeeded.type === step.resource.type &&
-    isDeepStrictEqual(succeeded.body, step.resource.body)
-  );
+/**
+ * It repairs drift: what is wanted is what already succeeded here, nothing else was tried since, and the machine differs
+ * all the same, in what a drift check goes by. A newer version that is offered, say, is no drift.
+ */
+function isCorrective({ resource, record }: Step, asDrift: () => Difference): boolean {
+  const succeeded = record?.succeeded ?? null;
+  if (record === null || succeeded === null || succeeded.type !== resource.type) return false;
+  if (!isDeepStrictEqual(succeeded.body, resource.body) || !isDeepStrictEqual(record.resource.body, resource.body))
+    return false;
+  try {
+    const { action, changes } = asDrift();
+    return action !== 'none' && changes.length > 0;
+  } catch (error) {
+    if (error instanceof HostFailure) return true;
+    throw error;
+  }
 }
 
 /**

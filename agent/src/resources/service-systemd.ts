@@ -27,6 +27,7 @@ export const serviceSystemd: Provider<SeenService, ServiceBefore> = {
   recheckable: false,
   brings: () => [],
   path: () => null,
+  watched: watchedOf,
 
   check(resource) {
     const fault = unitFault(bodyOf(resource));
@@ -109,6 +110,21 @@ export const serviceSystemd: Provider<SeenService, ServiceBefore> = {
 };
 
 const recheckMs = 100;
+
+/** Targets by which services usually start with the machine. */
+const targets = ['multi-user', 'graphical', 'default', 'basic', 'sysinit', 'network', 'network-online'];
+
+/** systemd keeps a link in /run for each unit that runs: it comes with every start, and goes with the end. */
+function watchedOf(resource: ResolvedResource): string[] {
+  const unit = unitOf(resource);
+  return [
+    unitFile(resource).path,
+    dropInFile(resource).path,
+    `/usr/lib/systemd/system/${unit}`,
+    `/run/systemd/units/invocation:${unit}`,
+    ...targets.map((target) => `/etc/systemd/system/${target}.target.wants/${unit}`),
+  ];
+}
 
 async function alone(item: Item<SeenService, ServiceBefore>, machine: Machine): Promise<Outcome> {
   const [outcome = {}] = await carryOut([item], machine);

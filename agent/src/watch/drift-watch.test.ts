@@ -68,7 +68,7 @@ describe('what was applied', () => {
     await new Promise((resolve) => setTimeout(resolve, 250));
     expect(hints).toEqual([]);
   };
-  const drift = () => apply('drift', [], { snapshot_operation_id: agent.engine.applied().operationId });
+  const drift = () => apply('drift');
 
   it('and is changed is worth a hint within a second, and so is its being put right', async () => {
     await apply('apply', desired());
@@ -148,7 +148,7 @@ describe('a path that changes all the time', () => {
     writeFileSync(path, '');
     const watch = new DriftWatch({
       engine: {
-        applied: () => ({ operationId: 'x', watched: new Map([['path:/f', [path]]]) }),
+        applied: () => ({ applies: 1, watched: new Map([['path:/f', [path]]]) }),
         // It looks different each time.
         look: async (keys) => new Map([...keys].map((key) => [key, `${++looks}`])),
       },

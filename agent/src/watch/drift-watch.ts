@@ -49,7 +49,7 @@ interface Path {
 export class DriftWatch {
   readonly #options: DriftWatchOptions;
   readonly #watch: PathWatch;
-  #snapshot: string | null = null;
+  #applies = -1;
   #paths = new Map<string, Path>();
   /** How each resource looks as far as the orchestrator knows; empty: as applied. */
   #known = new Map<string, string>();
@@ -81,10 +81,10 @@ export class DriftWatch {
   /** An operation has ended. @param succeeded an apply that did: everything is as applied, as far as anybody knows */
   operationEnded(succeeded: boolean): void {
     if (this.#ended) return;
+    this.#refresh();
     if (succeeded) {
       this.#known.clear();
       this.#wanted.clear();
-      this.#refresh();
       for (const { keys } of this.#paths.values()) for (const key of keys) this.#known.set(key, '');
     }
     this.#schedule();
@@ -110,9 +110,9 @@ export class DriftWatch {
   }
 
   #refresh(): void {
-    const { operationId, watched } = this.#options.engine.applied();
-    if (operationId === this.#snapshot) return;
-    this.#snapshot = operationId;
+    const { applies, watched } = this.#options.engine.applied();
+    if (applies === this.#applies) return;
+    this.#applies = applies;
     const before = this.#paths;
     const fresh: Path = { ...unseen, dueAt: this.#options.clock.monotonic() + freshLookMs };
     this.#paths = new Map();

@@ -20,7 +20,7 @@ export type Drifted = Record<string, string[]>;
 export const appliedScope = '';
 export const auditScope = (assignment: string): string => `audit:${assignment}`;
 
-type Verdict = { status: DriftRecord['status']; drifted: readonly ResourceResult[] };
+type Verdict = { status: DriftRecord['status']; drifted: readonly ResourceResult[]; whole: boolean };
 
 interface Subject {
   node_id: string;
@@ -65,14 +65,14 @@ export async function checkNews(
   const { node_id, scope } = subject;
   const row = await context.db.get(driftState, { node_id, scope });
   if (verdict.status === 'in_sync') return row ? resolved(context, subject, { drift_id: driftId }) : [];
-  const conclusive = verdict.status === 'drifted';
-  // One that failed half way knows of what it saw, and says nothing of the rest.
-  const seen = conclusive ? verdict.drifted : verdict.drifted.filter(({ status }) => status === 'would_change');
+  const { whole } = verdict;
+  // One that did not look at everything knows of what it saw, and says nothing of the rest.
+  const seen = whole ? verdict.drifted : verdict.drifted.filter(({ status }) => status === 'would_change');
   if (seen.length === 0) return [];
   // An earlier release kept no account of what had moved: it may be what is seen now.
   const before = row ? (row.drifted === null ? null : (fromJson(row.drifted) as Drifted)) : {};
   const moved = movedIn(seen);
-  const now = conclusive || before === null ? moved : together(before, moved);
+  const now = whole || before === null ? moved : together(before, moved);
   const news = before === null ? [] : newIn(before, now);
   const statements: Statement[] = [];
   if (row?.drifted !== toJson(now)) {

@@ -204,14 +204,20 @@ export async function listLatestDrift(
   });
 }
 
-/** What a finished check says. `drifted` lists only what moved. */
-export function judgeDrift(
-  status: 'succeeded' | 'failed' | 'cancelled',
-  results: readonly ResourceResult[],
-): { status: DriftRecord['status']; drifted: ResourceResult[] } {
+/** `drifted` lists only what moved; `whole`: everything was looked at. */
+export interface Verdict {
+  status: DriftRecord['status'];
+  drifted: ResourceResult[];
+  whole: boolean;
+}
+
+/** What a finished check says. One that could not look at everything, and found drift elsewhere, has found drift. */
+export function judgeDrift(status: 'succeeded' | 'failed' | 'cancelled', results: readonly ResourceResult[]): Verdict {
   const drifted = results.filter((result) => result.status !== 'unchanged' && result.status !== 'skipped');
-  if (status !== 'succeeded') return { status, drifted };
-  return { status: drifted.length > 0 ? 'drifted' : 'in_sync', drifted };
+  const whole = status === 'succeeded';
+  if (whole) return { status: drifted.length > 0 ? 'drifted' : 'in_sync', drifted, whole };
+  const found = status === 'failed' && drifted.some((result) => result.status === 'would_change');
+  return { status: found ? 'drifted' : status, drifted, whole };
 }
 
 /**
@@ -227,7 +233,7 @@ export async function driftStatements(
     snapshot_operation_id: string | null;
   },
   { label, scope }: { label: string; scope: string },
-  verdict: { status: DriftRecord['status']; drifted: ResourceResult[] },
+  verdict: Verdict,
   summary: Summary,
   error: string | null,
 ): Promise<Statement[]> {

@@ -23,7 +23,9 @@ export function diffPackage(
   const changes: FieldChange[] = [];
   if (!there) changes.push({ field: 'ensure', from: 'absent', to: 'present' });
   else if (!seen.whole) changes.push({ field: 'state', from: seen.state, to: 'installed' });
-  const moves = wanted !== null && wanted !== seen.version;
+  // That something newer is offered is nobody's change of this machine.
+  const stays = asDrift && there && version === 'latest';
+  const moves = wanted !== null && wanted !== seen.version && !stays;
   if (moves) changes.push({ field: 'version', from: seen.version, to: wanted });
   if (changes.length === 0) return nothing(seen.offer?.trouble == null ? undefined : notRefreshed(seen.offer.trouble));
   if (asDrift) return { action: there ? 'update' : 'create', changes, diff: null };
