@@ -1,0 +1,82 @@
+import { applyAgent, listAgentOperations, uploadModule } from '@muster/protocol/http';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { ended, eventually } from './eventually.ts';
+import type { HostAgent } from './hosts/agent.ts';
+import { Fleet } from './hosts/fleet.ts';
+import { noHosts } from './hosts/test.ts';
+
+/** The agent ends in the middle of a package transaction, which does not: dpkg is never left half configured. */
+
+const reason = noHosts();
+
+/** What happens to the agent while a package is being configured; afterwards it is to run again. */
+const ends: Record<string, (agent: HostAgent) => Promise<void>> = {
+  async restarted(agent) {
+    await agent.machine.exec('systemctl', 'restart', 'muster-agent');
+    expect(await configuring(agent)).toBe(true);
+  },
+  async stopped(agent) {
+    await agent.stop();
+    expect(await configuring(agent)).toBe(true);
+    await eventually('the transaction ends without an agent', async () => ((await configuring(agent)) ? null : true));
+    expect(await agent.machine.exec('cat', '/var/lib/sample-slow')).toBe('configured\n');
+    await agent.start();
+  },
+  async killed(agent) {
+    await agent.kill9();
+    expect(await configuring(agent)).toBe(true);
+  },
+};
+
+/** Whether the slow package is being configured right now. */
+async function configuring({ machine }: HostAgent): Promise<boolean> {
+  const status = await machine.run(['pgrep', '--full', 'sample-slow.postinst']);
+  return status.code === 0;
+}
+
+describe.skipIf(reason !== null)(`package transactions${reason === null ? '' : ` (${reason})`}`, () => {
+  let fleet: Fleet;
+  beforeAll(async () => {
+    const machines = Object.fromEntries(Object.keys(ends).map((name) => [name, {}]));
+    fleet = await Fleet.open({ machines, packages: true });
+    const packages = ['sample-plain', 'sample-slow', 'sample-dependent'];
+    const resources = packages.map((name) => ({ id: name, resource: { 'package-apt': { name } } }));
+    const content = JSON.stringify({ name: 'slow', supports: [{ platform: 'linux' }], resources });
+    await fleet.orchestrator.call(uploadModule, { body: { name: 'slow', content } });
+  });
+  afterAll(() => fleet?.end());
+
+  test.concurrent.for(Object.keys(ends))(
+    'go on when the agent is %s, and it tells how they ended',
+    async (end, { onTestFailed, expect }) => {
+      onTestFailed(async () => console.error(await fleet.report()));
+      const { call } = fleet.orchestrator;
+      const agent = fleet.agent(end);
+      const { machine, nodeId: node_id } = agent;
+      const params = { node_id };
+      const before = machine.changes();
+      await machine.sh('echo 3 > /etc/sample-slow');
+      const asked = await call(applyAgent, { params, body: { modules: ['slow'] }, respondAsync: true });
+      await eventually('the slow package is being configured', async () => ((await configuring(agent)) ? true : null));
+      await ends[end]?.(agent);
+      const operation = await ended(call, asked.operation_id);
+      expect(operation, JSON.stringify(operation)).toMatchObject({
+        status: 'succeeded',
+        summary: { total: 3, changed: 3 },
+      });
+      const { operations } = await call(listAgentOperations, { params, query: {} });
+      expect(operations).toHaveLength(1);
+      expect(await machine.sh('dpkg --audit; cat /var/lib/sample-slow')).toBe('configured\n');
+
+      const again = await call(applyAgent, { params, body: { modules: ['slow'] } });
+      expect(again).toMatchObject({ status: 'succeeded', summary: { total: 3, unchanged: 3 } });
+      await machine.sh('rm /etc/sample-slow');
+      const removed = await call(applyAgent, { params, body: { modules: [] } });
+      expect(removed, JSON.stringify(removed)).toMatchObject({
+        status: 'succeeded',
+        summary: { total: 3, removed: 3 },
+      });
+      expect(machine.changes()).toEqual(before);
+    },
+  );
+});
