@@ -490,6 +490,30 @@ describe('plan, apply, drift, operations', () => {
     expect((await muster('operations', 'show', 'zzz')).stderr).toContain('muster operations list');
   });
 
+  test('what scripts print is followed up to the end, and the exit code is that of the operation', async () => {
+    const said = [
+      { stdout: 'one\ntw', stderr: '', exit_code: null, truncated: false, running: true as const },
+      { stdout: 'one\ntwo\n', stderr: 'oh\u001b[2J\n', exit_code: null, truncated: false, running: true as const },
+      { stdout: 'one\ntwo\nthree\n', stderr: 'oh\u001b[2J\n', exit_code: 3, truncated: false },
+    ];
+    let asked = -1;
+    answers.getOperation = () => ({
+      body: operation([], { kind: 'apply', status: ++asked < 2 ? 'running' : 'failed' }),
+    });
+    answers.getOperationOutput = () => ({
+      body: { operation_id: '01KAGZ4D3E5F6G7H8J9K0M1N2P', output: { 'site/deploy': said[Math.min(asked, 2)] } },
+    });
+    const id = '01KAGZ4D3E5F6G7H8J9K0M1N2P';
+    const ran = await muster('operations', 'output', id, '--follow');
+    expect(ran.stdout).toBe('site/deploy\none\ntwo\noh\\x1b[2J\nthree\nexit 3\n');
+    expect(ran.exit).toBe(1);
+    asked = -1;
+    expect((await muster('operations', 'output', id)).stdout).toBe('site/deploy\none\ntw');
+    asked = 1;
+    const whole = await muster('operations', 'output', id, '--json', '--follow');
+    expect(JSON.parse(whole.stdout)).toEqual({ operation_id: id, output: { 'site/deploy': said[2] } });
+  });
+
   test('operations are cancelled, and it is said when that takes a while', async () => {
     expect((await muster('operations', 'cancel', 'n2p')).stdout).toBe('Cancelled 01KAGZ4D3E5F6G7H8J9K0M1N2P.\n');
     answers.cancelOperation = () => ({ status: 202, body: operation([], { status: 'running' }) });

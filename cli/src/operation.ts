@@ -1,9 +1,17 @@
 import { hasEnded } from '@muster/protocol';
 import { ApiError, type Client } from '@muster/protocol/client';
-import { getOperation, listModules, type Operation } from '@muster/protocol/http';
+import {
+  getOperation,
+  getOperationOutput,
+  listAgentOperations,
+  listModules,
+  type Operation,
+} from '@muster/protocol/http';
 import type { Context } from './context.ts';
 import { CliError, type Exit, exits } from './exit.ts';
 import { nearest } from './nearest.ts';
+import { lastLine } from './output-text.ts';
+import { sanitiseLine } from './sanitise.ts';
 
 /**
  * Has one agent plan or apply, and waits for its end. Whoever leaves meanwhile is told where the work is to be seen: it
@@ -24,6 +32,9 @@ export async function seeThrough(
     const where = known === null ? `list --agent ${shellWord(agent)}` : `show ${known}`;
     out.note(`It goes on without you; see: muster operations ${where}`);
   });
+  const endWatch = progress.isSeen
+    ? watchOutput(context, call, agent, (line) => progress.update(`${agent}: ${doing}: ${line}`))
+    : async () => {};
   try {
     const started = await begin();
     known = started.operation_id;
@@ -32,8 +43,55 @@ export async function seeThrough(
     return await workRefused(call, agent, modules, error);
   } finally {
     release();
+    await endWatch();
     progress.end();
   }
+}
+
+/** How often somebody who waits is told what is being printed. Milliseconds. */
+const watchMs = 2_000;
+
+/**
+ * Tells what the script that the agent runs printed last, while that is waited for.
+ * @returns ends it
+ */
+function watchOutput(
+  { sleep }: Pick<Context, 'sleep'>,
+  call: Client,
+  node_id: string,
+  tell: (line: string) => void,
+): () => Promise<void> {
+  const over = new AbortController();
+  const { signal } = over;
+  const look = async (): Promise<string> => {
+    const query = { status: 'running' as const, limit: '1' };
+    const [operation] = (await call(listAgentOperations, { params: { node_id }, query, signal })).operations;
+    if (operation === undefined) return '';
+    const { operation_id } = operation;
+    const { output } = await call(getOperationOutput, { params: { node_id, operation_id }, signal });
+    const [place, running] = Object.entries(output).find(([, one]) => one.running) ?? [];
+    const line = running === undefined ? '' : lastLine(running.stdout) || lastLine(running.stderr);
+    return line === '' ? '' : sanitiseLine(`${place}: ${line}`);
+  };
+  // Whoever waits is told of the end all the same.
+  let looking: Promise<unknown> = Promise.resolve();
+  // In short ones: a program whose work is done does not stay for the rest of a long one.
+  const pause = async () => {
+    for (let left = watchMs; left > 0 && !signal.aborted; left -= 100) await sleep(100);
+  };
+  const watch = async () => {
+    for (await pause(); !signal.aborted; await pause()) {
+      const looked = look().catch(() => '');
+      looking = looked;
+      const line = await looked;
+      if (!signal.aborted && line !== '') tell(line);
+    }
+  };
+  void watch();
+  return async () => {
+    over.abort();
+    await looking;
+  };
 }
 
 /** Waits for what the orchestrator answered before it had ended. */

@@ -21,6 +21,8 @@ export interface OutputOptions {
 }
 
 interface Progress {
+  /** Somebody sees it. */
+  readonly isSeen: boolean;
   update(text: string): void;
   /** Takes the line away again. */
   end(): void;
@@ -85,7 +87,7 @@ export function createOutput({ stdout, stderr, env, json, verbose, now }: Output
 }
 
 function startProgress(stderr: Sink, color: Colors, env: Environment, json: boolean, first: string): Progress {
-  if (stderr.isTTY !== true || json || env.TERM === 'dumb') return { update: () => {}, end: () => {} };
+  if (stderr.isTTY !== true || json || env.TERM === 'dumb') return { isSeen: false, update: () => {}, end: () => {} };
   let text = first;
   let frame = 0;
   let shown = false;
@@ -106,6 +108,7 @@ function startProgress(stderr: Sink, color: Colors, env: Environment, json: bool
   }, 1000);
   wait.unref();
   return {
+    isSeen: true,
     update: (next) => {
       text = next;
     },

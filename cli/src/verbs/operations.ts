@@ -21,6 +21,7 @@ import { sanitise, sanitiseLine } from '../sanitise.ts';
 import { ago, duration } from '../style.ts';
 import { parseChoice, parseCount } from '../values.ts';
 import type { Register } from '../verb.ts';
+import { output } from './operation-output.ts';
 
 const naming = 'its id, or the beginning or end of it if only one recent operation fits';
 
@@ -41,6 +42,13 @@ export const register: Register = (command, act) => {
     .option('--output', 'what its scripts printed')
     .addHelpText('after', '\nExample:\n  $ muster operations show 01KAGZ4D3E5F6G7H8J9K0M1N2P --output')
     .action(act(show));
+  command
+    .command('output')
+    .description('what the scripts of an operation printed, and of those that run what they have printed so far')
+    .argument('<operation>', naming)
+    .option('-f, --follow', 'show it as it comes, until the operation has ended')
+    .addHelpText('after', '\nExample:\n  $ muster operations output 01KAGZ4D3E5F6G7H8J9K0M1N2P --follow')
+    .action(act(output));
   command
     .command('cancel')
     .description('cancel operations: a queued one ends at once, a running one after the resource it is at')
