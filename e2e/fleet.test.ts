@@ -1,0 +1,203 @@
+import {
+  applyAgent,
+  applyAssignment,
+  checkDrift,
+  createAssignment,
+  type DriftRecord,
+  getOperation,
+  latestDrift,
+  listDrift,
+  type Operation,
+  planAssignment,
+  type Run,
+  removeAssignment,
+  uploadModule,
+} from '@muster/protocol/http';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { eventually } from './eventually.ts';
+import { Fleet } from './hosts/fleet.ts';
+import type { Machine } from './hosts/machine.ts';
+import type { RootDifference } from './hosts/root-difference.ts';
+import { noHosts } from './hosts/test.ts';
+import { type WebModule, webModule } from './hosts/web-module.ts';
+
+/** The main scenario: real machines brought to what a module says, watched, and given back as they were. */
+
+const reason = noHosts();
+const kestrel = { files: { '/etc/os-release': 'ID=kestrel\nID_LIKE=debian\nVERSION_ID="3"\nNAME="Kestrel Linux"\n' } };
+const agent = { tags: { role: 'web' } };
+const names = ['web-1', 'web-2', 'web-3'] as const;
+
+describe.skipIf(reason !== null)(`a fleet of web servers${reason === null ? '' : ` (${reason})`}`, () => {
+  let fleet: Fleet;
+  const before = new Map<string, RootDifference>();
+  const machine = (name: string): Machine => fleet.agent(name).machine;
+  const call: Fleet['orchestrator']['call'] = (route, request) => fleet.orchestrator.call(route, request);
+  const upload = (options: WebModule = {}) =>
+    call(uploadModule, { body: { name: 'web', content: webModule(options) } });
+  const params = (name: string) => ({ node_id: fleet.agent(name).nodeId });
+
+  beforeAll(async () => {
+    const machines = { 'web-1': { agent }, 'web-2': { agent }, 'web-3': { agent, ...kestrel } };
+    fleet = await Fleet.open({ machines, packages: true });
+    for (const name of names) before.set(name, machine(name).changes());
+  });
+  afterEach(async ({ task }) => {
+    if (task.result?.state === 'fail') console.error(await fleet.report());
+  });
+  afterAll(() => fleet?.end());
+
+  /** The operations of a run, all of them succeeded. */
+  async function operationsOf(run: Run): Promise<Operation[]> {
+    const operations = await Promise.all(
+      run.results.map(({ operation_id }) => call(getOperation, { params: { operation_id: operation_id as string } })),
+    );
+    const failures = operations.flatMap(({ resources }) => resources.filter(({ status }) => status === 'failed'));
+    expect(run.status, JSON.stringify(failures, null, 2)).toBe('succeeded');
+    return operations;
+  }
+  const apply = async () => operationsOf(await call(applyAssignment, { params: { name: 'web' } }));
+  const statuses = (operations: Operation[]) =>
+    [...new Set(operations.flatMap(({ resources }) => resources.map(({ status }) => status)))].sort();
+
+  const page = async (name: string, port = 80) => (await fetch(`http://${machine(name).address}:${port}/`)).text();
+  /** Process ids of nginx: the master, which a reload keeps, and its workers, which it replaces. */
+  const processes = async (name: string) => {
+    const master = (await machine(name).exec('systemctl', 'show', '--property=MainPID', '--value', 'nginx')).trim();
+    return { master, workers: await machine(name).exec('pgrep', '--parent', master) };
+  };
+
+  test('is brought to what is declared, each machine by its variant, and the second apply changes nothing', async () => {
+    await upload();
+    await call(createAssignment, { body: { name: 'web', modules: ['web'], selector: 'role=web' } });
+    const planned = await operationsOf(await call(planAssignment, { params: { name: 'web' } }));
+    expect(statuses(planned)).toEqual(['would_change']);
+    for (const name of names) expect(machine(name).changes()).toEqual(before.get(name));
+
+    const applied = await apply();
+    expect(statuses(applied)).toEqual(['changed']);
+    // After a package an apply may find less to do than was planned, never more: nginx is enabled and started by its own.
+    const actions = ({ resources }: Operation) => resources.map(({ id, action }) => [id, action]);
+    for (const [i, operation] of applied.entries()) {
+      const expected = actions(planned[i] as Operation);
+      expect(expected).toContainEqual(['service', 'update']);
+      expect(actions(operation)).toEqual(expected.map(([id, action]) => [id, id === 'service' ? 'reload' : action]));
+    }
+
+    expect(await page('web-1')).toBe('<h1>web-1</h1>\n');
+    expect(await page('web-2')).toBe('<h1>web-2</h1>\n');
+    expect(await page('web-3')).toBe('<h1>A kestrel</h1>\n');
+    const installed = (name: string, of: string) =>
+      machine(name).run(['dpkg-query', '--show', '--showformat=${db:Status-Abbrev}', of]);
+    expect(await installed('web-1', 'nginx-light')).toMatchObject({ stdout: 'ii ' });
+    expect((await installed('web-3', 'nginx-light')).stdout).not.toBe('ii ');
+    for (const name of names) {
+      const told = await machine(name).sh(`
+        systemctl is-enabled nginx heartbeat
+        systemctl is-active nginx heartbeat
+        getent passwd deploy | cut -d: -f3-
+        id -Gn deploy
+        sysctl -n net.ipv4.ip_forward
+        stat -c '%U:%G %a' /srv/www
+        grep -h tar /etc/cron.d/*backup*
+        ps -o user= -C sleep
+      `);
+      expect(told.split('\n')).toEqual([
+        ...['enabled', 'enabled', 'active', 'active', '3000:3000::/home/deploy:/bin/bash', 'deployers www-data'],
+        ...['1', 'root:www-data 750', '5 3 * * * deploy tar -cf /home/deploy/www.tar /srv/www', 'deploy', ''],
+      ]);
+    }
+
+    const serving = await processes('web-1');
+    const there = names.map((name) => machine(name).changes());
+    expect(statuses(await apply())).toEqual(['unchanged']);
+    expect(names.map((name) => machine(name).changes())).toEqual(there);
+    expect(await processes('web-1')).toEqual(serving);
+  });
+
+  test('reloads only where something that the service reads has changed', async () => {
+    const serving = await Promise.all(names.map(processes));
+    await upload({ port: 8080 });
+    const applied = await apply();
+    for (const { resources } of applied) {
+      const changed = resources.filter(({ status }) => status === 'changed');
+      expect(changed.map(({ id, action }) => [id, action])).toEqual([
+        ['site', 'update'],
+        ['service', 'reload'],
+      ]);
+    }
+    for (const [i, name] of names.entries()) {
+      const { master, workers } = await processes(name);
+      expect(master).toBe(serving[i]?.master);
+      expect(workers).not.toBe(serving[i]?.workers);
+      expect(await page(name, 8080)).toContain('<h1>');
+    }
+    expect(statuses(await apply())).toEqual(['unchanged']);
+  });
+
+  /** Milliseconds from the edit to the record that names the resource. */
+  async function noticed(name: string, edit: string, id: string, wanted: Partial<DriftRecord>): Promise<number> {
+    const started = performance.now();
+    await machine(name).sh(edit);
+    await eventually(`${id} of ${name} has drifted`, async () => {
+      const record = await call(latestDrift, { params: params(name) });
+      if (!record?.resources.some((resource) => resource.id === id)) return null;
+      expect(record).toMatchObject(wanted);
+      return true;
+    });
+    return performance.now() - started;
+  }
+
+  test('notices at once what is edited by hand: files, cron, units, users and groups', async () => {
+    const edits: [string, string][] = [
+      ['site', 'echo "# by hand" >> /etc/nginx/sites-enabled/web'],
+      ['backup', "sed -i 's/^5 3/6 3/' /etc/cron.d/*backup*"],
+      ['heartbeat', 'systemctl stop heartbeat'],
+      ['deploy', 'usermod --shell /bin/sh deploy'],
+      ['deployers', 'groupmod --gid 3001 deployers'],
+    ];
+    const told: Record<string, number> = {};
+    for (const [id, edit] of edits) {
+      const took = await noticed('web-1', edit, id, { trigger: 'watch', status: 'drifted' });
+      told[id] = Math.round(took);
+    }
+    console.log(`ms from the edit to the drift record: ${JSON.stringify(told)}`);
+    expect(Math.max(...Object.values(told))).toBeLessThan(1000);
+    expect((await call(listDrift, { params: params('web-2'), query: {} })).length).toBe(0);
+  });
+
+  test('finds on demand and at the sweep what makes no noise: sysctl and packages', async () => {
+    const packageOf = 'DEBIAN_FRONTEND=noninteractive dpkg --force-depends --remove nginx-light';
+    await machine('web-2').sh(`sysctl -qw net.ipv4.ip_forward=0; ${packageOf}`);
+    const asked = await call(checkDrift, { params: params('web-2') });
+    expect(asked).toMatchObject({ status: 'drifted', trigger: 'operator' });
+    expect(asked.resources.map(({ id }) => id)).toEqual(['nginx', 'forwarding']);
+
+    await machine('web-3').sh('sysctl -qw net.ipv4.ip_forward=0');
+    fleet.orchestrator.set({ MUSTER_DRIFT_INTERVAL: '1', MUSTER_DRIFT_SKIP_RECENTLY_APPLIED: '0' });
+    await fleet.orchestrator.stop();
+    await fleet.orchestrator.start();
+    await Promise.all(names.map((name) => fleet.agent(name).connected()));
+    await eventually('the sweep has found it', async () => {
+      const record = await call(latestDrift, { params: params('web-3') });
+      return record?.trigger === 'schedule' && record.resources.some(({ id }) => id === 'forwarding') ? true : null;
+    });
+    const repaired = await apply();
+    expect(
+      repaired.flatMap(({ resources }) => resources.filter(({ corrective }) => corrective).map(({ id }) => id)).sort(),
+    ).toEqual(['backup', 'deploy', 'deployers', 'forwarding', 'forwarding', 'heartbeat', 'nginx', 'site']);
+  });
+
+  test('is given back as it was', async () => {
+    await call(removeAssignment, { params: { name: 'web' } });
+    await Promise.all(
+      names.map(async (name) => {
+        const removed = await call(applyAgent, { params: params(name), body: { modules: [] } });
+        expect(removed.status, JSON.stringify(removed.resources)).toBe('succeeded');
+        expect(machine(name).changes()).toEqual(before.get(name));
+        expect(await machine(name).sh('sysctl -n net.ipv4.ip_forward; getent passwd deploy || true')).toBe('0\n');
+        expect(await machine(name).sh('systemctl list-units --failed --no-legend')).toBe('');
+      }),
+    );
+  });
+});
