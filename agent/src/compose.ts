@@ -11,7 +11,7 @@ import { loadAgentIdentity } from './connection/identity.ts';
 import { Listener } from './connection/listener.ts';
 import { chooseTarget, OrchestratorFile } from './connection/pin.ts';
 import { createEngine, defaultLimits } from './converge/engine.ts';
-import { gatherFacts } from './facts/facts.ts';
+import { MachineFacts } from './facts/machine-facts.ts';
 import type { Clock } from './host/clock.ts';
 import { lockDirectory } from './host/instance-lock.ts';
 import type { Log } from './log.ts';
@@ -24,9 +24,6 @@ export interface Agent {
   /** Ends what runs at a resource's end, tells the orchestrator, says goodbye. */
   stop(reason: string): Promise<void>;
 }
-
-/** How often the machine is looked at for attributes that changed. */
-const factsIntervalMs = 10 * 60_000;
 
 /** So long after the last report the agent counts as idle, and gives back the memory that its work took. */
 const idleMs = 10_000;
@@ -60,7 +57,12 @@ export async function startAgent(options: AgentArguments, clock: Clock, log: Log
     file.write(target);
   }
 
-  const facts = new Facts(options, clock, log);
+  const facts = new MachineFacts({
+    factsDir: options.factsDir ?? join(options.dataDir, 'facts.d'),
+    hostname: options.hostname,
+    clock,
+    log,
+  });
   await facts.gather();
   const idle = new Idle(clock, () => !engine.busy());
   const engine = createEngine({
@@ -80,7 +82,10 @@ export async function startAgent(options: AgentArguments, clock: Clock, log: Log
       idle.worked();
     },
     onOutput: () => connection.outputReady(),
-    onEnded: (succeeded) => driftWatch.operationEnded(succeeded),
+    onEnded: (succeeded, kind) => {
+      driftWatch.operationEnded(succeeded);
+      if (kind === 'apply') facts.look();
+    },
     onMeasured: (looks) => driftWatch.measured(looks),
   });
   const driftWatch = new DriftWatch({ engine, clock, log, hint: (keys) => connection.hintDrift(keys) });
@@ -119,14 +124,14 @@ export async function startAgent(options: AgentArguments, clock: Clock, log: Log
   follow();
   idle.worked();
   const endClockWatch = watchClock(clock, log, () => connection.attributesChanged());
-  const endFacts = facts.follow(() => connection.attributesChanged());
+  facts.follow(() => connection.attributesChanged());
   return {
     nodeId: identity.nodeId,
     async stop(reason) {
       configured.end();
       driftWatch.end();
       following.end();
-      endFacts();
+      facts.end();
       endClockWatch();
       idle.end();
       // Its last results still go out over the link, and nothing comes in any more when the journal closes.
@@ -237,52 +242,5 @@ class Idle {
 
   end(): void {
     this.callOff();
-  }
-}
-
-/** The attributes of this machine, gathered now and then. */
-class Facts {
-  attributes: Record<string, string> = {};
-  private readonly options: AgentArguments;
-  private readonly clock: Clock;
-  private readonly log: Log;
-
-  constructor(options: AgentArguments, clock: Clock, log: Log) {
-    this.options = options;
-    this.clock = clock;
-    this.log = log;
-  }
-
-  /** @returns whether anything changed */
-  async gather(): Promise<boolean> {
-    const { options, clock, log } = this;
-    const gathered = await gatherFacts({
-      factsDir: options.factsDir ?? join(options.dataDir, 'facts.d'),
-      hostname: options.hostname,
-      clock,
-      warn: (file, problem) => log.warn({ file, problem }, 'a fact is left out'),
-    });
-    if (JSON.stringify(gathered) === JSON.stringify(this.attributes)) return false;
-    this.attributes = gathered;
-    return true;
-  }
-
-  /** @returns ends it */
-  follow(changed: () => void): () => void {
-    let ended = false;
-    const next = () =>
-      this.clock.after(factsIntervalMs, async () => {
-        try {
-          if ((await this.gather()) && !ended) changed();
-        } catch (error) {
-          this.log.warn({ error }, 'the attributes of this machine could not be gathered');
-        }
-        if (!ended) callOff = next();
-      });
-    let callOff = next();
-    return () => {
-      ended = true;
-      callOff();
-    };
   }
 }

@@ -103,7 +103,7 @@ export interface EngineOptions {
   /** Called when there is something in `output` to take. */
   onOutput?(): void;
   /** An operation has ended. @param succeeded it was an apply, and did */
-  onEnded?: (succeeded: boolean) => void;
+  onEnded?: (succeeded: boolean, kind: OperationMessage['kind']) => void;
   /** A drift check has ended that looked at all there is: how each resource looks, by key; empty: as applied. */
   onMeasured?: (looks: ReadonlyMap<string, string>) => void;
   /** For tests that kill the agent: called with its name at each durable step. */
@@ -304,7 +304,7 @@ class ConvergeEngine implements Engine {
       this.#current = null;
       if (!this.#stopping) this.#next();
       const { message, finished } = operation;
-      this.#options.onEnded?.(message.kind === 'apply' && finished?.status === 'succeeded');
+      this.#options.onEnded?.(message.kind === 'apply' && finished?.status === 'succeeded', message.kind);
     });
   }
 

@@ -23,6 +23,8 @@ export async function customFacts(directory: string, clock: Clock, warn: Warn): 
     const path = `${directory}/${name}`;
     try {
       const text = await textOf(path, clock);
+      // What stands for bytes that are no character.
+      if (text?.includes('\ufffd') === true) throw new Error('it is not UTF-8');
       if (text !== null) flatten(parse(text, { maxAliasCount: 20, schema: 'core' }), '', 0, found);
     } catch (error) {
       warn(path, error instanceof Error ? error.message : String(error));

@@ -43,6 +43,12 @@ test('virtualization and time zone', () => {
   expect(virtualization(root)).toBe('none');
   put('/sys/class/dmi/id/sys_vendor', 'QEMU\n');
   expect(virtualization(root)).toBe('qemu');
+  put('/sys/devices/system/clocksource/clocksource0/available_clocksource', 'kvm-clock tsc acpi_pm\n');
+  expect(virtualization(root)).toBe('kvm');
+  put('/sys/class/dmi/id/sys_vendor', '');
+  expect(virtualization(root)).toBe('none');
+  put('/proc/cpuinfo', 'flags\t\t: fpu hypervisor lahf_lm\n');
+  expect(virtualization(root)).toBe('kvm');
   put('/.dockerenv', '');
   expect(virtualization(root)).toBe('docker');
   expect(timezone(root)).toBe('UTC');

@@ -132,8 +132,12 @@ export function virtualization(root: string): string {
     [/Google/i, 'google'],
     [/Virtual Machine/i, 'hyperv'],
   ];
-  for (const [pattern, name] of makers) if (pattern.test(maker)) return name;
-  return /^flags\s*:.*\bhypervisor\b/m.test(readText(`${root}/proc/cpuinfo`) ?? '') ? 'unknown' : 'none';
+  // Firmware of QEMU says QEMU whatever accelerates it, and the smallest machines have no firmware to ask.
+  const clocks = readText(`${root}/sys/devices/system/clocksource/clocksource0/available_clocksource`) ?? '';
+  const onKvm = /\bkvm-clock\b/.test(clocks);
+  for (const [pattern, name] of makers) if (pattern.test(maker)) return name === 'qemu' && onKvm ? 'kvm' : name;
+  if (!/^flags\s*:.*\bhypervisor\b/m.test(readText(`${root}/proc/cpuinfo`) ?? '')) return 'none';
+  return onKvm ? 'kvm' : 'unknown';
 }
 
 export function timezone(root: string): string {

@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync, readlinkSync, statSync } from 'node:fs';
+import { lstatSync, readdirSync, readFileSync, readlinkSync, type Stats, statSync } from 'node:fs';
 
 /** Reading what the system says of itself. Nothing here throws: what cannot be read is not there. */
 
@@ -23,6 +23,20 @@ export function linkTarget(path: string): string | null {
     return readlinkSync(path);
   } catch {
     return null;
+  }
+}
+
+/** Other whenever the file is, or leads elsewhere. */
+export function stampOf(path: string): string {
+  const stamp = (stats: Stats | undefined): string =>
+    stats === undefined ? '' : `${stats.dev}:${stats.ino}:${stats.ctimeMs}:${stats.mtimeMs}`;
+  try {
+    const own = lstatSync(path, { throwIfNoEntry: false });
+    return own?.isSymbolicLink() === true
+      ? `${stamp(own)} ${stamp(statSync(path, { throwIfNoEntry: false }))}`
+      : stamp(own);
+  } catch {
+    return '';
   }
 }
 

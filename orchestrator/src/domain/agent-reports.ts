@@ -117,7 +117,8 @@ async function commit(
     if (!row || hasEnded(row.status) || ended.some((end) => end.row === row)) continue;
     const { operation_id } = row;
     if (report.type === 'accepted') {
-      if (!ending.has(operation_id)) statements.push(statement(markRunning, { operation_id, now: seconds(context.now()) }));
+      if (!ending.has(operation_id))
+        statements.push(statement(markRunning, { operation_id, now: seconds(context.now()) }));
     } else if (report.type === 'results') {
       const results = fresh.get(operation_id) ?? new Map<number, ResourceResult>();
       fresh.set(operation_id, results);

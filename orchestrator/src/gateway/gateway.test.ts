@@ -871,6 +871,19 @@ describe('attributes and hints', () => {
     expect(links.calls.filter((call) => call === 'attributes')).toHaveLength(2);
   });
 
+  it('commits those that waited once the five seconds are over, not at the next visit', async () => {
+    await start();
+    const agent = await dial();
+    await agent.join();
+    for (const n of ['1', '2']) agent.send({ type: 'attributes', attributes: { n } });
+    await agent.settled();
+    await clock.advance(4_900);
+    await agent.settled();
+    expect(links.row(agent.key.nodeId).attributes).toEqual({ n: '1' });
+    await clock.advance(200);
+    await until(() => links.row(agent.key.nodeId).attributes.n === '2');
+  });
+
   it('passes drift hints of approved agents on', async () => {
     links.newStatus = 'pending';
     await start();

@@ -96,9 +96,9 @@ class AgentGateway implements Gateway, LinkOwner {
     this.inbound = new Inbound({
       links: this.links,
       dispatcher: this.dispatcher,
+      clock: this.clock,
       limits: this.limits,
       log: this.log,
-      now: () => this.clock.now(),
     });
     this.upgrades = new Deadlines(this.limits.helloTimeoutMs);
     this.greetings = new Deadlines(this.limits.helloTimeoutMs);

@@ -1,5 +1,6 @@
 import type { Sample } from '@muster/protocol';
 import { type AgentMessage, type Hello, type OutputProgress, type Report, reportsSchema } from '@muster/protocol/wire';
+import type { Clock } from '../clock.ts';
 import type { AgentLinks } from '../domain/agent-link.ts';
 import type { Log } from '../log.ts';
 import { skewOf, warnOfSkew, withSkew } from './clock-skew.ts';
@@ -17,19 +18,18 @@ export class Inbound {
   private readonly dispatcher: Dispatcher;
   private readonly limits: GatewayLimits;
   private readonly log: Log;
-  /** Unix milliseconds. */
-  private readonly now: () => number;
+  private readonly clock: Clock;
   readonly reassembly: Reassembly;
   private samplesFailing = false;
 
   constructor(options: {
     links: AgentLinks;
     dispatcher: Dispatcher;
+    clock: Clock;
     limits: GatewayLimits;
     log: Log;
-    now: () => number;
   }) {
-    this.now = options.now;
+    this.clock = options.clock;
     this.links = options.links;
     this.dispatcher = options.dispatcher;
     this.limits = options.limits;
@@ -52,7 +52,7 @@ export class Inbound {
         return;
       case 'attributes':
         if (message.clock_ms !== undefined) {
-          link.clockSkewSecs = skewOf(message.clock_ms, this.now());
+          link.clockSkewSecs = skewOf(message.clock_ms, this.clock.now());
           warnOfSkew(this.log, link);
         }
         link.attributes = withSkew(message.attributes, link.clockSkewSecs);
@@ -91,6 +91,8 @@ export class Inbound {
     link.assembly = null;
     link.reportQueue = null;
     link.attributes = null;
+    link.callOffAttributes?.();
+    link.callOffAttributes = null;
   }
 
   /**
@@ -243,7 +245,14 @@ export class Inbound {
   private commitAttributes(link: Link, now: number): void {
     const { attributes } = link;
     if (attributes === null || link.attributesCommitting || link.state !== 'open') return;
-    if (now - link.attributesAt < this.limits.attributesIntervalMs) return;
+    const wait = link.attributesAt + this.limits.attributesIntervalMs - now;
+    if (wait > 0) {
+      link.callOffAttributes ??= this.clock.after(wait, () => {
+        link.callOffAttributes = null;
+        this.commitAttributes(link, this.clock.monotonic());
+      });
+      return;
+    }
     link.attributes = null;
     link.attributesAt = now;
     link.attributesCommitting = true;

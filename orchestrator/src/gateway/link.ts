@@ -90,6 +90,8 @@ export class Link {
   attributes: Record<string, string> | null = null;
   attributesAt = Number.NEGATIVE_INFINITY;
   attributesCommitting = false;
+  /** They are committed when it is their turn. */
+  callOffAttributes: (() => void) | null = null;
   /** Keys of a hint that waits for its turn. */
   driftHint: readonly string[] | null = null;
   driftHinting = false;
