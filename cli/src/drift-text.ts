@@ -2,7 +2,7 @@ import type { ResourceResult } from '@muster/protocol';
 import type { DriftRecord } from '@muster/protocol/http';
 import { diffLines, fieldLines, headLine, messageLines, tellingChanges } from './resource-text.ts';
 import { sanitiseLine, sanitiseParagraph } from './sanitise.ts';
-import { ago, counted, type Style } from './style.ts';
+import { ago, type Colors, counted, type Style } from './style.ts';
 
 /** Drift as a person reads it: what the machine has, against what was applied. */
 
@@ -34,6 +34,21 @@ function resourceLines(result: ResourceResult, style: Style): string[] {
     lines.push(...diffLines(result.diff, color));
   }
   return lines;
+}
+
+export const statusWord = ({ status }: Pick<DriftRecord, 'status'>): string => status.replace('_', ' ');
+
+export const statusPaint = (status: DriftRecord['status'], color: Colors): ((text: string) => string) =>
+  ({ in_sync: color.green, drifted: color.yellow, failed: color.red, cancelled: color.dim })[status];
+
+/** One line for a list: the first few resources with the fields that moved. */
+export function inBrief({ resources, error }: Pick<DriftRecord, 'resources' | 'error'>): string {
+  const few = resources.slice(0, 3).map((result) => {
+    const fields = result.action === 'create' ? ['missing'] : result.changes.map(({ field }) => field);
+    return `${result.identity}${fields.length === 0 ? '' : ` (${fields.join(', ')})`}`;
+  });
+  const more = resources.length - few.length;
+  return sanitiseLine([...few, ...(more > 0 ? [`and ${more} more`] : [])].join(', ') || (error ?? ''));
 }
 
 /** @param agent how the agent is called */

@@ -470,6 +470,31 @@ describe('plan, apply, drift, operations', () => {
     expect((await muster('drift', 'web-1')).exit).toBe(1);
   });
 
+  test('drift lists what checks found, of one agent and of all, without making one', async () => {
+    const moved = result({
+      action: 'update',
+      status: 'would_change',
+      changes: [{ field: 'mode', from: 'a', to: 'b' }],
+    });
+    const records = [drift([moved], { trigger: 'watch' }), drift([])];
+    answers.listLatestDrift = () => ({ body: records });
+    answers.listDrift = answers.listLatestDrift;
+    answers.latestDrift = () => ({ body: records[0] });
+    const all = await muster('drift', '--status', 'drifted', '--filter', 'role=web', '--exit-code');
+    expect(all.exit).toBe(3);
+    expect(all.stdout).toMatch(/web-1 +drifted .* watch +\/etc\/motd \(mode\)\n/);
+    expect(sent('listLatestDrift')?.query).toMatchObject({ status: 'drifted', filter: 'role=web', limit: '50' });
+    const history = await muster('drift', 'web-1', '--history', '--limit', '2');
+    expect(history.stdout).toMatch(/drifted .*\n.* in sync/);
+    expect(JSON.parse((await muster('drift', 'web-1', '--history', '--json')).stdout)).toEqual(records);
+    expect((await muster('drift', 'web-1', '--latest')).stdout).toContain('mode  is a, declared b');
+    answers.latestDrift = () => ({ body: null });
+    expect(await muster('drift', 'web-1', '--latest', '--json')).toMatchObject({ exit: 0, stdout: 'null\n' });
+    expect(routes()).not.toContain('checkDrift');
+    for (const wrong of [['--latest'], ['web-1', '--filter', 'a=b'], ['web-1', '--latest', '--history']])
+      expect((await muster('drift', ...wrong)).exit).toBe(2);
+  });
+
   test('operations are listed with the names of their agents, and shown with what scripts printed', async () => {
     const listed = await muster('operations', 'list', '--agent', 'web-1', '--status', 'succeeded', '--limit', '5');
     expect(listed.stdout).toMatch(/01KAGZ4D3E5F6G7H8J9K0M1N2P +web-1 +apply +succeeded/);

@@ -28,7 +28,7 @@ test('a plan says what comes, changes, runs and goes, with fields and diffs, and
   - remove  file-unix /etc/old (site)
       was there before Muster: its former content comes back
 
-Plan: 2 to create, 2 to update, 1 to remove, 1 to run, 1 to restart, 20 unchanged`);
+Plan: 2 to create, 2 to update, 1 to remove, 1 to run, 1 to restart, 20 unchanged; 1 repairs drift`);
 });
 
 test('creating is green, updating yellow, removing red, running cyan; without colour there is not one escape', () => {

@@ -102,8 +102,13 @@ export function countLine({ kind, resources, summary, status }: Operation, { col
     ...words(summary.skipped, 'skipped'),
     ...words(summary.failed, 'failed').map(color.red),
   ];
+  const repairs = resources.filter(
+    (result) => result.corrective && result.status === (plan ? 'would_change' : 'changed'),
+  );
+  const verbOfRepair = plan ? (repairs.length === 1 ? 'repairs' : 'repair') : 'repaired';
+  const drift = repairs.length === 0 ? '' : `; ${repairs.length} ${verbOfRepair} drift`;
   const head = plan ? 'Plan' : status === 'succeeded' ? 'Applied' : status === 'failed' ? 'Failed' : `Apply ${status}`;
-  return `${color.bold(`${head}:`)} ${parts.join(', ')}`;
+  return `${color.bold(`${head}:`)} ${parts.join(', ')}${drift}`;
 }
 
 /**

@@ -50,7 +50,7 @@ const entries: readonly Entry[] = [
   {
     name: 'drift',
     group: everyday,
-    summary: 'compare a machine with what was applied',
+    summary: 'compare a machine with what was applied; which machines have drifted',
     load: () => import('./verbs/drift.ts'),
   },
   {

@@ -1,37 +1,159 @@
 import type { Client } from '@muster/protocol/client';
-import { checkDrift, type DriftRecord, getOperation } from '@muster/protocol/http';
+import {
+  checkDrift,
+  type DriftRecord,
+  driftStatuses,
+  getAgent,
+  getOperation,
+  latestDrift,
+  listAgents,
+  listDrift,
+  listLatestDrift,
+} from '@muster/protocol/http';
 import type { Context } from '../context.ts';
-import { renderDrift } from '../drift-text.ts';
-import { type Exit, exits } from '../exit.ts';
+import { inBrief, renderDrift, statusPaint, statusWord } from '../drift-text.ts';
+import { type Exit, exits, usageError } from '../exit.ts';
 import { agentLabel, findAgent } from '../find-agent.ts';
 import { applyLine } from '../operation.ts';
+import { ago } from '../style.ts';
+import type { Column } from '../table.ts';
+import { parseChoice, parseCount } from '../values.ts';
 import type { Register } from '../verb.ts';
+
+interface Options {
+  exitCode?: boolean;
+  latest?: boolean;
+  history?: boolean;
+  filter?: string;
+  status?: string;
+  limit: string;
+}
 
 export const register: Register = (command, act) => {
   command
-    .argument('<agent>', 'name, node id, or the beginning of either if only one agent fits')
-    .option('--exit-code', 'exit with 3 when the machine has drifted')
-    .addHelpText('after', '\nExample:\n  $ muster drift web-1')
+    .argument(
+      '[agent]',
+      'name, node id, or the beginning of either if only one agent fits; without it, every agent’s newest check',
+    )
+    .option('--latest', 'show its newest check instead of making one')
+    .option('--history', 'list its checks, newest first, instead of making one')
+    .option('--filter <selector>', 'without an agent: those that match')
+    .option('--status <status>', `of a list: ${driftStatuses.join(', ')}`)
+    .option('--limit <n>', 'of a list: at most so many', '50')
+    .option('--exit-code', 'exit with 3 when a machine has drifted')
+    .addHelpText(
+      'after',
+      '\nExamples:\n  $ muster drift web-1\n  $ muster drift web-1 --history --limit 10\n  $ muster drift --status drifted --filter role=web',
+    )
     .action(act(drift));
 };
 
-async function drift(context: Context, wanted: string, options: { exitCode?: boolean }): Promise<Exit> {
-  const { out } = context;
+async function drift(context: Context, wanted: string | undefined, options: Options): Promise<Exit> {
+  if (wanted !== undefined && options.filter !== undefined) throw usageError('--filter is for all agents, not for one');
+  if (wanted === undefined && (options.latest || options.history))
+    throw usageError('--latest and --history are of one agent: muster drift AGENT --history');
+  if (options.latest && options.history) throw usageError('--latest and --history exclude each other');
+  if (wanted === undefined) return listOfAll(context, options);
   const { call } = await context.connect();
   const agent = await findAgent(call, wanted);
-  const name = agentLabel(agent);
+  if (options.history) return history(context, call, agent.node_id, options);
+  return options.latest
+    ? newest(context, call, agentLabel(agent), agent.node_id, options)
+    : checkNow(context, call, agentLabel(agent), agent.node_id, options);
+}
+
+const exitOf = (drifted: boolean, { exitCode }: Options): Exit => (drifted && exitCode ? exits.pending : exits.done);
+
+async function checkNow(
+  context: Context,
+  call: Client,
+  name: string,
+  node_id: string,
+  options: Options,
+): Promise<Exit> {
+  const { out } = context;
   const progress = out.progress(`${name}: comparing with what was applied`);
-  const record = await call(checkDrift, { params: { node_id: agent.node_id } }).finally(progress.end);
+  const record = await call(checkDrift, { params: { node_id } }).finally(progress.end);
+  return show(context, call, name, record, options);
+}
+
+async function newest(context: Context, call: Client, name: string, node_id: string, options: Options): Promise<Exit> {
+  const { out } = context;
+  const record = await call(latestDrift, { params: { node_id } });
+  if (record !== null) return show(context, call, name, record, options);
+  if (out.json) out.data(null);
+  else out.note(`${name} was never checked: muster drift ${name}`);
+  return exits.done;
+}
+
+async function show(
+  { out }: Context,
+  call: Client,
+  name: string,
+  record: DriftRecord,
+  options: Options,
+): Promise<Exit> {
   if (out.json) out.data(record);
   else out.print(renderDrift(record, name, out.style));
   if (record.status === 'in_sync') return exits.done;
   if (record.status !== 'drifted') return exits.failed;
-  if (!out.json) out.note(out.noteColor.dim(`To mend it: ${await mendingLine(call, name, record)}`));
-  return options.exitCode ? exits.pending : exits.done;
+  if (!out.json && record.trigger !== 'audit')
+    out.note(out.noteColor.dim(`To mend it: ${await mendingLine(call, name, record)}`));
+  return exitOf(true, options);
 }
 
 /** The apply that wants what the one wanted that drift was measured against: one with fewer modules would remove theirs. */
 async function mendingLine(call: Client, agent: string, record: DriftRecord): Promise<string> {
   const { modules } = await call(getOperation, { params: { operation_id: record.snapshot_operation_id } });
   return applyLine(agent, modules);
+}
+
+const wishOf = ({ limit, status }: Options) => ({
+  limit: String(parseCount('--limit', limit, 1, 500)),
+  ...(status === undefined ? {} : { status: parseChoice('--status', status, driftStatuses) }),
+});
+
+const columns = (now: number): Column<DriftRecord>[] => [
+  { heading: 'STATUS', text: statusWord, paint: (text, { status }, { color }) => statusPaint(status, color)(text) },
+  { heading: 'CHECKED', text: ({ checked_at }) => ago(checked_at, now) },
+  { heading: 'BY', text: ({ trigger }) => trigger },
+  { heading: 'WHAT MOVED', text: inBrief, flexible: true },
+];
+
+async function history(context: Context, call: Client, node_id: string, options: Options): Promise<Exit> {
+  const { out } = context;
+  const records = await call(listDrift, { params: { node_id }, query: wishOf(options) });
+  if (out.json) out.data(records);
+  else if (records.length === 0) out.note('There is no such check.');
+  else out.table([{ heading: 'CHECK', text: ({ drift_id }) => drift_id }, ...columns(out.style.now)], records);
+  return exitOf(records[0]?.status === 'drifted', options);
+}
+
+async function listOfAll(context: Context, options: Options): Promise<Exit> {
+  const { out } = context;
+  const wish = wishOf(options);
+  const { call } = await context.connect();
+  const query = { ...wish, ...(options.filter === undefined ? {} : { filter: options.filter }) };
+  const records = await call(listLatestDrift, { query });
+  if (out.json) out.data(records);
+  else if (records.length === 0)
+    out.note(options.status === undefined ? 'No agent was checked yet: muster drift AGENT' : 'There is no such agent.');
+  else {
+    const names = await namesOf(call, records);
+    const name = ({ node_id }: DriftRecord) => names.get(node_id) ?? node_id.slice(0, 12);
+    out.table([{ heading: 'AGENT', text: name, flexible: true }, ...columns(out.style.now)], records);
+  }
+  return exitOf(
+    records.some(({ status }) => status === 'drifted'),
+    options,
+  );
+}
+
+/** The names of a few agents one by one, of many at once. */
+async function namesOf(call: Client, records: readonly DriftRecord[]): Promise<Map<string, string>> {
+  const agents =
+    records.length > 20
+      ? await call(listAgents, {})
+      : await Promise.all(records.map(({ node_id }) => call(getAgent, { params: { node_id } }).catch(() => null)));
+  return new Map(agents.flatMap((agent) => (agent === null ? [] : [[agent.node_id, agentLabel(agent)] as const])));
 }
