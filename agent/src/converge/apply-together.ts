@@ -117,13 +117,15 @@ async function foresee(
 /** Whether what was to be done had been done when the agent was killed. */
 function gotDone(
   provider: Together,
-  { resource }: Step,
+  { kind, resource }: Step,
   now: Decision,
   brief: Json,
   seen: unknown,
   original: Act,
 ): boolean {
   if (now.verdict !== 'none' && now.verdict !== 'act') return false;
+  // What is to be removed and is still there has not been removed, whatever was done to it.
+  if (kind === 'remove' && now.verdict === 'act') return false;
   if (provider.gotDone === undefined) return now.verdict === 'none';
   return provider.gotDone(resource, brief, seen, original.difference);
 }

@@ -11,6 +11,7 @@ import { lineUnix } from './line-unix.ts';
 import { packageApt } from './package-apt.ts';
 import type { Provider } from './provider.ts';
 import { script } from './script.ts';
+import { serviceOpenrc } from './service-openrc.ts';
 import { serviceSystemd } from './service-systemd.ts';
 import { sshAuthorizedKey } from './ssh-authorized-key.ts';
 import { sysctl } from './sysctl.ts';
@@ -34,6 +35,7 @@ const providers: ReadonlyMap<string, Provider> = new Map(
     timezone,
     userUnix,
     serviceSystemd,
+    serviceOpenrc,
     packageApt,
     aptRepository,
   ].map((provider) => [provider.type, guarded(provider as unknown as Provider)]),

@@ -17,8 +17,9 @@ import {
   type ServiceBefore,
   unitFile,
   unitOf,
+  unitPath,
 } from './service-systemd/seen.ts';
-import { unitFault } from './service-systemd/unit-file.ts';
+import { fixedAtStart, unitFault } from './service-systemd/unit-file.ts';
 import { diffWritten, fileInBrief, fileWeight, rememberWritten, type WrittenFile } from './written-file.ts';
 
 /** A service of systemd: a unit that is there already, or one that is written. */
@@ -28,6 +29,14 @@ export const serviceSystemd: Provider<SeenService, ServiceBefore> = {
   brings: () => [],
   path: () => null,
   watched: watchedOf,
+
+  // systemd keeps a link there for every unit that runs, another at every start.
+  watched: (resource) => [
+    unitPath(resource),
+    dropInFile(resource).path,
+    `/etc/systemd/system/multi-user.target.wants/${unitOf(resource)}`,
+    `/run/systemd/units/invocation:${unitOf(resource)}`,
+  ],
 
   check(resource) {
     const fault = unitFault(bodyOf(resource));
@@ -100,6 +109,11 @@ export const serviceSystemd: Provider<SeenService, ServiceBefore> = {
   gotDone(resource, brief, seenNow, original) {
     const then = (brief as unknown as SeenService).unit;
     const now = seenNow.unit;
+    // Brought back to what it was: a process that ran goes by that once it was started again.
+    if (original.action === 'remove' && bodyOf(resource).ensure !== 'absent') {
+      const restarts = isUp(then) && isUp(now) && original.changes.some(({ field }) => fixedAtStart.has(field));
+      return !restarts || now.invocation !== then.invocation;
+    }
     const untriggered = { purpose: 'apply', reloadBy: [], restartBy: [], succeeded: resource } as const;
     if (diffService(resource, seenNow, untriggered).action !== 'none') return false;
     // Another invocation read everything anew, whoever asked for it.

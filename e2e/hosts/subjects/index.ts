@@ -4,6 +4,7 @@ import { authorizedKeySubjects } from './authorized-keys.ts';
 import { cronSubjects } from './cron.ts';
 import { packageAptSubjects } from './package-apt.ts';
 import { scriptSubjects } from './script.ts';
+import { serviceSubjects } from './services.ts';
 import type { Subject } from './subject.ts';
 import { systemSubjects } from './system.ts';
 
@@ -16,4 +17,5 @@ export const subjects: readonly Subject[] = [
   ...systemSubjects,
   ...packageAptSubjects,
   ...aptRepositorySubjects,
+  ...serviceSubjects,
 ];

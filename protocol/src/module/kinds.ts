@@ -54,6 +54,7 @@ export const executableKinds: ReadonlySet<ResourceType> = new Set([
   'service-systemd',
   'package-apt',
   'apt-repository',
+  'service-openrc',
 ]);
 
 /**

@@ -1,5 +1,6 @@
 import { mkdirSync, rmSync } from 'node:fs';
 import type { OperationMessage } from '@muster/protocol/wire';
+import { systemClock } from '../../host/clock.ts';
 import { startAgent, type TestAgent, type Told } from './agent.ts';
 
 /** An agent as the provider contract drives it, in this process or in a machine of its own. */
@@ -41,14 +42,18 @@ export async function contractAgent(dataDir: string): Promise<ContractAgent> {
       const died = new Promise<'cut'>((resolve) => {
         dead = () => resolve('cut');
       });
+      let isDead = false;
       const doomed = await startAgent(dataDir, {
         log: silent,
+        // A dead one does not try again after a while.
+        clock: { ...systemClock, after: (ms, action) => systemClock.after(ms, () => isDead || action()) },
         // From that step on, nothing it records reaches the disk: to the next agent it was killed there.
         crashPoint(point) {
           // Comes when it takes long, so its place is another each time.
           if (point.startsWith('accepted-report:')) return;
           if (at === 0 || points.length < at) points.push(point);
           if (at === 0 || points.length < at) return;
+          isDead = true;
           dead();
           throw new Error('cut off');
         },

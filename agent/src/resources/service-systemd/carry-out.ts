@@ -227,9 +227,9 @@ async function process(due: readonly Work[], machine: Machine): Promise<Map<Proc
   for (const verb of ['stop', 'restart', 'reload', 'start'] as const) {
     const some = due.filter((work) => work.process === verb);
     if (some.length === 0) continue;
-    // Units that keep failing are refused after a while, unless they are told that this is a new beginning.
-    const limited = some.filter(({ item }) => verb !== 'stop' && item.seen.unit.active === 'failed');
-    if (limited.length > 0) await systemctl(['reset-failed'], names(limited), machine.limits.scriptMs, machine);
+    // systemd refuses a unit that was started too often in a short time. This is asked for, and not the unit's own doing.
+    if (verb === 'start' || verb === 'restart')
+      await systemctl(['reset-failed'], names(some), machine.limits.scriptMs, machine);
     answers.set(verb, await systemctl([verb], names(some), machine.limits.scriptMs, machine));
   }
   return answers;

@@ -1,0 +1,75 @@
+import { HostFailure } from './failure.ts';
+import { exists, namesIn, readText, stampOf } from './read-system.ts';
+import { type CommandResult, runCommand } from './run-command.ts';
+import { lastLine, type Runner } from './systemd.ts';
+
+/** Talking to OpenRC, by rc-status, rc-service and rc-update. */
+
+const runlevels = '/etc/runlevels';
+const outputCap = 256 * 1024;
+
+/** What OpenRC says of its services, by name: started, stopped, crashed, inactive, starting … */
+export type ServiceStates = ReadonlyMap<string, string>;
+
+/**
+ * Whether OpenRC runs this machine.
+ * @throws HostFailure naming what does, if it does not
+ */
+export function expectOpenrc(root = ''): void {
+  if (exists(`${root}/run/openrc/softlevel`)) return;
+  const found = exists(`${root}/run/systemd/system`) ? 'systemd' : (readText(`${root}/proc/1/comm`)?.trim() ?? '');
+  throw new HostFailure(
+    `this machine is not run by OpenRC${found === '' ? '' : `, but by ${found}`}; its services cannot be managed as those of OpenRC`,
+  );
+}
+
+/** Every service there is, in one call. */
+export async function readServices(timeLimit: number, runner: Runner): Promise<ServiceStates> {
+  expectOpenrc();
+  const result = await run('rc-status', ['--nocolor', '--servicelist'], timeLimit, runner);
+  if (result.exitCode !== 0)
+    throw new HostFailure(
+      `OpenRC cannot be asked about services: ${result.timedOut ? `no answer within ${timeLimit / 1000} s` : lastLine(result.stderr)}`,
+    );
+  return parseServices(result.stdout);
+}
+
+/** Reads what rc-status prints: ` name   [  started 00:00:12 (0) ]`, one a line. */
+export function parseServices(text: string): ServiceStates {
+  const states = new Map<string, string>();
+  for (const line of text.split('\n')) {
+    const [, name, state] = /^\s*(\S+)\s+\[\s*([a-z]+)/.exec(line) ?? [];
+    if (name !== undefined && state !== undefined) states.set(name, state);
+  }
+  return states;
+}
+
+/** The run levels that a service is in. */
+export const levelsOf = (name: string): string[] =>
+  namesIn(runlevels).filter((level) => namesIn(`${runlevels}/${level}`).includes(name));
+
+export const levelExists = (level: string): boolean => exists(`${runlevels}/${level}`);
+export const linkOf = (name: string, level: string): string => `${runlevels}/${level}/${name}`;
+export const startedLink = (name: string): string => `/run/openrc/started/${name}`;
+
+/** @param verb start, stop, restart */
+export const rcService = (name: string, verb: string, timeLimit: number, runner: Runner): Promise<CommandResult> =>
+  run('rc-service', ['--nocolor', '--', name, verb], timeLimit, runner);
+
+/** @param verb add, del */
+export const rcUpdate = (
+  verb: string,
+  name: string,
+  level: string,
+  timeLimit: number,
+  runner: Runner,
+): Promise<CommandResult> => run('rc-update', ['--nocolor', '--', verb, name, level], timeLimit, runner);
+
+const run = (program: string, args: readonly string[], timeLimit: number, runner: Runner): Promise<CommandResult> =>
+  runCommand(
+    { program, args, timeLimit, outputCap, started: (process) => runner.startedProcess(process) },
+    runner.clock,
+  );
+
+/** Another after every start; null when it is not started. */
+export const whenStarted = (name: string): string | null => stampOf(startedLink(name)).split(' ')[0] || null;

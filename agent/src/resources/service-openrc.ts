@@ -1,0 +1,175 @@
+import type { ResolvedResource } from '@muster/protocol/module';
+import { HostFailure } from '../host/failure.ts';
+import {
+  levelExists,
+  levelsOf,
+  linkOf,
+  rcService,
+  rcUpdate,
+  readServices,
+  type ServiceStates,
+  startedLink,
+  whenStarted,
+} from '../host/openrc.ts';
+import type { CommandResult } from '../host/run-command.ts';
+import { lastLine } from '../host/systemd.ts';
+import type { Database, Difference, Item, Json, Machine, Outcome, Provider } from './provider.ts';
+import {
+  bodyOf,
+  diffRc,
+  diffRcRemoval,
+  isLive,
+  isUp,
+  levelOf,
+  type Moves,
+  movesBack,
+  type RcBefore,
+  runsBack,
+  type SeenRc,
+} from './service-openrc/diff.ts';
+
+/** A service of OpenRC: a script in /etc/init.d, the run level it starts in, and whether it runs. */
+
+/** Every service there is. */
+const services: Database<ServiceStates> = {
+  name: 'OpenRC services',
+  read: (machine) => readServices(machine.limits.checkMs, machine),
+};
+
+export const serviceOpenrc: Provider<SeenRc, RcBefore> = {
+  type: 'service-openrc',
+  recheckable: false,
+  brings: () => [],
+  path: () => null,
+
+  watched(resource) {
+    const body = bodyOf(resource);
+    return [linkOf(body.name, levelOf(body)), startedLink(body.name)];
+  },
+
+  check() {},
+  observe: (resource, _circumstances, machine) => look(resource, machine),
+  diff: diffRc,
+  canTell: () => true,
+  inBrief: (seen): Json => ({ ...seen }),
+  weight: () => 0,
+
+  async remember(resource, seen, difference, before) {
+    const { leave, enter } = movesIn(resource, seen, difference);
+    const levels = { ...(before?.levels ?? {}) };
+    for (const level of [...leave, ...enter]) levels[level] ??= seen.levels.includes(level);
+    const runs = difference.changes.some(({ field }) => field === 'running' || field === 'ensure');
+    return { levels, running: before?.running ?? (runs ? isUp(seen) : null) };
+  },
+
+  claim: () => null,
+  observeForRemoval: (resource, _before, machine) => look(resource, machine),
+  diffRemoval: (resource, before, seen) => diffRcRemoval(resource, before, seen),
+
+  apply: (resource, seen, difference, machine) => {
+    return carryOut({ kind: 'apply', resource, seen, difference, before: null }, machine);
+  },
+  remove: (resource, before, seen, difference, machine) => {
+    return carryOut({ kind: 'remove', resource, seen, difference, before }, machine);
+  },
+
+  /** OpenRC has no way to do several at a time; what is gained is that a restart is told from none. */
+  async together(items, machine) {
+    const outcomes: Outcome[] = [];
+    for (const item of items) outcomes.push(await carryOut(item, machine));
+    return outcomes;
+  },
+
+  gotDone(resource, brief, seenNow, original) {
+    if (original.action === 'remove') return true;
+    const untriggered = { purpose: 'apply', restartBy: [], succeeded: resource } as const;
+    if (diffRc(resource, seenNow, untriggered).action !== 'none') return false;
+    return original.action !== 'restart' || seenNow.startedAt !== (brief as unknown as SeenRc).startedAt;
+  },
+};
+
+async function look(resource: ResolvedResource, machine: Machine): Promise<SeenRc> {
+  const { name, ...body } = bodyOf(resource);
+  const states = await machine.database(services);
+  return {
+    state: states.get(name) ?? null,
+    levels: levelsOf(name),
+    levelExists: levelExists(levelOf({ name, ...body })),
+    startedAt: whenStarted(name),
+  };
+}
+
+/** The run levels that a difference is about. */
+function movesIn(resource: ResolvedResource, seen: SeenRc, { changes }: Difference): Moves {
+  const body = bodyOf(resource);
+  const moves: Moves = { leave: [], enter: [] };
+  for (const { field, from, to } of changes) {
+    if (field === 'ensure' && to === 'absent') moves.leave.push(...seen.levels);
+    if (field === 'enabled') moves[to === 'true' ? 'enter' : 'leave'].push(levelOf(body));
+    if (field === 'runlevel') {
+      moves.leave.push(...(from ?? '').split(' '));
+      moves.enter.push(levelOf(body));
+    }
+  }
+  return moves;
+}
+
+async function carryOut(item: Item<SeenRc, RcBefore>, machine: Machine): Promise<Outcome> {
+  const { kind, resource, seen, difference, before } = item;
+  const { name } = bodyOf(resource);
+  const timeLimit = machine.limits.scriptMs;
+  const back = kind === 'remove' && before !== null;
+  const moves = back ? movesBack(before, seen) : movesIn(resource, seen, difference);
+  try {
+    for (const level of moves.leave)
+      expectDone(
+        await rcUpdate('del', name, level, timeLimit, machine),
+        `${name} is not taken from run level ${level}`,
+      );
+    for (const level of moves.enter)
+      expectDone(await rcUpdate('add', name, level, timeLimit, machine), `${name} is not added to run level ${level}`);
+    const verb = back ? verbBack(before, seen) : verbIn(seen, difference);
+    if (verb !== null) await act(name, verb, machine);
+    return {};
+  } catch (error) {
+    if (!(error instanceof HostFailure)) throw error;
+    return { failure: error.message };
+  } finally {
+    machine.stale(services);
+  }
+}
+
+function verbIn(seen: SeenRc, { action, changes }: Difference): string | null {
+  if (action === 'restart') return 'restart';
+  if (changes.some(({ field, to }) => field === 'ensure' && to === 'absent')) return isLive(seen) ? 'stop' : null;
+  const running = changes.find(({ field }) => field === 'running');
+  if (running === undefined) return null;
+  if (running.to !== 'true') return 'stop';
+  // To OpenRC one that crashed is still started.
+  return seen.state === 'crashed' ? 'restart' : 'start';
+}
+
+function verbBack(before: RcBefore, seen: SeenRc): string | null {
+  const runs = runsBack(before, seen);
+  return runs === null ? null : runs ? (seen.state === 'crashed' ? 'restart' : 'start') : 'stop';
+}
+
+async function act(name: string, verb: string, machine: Machine): Promise<void> {
+  const timeLimit = machine.limits.scriptMs;
+  const result = await rcService(name, verb, timeLimit, machine);
+  expectDone(result, `${name} did not ${verb}`, timeLimit);
+  const state = (await readServices(machine.limits.checkMs, machine)).get(name) ?? 'gone';
+  if (verb !== 'stop' && !['started', 'starting', 'inactive'].includes(state))
+    throw new HostFailure(`${name} did not ${verb}: OpenRC calls it ${state}`);
+}
+
+function expectDone({ exitCode, timedOut, stdout, stderr }: CommandResult, fault: string, timeLimit = 0): void {
+  if (exitCode === 0) return;
+  if (timedOut) throw new HostFailure(`${fault}: it took longer than ${timeLimit / 1000} s`);
+  const words = [...stdout.split('\n'), ...stderr.split('\n')]
+    .map((line) => line.trim().replace(/^\* /, ''))
+    .filter((line) => line !== '' && !line.endsWith('[ ok ]'));
+  throw new HostFailure(
+    `${fault}: ${words.slice(-5).join('; ').slice(0, 1000) || lastLine(stderr) || `exit code ${exitCode}`}`,
+  );
+}

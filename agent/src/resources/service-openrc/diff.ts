@@ -1,0 +1,121 @@
+import type { FieldChange } from '@muster/protocol';
+import type { ResolvedResource, ResourceBodies } from '@muster/protocol/module';
+import { HostFailure } from '../../host/failure.ts';
+import { type Circumstances, type Difference, nothing } from '../provider.ts';
+
+/** What is to be done about a service of OpenRC. Nothing here looks at the machine. */
+
+export interface SeenRc {
+  /** OpenRC's word for it: started, stopped, crashed …; null when there is no such service. */
+  state: string | null;
+  /** Run levels that it is in. */
+  levels: string[];
+  /** Whether there is the run level that is declared. */
+  levelExists: boolean;
+  /** Another after every start; null when it is not started. */
+  startedAt: string | null;
+}
+
+export type RcBefore = {
+  /** Run levels that were touched, and whether it was in them. */
+  levels: { [level: string]: boolean };
+  /** Once we started or stopped it. */
+  running: boolean | null;
+};
+
+type Body = ResourceBodies['service-openrc'];
+export const bodyOf = (resource: ResolvedResource): Body => resource.body as Body;
+export const levelOf = ({ runlevel }: Body): string => runlevel ?? 'default';
+
+/** It runs, or is on its way there. `inactive`: it waits for something, such as a network, and goes on by itself. */
+export const isUp = ({ state }: SeenRc): boolean => state === 'started' || state === 'starting' || state === 'inactive';
+/** Something of it is left to be stopped. */
+export const isLive = (seen: SeenRc): boolean => isUp(seen) || seen.state === 'crashed';
+
+/** Run levels to be left and to be added to. */
+export interface Moves {
+  leave: string[];
+  enter: string[];
+}
+
+/** @param succeeded as it was declared before: in another run level it is moved */
+export function movesOf(resource: ResolvedResource, seen: SeenRc, succeeded: ResolvedResource | null): Moves {
+  const body = bodyOf(resource);
+  if (body.ensure === 'absent') return { leave: [...seen.levels], enter: [] };
+  if (body.enabled == null) return { leave: [], enter: [] };
+  const level = levelOf(body);
+  if (!body.enabled) return { leave: seen.levels.filter((one) => one === level), enter: [] };
+  const was = succeeded === null || bodyOf(succeeded).enabled !== true ? null : levelOf(bodyOf(succeeded));
+  return {
+    leave: seen.levels.filter((one) => one === was && one !== level),
+    enter: seen.levels.includes(level) ? [] : [level],
+  };
+}
+
+export function diffRc(
+  resource: ResolvedResource,
+  seen: SeenRc,
+  circumstances: Pick<Circumstances, 'purpose' | 'restartBy' | 'succeeded'>,
+): Difference {
+  const body = bodyOf(resource);
+  const moves = movesOf(resource, seen, circumstances.succeeded);
+  if (body.ensure === 'absent') {
+    if (moves.leave.length === 0 && !isLive(seen)) return nothing();
+    return { action: 'remove', changes: [{ field: 'ensure', from: 'present', to: 'absent' }], diff: null };
+  }
+  const drift = circumstances.purpose === 'drift';
+  if (body.enabled === true && !seen.levelExists && !drift)
+    throw new HostFailure(`there is no run level ${levelOf(body)}: nothing is at /etc/runlevels/${levelOf(body)}`);
+  const missing = seen.state === null;
+  const changes: FieldChange[] = [];
+  if (moves.leave.length > 0 && moves.enter.length > 0)
+    changes.push({ field: 'runlevel', from: moves.leave.join(' '), to: levelOf(body) });
+  else if (moves.leave.length + moves.enter.length > 0)
+    changes.push({ field: 'enabled', from: missing ? null : String(body.enabled === false), to: String(body.enabled) });
+  const wrong = body.running === true ? !isUp(seen) : body.running === false && isLive(seen);
+  if (wrong) changes.push({ field: 'running', from: missing ? null : String(isUp(seen)), to: String(body.running) });
+  if (missing) {
+    const all = changes.length > 0 ? changes : [{ field: 'ensure', from: 'absent', to: 'present' }];
+    const message = `there is no service ${body.name} in /etc/init.d`;
+    return { action: 'update', changes: all, diff: null, ...(drift ? {} : { awaits: [{ kind: 'units', message }] }) };
+  }
+  const restarts = isUp(seen) && body.running !== false && circumstances.restartBy.length > 0;
+  if (changes.length === 0 && !restarts) return nothing();
+  return {
+    action: restarts ? 'restart' : 'update',
+    changes,
+    diff: null,
+    ...(wrong && seen.state === 'crashed' ? { message: 'it had crashed' } : {}),
+  };
+}
+
+export function diffRcRemoval(resource: ResolvedResource, before: RcBefore, seen: SeenRc): Difference {
+  if (seen.state === null && seen.levels.length === 0) return nothing('already gone');
+  const { enter, leave } = movesBack(before, seen);
+  const changes: FieldChange[] = [];
+  const level = levelOf(bodyOf(resource));
+  if (enter.length > 0 && leave.length > 0)
+    changes.push({ field: 'runlevel', from: leave.join(' '), to: enter.join(' ') });
+  else if (enter.length + leave.length > 0)
+    changes.push({ field: 'enabled', from: String(leave.length > 0), to: String(enter.length > 0) });
+  if (runsBack(before, seen) !== null)
+    changes.push({ field: 'running', from: String(isUp(seen)), to: String(before.running) });
+  if (changes.length === 0) return nothing(`as it was before in run level ${level}`);
+  return { action: 'remove', changes, diff: null, message: 'what was there before is restored' };
+}
+
+export function movesBack({ levels }: RcBefore, seen: SeenRc): Moves {
+  const touched = Object.entries(levels);
+  return {
+    leave: touched.flatMap(([level, was]) => (!was && seen.levels.includes(level) ? [level] : [])),
+    // Its package is gone, and with it what could be started.
+    enter:
+      seen.state === null
+        ? []
+        : touched.flatMap(([level, was]) => (was && !seen.levels.includes(level) ? [level] : [])),
+  };
+}
+
+/** @returns null when nothing is to be done about whether it runs */
+export const runsBack = ({ running }: RcBefore, seen: SeenRc): boolean | null =>
+  running === null || seen.state === null || running === (running ? isUp(seen) : isLive(seen)) ? null : running;

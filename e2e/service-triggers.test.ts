@@ -1,0 +1,163 @@
+import type { ResolvedResource } from '@muster/protocol/module';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { file, operation } from '../agent/src/converge/test/desired.ts';
+import { DrivenAgent } from './hosts/driven-agent.ts';
+import type { Machine } from './hosts/machine.ts';
+import { resolved } from './hosts/subjects/subject.ts';
+import { noHosts } from './hosts/test.ts';
+import { TestHosts } from './hosts/test-hosts.ts';
+
+/** When services are restarted and reloaded, how often, and what is said of those that do not start. */
+
+const reason = noHosts();
+const log = '/var/tmp/services.log';
+
+const unit = (name: string, lines: string) =>
+  `cat > /etc/systemd/system/${name}.service <<'EOF'\n[Service]\n${lines}\nEOF\n`;
+const talkative = (name: string) =>
+  unit(
+    name,
+    `ExecStart=/bin/sh -c "echo ${name} started >> ${log}; exec sleep 1000"\nExecReload=/bin/sh -c "echo ${name} reloaded >> ${log}"`,
+  );
+
+describe.skipIf(reason !== null)(`services on a test host${reason === null ? '' : ` (${reason})`}`, () => {
+  let hosts: TestHosts;
+  let machine: Machine;
+  let agent: DrivenAgent;
+  beforeAll(async () => {
+    hosts = await TestHosts.open();
+    machine = await hosts.start('services');
+    agent = await DrivenAgent.start(machine);
+    await machine.sh(`${talkative('one')}${talkative('two')}systemctl daemon-reload; systemctl start one two`);
+  });
+  afterAll(() => hosts.end());
+  beforeEach(() => agent.forget());
+
+  const service = (name: string, fields: object = {}, links: Partial<ResolvedResource> = {}): ResolvedResource => {
+    const resource = { ...resolved({ 'service-systemd': { name, ...fields } }), ...links };
+    return { ...resource, depends_on: [...resource.reload_on, ...resource.restart_on] };
+  };
+  const conf = (name: string, content: string) => file(`/var/tmp/${name}.conf`, { content });
+  const key = (name: string) => `path:/var/tmp/${name}.conf`;
+  const apply = (resources: ResolvedResource[]) => agent.run(operation('apply', resources));
+  /** What happened since it was asked last. */
+  const happened = async () =>
+    (await machine.sh(`touch ${log}; cat ${log}; rm ${log}`)).split('\n').filter((line) => line !== '');
+
+  test('once, after all that they name, and a restart for both', async () => {
+    const desired = (a: string, b: string) => [
+      conf('a', a),
+      conf('b', b),
+      service('one', {}, { reload_on: [key('a'), key('b')] }),
+      service('two', {}, { reload_on: [key('a')], restart_on: [key('b')] }),
+    ];
+    await apply(desired('1', '1'));
+    await happened();
+    expect((await apply(desired('1', '1'))).results.map(({ action }) => action)).toEqual(Array(4).fill('none'));
+    expect(await happened()).toEqual([]);
+    expect((await apply(desired('2', '2'))).results.slice(2)).toMatchObject([
+      { action: 'reload', status: 'changed' },
+      { action: 'restart', status: 'changed' },
+    ]);
+    expect((await happened()).sort()).toEqual(['one reloaded', 'two started']);
+    await apply(desired('3', '2'));
+    expect((await happened()).sort()).toEqual(['one reloaded', 'two reloaded']);
+  });
+
+  test('never of one that does not run, and not later either', async () => {
+    const desired = (content: string) => [conf('c', content), service('one', {}, { restart_on: [key('c')] })];
+    await machine.sh('systemctl stop one');
+    expect((await apply(desired('1'))).results[1]).toMatchObject({ action: 'none', status: 'unchanged' });
+    await machine.sh('systemctl start one');
+    await happened();
+    await apply(desired('1'));
+    expect(await happened()).toEqual([]);
+  });
+
+  test('exactly once, wherever the agent is killed', async () => {
+    const desired = (content: string) => [
+      conf('d', content),
+      service('one', { running: true }, { restart_on: [key('d')] }),
+      service('two', { running: true }, { reload_on: [key('d')] }),
+    ];
+    await apply(desired('first'));
+    const { points } = await agent.killedAt(operation('apply', desired('rehearsed')), 0);
+    const first = points.indexOf('together:before');
+    expect(points.filter((point) => point === 'process:after').length).toBeGreaterThan(2);
+    for (let at = first + 1; at <= points.lastIndexOf('batch:ended') + 1; at++) {
+      if (points[at - 1] === 'process:before') continue;
+      await happened();
+      const { told } = await agent.killedAt(operation('apply', desired(`killed at ${at}`)), at);
+      const name = `${at}, ${points[at - 1]}`;
+      expect(told.results.slice(1), name).toMatchObject([
+        { action: 'restart', status: 'changed' },
+        { action: 'reload', status: 'changed' },
+      ]);
+      expect((await happened()).sort(), name).toEqual(['one started', 'two reloaded']);
+    }
+  });
+
+  test('fifty units are asked about in one go', async () => {
+    await machine.sh(
+      `printf '#!/bin/sh\\necho "$1" >> ${log}\\nexec /bin/systemctl "$@"\\n' > /usr/local/sbin/systemctl; chmod 755 /usr/local/sbin/systemctl`,
+    );
+    await happened();
+    const names = Array.from({ length: 50 }, (_, i) => `systemd-journald@x${i}`);
+    const told = await agent.run(
+      operation(
+        'plan',
+        names.map((name) => service(name, { running: false })),
+      ),
+    );
+    expect(told.results.map(({ status }) => status)).toEqual(names.map(() => 'unchanged'));
+    expect(await happened()).toHaveLength(1);
+    await machine.sh('rm /usr/local/sbin/systemctl');
+  });
+
+  test('what does not start or stay up is told with its last words, and the others run', async () => {
+    await machine.sh(
+      [
+        unit('ends', 'ExecStart=/bin/sh -c "sleep 0.2; echo no such database; exit 3"'),
+        unit('loops', 'Restart=always\nExecStart=/bin/sh -c "echo again; exit 4"'),
+        unit('hangs', 'Type=notify\nTimeoutStartSec=1\nExecStart=/bin/sleep 1000'),
+        unit('fine', 'ExecStart=/bin/sleep 1000'),
+        'systemctl daemon-reload',
+      ].join(''),
+    );
+    const told = await apply([
+      ...['ends', 'loops', 'hangs', 'fine'].map((name) => service(name, { running: true })),
+      {
+        ...service('secretive', {
+          exec_start: '/bin/sh -c "echo $KEY; exit 5"',
+          running: true,
+          environment: { KEY: 'hush' },
+        }),
+        sensitive_fields: ['environment'],
+      },
+      service('one', { running: true }),
+    ]);
+    const message = (text: string) => ({ status: 'failed', message: expect.stringContaining(text) });
+    expect(told.results).toMatchObject([
+      message('it ended with status 3; last in the journal:\n'),
+      message('loops.service'),
+      message('systemd calls it timeout'),
+      { status: 'changed' },
+      message('it ended with status 5; its last words in the journal are not shown'),
+      { status: 'unchanged' },
+    ]);
+    expect(told.results[0]?.message).toContain('no such database');
+    expect(JSON.stringify(told)).not.toContain('hush');
+    expect(await machine.sh('stat -c %a /etc/systemd/system/secretive.service')).toBe('600\n');
+  });
+
+  test('a masked unit is not unmasked', async () => {
+    await machine.sh(
+      `mkdir -p /run/systemd/system; ln -s /dev/null /run/systemd/system/hidden.service; systemctl daemon-reload`,
+    );
+    const told = await apply([service('hidden', { running: true })]);
+    expect(told.results).toMatchObject([{ status: 'failed', message: expect.stringContaining('is masked') }]);
+    expect((await apply([service('hidden', { enabled: false, running: false })])).results).toMatchObject([
+      { status: 'unchanged' },
+    ]);
+  });
+});
