@@ -17,7 +17,6 @@ import {
   type ServiceBefore,
   unitFile,
   unitOf,
-  unitPath,
 } from './service-systemd/seen.ts';
 import { fixedAtStart, unitFault } from './service-systemd/unit-file.ts';
 import { diffWritten, fileInBrief, fileWeight, rememberWritten, type WrittenFile } from './written-file.ts';
@@ -29,14 +28,6 @@ export const serviceSystemd: Provider<SeenService, ServiceBefore> = {
   brings: () => [],
   path: () => null,
   watched: watchedOf,
-
-  // systemd keeps a link there for every unit that runs, another at every start.
-  watched: (resource) => [
-    unitPath(resource),
-    dropInFile(resource).path,
-    `/etc/systemd/system/multi-user.target.wants/${unitOf(resource)}`,
-    `/run/systemd/units/invocation:${unitOf(resource)}`,
-  ],
 
   check(resource) {
     const fault = unitFault(bodyOf(resource));
