@@ -5,7 +5,7 @@ import { compareVersions, type DpkgDatabase } from '../host/dpkg.ts';
 import { HostFailure } from '../host/failure.ts';
 import { diffPackage } from './package-apt/diff.ts';
 import { installAll, mark, mend, type Wish } from './package-apt/install.ts';
-import { type Farewell, removeAll } from './package-apt/remove.ts';
+import { type Farewell, orphansOf, removeAll } from './package-apt/remove.ts';
 import {
   bodyOf,
   briefly,
@@ -70,6 +70,11 @@ export const packageApt: Provider<SeenPackage, PackageBefore> = {
   async observeForRemoval(resource, before, machine) {
     const { name } = bodyOf(resource);
     const found = seenIn(await machine.database(dpkgDatabase), name);
+    if (before.trace !== null && !isThere(found.state)) {
+      const trace = readTrace(before.trace, machine);
+      const orphans = trace === null ? [] : await orphansOf(trace, machine);
+      return { ...found, offer: null, orphans: orphans.slice(0, 50) };
+    }
     const comesBack = before.state === 'installed' && before.version !== found.version;
     if (!comesBack) return { ...found, offer: null };
     const { native } = await machine.database(dpkgDatabase);
@@ -107,8 +112,11 @@ export function diffFarewell(name: string, before: PackageBefore, seen: SeenPack
   const there = isThere(seen.state);
   if (before.state !== 'installed') {
     const isOurs = seen.state === 'config-files' && before.state === 'absent' && before.trace !== null;
-    if (!there && !isOurs) return nothing();
+    const orphans = seen.orphans ?? [];
+    if (!there && !isOurs && orphans.length === 0) return nothing();
     if (seen.held) throw held(name);
+    if (!there && orphans.length > 0)
+      return { action: 'remove', changes: [{ field: 'dependencies', from: orphans.join(' '), to: null }], diff: null };
     const from = there ? 'present' : 'its configuration';
     return { action: 'remove', changes: [{ field: 'ensure', from, to: 'absent' }], diff: null };
   }

@@ -10,7 +10,7 @@ export const packageAptSubjects: Subject[] = [
   {
     ...common,
     name: 'package-apt, installed with what it needs',
-    desired: { 'package-apt': { name: 'sample-dependent' } },
+    desired: { 'package-apt': { name: 'sample-dependent', version: '2.0' } },
     changed: { 'package-apt': { name: 'sample-dependent', version: '1.0' } },
     tamper: `${quiet} remove sample-dependent`,
     moved: ['ensure'],

@@ -26,7 +26,7 @@ export async function removeAll(farewells: readonly Farewell[], machine: Machine
   const outcomes = new Map<string, Outcome>();
   const before = await machine.database(dpkgDatabase);
   const present = farewells.filter(({ name }) => isThere(seenIn(before, name).state));
-  const going = await unneeded(present, before, machine, outcomes);
+  const going = await unneeded(farewells, present, before, machine, outcomes);
   // Judged before it begins: what their own scripts do as they go is nobody's change.
   const judged = new Map<Farewell, Judgement>();
   const footprint = farewells.some(({ trace }) => trace !== null) ? await takeFootprint() : null;
@@ -62,13 +62,14 @@ export async function removeAll(farewells: readonly Farewell[], machine: Machine
  * @returns names for apt
  */
 async function unneeded(
+  all: readonly Farewell[],
   farewells: readonly Farewell[],
   database: DpkgDatabase,
   machine: Machine,
   outcomes: Map<string, Outcome>,
 ): Promise<string[]> {
   const going: Farewell[] = [];
-  const plain = (name: string): string => plainName(name, database.native).replace(/:all$/, '');
+  const plain = (name: string): string => plainForApt(name, database);
   const names = (some: readonly Farewell[]): string[] => some.map(({ name }) => plain(name));
   const whatGoes = async (args: readonly string[]): Promise<string[]> => {
     const result = await simulate(args, machine);
@@ -87,21 +88,38 @@ async function unneeded(
       throw error;
     }
   };
-  if (farewells.length === 0) return [];
-  if ((await refused(farewells)) === null) going.push(...farewells);
+  if (farewells.length === 0 || (await refused(farewells)) === null) going.push(...farewells);
   else
     for (const farewell of farewells) {
       const reason = await refused([...going, farewell]);
       if (reason === null) going.push(farewell);
       else outcomes.set(farewell.name, { failure: reason });
     }
-  if (going.length === 0) return [];
-  const brought = new Set(going.flatMap((farewell) => farewell.brought.map(plain)));
-  const extras =
-    brought.size === 0
-      ? []
-      : (await whatGoes(['remove', '--auto-remove', '--', ...names(going)])).filter((name) => brought.has(name));
+  // Of one that somebody removed by hand, what it needed may still be there.
+  const brought = new Set(all.filter(({ name }) => !outcomes.has(name)).flatMap((one) => one.brought.map(plain)));
+  const alone = going.length === 0 ? ['autoremove'] : ['remove', '--auto-remove', '--', ...names(going)];
+  const extras = brought.size === 0 ? [] : (await whatGoes(alone)).filter((name) => brought.has(name));
   return [...new Set([...names(going), ...extras])];
+}
+
+/** As apt prints and takes a name. */
+const plainForApt = (name: string, { native }: Pick<DpkgDatabase, 'native'>): string =>
+  plainName(name, native).replace(/:all$/, '');
+
+/**
+ * Those of what we brought that nobody needs any more, although what we brought them for is gone already.
+ */
+export async function orphansOf(trace: Trace, machine: Machine): Promise<string[]> {
+  const database = await machine.database(dpkgDatabase);
+  const there = trace.packages.filter((key) => {
+    const found = database.packages.get(key);
+    return found !== undefined && isThere(found.state) && found.auto;
+  });
+  if (there.length === 0) return [];
+  const { stdout, exitCode } = await simulate(['autoremove'], machine);
+  if (exitCode !== 0) return [];
+  const unneeded = new Set(parseSimulation(stdout).removed);
+  return there.map((key) => plainForApt(key, database)).filter((name) => unneeded.has(name));
 }
 
 interface Judgement {
@@ -123,7 +141,7 @@ function judge(
   const self = keyLike(name, trace, database);
   const leaves = (key: string): boolean => {
     const found = database.packages.get(key);
-    const plain = plainName(key, database.native).replace(/:all$/, '');
+    const plain = plainForApt(key, database);
     return found === undefined || !isThere(found.state) || going.includes(plain);
   };
   const group = trace.packages.filter((key) => (key === self || brought.includes(key)) && leaves(key));

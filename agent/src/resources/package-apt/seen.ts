@@ -17,6 +17,8 @@ export type SeenPackage = {
   auto: boolean;
   /** What the sources offer, where that bears on what is to be done. */
   offer: { candidate: string | null; offered: string[]; providers: string[]; trouble: string | null } | null;
+  /** It is gone already: what we brought with it and nobody needs any more. */
+  orphans?: string[];
 };
 
 /** The packages of this machine, read once an operation however many are declared. */
@@ -55,7 +57,7 @@ function needsOffer(body: Body, found: Pick<SeenPackage, 'state' | 'version'>): 
 /** Its files are there, whole or not. */
 export const isThere = (state: DpkgState): boolean => state !== 'not-installed' && state !== 'config-files';
 
-const nothingThere: Omit<SeenPackage, 'offer'> = {
+const nothingThere: Omit<SeenPackage, 'offer' | 'orphans'> = {
   state: 'not-installed',
   whole: true,
   version: null,
@@ -63,7 +65,7 @@ const nothingThere: Omit<SeenPackage, 'offer'> = {
   auto: false,
 };
 
-export function seenIn(database: DpkgDatabase, name: string): Omit<SeenPackage, 'offer'> {
+export function seenIn(database: DpkgDatabase, name: string): Omit<SeenPackage, 'offer' | 'orphans'> {
   const found = findPackage(database, name);
   if (found === null) return nothingThere;
   const { state, version, held, auto } = found;
@@ -132,7 +134,4 @@ async function readOffers(machine: Machine, mayRefresh: boolean): Promise<Offers
   return { native: database.native, policies, trouble, sourcesChangedAt };
 }
 
-export const briefly = (seen: SeenPackage): Json => ({
-  ...seen,
-  offer: seen.offer === null ? null : { ...seen.offer, offered: [...seen.offer.offered] },
-});
+export const briefly = (seen: SeenPackage): Json => JSON.parse(JSON.stringify(seen));
