@@ -76,6 +76,12 @@ export async function startAgent(options: AgentArguments, clock: Clock, log: Log
       get scriptMs() {
         return configured.scriptMs();
       },
+      get packageMs() {
+        return configured.packageMs();
+      },
+      get packageLockMs() {
+        return configured.packageLockMs();
+      },
     },
     onReports: () => {
       connection.reportsReady();
@@ -148,6 +154,8 @@ interface Configured {
   discovery(): AgentConfig['discovery'];
   /** How long a script may take, in milliseconds. */
   scriptMs(): number;
+  packageMs(): number;
+  packageLockMs(): number;
   end(): void;
 }
 
@@ -155,6 +163,8 @@ interface Configured {
 const unconfigured: Configured = {
   discovery: () => ({ enabled: null, port: discoveryPort }),
   scriptMs: () => defaultLimits.scriptMs,
+  packageMs: () => defaultLimits.packageMs,
+  packageLockMs: () => defaultLimits.packageLockMs,
   end: () => {},
 };
 
@@ -189,7 +199,13 @@ async function followConfig(path: string, clock: Clock, log: Log, onChange: () =
       log.error({ path, error }, 'the configuration is broken; the last one stays');
     }
   });
-  return { discovery: () => config.discovery, scriptMs: () => config.scripts.time_limit * 1000, end };
+  return {
+    discovery: () => config.discovery,
+    scriptMs: () => config.scripts.time_limit * 1000,
+    packageMs: () => config.packages.time_limit * 1000,
+    packageLockMs: () => config.packages.lock_timeout * 1000,
+    end,
+  };
 }
 
 /**

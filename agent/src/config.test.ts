@@ -8,6 +8,7 @@ describe('the configuration', () => {
       remote_terminal: { enabled: false, shell: '', allow_operator_shell_override: false, max_sessions: 100 },
       metrics: { enabled: true, collection_interval: 30 },
       scripts: { time_limit: 1800 },
+      packages: { time_limit: 3600, lock_timeout: 600 },
       discovery: { enabled: null, port: 4747 },
     });
     expect(parseConfig('metrics: { collection_interval: 5 }').metrics).toEqual({

@@ -26,6 +26,14 @@ const configSchema = z.strictObject({
       time_limit: z.int().min(1).max(86_400).default(1800),
     })
     .prefault({}),
+  packages: z
+    .strictObject({
+      /** Seconds for one transaction; one that is not through by then is asked to end. */
+      time_limit: z.int().min(1).max(86_400).default(3600),
+      /** Seconds that one waits while another program holds the lock of apt or dpkg. */
+      lock_timeout: z.int().min(0).max(86_400).default(600),
+    })
+    .prefault({}),
   discovery: z
     .strictObject({
       /** Null: only an agent that was started without an address lets itself be found. */

@@ -13,7 +13,7 @@ export const packageAptSubjects: Subject[] = [
     desired: { 'package-apt': { name: 'sample-dependent', version: '2.0' } },
     changed: { 'package-apt': { name: 'sample-dependent', version: '1.0' } },
     tamper: `${quiet} remove sample-dependent`,
-    moved: ['ensure'],
+    moved: ['ensure', 'version'],
   },
   {
     ...common,
