@@ -108,6 +108,11 @@ E: Sub-process /usr/bin/dpkg returned an error code (1)
       'E: Could not get lock /var/lib/dpkg/lock-frontend. It is held by process 1234 (apt-get)\nE: Unable to acquire the dpkg frontend lock (/var/lib/dpkg/lock-frontend), is another process using it?\n';
     expect(isLocked(held)).toBe(true);
     expect(aptComplaint(held)).toContain('held by process 1234 (apt-get)');
+    const waited =
+      'Waiting for cache lock: Could not get lock /var/lib/dpkg/lock-frontend. It is held by process 4660 (perl)...\nE: Unable to acquire the dpkg frontend lock (/var/lib/dpkg/lock-frontend), is another process using it?\n';
+    expect(aptComplaint(waited)).toBe(
+      'Could not get lock /var/lib/dpkg/lock-frontend. It is held by process 4660 (perl); it was waited for in vain',
+    );
     expect(isLocked('dpkg: error: dpkg frontend lock was locked by another process with pid 17\n')).toBe(true);
     expect(isLocked('E: Unable to locate package lock\n')).toBe(false);
   });

@@ -90,6 +90,10 @@ export function aptComplaint(output: string): string {
   const goes = /^The following packages will be REMOVED:\n((?: {2}.*\n)+)/m.exec(output)?.[1]?.trim().split(/\s+/);
   if (goes !== undefined && /^E: Packages need to be removed but remove is disabled/m.test(output))
     return `it cannot be there together with ${goes.join(', ')}; declare that absent before it`;
+  const waited = [...output.matchAll(/^Waiting for cache lock: (Could not get lock .*? held by process .*?)\.*$/gm)].at(
+    -1,
+  );
+  if (waited !== undefined && isLocked(output)) return `${waited[1]}; it was waited for in vain`;
   const lines = [...unmetLines(output), ...errorLines(output)];
   const dpkg = [...output.matchAll(/^dpkg: error: (.*)$/gm)].map((match) => (match[1] as string).trim());
   const all = [...lines, ...dpkg];
