@@ -16,6 +16,14 @@ const memoryLimit = 200;
 const file = (path: string, content = 'ours\n') => ({ 'file-unix': { path, content } });
 const script = (manages: string, apply: string) => ({ script: { program: 'sh', manages, apply } });
 
+// Somebody else is at it with apt for a while: the lock is that of fcntl, which is waited for.
+const holdLock = `
+  use Fcntl; open(my $f, ">>", "/var/lib/dpkg/lock-frontend") or die $!;
+  my $lock = pack("s s l! l! i", F_WRLCK, 0, 0, 0, 0); fcntl($f, F_SETLK, $lock) or die $!;
+  open(my $locked, ">", "/run/locked"); sleep 3;
+  open($f, ">", "/run/released");
+`;
+
 interface Hostile {
   id: string;
   resource: object;
@@ -75,9 +83,16 @@ describe.skipIf(reason !== null)(`a hostile machine${reason === null ? '' : ` ($
       chattr +i /srv/immutable
       mount -t tmpfs -o size=64k tmpfs /srv/small
       mount -t tmpfs -o ro tmpfs /srv/read-only
+      touch /etc/sample-broken
+      systemd-run --quiet --unit=other-apt perl -e '${holdLock}'
+      for i in $(seq 100); do [ -e /run/locked ] && break; sleep 0.05; done
+      test -e /run/locked
     `);
     const operation = await apply([
       { id: 'first', resource: file('/srv/first'), says: null },
+      { id: 'broken', resource: { 'package-apt': { name: 'sample-broken' } }, says: /sample-broken/ },
+      { id: 'missing', resource: { 'package-apt': { name: 'no-such-package' } }, says: /no-such-package/ },
+      { id: 'plain', resource: { 'package-apt': { name: 'sample-plain' } }, says: null },
       { id: 'fifo', resource: file('/srv/fifo'), says: /\/srv\/fifo is a FIFO/ },
       { id: 'device', resource: file('/srv/device'), says: /\/srv\/device is a character device/ },
       { id: 'directory', resource: file('/srv/directory'), says: /\/srv\/directory is a directory/ },
@@ -99,6 +114,7 @@ describe.skipIf(reason !== null)(`a hostile machine${reason === null ? '' : ` ($
     });
     for (const { stdout } of Object.values(output)) expect(stdout.length).toBeLessThan(1_000_000);
     expect(await sh('cat /srv/first /srv/last /srv/immutable; ls /srv/small')).toBe('ours\nours\ntheirs\n');
+    expect(await sh('find /var/lib/dpkg/info/sample-plain.list -newer /run/released')).not.toBe('');
     await lives();
   });
 
