@@ -1,3 +1,4 @@
+import { missingProgram } from '../host/find-program.ts';
 import { checkPath } from '../host/path-walk.ts';
 import { applyFile, rememberFile } from './file-unix/apply.ts';
 import { broughtBy } from './file-unix/brought.ts';
@@ -21,7 +22,11 @@ export const fileUnix: Provider<SeenFile, FileBefore> = {
     const body = bodyOf(resource);
     const wanted = wantedContent(body);
     const wantContent = wanted !== null || body.ensure === 'absent' || body.symlink != null;
-    return look(resource, machine, wantContent, wanted?.length ?? null);
+    const seen = look(resource, machine, wantContent, wanted?.length ?? null);
+    const missing = body.validate == null ? null : missingProgram(body.validate);
+    if (missing === null) return seen;
+    const without = (looked: SeenFile): SeenFile => ({ ...looked, missingProgram: missing });
+    return seen instanceof Promise ? seen.then(without) : without(seen);
   },
 
   diff: diffFile,

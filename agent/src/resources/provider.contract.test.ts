@@ -296,6 +296,27 @@ describe('hostile surroundings', () => {
     await failing(directory(`${root}/d`, { group: 'no-such-group' }), /there is no group no-such-group/);
   });
 
+  test('a program of `validate` that is not there fails it, unless a resource before it may bring that', async () => {
+    const checker = `${root}/checker`;
+    const checked = file(`${root}/f`, { content: 'good\n', validate: `${checker} %` });
+    await failing(checked, /`validate` of .* needs .*checker, which is not there/);
+    const brings = script('s', {
+      check: `test -e ${checker}`,
+      apply: `printf '#!/bin/sh\\ngrep -q good "$1"\\n' > ${checker}; chmod 755 ${checker}`,
+      undo: `rm -f ${checker}`,
+    });
+    const planned = await plan([brings, checked]);
+    expect(planned.results).toMatchObject([{ status: 'would_change' }, { status: 'would_change' }]);
+    const told = await apply([brings, checked]);
+    expect(told.results).toMatchObject([{ status: 'changed' }, { status: 'changed' }]);
+    // Nothing is written, so nothing is missing.
+    rmSync(checker);
+    expect((await plan([checked])).results[0]).toMatchObject({ status: 'unchanged' });
+    // A word of the shell, or what only a shell can read, is left to it.
+    for (const validate of ['test -s %', 'X=1; grep -q good %', '{ grep -q good; } < %'])
+      expect((await apply([file(`${root}/g`, { content: `good ${validate}`, validate })])).finished.error).toBeNull();
+  });
+
   test('content that `validate` refuses never gets there', async () => {
     writeFileSync(`${root}/f`, 'good\n');
     const wrong = file(`${root}/f`, { content: 'bad\n', validate: 'grep good %' });

@@ -54,11 +54,18 @@ export function diffFile(
   // The bits of a link say nothing: all of them are new with the file that takes its place.
   changes.push(...ownership.changes);
   if (changes.length === 0) return nothing();
+  const { awaits } = ownership;
+  const isWritten = changes.some(({ field }) => field === 'content' || field === 'ensure' || field === 'symlink');
+  if (isWritten && seen.missingProgram !== undefined && purpose !== 'drift')
+    awaits.push({
+      kind: 'programs',
+      message: `\`validate\` of ${body.path} needs ${resource.sensitive_fields.includes('validate') ? 'a program' : seen.missingProgram}, which is not there`,
+    });
   return {
     action: found.type === 'absent' ? 'create' : 'update',
     changes,
     diff,
-    ...(ownership.awaits.length === 0 ? {} : { awaits: ownership.awaits }),
+    ...(awaits.length === 0 ? {} : { awaits }),
   };
 }
 

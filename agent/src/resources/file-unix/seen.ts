@@ -9,6 +9,8 @@ import type { Difference, Machine } from '../provider.ts';
 export interface SeenFile {
   found: Inspected;
   ownership: SeenOwnership;
+  /** What `validate` begins with, when that is not there. */
+  missingProgram?: string;
 }
 
 /** What a file was before the agent first changed it; of one that was there, the fields in `touched` come back. */
