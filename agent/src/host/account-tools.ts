@@ -107,6 +107,9 @@ export function processesOf(uid: number): string[] {
     if (!/^\d+$/.test(pid) || found.length === 5) continue;
     try {
       if (statSync(`/proc/${pid}`).uid !== uid) continue;
+      const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
+      // One that has ended, and that nobody has asked about yet, uses nothing.
+      if (/^ [ZX]/.test(stat.slice(stat.lastIndexOf(')') + 1))) continue;
       found.push(`${readFileSync(`/proc/${pid}/comm`, 'utf8').trim()} (${pid})`);
     } catch {
       // It ended meanwhile.

@@ -55,8 +55,13 @@ export const sshAuthorizedKey: Provider<SeenKey, KeyBefore> = {
   path: () => null,
 
   watched(resource) {
-    const entry = readAccountFiles().users.get(bodyOf(resource).user);
-    return entry === undefined ? [] : [fileOf(entry)];
+    try {
+      const entry = readAccountFiles().users.get(bodyOf(resource).user);
+      return entry === undefined ? [] : [fileOf(entry)];
+    } catch (error) {
+      if (error instanceof HostFailure) return [];
+      throw error;
+    }
   },
 
   check(resource) {

@@ -66,7 +66,16 @@ export const sysctl: Provider<SeenParameter, ParameterBefore> = {
   type: 'sysctl',
   recheckable: true,
   brings: () => [],
-  path: (resource) => fileOf(resource).path,
+
+  path(resource) {
+    try {
+      return fileOf(resource).path;
+    } catch (error) {
+      // One with a name that leads elsewhere has no file; `check` refuses it.
+      if (error instanceof HostFailure) return null;
+      throw error;
+    }
+  },
 
   check(resource) {
     const { value } = bodyOf(resource);
