@@ -174,6 +174,13 @@ describe('kinds', () => {
     expect(parsed.ok ? [] : parsed.faults.map(({ message }) => message)).toEqual([expect.stringContaining(fault)]);
   });
 
+  it('two spellings of one kernel parameter are one', () => {
+    const key = (name: string) => identify('sysctl', { key: name, value: '1' }).key;
+    expect(key('net/ipv4/conf/eth0.1/mtu')).toBe(key('net.ipv4.conf.eth0/1.mtu'));
+    expect(key('net/ipv4/ip_forward')).toBe('sysctl:net.ipv4.ip_forward');
+    expect(key('net.ipv4.conf.eth0/1.mtu')).not.toBe(key('net.ipv4.conf.eth0.1.mtu'));
+  });
+
   it('identities of two parts are never mistaken for each other', () => {
     const key = (path: string, marker: string) => identify('block-unix', { path, marker }).key;
     expect(key('/a#b', 'c')).not.toBe(key('/a', 'b#c'));

@@ -150,6 +150,10 @@ export const sysctlKey: Check = (key) =>
     ? undefined
     : 'must be a kernel parameter, such as net.ipv4.ip_forward';
 
+/** Whichever of "." and "/" comes first separates the parts of a key; identities are compared with dots for that. */
+export const canonicalSysctlKey = (key: string): string =>
+  /^[^./]*\//.test(key) ? key.replace(/[./]/g, (separator) => (separator === '/' ? '.' : '/')) : key;
+
 export const hostname: Check = (name) =>
   name.length <= 64 && /^(?!-)[A-Za-z0-9-]{1,63}(?<!-)(\.(?!-)[A-Za-z0-9-]{1,63}(?<!-))*$/.test(name)
     ? undefined

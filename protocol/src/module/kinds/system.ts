@@ -23,6 +23,7 @@ export const systemKinds = {
     platforms: ['linux'],
     required: { key: formatted('Name of the parameter', format.sysctlKey), value: line('Its value') },
     optional: { ensure },
+    canonical: format.canonicalSysctlKey,
   }),
   'apt-repository': defineKind({
     description: 'A source of packages for apt',
