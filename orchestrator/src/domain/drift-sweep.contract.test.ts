@@ -14,7 +14,7 @@ import { startDriftSweep } from '../schedule/drift-sweep.ts';
 import { agentState } from '../store/state.ts';
 import { setStatus } from './agents.ts';
 import { listAudit } from './audit.ts';
-import { listDrift, submitDriftCheck } from './drift.ts';
+import { latestDrift, listDrift, submitDriftCheck } from './drift.ts';
 import { nextTurn, type SweepRules, turnOf } from './drift-sweep.ts';
 import { expireQueued } from './expiry.ts';
 import { createLease } from './leases.ts';
@@ -53,8 +53,13 @@ describe('the turn of a machine', () => {
 
 describeDatabases('the drift sweep', (fixture) => {
   let seq = 0;
-  const report = ({ links, now }: Domain, agent: Key, id: string, results = [unchanged]) =>
-    links.reported(agent.id, '01'.repeat(16), ++seq, reportsOf(id, results, { now: now() }));
+  const report = (
+    { links, now }: Domain,
+    agent: Key,
+    id: string,
+    results = [unchanged],
+    status: 'succeeded' | 'failed' = 'succeeded',
+  ) => links.reported(agent.id, '01'.repeat(16), ++seq, reportsOf(id, results, { now: now(), status }));
 
   const open = async (names: string[]) => {
     const domain = await openDomain(fixture);
@@ -157,6 +162,23 @@ describeDatabases('the drift sweep', (fixture) => {
     await other.turn();
     expect(await answer()).toEqual([0]);
     await other.stop();
+  });
+
+  it('misses none that comes back in the very moment in which it is found away', async () => {
+    const { domain, context, clock, agents, sweep, answer } = await open(['a']);
+    const [agent] = agents as [Key];
+    clock.advance(700_000);
+    domain.connected.delete(agent.id);
+    const write = context.db.write.bind(context.db);
+    vi.spyOn(context.db, 'write').mockImplementation(async (unit) => {
+      if (unit.name === 'drift/move') await connect(domain, agent);
+      return write(unit);
+    });
+    const one = sweep();
+    await one.turn();
+    await one.turn();
+    expect(await answer()).toEqual([0]);
+    await one.stop();
   });
 
   it('has a machine checked again whose check nobody came for', async () => {
@@ -266,12 +288,22 @@ describeDatabases('the drift sweep', (fixture) => {
     expect((await news()).length).toBe(2);
     await apply(agent, [unchanged, resultOf({ identity: '/g', status: 'changed', corrective: true })]);
     expect(await news()).toEqual(['drift.detected', 'drift.detected', 'drift.resolved']);
+    await apply(agent);
     await submitDriftCheck(context, actor, 'a', 'watch');
     await answer([moved]);
     // Put right by hand, and found so by an apply like the one before.
     await apply(agent);
     await apply(agent);
     expect((await news()).slice(3)).toEqual(['drift.detected', 'drift.resolved']);
+    // One that could not look at everything found drift all the same, and knows nothing of the rest.
+    await submitDriftCheck(context, actor, 'a', 'watch');
+    const next = await domain.links.nextOperation(agent.id);
+    const half = [moved, resultOf({ identity: '/g', status: 'failed' })];
+    await report(domain, agent, next!.operation.operation_id, half, 'failed');
+    expect((await latestDrift(context, 'a'))?.status).toBe('drifted');
+    await submitDriftCheck(context, actor, 'a', 'watch');
+    await answer([moved, other]);
+    expect((await news()).slice(5)).toEqual(['drift.detected', 'drift.detected']);
     await one.stop();
   });
 });

@@ -515,5 +515,18 @@ resources:
       resources: [],
     });
     expect(await events('drift')).toEqual(['drift.detected', 'drift.resolved']);
+    // What another assignment that audits finds is no news of this one, nor the end of its news.
+    await plan([own]);
+    await createAssignment(context, actor, {
+      name: 'audited',
+      modules: ['other'],
+      selector: 'role=web',
+      mode: 'audit',
+    });
+    const clean = { ...foreign, status: 'unchanged', action: 'none' } as const;
+    await startRun(context, domain.documents, domain.conductor, actor, 'audited', { kind: 'plan' });
+    await carryOut(agents[0]!, 'succeeded', [own, clean]);
+    await plan([own]);
+    expect(await events('drift')).toEqual(['drift.detected', 'drift.resolved', 'drift.detected']);
   });
 });

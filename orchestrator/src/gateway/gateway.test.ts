@@ -383,6 +383,21 @@ describe('what a link may carry', () => {
     expect((await agent.closed).code).toBe(1008);
   });
 
+  it('follows many drift hints at once, then one now and then, and the last one in any case', async () => {
+    await start({ driftHintBurst: 3, driftHintIntervalMs: 60_000 });
+    const agent = await dial();
+    await agent.join();
+    const hints = () => links.calls.filter((call) => call.startsWith('drift '));
+    for (let i = 0; i < 6; i++) {
+      agent.send({ type: 'drift_hint', keys: [`path:/${i}`] });
+      await agent.settled();
+    }
+    expect(hints()).toEqual(['drift path:/0', 'drift path:/1', 'drift path:/2']);
+    clock.advance(60_000);
+    await until(() => hints().length === 4);
+    expect(hints()[3]).toBe('drift path:/5');
+  });
+
   it('gives an agent no work before it is approved, and all of it then', async () => {
     links.newStatus = 'pending';
     await start();
