@@ -26,9 +26,12 @@ const maxAlone = 25;
 export async function installAll(wishes: readonly Wish[], machine: Machine): Promise<Map<string, Outcome>> {
   const failures = new Map<string, Outcome>();
   let left = [...wishes];
+  let stuck = false;
   const attempt = async (some: readonly Wish[]): Promise<void> => {
     const result = await install(some, machine);
-    await mend(machine);
+    // What hangs would hang again.
+    stuck = result.timedOut;
+    if (!stuck) await mend(machine);
     const database = await machine.database(dpkgDatabase);
     for (const wish of some) {
       if (isFulfilled(wish, database)) failures.delete(wish.name);
@@ -37,7 +40,7 @@ export async function installAll(wishes: readonly Wish[], machine: Machine): Pro
     left = left.filter((wish) => !isFulfilled(wish, database));
   };
   await attempt(left);
-  if (left.length === 0 || wishes.length === 1) return failures;
+  if (left.length === 0 || wishes.length === 1 || stuck) return failures;
   // Whom apt refuses even alone need not be tried again.
   const possible: Wish[] = [];
   for (const wish of left.slice(0, maxAlone)) {
@@ -48,7 +51,7 @@ export async function installAll(wishes: readonly Wish[], machine: Machine): Pro
   if (possible.length === 0) return failures;
   left = [...possible];
   if (possible.length < wishes.length) await attempt(possible);
-  for (const wish of [...left]) await attempt([wish]);
+  for (const wish of [...left]) if (!stuck) await attempt([wish]);
   return failures;
 }
 
@@ -77,22 +80,29 @@ function failureOf({ name, version }: Wish, result: TransactionResult, machine: 
   const bare = name.split(':')[0] ?? name;
   const own = dpkgComplaint(output, bare);
   const failure = result.timedOut
-    ? `the transaction was stopped: it took longer than ${machine.limits.packageMs / 1000} s`
+    ? `the transaction was stopped: it took longer than ${machine.limits.packageMs / 1000} s; its last words: ${lastWords(output)}`
     : result.exitCode === 0
       ? `apt ended without an error, and ${name}${version === null ? '' : ` ${version}`} is not installed`
       : (own ?? aptComplaint(output));
   return { failure, output: { stdout: output, stderr: '', exitCode: result.exitCode ?? 128, truncated } };
 }
 
+const lastWords = (output: string): string => output.trimEnd().split('\n').slice(-2).join(' / ').slice(0, 500);
+
 /**
  * Lets dpkg finish what was cut off: by a kill, a power cut, or a package that failed.
  * @throws LeftRunning when the agent stops
+ * @throws HostFailure when it hangs
  */
 export async function mend(machine: Machine): Promise<TransactionResult | null> {
   const database = await machine.database(dpkgDatabase);
   if (!database.interrupted && [...database.packages.values()].every(isWhole)) return null;
   const result = await dpkg(['--configure', '-a'], machine);
   machine.stale();
+  if (result.timedOut)
+    throw new HostFailure(
+      `dpkg cannot finish what was interrupted: \`dpkg --configure -a\` took longer than ${machine.limits.packageMs / 1000} s; its last words: ${lastWords(result.output)}`,
+    );
   return result;
 }
 
