@@ -57,7 +57,7 @@ const command = (text: string, rest: Partial<typeof of> = {}): Verification => (
 const path = (): string => `${h.root}/f`;
 const applying = (verify: Verification[], content = 'x') => operation('apply', [file(path(), { content })], { verify });
 const apply = async (...verify: Verification[]) => (await h.agent.run(applying(verify))).finished;
-const applyBriefly = (...verify: Verification[]) => apply(...verify.map((one) => ({ ...one, timeout: 0.4 })));
+const applyBriefly = (...verify: Verification[]) => apply(...verify.map((one) => ({ ...one, timeout: 0.6 })));
 
 describe('an apply', () => {
   test('succeeds when all of it holds, in order', async () => {
@@ -149,6 +149,15 @@ describe('an apply', () => {
     setTimeout(() => writeFileSync(flag, ''), 700);
     expect(await apply(http(`http://127.0.0.1:${port}/`))).toMatchObject({ status: 'succeeded' });
     expect(await apply(command(`test -e ${flag}`))).toMatchObject({ status: 'succeeded' });
+  });
+
+  test('says what it was told, although the last try was cut off', async () => {
+    let asked = 0;
+    const port = await serve((_request, response) => {
+      if (asked++ === 0) response.writeHead(503).end();
+    });
+    expect((await apply(http(`http://127.0.0.1:${port}/`, { timeout: 1 }))).error).toMatch(/answered 503, not 200/);
+    expect(asked).toBe(2);
   });
 
   test('does not wait longer for a server that never answers', async () => {

@@ -47,10 +47,13 @@ const withoutUser = (url: string): string => url.replace(/^(https?:\/\/)[^/?#]*@
 async function untilItHolds(verification: Verification, progress: Progress): Promise<string | null> {
   const { clock } = progress.context;
   const deadline = clock.monotonic() + verification.timeout * 1000;
+  let known: string | null = null;
   for (;;) {
-    const problem = await attempt(verification, deadline - clock.monotonic(), progress);
+    const { problem, cut } = await attempt(verification, deadline - clock.monotonic(), progress);
     if (problem === null || progress.interrupted()) return null;
-    if (clock.monotonic() + pauseMs >= deadline) return problem;
+    // The last try may have had no time to tell more than that.
+    known = cut && known !== null ? known : problem;
+    if (clock.monotonic() + pauseMs >= deadline) return known;
     await new Promise<void>((resolve) => clock.after(pauseMs, resolve));
     if (progress.interrupted()) return null;
   }
@@ -60,7 +63,11 @@ async function untilItHolds(verification: Verification, progress: Progress): Pro
  * One try, cut off when its time is over, the operation is cancelled or the agent is to stop. A command is not
  * cut off for that it might have been tried again: it has the time that a `check` has.
  */
-async function attempt(verification: Verification, left: number, progress: Progress): Promise<string | null> {
+async function attempt(
+  verification: Verification,
+  left: number,
+  progress: Progress,
+): Promise<{ problem: string | null; cut: boolean }> {
   const { clock, limits } = progress.context;
   const cut = new AbortController();
   const limit = verification.type === 'command' ? limits.checkMs : Math.max(1, left);
@@ -72,7 +79,8 @@ async function attempt(verification: Verification, left: number, progress: Progr
   };
   watch();
   try {
-    return await tried(verification, limit, cut.signal, progress);
+    const problem = await tried(verification, limit, cut.signal, progress);
+    return { problem, cut: cut.signal.aborted };
   } finally {
     callOff();
   }
