@@ -6,7 +6,7 @@ import { join } from 'node:path';
 export type RootDifference = Record<string, string>;
 
 /** What changes by itself, or is nobody's to bring back: logs, caches, the package database, what is mounted. */
-const volatilePaths: readonly string[] = [
+export const volatilePaths: readonly string[] = [
   ...['/dev', '/proc', '/sys', '/run', '/tmp', '/var/tmp', '/var/log', '/var/cache', '/muster'],
   ...[
     '/var/lib/dpkg',

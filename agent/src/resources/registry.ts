@@ -9,6 +9,7 @@ import { guarded } from './guarded.ts';
 import { hostname } from './hostname.ts';
 import { lineUnix } from './line-unix.ts';
 import { packageApt } from './package-apt.ts';
+import { packageDnf } from './package-dnf.ts';
 import type { Provider } from './provider.ts';
 import { script } from './script.ts';
 import { serviceOpenrc } from './service-openrc.ts';
@@ -38,6 +39,7 @@ const providers: ReadonlyMap<string, Provider> = new Map(
     serviceOpenrc,
     packageApt,
     aptRepository,
+    packageDnf,
   ].map((provider) => [provider.type, guarded(provider as unknown as Provider)]),
 );
 

@@ -55,6 +55,7 @@ export const executableKinds: ReadonlySet<ResourceType> = new Set([
   'package-apt',
   'apt-repository',
   'service-openrc',
+  'package-dnf',
 ]);
 
 /**

@@ -1,0 +1,50 @@
+import { describe, expect, test } from 'vitest';
+import { findRpm, parseLocks, parsePackages, parseRpm, splitName } from './rpm.ts';
+
+const listed = [
+  'lib\t0\t2.0\t1\tnoarch',
+  'kernel\t0\t6.10.0\t1.fc40\tx86_64',
+  'kernel\t0\t6.9.0\t1.fc40\tx86_64',
+  'glibc\t0\t2.39\t1.fc40\ti686',
+  'glibc\t0\t2.39\t1.fc40\tx86_64',
+  'only\t1\t1.0\t1\ti686',
+  'odd.noarch\t0\t1\t1\tnoarch',
+  'gpg-pubkey\t0\t105ef944\t65ca83d1\t(none)',
+  '',
+].join('\n');
+
+describe('what rpm knows', () => {
+  const database = { ...parseRpm(listed), native: 'x86_64' };
+
+  test('is found by name, the newest last', () => {
+    expect(findRpm(database, 'kernel').map(({ version }) => version)).toEqual(['6.9.0', '6.10.0']);
+    expect(findRpm(database, 'lib')).toHaveLength(1);
+    for (const none of ['nosuch', 'gpg-pubkey', 'kernel.i686']) expect(findRpm(database, none)).toEqual([]);
+  });
+
+  test('is of the architecture that is asked for, else of the machine, else of any', () => {
+    const archs = (name: string) => findRpm(database, name).map(({ arch }) => arch);
+    expect(archs('glibc')).toEqual(['x86_64']);
+    expect(archs('glibc.i686')).toEqual(['i686']);
+    expect(archs('only')).toEqual(['i686']);
+    expect(archs('odd.noarch')).toEqual(['noarch']);
+    expect(splitName('a.b.x86_64', () => false)).toEqual(['a.b', 'x86_64']);
+    expect(splitName('python3.11', () => false)).toEqual(['python3.11', null]);
+  });
+
+  test('is nothing where a line makes no sense', () => {
+    expect(parsePackages('a\tb\nwarning: x\na\t0\t1\t1\tnoarch\textra\na\t(none)\t1\t1\tnoarch')).toEqual([]);
+  });
+
+  test('is locked by name, in every way in which versionlock writes it', () => {
+    const list = `# Added lock on Mon Jan  1 10:00:00 2024
+nginx-2:1.24.0-1.fc40.*
+python3-dnf-0:4.14.0-3.*
+bash-*:5.2-1.*
+plain
+old-style-1.0-1.noarch
+!never-0:1.0-1.*
+`;
+    expect(parseLocks(list)).toEqual(['nginx', 'python3-dnf', 'bash', 'plain', 'old-style']);
+  });
+});

@@ -1,0 +1,121 @@
+import type { ResolvedResource } from '@muster/protocol/module';
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { compareRpmVersions, type RpmVersion, versionText } from '../../host/rpm-version.ts';
+import { diffFarewell, packageDnf } from '../package-dnf.ts';
+import { diffPackage } from './diff.ts';
+import type { SeenPackage } from './seen.ts';
+
+const version = (text: string): RpmVersion => {
+  const [, epoch = '0', rest = '', release = ''] = /^(?:(\d+):)?([^-]+)-(.+)$/.exec(text) ?? [];
+  return { epoch: Number(epoch), version: rest, release };
+};
+const resource = (body: object): ResolvedResource =>
+  ({ type: 'package-dnf', identity: 'hello', body: { name: 'hello', ...body } }) as unknown as ResolvedResource;
+const seen = (
+  installed: string | null,
+  offered: string[] | null = null,
+  rest: Partial<SeenPackage> = {},
+): SeenPackage => ({
+  installed: installed === null ? null : version(installed),
+  locked: false,
+  offer: offered === null ? null : { versions: offered.map(version), providers: [], trouble: null },
+  ...rest,
+});
+const diff = (body: object, found: SeenPackage, purpose: 'apply' | 'plan' | 'drift' = 'apply') =>
+  diffPackage(resource(body), found, { purpose });
+const offered = ['1.0-1', '1.1-1', '1:0.9-1'];
+
+describe('what is to be done about a package of rpm', () => {
+  test('nothing, where any version is there and none is named', () => {
+    expect(diff({}, seen('1.0-1')).action).toBe('none');
+    expect(diff({ version: '1.0' }, seen('1.0-7')).action).toBe('none');
+    expect(diff({ version: 'latest' }, seen('2:1-1', offered)).action).toBe('none');
+    expect(diff({ ensure: 'absent' }, seen(null)).action).toBe('none');
+  });
+
+  test('the version that is named, in full and by its epoch', () => {
+    const to = (body: object, installed: string | null) =>
+      diff(body, seen(installed, offered)).changes.map(({ field, to }) => [field, to]);
+    expect(to({}, null)).toEqual([['ensure', 'present']]);
+    expect(to({ version: '1.1' }, null)).toEqual([
+      ['ensure', 'present'],
+      ['version', '1.1-1'],
+    ]);
+    expect(to({ version: 'latest' }, '1.1-1')).toEqual([['version', '1:0.9-1']]);
+    expect(to({ version: '0.9' }, '1.1-1')).toEqual([['version', '1:0.9-1']]);
+    expect(diff({ version: '1.0' }, seen('1:0.9-1', offered)).message).toBe('1.0-1 is older than 1:0.9-1: a downgrade');
+  });
+
+  test('waits for who may offer it, and says what is wrong', () => {
+    const why = (body: object, found: SeenPackage) => diff(body, found).awaits?.[0]?.message;
+    expect(why({}, seen(null, []))).toBe('no repository of this machine offers a package hello');
+    expect(why({ version: '3' }, seen(null, offered))).toContain('hello 3, only 1.0-1, 1.1-1, 1:0.9-1');
+    const offer = { versions: [], providers: ['web'], trouble: 'no network' };
+    expect(why({}, seen(null, null, { offer }))).toContain('declare one of those that provide it: web');
+    expect(why({}, seen(null, null, { offer: { ...offer, providers: [] } }))).toContain('no network');
+  });
+
+  test('nothing to what is locked, which is drift all the same', () => {
+    const locked = seen('1.0-1', offered, { locked: true });
+    expect(() => diff({ version: '1.1' }, locked)).toThrow('dnf versionlock delete hello');
+    expect(() => diff({ ensure: 'absent' }, locked)).toThrow('versionlock');
+    expect(diff({ version: '1.1' }, locked, 'drift').changes).toHaveLength(1);
+    expect(diff({}, locked).action).toBe('none');
+  });
+
+  test('never again, once it is done', () => {
+    const some = fc.constantFrom(...offered, '0.1-1', '3:0-1');
+    fc.assert(
+      fc.property(
+        fc.option(some),
+        fc.uniqueArray(some),
+        fc.constantFrom(undefined, 'latest', '1.0', '1.1-1', '0.9'),
+        (installed, list, wanted) => {
+          const sorted = list.map(version).sort(compareRpmVersions).map(versionText);
+          const found = diff({ version: wanted }, seen(installed, sorted));
+          if (found.action === 'none' || found.awaits !== undefined) return;
+          const to = found.changes.find(({ field }) => field === 'version')?.to ?? sorted.at(-1);
+          expect(sorted).toContain(to);
+          expect(diff({ version: wanted }, seen(String(to), sorted)).action).toBe('none');
+        },
+      ),
+    );
+  });
+});
+
+describe('what brings back what was there', () => {
+  const before = (old: string | null) => ({ version: old, ground: null, brought: [] });
+
+  test('its removal, where we brought it, and its old version, where that is still offered', () => {
+    expect(diffFarewell('hello', before(null), seen('1.0-1'))).toMatchObject({ action: 'remove' });
+    expect(diffFarewell('hello', before(null), seen(null)).action).toBe('none');
+    expect(diffFarewell('hello', before('1.0-1'), seen('1.1-1', ['1.0-1']))).toMatchObject({
+      action: 'update',
+      changes: [{ from: '1.1-1', to: '1.0-1' }],
+      message: expect.stringContaining('a downgrade'),
+    });
+    expect(diffFarewell('hello', before('1.0-1'), seen('1.1-1', []))).toMatchObject({
+      action: 'none',
+      message: expect.stringContaining('left at 1.1-1'),
+    });
+    expect(diffFarewell('hello', before('1.0-1'), seen(null, [])).action).toBe('create');
+    expect(() => diffFarewell('hello', before(null), seen('1.0-1', null, { locked: true }))).toThrow('versionlock');
+  });
+});
+
+describe('a body', () => {
+  test.each(['@core', 'hel*', '/usr/bin/x', 'foo>=1', 'https://x/y.rpm', '-y', 'a?'])(
+    'that names %s is refused',
+    (name) => {
+      expect(() => packageDnf.check(resource({ name }))).toThrow();
+    },
+  );
+  test.each(['1.0 || 2', '-1', '1:', '1-2-3', '*'])('with the version %s is refused', (wanted) => {
+    expect(() => packageDnf.check(resource({ version: wanted }))).toThrow();
+  });
+  test('of any other kind of name and version is taken', () => {
+    for (const name of ['gcc-c++', 'python3.11', 'glibc.i686', 'NetworkManager']) packageDnf.check(resource({ name }));
+    for (const wanted of ['latest', '1.0', '1:0.9~rc1^git-1.fc40']) packageDnf.check(resource({ version: wanted }));
+  });
+});

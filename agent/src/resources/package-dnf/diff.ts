@@ -1,0 +1,78 @@
+import type { FieldChange } from '@muster/protocol';
+import type { ResolvedResource } from '@muster/protocol/module';
+import { HostFailure } from '../../host/failure.ts';
+import { compareRpmVersions, isVersion, type RpmVersion, versionText } from '../../host/rpm-version.ts';
+import { type Circumstances, type Difference, nothing, presenceDrift } from '../provider.ts';
+import { bodyOf, type SeenPackage } from './seen.ts';
+
+/** Decides what is to be done about a package. */
+export function diffPackage(
+  resource: ResolvedResource,
+  seen: SeenPackage,
+  { purpose }: Pick<Circumstances, 'purpose'>,
+): Difference {
+  const { name, version, ensure } = bodyOf(resource);
+  const asDrift = purpose === 'drift';
+  const { installed } = seen;
+  if (ensure === 'absent') {
+    if (installed === null) return nothing();
+    if (seen.locked && !asDrift) throw locked(name, 'removed');
+    return presenceDrift();
+  }
+  const wanted = wantedOf(version ?? null, seen);
+  const moves = wanted !== null && wanted !== (installed === null ? null : versionText(installed));
+  const changes: FieldChange[] = [];
+  if (installed === null) changes.push({ field: 'ensure', from: 'absent', to: 'present' });
+  if (moves) changes.push({ field: 'version', from: installed === null ? null : versionText(installed), to: wanted });
+  const trouble = seen.offer?.trouble == null ? [] : [notRefreshed(seen.offer.trouble)];
+  if (changes.length === 0) return nothing(trouble[0]);
+  const action = installed === null ? 'create' : 'update';
+  if (asDrift) return { action, changes, diff: null };
+  if (seen.locked) throw locked(name, installed === null ? 'installed' : `changed to ${wanted}`);
+  const missing = whatIsMissing(name, version ?? null, seen);
+  const chosen = seen.offer?.versions.find((offered) => versionText(offered) === wanted) ?? null;
+  const isLower = installed !== null && chosen !== null && compareRpmVersions(chosen, installed) < 0;
+  const notes = [...(isLower ? [`${wanted} is older than ${versionText(installed)}: a downgrade`] : []), ...trouble];
+  return {
+    action,
+    changes,
+    diff: null,
+    ...(missing === null ? {} : { awaits: [{ kind: 'packages' as const, message: missing }] }),
+    ...(notes.length === 0 ? {} : { message: notes.join('; ') }),
+  };
+}
+
+/** The version that is to be there, as dnf takes it; null: any. */
+function wantedOf(version: string | null, { installed, offer }: SeenPackage): string | null {
+  if (version === null) return null;
+  const newest = offer?.versions.at(-1) ?? null;
+  if (version === 'latest') {
+    // What is there stays when the sources offer nothing newer: a newer one may have been put there by hand.
+    if (installed !== null && (newest === null || compareRpmVersions(newest, installed) <= 0))
+      return versionText(installed);
+    return newest === null ? null : versionText(newest);
+  }
+  if (installed !== null && isVersion(version, installed)) return versionText(installed);
+  const fitting = offer?.versions.filter((offered) => isVersion(version, offered)).at(-1);
+  return fitting === undefined ? version : versionText(fitting);
+}
+
+export const locked = (name: string, what: string): HostFailure =>
+  new HostFailure(
+    `${name} is locked by dnf's versionlock on this machine, so it is not ${what}; to let it go: dnf versionlock delete ${name}`,
+  );
+
+const notRefreshed = (trouble: string): string => `what the repositories offer could not be refreshed: ${trouble}`;
+
+/** Why it cannot be installed as declared, as far as that can be told beforehand. */
+function whatIsMissing(name: string, version: string | null, { offer }: SeenPackage): string | null {
+  const trouble = offer?.trouble == null ? '' : `; ${notRefreshed(offer.trouble)}`;
+  const versions: readonly RpmVersion[] = offer?.versions ?? [];
+  if (versions.length === 0) {
+    if (offer !== null && offer.providers.length > 0)
+      return `${name} is no package; declare one of those that provide it: ${offer.providers.join(', ')}`;
+    return `no repository of this machine offers a package ${name}${trouble}`;
+  }
+  if (version === null || version === 'latest' || versions.some((offered) => isVersion(version, offered))) return null;
+  return `no repository of this machine offers ${name} ${version}, only ${versions.map(versionText).join(', ')}${trouble}`;
+}

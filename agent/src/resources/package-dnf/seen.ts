@@ -1,0 +1,145 @@
+import type { ResolvedResource, ResourceBodies } from '@muster/protocol/module';
+import { dnfQuery } from '../../host/dnf.ts';
+import { dnfComplaint } from '../../host/dnf-output.ts';
+import {
+  findRpm,
+  isOwn,
+  parsePackages,
+  type RpmDatabase,
+  type RpmPackage,
+  readRpm,
+  splitName,
+} from '../../host/rpm.ts';
+import { compareRpmVersions, isVersion, type RpmVersion } from '../../host/rpm-version.ts';
+import type { Circumstances, Database, Json, Machine } from '../provider.ts';
+
+export type Body = ResourceBodies['package-dnf'];
+export const bodyOf = (resource: ResolvedResource): Body => resource.body as Body;
+
+/** What was found of one package. Plain data. */
+export type SeenPackage = {
+  /** The newest that is installed; null: none is. */
+  installed: RpmVersion | null;
+  locked: boolean;
+  /** What the sources offer, the newest last, where that bears on what is to be done. */
+  offer: { versions: RpmVersion[]; providers: string[]; trouble: string | null } | null;
+};
+
+/** The packages of this machine, read once an operation however many are declared. */
+export const rpmDatabase: Database<RpmDatabase> = { name: 'rpm', read: (machine) => readRpm(machine) };
+
+interface Offers {
+  packages: ReadonlyMap<string, readonly RpmPackage[]>;
+  trouble: string | null;
+}
+
+/** Older lists are refreshed before they are relied on. Seconds. */
+const freshForSecs = 3600;
+
+/** What the sources offer: a plan and an apply refresh the lists where they have to, a look at drift never does. */
+const freshOffers: Database<Offers> = {
+  name: 'dnf offers',
+  read: (machine) => readOffers(machine, [`--setopt=metadata_expire=${freshForSecs}`]),
+};
+const knownOffers: Database<Offers> = {
+  name: 'dnf offers, as known',
+  read: (machine) => readOffers(machine, ['--cacheonly']),
+};
+
+export const isDeclaredAbsent = (resource: ResolvedResource): boolean => bodyOf(resource).ensure === 'absent';
+
+function needsOffer({ ensure, version }: Body, installed: RpmVersion | null): boolean {
+  if (ensure === 'absent') return false;
+  if (installed === null || version === 'latest') return true;
+  return version != null && !isVersion(version, installed);
+}
+
+export function seenIn(database: RpmDatabase, name: string): Omit<SeenPackage, 'offer'> {
+  const found = findRpm(database, name).at(-1);
+  return { installed: found === undefined ? null : versionOf(found), locked: isLocked(database, name) };
+}
+
+const versionOf = ({ epoch, version, release }: RpmVersion): RpmVersion => ({ epoch, version, release });
+
+const isLocked = ({ locks, packages }: RpmDatabase, name: string): boolean => {
+  const [bare] = splitName(name, (candidate) => packages.has(candidate));
+  return locks.some(
+    (lock) =>
+      lock === bare ||
+      new RegExp(
+        `^${lock
+          .replace(/[^\w*?]/g, '\\$&')
+          .replaceAll('*', '.*')
+          .replaceAll('?', '.')}$`,
+      ).test(bare),
+  );
+};
+
+export async function observePackage(
+  resource: ResolvedResource,
+  { purpose }: Pick<Circumstances, 'purpose'>,
+  machine: Machine,
+): Promise<SeenPackage> {
+  const body = bodyOf(resource);
+  const database = await machine.database(rpmDatabase);
+  const found = seenIn(database, body.name);
+  if (!needsOffer(body, found.installed)) return { ...found, offer: null };
+  const offers = await machine.database(purpose === 'drift' ? knownOffers : freshOffers);
+  const versions = offeredIn(offers, body.name, database);
+  const providers = versions.length > 0 || purpose === 'drift' ? [] : await providersOf(body.name, machine);
+  return { ...found, offer: { versions: versions.slice(-20), providers, trouble: offers.trouble } };
+}
+
+/** What would come under this name, the newest last. */
+function offeredIn({ packages }: Offers, name: string, { native }: RpmDatabase): RpmVersion[] {
+  const [bare, arch] = splitName(name, (candidate) => packages.has(candidate));
+  const named = packages.get(bare) ?? [];
+  const own = named.filter((found) => (arch === null ? isOwn(found, native) : found.arch === arch));
+  return (own.length > 0 || arch !== null ? own : named).map(versionOf).sort(compareRpmVersions);
+}
+
+const queryFormat = '%{name}\\t%{epoch}\\t%{version}\\t%{release}\\t%{arch}';
+
+/** What the sources offer of these names. */
+async function query(names: readonly string[], options: readonly string[], machine: Machine): Promise<Offers> {
+  const args = [...options, 'repoquery', '--available', '--qf', queryFormat, '--', ...names];
+  const { exitCode, stdout, stderr } = await dnfQuery(args, machine);
+  const packages = new Map<string, RpmPackage[]>();
+  for (const found of parsePackages(stdout)) packages.set(found.name, [...(packages.get(found.name) ?? []), found]);
+  const failed = exitCode !== 0 || /^(Error|Errors during downloading)/m.test(stderr);
+  return { packages, trouble: failed ? dnfComplaint(stderr) : null };
+}
+
+async function readOffers(machine: Machine, options: readonly string[]): Promise<Offers> {
+  const database = await machine.database(rpmDatabase);
+  const wanted = machine
+    .resourcesOf('package-dnf')
+    .map(bodyOf)
+    .filter((body) => needsOffer(body, seenIn(database, body.name).installed));
+  const names = [...new Set(wanted.map(({ name }) => name))];
+  if (names.length === 0) return { packages: new Map(), trouble: null };
+  const offers = await query(names, options, machine);
+  const isKnown = ({ name, version }: Body): boolean => {
+    const versions = offeredIn(offers, name, database);
+    return version == null || version === 'latest'
+      ? versions.length > 0
+      : versions.some((found) => isVersion(version, found));
+  };
+  if (options.includes('--cacheonly') || wanted.every(isKnown)) return offers;
+  // It may have been published since.
+  return query(names, ['--refresh'], machine);
+}
+
+/** What is offered of one package, as its removal has to know. */
+export async function offersOf(name: string, machine: Machine): Promise<RpmVersion[]> {
+  const offers = await query([name], [], machine);
+  return offeredIn(offers, name, await machine.database(rpmDatabase));
+}
+
+/** Names of packages that are what another name stands for. */
+async function providersOf(name: string, machine: Machine): Promise<string[]> {
+  const { stdout } = await dnfQuery(['repoquery', '--available', '--qf', '%{name}', '--whatprovides', name], machine);
+  return [...new Set(stdout.split('\n').filter((line) => /^[A-Za-z0-9_]\S*$/.test(line)))].sort().slice(0, 10);
+}
+
+export const briefly = (seen: SeenPackage): Json => JSON.parse(JSON.stringify(seen)) as Json;

@@ -1,0 +1,60 @@
+import { execFile } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { baseRoot, cacheFolder, debianMirror, suite } from './base-root.ts';
+
+/** The root of the test hosts with more of Debian's packages in it: built once and kept, as that one is. */
+export interface DerivedRoot {
+  name: string;
+  packages: readonly string[];
+  /** Shell text that runs at the end of the build; `$new` is the root. */
+  finish?: string;
+}
+
+/** Raised when `build` below changes. */
+const recipe = 1;
+const buildLimitMs = 15 * 60_000;
+
+// What the packages would start is not started. The mounts are this process's alone.
+const build = `
+set -eu
+if [ -d "$root" ]; then exit 0; fi
+new=$root.building
+rm -rf --one-file-system "$new"
+cp -a "$base" "$new"
+cp /etc/resolv.conf "$new/etc/resolv.conf"
+echo "deb $mirror $suite main" > "$new/etc/apt/sources.list"
+printf '#!/bin/sh\\nexit 101\\n' > "$new/usr/sbin/policy-rc.d"
+chmod 755 "$new/usr/sbin/policy-rc.d"
+mount -t proc proc "$new/proc"
+chroot "$new" apt-get update -qq
+chroot "$new" apt-get install -qq --yes --no-install-recommends $packages
+eval "$finish"
+umount "$new/proc"
+: > "$new/etc/apt/sources.list"
+: > "$new/etc/resolv.conf"
+rm -rf "$new/usr/sbin/policy-rc.d" "$new"/var/cache/apt/archives/*.deb "$new"/var/lib/apt/lists/*
+mv -T "$new" "$root"
+`;
+
+/** @returns the folder of the root, built now when there is none */
+export async function derivedRoot({ name, packages, finish = '' }: DerivedRoot): Promise<string> {
+  const base = await baseRoot();
+  const key = createHash('sha256')
+    .update(JSON.stringify([base, packages, finish, recipe]))
+    .digest('hex');
+  const root = join(cacheFolder(), `${name}-${key.slice(0, 12)}`);
+  if (existsSync(root)) return root;
+  await new Promise<void>((resolve, reject) => {
+    const env = {
+      ...{ PATH: process.env.PATH, LC_ALL: 'C', DEBIAN_FRONTEND: 'noninteractive' },
+      ...{ base, root, suite, mirror: debianMirror(), packages: packages.join(' '), finish },
+    };
+    const args = ['--mount', '--propagation', 'private', 'flock', `${root}.lock`, 'sh', '-c', build];
+    execFile('unshare', args, { env, timeout: buildLimitMs, maxBuffer: 64 * 1024 * 1024 }, (error, _stdout, stderr) =>
+      error ? reject(new Error(`no root with ${packages.join(', ')}: ${stderr.trim() || error.message}`)) : resolve(),
+    );
+  });
+  return root;
+}

@@ -1,0 +1,80 @@
+import { derivedRoot } from './derived-root.ts';
+import { volatilePaths } from './root-difference.ts';
+import type { Subject } from './subjects/subject.ts';
+
+// rpm's database stands where Fedora has it; Debian's own default is below the home of whoever calls.
+const finish = `
+mkdir -p "$new/etc/rpm" "$new/etc/yum.repos.d" "$new/srv/build"
+echo '%_dbpath /var/lib/rpm' > "$new/etc/rpm/macros"
+cat > "$new/etc/yum.repos.d/tests.repo" <<'END'
+[tests]
+name=packages made for tests
+baseurl=file:///srv/rpms
+gpgcheck=0
+END
+spec() {
+  cat > "$new/srv/build/it.spec" <<END
+Name: $1
+Epoch: $2
+Version: $3
+Release: 1
+Summary: made for tests
+License: none
+BuildArch: noarch
+$4
+%description
+Made for tests.
+%install
+mkdir -p %{buildroot}/etc/$1.d %{buildroot}/usr/share/$1
+echo "$1 $3" > %{buildroot}/usr/share/$1/version
+echo "setting = 1" > %{buildroot}/etc/$1.d/main.conf
+%files
+%dir /etc/$1.d
+%dir /usr/share/$1
+%config(noreplace) /etc/$1.d/main.conf
+/usr/share/$1/version
+$5
+END
+  chroot "$new" rpmbuild -bb --quiet --define '_topdir /srv/build' --define '_rpmdir /srv/rpms' /srv/build/it.spec
+}
+spec shell 0 1.0 'Provides: /bin/sh' ''
+spec hello 0 1.0 'Requires: lib' ''
+spec hello 0 1.1 'Requires: lib' ''
+spec hello 1 0.9 'Requires: lib' ''
+spec lib 0 2.0 '' ''
+spec needs 0 1.0 'Requires: lib' ''
+spec other 0 1.0 'Requires: lib' ''
+spec unmet 0 1.0 'Requires: nowhere-to-be-found' ''
+spec web 0 1.0 'Provides: webserver' ''
+spec refuses 0 1.0 '' '%pre
+echo I will not
+exit 1'
+spec grumbles 0 1.0 '' '%post
+echo I would rather not
+exit 1'
+spec slow 0 1.0 '' '%post
+sleep 3'
+chroot "$new" createrepo_c --quiet /srv/rpms
+chroot "$new" rpm --initdb
+rm -rf "$new/srv/build" "$new/root/rpmbuild" "$new/root/.rpmdb"
+`;
+
+/** A Debian root with dnf, a database of rpm's, and a repository of packages made for tests, in several versions. */
+export const rpmRoot = (): Promise<string> =>
+  derivedRoot({ name: 'rpm', packages: ['dnf', 'rpm', 'createrepo-c'], finish });
+
+export const installedRpms = "rpm -qa --queryformat '%{NAME} %{EVR}\\n' | sort";
+
+export const packageDnfSubjects: Subject[] = [
+  {
+    name: 'package-dnf, in one version or another, with what it needs',
+    desired: { 'package-dnf': { name: 'hello', version: '1.0' } },
+    // By its epoch newer than all others.
+    changed: { 'package-dnf': { name: 'hello', version: 'latest' } },
+    tamper: 'rpm --upgrade /srv/rpms/noarch/hello-1.1-1.noarch.rpm',
+    moved: ['version'],
+    state: installedRpms,
+    // The database and what dnf keeps of who wanted what.
+    volatile: [...volatilePaths, '/var/lib/rpm', '/var/lib/dnf'],
+  },
+];

@@ -1,0 +1,69 @@
+import { isDeepStrictEqual } from 'node:util';
+import { afterAll, beforeAll, describe, expect } from 'vitest';
+import { providerContract } from '../../../agent/src/converge/test/provider-contract.ts';
+import { noHosts } from '../test.ts';
+import type { TestHosts } from '../test-hosts.ts';
+import { type Prepared, SubjectMachines, stateOf } from './ground.ts';
+import { resolved, type Subject } from './subject.ts';
+
+/** Registers the provider contract for subjects, in test hosts with the real engine. */
+export function describeSubjects(name: string, subjects: readonly Subject[], open: () => Promise<TestHosts>): void {
+  const reason = noHosts();
+
+  describe.skipIf(reason !== null)(`${name}${reason === null ? '' : ` (${reason})`}`, () => {
+    let hosts: TestHosts;
+    let machines: SubjectMachines;
+    beforeAll(async () => {
+      hosts = await open();
+      machines = new SubjectMachines(hosts);
+    }, 600_000);
+    afterAll(async () => {
+      await machines.end();
+      await hosts.end();
+    });
+
+    describe.each(subjects)('$name', (subject) => {
+      let prepared: Prepared | null = null;
+      let clean: Record<string, string>;
+
+      providerContract({
+        moved: subject.moved,
+        steps: 3,
+        deadly,
+        async begin() {
+          // What one test leaves is what the next begins with, unless it failed.
+          if (prepared !== null && !isDeepStrictEqual(await stateOf(prepared.machine, subject), clean)) prepared = null;
+          if (prepared === null) {
+            prepared = await machines.take(subject);
+            clean = await stateOf(prepared.machine, subject);
+          } else await prepared.agent.forget();
+          const { machine, agent } = prepared;
+          return {
+            agent,
+            desired: resolved(subject.desired),
+            changed: resolved(subject.changed),
+            snapshot: () => stateOf(machine, subject),
+            async tamper() {
+              const there = await stateOf(machine, subject);
+              await machine.sh(subject.tamper);
+              expect(await stateOf(machine, subject), 'the tampering changes something').not.toEqual(there);
+            },
+          };
+        },
+      });
+    });
+  });
+}
+
+/**
+ * To a provider it is the same whether the agent dies before an operation is taken or after, and whether a record was
+ * synced or only written; the engine's own tests, and those of kinds that manage files, die at each of these too.
+ */
+function deadly(point: string): boolean {
+  const [step] = point.split(':');
+  return (
+    !point.endsWith(':synced') &&
+    point !== 'process:before' &&
+    !/^(accepted|began|ended|finished|acknowledged|settled)/.test(step ?? '')
+  );
+}
