@@ -1,5 +1,5 @@
 import { HostFailure } from './failure.ts';
-import { exists, namesIn, readText, stampOf } from './read-system.ts';
+import { exists, fileStatus, namesIn, readText, stampOf } from './read-system.ts';
 import { type CommandResult, runCommand } from './run-command.ts';
 import { lastLine, type Runner } from './systemd.ts';
 
@@ -42,6 +42,15 @@ export function parseServices(text: string): ServiceStates {
     if (name !== undefined && state !== undefined) states.set(name, state);
   }
   return states;
+}
+
+/**
+ * The state of one service; null when there is none. OpenRC keeps a list of them, to which a script that came within the
+ * same second is not added.
+ */
+export function stateOf(name: string, states: ServiceStates): string | null {
+  if (fileStatus(`/etc/init.d/${name}`)?.isFile !== true) return null;
+  return states.get(name) ?? (whenStarted(name) === null ? 'stopped' : 'started');
 }
 
 /** The run levels that a service is in. */

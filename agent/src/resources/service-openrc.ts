@@ -9,6 +9,7 @@ import {
   readServices,
   type ServiceStates,
   startedLink,
+  stateOf,
   whenStarted,
 } from '../host/openrc.ts';
 import type { CommandResult } from '../host/run-command.ts';
@@ -92,7 +93,7 @@ async function look(resource: ResolvedResource, machine: Machine): Promise<SeenR
   const { name, ...body } = bodyOf(resource);
   const states = await machine.database(services);
   return {
-    state: states.get(name) ?? null,
+    state: stateOf(name, states),
     levels: levelsOf(name),
     levelExists: levelExists(levelOf({ name, ...body })),
     startedAt: whenStarted(name),
@@ -158,7 +159,7 @@ async function act(name: string, verb: string, machine: Machine): Promise<void> 
   const timeLimit = machine.limits.scriptMs;
   const result = await rcService(name, verb, timeLimit, machine);
   expectDone(result, `${name} did not ${verb}`, timeLimit);
-  const state = (await readServices(machine.limits.checkMs, machine)).get(name) ?? 'gone';
+  const state = stateOf(name, await readServices(machine.limits.checkMs, machine)) ?? 'gone';
   if (verb !== 'stop' && !['started', 'starting', 'inactive'].includes(state))
     throw new HostFailure(`${name} did not ${verb}: OpenRC calls it ${state}`);
 }
