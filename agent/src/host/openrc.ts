@@ -1,7 +1,8 @@
 import { HostFailure } from './failure.ts';
 import { exists, fileStatus, namesIn, readText, stampOf } from './read-system.ts';
-import { type CommandResult, runCommand } from './run-command.ts';
+import { type CommandResult, type ProcessIdentity, runCommand } from './run-command.ts';
 import { lastLine, type Runner } from './systemd.ts';
+import { runTransaction, type TransactionResult } from './transaction.ts';
 
 /** Talking to OpenRC, by rc-status, rc-service and rc-update. */
 
@@ -61,9 +62,37 @@ export const levelExists = (level: string): boolean => exists(`${runlevels}/${le
 export const linkOf = (name: string, level: string): string => `${runlevels}/${level}/${name}`;
 export const startedLink = (name: string): string => `/run/openrc/started/${name}`;
 
-/** @param verb start, stop, restart */
-export const rcService = (name: string, verb: string, timeLimit: number, runner: Runner): Promise<CommandResult> =>
-  run('rc-service', ['--nocolor', '--', name, verb], timeLimit, runner);
+/** What acting on a service needs beyond that. */
+export interface ServiceRunner extends Runner {
+  stop: AbortSignal;
+  startedProcess(process: ProcessIdentity, fate?: 'killed' | 'left'): void;
+  warn(message: string): void;
+}
+
+/**
+ * Not cut off when the agent ends: a script that dies half-way leaves a service that OpenRC takes for stopped.
+ * @param verb start, stop, restart
+ */
+export const rcService = (
+  name: string,
+  verb: string,
+  timeLimit: number,
+  runner: ServiceRunner,
+): Promise<TransactionResult> =>
+  runTransaction(
+    {
+      program: 'rc-service',
+      args: ['--nocolor', '--', name, verb],
+      environment: {},
+      timeLimit,
+      outputCap,
+      purpose: 'service',
+      warn: (message) => runner.warn(message),
+      started: (process) => runner.startedProcess(process, 'left'),
+      stop: runner.stop,
+    },
+    runner.clock,
+  );
 
 /** @param verb add, del */
 export const rcUpdate = (

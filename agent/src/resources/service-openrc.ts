@@ -13,7 +13,6 @@ import {
   whenStarted,
 } from '../host/openrc.ts';
 import type { CommandResult } from '../host/run-command.ts';
-import { lastLine } from '../host/systemd.ts';
 import type { Database, Difference, Item, Json, Machine, Outcome, Provider } from './provider.ts';
 import {
   bodyOf,
@@ -122,13 +121,14 @@ async function carryOut(item: Item<SeenRc, RcBefore>, machine: Machine): Promise
   const back = kind === 'remove' && before !== null;
   const moves = back ? movesBack(before, seen) : movesIn(resource, seen, difference);
   try {
-    for (const level of moves.leave)
-      expectDone(
-        await rcUpdate('del', name, level, timeLimit, machine),
-        `${name} is not taken from run level ${level}`,
-      );
-    for (const level of moves.enter)
-      expectDone(await rcUpdate('add', name, level, timeLimit, machine), `${name} is not added to run level ${level}`);
+    for (const level of moves.leave) {
+      const { stdout, stderr, ...ended } = await rcUpdate('del', name, level, timeLimit, machine);
+      expectDone(ended, `${stdout}${stderr}`, `${name} is not taken from run level ${level}`, timeLimit);
+    }
+    for (const level of moves.enter) {
+      const { stdout, stderr, ...ended } = await rcUpdate('add', name, level, timeLimit, machine);
+      expectDone(ended, `${stdout}${stderr}`, `${name} is not added to run level ${level}`, timeLimit);
+    }
     const verb = back ? verbBack(before, seen) : verbIn(seen, difference);
     if (verb !== null) await act(name, verb, machine);
     return {};
@@ -158,19 +158,23 @@ function verbBack(before: RcBefore, seen: SeenRc): string | null {
 async function act(name: string, verb: string, machine: Machine): Promise<void> {
   const timeLimit = machine.limits.scriptMs;
   const result = await rcService(name, verb, timeLimit, machine);
-  expectDone(result, `${name} did not ${verb}`, timeLimit);
+  expectDone(result, result.output, `${name} did not ${verb}`, timeLimit);
   const state = stateOf(name, await readServices(machine.limits.checkMs, machine)) ?? 'gone';
   if (verb !== 'stop' && !['started', 'starting', 'inactive'].includes(state))
     throw new HostFailure(`${name} did not ${verb}: OpenRC calls it ${state}`);
 }
 
-function expectDone({ exitCode, timedOut, stdout, stderr }: CommandResult, fault: string, timeLimit = 0): void {
+function expectDone(
+  { exitCode, timedOut }: Pick<CommandResult, 'exitCode' | 'timedOut'>,
+  output: string,
+  fault: string,
+  timeLimit: number,
+): void {
   if (exitCode === 0) return;
   if (timedOut) throw new HostFailure(`${fault}: it took longer than ${timeLimit / 1000} s`);
-  const words = [...stdout.split('\n'), ...stderr.split('\n')]
+  const words = output
+    .split('\n')
     .map((line) => line.trim().replace(/^\* /, ''))
     .filter((line) => line !== '' && !line.endsWith('[ ok ]'));
-  throw new HostFailure(
-    `${fault}: ${words.slice(-5).join('; ').slice(0, 1000) || lastLine(stderr) || `exit code ${exitCode}`}`,
-  );
+  throw new HostFailure(`${fault}: ${words.slice(-5).join('; ').slice(0, 1000) || `exit code ${exitCode}`}`);
 }
