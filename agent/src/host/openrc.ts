@@ -16,7 +16,7 @@ export type ServiceStates = ReadonlyMap<string, string>;
  * Whether OpenRC runs this machine.
  * @throws HostFailure naming what does, if it does not
  */
-export function expectOpenrc(root = ''): void {
+function expectOpenrc(root = ''): void {
   if (exists(`${root}/run/openrc/softlevel`)) return;
   const found = exists(`${root}/run/systemd/system`) ? 'systemd' : (readText(`${root}/proc/1/comm`)?.trim() ?? '');
   throw new HostFailure(

@@ -76,7 +76,7 @@ const outputCap = 1024 * 1024;
  * Whether systemd runs this machine.
  * @throws HostFailure naming what does, if it does not
  */
-export function expectSystemd(root = ''): void {
+function expectSystemd(root = ''): void {
   if (exists(`${root}/run/systemd/system`)) return;
   const found = exists(`${root}/run/openrc`) ? 'OpenRC' : (readText(`${root}/proc/1/comm`)?.trim() ?? '');
   throw new HostFailure(

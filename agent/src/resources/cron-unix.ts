@@ -38,7 +38,7 @@ export interface SeenJob {
 const daemons = ['/usr/sbin/cron', '/usr/sbin/crond', '/usr/sbin/fcron', '/usr/lib/systemd/system/cron.target'];
 
 /** No two jobs have the same: what stands for the user holds no "-". */
-export function jobPath({ user, name }: Pick<Body, 'user' | 'name'>): string {
+function jobPath({ user, name }: Pick<Body, 'user' | 'name'>): string {
   const escaped = user.replaceAll(/[^A-Za-z0-9]/g, (char) => `_${char.charCodeAt(0).toString(16)}`);
   return `/etc/cron.d/muster-${escaped}-${name}`;
 }

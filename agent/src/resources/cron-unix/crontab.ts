@@ -28,7 +28,7 @@ export const escapeCommand = (command: string): string =>
     .replaceAll(/(\\+)(?=(.?))/gsu, (run, _all, next) => (run.length > 1 || next === '%' ? run + run : run))
     .replaceAll('%', '\\%');
 
-export const unescapeCommand = (text: string): string => text.replaceAll(/\\([\\%])/g, '$1');
+const unescapeCommand = (text: string): string => text.replaceAll(/\\([\\%])/g, '$1');
 
 /** What a file holds that somebody may have edited: its first job, and the lines that are neither that nor comments. */
 export interface Crontab {

@@ -39,7 +39,7 @@ export interface Moves {
 }
 
 /** @param succeeded as it was declared before: in another run level it is moved */
-export function movesOf(resource: ResolvedResource, seen: SeenRc, succeeded: ResolvedResource | null): Moves {
+function movesOf(resource: ResolvedResource, seen: SeenRc, succeeded: ResolvedResource | null): Moves {
   const body = bodyOf(resource);
   if (body.ensure === 'absent') return { leave: [...seen.levels], enter: [] };
   if (body.enabled == null) return { leave: [], enter: [] };

@@ -79,7 +79,7 @@ function dueProcess(
 }
 
 /** The unit and its drop-in, told by the fields of the resource. */
-export function fileChanges(
+function fileChanges(
   resource: ResolvedResource,
   { file, dropIn }: SeenService,
   circumstances: Pick<Circumstances, 'purpose'>,

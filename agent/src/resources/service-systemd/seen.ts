@@ -40,7 +40,7 @@ export type ServiceBefore = {
 
 export const bodyOf = (resource: ResolvedResource): Body => resource.body as Body;
 export const unitOf = (resource: ResolvedResource): string => `${bodyOf(resource).name}.service`;
-export const unitPath = (resource: ResolvedResource): string => `/etc/systemd/system/${unitOf(resource)}`;
+const unitPath = (resource: ResolvedResource): string => `/etc/systemd/system/${unitOf(resource)}`;
 export const dropInDirectory = (resource: ResolvedResource): string => `${unitPath(resource)}.d`;
 
 /** Whether the unit itself is written, not only adopted. */

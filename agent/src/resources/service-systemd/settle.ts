@@ -40,7 +40,7 @@ export async function settle(
 }
 
 /** What is wrong with a unit after it was acted on; null when nothing is. */
-export function faultOf(
+function faultOf(
   { name, process, item }: Pick<Work, 'name' | 'process' | 'item'>,
   unit: UnitState,
   asked: CommandResult | undefined,

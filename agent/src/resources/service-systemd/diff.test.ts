@@ -1,0 +1,143 @@
+import type { ResolvedResource } from '@muster/protocol/module';
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { parseUnits, type UnitState } from '../../host/systemd.ts';
+import type { Difference } from '../provider.ts';
+import { serviceSystemd } from '../service-systemd.ts';
+import { diffService } from './diff.ts';
+import type { SeenService } from './seen.ts';
+import type { Body } from './unit-file.ts';
+
+const service = (body: Partial<Body>): ResolvedResource => ({
+  key: 'service-systemd:web',
+  module: 'site',
+  id: null,
+  name: null,
+  type: 'service-systemd',
+  identity: 'web',
+  body: { name: 'web', ...body },
+  depends_on: [],
+  reload_on: [],
+  restart_on: [],
+  rerun_on: [],
+  sensitive_fields: [],
+});
+
+const shown = (values: Record<string, string>): string =>
+  Object.entries({
+    Type: 'simple',
+    Id: 'web.service',
+    LoadState: 'loaded',
+    ActiveState: 'active',
+    SubState: 'running',
+    UnitFileState: 'enabled',
+    FragmentPath: '/usr/lib/systemd/system/web.service',
+    CanReload: 'yes',
+    Result: 'success',
+    InvocationID: 'first',
+    StateChangeTimestampMonotonic: '100',
+    ...values,
+  })
+    .map(([name, value]) => `${name}=${value}\n`)
+    .join('');
+
+const unit = (values: Record<string, string> = {}): UnitState =>
+  parseUnits(shown(values), ['web.service']).get('web.service') as UnitState;
+const absent = { found: { type: 'absent' }, ownership: { ownerName: null, groupName: null } } as const;
+const seen = (values: Record<string, string> = {}): SeenService => ({
+  unit: unit(values),
+  file: null,
+  dropIn: { seen: absent, says: null, isOurs: false },
+});
+const circumstances = { purpose: 'apply', reloadBy: [], restartBy: [], succeeded: null } as const;
+const stopped = { ActiveState: 'inactive', SubState: 'dead', InvocationID: '' };
+
+test('what systemctl shows is read by the order it was asked in', () => {
+  const units = parseUnits(`${shown({})}\n${shown({ Id: 'db.service', NRestarts: '3', Job: '12' })}`, [
+    'web.service',
+    'other.service',
+  ]);
+  expect(units.get('web.service')).toMatchObject({ active: 'active', canReload: true, hasJob: false, hasEnded: false });
+  expect(units.get('other.service')).toMatchObject({ id: 'db.service', restarts: 3, hasJob: true });
+  expect(() => parseUnits(shown({}), ['web.service', 'db.service'])).toThrow('1 units where it was asked about 2');
+});
+
+describe('a trigger', () => {
+  const due = fc.subarray(['conf', 'package']);
+
+  test('restarts rather than reloads, and never starts what does not run and is not declared to', () => {
+    fc.assert(
+      fc.property(
+        due,
+        due,
+        fc.boolean(),
+        fc.boolean(),
+        fc.constantFrom(undefined, true, false),
+        (reloadBy, restartBy, runs, canReload, running) => {
+          const now = seen({ ...(runs ? {} : stopped), CanReload: canReload ? 'yes' : 'no' });
+          const body = running === undefined ? {} : { running };
+          const { action, changes } = diffService(service(body), now, { ...circumstances, reloadBy, restartBy });
+          const moved = changes.map(({ field }) => field);
+          if (!runs) expect([action, moved]).toEqual(running === true ? ['update', ['running']] : ['none', []]);
+          else if (running === false) expect([action, moved]).toEqual(['update', ['running']]);
+          else if (restartBy.length > 0) expect(action).toBe('restart');
+          else if (reloadBy.length > 0) expect(action).toBe(canReload ? 'reload' : 'restart');
+          else expect(action).toBe('none');
+        },
+      ),
+    );
+  });
+
+  test('was served before a kill when the unit was started anew, or its state changed', () => {
+    const gotDone = (now: Record<string, string>, action: Difference['action'], body: Partial<Body> = {}) =>
+      serviceSystemd.gotDone?.(service(body), serviceSystemd.inBrief(seen()), seen(now), {
+        action,
+        changes: [],
+        diff: null,
+      });
+    expect(gotDone({}, 'restart')).toBe(false);
+    expect(gotDone({ StateChangeTimestampMonotonic: '200' }, 'restart')).toBe(false);
+    expect(gotDone({ InvocationID: 'second' }, 'restart')).toBe(true);
+    expect(gotDone({}, 'reload')).toBe(false);
+    expect(gotDone({ StateChangeTimestampMonotonic: '200' }, 'reload')).toBe(true);
+    expect(gotDone({ ...stopped, InvocationID: 'second' }, 'restart', { running: true })).toBe(false);
+  });
+});
+
+describe('whether it starts with the machine', () => {
+  const enabled = (UnitFileState: string, wanted: boolean) =>
+    diffService(service({ enabled: wanted }), seen({ UnitFileState }), circumstances);
+
+  test.each(['disabled', 'enabled-runtime', 'linked', 'masked'])('%s is not enabled', (state) => {
+    expect(enabled(state, true).changes).toEqual([{ field: 'enabled', from: 'false', to: 'true' }]);
+    expect(enabled(state, false).action).toBe('none');
+  });
+
+  test.each(['static', 'indirect', 'generated'])('%s cannot be set, and the result says so', (state) => {
+    for (const wanted of [true, false])
+      expect(enabled(state, wanted)).toMatchObject({ action: 'none', message: expect.stringContaining(`is ${state}`) });
+  });
+});
+
+test('one that has run and ends runs once, again only when it is declared anew or had failed', () => {
+  const once = { ...stopped, Type: 'oneshot' };
+  const action = (values: Record<string, string>, succeeded: ResolvedResource | null = null) =>
+    diffService(service({ running: true }), seen({ ...once, ...values }), { ...circumstances, succeeded }).action;
+  expect(action({})).toBe('update');
+  expect(action({}, service({ running: true }))).toBe('none');
+  expect(action({}, service({ running: true, environment: {} }))).toBe('update');
+  expect(action({ InactiveEnterTimestampMonotonic: '5' })).toBe('none');
+  expect(action({ ActiveState: 'failed', Result: 'exit-code' }, service({ running: true }))).toBe('update');
+});
+
+test('a masked unit is not unmasked; a missing one may come with a package', () => {
+  expect(() =>
+    diffService(service({ running: true }), seen({ ...stopped, LoadState: 'masked' }), circumstances),
+  ).toThrow('is masked');
+  const missing = seen({ ...stopped, LoadState: 'not-found', UnitFileState: '' });
+  expect(diffService(service({ enabled: false }), missing, circumstances)).toMatchObject({
+    action: 'update',
+    changes: [{ field: 'enabled', from: null, to: 'false' }],
+    awaits: [{ kind: 'units', message: expect.stringContaining('there is no unit web.service') }],
+  });
+});
