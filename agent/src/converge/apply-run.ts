@@ -81,6 +81,10 @@ async function foresee(progress: Progress, steps: readonly Step[], picture: Pict
   const { copies } = progress.context.journal;
   const run: PlannedStep[] = [];
   const forecast = picture.forecast();
+  progress.results.forEach(({ action, status }, i) => {
+    const step = steps[i] as Step;
+    if (step.kind === 'remove' && action === 'remove' && status === 'changed') forecast.removed(step);
+  });
   const files = new Set<string>();
   let bytes = 0;
   for (let position = progress.results.length; position < steps.length && run.length < maxRun; position++) {
@@ -97,6 +101,8 @@ async function foresee(progress: Progress, steps: readonly Step[], picture: Pict
     if (decision.verdict === 'fail' && run.length > 0 && decision.awaits && forecast.mayBring(decision.awaits)) break;
     const intent = progress.operation.intents.get(position) ?? null;
     const original = intent === null ? null : decide(step, { seen: intent.seen }, forecast, copies);
+    // It was done before the agent was killed: what comes after it was looked at for the first time as if it had not been.
+    if (original?.verdict === 'act' && decision.verdict === 'none') forecast.expects(step, original);
     // What needs nothing is not kept: a thousand unchanged files must not be held in memory.
     if (decision.verdict === 'act' && observation !== null && 'seen' in observation)
       bytes += provider.weight(observation.seen);

@@ -162,6 +162,15 @@ export class Picture {
     if (status === 'failed' || status === 'unknown' || status === 'skipped') this.#failed.set(key, status);
   }
 
+  /** Takes down that a removal is done, for directories above it: they were looked at while it was still there. */
+  removed({ resource }: Step): void {
+    // Of one that was removed before the agent was killed only the key is left.
+    const path = resource.key.startsWith('path:') ? resource.key.slice('path:'.length) : null;
+    if (path === null) return;
+    this.#gone.add(path);
+    this.#made.delete(path);
+  }
+
   /** Takes down what a step is going to do, for what comes after it. */
   expects(step: Step, decision: Decision): void {
     if (decision.verdict !== 'act') {
