@@ -80,6 +80,9 @@ describe('what is declared of an account', () => {
     const change = (additional_groups: string[]) => diff(ann, { additional_groups }).changes;
     expect(change(['games', 'audio'])).toEqual([]);
     expect(change(['audio'])).toEqual([{ field: 'additional_groups', from: 'audio,games', to: 'audio' }]);
+    expect(change(['audio', 'video'])).toEqual([
+      { field: 'additional_groups', from: 'audio,games', to: 'audio,video' },
+    ]);
     expect(change([])).toEqual([{ field: 'additional_groups', from: 'audio,games', to: '' }]);
   });
 
