@@ -74,6 +74,7 @@ export const packageDnfSubjects: Subject[] = [
     tamper: 'rpm --upgrade /srv/rpms/noarch/hello-1.1-1.noarch.rpm',
     moved: ['version'],
     state: installedRpms,
+    slow: true,
     // The database and what dnf keeps of who wanted what.
     volatile: [...volatilePaths, '/var/lib/rpm', '/var/lib/dnf'],
   },

@@ -21,6 +21,8 @@ export interface Subject {
   state?: string;
   /** Paths that this kind leaves changed, and why that is right stands beside it. */
   volatile?: readonly string[];
+  /** It asks slow programs many times over: its agent is killed at what it records, not at every program as well. */
+  slow?: boolean;
   /** Whether it installs packages: the machine then knows the test repository. */
   packages?: boolean;
 }
