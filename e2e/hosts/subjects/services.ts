@@ -24,8 +24,8 @@ export const serviceSubjects: Subject[] = [
     prepare: `${write('/usr/lib/systemd/system', 1000)}; systemctl daemon-reload; systemctl start web`,
     desired: service({ enabled: true, running: true, description: 'Ours', working_directory: '/srv' }),
     changed: service({ enabled: false, running: false, description: 'Ours' }),
-    tamper: 'sed -i s/Ours/Theirs/ /etc/systemd/system/web.service.d/50-muster.conf; systemctl stop web',
-    moved: ['description', 'running'],
+    tamper: 'sed -i s/Ours/Theirs/ /etc/systemd/system/web.service.d/50-muster.conf',
+    moved: ['description'],
     state: `${stateOf('web')}; readlink /proc/$(systemctl show -P MainPID web)/cwd || true`,
   },
   {
