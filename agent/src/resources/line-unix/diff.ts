@@ -5,7 +5,7 @@ import { awaitsFile, changedLines, isAbsent, linesOf, notAFile } from '../text-e
 import type { LineBefore } from './before.ts';
 import { bodyOf, lineOf, type SeenLine } from './seen.ts';
 
-export const shown = (text: string): string => (text.length > 4096 ? `${text.slice(0, 4090)}…` : text);
+const shown = (text: string): string => (text.length > 4096 ? `${text.slice(0, 4090)}…` : text);
 
 export function diffLine(
   resource: ResolvedResource,
