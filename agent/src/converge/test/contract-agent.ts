@@ -3,6 +3,13 @@ import type { OperationMessage } from '@muster/protocol/wire';
 import { systemClock } from '../../host/clock.ts';
 import { startAgent, type TestAgent, type Told } from './agent.ts';
 
+/** One of the durable steps of an operation: by its name, since how many there are before it depends on the clock. */
+export interface JournalStep {
+  point: string;
+  /** Which of those of that name, from 1. */
+  nth: number;
+}
+
 /** An agent as the provider contract drives it, in this process or in a machine of its own. */
 export interface ContractAgent {
   /** Carries out an operation to its end. */
@@ -11,14 +18,19 @@ export interface ContractAgent {
   forget(): Promise<void>;
   /**
    * Has it killed in the middle of an operation, started again, and sent the operation again.
-   * @param at number of the step it dies at, from 1; 0: it is not killed
+   * @param at the step it dies at, or its number from 1; 0: it is not killed. One that this time does not come kills nobody
    * @returns the steps it passed, up to the one it died at
    */
-  killedAt(operation: OperationMessage, at: number): Promise<{ points: string[]; told: Told }>;
+  killedAt(operation: OperationMessage, at: JournalStep | number): Promise<{ points: string[]; told: Told }>;
   stop(): Promise<void>;
 }
 
 const silent = { debug() {}, info() {}, warn() {}, error() {} };
+
+function isThere(at: JournalStep | number, points: readonly string[]): boolean {
+  if (typeof at === 'number') return points.length === at;
+  return points.at(-1) === at.point && points.filter((point) => point === at.point).length === at.nth;
+}
 
 /** @param dataDir made anew: what is there is lost */
 export async function contractAgent(dataDir: string): Promise<ContractAgent> {
@@ -54,11 +66,9 @@ export async function contractAgent(dataDir: string): Promise<ContractAgent> {
         },
         // From that step on, nothing it records reaches the disk: to the next agent it was killed there.
         crashPoint(point) {
-          // Comes when it takes long, so its place is another each time.
-          if (point.startsWith('accepted-report:')) return;
-          if (at === 0 || points.length < at) points.push(point);
-          if (at === 0 || points.length < at) return;
-          isDead = true;
+          if (!isDead) points.push(point);
+          isDead ||= isThere(at, points);
+          if (!isDead) return;
           dead();
           throw new Error('cut off');
         },

@@ -1,6 +1,6 @@
 import { createInterface } from 'node:readline';
 import type { OperationMessage } from '@muster/protocol/wire';
-import { contractAgent } from './contract-agent.ts';
+import { contractAgent, type JournalStep } from './contract-agent.ts';
 
 /**
  * The agent of the provider contract, driven from outside the machine it is on. Argument: its data directory. Each line
@@ -9,7 +9,7 @@ import { contractAgent } from './contract-agent.ts';
 
 export type Order =
   | { do: 'run'; operation: OperationMessage }
-  | { do: 'killedAt'; operation: OperationMessage; at: number }
+  | { do: 'killedAt'; operation: OperationMessage; at: JournalStep | number }
   | { do: 'forget' };
 export type Answer = { answer: unknown } | { fault: string };
 
