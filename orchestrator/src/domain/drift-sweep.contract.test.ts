@@ -31,7 +31,14 @@ const moved = resultOf({
 });
 
 describe('the turn of a machine', () => {
-  const row = { status: 'approved', snapshot_operation_id: 'x', updated_at: 1000, open_operation: null } as const;
+  const row = {
+    status: 'approved',
+    snapshot_operation_id: 'x',
+    updated_at: 1000,
+    open_operation: null,
+    latest_status: null,
+    latest_snapshot: null,
+  } as const;
   it('is now, or when there is nothing against it', () => {
     expect(turnOf(row, true, 2000, rules)).toBe('check');
     expect(turnOf(row, false, 2000, rules)).toEqual({ due: null });
@@ -42,6 +49,14 @@ describe('the turn of a machine', () => {
     expect(turnOf(row, true, 1300, rules)).toBe('check');
     // The clock was set back since.
     expect(turnOf({ ...row, updated_at: 9000 }, true, 2000, { ...rules, random: () => 0 })).toEqual({ due: 2300 });
+  });
+
+  it('is now although it was just applied to, when its latest record is not in sync and from before that', () => {
+    const after = { ...row, latest_status: 'drifted', latest_snapshot: 'w' } as const;
+    expect(turnOf(after, true, 1001, rules)).toBe('check');
+    expect(turnOf({ ...after, open_operation: 'o' }, true, 1001, rules)).toEqual({ due: 1016 });
+    for (const other of [{ latest_snapshot: 'x' }, { latest_status: 'in_sync' }] as const)
+      expect(turnOf({ ...after, ...other }, true, 1001, { ...rules, random: () => 0 })).toEqual({ due: 1300 });
   });
 
   it('comes again after the interval, at other times for each', () => {
@@ -262,6 +277,56 @@ describeDatabases('the drift sweep', (fixture) => {
     expect(await answer([moved])).toEqual([]);
     const { items } = await listDrift(domain.context, 'a', { limit: 9, offset: 0 });
     expect(items.map(({ trigger, status }) => `${trigger} ${status}`)).toEqual(['watch drifted', 'watch drifted']);
+  });
+
+  it('checks at once what an apply may have put right, and what did not change by an apply not sooner', async () => {
+    const { context, clock, actor, agents, sweep, answer, apply, due, domain } = await open(['a', 'b']);
+    const [a, b] = agents as [Key, Key];
+    const one = sweep();
+    // Its first apply, and an apply of one that is in sync: as ever.
+    await one.turn();
+    await apply(b);
+    await one.turn();
+    expect(await answer()).toEqual([]);
+    const checkBy = async (results: (typeof moved)[], status: 'succeeded' | 'failed' = 'succeeded') => {
+      const id = await submitDriftCheck(context, actor, 'a', 'watch');
+      await domain.links.nextOperation(a.id);
+      await report(domain, a, id, results, status);
+    };
+    const latest = async () => (await latestDrift(context, 'a'))?.status;
+    const put = resultOf({ identity: '/f', status: 'changed', corrective: true });
+    clock.advance(60_000);
+    await checkBy([moved]);
+    await one.turn();
+    expect(await answer()).toEqual([]);
+    // One that failed is no reason to look.
+    const before = await due(a);
+    const wanted = { kind: 'apply', modules: ['m'], queue: true } as const;
+    const failed = await submitOperation(context, domain.documents, actor, a.id, wanted);
+    await domain.links.nextOperation(a.id);
+    await report(domain, a, failed, [resultOf({ identity: '/f', status: 'failed' })], 'failed');
+    expect(await due(a)).toBe(before);
+    await one.turn();
+    expect(await answer()).toEqual([]);
+    await apply(a, [put]);
+    expect(await due(a)).toBe(domain.now());
+    expect(await latest()).toBe('drifted');
+    await one.turn();
+    expect(await answer()).toEqual([0]);
+    expect(await latest()).toBe('in_sync');
+    await one.turn();
+    expect(await answer()).toEqual([]);
+    // Applies that say the same, after a check that failed, or that found what an apply does not see.
+    await apply(a);
+    await apply(a);
+    await checkBy([], 'failed');
+    await apply(a);
+    await one.turn();
+    expect(await answer([moved])).toEqual([0]);
+    await one.turn();
+    expect(await answer()).toEqual([]);
+    expect(await latest()).toBe('drifted');
+    await one.stop();
   });
 
   it('tells of drift once, whoever asked, until a check or an apply finds it right', async () => {

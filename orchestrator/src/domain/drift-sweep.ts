@@ -15,7 +15,7 @@ export interface SweepRules {
   readonly interval: number;
   /** Machines checked at one time. */
   readonly maxConcurrent: number;
-  /** A machine that was applied to within so many seconds is left alone for the rest of them. */
+  /** A machine that was applied to within so many seconds is left alone for the rest of them, unless its latest record is outdated by that. */
   readonly skipRecentlyApplied: number;
   /** In [0, 1). */
   readonly random: () => number;
@@ -37,7 +37,14 @@ interface Due {
   /** When the last apply ended. */
   updated_at: number;
   open_operation: string | null;
+  /** Of the latest record: what it found, and beside which apply. */
+  latest_status: 'in_sync' | 'drifted' | 'failed' | 'cancelled' | null;
+  latest_snapshot: string | null;
 }
+
+/** The latest record tells of drift from before the last apply, which may have put it right: nobody is to read that for an interval. */
+const isOutdated = ({ snapshot_operation_id, latest_status, latest_snapshot }: Due): boolean =>
+  latest_status !== null && latest_status !== 'in_sync' && latest_snapshot !== snapshot_operation_id;
 
 /** @param connected now */
 export function turnOf(row: Due, connected: boolean, now: number, rules: SweepRules): Turn {
@@ -46,7 +53,7 @@ export function turnOf(row: Due, connected: boolean, now: number, rules: SweepRu
   if (row.status !== 'approved' || !connected) return { due: null };
   // An apply in the future was by a clock that was wrong.
   const settled = Math.min(row.updated_at, now) + rules.skipRecentlyApplied;
-  if (settled > now) return { due: settled + Math.round(rules.interval * spread * rules.random()) };
+  if (settled > now && !isOutdated(row)) return { due: settled + Math.round(rules.interval * spread * rules.random()) };
   if (row.open_operation !== null) return { due: now + busySecs };
   return 'check';
 }

@@ -10,12 +10,16 @@ export const dueForDrift = defineQuery('drift/due', (db, p: { now: number; limit
   db
     .selectFrom('agent_state')
     .leftJoin('agents', 'agents.node_id', 'agent_state.node_id')
+    .leftJoin('latest_drift', 'latest_drift.node_id', 'agent_state.node_id')
+    .leftJoin('drift_records', 'drift_records.drift_id', 'latest_drift.drift_id')
     .select([
       'agent_state.node_id',
       'agent_state.drift_due_at',
       'agent_state.updated_at',
       'agent_state.snapshot_operation_id',
       'agents.status',
+      'latest_drift.status as latest_status',
+      'drift_records.snapshot_operation_id as latest_snapshot',
     ])
     .select((e) =>
       e

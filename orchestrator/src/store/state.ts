@@ -1,4 +1,6 @@
+import type { Kysely } from 'kysely';
 import { defineQuery } from './query.ts';
+import type { Schema } from './schema.ts';
 
 /** What is believed of each machine. */
 
@@ -84,13 +86,30 @@ export const deleteEveryBelieved = defineQuery('state/delete every', (db, p: { n
   db.deleteFrom('applied_resources').where('node_id', '=', p.node_id),
 );
 
+/** What the latest record of an agent says is to be looked at again, now that it was applied to. */
+const notInSync = (db: Kysely<Schema>, nodeId: string) =>
+  db
+    .selectFrom('latest_drift')
+    .select('latest_drift.node_id')
+    .where('latest_drift.node_id', '=', nodeId)
+    .where('latest_drift.status', '<>', 'in_sync');
+
 /** Another apply that left everything as the last one did. Changes nothing when that was not the last, or what it found right had drifted. */
 export const repeatAgentState = defineQuery(
   'state/repeat agent',
-  (db, p: { node_id: string; last_operation_id: string; operation_id: string; now: number }) =>
+  (db, p: { node_id: string; last_operation_id: string; operation_id: string; now: number }, d) =>
     db
       .updateTable('agent_state')
-      .set({ snapshot_operation_id: p.operation_id, updated_at: p.now })
+      .set((e) => ({
+        snapshot_operation_id: p.operation_id,
+        updated_at: p.now,
+        drift_due_at: e
+          .case()
+          .when(e.exists(notInSync(db, p.node_id)))
+          .then(d.typed(p.now, 'integer'))
+          .else(e.ref('drift_due_at'))
+          .end(),
+      }))
       .where('node_id', '=', p.node_id)
       .where('snapshot_operation_id', '=', p.last_operation_id)
       .where((w) =>
@@ -106,7 +125,7 @@ export const repeatAgentState = defineQuery(
       ),
 );
 
-/** Null keeps the snapshot there is. */
+/** A snapshot of null keeps the one there is. Due is one that is not yet, or that its latest record does not call in sync. */
 export const putAgentState = defineQuery(
   'state/put agent',
   (db, p: { node_id: string; snapshot_operation_id: string | null; drift_due_at: number | null; now: number }, d) =>
@@ -122,7 +141,12 @@ export const putAgentState = defineQuery(
         c.column('node_id').doUpdateSet((e) => ({
           snapshot_operation_id: e.fn.coalesce('excluded.snapshot_operation_id', 'agent_state.snapshot_operation_id'),
           updated_at: e.ref('excluded.updated_at'),
-          drift_due_at: e.fn.coalesce('agent_state.drift_due_at', 'excluded.drift_due_at'),
+          drift_due_at: e
+            .case()
+            .when(e.and([e('excluded.drift_due_at', 'is not', null), e.exists(notInSync(db, p.node_id))]))
+            .then(e.ref('excluded.drift_due_at'))
+            .else(e.fn.coalesce('agent_state.drift_due_at', 'excluded.drift_due_at'))
+            .end(),
         })),
       ),
 );
