@@ -60,7 +60,10 @@ test('what is changed by hand is drift within a second, and what is put right is
   const { resources } = await orchestrator.call(applyAgent, { params: { node_id: 'web-1' }, body: { modules: ['m'] } });
   expect(resources.map(({ corrective }) => corrective)).toEqual([true, true]);
   expect((await newsOf(orchestrator)).slice(6)).toEqual(['drift.detected', 'drift.detected', 'drift.resolved']);
+  // That the apply put it right is no hint of the agent: the schedule looks at once.
+  expect(await latestThat(orchestrator, ({ status }) => status === 'in_sync')).toMatchObject({ trigger: 'schedule' });
   const records = await orchestrator.call(listDrift, { params: { node_id: 'web-1' } });
+  expect(records.filter(({ trigger }) => trigger === 'schedule')).toHaveLength(1);
   await sleep(500);
   expect(await orchestrator.call(listDrift, { params: { node_id: 'web-1' } })).toEqual(records);
 });

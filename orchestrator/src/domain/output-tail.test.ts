@@ -49,4 +49,11 @@ describe('what is kept of a stream', () => {
     tail.add(piece(from + 10, 'y'.repeat(16 * 1024)));
     expect(tail.text(false)).toBe(`[… ${from + 10} bytes not shown while it runs …]\n${'y'.repeat(16 * 1024)}`);
   });
+
+  it('takes no more room for being in pieces, or for being nothing', () => {
+    const tail = new OutputTail();
+    for (let i = 0; i < 1000; i++) tail.add({ from: 10 * i, to: 10 * i + 5, text: i % 2 === 0 ? '' : 'x' });
+    expect(tail.length).toBe(64);
+    expect(tail.text(false).split('\n').length).toBe(2 * 64);
+  });
 });

@@ -8,6 +8,8 @@ interface Piece {
 
 /** Characters kept of a stream. */
 const kept = 16 * 1024;
+/** Pieces with something missing between them. An agent that is whole has few; each costs something, whatever is in it. */
+const mostRuns = 64;
 
 export class OutputTail {
   /** In order; between two of them something is missing. */
@@ -23,13 +25,14 @@ export class OutputTail {
   }
 
   add({ from, to, text }: Piece): void {
+    if (text === '') return;
     const last = this.#runs.at(-1);
     // It has begun anew: its agent was restarted and runs it again.
     if (last !== undefined && from < last.to) this.#runs = [];
     if (last !== undefined && from === last.to) {
       last.to = to;
       last.text += text;
-    } else this.#runs.push({ from, to, text });
+    } else if (this.#runs.push({ from, to, text }) > mostRuns) this.#runs.shift();
     this.#trim();
   }
 
