@@ -51,8 +51,14 @@ export async function applyOne(
     }
   });
   let before = step.record?.before ?? null;
-  if (step.kind === 'apply' && !(await progress.originalIsLost(step, provider)))
-    before = await provider.remember(step.resource, observation.seen, decision.difference, before, machine);
+  try {
+    if (step.kind === 'apply' && !(await progress.originalIsLost(step, provider)))
+      before = await provider.remember(step.resource, observation.seen, decision.difference, before, machine);
+  } catch (error) {
+    if (!(error instanceof HostFailure)) throw error;
+    // Nothing may be changed that could not be brought back.
+    return end(failedResult(step, decision, error.message, elapsed()), false);
+  }
   // What came before is told, and this is on record as begun, before it begins.
   attempt.notBegun = step.position;
   await progress.flush('step', [{ t: 'step', id: progress.id, position: step.position, process: null, before }]);

@@ -137,14 +137,13 @@ async function recordIntents(progress: Progress, run: PlannedStep[]): Promise<vo
       }
       const path = provider.path(step.resource);
       if (path !== null) for (const directory of progress.missingAbove(path)) made.add(directory);
+      if (!planned.known)
+        entries.push({ position: step.position, seen: provider.inBrief(observation.seen), before: planned.before });
     } catch (error) {
       if (!(error instanceof HostFailure)) throw error;
       // Nothing may be changed that could not be brought back.
       planned.decision = { verdict: 'fail', message: error.message };
-      continue;
     }
-    if (planned.known) continue;
-    entries.push({ position: step.position, seen: provider.inBrief(observation.seen), before: planned.before });
   }
   const unrecorded = [...made].filter((path) => !progress.context.journal.state.ourDirectories.has(path));
   if (entries.length === 0 && unrecorded.length === 0) return;
@@ -167,8 +166,8 @@ async function carryOut(progress: Progress, planned: PlannedStep, started: numbe
       progress.recordBefore(resource.key, planned.before);
       return resultOf(step, noted(original, `carried out before ${progress.interruption}`), 'changed', elapsed());
     }
-    const claim = step.record === null ? provider.claim(resource, progress.machine()) : null;
-    if (claim !== null) progress.recordBefore(resource.key, claim);
+    const fault = claimIfNew(progress, step, provider);
+    if (fault !== null) return resultOf(step, fault, 'changed', elapsed());
   }
   if (decision.verdict !== 'act') return resultOf(step, decision, 'changed', elapsed());
   const seen = (planned.observation as { seen: unknown }).seen;
@@ -184,6 +183,21 @@ async function carryOut(progress: Progress, planned: PlannedStep, started: numbe
   }
 }
 
+/**
+ * Puts on record what is ours already, at the first apply of it.
+ * @returns why that cannot be told
+ */
+export function claimIfNew(progress: Progress, step: Step, provider: Provider): Decision | null {
+  if (step.record !== null) return null;
+  try {
+    progress.recordBefore(step.resource.key, provider.claim(step.resource, progress.machine()));
+    return null;
+  } catch (error) {
+    if (!(error instanceof HostFailure)) throw error;
+    return { verdict: 'fail', message: error.message };
+  }
+}
+
 /** After a failure: what was changed of it, if anything, must still come back one day. */
 export async function rememberPartial(
   progress: Progress,
@@ -194,8 +208,17 @@ export async function rememberPartial(
   const picture = new Picture('apply', new Map(), []);
   const now = await progress.observe(step, picture);
   if (!('seen' in now)) return;
-  const [before, after] = [provider.inBrief(seen), provider.inBrief(now.seen)];
-  if (JSON.stringify(before) !== JSON.stringify(after)) progress.recordBefore(step.resource.key, planned.before);
+  if (looksOther(provider, seen, now.seen)) progress.recordBefore(step.resource.key, planned.before);
+}
+
+/** Whether a resource looks other than before; when that cannot be told, it does. */
+function looksOther(provider: Provider, before: unknown, now: unknown): boolean {
+  try {
+    return JSON.stringify(provider.inBrief(before)) !== JSON.stringify(provider.inBrief(now));
+  } catch (error) {
+    if (error instanceof HostFailure) return true;
+    throw error;
+  }
 }
 
 async function carryOutRemoval(

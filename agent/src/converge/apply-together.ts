@@ -3,7 +3,7 @@ import { HostFailure } from '../host/failure.ts';
 import { JournalFailure } from '../journal/log.ts';
 import type { Item, Json, Outcome, Provider } from '../resources/provider.ts';
 import { awaitLeftover } from './apply-one.ts';
-import { rememberPartial } from './apply-run.ts';
+import { claimIfNew, rememberPartial } from './apply-run.ts';
 import { providerFor } from './carrier.ts';
 import { type Decision, decide, type Picture, planStep, type Step } from './plan.ts';
 import { type Progress, Stopped } from './progress.ts';
@@ -137,18 +137,17 @@ async function recordIntents(progress: Progress, batch: readonly Planned[]): Pro
   for (const planned of batch) {
     const { step, provider, decision, seen } = planned;
     if (decision.verdict !== 'act' || seen === null || planned.known) continue;
-    if (step.kind === 'apply')
-      try {
+    try {
+      if (step.kind === 'apply')
         planned.before = (await progress.originalIsLost(step, provider))
           ? null
           : await provider.remember(step.resource, seen.it, decision.difference, planned.before, machine);
-      } catch (error) {
-        if (!(error instanceof HostFailure)) throw error;
-        // Nothing may be changed that could not be brought back.
-        planned.decision = { verdict: 'fail', message: error.message };
-        continue;
-      }
-    entries.push({ position: step.position, seen: provider.inBrief(seen.it), before: planned.before });
+      entries.push({ position: step.position, seen: provider.inBrief(seen.it), before: planned.before });
+    } catch (error) {
+      if (!(error instanceof HostFailure)) throw error;
+      // Nothing may be changed that could not be brought back.
+      planned.decision = { verdict: 'fail', message: error.message };
+    }
   }
   if (entries.length === 0) return;
   progress.context.journal.copies.sync();
@@ -213,10 +212,9 @@ async function resultFor(
     return resultOf(step, noted(original, `carried out before ${progress.interruption}`), 'changed', ms);
   }
   if (outcome === null) {
-    const claims = decision.verdict === 'none' && kind === 'apply' && step.record === null;
-    const claim = claims ? provider.claim(resource, progress.machine()) : null;
-    if (claim !== null) progress.recordBefore(resource.key, claim);
-    return resultOf(step, decision, 'changed', ms);
+    const claims = decision.verdict === 'none' && kind === 'apply';
+    const fault = claims ? claimIfNew(progress, step, provider) : null;
+    return resultOf(step, fault ?? decision, 'changed', ms);
   }
   if (outcome.failure === undefined) record(before === null ? null : (outcome.before ?? before));
   // After a failure: what was changed of it, if anything, must still come back one day.

@@ -9,7 +9,9 @@ import {
 import { orchestratorMessageSchema } from '@muster/protocol/wire';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { HostFailure } from '../host/failure.ts';
 import { bodyFault } from '../resources/body-shape.ts';
+import { providerOf, watchedPaths } from '../resources/registry.ts';
 import { directory, file, operation } from './test/desired.ts';
 import { useAgent } from './test/harness.ts';
 
@@ -58,6 +60,28 @@ describe('a body that came over the wire', () => {
         if (fault !== null) {
           expect(fault.length).toBeLessThan(1_500);
           expect(resourceBodyFaults(type, body as never)).not.toEqual([]);
+        }
+      }),
+      { numRuns: 200 },
+    );
+  });
+
+  test.each(types)('of %s, whether it fits or not, keeps no operation from being put together', (type) => {
+    const provider = providerOf(type);
+    if (provider === null) return;
+    const body = fc.oneof({ weight: 5, arbitrary: bodyOf(type) }, fc.constant({}));
+    fc.assert(
+      fc.property(body, (body) => {
+        const hostile = { ...file('/x'), key: 'hostile', type, body: body as never };
+        expect(['string', 'null']).toContain(provider.path(hostile) === null ? 'null' : typeof provider.path(hostile));
+        expect(Array.isArray(provider.brings(hostile))).toBe(true);
+        expect(Array.isArray(watchedPaths(hostile))).toBe(true);
+        expect(typeof provider.canTell(hostile)).toBe('boolean');
+        try {
+          provider.check(hostile);
+        } catch (error) {
+          expect(error).toBeInstanceOf(HostFailure);
+          if (bodyFault(hostile) === null) expect((error as Error).message).not.toContain('please report it');
         }
       }),
       { numRuns: 200 },

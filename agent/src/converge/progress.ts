@@ -9,6 +9,7 @@ import { PathWalk } from '../host/path-walk.ts';
 import type { ProcessIdentity } from '../host/run-command.ts';
 import type { Journal } from '../journal/journal.ts';
 import type { FinishedReport, JournalEvent, OperationRecord } from '../journal/state.ts';
+import { accountDatabase } from '../resources/account-database.ts';
 import type { Database, Json, Machine, Outcome, Provider, ProviderLimits } from '../resources/provider.ts';
 import { cannotCarryOut, providerFor } from './carrier.ts';
 import { fittingReport, fittingResult } from './fitting.ts';
@@ -220,9 +221,8 @@ export class Progress {
   /** What was read of the machine may no longer hold; without arguments, none of it. */
   stale(...databases: readonly Database<unknown>[]): void {
     for (const { name } of databases) this.#databases.delete(name);
-    if (databases.length > 0) return;
-    this.#databases.clear();
-    this.accounts = readAccounts();
+    if (databases.length === 0) this.#databases.clear();
+    if (databases.length === 0 || databases.includes(accountDatabase)) this.accounts = readAccounts();
   }
 
   #newWalk(): PathWalk {

@@ -10,7 +10,7 @@ const roots = ['/etc', '/var', '/opt', '/srv', '/usr/local'];
 /** Caches, what is running, and what dpkg and apt keep account of themselves. */
 const leftOut = new Set(['/var/lib/dpkg', '/var/lib/apt', '/var/cache', '/var/run', '/var/lock', '/var/tmp']);
 /** Beyond so many entries nothing is said. */
-export const maxFootprint = 60_000;
+const maxFootprint = 60_000;
 /** Entries between two turns of the event loop. */
 const breath = 500;
 

@@ -176,7 +176,7 @@ async function change(
   try {
     await runAccountTool(tool, args, machine);
   } finally {
-    machine.stale();
+    machine.stale(accountDatabase);
   }
   return {};
 }

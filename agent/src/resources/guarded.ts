@@ -1,3 +1,4 @@
+import type { ResolvedResource } from '@muster/protocol/module';
 import { HostFailure } from '../host/failure.ts';
 import type { Provider } from './provider.ts';
 
@@ -18,7 +19,23 @@ const asked = [
   'remove',
   'together',
   'afterwards',
+  'claim',
+  'inBrief',
 ] as const satisfies readonly (keyof Provider)[];
+
+/**
+ * What the engine asks as it puts an operation together, before any resource has its turn, with the answer that is in
+ * nobody's way. `check` asks the first of them again, so that the resource fails when its turn comes.
+ */
+const defaults = {
+  path: null,
+  brings: [],
+  watched: [],
+  canTell: false,
+  weight: 0,
+  gotDone: false,
+} as const satisfies Partial<Record<keyof Provider, unknown>>;
+const foundByCheck = ['path', 'brings', 'watched'] as const;
 
 /** What the language itself throws where a value is not what the code takes it for. */
 const isOfLanguage = (error: unknown): error is Error =>
@@ -34,17 +51,34 @@ function asFailure(error: unknown): never {
 /** The same provider; what goes wrong inside of it is a HostFailure. */
 export function guarded(provider: Provider): Provider {
   const guard: Record<string, unknown> = {};
-  for (const name of asked) {
+  const wrap = (name: keyof Provider, failed: (error: unknown) => unknown) => {
     const original = provider[name] as ((...args: unknown[]) => unknown) | undefined;
-    if (original === undefined) continue;
+    if (original === undefined) return;
     guard[name] = (...args: unknown[]) => {
       try {
         const result = original.apply(provider, args);
-        return result instanceof Promise ? result.catch(asFailure) : result;
+        return result instanceof Promise ? result.catch(failed) : result;
       } catch (error) {
-        return asFailure(error);
+        return failed(error);
       }
     };
-  }
+  };
+  for (const name of asked) wrap(name, asFailure);
+  for (const [name, answer] of Object.entries(defaults)) wrap(name as keyof Provider, () => answer);
+  // Of a body that does not fit, what stands where the path should be may be anything.
+  const pathOf = guard.path as (resource: ResolvedResource) => unknown;
+  guard.path = (resource: ResolvedResource) => {
+    const path = pathOf(resource);
+    return typeof path === 'string' ? path : null;
+  };
+  const checked = guard.check as Provider['check'];
+  guard.check = (resource: ResolvedResource) => {
+    checked(resource);
+    try {
+      for (const name of foundByCheck) provider[name]?.(resource);
+    } catch (error) {
+      asFailure(error);
+    }
+  };
   return { ...provider, ...guard };
 }

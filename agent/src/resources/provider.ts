@@ -28,7 +28,10 @@ export interface Machine {
    * Two that ask at the same time wait for one read; one that failed is tried again by whoever asks next.
    */
   database<T>(database: Database<T>): Promise<T>;
-  /** What was read may no longer hold, because of what was just changed. Without arguments: all of it, accounts too. */
+  /**
+   * What was read may no longer hold, because of what was just changed. Without arguments: all of it; `accounts` too,
+   * which is also read anew with the database of accounts.
+   */
   stale(...databases: readonly Database<unknown>[]): void;
   /** Every resource of this kind in the operation, those to be removed too: for one read that serves all of them. */
   resourcesOf(type: ResourceType): readonly ResolvedResource[];

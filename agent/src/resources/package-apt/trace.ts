@@ -162,9 +162,6 @@ const isShared = (path: string): boolean =>
   path.startsWith('/var/cache/') ||
   path.startsWith('/var/run/');
 
-/** What is there now, of which a trace tells what is new. */
-export const presentFootprint: Database<Footprint | null> = { name: 'footprint', read: () => takeFootprint() };
-
 /**
  * Why these packages are not to be removed with all that is left of them: something of somebody's would be lost. Null
  * when installing them would bring all of it again.

@@ -101,7 +101,7 @@ export async function applyUser(
       );
     }
   } finally {
-    machine.stale();
+    machine.stale(accountDatabase);
   }
   return {};
 }

@@ -42,14 +42,14 @@ export async function removeOrRestoreUser(
       said.push(...(await restoreFields(name, before, machine)));
     }
   } finally {
-    machine.stale();
+    machine.stale(accountDatabase);
   }
   return said.length === 0 ? {} : { message: said.join('; ') };
 }
 
 /** The group that came with the account, where userdel left it because it is not the primary one any more. */
 async function removeOwnGroup(name: string, machine: Machine): Promise<void> {
-  machine.stale();
+  machine.stale(accountDatabase);
   const files = await machine.database(accountDatabase);
   const group = files.groups.get(name);
   if (group === undefined || group.members.length > 0 || files.usersWithGroup(group.gid).length > 0) return;
@@ -99,7 +99,7 @@ async function restoreWhole(name: string, whole: WholeUser, machine: Machine): P
       machine,
     );
   else if (now.comment !== whole.comment) await runAccountTool('usermod', ['-c', whole.comment, '--', name], machine);
-  machine.stale();
+  machine.stale(accountDatabase);
   const secrets = readAccountSecrets(name);
   await restoreRanges(name, ['-V', '-v'], secrets.subordinateUids, whole.secrets.subordinateUids, machine);
   await restoreRanges(name, ['-W', '-w'], secrets.subordinateGids, whole.secrets.subordinateGids, machine);
@@ -157,7 +157,7 @@ async function restoreFields(
   if (back.additional_groups !== undefined && groups !== groupList(now.groups)) set('-G', groups);
   if (args.length > 0) {
     await runAccountTool('usermod', [...args, '--', name], machine);
-    machine.stale();
+    machine.stale(accountDatabase);
   }
   const gone = memberships.filter((group) => !files.groups.has(group.name)).map((group) => group.name);
   return [

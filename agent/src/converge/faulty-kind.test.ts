@@ -1,0 +1,105 @@
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { describe, expect, test, vi } from 'vitest';
+import type { Provider } from '../resources/provider.ts';
+import { block, file, operation } from './test/desired.ts';
+import { useAgent } from './test/harness.ts';
+
+const fault = vi.hoisted(() => ({ member: null as string | null }));
+
+// The kind as it is, with a fault in the one of its members that a test names.
+vi.mock('../resources/block-unix.ts', async (original) => {
+  const { blockUnix } = await original<{ blockUnix: Record<string, unknown> }>();
+  const faulty = Object.entries(blockUnix).map(([name, member]) => [
+    name,
+    typeof member !== 'function'
+      ? member
+      : (...args: unknown[]) => {
+          if (fault.member === name) throw new TypeError('of no use');
+          return member.apply(blockUnix, args);
+        },
+  ]);
+  return {
+    blockUnix: {
+      watched: () => {
+        if (fault.member === 'watched') throw new TypeError('of no use');
+        return [];
+      },
+      ...Object.fromEntries(faulty),
+    },
+  };
+});
+
+const h = useAgent();
+const members = [
+  'brings',
+  'path',
+  'watched',
+  'check',
+  'observe',
+  'diff',
+  'inBrief',
+  'canTell',
+  'weight',
+  'remember',
+  'apply',
+  'observeForRemoval',
+  'diffRemoval',
+  'remove',
+] as const satisfies readonly (keyof Provider)[];
+/** Asked for nothing that the resource could not do without. */
+const harmless = new Set(['weight', 'canTell']);
+
+describe('a fault in the code of one kind', () => {
+  test.each(members)('in %s fails resources of that kind, and the others are carried out', async (member) => {
+    writeFileSync(`${h.root}/text`, 'theirs\n');
+    const ours = block(`${h.root}/text`, 'm', { content: 'ours\n' });
+    const desired = [file(`${h.root}/a`), ours, file(`${h.root}/b`)];
+    const statusOf = async (kind: 'plan' | 'apply', resources: typeof desired) => {
+      const { results, finished } = await h.agent.run(operation(kind, resources));
+      expect(finished.error ?? '').not.toContain('could not carry it out');
+      expect(results).toHaveLength(3);
+      for (const { type, status } of results)
+        if (type !== 'block-unix') expect(status).toMatch(/^(changed|would_change|unchanged)$/);
+      return results.find(({ type }) => type === 'block-unix');
+    };
+    fault.member = member;
+    try {
+      const ofRemoval = /emov/.test(member);
+      const applies = ofRemoval || harmless.has(member);
+      await statusOf('plan', desired);
+      const applied = await statusOf('apply', desired);
+      expect(applied?.status).toBe(applies ? 'changed' : 'failed');
+      if (!applies) expect(applied?.message).toContain('please report it: TypeError: of no use');
+      expect(existsSync(`${h.root}/b`)).toBe(true);
+      expect(readFileSync(`${h.root}/text`, 'utf8').includes('ours')).toBe(applies);
+      h.agent.engine.applied();
+      fault.member = null;
+      expect((await statusOf('apply', desired))?.status).toBe(applies ? 'unchanged' : 'changed');
+      fault.member = member;
+      h.agent.engine.applied();
+      const drift = await h.agent.run(operation('drift', []));
+      expect(drift.finished.error ?? '').not.toContain('could not carry it out');
+      const gone = await statusOf('apply', []);
+      const asked = ofRemoval || ['path', 'watched', 'brings', 'check'].includes(member);
+      expect(gone?.status).toBe(asked ? 'failed' : 'changed');
+      expect(existsSync(`${h.root}/a`)).toBe(false);
+    } finally {
+      fault.member = null;
+    }
+    await h.agent.run(operation('apply', []));
+    expect(readFileSync(`${h.root}/text`, 'utf8')).toBe('theirs\n');
+  });
+
+  test('that is met where nothing is to be done fails the resource too', async () => {
+    writeFileSync(`${h.root}/text`, 'theirs\n');
+    const ours = block(`${h.root}/text`, 'm', { content: 'ours\n' });
+    await h.agent.run(operation('apply', [ours]));
+    const text = readFileSync(`${h.root}/text`);
+    await h.agent.run(operation('apply', []));
+    writeFileSync(`${h.root}/text`, text);
+    fault.member = 'claim';
+    const { results } = await h.agent.run(operation('apply', [ours, file(`${h.root}/b`)]));
+    fault.member = null;
+    expect(results.map(({ status }) => status)).toEqual(['failed', 'changed']);
+  });
+});
