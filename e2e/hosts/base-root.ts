@@ -32,18 +32,25 @@ for unit in apt-daily.timer apt-daily-upgrade.timer dpkg-db-backup.timer e2scrub
 done
 `;
 
-// Built beside its place and renamed in, under a lock: a build that is killed leaves nothing that the next would use.
+// Unpacked in memory, since dpkg waits for the disk at every file; copied beside its place and renamed in, under a lock:
+// a build that is killed leaves nothing that the next would use. Its mounts are its own.
 const build = `
 set -eu
 if [ -d "$base" ]; then exit 0; fi
-new=$base.building
-rm -rf --one-file-system "$new"
+rm -rf --one-file-system "$base.building"
+mkdir "$base.building"
+mount -t tmpfs -o size=2g,mode=755,dev,suid tmpfs "$base.building"
+new=$base.building/root
 debootstrap --variant=minbase --include="$packages" "$suite" "$new" "$mirror" > "$base.log" 2>&1 || {
   tail -n 15 "$base.log" >&2
   exit 1
 }
 ${finish}
-mv -T "$new" "$base"
+rm -rf "$base.new"
+cp -a "$new" "$base.new"
+mv -T "$base.new" "$base"
+umount "$base.building"
+rmdir "$base.building"
 `;
 
 /** @returns the folder of the root, built now when there is none */
@@ -57,13 +64,18 @@ export async function baseRoot(): Promise<string> {
   mkdirSync(cacheFolder(), { recursive: true, mode: 0o755 });
   await new Promise<void>((resolve, reject) => {
     const env = { PATH: process.env.PATH, LC_ALL: 'C', base, suite, mirror, packages: packages.join(',') };
-    const args = [`${base}.lock`, 'sh', '-c', build];
-    execFile('flock', args, { env, timeout: buildLimitMs }, (error, _stdout, stderr) =>
+    execFile('setpriv', buildAlone(base, build), { env, timeout: buildLimitMs }, (error, _stdout, stderr) =>
       error ? reject(new Error(`no Debian root could be built from ${mirror}: ${stderr || error.message}`)) : resolve(),
     );
   });
   return base;
 }
+
+/** Arguments to setpriv: shell text that runs while nobody else builds the same, and ends with whoever started it. */
+export const buildAlone = (root: string, shell: string): string[] => [
+  ...['--pdeathsig', 'KILL', '--', 'unshare', '--mount', '--pid', '--fork', '--kill-child', '--mount-proc'],
+  ...['flock', `${root}.lock`, 'sh', '-c', shell],
+];
 
 /** The mirror that packages are fetched from. */
 export const debianMirror = (): string => mirrorOf(sources());

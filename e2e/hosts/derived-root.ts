@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { baseRoot, cacheFolder, debianMirror, suite } from './base-root.ts';
+import { baseRoot, buildAlone, cacheFolder, debianMirror, suite } from './base-root.ts';
 
 /** The root of the test hosts with more of Debian's packages in it: built once and kept, as that one is. */
 export interface DerivedRoot {
@@ -27,6 +27,7 @@ cp /etc/resolv.conf "$new/etc/resolv.conf"
 echo "deb $mirror $suite main" > "$new/etc/apt/sources.list"
 printf '#!/bin/sh\\nexit 101\\n' > "$new/usr/sbin/policy-rc.d"
 chmod 755 "$new/usr/sbin/policy-rc.d"
+echo force-unsafe-io > "$new/etc/dpkg/dpkg.cfg.d/build"
 mount -t proc proc "$new/proc"
 chroot "$new" apt-get update -qq
 chroot "$new" apt-get install -qq --yes --no-install-recommends $packages
@@ -34,7 +35,7 @@ eval "$finish"
 umount "$new/proc"
 : > "$new/etc/apt/sources.list"
 : > "$new/etc/resolv.conf"
-rm -rf "$new/usr/sbin/policy-rc.d" "$new"/var/cache/apt/archives/*.deb "$new"/var/lib/apt/lists/*
+rm -rf "$new/usr/sbin/policy-rc.d" "$new/etc/dpkg/dpkg.cfg.d/build" "$new"/var/cache/apt/archives/*.deb "$new"/var/lib/apt/lists/*
 mv -T "$new" "$root"
 `;
 
@@ -51,9 +52,12 @@ export async function derivedRoot({ name, packages, finish = '' }: DerivedRoot):
       ...{ PATH: process.env.PATH, LC_ALL: 'C', DEBIAN_FRONTEND: 'noninteractive' },
       ...{ base, root, suite, mirror: debianMirror(), packages: packages.join(' '), finish },
     };
-    const args = ['--mount', '--propagation', 'private', 'flock', `${root}.lock`, 'sh', '-c', build];
-    execFile('unshare', args, { env, timeout: buildLimitMs, maxBuffer: 64 * 1024 * 1024 }, (error, _stdout, stderr) =>
-      error ? reject(new Error(`no root with ${packages.join(', ')}: ${stderr.trim() || error.message}`)) : resolve(),
+    execFile(
+      'setpriv',
+      buildAlone(root, build),
+      { env, timeout: buildLimitMs, maxBuffer: 64 * 1024 * 1024 },
+      (error, _stdout, stderr) =>
+        error ? reject(new Error(`no root with ${packages.join(', ')}: ${stderr.trim() || error.message}`)) : resolve(),
     );
   });
   return root;

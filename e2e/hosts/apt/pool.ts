@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
-import { cacheFolder, debianMirror, suite } from '../base-root.ts';
+import { buildAlone, cacheFolder, debianMirror, suite } from '../base-root.ts';
 import { type PackageRecipe, recipes } from './packages.ts';
 
 /** Packages of Debian that tests install, with what they depend on beyond what a test host has. */
@@ -62,7 +62,7 @@ export async function packagePool(base: string): Promise<PoolPackage[]> {
     const env = { PATH: process.env.PATH, LC_ALL: 'C', pool, base, suite, mirror: debianMirror() };
     const more = { fetched: fetched.join(' '), node: process.execPath, program: import.meta.filename };
     try {
-      await run('flock', [`${pool}.lock`, 'sh', '-c', build], { env: { ...env, ...more } });
+      await run('setpriv', buildAlone(pool, build), { env: { ...env, ...more } });
     } catch (error) {
       throw new Error(`no packages for the test hosts: ${(error as { stderr?: string }).stderr ?? error}`);
     }
