@@ -1,11 +1,35 @@
 import type { ChildProcess } from 'node:child_process';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import { build } from 'esbuild';
 import type { ContractAgent } from '../../agent/src/converge/test/contract-agent.ts';
 import type { Answer, Order } from '../../agent/src/converge/test/driver.ts';
+import { root as repository } from '../../tools/cli.ts';
 import { type Machine, repositoryInside } from './machine.ts';
 
 const dataDir = '/var/lib/muster-agent';
-const program = `${repositoryInside}/agent/src/converge/test/driver.ts`;
+/** Gone at the next boot, and no part of the root. */
+const program = '/run/muster-driver.mjs';
+
+/** In one file: most of what a start of it costs is reading and stripping two hundred. Made once for all machines. */
+let bundle: Promise<Uint8Array> | null = null;
+
+async function bundled(): Promise<Uint8Array> {
+  const { outputFiles } = await build({
+    entryPoints: [join(repository, 'agent/src/converge/test/driver.ts')],
+    absWorkingDir: repository,
+    bundle: true,
+    write: false,
+    platform: 'node',
+    target: 'node24',
+    format: 'esm',
+    logLevel: 'error',
+  });
+  const [file] = outputFiles;
+  if (file === undefined) throw new Error('the driver was not bundled');
+  return file.contents;
+}
 
 /** The real state engine with its providers in a test host, driven from here by one line at a time. */
 export class DrivenAgent implements ContractAgent {
@@ -28,6 +52,8 @@ export class DrivenAgent implements ContractAgent {
 
   /** Starts it in a machine that is up. */
   static async start(machine: Machine): Promise<DrivenAgent> {
+    bundle ??= bundled();
+    writeFileSync(`${machine.rootPath}${program}`, await bundle);
     const agent = new DrivenAgent(machine);
     await agent.#answer();
     return agent;

@@ -4,7 +4,7 @@ const quiet = 'DEBIAN_FRONTEND=noninteractive apt-get -qq -y -o Dpkg::Use-Pty=0 
 /** What dpkg and apt know of the packages of these tests. */
 const state =
   "dpkg-query -W -f '${Package} ${Version} ${db:Status-Status}\\n' 'sample-*' 2> /dev/null || true; apt-mark showauto";
-const common = { packages: true, state } as const;
+const common = { packages: true, slow: true, state } as const;
 
 export const packageAptSubjects: Subject[] = [
   {
@@ -27,7 +27,7 @@ export const packageAptSubjects: Subject[] = [
     ...common,
     name: 'package-apt, another version of what is there for others',
     prepare: `${quiet} install sample-plain=1.0; apt-mark -qq auto sample-plain`,
-    desired: { 'package-apt': { name: 'sample-plain', version: 'latest' } },
+    desired: { 'package-apt': { name: 'sample-plain', version: '2.0' } },
     changed: { 'package-apt': { name: 'sample-plain', version: '1.0' } },
     tamper: `${quiet} install --allow-downgrades sample-plain=1.0`,
     moved: ['version'],
