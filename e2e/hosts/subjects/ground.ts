@@ -7,14 +7,17 @@ import type { Subject } from './subject.ts';
 /** A machine of its own for each subject: the next one boots while this one is in use. */
 export class SubjectMachines {
   readonly #hosts: TestHosts;
+  readonly #expected: number;
   #count = 0;
   #next: Promise<Prepared> | null = null;
   #current: Prepared | null = null;
   #repository: Promise<AptRepository> | null = null;
   readonly #leaving: Promise<void>[] = [];
 
-  constructor(hosts: TestHosts) {
+  /** @param expected so many of them there will be, unless a test fails */
+  constructor(hosts: TestHosts, expected: number) {
     this.#hosts = hosts;
+    this.#expected = expected;
   }
 
   /** A machine with what the subject finds there, and an agent that knows nothing. The one before goes. */
@@ -22,9 +25,9 @@ export class SubjectMachines {
     this.#leave();
     const prepared = await (this.#next ?? this.#boot());
     this.#current = prepared;
-    this.#next = this.#boot();
+    this.#next = this.#count < this.#expected ? this.#boot() : null;
     // Whoever needs it next is told; until then it is no unhandled rejection.
-    this.#next.catch(() => {});
+    this.#next?.catch(() => {});
     const { machine } = prepared;
     if (subject.packages === true) {
       this.#repository ??= AptRepository.open(this.#hosts);

@@ -21,7 +21,7 @@ export interface Subject {
   state?: string;
   /** Paths that this kind leaves changed, and why that is right stands beside it. */
   volatile?: readonly string[];
-  /** It asks slow programs many times over: its agent is killed at what it records, not at every program as well. */
+  /** Each of its steps takes seconds: its agent is killed before the machine is changed and after, and nowhere else. */
   slow?: boolean;
   /** Whether it installs packages: the machine then knows the test repository. */
   packages?: boolean;

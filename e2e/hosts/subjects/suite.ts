@@ -15,7 +15,7 @@ export function describeSubjects(name: string, subjects: readonly Subject[], ope
     let machines: SubjectMachines;
     beforeAll(async () => {
       hosts = await open();
-      machines = new SubjectMachines(hosts);
+      machines = new SubjectMachines(hosts, subjects.length);
     }, 600_000);
     afterAll(async () => {
       await machines.end();
@@ -28,10 +28,7 @@ export function describeSubjects(name: string, subjects: readonly Subject[], ope
 
       providerContract({
         moved: subject.moved,
-        steps: firstOfItsKind(subject, subjects) ? 3 : 1,
-        deadly: firstOfItsKind(subject, subjects)
-          ? (point) => deadly(point) && !(subject.slow === true && point.startsWith('process:'))
-          : (point) => doneAndUntold.has(point),
+        ...deaths(subject, subjects),
         async begin() {
           // What one test leaves is what the next begins with, unless it failed.
           if (prepared !== null && !isDeepStrictEqual(await stateOf(prepared.machine, subject), clean)) prepared = null;
@@ -55,6 +52,15 @@ export function describeSubjects(name: string, subjects: readonly Subject[], ope
       });
     });
   });
+}
+
+/** Which steps its agent is killed at, and how many of them there must at least be. */
+function deaths(subject: Subject, subjects: readonly Subject[]): { deadly: (point: string) => boolean; steps: number } {
+  if (subject.slow === true)
+    return { deadly: (point) => point === 'together:after' || doneAndUntold.has(point), steps: 2 };
+  return firstOfItsKind(subject, subjects)
+    ? { deadly, steps: 3 }
+    : { deadly: (point) => doneAndUntold.has(point), steps: 1 };
 }
 
 /** One subject of a kind is killed at every step; what differs in the others is what recovery finds, not when. */
