@@ -33,6 +33,7 @@ const moved = resultOf({
 describe('the turn of a machine', () => {
   const row = {
     status: 'approved',
+    connected_at: 900,
     snapshot_operation_id: 'x',
     updated_at: 1000,
     open_operation: null,
@@ -42,6 +43,8 @@ describe('the turn of a machine', () => {
   it('is now, or when there is nothing against it', () => {
     expect(turnOf(row, true, 2000, rules)).toBe('check');
     expect(turnOf(row, false, 2000, rules)).toEqual({ due: null });
+    expect(turnOf({ ...row, connected_at: 1941 }, false, 2000, rules)).toEqual({ due: 2015 });
+    expect(turnOf({ ...row, connected_at: 2061 }, false, 2000, rules)).toEqual({ due: null });
     expect(turnOf({ ...row, status: 'rejected' }, true, 2000, rules)).toEqual({ due: null });
     expect(turnOf({ ...row, snapshot_operation_id: null }, true, 2000, rules)).toEqual({ due: null });
     expect(turnOf({ ...row, open_operation: 'o' }, true, 2000, rules)).toEqual({ due: 2015 });
@@ -191,6 +194,21 @@ describeDatabases('the drift sweep', (fixture) => {
     });
     const one = sweep();
     await one.turn();
+    await one.turn();
+    expect(await answer()).toEqual([0]);
+    await one.stop();
+  });
+
+  it('misses none that is recorded as back and is not counted as connected yet', async () => {
+    const { domain, clock, agents, sweep, answer } = await open(['a']);
+    const [agent] = agents as [Key];
+    clock.advance(700_000);
+    await connect(domain, agent);
+    domain.connected.delete(agent.id);
+    const one = sweep();
+    await one.turn();
+    domain.connected.add(agent.id);
+    clock.advance(15_000);
     await one.turn();
     expect(await answer()).toEqual([0]);
     await one.stop();

@@ -23,6 +23,8 @@ export interface SweepRules {
 
 /** One that has work is looked at again after so long. */
 const busySecs = 15;
+/** From the record of a connection to where it counts as one. */
+const welcomeSecs = 60;
 /** Read at one time where many must be moved out of the way. */
 const mostAtOnce = 500;
 /** The share of the interval by which turns are spread, so that those that were due together are not so for ever. */
@@ -33,6 +35,7 @@ export type Turn = 'check' | { due: number | null };
 
 interface Due {
   status: 'pending' | 'approved' | 'rejected' | null;
+  connected_at: number | null;
   snapshot_operation_id: string | null;
   /** When the last apply ended. */
   updated_at: number;
@@ -49,8 +52,9 @@ const isOutdated = ({ snapshot_operation_id, latest_status, latest_snapshot }: D
 /** @param connected now */
 export function turnOf(row: Due, connected: boolean, now: number, rules: SweepRules): Turn {
   if (row.snapshot_operation_id === null) return { due: null };
-  // It has missed its turn, and has it when it is back.
-  if (row.status !== 'approved' || !connected) return { due: null };
+  if (row.status !== 'approved') return { due: null };
+  // It has missed its turn, and has it when it is back, which one that is just being welcomed was told already.
+  if (!connected) return { due: Math.abs(now - (row.connected_at ?? 0)) < welcomeSecs ? now + busySecs : null };
   // An apply in the future was by a clock that was wrong.
   const settled = Math.min(row.updated_at, now) + rules.skipRecentlyApplied;
   if (settled > now && !isOutdated(row)) return { due: settled + Math.round(rules.interval * spread * rules.random()) };

@@ -18,6 +18,7 @@ export const dueForDrift = defineQuery('drift/due', (db, p: { now: number; limit
       'agent_state.updated_at',
       'agent_state.snapshot_operation_id',
       'agents.status',
+      'agents.connected_at',
       'latest_drift.status as latest_status',
       'drift_records.snapshot_operation_id as latest_snapshot',
     ])
