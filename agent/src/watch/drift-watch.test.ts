@@ -89,6 +89,16 @@ describe('what was applied', () => {
     await hinted('f', 'g');
   });
 
+  it('is hinted once, however often it is touched before a check comes', async () => {
+    await apply('apply', desired());
+    writeFileSync(`${root}/f`, 'by hand\n');
+    await hinted('f');
+    utimesSync(`${root}/f`, 1, 1);
+    await nothingHinted();
+    writeFileSync(`${root}/f`, 'by another hand\n');
+    await hinted('f');
+  });
+
   it('is nobody’s business while it looks as applied: neither an apply nor a touch makes a hint', async () => {
     await apply('apply', desired());
     utimesSync(`${root}/f`, 1, 1);
