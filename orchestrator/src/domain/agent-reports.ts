@@ -16,6 +16,7 @@ import { type Context, seconds } from './context.ts';
 import { driftStatements, judgeDrift } from './drift.ts';
 import { appliedScope, applyNews, auditScope } from './drift-news.ts';
 import type { InFlight } from './in-flight.ts';
+import { bare, weightOf } from './kept-results.ts';
 import { announceEnd, endStatements, ignoreFinished } from './operation-end.ts';
 import { resultsOf } from './operations.ts';
 import type { RunBasis } from './run-basis.ts';
@@ -28,20 +29,6 @@ type Finished = Extract<Report, { type: 'finished' }>;
 
 /** What is kept of one operation; beyond it results are kept without their details, and output is not. In characters. */
 const mostCharacters = 32 * 1024 * 1024;
-
-const weightOf = (result: ResourceResult): number =>
-  512 +
-  (result.diff?.length ?? 0) +
-  (result.message?.length ?? 0) +
-  result.changes.reduce((sum, change) => sum + (change.from?.length ?? 0) + (change.to?.length ?? 0), 0);
-
-const bare = (result: ResourceResult): ResourceResult => ({
-  ...result,
-  changes: [],
-  diff: null,
-  triggered_by: [],
-  message: 'the details are left out: those of this operation come to too much',
-});
 
 /** What spares looking at rows. */
 interface Known {

@@ -347,6 +347,40 @@ describeDatabases('the drift sweep', (fixture) => {
     await one.stop();
   });
 
+  it('keeps of a check what hundreds of records can be read with', async () => {
+    const { context, actor, answer, news } = await open(['a']);
+    const many = (count: number, more: (i: number) => Parameters<typeof resultOf>[0]) =>
+      Array.from({ length: count }, (_, i) => resultOf({ status: 'would_change', ...more(i) }));
+    const kept = async (results: (typeof moved)[]) => {
+      await submitDriftCheck(context, actor, 'a', 'watch');
+      await answer(results);
+      return (await latestDrift(context, 'a'))?.resources ?? [];
+    };
+    const diff = 'x'.repeat(60_000);
+    const large = await kept([
+      ...many(9, (i) => ({ identity: `/${i}`, changes: [{ field: 'content', from: null, to: null }], diff })),
+      moved,
+    ]);
+    expect(large.map((result) => result.diff?.length ?? 0)).toEqual([...Array(4).fill(60_000), ...Array(6).fill(0)]);
+    expect(large.at(-1)).toMatchObject({ identity: '/f', changes: [{ field: 'mode' }] });
+    expect(large.at(5)).toMatchObject({
+      identity: '/5',
+      changes: [],
+      message: expect.stringMatching(/details are left out/),
+    });
+    // What is left out of a record is no news by that.
+    await kept([
+      ...many(9, (i) => ({
+        identity: `/${i}`,
+        changes: [{ field: 'content', from: null, to: null }],
+        diff: i < 4 ? null : diff,
+      })),
+      moved,
+    ]);
+    expect(await news()).toEqual(['drift.detected']);
+    expect((await kept(many(200, (i) => ({ identity: `/${i}${'y'.repeat(4_000)}` })))).length).toBe(130);
+  });
+
   it('tells of drift once, whoever asked, until a check or an apply finds it right', async () => {
     const { context, domain, clock, actor, agents, sweep, answer, apply, news } = await open(['a']);
     const [agent] = agents as [Key];

@@ -11,6 +11,7 @@ import { requireAgent, requireSelector } from './agents.ts';
 import { audited } from './audit.ts';
 import { type Actor, type Context, seconds } from './context.ts';
 import { checkNews } from './drift-news.ts';
+import { firstNamed, withDetails } from './kept-results.ts';
 import { untilFound, type Waiting } from './operation-waiting.ts';
 import { longestWaitMs } from './operations.ts';
 import { mapPage, type Page, type PageWish, readPage } from './page.ts';
@@ -21,6 +22,13 @@ export type DriftTrigger = DriftRecord['trigger'];
 
 /** A check that nobody picks up is worth nothing later. */
 const checkTtlSecs = 300;
+
+/**
+ * Characters of names and of details in one record: agents make records of their own accord, and hundreds of them are
+ * read at a time.
+ */
+const mostNames = 512 * 1024;
+const mostDetails = 256 * 1024;
 
 type Row = NonNullable<Awaited<ReturnType<typeof findRow>>>;
 const findRow = ({ db }: Context, driftId: string) => db.get(driftById, { drift_id: driftId });
@@ -238,6 +246,7 @@ export async function driftStatements(
   error: string | null,
 ): Promise<Statement[]> {
   const { node_id, operation_id } = operation;
+  const drifted = firstNamed(verdict.drifted, mostNames);
   return [
     statement(insertDriftRecord, {
       drift_id: operation_id,
@@ -248,10 +257,10 @@ export async function driftStatements(
       checked_at: seconds(context.now()),
       snapshot_operation_id: operation.snapshot_operation_id ?? '',
       summary: toJson(summary),
-      resources: toJson(verdict.drifted),
+      resources: toJson(withDetails(drifted, mostDetails)),
       error,
     }),
     statement(putLatestDrift, { node_id, drift_id: operation_id, status: verdict.status }),
-    ...(await checkNews(context, { node_id, label, scope }, operation_id, verdict)),
+    ...(await checkNews(context, { node_id, label, scope }, operation_id, { ...verdict, drifted })),
   ];
 }
