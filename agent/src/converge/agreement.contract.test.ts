@@ -166,7 +166,9 @@ describe('random modules', () => {
     );
   });
 
-  test('a plan is what the apply then does, a second apply does nothing, removal leaves no trace', async ({ skip }) => {
+  test('a plan is what the apply then does, a second apply does nothing, removal leaves no trace', {
+    timeout: 240_000,
+  }, async ({ skip }) => {
     if (process.getuid?.() !== 0) skip('needs root: everyone else is shut out by some of the random modes');
     await fc.assert(
       fc.asyncProperty(initial, fc.array(desiredSet, { minLength: 1, maxLength: 3 }), async (entries, sets) => {

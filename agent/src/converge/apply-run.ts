@@ -52,17 +52,23 @@ export async function applyRun(progress: Progress, steps: readonly Step[], pictu
   };
   const needs = ({ resource }: Step): boolean =>
     inFlight.some(({ planned }) => resource.depends_on.includes(planned.step.resource.key));
-  for (const planned of run) {
-    const { step } = planned;
-    const alone = step.kind === 'remove' || step.resource.type !== 'file-unix';
-    const ending = progress.context.stopping() || progress.operation.cancelled;
-    if (inFlight.length >= maxInFlight || (inFlight.length > 0 && (alone || ending || needs(step)))) await land();
-    if (progress.interrupted()) break;
-    progress.context.crashPoint('resource:before');
-    inFlight.push({ planned, result: attempt(progress, planned, picture) });
-    if (alone) await land();
+  try {
+    for (const planned of run) {
+      const { step } = planned;
+      const alone = step.kind === 'remove' || step.resource.type !== 'file-unix';
+      const ending = progress.context.stopping() || progress.operation.cancelled;
+      if (inFlight.length >= maxInFlight || (inFlight.length > 0 && (alone || ending || needs(step)))) await land();
+      if (progress.interrupted()) break;
+      progress.context.crashPoint('resource:before');
+      inFlight.push({ planned, result: attempt(progress, planned, picture) });
+      if (alone) await land();
+    }
+    await land();
+  } catch (error) {
+    // Nor behind a fault: the next attempt would meet it on the same files.
+    await Promise.allSettled(inFlight.map(({ result }) => result));
+    throw error;
   }
-  await land();
   progress.walk.forget();
 }
 

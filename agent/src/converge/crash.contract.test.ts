@@ -1,31 +1,10 @@
-import { spawn } from 'node:child_process';
 import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { OperationMessage } from '@muster/protocol/wire';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { removeDirectory, startAgent, type Told, temporaryDirectory } from './test/agent.ts';
+import { killedOff } from './test/cut.ts';
 import { directory, file, operation, script } from './test/desired.ts';
 import { snapshotTree } from './test/tree.ts';
-
-const node = process.execPath;
-const doomed = new URL('./test/doomed.ts', import.meta.url).pathname;
-
-function dieAt(
-  dataDir: string,
-  operations: OperationMessage[],
-  at: number,
-): Promise<{ passed: string[]; killed: boolean }> {
-  const list = `${dataDir}/../operations.json`;
-  writeFileSync(list, JSON.stringify(operations));
-  const child = spawn(node, [doomed, dataDir, list, String(at)], { stdio: ['ignore', 'pipe', 'inherit'] });
-  let out = '';
-  child.stdout.on('data', (piece) => {
-    out += piece;
-  });
-  return new Promise((resolve) =>
-    child.once('close', (_code, signal) => resolve({ passed: out.trim().split('\n'), killed: signal === 'SIGKILL' })),
-  );
-}
 
 let home: string;
 let root: string;
@@ -87,23 +66,23 @@ describe('an agent killed at any durable step', () => {
   test('carries an apply on to one end, and removal still brings back what was there', {
     timeout: 180_000,
   }, async () => {
-    const steps = await dieAt(dataDir, [operation('apply', first())], 0);
-    expect(steps.passed.at(-1)).toBe('done');
-    const total = steps.passed.length - 1;
+    const steps = await killedOff(dataDir, [operation('apply', first())], 0);
+    expect(steps.points.at(-1)).toBe('done');
+    const total = steps.points.length - 1;
     expect(total).toBeGreaterThan(20);
     removeDirectory(home);
     for (let at = 1; at <= total; at++) {
       fresh();
       const before = snapshotTree(root);
       const apply = operation('apply', first());
-      const { passed, killed } = await dieAt(dataDir, [apply], at);
-      const died = `killed at ${passed.at(-1)}, step ${at}`;
+      const { points, killed } = await killedOff(dataDir, [apply], at);
+      const died = `killed at ${points.at(-1)}, step ${at}`;
       expect(killed, died).toBe(true);
       expect(['old\n', 'new\n'], died).toContain(readFileSync(`${root}/there`, 'utf8'));
       const agent = await startAgent(dataDir);
       // The orchestrator sends again what it has no end of.
       const outcome = await agent.engine.accept(apply);
-      if (passed.at(-1) !== 'accepted:before') expect(outcome, died).toBe('known');
+      if (points.at(-1) !== 'accepted:before') expect(outcome, died).toBe('known');
       expectWhole(await agent.ended(apply.operation_id), died);
       expect(agent.engine.openOperations(), died).toEqual([{ operation_id: apply.operation_id, state: 'finished' }]);
       agent.engine.spool.acknowledge(agent.engine.spool.lastSeq());
@@ -128,9 +107,9 @@ describe('an agent killed at any durable step', () => {
       const { finished } = await planner.run(operation('plan', first()));
       await planner.stop();
       const apply = { ...operation('apply', first()), plan_digest: finished.plan_digest as string };
-      const { passed, killed } = await dieAt(dataDir, [apply], at);
+      const { points, killed } = await killedOff(dataDir, [apply], at);
       if (!killed) break;
-      const died = `killed at ${passed.at(-1)}, step ${at}`;
+      const died = `killed at ${points.at(-1)}, step ${at}`;
       const agent = await startAgent(dataDir);
       await agent.engine.accept(apply);
       expectWhole(await agent.ended(apply.operation_id), died);
@@ -140,16 +119,16 @@ describe('an agent killed at any durable step', () => {
   });
 
   test('carries a removal on to one end', { timeout: 180_000 }, async () => {
-    const steps = await dieAt(dataDir, [operation('apply', first()), operation('apply', [])], 0);
-    const total = steps.passed.length - 1;
+    const steps = await killedOff(dataDir, [operation('apply', first()), operation('apply', [])], 0);
+    const total = steps.points.length - 1;
     expect(total).toBeGreaterThan(15);
     removeDirectory(home);
     for (let at = 1; at <= total; at++) {
       fresh();
       const before = snapshotTree(root);
       const removal = operation('apply', []);
-      const { passed, killed } = await dieAt(dataDir, [operation('apply', first()), removal], at);
-      const died = `killed at ${passed.at(-1)}, step ${at}`;
+      const { points, killed } = await killedOff(dataDir, [operation('apply', first()), removal], at);
+      const died = `killed at ${points.at(-1)}, step ${at}`;
       expect(killed, died).toBe(true);
       const agent = await startAgent(dataDir);
       await agent.engine.accept(removal);
@@ -185,7 +164,7 @@ describe('an agent killed at any durable step', () => {
       file(`${root}/after`, {}, { depends_on: ['script:slow'] }),
     ];
     const apply = operation('apply', slow());
-    expect((await dieAt(dataDir, [apply], 0)).killed).toBe(true);
+    expect((await killedOff(dataDir, [apply], 0)).killed).toBe(true);
     expect(existsSync(`${root}/count`)).toBe(false);
     const agent = await startAgent(dataDir);
     const told = await agent.ended(apply.operation_id);
@@ -203,13 +182,13 @@ describe('an agent killed at any durable step', () => {
     const slow = () => [
       script('slow', { check: `test -e ${root}/count`, apply: `sleep 0.2; echo x >> ${root}/count` }),
     ];
-    const whole = await dieAt(dataDir, [operation('apply', slow())], 0);
-    const begun = whole.passed.indexOf('process:before') + 1;
+    const whole = await killedOff(dataDir, [operation('apply', slow())], 0);
+    const begun = whole.points.indexOf('process:before') + 1;
     expect(begun).toBeGreaterThan(0);
     removeDirectory(home);
     fresh();
     const apply = operation('apply', slow());
-    expect((await dieAt(dataDir, [apply], begun)).killed).toBe(true);
+    expect((await killedOff(dataDir, [apply], begun)).killed).toBe(true);
     const agent = await startAgent(dataDir);
     const told = await agent.ended(apply.operation_id);
     await agent.stop();

@@ -113,4 +113,28 @@ describe('what goes wrong around an operation', () => {
     const told = await h.agent.run(operation('apply', [file(`${h.root}/f`)]));
     expect(told.results).toMatchObject([{ message: 'carried on after the agent met a fault of its own' }]);
   });
+
+  test('a fault while files are on their way: none of them goes on beside the next attempt', async () => {
+    let [passed, faults] = [0, 0];
+    await h.restart({
+      clock,
+      log: silent,
+      crashPoint(name) {
+        if (name !== 'resource:before' || ++passed !== 2 || faults === 1) return;
+        faults++;
+        throw new Error('a fault of the agent itself');
+      },
+    });
+    const slow = `echo x >> ${h.root}/validated; sleep 0.2; test -s %`;
+    const told = await h.agent.run(
+      operation('apply', [file(`${h.root}/slow`, { content: 'slow', validate: slow }), file(`${h.root}/other`)]),
+    );
+    expect(faults).toBe(1);
+    expect(told.results.map(({ status, message }) => [status, message])).toEqual([
+      ['changed', 'carried out before the agent met a fault of its own'],
+      ['changed', 'carried on after the agent met a fault of its own'],
+    ]);
+    expect(readFileSync(`${h.root}/slow`, 'utf8')).toBe('slow');
+    expect(readFileSync(`${h.root}/validated`, 'utf8')).toBe('x\n');
+  });
 });

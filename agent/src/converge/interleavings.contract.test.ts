@@ -5,6 +5,7 @@ import type { OperationMessage } from '@muster/protocol/wire';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { removeDirectory, startAgent, type TestAgent, type Told, temporaryDirectory } from './test/agent.ts';
+import { cutOff, killedOff } from './test/cut.ts';
 import { block, directory, file, line, operation, script } from './test/desired.ts';
 import { snapshotTree } from './test/tree.ts';
 
@@ -119,6 +120,8 @@ interface Round {
   hands: ('edit' | 'delete' | 'note' | 'block' | 'unblock')[];
   /** At which step the agent is cut off; beyond the last one it is not. */
   cutAt: number | null;
+  /** Really: it is a process of its own, and what it was at is left as it is. */
+  isKilled?: boolean;
   /** Bound to a plan; `late`: hands come in between. */
   plan: 'none' | 'bound' | 'late';
 }
@@ -134,6 +137,8 @@ const round: fc.Arbitrary<Round> = fc.record({
   }),
   hands: fc.subarray(['edit', 'delete', 'note', 'block', 'unblock'] as const, { maxLength: 2 }).map((all) => [...all]),
   cutAt: fc.option(fc.integer({ min: 1, max: 24 }), { freq: 2 }),
+  // A process of its own takes its time.
+  isKilled: fc.integer({ min: 0, max: 15 }).map((one) => one === 7),
   plan: fc.constantFrom('none' as const, 'none' as const, 'bound' as const, 'late' as const),
 });
 
@@ -237,39 +242,19 @@ class Machine {
     return (this.agent as TestAgent).run(message);
   };
 
-  /** Carried out by an agent that is cut off at a step, and then by the next one. */
-  async runCut(message: OperationMessage, at: number): Promise<Told> {
+  /** Carried out by an agent that is cut off at a step, or killed there, and then by the next one. */
+  async runCut(message: OperationMessage, at: number, isKilled: boolean): Promise<Told> {
     await this.agent?.stop();
-    let passed = 0;
-    this.passed = [];
-    let dead = () => {};
-    const died = new Promise<null>((resolve) => {
-      dead = () => resolve(null);
-    });
-    const doomed = await startAgent(`${this.home}/data`, {
-      log: { debug() {}, info() {}, warn() {}, error() {} },
-      crashPoint: (name) => {
-        // Not while files are on their way: unlike a killed process, this one would go on writing them.
-        if (name.startsWith('resource:')) return;
-        if (passed < at) this.passed.push(name);
-        if (++passed < at) return;
-        dead();
-        throw new Error('cut off');
-      },
-    });
-    const whole = await Promise.race([died, doomed.run(message).catch(() => null)]);
-    if (whole !== null) {
-      await doomed.stop();
-      this.agent = await startAgent(`${this.home}/data`);
-      return whole;
-    }
-    this.agent = await startAgent(`${this.home}/data`);
+    const data = `${this.home}/data`;
+    const { points } = isKilled ? await killedOff(data, [message], at) : await cutOff(data, message, at);
+    this.passed = points;
+    this.agent = await startAgent(data);
     await this.agent.engine.accept(message);
     return this.agent.ended(message.operation_id);
   }
 }
 
-async function play(machine: Machine, { set, hands, cutAt, plan }: Round): Promise<void> {
+async function play(machine: Machine, { set, hands, cutAt, isKilled = false, plan }: Round): Promise<void> {
   if (plan !== 'late') for (const hand of hands) machine.hand(hand);
   const desired = machine.desired(set);
   const before = snapshotTree(machine.root);
@@ -279,7 +264,7 @@ async function play(machine: Machine, { set, hands, cutAt, plan }: Round): Promi
   const found = snapshotTree(machine.root);
   const bound = plan !== 'none' && planned.finished.plan_digest !== undefined;
   const apply = operation('apply', desired, bound ? { plan_digest: planned.finished.plan_digest as string } : {});
-  const ended = cutAt === null ? await machine.run(apply) : await machine.runCut(apply, cutAt);
+  const ended = cutAt === null ? await machine.run(apply) : await machine.runCut(apply, cutAt, isKilled);
   const { results, finished } = ended;
   if (finished.error?.startsWith('plan_stale')) {
     expect(bound && JSON.stringify(found) !== JSON.stringify(before)).toBe(true);
@@ -353,6 +338,11 @@ const removedBeforeTheKill = (cutAt: number): Round[] => [
   { set: {}, hands: [], cutAt, plan: 'none' },
 ];
 
+/** Several files are on their way to the disk when it happens. */
+const cutAmongFiles = (isKilled: boolean): Round[] => [
+  { set: { '/a': 0, '/there': 0, '/d/b': 1, '/d/e/c': 0, triggered: 0 }, hands: [], cutAt: 11, isKilled, plan: 'none' },
+];
+
 /** So that one that hangs is told with what led to it. */
 async function inTime(machine: Machine, playing: Promise<void>): Promise<void> {
   let callOff = () => {};
@@ -360,16 +350,21 @@ async function inTime(machine: Machine, playing: Promise<void>): Promise<void> {
     const timer = setTimeout(() => {
       const open = machine.agent?.engine.openOperations() ?? [];
       reject(new Error(`it hangs after ${machine.passed.join(' ')}; open: ${JSON.stringify(open)}`));
-    }, 12_000);
+    }, 60_000);
     callOff = () => clearTimeout(timer);
   });
   await Promise.race([playing, late]).finally(callOff);
 }
 
 test('whatever comes in whatever order: what is there is what was there with what is declared laid over it', {
-  timeout: 120_000,
+  timeout: 300_000,
 }, async ({ skip }) => {
   if (process.getuid?.() !== 0) skip('needs root, to whom all it makes belongs');
+  const examples: [Round[]][] = [
+    ...[9, 10, 11].map((at): [Round[]] => [removedBeforeTheKill(at)]),
+    [cutAmongFiles(false)],
+    [cutAmongFiles(true)],
+  ];
   await fc.assert(
     fc.asyncProperty(fc.array(round, { minLength: 2, maxLength: 5 }), async (rounds) => {
       const machine = new Machine();
@@ -383,6 +378,6 @@ test('whatever comes in whatever order: what is there is what was there with wha
         await machine.end();
       }
     }),
-    { numRuns: 25, endOnFailure: true, examples: [9, 10, 11].map((at) => [removedBeforeTheKill(at)]) },
+    { numRuns: 25, endOnFailure: true, examples },
   );
 });

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { type ParsedModule, parseModule } from './parse.ts';
 import { moduleLimits } from './source.ts';
 
@@ -64,11 +64,10 @@ function timed(source: string | Uint8Array): { parsed: ParsedModule; took: numbe
 const passed = ['many variants and clauses', 'one path, with conditions'];
 
 // How fast the machine is at the moment shows in what an honest module takes; on two shared cores that is 60 to 90 ms.
-describe('hostile input', () => {
-  let yardstick = Number.POSITIVE_INFINITY;
-  beforeAll(() => {
-    for (let run = 0; run < 5; run += 1) yardstick = Math.min(yardstick, timed(honest).took);
-    expect(parseModule(honest).ok).toBe(true);
+describe('hostile input', { timeout: 120_000 }, () => {
+  it('is held against an honest module, which is taken', () => {
+    // Often enough that the compiler has come to it.
+    for (let run = 0; run < 5; run += 1) expect(timed(honest).parsed.ok).toBe(true);
   });
 
   it.each(Object.keys(hostile))(

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import type { OperationMessage } from '@muster/protocol/wire';
 import { startAgent } from './agent.ts';
+import { isStep, unhurried } from './cut.ts';
 
 /**
  * An agent that kills itself (SIGKILL) at one durable step.
@@ -12,8 +13,9 @@ const operations = JSON.parse(readFileSync(file, 'utf8')) as OperationMessage[];
 let passed = 0;
 let armed = false;
 const agent = await startAgent(dataDir, {
+  clock: unhurried,
   crashPoint(name) {
-    if (!armed) return;
+    if (!armed || !isStep(name)) return;
     passed++;
     process.stdout.write(`${name}\n`);
     if (passed === Number(at)) process.kill(process.pid, 'SIGKILL');

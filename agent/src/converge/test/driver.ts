@@ -1,6 +1,7 @@
 import { createInterface } from 'node:readline';
 import type { OperationMessage } from '@muster/protocol/wire';
-import { contractAgent, type JournalStep } from './contract-agent.ts';
+import { contractAgent } from './contract-agent.ts';
+import type { JournalStep } from './cut.ts';
 
 /**
  * The agent of the provider contract, driven from outside the machine it is on. Argument: its data directory. Each line

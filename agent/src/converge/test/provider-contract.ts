@@ -2,7 +2,8 @@ import type { ResourceResult } from '@muster/protocol';
 import type { ResolvedResource } from '@muster/protocol/module';
 import { beforeEach, expect, test } from 'vitest';
 import { providerOf } from '../../resources/registry.ts';
-import type { ContractAgent, JournalStep } from './contract-agent.ts';
+import type { ContractAgent } from './contract-agent.ts';
+import type { JournalStep } from './cut.ts';
 import { operation } from './desired.ts';
 
 /** What every provider must hold to, whatever it manages and wherever that is. */

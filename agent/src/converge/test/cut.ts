@@ -1,0 +1,94 @@
+import { spawn } from 'node:child_process';
+import { writeFileSync } from 'node:fs';
+import type { OperationMessage } from '@muster/protocol/wire';
+import type { Clock } from '../../host/clock.ts';
+import { systemClock } from '../../host/clock.ts';
+import type { EngineOptions } from '../engine.ts';
+import { startAgent, type Told } from './agent.ts';
+
+/** An agent that is cut off at a step of the journal, in this process or, really killed, in one of its own. */
+
+/** Results that waited too long for others are told in a step more, on a busy machine at another each time: slow. */
+export const unhurried: Clock = { ...systemClock, monotonic: () => systemClock.monotonic() / 100 };
+
+/** Comes when an operation takes long, so its place among the steps is another each time. */
+export const isStep = (point: string): boolean => !point.startsWith('accepted-report:');
+
+const silent = { debug() {}, info() {}, warn() {}, error() {} };
+
+/** One of the durable steps of an operation: by its name, since how many there are before it depends on the clock. */
+export interface JournalStep {
+  point: string;
+  /** Which of those of that name, from 1. */
+  nth: number;
+}
+
+function isThere(at: JournalStep | number, points: readonly string[]): boolean {
+  if (typeof at === 'number') return points.length === at;
+  return points.at(-1) === at.point && points.filter((point) => point === at.point).length === at.nth;
+}
+
+interface Cut {
+  /** The steps it passed, up to the one it was cut off at. */
+  points: string[];
+  /** What it told, when it got through. */
+  told: Told | null;
+}
+
+/**
+ * Carries out an operation with an agent that is cut off at a step: nothing it records from there on reaches the disk.
+ * What was on its way then gets done, and nothing of it goes on once this resolves: the next agent would meet it, as it
+ * never meets a process that is dead.
+ * @param at the step, or its number from 1; 0: never
+ */
+export async function cutOff(
+  dataDir: string,
+  operation: OperationMessage,
+  at: JournalStep | number,
+  options: Partial<EngineOptions> = {},
+): Promise<Cut> {
+  const points: string[] = [];
+  let isCut = false;
+  let cut = () => {};
+  const cutting = new Promise<null>((resolve) => {
+    cut = () => resolve(null);
+  });
+  const agent = await startAgent(dataDir, {
+    log: silent,
+    clock: unhurried,
+    ...options,
+    crashPoint(point) {
+      if (!isCut) {
+        if (!isStep(point)) return;
+        points.push(point);
+        if (!isThere(at, points)) return;
+      }
+      isCut = true;
+      cut();
+      throw new Error('cut off');
+    },
+  });
+  const told = await Promise.race([cutting, agent.run(operation).catch(() => null)]);
+  await agent.stop();
+  return { points, told };
+}
+
+const doomed = new URL('./doomed.ts', import.meta.url).pathname;
+
+/** The same with a process that kills itself (SIGKILL): what was on its way then is left as it is. */
+export function killedOff(
+  dataDir: string,
+  operations: readonly OperationMessage[],
+  at: number,
+): Promise<{ points: string[]; killed: boolean }> {
+  const list = `${dataDir}/../operations.json`;
+  writeFileSync(list, JSON.stringify(operations));
+  const child = spawn(process.execPath, [doomed, dataDir, list, String(at)], { stdio: ['ignore', 'pipe', 'inherit'] });
+  let out = '';
+  child.stdout.on('data', (piece) => {
+    out += piece;
+  });
+  return new Promise((resolve) =>
+    child.once('close', (_code, signal) => resolve({ points: out.trim().split('\n'), killed: signal === 'SIGKILL' })),
+  );
+}
