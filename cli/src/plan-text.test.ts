@@ -143,7 +143,14 @@ test('a long value is cut, and shown whole on demand', () => {
   expect(renderOperation(long, 'web-1', style({ verbose: true }))).toContain('x'.repeat(1000));
 });
 
+test('an empty value is told as one', () => {
+  const change = { field: 'additional_groups', from: '', to: 'ops' };
+  const moved = operation([result({ action: 'update', status: 'would_change', changes: [change] })]);
+  expect(renderOperation(moved, 'web-1', style())).toContain('additional_groups  "" → ops');
+});
+
 test('a line of a list counts what matters first', () => {
   expect(summaryText(operation(variety))).toBe('6 changed, 1 removed, 20 unchanged');
   expect(summaryText(operation([]))).toBe('0 resources');
+  expect(summaryText({ ...operation([]), status: 'running' })).toBe('-');
 });

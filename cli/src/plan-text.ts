@@ -137,9 +137,10 @@ export function renderOperation(operation: Operation, agent: string, style: Styl
 }
 
 /** One line for a list: `3 changed, 20 unchanged`. */
-export function summaryText({ summary }: Pick<Operation, 'summary'>): string {
+export function summaryText({ summary, status }: Pick<Operation, 'summary' | 'status'>): string {
   const { changed, removed, failed, skipped, unchanged, total } = summary;
-  if (total === 0) return counted(0, 'resource');
+  // What has not ended has told of none yet.
+  if (total === 0) return hasEnded(status) ? counted(0, 'resource') : '-';
   return [
     ...words(failed, 'failed'),
     ...words(changed, 'changed'),

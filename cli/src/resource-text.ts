@@ -45,6 +45,7 @@ export function headLine(result: ResourceResult, verb: string, width: number, { 
 }
 
 function shown(value: string, verbose: boolean): string {
+  if (value === '') return '""';
   const text = sanitiseLine(value);
   return verbose || text.length <= longestValue ? text : `${[...text].slice(0, longestValue - 1).join('')}…`;
 }

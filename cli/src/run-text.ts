@@ -35,7 +35,7 @@ export function printRun(run: Run, out: Output): void {
       { heading: 'OPERATION', text: ({ operation_id }) => operation_id },
       {
         heading: 'RESOURCES',
-        text: (row) => row.error ?? (row.summary ? summaryText({ summary: row.summary }) : null),
+        text: (row) => row.error ?? (row.summary ? summaryText({ summary: row.summary, status: row.status }) : null),
         flexible: true,
       },
     ],

@@ -28,15 +28,27 @@ const units: readonly (readonly [string, number])[] = [
   ['s', 1],
 ];
 
-/** A length of time in one unit, e.g. `3m`. */
+/** In the largest unit that fits, e.g. `3m`, and what is left over. */
+function largestUnit(seconds: number): [text: string, count: number, rest: number] {
+  for (const [unit, size] of units) {
+    const count = Math.floor(seconds / size);
+    if (count > 0) return [`${count}${unit}`, count, seconds - count * size];
+  }
+  return ['0s', 0, 0];
+}
+
+/** A length of time, e.g. `12m`; of a few of a unit, where the rest counts, with the next smaller one: `1h 59m`. */
 export function duration(seconds: number): string {
-  const whole = Math.max(0, Math.round(seconds));
-  for (const [unit, size] of units) if (whole >= size) return `${Math.floor(whole / size)}${unit}`;
-  return '0s';
+  const [text, count, rest] = largestUnit(Math.max(0, Math.round(seconds)));
+  if (count >= 10) return text;
+  const second = units[units.findIndex(([unit]) => text.endsWith(unit)) + 1];
+  const more = second === undefined ? 0 : Math.floor(rest / second[1]);
+  return more === 0 ? text : `${text} ${more}${second?.[0]}`;
 }
 
 /** How long ago, e.g. `3m ago`; clocks that differ a little must not say it is in the future. */
-export const ago = (at: number, now: number): string => (now - at < 5 ? 'just now' : `${duration(now - at)} ago`);
+export const ago = (at: number, now: number): string =>
+  now - at < 5 ? 'just now' : `${largestUnit(Math.round(now - at))[0]} ago`;
 
 /** @param count the noun stands in the singular for 1 */
 export const counted = (count: number, noun: string, plural = `${noun}s`): string =>

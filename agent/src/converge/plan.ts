@@ -332,6 +332,7 @@ export function decide(
     if (picture.purpose === 'drift') difference = { ...difference, message };
     // Another resource may bring it: a plan cannot know, an apply sees when it gets there.
     else if (picture.purpose !== 'plan' || !picture.mayBring(awaits)) return { verdict: 'fail', message, awaits };
+    else difference = { ...difference, message: toBeBrought(message, difference.message) };
   }
   return {
     verdict: 'act',
@@ -354,6 +355,12 @@ const awaited = ({ sensitive_fields }: ResolvedResource, awaits: NonNullable<Dif
   sensitive_fields.includes('owner') || sensitive_fields.includes('group')
     ? 'its owner or its group, which is sensitive and not shown, is not there'
     : awaits.map(({ message }) => message).join('; ');
+
+/** What a plan says of it: whether it comes is seen by the apply alone, which fails without it. */
+function toBeBrought(missing: string, message: string | undefined): string {
+  const [what] = missing.split(';');
+  return [`something before this has to bring it: ${what}`, ...(message === undefined ? [] : [message])].join('\n');
+}
 
 /**
  * It repairs drift: what is wanted is what already succeeded here, nothing else was tried since, and the machine differs

@@ -45,12 +45,16 @@ export function noted(decision: Decision, message: string): Decision {
   return { ...decision, difference: { ...decision.difference, message } };
 }
 
+/** What follows is with the resource: the last lines of a journal, say. */
+const firstLine = (message: string | null): string | undefined =>
+  message?.split('\n')[0]?.replace(/[;:] last in the journal:$|:$/, '');
+
 /** One line on what failed, for whoever looks at the operation first. */
 export function failureSummary(results: readonly ResourceResult[]): string {
   const failed = results.filter(({ status }) => status === 'failed' || status === 'unknown');
   const first = failed
     .slice(0, 3)
-    .map(({ id, identity, message }) => `${id ?? identity}: ${message ?? 'no reason given'}`)
+    .map(({ id, identity, message }) => `${id ?? identity}: ${firstLine(message) ?? 'no reason given'}`)
     .join('; ');
   const rest = failed.length > 3 ? `; and ${failed.length - 3} more` : '';
   return `${failed.length} of ${results.length} resources failed. ${first}${rest}`.slice(0, maxError);

@@ -234,7 +234,11 @@ test('a plan counts on a unit that a package may bring, and on nothing else', as
   ]);
   expect((await plan([pack('daemon'), service])).results).toMatchObject([
     { status: 'would_change' },
-    { status: 'would_change', action: 'restart' },
+    {
+      status: 'would_change',
+      action: 'restart',
+      message: 'something before this has to bring it: there is no unit from-package',
+    },
   ]);
   // Something else that changes does not bring it, and neither does a package that is there already.
   expect((await plan([file(`${root}/f`, { content: 'x' }), service])).results).toMatchObject([

@@ -324,6 +324,8 @@ describe('hostile surroundings', () => {
     expect(told.results).toMatchObject([{ status: 'failed', message: expect.stringContaining('refused') }]);
     expect(snapshotTree(root)).toMatchObject({ '/f': expect.stringContaining('good') });
     expect(Object.keys(snapshotTree(root))).toEqual(['/', '/f']);
+    const [silent] = (await apply([file(`${root}/f`, { content: 'bad\n', validate: 'false %' })])).results;
+    expect(silent?.message).toBe(`the new content of ${root}/f was refused, \`validate\` ended with 1`);
     const right = await apply([file(`${root}/f`, { content: 'as good\n', validate: 'grep good %' })]);
     expect(right.finished.status).toBe('succeeded');
     await apply([]);

@@ -187,7 +187,7 @@ describe('windows', () => {
     const open = { ...planned, starts_at: now() - 60, ends_at: now() + 3900, selector: null };
     answers.listWindows = () => ({ body: [open] });
     answers.updateWindow = () => ({ body: open });
-    expect((await muster('windows', 'list')).stdout).toMatch(/open, 1h left +all agents +updates/);
+    expect((await muster('windows', 'list')).stdout).toMatch(/open, 1h \d+m left +all agents +updates/);
     expect((await muster('windows', 'end', 'N2P3Q')).stdout).toContain('Ended updates.');
     const [ended] = sent('updateWindow').map(({ body }) => body as { ends_at: number });
     expect(sent('updateWindow')[0]?.params).toEqual({ id: planned.id });

@@ -125,6 +125,7 @@ async function runValidation(
   );
   if (result.exitCode === 0) return;
   const how = result.timedOut ? 'took too long' : `ended with ${result.exitCode ?? result.signal}`;
-  const said = resource.sensitive_fields.length > 0 ? '' : `: ${(result.stderr || result.stdout).trim()}`;
+  const words = resource.sensitive_fields.length > 0 ? '' : (result.stderr || result.stdout).trim();
+  const said = words === '' ? '' : `: ${words}`;
   throw new HostFailure(`the new content of ${pathOf(resource)} was refused, \`validate\` ${how}${said}`);
 }
