@@ -84,7 +84,7 @@ export function createLiveOutput(context: Context, capacity = mostCharacters): L
       const watched = agents.get(nodeId);
       if (watched?.operationId !== operationId) return {};
       const scrub = await scrubOf(operationId);
-      const shown = (tail: OutputTail) => (scrub === null ? tail.text(false) : scrub(tail.text(true)));
+      const shown = (tail: OutputTail) => tail.text(scrub === null ? null : (lines) => scrub(lines, true));
       return Object.fromEntries(
         [...watched.programs].map(([resource, { stdout, stderr }]) => [
           resource,

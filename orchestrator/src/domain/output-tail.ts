@@ -37,15 +37,15 @@ export class OutputTail {
   }
 
   /**
-   * @param wholeLines leaves out lines of which a part is missing or still to come: where something must be found in the
-   *   text to be hidden, half of it would not be
+   * @param hide takes out of lines what must not be shown. Lines of which a part is missing or still to come are left
+   *   out then: half of what is to be hidden would not be found
    */
-  text(wholeLines: boolean): string {
+  text(hide: ((lines: string) => string) | null): string {
     let end = 0;
     let text = '';
     for (const run of this.#runs) {
       if (run.from > end) text += `${text === '' || text.endsWith('\n') ? '' : '\n'}${missing(run.from - end)}`;
-      text += wholeLines ? linesOf(run) : run.text;
+      text += hide === null ? run.text : hide(linesOf(run));
       end = run.to;
     }
     return text;

@@ -6,7 +6,7 @@ import type { Context } from './context.ts';
 import type { InFlight } from './in-flight.ts';
 import type { Payloads } from './payloads.ts';
 import { openSent, type SentSecret } from './secret-access.ts';
-import { createScrub, scrubReport } from './secret-scrub.ts';
+import { createScrub, type Scrub, scrubReport } from './secret-scrub.ts';
 
 /** The values to look for in what an agent says of an operation, and taking them out. */
 
@@ -49,7 +49,7 @@ export async function withThoseThere(
 }
 
 /** What takes the values of the secrets out of a text that an operation was sent with; null when it has none. */
-export type OperationScrub = (operationId: string) => Promise<((text: string) => string) | null>;
+export type OperationScrub = (operationId: string) => Promise<Scrub | null>;
 
 /** Takes out of reports the values of the secrets that their operations were sent with. */
 export type ReportScrub = (reports: readonly Report[]) => Promise<readonly Report[]>;

@@ -98,6 +98,31 @@ describe('a scrub', () => {
     expect(scrub('@@ -0,0 +1 @@\n+AAAABBBBCCCC\n+}\n')).toBe('@@ -0,0 +1 @@\n+(sensitive)\n+}\n');
   });
 
+  it('hides of a text that is part of another what it has of a value', () => {
+    const value = Array.from({ length: 12 }, (_, i) => `k${i}-${(i * 7919) % 997}`).join('\n');
+    const encoded = ['base64', 'hex'] as const;
+    const said = [value, ...encoded.map((encoding) => folded(Buffer.from(`x${value}`).toString(encoding), 20))];
+    const scrub = createScrub([value]);
+    for (const text of said) {
+      const lines = text.split('\n').filter((line) => line !== '');
+      for (let from = 0; from < lines.length; from++)
+        for (let to = from + 1; to <= lines.length; to++) {
+          // What comes before and after is cut off with a part of the value.
+          const part = [
+            ...(from === 0 ? ['before'] : []),
+            ...lines.slice(from, to),
+            ...(to === lines.length ? ['after'] : []),
+          ];
+          const told = scrub(`${part.join('\n')}\n`, true);
+          // The ends of the last line may be of something else.
+          for (const line of lines.slice(from, to))
+            if (to < lines.length || line !== lines.at(-1)) expect(told).not.toContain(line);
+          expect([told.includes('before'), told.includes('after')]).toEqual([from === 0, to === lines.length]);
+        }
+    }
+    expect(scrub('before\nafter\n', true)).toBe('before\nafter\n');
+  });
+
   it('leaves alone what holds no value, spaces and all, and does not look for what is too short', () => {
     fc.assert(
       fc.property(anyText(0), (text) => {
@@ -113,6 +138,9 @@ describe('a scrub', () => {
     const began = performance.now();
     expect(createScrub([value])(text).length).toBeLessThan(text.length - value.length);
     expect(performance.now() - began).toBeLessThan(1000);
+    const begunPart = performance.now();
+    expect(createScrub([value])(text.slice(0, 16 * 1024), true)).toBe('(sensitive)');
+    expect(performance.now() - begunPart).toBeLessThan(1000);
   });
 });
 

@@ -11,6 +11,8 @@ const hidden = '(sensitive)';
 const shortestValue = 4;
 /** The same for a line of a value that has many: it may be `}`, or `-----`. */
 const shortestLine = 8;
+/** The same for what is there of a value in base64 or hexadecimal. */
+const shortestEncoded = 8;
 
 /** A value as programs write it into a text. */
 function formsOf(value: string): string[] {
@@ -68,11 +70,16 @@ interface Form {
 type Range = [start: number, end: number];
 
 /**
+ * @param isPart of a longer text, in whole lines: a value may begin or end outside of it, and what there is of it goes
+ */
+export type Scrub = (text: string, isPart?: boolean) => string;
+
+/**
  * @param values that must not be told
  * @returns the text with every value in it replaced, also where it is quoted as JSON or in an address, or encoded in
  *   base64 or hexadecimal, by itself or with what is around it
  */
-export function createScrub(values: Iterable<string>): (text: string) => string {
+export function createScrub(values: Iterable<string>): Scrub {
   const plain = new Set<string>();
   const folded = new Map<string, Form>();
   for (const value of values) {
@@ -82,22 +89,42 @@ export function createScrub(values: Iterable<string>): (text: string) => string 
     const lines = value.split(/\r?\n/);
     if (lines.length > 1) for (const line of lines) if (line.trim().length >= shortestLine) plain.add(line.trim());
   }
-  return (text) => {
+  return (text, isPart = false) => {
     const found: Range[] = [];
-    for (const form of plain) for (const start of placesOf(form, text)) found.push([start, start + form.length]);
+    for (const form of plain) {
+      for (const start of placesOf(form, text)) found.push([start, start + form.length]);
+      // What is all on one line is there as a whole, or not at all.
+      if (isPart && form.includes('\n')) found.push(...cutOff(form, text, shortestValue));
+    }
     const { joined, places } = withoutSpace(text);
-    for (const form of folded.values())
-      for (const start of placesOf(form.text, joined)) {
+    for (const form of folded.values()) {
+      const ranges = [...placesOf(form.text, joined)].map((start): Range => [start, start + form.text.length]);
+      if (isPart) ranges.push(...cutOff(form.text, joined, shortestEncoded));
+      for (const [start, end] of ranges) {
         const first = Math.max(0, start - form.before);
-        const last = Math.min(joined.length, start + form.text.length + form.after) - 1;
+        const last = Math.min(joined.length, end + form.after) - 1;
         found.push([places?.[first] ?? first, (places?.[last] ?? last) + 1]);
       }
+    }
     return found.length === 0 ? text : without(text, found);
   };
 }
 
 function* placesOf(form: string, text: string): Generator<number> {
   for (let at = text.indexOf(form); at >= 0; at = text.indexOf(form, at + form.length)) yield at;
+}
+
+/** What a text that is part of another has of a form that goes on behind its end, or began before it. */
+function cutOff(form: string, text: string, least: number): Range[] {
+  if (text.length >= least && text.length < form.length && form.includes(text)) return [[0, text.length]];
+  const lengths: number[] = [];
+  for (let length = Math.min(form.length - 1, text.length); length >= least; length--) lengths.push(length);
+  const begun = lengths.find((length) => text.endsWith(form.slice(0, length)));
+  const rest = lengths.find((length) => text.startsWith(form.slice(-length)));
+  return [
+    ...(begun === undefined ? [] : [[text.length - begun, text.length] satisfies Range]),
+    ...(rest === undefined ? [] : [[0, rest] satisfies Range]),
+  ];
 }
 
 /** The text with its lines joined, and where each character of that was; null: where it is. */

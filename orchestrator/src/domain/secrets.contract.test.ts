@@ -301,6 +301,15 @@ describeDatabases('secrets', (fixture) => {
       const links = restarted
         ? createAgentLinks(context, domain.refusals, 100, async () => {}, domain.liveOutput)
         : domain.links;
+      // The other half of it is still to come.
+      const half = `${Buffer.from(`x${value}`).toString('base64').slice(0, 24)}\n`;
+      const stdout = { from: 0, to: half.length, text: half };
+      await links.printed(agent.id, {
+        ...{ type: 'output_progress', operation_id: id, resource: 'motd/k' },
+        ...{ stdout, stderr: null },
+      });
+      const running = await getOutput(context, domain.liveOutput, 'web-1', id);
+      expect(running.output['motd/k']?.stdout).toMatch(/^.?\(sensitive\)\n?$/);
       const said = `before ${value} after ${Buffer.from(value).toString('base64')} ${JSON.stringify(value)} ${encodeURIComponent(value)}`;
       const changes = [{ field: 'content', from: said, to: said }];
       const diff = '@@ -0,0 +1,2 @@\n+hunter2 "quoted"\n+second line\n';
