@@ -249,7 +249,8 @@ export class Progress {
 
   /** The result of what was carried out. */
   ended(step: Step, decision: Decision, outcome: Outcome, ms: number): ResourceResult {
-    const output = redactOutput(outcome.output, sensitiveFields(step.resource, step.record));
+    const sensitive = sensitiveFields(step.resource, step.record);
+    const output = redactOutput(outcome.output, sensitive);
     const { module, identity } = step.resource;
     if (output !== undefined && (output.stdout !== '' || output.stderr !== '' || output.exitCode !== 0))
       this.#outputs.push(
@@ -263,7 +264,8 @@ export class Progress {
           truncated: output.truncated,
         }),
       );
-    if (outcome.failure !== undefined) return failedResult(step, decision, outcome.failure, ms);
+    const words = sensitive.length > 0 ? '' : (outcome.words ?? '');
+    if (outcome.failure !== undefined) return failedResult(step, decision, `${outcome.failure}${words}`, ms);
     // What came up while it was carried out is worth more than what was known before.
     const told = outcome.message === undefined ? decision : noted(decision, outcome.message);
     return resultOf(step, told, 'changed', ms);

@@ -8,8 +8,12 @@ const redacted = '(sensitive)';
 
 /** Fields of a body whose value shows in the unified diff. */
 const shownInDiff = ['content', 'content_base64', 'template', 'symlink', 'line'];
-/** The name a change is reported under, where it is not that of the field. */
-const reportedAs: Readonly<Record<string, string>> = { content_base64: 'content', template: 'content' };
+/** The names a change is reported under, where they are not that of the field alone. */
+const reportedAs: Readonly<Record<string, readonly string[]>> = {
+  content_base64: ['content'],
+  template: ['content'],
+  value: ['value', 'persisted'],
+};
 
 /**
  * The fields that hold a secret, or held one when the resource was last declared or last succeeded: what is there now
@@ -31,7 +35,7 @@ export function redactResult(
   sensitive: readonly string[],
 ): ResourceResult {
   if (sensitive.length === 0) return result;
-  const hidden = new Set(sensitive.map((field) => reportedAs[field] ?? field));
+  const hidden = new Set(sensitive.flatMap((field) => reportedAs[field] ?? [field]));
   const whole = resource.type === 'script';
   return {
     ...result,

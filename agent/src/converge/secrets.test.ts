@@ -1,5 +1,6 @@
 import type { ResolvedResource } from '@muster/protocol/module';
 import { expect, test } from 'vitest';
+import { resultOf } from './result.ts';
 import { file, operation, script } from './test/desired.ts';
 import { useAgent } from './test/harness.ts';
 
@@ -41,6 +42,34 @@ test('a sensitive owner is not named when there is none such', async () => {
 
 test('what a script says right after its secret was taken out of it is still hidden', async () => {
   await both(script('s', { apply: 'echo hunter2' }, { sensitive_fields: ['apply'] }));
+  await both(script('s', { apply: 'echo hunter2 again; exit 1' }));
   await both(script('s', { apply: 'echo hunter2 again' }));
   expect(all()).not.toContain('hunter2');
+});
+
+test('a parameter of the kernel that was a secret is not shown as what the next boot would have brought', () => {
+  const parameter = (value: string, sensitive_fields: string[]): ResolvedResource => ({
+    ...file('/x', {}, { sensitive_fields }),
+    type: 'sysctl',
+    body: { key: 'kernel.it', value },
+  });
+  const change = (field: string) => ({ field, from: 'hunter2', to: 'plain' });
+  const told = resultOf(
+    {
+      position: 0,
+      kind: 'apply',
+      resource: parameter('plain', []),
+      record: { resource: parameter('hunter2', ['value']), succeeded: null, before: null, ordinal: 0 },
+    },
+    {
+      verdict: 'act',
+      difference: { action: 'update', changes: ['value', 'persisted'].map(change), diff: null },
+      triggeredBy: [],
+      corrective: false,
+    },
+    'changed',
+    0,
+  );
+  expect(told.changes).toHaveLength(2);
+  expect(JSON.stringify(told)).not.toContain('hunter2');
 });

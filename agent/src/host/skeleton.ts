@@ -24,7 +24,9 @@ export function summaryOfTree(walk: PathWalk, directory: string): string {
  */
 export function removeIfUntouched(walk: PathWalk, directory: string, summary: string): boolean {
   walk.forget();
-  if (inspect(walk, directory, false).type !== 'directory') return true;
+  const { type } = inspect(walk, directory, false);
+  // Whatever took its place was put there by somebody.
+  if (type !== 'directory') return type === 'absent';
   let entries: Entry[];
   try {
     if (summaryOfTree(walk, directory) !== summary) return false;

@@ -29,6 +29,8 @@ export interface OperationRecord {
   befores: Map<string, Json>;
   /** Of an apply: results in order of position, without what only people need. */
   results: ResourceResult[];
+  /** Of an apply: the highest place in the order of removal among its resources so far; absent before the first. */
+  lastOrdinal?: number;
   /** Directories made on the way. */
   freshDirectories: Set<string>;
   finished: FinishedReport | null;
@@ -47,7 +49,7 @@ export interface ManagedRecord {
   succeeded: ResolvedResource | null;
   /** What the provider recorded before the first change; null: it was as declared when we came. */
   before: Json | null;
-  /** Grows with each apply and each resource in it: removal goes from the highest down. */
+  /** Grows in the order of the sets that were applied: removal goes from the highest down. */
   ordinal: number;
 }
 
@@ -239,7 +241,7 @@ function recordResult(state: JournalState, operation: OperationRecord, position:
     resource,
     succeeded: well ? resource : (recorded?.succeeded ?? null),
     before: before ?? recorded?.before ?? null,
-    ordinal: well || recorded === undefined ? state.applies * perApply + position : recorded.ordinal,
+    ordinal: ordinalFor(state, operation, position, recorded),
   });
   if (isDirectory(resource)) state.ourDirectories.delete(resource.identity);
 }
@@ -247,6 +249,21 @@ function recordResult(state: JournalState, operation: OperationRecord, position:
 /** A resource that answers for a directory itself, so that it is not one that was made on the way. */
 export const isDirectory = ({ type, body }: ResolvedResource): boolean =>
   type === 'directory-unix' && !('ensure' in body && body.ensure === 'absent');
+
+/**
+ * A resource keeps its place in the order of removal for as long as it fits the order of the set: what is not in this
+ * set, or failed before, stays between what it was put in place between.
+ */
+function ordinalFor(
+  state: JournalState,
+  operation: OperationRecord,
+  position: number,
+  recorded: ManagedRecord | undefined,
+): number {
+  const keeps = recorded !== undefined && recorded.ordinal > (operation.lastOrdinal ?? -1);
+  operation.lastOrdinal = keeps ? recorded.ordinal : state.applies * perApply + position;
+  return operation.lastOrdinal;
+}
 
 function recordEnd(state: JournalState, event: Extract<JournalEvent, { t: 'ended' }>): void {
   const operation = state.operations.get(event.id);

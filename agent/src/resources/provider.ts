@@ -124,6 +124,8 @@ export interface Difference {
 export interface Outcome {
   /** Why it failed, when it ran and failed. */
   failure?: string;
+  /** What was said last, as it follows `failure`: told unless it may hold what is, or was until now, a secret. */
+  words?: string;
   message?: string;
   /** Of `together`: what is recorded for removal from now on, where that is more than was known before. */
   before?: Json;

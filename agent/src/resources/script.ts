@@ -88,9 +88,8 @@ async function outcome(resource: ResolvedResource, part: string, text: string, m
     return { output, failure: `its \`${part}\` was stopped: it took longer than ${seconds(scriptMs)}` };
   if (exitCode === 0) return { output };
   const how = exitCode === null ? `was ended by ${result.signal}` : `ended with exit code ${exitCode}`;
-  // The last words may hold what the script was given.
-  const last = resource.sensitive_fields.length > 0 ? '' : lastLine(stderr) || lastLine(stdout);
-  return { output, failure: `its \`${part}\` ${how}${last === '' ? '' : `: ${last}`}` };
+  const last = lastLine(stderr) || lastLine(stdout);
+  return { output, failure: `its \`${part}\` ${how}`, words: last === '' ? '' : `: ${last}` };
 }
 
 const execute = (

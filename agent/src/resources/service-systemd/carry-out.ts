@@ -45,6 +45,8 @@ export interface Work {
   enabling: Enabling | null;
   process: Process | null;
   failure: string | null;
+  /** What it said last, where it failed. */
+  words?: string;
 }
 
 export async function carryOut(items: readonly ServiceItem[], machine: Machine): Promise<Outcome[]> {
@@ -81,7 +83,7 @@ export async function carryOut(items: readonly ServiceItem[], machine: Machine):
   const asked = await process(due, machine);
   machine.stale(units);
   await settle(due, asked, machine);
-  return works.map(({ failure }) => (failure === null ? {} : { failure }));
+  return works.map(({ failure, words = '' }) => (failure === null ? {} : { failure, words }));
 }
 
 const names = (works: readonly Work[]): string[] => works.map(({ name }) => name);

@@ -32,7 +32,7 @@ export async function settle(
     for (const work of open) {
       const unit = now.get(work.name) as UnitState;
       const fault = faultOf(work, unit, asked.get(work.process as Process), machine.limits.scriptMs);
-      if (fault !== null) work.failure = await explain(work, fault, machine);
+      if (fault !== null) Object.assign(work, await explain(work, fault, machine));
       else if (work.process !== 'stop' && ['simple', 'exec', 'idle'].includes(unit.type)) watched.push(work);
     }
     open = watched;
@@ -82,10 +82,14 @@ function linesAbout(name: string, stderr: string): string {
     .slice(0, 500);
 }
 
-/** With the last words of the unit, unless what it was given is a secret: it may have said it. */
-async function explain({ name, item }: Work, fault: string, machine: Machine): Promise<string> {
+/** What is wrong, and the last words of the unit; unless what it was given is a secret: it may have said it. */
+async function explain(
+  { name, item }: Work,
+  fault: string,
+  machine: Machine,
+): Promise<Pick<Work, 'failure' | 'words'>> {
   if (item.resource.sensitive_fields.length > 0)
-    return `${fault}; its last words in the journal are not shown, as it was given a secret`;
+    return { failure: `${fault}; its last words in the journal are not shown, as it was given a secret` };
   const words = await lastWords(name, wordLines, wordsMs, machine);
-  return words === '' ? fault : `${fault}; last in the journal:\n${words.slice(-longest)}`;
+  return { failure: fault, words: words === '' ? '' : `; last in the journal:\n${words.slice(-longest)}` };
 }
