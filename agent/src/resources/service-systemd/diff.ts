@@ -52,7 +52,7 @@ export function diffService(
   const done = !runs && hasRun(resource, seen, circumstances.succeeded);
   const starts = body.running === true && !runs && !done;
   if (starts || (body.running === false && isLive(unit))) {
-    changes.push({ field: 'running', from: created ? null : String(isLive(unit)), to: String(body.running) });
+    changes.push({ field: 'running', from: created ? null : String(!starts), to: String(body.running) });
     if (unit.active === 'failed') note = `it had failed: ${howItEnded(seen.unit)}`;
     else if (unit.sub === 'auto-restart') note = `it keeps ending: ${howItEnded(seen.unit)}`;
   }
@@ -148,7 +148,11 @@ function hasRun(resource: ResolvedResource, { unit }: SeenService, succeeded: Ci
 const sameUnit = (one: Body, other: Body): boolean => one.running === true && isDeepStrictEqual(one, other);
 
 export const howItEnded = ({ result, exitStatus }: SeenService['unit']): string =>
-  result === 'exit-code' ? `it ended with status ${exitStatus}` : `systemd calls it ${result}`;
+  result === 'exit-code'
+    ? `it ended with status ${exitStatus}`
+    : result === 'success'
+      ? 'it ended'
+      : `systemd calls it ${result}`;
 
 function standing(word: string, name: string): string {
   if (word === 'transient') return `${name} is transient: whether it starts with the machine cannot be set`;
