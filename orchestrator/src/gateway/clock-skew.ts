@@ -23,7 +23,11 @@ export function withSkew(attributes: Record<string, string>, skew: number | null
   return isNoticeable(skew) ? { ...others, [attribute]: String(skew) } : others;
 }
 
-export function warnOfSkew(log: Log, { nodeId, clockSkewSecs }: Pick<Link, 'nodeId' | 'clockSkewSecs'>): void {
+/** Tells the log, unless that knows. */
+export function warnOfSkew(log: Log, link: Pick<Link, 'nodeId' | 'clockSkewSecs' | 'clockSkewTold'>): void {
+  const { nodeId, clockSkewSecs, clockSkewTold } = link;
+  if (clockSkewTold !== null && !isNoticeable((clockSkewSecs ?? 0) - clockSkewTold)) return;
+  link.clockSkewTold = clockSkewSecs;
   if (!isNoticeable(clockSkewSecs)) return;
   const way = clockSkewSecs > 0 ? 'ahead of' : 'behind';
   log.warn(

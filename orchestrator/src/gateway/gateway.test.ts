@@ -899,6 +899,30 @@ describe('attributes and hints', () => {
     await until(() => links.row(agent.key.nodeId).attributes.n === '2');
   });
 
+  it('tells that a clock is off once, and no more often than attributes are committed', async () => {
+    links.newStatus = 'pending';
+    await start();
+    const agent = await dial();
+    await agent.join();
+    const told = () =>
+      logged.flatMap(({ message, fields }) => (/clock of this agent/.test(message) ? [fields.clock_skew_secs] : []));
+    const off = async (hours: number) => {
+      agent.send({ type: 'attributes', attributes: {}, clock_ms: clock.now() + hours * 3_600_000 });
+      await agent.settled();
+    };
+    for (const hours of [1, 2, 3]) await off(hours);
+    expect(told()).toEqual([3_600]);
+    await clock.advance(5_000);
+    expect(told()).toEqual([3_600, 10_800]);
+    await clock.advance(10_000);
+    await off(3);
+    await clock.advance(10_000);
+    await off(0);
+    await clock.advance(10_000);
+    await off(1);
+    expect(told()).toEqual([3_600, 10_800, 3_600]);
+  });
+
   it('passes drift hints of approved agents on', async () => {
     links.newStatus = 'pending';
     await start();

@@ -51,10 +51,7 @@ export class Inbound {
         if (this.mayReport(link, bytes)) this.takePart(link, message, bytes, now);
         return;
       case 'attributes':
-        if (message.clock_ms !== undefined) {
-          link.clockSkewSecs = skewOf(message.clock_ms, this.clock.now());
-          warnOfSkew(this.log, link);
-        }
+        if (message.clock_ms !== undefined) link.clockSkewSecs = skewOf(message.clock_ms, this.clock.now());
         link.attributes = withSkew(message.attributes, link.clockSkewSecs);
         this.commitAttributes(link, now);
         return;
@@ -256,6 +253,7 @@ export class Inbound {
     link.attributes = null;
     link.attributesAt = now;
     link.attributesCommitting = true;
+    warnOfSkew(this.log, link);
     this.links.attributesChanged(link.nodeId!, attributes).then(
       () => {
         link.attributesCommitting = false;

@@ -68,6 +68,8 @@ export class Link {
   standing: Standing | null = null;
   /** By how many seconds its agent's clock was ahead when it last told; null: it does not tell. */
   clockSkewSecs: number | null = null;
+  /** What the log was told of that. */
+  clockSkewTold: number | null = null;
   /** Monotonic milliseconds of the last frame of any kind. */
   heardAt: number;
   unansweredPings = 0;
