@@ -63,6 +63,9 @@ export class DrivenAgent implements ContractAgent {
 
   killedAt: ContractAgent['killedAt'] = (operation, at) => this.#order({ do: 'killedAt', operation, at });
 
+  interruptedAt: ContractAgent['interruptedAt'] = (operation, at, by) =>
+    this.#order({ do: 'interruptedAt', operation, at, by });
+
   forget: ContractAgent['forget'] = () => this.#order({ do: 'forget' });
 
   async stop(): Promise<void> {

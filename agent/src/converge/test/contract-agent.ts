@@ -1,7 +1,7 @@
 import { mkdirSync, rmSync } from 'node:fs';
 import type { OperationMessage } from '@muster/protocol/wire';
 import { startAgent, type TestAgent, type Told } from './agent.ts';
-import { cutOff, type JournalStep } from './cut.ts';
+import { cutOff, isThere, type JournalStep } from './cut.ts';
 
 /** An agent as the provider contract drives it, in this process or in a machine of its own. */
 export interface ContractAgent {
@@ -15,6 +15,12 @@ export interface ContractAgent {
    * @returns the steps it passed, up to the one it died at
    */
   killedAt(operation: OperationMessage, at: JournalStep | number): Promise<{ points: string[]; told: Told }>;
+  /** Has it cancelled in the middle, or the agent stopped, as on SIGTERM, and started again. */
+  interruptedAt(
+    operation: OperationMessage,
+    at: JournalStep,
+    by: 'cancel' | 'stop',
+  ): Promise<{ points: string[]; told: Told }>;
   stop(): Promise<void>;
 }
 
@@ -38,6 +44,29 @@ export async function contractAgent(dataDir: string): Promise<ContractAgent> {
       const { points } = await cutOff(dataDir, operation, at);
       agent = await startAgent(dataDir);
       await agent.engine.accept(operation);
+      return { points, told: await agent.ended(operation.operation_id) };
+    },
+    async interruptedAt(operation, at, by) {
+      await agent.stop();
+      const points: string[] = [];
+      let interrupt: (() => void) | null = null;
+      const interrupted = new Promise<void>((resolve) => {
+        interrupt = resolve;
+      });
+      agent = await startAgent(dataDir, {
+        crashPoint(point) {
+          points.push(point);
+          if (!isThere(at, points)) return;
+          if (by === 'cancel') agent.engine.cancel(operation.operation_id);
+          interrupt?.();
+        },
+      });
+      await agent.engine.accept(operation);
+      if (by === 'stop') {
+        await Promise.race([interrupted, agent.ended(operation.operation_id)]);
+        await agent.stop();
+        agent = await startAgent(dataDir);
+      }
       return { points, told: await agent.ended(operation.operation_id) };
     },
   };

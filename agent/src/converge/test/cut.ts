@@ -23,7 +23,8 @@ export interface JournalStep {
   nth: number;
 }
 
-function isThere(at: JournalStep | number, points: readonly string[]): boolean {
+/** Whether the last of the steps passed is the one meant. */
+export function isThere(at: JournalStep | number, points: readonly string[]): boolean {
   if (typeof at === 'number') return points.length === at;
   return points.at(-1) === at.point && points.filter((point) => point === at.point).length === at.nth;
 }

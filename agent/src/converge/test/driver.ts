@@ -11,6 +11,7 @@ import type { JournalStep } from './cut.ts';
 export type Order =
   | { do: 'run'; operation: OperationMessage }
   | { do: 'killedAt'; operation: OperationMessage; at: JournalStep | number }
+  | { do: 'interruptedAt'; operation: OperationMessage; at: JournalStep; by: 'cancel' | 'stop' }
   | { do: 'forget' };
 export type Answer = { answer: unknown } | { fault: string };
 
@@ -19,6 +20,7 @@ if (import.meta.main) {
   const carryOut = (order: Order): Promise<unknown> => {
     if (order.do === 'run') return agent.run(order.operation);
     if (order.do === 'killedAt') return agent.killedAt(order.operation, order.at);
+    if (order.do === 'interruptedAt') return agent.interruptedAt(order.operation, order.at, order.by);
     return agent.forget();
   };
   const say = (answer: Answer) => process.stdout.write(`${JSON.stringify(answer)}\n`);
