@@ -1,18 +1,18 @@
 // `npm test`: the checks, then the three tiers of tests, all of them even when one fails. Ends with one line that sums up:
 // `N passed, N failed`, and how many were skipped. Arguments name steps, to run only those.
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
+import { openScratch } from './scratch.ts';
 import { type Outcome, verdict } from './sum.ts';
 import type { Tally } from './tally.ts';
 
 const root = resolve(import.meta.dirname, '..');
-const scratch = mkdtempSync(join(tmpdir(), 'muster-test-'));
+const scratch = openScratch();
 
 const check = (name: string) => () => ({ ran: run('npm', ['run', '--silent', `check:${name}`]), tally: null });
 const tier = (name: string) => () => {
-  const path = join(scratch, `${name}.json`);
+  const path = join(scratch.onDisk, `${name}.json`);
   // With those of it that run alone.
   const projects = ['--project', name, '--project', `${name}-timed`];
   const ran = run(
@@ -36,7 +36,11 @@ const steps: Record<string, () => Omit<Outcome, 'step'>> = {
 };
 
 function run(command: string, args: string[], env: Record<string, string> = {}): boolean {
-  const { status, error } = spawnSync(command, args, { cwd: root, stdio: 'inherit', env: { ...process.env, ...env } });
+  const { status, error } = spawnSync(command, args, {
+    ...{ cwd: root, stdio: 'inherit' },
+    // Whatever a test leaves behind, also one that is killed, is in there, and goes with this run or at the next.
+    env: { ...process.env, TMPDIR: scratch.onDisk, MUSTER_TEST_MEMORY: scratch.inMemory, ...env },
+  });
   if (error) console.error(`${command}: ${error.message}`);
   return status === 0;
 }
@@ -75,7 +79,7 @@ for (const [step, act] of Object.entries(steps)) {
   console.log(`   ${step}: ${((performance.now() - began) / 1000).toFixed(1)} s`);
 }
 hosts?.kill();
-rmSync(scratch, { recursive: true, force: true });
+scratch.remove();
 
 const { lines, succeeded } = verdict(outcomes, Boolean(process.env.CI));
 console.log(`\n${lines.join('\n')}`);

@@ -36,7 +36,8 @@ interface Place {
   files: Readonly<Record<string, string>>;
 }
 
-// The mounts are this machine's alone, in a mount namespace that goes when its last process does.
+// The mounts are this machine's alone, in a mount namespace that goes when its last process does. So are its processes,
+// nspawn the first of them: the guest's own first process would outlive an nspawn that is killed.
 const boot = `
 set -e
 for procs in $GROUPS_FILES; do echo $$ > "$procs"; done
@@ -104,7 +105,8 @@ export class Machine {
       REPOSITORY: repository,
     };
     // A test run that is killed takes its machines with it.
-    const args = ['--pdeathsig', 'KILL', '--', 'unshare', '--mount', '--propagation', 'private', 'sh', '-c', boot];
+    const alone = ['--mount', '--propagation', 'private', '--pid', '--fork', '--kill-child', '--mount-proc'];
+    const args = ['--pdeathsig', 'KILL', '--', 'unshare', ...alone, 'sh', '-c', boot];
     const nspawn = spawn('setpriv', args, { env, stdio: ['ignore', 'pipe', 'pipe'], detached: true });
     const read = (piece: Buffer) => {
       this.#console = (this.#console + piece.toString()).slice(-20_000);
@@ -156,9 +158,10 @@ export class Machine {
   }
 
   #findLeader(): number {
-    const pid = this.#nspawn?.pid ?? 0;
+    const childrenOf = (pid: string | number) =>
+      readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean);
     try {
-      const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean);
+      const children = childrenOf(this.#nspawn?.pid ?? 0).flatMap(childrenOf);
       const init = children.find((child) => readFileSync(`/proc/${child}/comm`, 'utf8').trim() === 'systemd');
       return Number(init ?? 0);
     } catch {

@@ -25,9 +25,10 @@ export interface TestAgent {
   stop(): Promise<void>;
 }
 
+/** `npm test` names a folder of its own, which it removes. */
+const memory = process.env.MUSTER_TEST_MEMORY ?? '/dev/shm';
 /** In memory where there is such a place: the tests are about order and effect, not about the disk. */
-export const temporaryDirectory = (): string =>
-  mkdtempSync(`${existsSync('/dev/shm') ? '/dev/shm' : tmpdir()}/muster-test-`);
+export const temporaryDirectory = (): string => mkdtempSync(`${existsSync(memory) ? memory : tmpdir()}/muster-test-`);
 export const removeDirectory = (path: string): void => rmSync(path, { recursive: true, force: true });
 
 const silent = () => {};

@@ -1,0 +1,58 @@
+import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+/** Folders for what tests write, named after the run they belong to. */
+export interface Scratch {
+  readonly onDisk: string;
+  /** The same as on disk where no folder is in memory. */
+  readonly inMemory: string;
+  remove(): void;
+}
+
+const memory = '/dev/shm';
+const pattern = /^muster-run-(\d+)-(\w+)$/;
+
+/**
+ * Makes the folders of this run, and removes those of runs that were killed.
+ * @param parents where they are, instead of where temporary files are otherwise
+ */
+export function openScratch(parents: { onDisk: string; inMemory: string } = usual()): Scratch {
+  const name = `muster-run-${process.pid}-${startOf(process.pid)}`;
+  const made = [...new Set([parents.onDisk, parents.inMemory])].map((parent) => {
+    for (const other of readdirSync(parent)) if (isLeftOver(other)) removeAll(join(parent, other));
+    const path = join(parent, name);
+    mkdirSync(path, { recursive: true });
+    // Programs that tests start as another user have their files here too.
+    chmodSync(path, 0o1777);
+    return path;
+  });
+  const [onDisk = '', inMemory = onDisk] = made;
+  return { onDisk, inMemory, remove: () => made.forEach(removeAll) };
+}
+
+const usual = () => ({ onDisk: tmpdir(), inMemory: existsSync(memory) ? memory : tmpdir() });
+
+/** Told from another process that gets its number later. */
+function startOf(pid: number): string {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
+    return stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19] ?? 'gone';
+  } catch {
+    return existsSync('/proc/self/stat') ? 'gone' : 'unknown';
+  }
+}
+
+function isLeftOver(name: string): boolean {
+  const [, pid, start] = pattern.exec(name) ?? [];
+  return pid !== undefined && start !== startOf(Number(pid));
+}
+
+/** What cannot be removed is tried again at the next run: it may be another user's. */
+function removeAll(path: string): void {
+  try {
+    rmSync(path, { recursive: true, force: true, maxRetries: 5, retryDelay: 100 });
+  } catch (error) {
+    console.error(`${path}: ${(error as Error).message}`);
+  }
+}
