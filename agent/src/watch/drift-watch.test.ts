@@ -1,4 +1,5 @@
 import { chmodSync, mkdirSync, readFileSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
+import { agentMessageSchema, limits } from '@muster/protocol/wire';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { ManualClock } from '../../test/manual-clock.ts';
 import { removeDirectory, startAgent, type TestAgent, temporaryDirectory } from '../converge/test/agent.ts';
@@ -147,6 +148,42 @@ describe('what was applied', () => {
         return hints;
       })
       .toEqual([]);
+  });
+});
+
+describe('a hint', () => {
+  it('is taken by the orchestrator, however long the names of what has changed are', async () => {
+    const home = temporaryDirectory();
+    const clock = new ManualClock();
+    const hints: string[][] = [];
+    // A line that is declared may be of any length, and is part of the name.
+    const watched = Array.from({ length: 20 }, (_, i) => {
+      writeFileSync(`${home}/${i}`, '');
+      return [`line-unix:/${i}#${'\u0001😀'.repeat(3000)}`, [`${home}/${i}`]] as const;
+    });
+    const watch = new DriftWatch({
+      engine: {
+        applied: () => ({ applies: 1, watched: new Map(watched) }),
+        look: async (keys) => new Map([...keys].map((key) => [key, 'changed'])),
+      },
+      clock,
+      log,
+      hint: (keys) => hints.push(keys) > 0,
+    });
+    try {
+      watch.start();
+      clock.advance(2000);
+      await expect.poll(() => hints.length).toBe(1);
+      const [keys] = hints;
+      expect(keys?.length).toBe(16);
+      expect(keys?.every((key, i) => key.startsWith(`line-unix:/${i}#`))).toBe(true);
+      const message = JSON.stringify({ type: 'drift_hint', keys });
+      expect(agentMessageSchema.safeParse(JSON.parse(message)).error).toBeUndefined();
+      expect(Buffer.byteLength(message)).toBeLessThan(limits.agentFrameBytes);
+    } finally {
+      watch.end();
+      removeDirectory(home);
+    }
   });
 });
 

@@ -36,6 +36,8 @@ const againMs = 60_000;
 const busyMs = 1_000;
 /** What a hint has room for. */
 const mostKeys = 16;
+/** Names are of any length; a hint that the orchestrator does not take would end the link, and the next one too. */
+const longestKey = 200;
 
 interface Path {
   keys: string[];
@@ -191,7 +193,7 @@ export class DriftWatch {
       }
     }
     if (news.length > 0) {
-      log.info({ resources: news.slice(0, mostKeys), count: news.length }, 'what was applied has been changed here');
+      log.info({ resources: named(news), count: news.length }, 'what was applied has been changed here');
       this.#hint();
     }
     this.#schedule();
@@ -200,10 +202,16 @@ export class DriftWatch {
   #hint(): void {
     this.#callOffHint();
     if (this.#wanted.size === 0 || this.#ended) return;
-    this.#options.hint([...this.#wanted.keys()].slice(0, mostKeys));
+    this.#options.hint(named([...this.#wanted.keys()]));
     this.#callOffHint = this.#options.clock.after(againMs, () => this.#hint());
   }
 }
+
+const named = (keys: readonly string[]): string[] =>
+  keys
+    .slice(0, mostKeys)
+    // The cut may go through a character.
+    .map((key) => (key.length > longestKey ? `${key.slice(0, longestKey - 1).toWellFormed()}…` : key));
 
 const unseen: Path = { keys: [], looks: 0, lookedAt: Number.NEGATIVE_INFINITY, dueAt: null };
 
