@@ -139,6 +139,40 @@ describe.skipIf(reason !== null)(`accounts of a test host${reason === null ? '' 
     await sh('userdel busy');
   });
 
+  test('a home that is declared, and mail, are left, and that is said', async () => {
+    const before = machine.changes();
+    const home = resolved({ 'directory-unix': { path: '/srv/kept', mode: '0750' } });
+    const [kept, twin] = declared(
+      { 'user-unix': { name: 'kept', home: '/srv/kept' } },
+      { 'user-unix': { name: 'twin' } },
+    );
+    await apply(kept as ResolvedResource, twin as ResolvedResource, home);
+    await sh('echo "From x" > /var/mail/twin');
+    expect(said(await apply(home))).toEqual([
+      expect.objectContaining({ status: 'unchanged' }),
+      { status: 'changed', message: expect.stringMatching(/mail in \/var\/mail\/twin is left/) },
+      { status: 'changed', message: expect.stringMatching(/\/srv\/kept is left: it is declared/) },
+    ]);
+    expect(await sh('cat /var/mail/twin; stat -c %a /srv/kept; getent passwd kept twin || :')).toBe('From x\n750\n');
+    await sh('rm /var/mail/twin');
+    await apply();
+    await sh('rm -rf /srv/kept');
+    expect(machine.changes()).toEqual(before);
+  });
+
+  test('a home that somebody put a link in place of is not followed, and that it is left is said', async () => {
+    const before = machine.changes();
+    await apply(resolved({ 'user-unix': { name: 'moved' } }));
+    await sh('mv /home/moved /home/old; ln -s /etc /home/moved');
+    expect(said(await apply())).toEqual([
+      { status: 'changed', message: expect.stringMatching(/\/home\/moved is left/) },
+    ]);
+    expect(await sh('readlink /home/moved; ls /etc/skel -A; rm -r /home/moved /home/old')).toBe(
+      '/etc\n.bash_logout\n.bashrc\n.profile\n',
+    );
+    expect(machine.changes()).toEqual(before);
+  });
+
   test('a lock that another program holds for a while is waited for', async () => {
     await sh('(sleep 1; rm /etc/group.lock) > /dev/null 2>&1 & echo $! > /etc/group.lock');
     expect(said(await apply(...declared({ 'group-unix': { name: 'late' } })))).toEqual([

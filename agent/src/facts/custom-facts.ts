@@ -17,6 +17,15 @@ type Warn = (file: string, problem: string) => void;
  */
 export async function customFacts(directory: string, clock: Clock, warn: Warn): Promise<Record<string, string>> {
   const found: Record<string, string> = Object.create(null);
+  const status = fileStatus(directory);
+  if (status === null) return found;
+  try {
+    // In one that others may write to they could put links, to have any program of root's run, or any file told.
+    refuseOpenToOthers(status);
+  } catch (error) {
+    warn(directory, (error as Error).message);
+    return found;
+  }
   const names = namesIn(directory).filter((name) => !name.startsWith('.'));
   if (names.length > maxFiles) warn(directory, `only the first ${maxFiles} files are read`);
   for (const name of names.slice(0, maxFiles)) {

@@ -1,4 +1,4 @@
-import { chmodSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { fitAttributes } from '../connection/hello.ts';
@@ -87,6 +87,26 @@ test('files of facts.d add attributes, flattened; what is wrong with one does no
     '/facts.d/50-fails',
     '/facts.d',
   ]);
+});
+
+test('nothing is read or run in a directory that others may write to', async () => {
+  put('/facts.d/10-site.yaml', 'rack: 4\n');
+  put('/facts.d/20-run', `#!/bin/sh\ntouch ${root}/ran\n`, 0o755);
+  const warned: string[] = [];
+  const gather = () =>
+    gatherFacts({
+      factsDir: `${root}/facts.d`,
+      clock: systemClock,
+      warn: (file, problem) => warned.push(`${file} ${problem}`),
+    });
+  for (const mode of [0o775, 0o1777]) {
+    chmodSync(`${root}/facts.d`, mode);
+    expect((await gather()).rack).toBeUndefined();
+  }
+  expect(existsSync(`${root}/ran`)).toBe(false);
+  expect(warned).toEqual(Array(2).fill(expect.stringMatching(/facts\.d others may write to it/)));
+  chmodSync(`${root}/facts.d`, 0o755);
+  expect((await gather()).rack).toBe('4');
 });
 
 test('what is too much is cut, not refused', async () => {
