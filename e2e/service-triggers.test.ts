@@ -111,7 +111,13 @@ describe.skipIf(reason !== null)(`services on a test host${reason === null ? '' 
     );
     expect(told.results.map(({ status }) => status)).toEqual(names.map(() => 'unchanged'));
     expect(await happened()).toHaveLength(1);
+    // That an account came has nothing to do with units.
+    const [first, second] = names.map((name) => service(name, { running: false })) as [never, never];
+    const applied = await apply([first, resolved({ 'user-unix': { name: 'between' } }), second]);
+    expect(applied.results.map(({ status }) => status)).toEqual(['unchanged', 'changed', 'unchanged']);
+    expect(await happened()).toHaveLength(1);
     await machine.sh('rm /usr/local/sbin/systemctl');
+    await apply([]);
   });
 
   test('what does not start or stay up is told with its last words, and the others run', async () => {
