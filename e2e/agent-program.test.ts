@@ -1,10 +1,13 @@
+import { spawnSync } from 'node:child_process';
 import { chmodSync, renameSync, writeFileSync } from 'node:fs';
 import { connect as connectTcp, createServer, type Server, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { applyAgent, getAgent, getOperationOutput, uploadModule } from '@muster/protocol/http';
 import { describe, expect } from 'vitest';
+import { root } from '../tools/cli.ts';
 import { eventually } from './eventually.ts';
 import { type Orchestrator, test } from './harness.ts';
+import { missing } from './requirements.ts';
 
 /** Lines of a program, parsed; what is not JSON stays text. */
 const lines = (program: { lastLines(count: number): string[] }) =>
@@ -179,5 +182,21 @@ describe('muster agent', () => {
     } finally {
       cutter.close();
     }
+  });
+
+  test('starts where its bundle cannot be written', ({ skip }) => {
+    const reason = missing('linux', 'root', 'namespaces');
+    if (reason) skip(reason);
+    // An empty place that takes nothing, seen by this program alone.
+    const command =
+      'mkdir -p .cache/agent && mount -t tmpfs -o ro none .cache/agent && exec cli/bin/muster agent --help';
+    const { status, stdout, stderr } = spawnSync('unshare', ['--mount', 'sh', '-c', command], {
+      cwd: root,
+      encoding: 'utf8',
+      timeout: 60_000,
+    });
+    expect(stderr).toMatch(/^warning: the agent runs from its sources, with more memory: EROFS: [^\n]*\n$/);
+    expect(stdout).toContain('muster agent');
+    expect(status).toBe(0);
   });
 });

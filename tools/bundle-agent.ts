@@ -70,11 +70,22 @@ function forgetOld(): void {
 }
 
 const path = join(cache, `agent-${hashOfInputs()}.mjs`);
-if (!existsSync(path)) {
-  mkdirSync(cache, { recursive: true });
-  const temporary = `${path}.${process.pid}.tmp`;
-  writeFileSync(temporary, await bundle());
-  renameSync(temporary, path);
-  forgetOld();
+/** @returns false: there is no place for it, a read-only clone or a full disk, and whoever starts was told */
+async function made(): Promise<boolean> {
+  if (existsSync(path)) return true;
+  const content = await bundle();
+  try {
+    mkdirSync(cache, { recursive: true });
+    const temporary = `${path}.${process.pid}.tmp`;
+    writeFileSync(temporary, content);
+    renameSync(temporary, path);
+    forgetOld();
+    return true;
+  } catch (error) {
+    console.error(`warning: the agent runs from its sources, with more memory: ${(error as Error).message}`);
+    return false;
+  }
 }
-console.log(path);
+
+// Its sources do the same: an agent that cannot start repairs nothing.
+console.log((await made()) ? path : join(root, 'agent/src/main.ts'));

@@ -1,0 +1,77 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { applyAgent, planAgent, uploadModule } from '@muster/protocol/http';
+import { executableKinds } from '@muster/protocol/module';
+import { describe, expect } from 'vitest';
+import { root } from '../../tools/cli.ts';
+import { blocksOf } from '../../tools/markdown.ts';
+import { HostAgent } from './agent.ts';
+import { AptRepository } from './apt-repository.ts';
+import { noHosts, test } from './test.ts';
+
+const reason = noHosts();
+
+const read = (path: string): string => readFileSync(join(root, path), 'utf8');
+const yamlOf = (page: string): string[] =>
+  blocksOf(read(page)).flatMap(({ language, source }) => (language === 'yaml' ? [source] : []));
+const nameOf = (source: string): string => /^name: (.*)$/m.exec(source)?.[1] as string;
+
+/** Kinds of machines that a test host is none of. */
+const elsewhere = ['package-dnf', 'service-openrc'];
+
+/** One module of what docs/module-kinds.md shows of the kinds that agents carry out here. */
+function everyKind(): string {
+  const shown = yamlOf('docs/module-kinds.md').map((source) => ({
+    source: source.trimEnd(),
+    kind: /^ {4}([a-z-]+):$/m.exec(source)?.[1] as string,
+  }));
+  const here = shown.filter(({ kind }) => executableKinds.has(kind as never) && !elsewhere.includes(kind));
+  expect(here.length).toBe(executableKinds.size - elsewhere.length);
+  const resources = here.map(({ source, kind }) => source.replace('id: example', `id: ${kind}`));
+  return `name: kinds\nsupports: [{ platform: linux }]\nresources:\n${resources.join('\n')}\n`;
+}
+
+describe.skipIf(reason !== null)(`the documentation${reason === null ? '' : ` (${reason})`}`, () => {
+  test('shows modules that a real machine can plan, and examples that it applies, keeps and takes back', async ({
+    hosts,
+    stage,
+  }) => {
+    const [machine, orchestrator, repository] = await Promise.all([
+      hosts.start('docs'),
+      stage.orchestrator(),
+      AptRepository.open(hosts),
+    ]);
+    await repository.use(machine);
+    // A machine that somebody installed has one.
+    await machine.sh('echo 127.0.0.1 localhost > /etc/hosts');
+    const { nodeId: node_id } = await HostAgent.install(machine, orchestrator, hosts.bridge.address);
+    const params = { node_id };
+    const upload = async (content: string): Promise<string> => {
+      const name = nameOf(content);
+      await orchestrator.call(uploadModule, { body: { name, content } });
+      return name;
+    };
+    const apply = (...modules: string[]) => orchestrator.call(applyAgent, { params, body: { modules } });
+
+    const examples = readdirSync(join(root, 'examples')).map((file) => read(`examples/${file}`));
+    const names: string[] = [];
+    for (const content of examples) names.push(await upload(content));
+    expect(await apply(...names)).toMatchObject({ status: 'succeeded', error: null });
+    expect(await machine.sh('find /srv/www /tmp/muster-example -type f | wc -l')).toBe('23\n');
+    expect(await apply(...names)).toMatchObject({ status: 'succeeded', summary: { changed: 0 } });
+    expect(await apply()).toMatchObject({ status: 'succeeded' });
+    expect(await machine.sh('ls -d /srv/* /tmp/muster-example /etc/nginx 2> /dev/null || true')).toBe('');
+
+    const modules = yamlOf('docs/modules.md').filter((source) => /^name: /m.test(source));
+    expect(modules.length).toBeGreaterThan(5);
+    for (const content of [...modules, everyKind()]) {
+      const name = await upload(content);
+      const { status, resources } = await orchestrator.call(planAgent, { params, body: { modules: [name] } });
+      const failed = resources.filter(
+        (resource) => resource.status !== 'would_change' && resource.status !== 'unchanged',
+      );
+      expect({ name, status, failed }).toEqual({ name, status: 'succeeded', failed: [] });
+    }
+    await repository.end();
+  });
+});
