@@ -537,6 +537,8 @@ describe('plan, apply, drift, operations', () => {
     asked = 1;
     const whole = await muster('operations', 'output', id, '--json', '--follow');
     expect(JSON.parse(whole.stdout)).toEqual({ operation_id: id, output: { 'site/deploy': said[2] } });
+    said[2] = { stdout: 'no newline', stderr: 'of its own', exit_code: 3, truncated: false };
+    expect((await muster('operations', 'output', id)).stdout).toBe('site/deploy\nno newline\nof its own\nexit 3\n');
   });
 
   test('operations are cancelled, and it is said when that takes a while', async () => {

@@ -132,7 +132,8 @@ export function renderOperation(operation: Operation, agent: string, style: Styl
   if (!hasEnded(status)) lines.push(`It is ${status}.`);
   else if (status === 'succeeded' && told.every((result) => result.status === 'unchanged'))
     lines.push(kind === 'plan' ? 'Nothing to do: the machine is as declared.' : 'Nothing had to be done.');
-  lines.push(countLine(operation, style));
+  // What it comes to is told at its end: until then there is nothing to count.
+  if (hasEnded(status) || resources.length > 0) lines.push(countLine(operation, style));
   return lines.join('\n');
 }
 

@@ -39,6 +39,7 @@ class Shown {
   readonly #context: Context;
   readonly #before = new Map<string, One>();
   #place = '';
+  #stream = '';
   #isLineOpen = false;
 
   constructor(context: Context) {
@@ -50,8 +51,8 @@ class Shown {
     for (const [place, now] of Object.entries(output)) {
       const before = this.#before.get(place);
       this.#before.set(place, now);
-      this.#write(place, newText(before?.stdout ?? '', now.stdout), (text) => text);
-      this.#write(place, newText(before?.stderr ?? '', now.stderr), color.red);
+      this.#write(place, 'stdout', newText(before?.stdout ?? '', now.stdout), (text) => text);
+      this.#write(place, 'stderr', newText(before?.stderr ?? '', now.stderr), color.red);
       // Its end is told once.
       if (now.running || (before !== undefined && !before.running)) continue;
       this.#head(place);
@@ -71,9 +72,12 @@ class Shown {
     this.#isLineOpen = false;
   }
 
-  #write(place: string, text: string, paint: (text: string) => string): void {
+  #write(place: string, stream: 'stdout' | 'stderr', text: string, paint: (text: string) => string): void {
     if (text === '') return;
     this.#head(place);
+    // What one stream began the other does not end.
+    if (this.#isLineOpen && this.#stream !== stream) this.#context.out.raw('\n');
+    this.#stream = stream;
     this.#context.out.raw(paint(sanitise(text)));
     this.#isLineOpen = !text.endsWith('\n');
   }
