@@ -25,6 +25,12 @@ mta-x:
   Version table:
 `;
 
+test('a complaint tells no password of an address', () => {
+  const output = 'E: Failed to fetch https://me:s3cret@example.org/x/InRelease  401  Unauthorized\n';
+  expect(aptComplaint(output)).toBe('Failed to fetch https://example.org/x/InRelease  401  Unauthorized');
+  expect(aptComplaint('E: no route to http://a.b/c@d\n')).toBe('no route to http://a.b/c@d');
+});
+
 describe('what apt prints', () => {
   test('a policy: the candidate, and what the sources offer beside what is only installed', () => {
     expect([...parsePolicy(policy)]).toEqual([

@@ -85,8 +85,12 @@ function unmetLines(output: string): string[] {
     .filter((line) => line !== '');
 }
 
+/** An address may hold a password, which is nobody's to read. */
+export const withoutCredentials = (text: string): string => text.replace(/\b([a-z][a-z0-9+.-]*:\/\/)[^\s/@]*@/gi, '$1');
+
 /** What went wrong as a whole. For people. */
-export function aptComplaint(output: string): string {
+export function aptComplaint(said: string): string {
+  const output = withoutCredentials(said);
   const goes = /^The following packages will be REMOVED:\n((?: {2}.*\n)+)/m.exec(output)?.[1]?.trim().split(/\s+/);
   if (goes !== undefined && /^E: Packages need to be removed but remove is disabled/m.test(output))
     return `it cannot be there together with ${goes.join(', ')}; declare that absent before it`;

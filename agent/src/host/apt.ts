@@ -31,6 +31,9 @@ const environment = {
 /** A configuration file that somebody changed stays as it is; one that nobody changed is replaced. */
 const keepConffiles = ['--force-confdef', '--force-confold'];
 
+/** A machine may be set to purge whatever is removed, or to clear up after every transaction: not what was asked for here. */
+const onlyWhatIsAsked = ['-o', 'APT::Get::Purge=false', '-o', 'APT::Get::AutomaticRemove=false'];
+
 const seconds = (ms: number): number => Math.max(0, Math.round(ms / 1000));
 
 /**
@@ -42,6 +45,7 @@ export function aptGet(args: readonly string[], context: AptContext): Promise<Tr
     ...['-q', '-y', '-o', 'Dpkg::Use-Pty=0', '-o', 'Dpkg::Progress-Fancy=0'],
     ...['-o', `DPkg::Lock::Timeout=${seconds(context.limits.packageLockMs)}`],
     ...keepConffiles.flatMap((option) => ['-o', `Dpkg::Options::=${option}`]),
+    ...onlyWhatIsAsked,
   ];
   return transaction('apt-get', [...options, ...args], context);
 }
@@ -76,7 +80,7 @@ const transaction = (program: string, args: readonly string[], context: AptConte
 
 /** What would be done; nothing is. */
 export function simulate(args: readonly string[], context: AptContext): Promise<CommandResult> {
-  return ask('apt-get', ['-q', '-y', '--simulate', ...args], context);
+  return ask('apt-get', ['-q', '-y', '--simulate', ...onlyWhatIsAsked, ...args], context);
 }
 
 export function aptCache(args: readonly string[], context: AptContext): Promise<CommandResult> {

@@ -1,5 +1,7 @@
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { errnoOf, HostFailure, hostFailure } from './failure.ts';
+import { bornAt } from './footprint.ts';
+import { namesIn } from './read-system.ts';
 
 /** What dpkg knows of the packages on this machine, read from its own files: nothing is started, nothing is locked. */
 
@@ -105,7 +107,7 @@ function packageOf(fields: ReadonlyMap<string, string>, place: string): DpkgPack
     state,
     held: words[0] === 'hold',
     reinstallRequired: words[1] === 'reinstreq',
-    essential: fields.get('essential') === 'yes' || fields.get('protected') === 'yes',
+    essential: ['essential', 'protected', 'important'].some((field) => fields.get(field) === 'yes'),
     version: state === 'not-installed' ? null : version,
     auto: false,
     conffiles: conffilesOf(fields.get('conffiles') ?? ''),
@@ -204,6 +206,29 @@ function namesOf(directory: string): string[] {
     if (errnoOf(error) === 'ENOENT') return [];
     throw hostFailure(error, `list ${directory}`);
   }
+}
+
+const info = '/var/lib/dpkg/info';
+
+/** The paths that a package brought, as dpkg keeps them; empty when it does not. */
+export const pathsOf = ({ name, architecture }: Pick<DpkgPackage, 'name' | 'architecture'>): string[] =>
+  (read(`${info}/${name}:${architecture}.list`) ?? read(`${info}/${name}.list`) ?? '').split('\n').filter(Boolean);
+
+/** When the files of a package were unpacked, and when dpkg last changed anything. Milliseconds; 0: not known. */
+export const unpackedAt = ({ name, architecture }: Pick<DpkgPackage, 'name' | 'architecture'>): number =>
+  bornAt(`${info}/${name}:${architecture}.list`) ?? bornAt(`${info}/${name}.list`) ?? 0;
+export const dpkgChangedAt = (): number => statSync(status, { throwIfNoEntry: false })?.mtimeMs ?? 0;
+
+/** Those of some paths that belong to any package that dpkg knows. */
+export async function ownedPaths(paths: ReadonlySet<string>): Promise<Set<string>> {
+  const owned = new Set<string>();
+  if (paths.size === 0) return owned;
+  for (const name of namesIn(info)) {
+    if (!name.endsWith('.list')) continue;
+    for (const path of lines(read(`${info}/${name}`) ?? '')) if (paths.has(path)) owned.add(path);
+    await new Promise<void>((resolve) => setImmediate(resolve));
+  }
+  return owned;
 }
 
 /** Compares two versions as dpkg does: epoch, upstream version, revision. */

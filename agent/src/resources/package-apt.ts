@@ -3,7 +3,7 @@ import { aptCache } from '../host/apt.ts';
 import { parsePolicy } from '../host/apt-output.ts';
 import { compareVersions, type DpkgDatabase } from '../host/dpkg.ts';
 import { HostFailure } from '../host/failure.ts';
-import { diffPackage } from './package-apt/diff.ts';
+import { diffPackage, vital } from './package-apt/diff.ts';
 import { installAll, mark, mend, type Wish } from './package-apt/install.ts';
 import { type Farewell, orphansOf, removeAll } from './package-apt/remove.ts';
 import {
@@ -16,6 +16,7 @@ import {
   plainName,
   type SeenPackage,
   seenIn,
+  seenToGo,
 } from './package-apt/seen.ts';
 import { ground, readTrace, traceSince } from './package-apt/trace.ts';
 import {
@@ -57,7 +58,10 @@ export const packageApt: Provider<SeenPackage, PackageBefore> = {
   weight: () => 0,
 
   async remember(_resource, seen, _difference, before, machine) {
-    if (before !== null) return before;
+    // Its ground is what stood there right before it comes: an older one, of a try that failed, knows nothing of what
+    // people have put there since.
+    if (before !== null && (before.state === 'installed' || before.ground === null || isThere(seen.state)))
+      return before;
     const { state, version, auto } = seen;
     if (isThere(state)) return { state: 'installed', version, auto, ground: null, trace: null };
     const from = await machine.database(ground);
@@ -69,7 +73,8 @@ export const packageApt: Provider<SeenPackage, PackageBefore> = {
 
   async observeForRemoval(resource, before, machine) {
     const { name } = bodyOf(resource);
-    const found = seenIn(await machine.database(dpkgDatabase), name);
+    const look = before.state === 'installed' ? seenIn : seenToGo;
+    const found = look(await machine.database(dpkgDatabase), name);
     if (before.trace !== null && !isThere(found.state)) {
       const trace = readTrace(before.trace, machine);
       const orphans = trace === null ? [] : await orphansOf(trace, machine);
@@ -115,6 +120,7 @@ export function diffFarewell(name: string, before: PackageBefore, seen: SeenPack
     const orphans = seen.orphans ?? [];
     if (!there && !isOurs && orphans.length === 0) return nothing();
     if (seen.held) throw held(name);
+    if (seen.vital !== undefined) throw vital(name, seen.vital);
     if (!there && orphans.length > 0)
       return { action: 'remove', changes: [{ field: 'dependencies', from: orphans.join(' '), to: null }], diff: null };
     const from = there ? 'present' : 'its configuration';

@@ -10,6 +10,7 @@ export interface PackageRecipe {
   conffiles?: readonly string[];
   postinst?: string;
   prerm?: string;
+  postrm?: string;
 }
 
 const unit = (version: string) => `[Unit]
@@ -75,5 +76,18 @@ fi`,
 sleep "$(cat /etc/sample-slow 2> /dev/null || echo 2)"
 echo configured > /var/lib/sample-slow`,
     prerm: `rm -f /var/lib/sample-slow`,
+  },
+  /** Has data, which goes with all that people put there when it is purged; takes as long as sample-slow to configure. */
+  {
+    name: 'sample-data',
+    version,
+    depends: 'sample-plain',
+    files: { '/etc/sample-data/main.conf': 'colour = blue\n' },
+    conffiles: ['/etc/sample-data/main.conf'],
+    postinst: `touch /run/sample-data
+sleep "$(cat /etc/sample-slow 2> /dev/null || echo 0)"
+mkdir -p /var/lib/sample-data; echo made > /var/lib/sample-data/made`,
+    postrm: `if [ "$1" = purge ]; then rm -rf /etc/sample-data; find /var/lib/sample-data -mindepth 1 -delete || true
+rmdir /var/lib/sample-data || true; fi`,
   },
 ]);

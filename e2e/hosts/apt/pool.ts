@@ -85,7 +85,7 @@ async function fill(pool: string): Promise<void> {
 }
 
 async function pack(pool: string, recipe: PackageRecipe): Promise<void> {
-  const { name, version, depends, files = {}, conffiles = [], postinst, prerm } = recipe;
+  const { name, version, depends, files = {}, conffiles = [], postinst, prerm, postrm } = recipe;
   const tree = join(pool, `tree-${name}-${version}`);
   const write = (path: string, content: string, mode = 0o644) => {
     mkdirSync(dirname(join(tree, path)), { recursive: true });
@@ -100,7 +100,7 @@ async function pack(pool: string, recipe: PackageRecipe): Promise<void> {
   write('DEBIAN/control', fields.join('\n'));
   for (const [path, content] of Object.entries(files)) write(path, content);
   if (conffiles.length > 0) write('DEBIAN/conffiles', conffiles.map((path) => `${path}\n`).join(''));
-  for (const [script, text] of Object.entries({ postinst, prerm }))
+  for (const [script, text] of Object.entries({ postinst, prerm, postrm }))
     if (text !== undefined) write(`DEBIAN/${script}`, `#!/bin/sh\nset -e\n${text}\n`, 0o755);
   await run('dpkg-deb', ['--root-owner-group', '-Znone', '--build', tree, join(pool, `${name}_${version}_all.deb`)]);
 }

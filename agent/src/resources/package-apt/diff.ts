@@ -17,6 +17,7 @@ export function diffPackage(
   if (ensure === 'absent') {
     if (!there) return nothing();
     if (seen.held && !asDrift) throw held(name, 'removed');
+    if (seen.vital !== undefined && !asDrift) throw vital(name, seen.vital);
     return presenceDrift();
   }
   const wanted = version === 'latest' ? latestOf(seen) : (version ?? null);
@@ -52,6 +53,10 @@ function latestOf({ version, offer }: SeenPackage): string | null {
 
 const held = (name: string, what: string): HostFailure =>
   new HostFailure(`${name} is on hold on this machine, so it is not ${what}; to let it go: apt-mark unhold ${name}`);
+
+/** What must not go, not even when it is asked for. */
+export const vital = (name: string, reason: string): HostFailure =>
+  new HostFailure(`${name} is not removed: ${reason}`);
 
 const notRefreshed = (trouble: string): string => `the lists of packages could not be refreshed: ${trouble}`;
 

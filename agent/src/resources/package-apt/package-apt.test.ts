@@ -1,6 +1,7 @@
 import type { ResolvedResource, ResourceBodies } from '@muster/protocol/module';
 import { describe, expect, test } from 'vitest';
-import { diffFarewell, type PackageBefore } from '../package-apt.ts';
+import { diffFarewell, type PackageBefore, packageApt } from '../package-apt.ts';
+import { type Machine, nothing } from '../provider.ts';
 import { diffPackage } from './diff.ts';
 import type { SeenPackage } from './seen.ts';
 
@@ -80,11 +81,38 @@ describe('a package', () => {
     expect(diff({ version: '2.0' }, held, 'drift').changes).toHaveLength(1);
   });
 
+  test('without which the machine or the agent does not go on is never removed', () => {
+    const needed = seen({ vital: 'the agent itself runs with it (/usr/bin/node)' });
+    expect(() => diff({ ensure: 'absent' }, needed)).toThrow(/^foo is not removed: the agent itself runs with it/);
+    expect(diff({ ensure: 'absent' }, needed, 'drift').action).toBe('remove');
+    const before = { state: 'absent', version: null, auto: false, ground: null, trace: null } as const;
+    expect(() => diffFarewell('foo', before, needed)).toThrow(/^foo is not removed/);
+  });
+
   test('that dpkg did not finish with is mended', () => {
     expect(diff({}, seen({ state: 'half-configured', whole: false })).changes).toEqual([
       { field: 'state', from: 'half-configured', to: 'installed' },
     ]);
   });
+});
+
+test('the ground of one that is still not there is looked at again, and never that of one that came', async () => {
+  const reference = { sha256: 'new', size: 1 };
+  const machine = { database: async () => reference } as unknown as Machine;
+  const known: PackageBefore = {
+    state: 'absent',
+    version: null,
+    auto: false,
+    ground: { sha256: 'old', size: 1 },
+    trace: null,
+  };
+  const remember = (found: SeenPackage, before: PackageBefore | null) =>
+    packageApt.remember({} as ResolvedResource, found, nothing(), before, machine);
+  expect(await remember(absent, null)).toEqual({ ...known, ground: reference });
+  expect(await remember(absent, known)).toEqual({ ...known, ground: reference });
+  expect(await remember(seen(), known)).toEqual(known);
+  const traced = { ...known, ground: null, trace: reference };
+  expect(await remember(absent, traced)).toEqual(traced);
 });
 
 describe('what was there before', () => {

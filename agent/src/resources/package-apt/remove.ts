@@ -1,6 +1,6 @@
 import { aptGet, dpkg, simulate } from '../../host/apt.ts';
 import { aptComplaint, dpkgComplaint, parseSimulation } from '../../host/apt-output.ts';
-import type { DpkgDatabase } from '../../host/dpkg.ts';
+import { type DpkgDatabase, ownedPaths } from '../../host/dpkg.ts';
 import { HostFailure } from '../../host/failure.ts';
 import { type Footprint, takeFootprint } from '../../host/footprint.ts';
 import { removeDirectory, removeFile } from '../../host/remove.ts';
@@ -177,8 +177,10 @@ function keyLike(name: string, trace: Trace, { native }: DpkgDatabase): string |
 /** What their own removal forgot: it came with them, and is as it came. What cannot be reached is left. */
 async function sweep(own: readonly string[], trace: Trace, now: Footprint, machine: Machine): Promise<void> {
   const ours = leftovers(own, trace, now);
+  // Other packages may have come into a place that these name, or been brought up to date with them.
+  const owned = await ownedPaths(new Set(ours.map(({ path }) => path)));
   for (const { path, stamp } of ours) {
-    if (machine.declared(path)) continue;
+    if (owned.has(path) || machine.declared(path)) continue;
     try {
       machine.walk.within(path, 'null', (parent, name) => {
         if (stamp === 'd') removeDirectory(parent, name);

@@ -2,6 +2,7 @@ import type { ResolvedResource, ResourceBodies } from '@muster/protocol/module';
 import { aptCache, listTimes, refreshLists } from '../../host/apt.ts';
 import { type AptPolicy, parsePolicy, parseProviders } from '../../host/apt-output.ts';
 import { type DpkgDatabase, type DpkgState, findPackage, isWhole, readDpkg } from '../../host/dpkg.ts';
+import { vitalBecause } from '../../host/vital-packages.ts';
 import type { Circumstances, Database, Json, Machine } from '../provider.ts';
 
 export type Body = ResourceBodies['package-apt'];
@@ -17,6 +18,8 @@ export type SeenPackage = {
   auto: boolean;
   /** What the sources offer, where that bears on what is to be done. */
   offer: { candidate: string | null; offered: string[]; providers: string[]; trouble: string | null } | null;
+  /** To be removed: why it must not be. */
+  vital?: string;
   /** It is gone already: what we brought with it and nobody needs any more. */
   orphans?: string[];
 };
@@ -57,7 +60,7 @@ function needsOffer(body: Body, found: Pick<SeenPackage, 'state' | 'version'>): 
 /** Its files are there, whole or not. */
 export const isThere = (state: DpkgState): boolean => state !== 'not-installed' && state !== 'config-files';
 
-const nothingThere: Omit<SeenPackage, 'offer' | 'orphans'> = {
+const nothingThere: Omit<SeenPackage, 'offer' | 'orphans' | 'vital'> = {
   state: 'not-installed',
   whole: true,
   version: null,
@@ -65,11 +68,19 @@ const nothingThere: Omit<SeenPackage, 'offer' | 'orphans'> = {
   auto: false,
 };
 
-export function seenIn(database: DpkgDatabase, name: string): Omit<SeenPackage, 'offer' | 'orphans'> {
+export function seenIn(database: DpkgDatabase, name: string): Omit<SeenPackage, 'offer' | 'orphans' | 'vital'> {
   const found = findPackage(database, name);
   if (found === null) return nothingThere;
   const { state, version, held, auto } = found;
   return { state, whole: isWhole(found), version: isThere(state) ? version : null, held, auto };
+}
+
+/** Of one that is to go, also whether it may. */
+export function seenToGo(database: DpkgDatabase, name: string): Omit<SeenPackage, 'offer' | 'orphans'> {
+  const seen = seenIn(database, name);
+  const found = isThere(seen.state) ? findPackage(database, name) : null;
+  const vital = found === null ? null : vitalBecause(found);
+  return vital === null ? seen : { ...seen, vital };
 }
 
 export async function observePackage(
@@ -78,7 +89,8 @@ export async function observePackage(
   machine: Machine,
 ): Promise<SeenPackage> {
   const body = bodyOf(resource);
-  const found = seenIn(await machine.database(dpkgDatabase), body.name);
+  const look = body.ensure === 'absent' && purpose !== 'drift' ? seenToGo : seenIn;
+  const found = look(await machine.database(dpkgDatabase), body.name);
   if (!needsOffer(body, found)) return { ...found, offer: null };
   const database = purpose === 'drift' ? knownOffers : freshOffers;
   let offers = await machine.database(database);

@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { removeDirectory, temporaryDirectory } from '../../converge/test/agent.ts';
 import type { DpkgDatabase } from '../../host/dpkg.ts';
 import { digestAt, type Footprint, stampAt } from '../../host/footprint.ts';
-import { keptBecause, leftovers, type Trace, type TracedPath } from './trace.ts';
+import { keptBecause, leftovers, mayHaveBrought, type Trace, type TracedPath } from './trace.ts';
 
 let root: string;
 beforeEach(() => {
@@ -22,6 +22,7 @@ const traced = (path: string, of: number[]): TracedPath => ({
   stamp: stampAt(path) as string,
   digest: digestAt(path, 'sha1'),
   of,
+  named: true,
 });
 const all = (): string[] => ['web', 'web/conf', 'web/main.conf', 'web/made', 'other'].map((path) => `${root}/${path}`);
 
@@ -125,4 +126,35 @@ test('what a purge forgot is what is of these packages alone, as it came, innerm
   expect(leftovers(['other:all'], before, now(...all())).map(({ path }) => path.slice(root.length))).toEqual([
     '/other',
   ]);
+});
+
+test('what they do not name is not taken away, but for directories that are empty', () => {
+  const before = trace();
+  const unnamed = { ...before, paths: before.paths.map((entry) => ({ ...entry, named: false })) };
+  expect(leftovers(['web:all'], unnamed, now(...all())).map(({ path }) => path.slice(root.length))).toEqual([
+    '/web/conf',
+    '/web',
+  ]);
+});
+
+describe('what appeared with packages that do not name it', () => {
+  const path = () => `${root}/web/made`;
+  const around = { from: Date.now() - 60_000, to: Date.now() + 60_000 };
+
+  test('may be theirs if it came while they did', () => {
+    expect(mayHaveBrought(path(), stampAt(path())!, [0], around)).toBe(true);
+    expect(mayHaveBrought(path(), stampAt(path())!, [], around)).toBe(true);
+  });
+
+  test('is of others if it came before they were unpacked, or after dpkg was done', () => {
+    expect(mayHaveBrought(path(), stampAt(path())!, [0], { ...around, from: around.to })).toBe(false);
+    expect(mayHaveBrought(path(), stampAt(path())!, [0], { ...around, to: around.from })).toBe(false);
+    expect(mayHaveBrought(path(), stampAt(path())!, [], { ...around, to: around.from })).toBe(false);
+  });
+
+  test('is of people where people put things', () => {
+    expect(mayHaveBrought('/etc/passwd', 'f 1 1', [0], { from: 0, to: around.to })).toBe(false);
+    expect(mayHaveBrought('/etc/passwd', 'f 1 1', [], { from: 0, to: around.to })).toBe(true);
+    expect(mayHaveBrought('/etc', 'd', [0], { from: 0, to: around.to })).toBe(true);
+  });
 });

@@ -1,6 +1,6 @@
-import type { DpkgDatabase, DpkgPackage } from '../../host/dpkg.ts';
-import { digestAt, type Footprint, takeFootprint } from '../../host/footprint.ts';
-import { readText } from '../../host/read-system.ts';
+import { type DpkgDatabase, type DpkgPackage, dpkgChangedAt, pathsOf, unpackedAt } from '../../host/dpkg.ts';
+import { blindSpot, bornAt, digestAt, type Footprint, takeFootprint } from '../../host/footprint.ts';
+import { exists, readText } from '../../host/read-system.ts';
 import type { CopyReference, Database, Machine } from '../provider.ts';
 import { dpkgDatabase, isThere } from './seen.ts';
 
@@ -34,6 +34,8 @@ export interface TracedPath {
   digest: string | null;
   /** Positions in `packages` of those that have it in their list or name it in their scripts. Empty: nobody knows. */
   of: number[];
+  /** Whether their list or scripts name the path itself, and not only a directory above it. */
+  named?: boolean;
 }
 
 /** Larger than any of them is. Bytes. */
@@ -80,19 +82,25 @@ function traceOf(before: Ground | null, database: DpkgDatabase, now: Footprint |
   if (before.paths === null || now === null)
     return { ...blank, unknown: 'there are too many files on this machine to tell what came with it' };
   const there = new Map(before.paths);
-  const claims = packages.map((key) => claimsOf(database.packages.get(key) as DpkgPackage));
+  const came = packages.map((key) => database.packages.get(key) as DpkgPackage);
+  const claims = came.map(claimsOf);
+  const unpacked = came.map(unpackedAt);
+  const finished = dpkgChangedAt() + settlingMs;
   const paths: TracedPath[] = [];
   const byPath = new Map<string, TracedPath>();
+  const foreign = new Set<string>();
   const above = (path: string): TracedPath | undefined => byPath.get(path.slice(0, path.lastIndexOf('/')));
   // Shorter ones first: what is in a directory that came is of whoever the directory is.
   for (const [path, stamp] of [...now].filter(([path]) => !there.has(path)).sort(([a], [b]) => (a < b ? -1 : 1))) {
     const own = packages.flatMap((_, i) => (claims[i]?.has(path) ? [i] : []));
-    const entry = {
-      path,
-      stamp,
-      digest: digestAt(path, 'sha1'),
-      of: own.length > 0 ? own : [...(above(path)?.of ?? [])],
-    };
+    const named = own.length > 0;
+    const of = named ? own : [...(above(path)?.of ?? [])];
+    const span = { from: Math.min(...of.map((position) => unpacked[position] ?? 0)), to: finished };
+    if (!named && (foreign.has(path.slice(0, path.lastIndexOf('/'))) || !mayHaveBrought(path, stamp, of, span))) {
+      foreign.add(path);
+      continue;
+    }
+    const entry = { path, stamp, digest: digestAt(path, 'sha1'), of, named };
     byPath.set(path, entry);
     paths.push(entry);
   }
@@ -113,8 +121,31 @@ function traceOf(before: Ground | null, database: DpkgDatabase, now: Footprint |
   return { packages, unknown: null, paths, endangered };
 }
 
+/** What a package started may still write right after. Milliseconds. */
+const settlingMs = 2000;
+/** Where people put things themselves. */
+const placesOfPeople = /^\/(etc|srv|opt|usr\/local|var\/www)\//;
+
+/**
+ * Whether something that appeared can have come with packages that do not name it. Others work on a machine at the same
+ * time, and an agent that was killed may look at what came only days later.
+ */
+export function mayHaveBrought(
+  path: string,
+  stamp: string,
+  of: readonly number[],
+  { from, to }: { from: number; to: number },
+): boolean {
+  const born = bornAt(path) ?? 0;
+  if (born > to) return false;
+  if (of.length === 0) return true;
+  return born >= from && !(stamp.startsWith('f ') && placesOfPeople.test(path));
+}
+
 interface Claims {
   has(path: string): boolean;
+  /** All of those paths, but for what is nobody's. */
+  all: ReadonlySet<string>;
   /** Paths that the script names which runs when everything of it is removed. */
   removed: string[];
 }
@@ -127,7 +158,7 @@ function claimsOf({ name, architecture, state }: DpkgPackage): Claims {
     readText(`/var/lib/dpkg/info/${name}:${architecture}.${what}`) ??
     readText(`/var/lib/dpkg/info/${name}.${what}`) ??
     '';
-  const listed = isThere(state) ? new Set(info('list').split('\n')) : new Set<string>();
+  const listed = new Set(isThere(state) ? pathsOf({ name, architecture }) : []);
   const removed = [...new Set(info('postrm').match(pathInText) ?? [])];
   // What its own scripts name is its own too, if it came with it.
   const scripts = [
@@ -136,7 +167,25 @@ function claimsOf({ name, architecture, state }: DpkgPackage): Claims {
     ...(info('postinst').match(pathInText) ?? []),
   ];
   const named = new Set(scripts.filter((path) => !isShared(path)));
-  return { has: (path) => listed.has(path) || named.has(path), removed };
+  const has = (path: string): boolean => listed.has(path) || named.has(path);
+  const all = new Set([...[...listed].filter((path) => lookedOver.test(path) && !isShared(path)), ...named]);
+  return { has, all, removed };
+}
+
+const lookedOver = /^\/(etc|var|opt|srv|usr\/local)\//;
+/** Where people keep what is theirs, and nobody looks. */
+const notLookedOver = /\/(?:home|root|mnt|media|data)\/[A-Za-z0-9._+@%:/-]*[A-Za-z0-9_+@%-]/g;
+
+/** What the removal of all that is left of a package could take away without anybody having looked. */
+function unseenBy(found: DpkgPackage, now: Footprint): string | null {
+  const { name, architecture } = found;
+  const blind = blindSpot(claimsOf(found).all, now);
+  if (blind !== null) return blind;
+  const postrm =
+    readText(`/var/lib/dpkg/info/${name}:${architecture}.postrm`) ??
+    readText(`/var/lib/dpkg/info/${name}.postrm`) ??
+    '';
+  return postrm.match(notLookedOver)?.find(exists) ?? null;
 }
 
 /** Directories that are nobody's: a script that names one is about something in it. */
@@ -157,10 +206,7 @@ const shared = new Set(
 
 /** What dpkg and the system keep account of is not lost by what a script does with it. */
 const isShared = (path: string): boolean =>
-  shared.has(path) ||
-  path.startsWith('/var/lib/dpkg/') ||
-  path.startsWith('/var/cache/') ||
-  path.startsWith('/var/run/');
+  shared.has(path) || path.startsWith('/var/lib/dpkg/') || /^\/var\/(cache|run|lock|tmp)\//.test(path);
 
 /**
  * Why these packages are not to be removed with all that is left of them: something of somebody's would be lost. Null
@@ -186,6 +232,8 @@ export function keptBecause(
       if (stamp === undefined) continue;
       if (digestAt(path, 'md5', maxRecord) !== md5) return `${path} was changed since it was installed`;
     }
+    const unseen = found === undefined ? null : unseenBy(found, now);
+    if (unseen !== null) return `what it has at ${unseen} is on another file system, or where nobody looked`;
     const endangered = trace.endangered[key];
     if (endangered !== undefined) return `${endangered} was there before it was installed`;
   }
@@ -237,11 +285,15 @@ function nearestTraced(path: string, traced: ReadonlyMap<string, TracedPath>): T
  */
 export function leftovers(group: readonly string[], trace: Trace, now: Footprint): TracedPath[] {
   const positions = new Set(group.map((key) => trace.packages.indexOf(key)));
-  return trace.paths
-    .filter(({ of }) => of.length > 0 && of.every((position) => positions.has(position)))
-    .filter((entry) => {
-      const stamp = now.get(entry.path);
-      return stamp !== undefined && stamp !== 's' && isAsTraced(entry, stamp);
-    })
-    .sort((a, b) => (a.path < b.path ? 1 : -1));
+  return (
+    trace.paths
+      .filter(({ of }) => of.length > 0 && of.every((position) => positions.has(position)))
+      // What they do not name may be somebody's; a directory goes only if it is empty.
+      .filter(({ named, stamp }) => named === true || stamp === 'd')
+      .filter((entry) => {
+        const stamp = now.get(entry.path);
+        return stamp !== undefined && stamp !== 's' && isAsTraced(entry, stamp);
+      })
+      .sort((a, b) => (a.path < b.path ? 1 : -1))
+  );
 }

@@ -1,0 +1,114 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { Told } from '../agent/src/converge/test/agent.ts';
+import { operation } from '../agent/src/converge/test/desired.ts';
+import { eventually } from './eventually.ts';
+import { AptRepository } from './hosts/apt-repository.ts';
+import { DrivenAgent } from './hosts/driven-agent.ts';
+import type { Machine } from './hosts/machine.ts';
+import { resolved } from './hosts/subjects/subject.ts';
+import { noHosts } from './hosts/test.ts';
+import { TestHosts } from './hosts/test-hosts.ts';
+
+/** What removing a package must never take along: anything that others have put there, at any time. */
+
+const reason = noHosts();
+
+describe.skipIf(reason !== null)(`removal of packages${reason === null ? '' : ` (${reason})`}`, () => {
+  let hosts: TestHosts;
+  let repository: AptRepository;
+  let machine: Machine;
+  let agent: DrivenAgent;
+  beforeAll(async () => {
+    hosts = await TestHosts.open();
+    [repository, machine] = await Promise.all([AptRepository.open(hosts), hosts.start('packages')]);
+    await repository.use(machine);
+    agent = await DrivenAgent.start(machine);
+  }, 600_000);
+  afterAll(async () => {
+    await repository?.end();
+    await hosts?.end();
+  });
+
+  const of = (name: string, fields: object = {}) => resolved({ 'package-apt': { name, ...fields } });
+  const apply = (...resources: ReturnType<typeof of>[]) => agent.run(operation('apply', resources));
+  const ends = ({ results }: Told) => results.map(({ status, message }) => [status, message]);
+  /** The machine and the agent as they were at first. */
+  const clear = async () => {
+    await machine.sh(`umount /var/lib/sample-data 2> /dev/null || true
+rm -rf /etc/sample-slow /run/sample-data
+dpkg --purge sample-data sample-plain > /dev/null 2>&1 || true; rm -rf /etc/sample-data /var/lib/sample-data`);
+    await agent.forget();
+  };
+
+  test('nothing of it stays when nobody put anything there', async () => {
+    expect(ends(await apply(of('sample-data')))).toEqual([['changed', null]]);
+    expect(ends(await apply())).toEqual([['changed', null]]);
+    expect(await machine.sh('ls -d /etc/sample-data /var/lib/sample-data 2> /dev/null || true')).toBe('');
+  });
+
+  test('what was put there between a try that failed and the one that did not', async () => {
+    await clear();
+    repository.offer(({ name }) => name !== 'sample-plain');
+    await machine.sh('apt-get update -qq');
+    expect((await apply(of('sample-data'))).results).toMatchObject([{ status: 'failed' }]);
+    await machine.sh('mkdir /etc/sample-data; echo mine > /etc/sample-data/mine.conf');
+    repository.offer();
+    await machine.sh('apt-get update -qq');
+    expect(ends(await apply(of('sample-data')))).toEqual([['changed', null]]);
+    const told = await apply();
+    expect(await machine.sh('cat /etc/sample-data/mine.conf')).toBe('mine\n');
+    expect(ends(told)).toEqual([['changed', expect.stringMatching(/kept .*: \/etc\/sample-data was there before/)]]);
+  });
+
+  test('what others put there while it was being installed', async () => {
+    await clear();
+    await machine.sh('echo 2 > /etc/sample-slow');
+    const coming = apply(of('sample-data'));
+    await eventually('it is being configured', async () =>
+      (await machine.run(['test', '-e', '/run/sample-data'])).code === 0 ? true : null,
+    );
+    await machine.sh('echo mine > /etc/sample-data/mine.conf');
+    expect(ends(await coming)).toEqual([['changed', null]]);
+    const told = await apply();
+    expect(await machine.sh('cat /etc/sample-data/mine.conf')).toBe('mine\n');
+    expect(ends(told)).toEqual([['changed', expect.stringContaining('/etc/sample-data/mine.conf was added')]]);
+  });
+
+  test('what is on another file system, mounted before or after', async () => {
+    for (const mounted of ['before', 'after']) {
+      await clear();
+      const mount =
+        'mkdir -p /var/lib/sample-data; mount -t tmpfs none /var/lib/sample-data; echo mine > /var/lib/sample-data/mine';
+      if (mounted === 'before') await machine.sh(mount);
+      expect(ends(await apply(of('sample-data'))), mounted).toEqual([['changed', null]]);
+      if (mounted === 'after') await machine.sh(mount);
+      const told = await apply();
+      expect(await machine.sh('cat /var/lib/sample-data/mine'), mounted).toBe('mine\n');
+      expect(ends(told), mounted).toEqual([['changed', expect.stringMatching(/kept .*\/var\/lib\/sample-data/)]]);
+    }
+  });
+
+  test('a configuration that was edited, where apt is set to purge whatever is removed', async () => {
+    await clear();
+    await machine.sh(`echo 'APT::Get::Purge "true"; APT::Get::AutomaticRemove "true";' > /etc/apt/apt.conf.d/99tests
+apt-get install -qq sample-config sample-dependent > /dev/null; apt-mark auto -qq sample-dependent > /dev/null
+echo mine > /etc/sample-config.conf`);
+    expect(ends(await apply(of('sample-config', { ensure: 'absent' })))).toEqual([['changed', null]]);
+    expect(await machine.sh('cat /etc/sample-config.conf')).toBe('mine\n');
+    expect(await machine.sh("dpkg-query -W -f '${db:Status-Status}' sample-dependent")).toBe('installed');
+    await machine.sh('rm /etc/apt/apt.conf.d/99tests');
+  });
+
+  test('what the machine or the agent runs on is refused, in a plan too', async () => {
+    await clear();
+    const wanted = ['dpkg', 'libc6', 'systemd-sysv'].map((name) => ({ ...of(name, { ensure: 'absent' }), id: name }));
+    const before = machine.changes();
+    for (const purpose of ['plan', 'apply'] as const)
+      expect(ends(await agent.run(operation(purpose, wanted))), purpose).toEqual([
+        ['failed', expect.stringContaining('dpkg is not removed: this machine does not work without it')],
+        ['failed', expect.stringContaining('libc6 is not removed: the agent itself runs with it')],
+        ['failed', expect.stringContaining('systemd-sysv is not removed: this machine runs on it (/sbin/init)')],
+      ]);
+    expect(machine.changes()).toEqual(before);
+  });
+});
