@@ -36,7 +36,7 @@ describe.skipIf(reason !== null)(`removal of packages${reason === null ? '' : ` 
   const clear = async () => {
     await machine.sh(`umount /var/lib/sample-data 2> /dev/null || true
 rm -rf /etc/sample-slow /run/sample-data
-dpkg --purge sample-data sample-plain > /dev/null 2>&1 || true; rm -rf /etc/sample-data /var/lib/sample-data`);
+dpkg --purge sample-data sample-dependent sample-config sample-plain > /dev/null 2>&1 || true; rm -rf /etc/sample-data /var/lib/sample-data`);
     await agent.forget();
   };
 
@@ -97,6 +97,32 @@ echo mine > /etc/sample-config.conf`);
     expect(await machine.sh('cat /etc/sample-config.conf')).toBe('mine\n');
     expect(await machine.sh("dpkg-query -W -f '${db:Status-Status}' sample-dependent")).toBe('installed');
     await machine.sh('rm /etc/apt/apt.conf.d/99tests');
+  });
+
+  test('what was installed, and needs it, while the lock was waited for', async () => {
+    await clear();
+    expect(ends(await apply(of('sample-plain')))).toEqual([['changed', null]]);
+    // As unattended-upgrades would: the lock first, the package a while later.
+    await machine.sh('cd /tmp; apt-get download -qq sample-data > /dev/null 2>&1; rm -f /run/held');
+    const hold = `use Fcntl; open(my $f, ">>", "/var/lib/dpkg/lock-frontend") or die;
+my $lock = pack("s s l! l! i", F_WRLCK, 0, 0, 0, 0); fcntl($f, F_SETLK, $lock) or die; open(my $held, ">", "/run/held"); sleep 3;
+$ENV{DPKG_FRONTEND_LOCKED} = 1; system("dpkg -i /tmp/sample-data_*.deb > /dev/null 2>&1")`;
+    await machine.run(['sh', '-euc', 'cat > /run/hold.pl; systemd-run -q --unit=theirs perl /run/hold.pl'], {
+      input: hold,
+    });
+    await eventually('the lock is held', async () =>
+      (await machine.run(['test', '-e', '/run/held'])).code === 0 ? true : null,
+    );
+    const { results } = await apply();
+    expect(await machine.sh("dpkg-query -W -f '${db:Status-Status}' sample-data sample-plain")).toBe(
+      'installedinstalled',
+    );
+    expect(results).toMatchObject([
+      {
+        status: 'failed',
+        message: expect.stringContaining('while the lock was waited for, something was installed that needs it'),
+      },
+    ]);
   });
 
   test('what the machine or the agent runs on is refused, in a plan too', async () => {

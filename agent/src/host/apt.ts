@@ -41,9 +41,34 @@ const seconds = (ms: number): number => Math.max(0, Math.round(ms / 1000));
  * @throws LeftRunning when the agent stops first
  */
 export function aptGet(args: readonly string[], context: AptContext): Promise<TransactionResult> {
+  return aptGetWaiting(args, context, context.limits.packageLockMs);
+}
+
+/**
+ * One transaction of apt that removes something. Whoever holds the lock may install what needs it, and apt would take that
+ * along: after each wait what would go is looked at again.
+ * @param isStillRight whether it would still do just what was decided
+ * @returns null when it would do something else by now
+ * @throws LeftRunning when the agent stops first
+ */
+export async function aptRemove(
+  names: readonly string[],
+  isStillRight: () => Promise<boolean>,
+  context: AptContext,
+): Promise<TransactionResult | null> {
+  let waited = false;
+  const run = async (): Promise<TransactionResult | null> => {
+    if (waited && !(await isStillRight())) return null;
+    waited = true;
+    return aptGetWaiting(['remove', '--', ...names], context, 0);
+  };
+  return untilUnlocked(run, context, (result) => result?.output ?? '');
+}
+
+function aptGetWaiting(args: readonly string[], context: AptContext, waitMs: number): Promise<TransactionResult> {
   const options = [
     ...['-q', '-y', '-o', 'Dpkg::Use-Pty=0', '-o', 'Dpkg::Progress-Fancy=0'],
-    ...['-o', `DPkg::Lock::Timeout=${seconds(context.limits.packageLockMs)}`],
+    ...['-o', `DPkg::Lock::Timeout=${seconds(waitMs)}`],
     ...keepConffiles.flatMap((option) => ['-o', `Dpkg::Options::=${option}`]),
     ...onlyWhatIsAsked,
   ];

@@ -1,4 +1,4 @@
-import { aptGet, dpkg, simulate } from '../../host/apt.ts';
+import { aptRemove, dpkg, simulate } from '../../host/apt.ts';
 import { aptComplaint, dpkgComplaint, parseSimulation } from '../../host/apt-output.ts';
 import { type DpkgDatabase, ownedPaths } from '../../host/dpkg.ts';
 import { HostFailure } from '../../host/failure.ts';
@@ -35,12 +35,23 @@ export async function removeAll(farewells: readonly Farewell[], machine: Machine
     if (judgement !== null) judged.set(farewell, judgement);
   }
   if (going.length > 0) {
-    const result = await aptGet(['remove', '--', ...going], machine);
+    const known = new Set(going);
+    const isStillRight = async () => {
+      const { stdout, exitCode } = await simulate(['remove', '--', ...going], machine);
+      return exitCode === 0 && parseSimulation(stdout).removed.every((name) => known.has(plainForApt(name, before)));
+    };
+    const result = await aptRemove(going, isStillRight, machine);
     machine.stale();
     await mend(machine);
     const after = await machine.database(dpkgDatabase);
     for (const { name } of present) {
       if (outcomes.has(name) || !isThere(seenIn(after, name).state)) continue;
+      if (result === null) {
+        outcomes.set(name, {
+          failure: 'not removed: while the lock was waited for, something was installed that needs it',
+        });
+        continue;
+      }
       const { output, truncated, exitCode } = result;
       const own = dpkgComplaint(output, name.split(':')[0] ?? name);
       outcomes.set(name, {
