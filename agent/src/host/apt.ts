@@ -1,5 +1,5 @@
 import { statSync } from 'node:fs';
-import { aptComplaint, isLocked } from './apt-output.ts';
+import { aptComplaint, isLocked, withoutCredentials } from './apt-output.ts';
 import type { Clock } from './clock.ts';
 import { HostFailure } from './failure.ts';
 import { namesIn } from './read-system.ts';
@@ -87,8 +87,8 @@ export async function dpkg(args: readonly string[], context: AptContext): Promis
   );
 }
 
-const transaction = (program: string, args: readonly string[], context: AptContext): Promise<TransactionResult> =>
-  runTransaction(
+async function transaction(program: string, args: readonly string[], context: AptContext): Promise<TransactionResult> {
+  const result = await runTransaction(
     {
       program,
       args,
@@ -102,6 +102,8 @@ const transaction = (program: string, args: readonly string[], context: AptConte
     },
     context.clock,
   );
+  return { ...result, output: withoutCredentials(result.output) };
+}
 
 /** What would be done; nothing is. */
 export function simulate(args: readonly string[], context: AptContext): Promise<CommandResult> {
