@@ -264,11 +264,16 @@ describe.skipIf(reason !== null)(`accounts of a test host${reason === null ? '' 
       failed(/has no parameter net\.ipv4\.no_such_thing/),
       failed(/kernel\.ostype is read-only/),
     ]);
-    await sh('mount -o remount,bind,rw /proc/sys; echo "net.ipv4.ip_forward=0" > /etc/sysctl.d/99-theirs.conf');
+    await sh(`
+      mount -o remount,bind,rw /proc/sys
+      echo "net.ipv4.ip_forward=0" > /etc/sysctl.d/99-theirs.conf
+      mkfifo /etc/sysctl.d/98-fifo.conf
+    `);
     const [late] = said(await apply(parameter('net.ipv4.ip_forward', '1')));
     expect(late).toEqual({ status: 'changed', message: expect.stringMatching(/99-theirs\.conf is read later/) });
     expect(said(await apply(parameter('net.ipv4.ip_forward', 'many')))).toEqual([failed(/does not take this value/)]);
     await apply();
+    await sh('rm /etc/sysctl.d/98-fifo.conf');
     expect(await sh('cat /proc/sys/net/ipv4/ip_forward; ls /etc/sysctl.d; rm /etc/sysctl.d/99-theirs.conf')).toBe(
       '0\n99-sysctl.conf\n99-theirs.conf\nREADME.sysctl\n',
     );

@@ -1,6 +1,6 @@
 import { HostFailure } from '../../host/failure.ts';
 import { parameterPath, plainValue } from '../../host/kernel-parameter.ts';
-import { namesIn, readText } from '../../host/read-system.ts';
+import { fileStatus, namesIn, readText } from '../../host/read-system.ts';
 import type { Database } from '../provider.ts';
 
 /** What the files of sysctl set at boot. */
@@ -23,7 +23,9 @@ export const sysctlFiles: Database<SysctlFile[]> = {
       for (const name of namesIn(directory)) {
         if (!name.endsWith('.conf') || byName.has(name)) continue;
         const path = `${directory}/${name}`;
-        byName.set(name, { name, path, text: readText(path) ?? '' });
+        // A link to /dev/null stands for nothing; a FIFO would never come to its end.
+        const text = fileStatus(path)?.isFile === true ? readText(path) : null;
+        byName.set(name, { name, path, text: text ?? '' });
       }
     return [...byName.values()].sort((a, b) => (a.name < b.name ? -1 : 1));
   },
