@@ -1,6 +1,6 @@
 import type { Environment } from './directories.ts';
 import { toJson } from './sanitise.ts';
-import { type Colors, colorsFor, hasColor, type Style } from './style.ts';
+import { type Colors, colorsFor, duration, hasColor, type Style } from './style.ts';
 import { type Column, renderTable } from './table.ts';
 
 /** The part of a stream that is written to. */
@@ -96,7 +96,7 @@ function startProgress(stderr: Sink, color: Colors, env: Environment, json: bool
     const seconds = Math.floor((performance.now() - started) / 1000);
     const room = Math.max(20, (stderr.columns ?? 80) - 12);
     stderr.write(
-      `\r\u001b[2K${color.cyan(frames[frame++ % frames.length] ?? '')} ${text.slice(0, room)} ${color.dim(`${seconds}s`)}`,
+      `\r\u001b[2K${color.cyan(frames[frame++ % frames.length] ?? '')} ${text.slice(0, room)} ${color.dim(duration(seconds))}`,
     );
     shown = true;
   };
