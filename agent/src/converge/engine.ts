@@ -158,7 +158,8 @@ class ConvergeEngine implements Engine {
   #looking: { id: string; process: ProcessIdentity } | null = null;
   /** Nothing that is started may go on: the agent has waited long enough with its stop. */
   #overdue = false;
-  #wake: (() => void) | null = null;
+  /** What waits to try the disk again. */
+  readonly #wakes = new Set<() => void>();
   /** What was refused by the disk and is tried again: the journal is rewritten first. */
   #suspect = false;
   readonly spool: ReportSpool;
@@ -192,6 +193,8 @@ class ConvergeEngine implements Engine {
     const journal = this.#opened();
     const { operation_id: id } = operation;
     const { state } = journal;
+    // Nothing else may be about to mend it.
+    await this.#mend();
     const known = state.operations.get(id);
     if (known !== undefined) {
       // Its line may still be on its way to the disk.
@@ -205,7 +208,13 @@ class ConvergeEngine implements Engine {
     }
     if (state.operations.size >= maxOpen || this.#stopping) return 'full';
     journal.record('accepted', [{ t: 'accepted', message: operation }]);
-    await journal.sync();
+    try {
+      await journal.sync();
+    } catch (error) {
+      // It is on record, and may outlive the agent: it is carried out as soon as that is sure.
+      this.#next();
+      throw error;
+    }
     this.#options.crashPoint?.('accepted:synced');
     this.#options.clock.after(acceptedAloneMs, () => this.#reportAccepted(id));
     this.#next();
@@ -263,7 +272,7 @@ class ConvergeEngine implements Engine {
   async halt(): Promise<void> {
     this.#stopping = true;
     this.#stop.abort();
-    this.#wake?.();
+    for (const wake of this.#wakes) wake();
     const giveUp = this.#options.clock.after(stopGraceMs, () => {
       this.#overdue = true;
       if (this.#process !== null) killProcessGroup(this.#process.pid);
@@ -312,7 +321,7 @@ class ConvergeEngine implements Engine {
     const id = operation.message.operation_id;
     this.#executing.add(id);
     try {
-      if (this.#suspect) {
+      if (this.#suspect || this.#opened().isBroken) {
         await this.#opened().compact();
         this.#suspect = false;
       }
@@ -346,7 +355,7 @@ class ConvergeEngine implements Engine {
 
   /** What must not happen happened: the disk refused, or there is a fault in here. The operation goes on later. */
   async #failed(operation: OperationRecord, error: unknown): Promise<void> {
-    const { log, clock } = this.#options;
+    const { log } = this.#options;
     const id = operation.message.operation_id;
     const detail = error instanceof Error ? error.stack : String(error);
     log.error({ operation_id: id, error: detail }, 'operation interrupted, it is tried again');
@@ -361,12 +370,33 @@ class ConvergeEngine implements Engine {
         return;
       }
     }
+    await this.#pause();
+    // Its end is on record and cannot be told: nothing would come to it again.
+    while (operation.state === 'finished' && this.#opened().isBroken && !this.#stopping)
+      await this.#mend().catch(() => this.#pause());
+  }
+
+  /** Until the disk is tried again, or the agent is to stop. */
+  async #pause(): Promise<void> {
     if (this.#stopping) return;
     await new Promise<void>((resolve) => {
-      this.#wake = resolve;
-      clock.after(retryMs, resolve);
+      this.#wakes.add(resolve);
+      this.#options.clock.after(retryMs, () => {
+        this.#wakes.delete(resolve);
+        resolve();
+      });
     });
-    this.#wake = null;
+  }
+
+  /**
+   * After the disk refused: what is recorded is written anew, and told.
+   * @throws JournalFailure when it still refuses
+   */
+  async #mend(): Promise<void> {
+    const journal = this.#opened();
+    if (!journal.isBroken) return;
+    await journal.rewrite();
+    if (await journal.sync()) this.#options.onReports();
   }
 
   #context(operationId: string): ExecutionContext {

@@ -1,5 +1,6 @@
 import { chownSync, existsSync, mkdirSync, readFileSync, renameSync, symlinkSync, writeFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
+import { replaceCall } from '../../test/replace-call.ts';
 import { systemClock } from '../host/clock.ts';
 import { file, operation, script } from './test/desired.ts';
 import { useAgent } from './test/harness.ts';
@@ -12,6 +13,19 @@ const clock = {
   ...systemClock,
   after: (ms: number, action: () => void) => systemClock.after(ms === 5000 ? 1 : ms, action),
 };
+
+/** The disk does not take what is to be synced next. */
+function failNextSync(): void {
+  const restore = replaceCall('fdatasync', (real) =>
+    Object.assign(
+      (_fd: number, done: (error: Error) => void) => {
+        restore();
+        done(Object.assign(new Error('EIO: i/o error, fdatasync'), { code: 'EIO' }));
+      },
+      { __promisify__: real.__promisify__ },
+    ),
+  );
+}
 
 describe('what goes wrong around an operation', () => {
   test.runIf(process.geteuid?.() === 0)(
@@ -137,4 +151,61 @@ describe('what goes wrong around an operation', () => {
     expect(readFileSync(`${h.root}/slow`, 'utf8')).toBe('slow');
     expect(readFileSync(`${h.root}/validated`, 'utf8')).toBe('x\n');
   });
+
+  test('a disk that fails while an operation is taken: the agent comes out of it by itself', async () => {
+    await h.restart({ clock, log: silent });
+    const { engine } = h.agent;
+    const first = operation('apply', [file(`${h.root}/first`)]);
+    failNextSync();
+    await expect(engine.accept(first)).rejects.toThrow(/sync the journal/);
+    // It was written, so it may outlive the agent: it is carried out, once that is sure, and known when it is sent again.
+    expect((await h.agent.ended(first.operation_id)).finished.status).toBe('succeeded');
+    expect(await engine.accept(first)).toBe('known');
+    const second = operation('apply', [file(`${h.root}/first`), file(`${h.root}/second`)]);
+    expect((await h.agent.run(second)).finished).toMatchObject({ status: 'succeeded', summary: { unchanged: 1 } });
+    await h.restart();
+    expect(h.agent.engine.openOperations().map(({ state }) => state)).toEqual(['finished', 'finished']);
+  });
+
+  test('a disk that failed while nothing ran: the next operation is taken', async () => {
+    await h.restart({ clock, log: silent });
+    const { engine } = h.agent;
+    const restoreWrite = replaceCall('writeSync', () => () => {
+      restoreWrite();
+      throw Object.assign(new Error('EIO: i/o error, write'), { code: 'EIO' });
+    });
+    const restoreTruncate = replaceCall('ftruncateSync', () => () => {
+      restoreTruncate();
+      throw Object.assign(new Error('EIO: i/o error, ftruncate'), { code: 'EIO' });
+    });
+    const taken = operation('apply', [file(`${h.root}/f`)]);
+    await expect(engine.accept(taken)).rejects.toThrow(/write the journal/);
+    expect(engine.openOperations()).toEqual([]);
+    expect((await h.agent.run(taken)).finished.status).toBe('succeeded');
+    await h.restart();
+    expect(h.agent.engine.openOperations().map(({ state }) => state)).toEqual(['finished']);
+  });
+
+  test.each(['intents', 'results', 'finished'])(
+    'a disk that fails once, at %s: the operation ends, and that is told',
+    async (at) => {
+      let failed = 0;
+      await h.restart({
+        clock,
+        log: silent,
+        crashPoint(name) {
+          if (name === `${at}:after` && failed++ === 0) failNextSync();
+        },
+      });
+      const told = await h.agent.run(
+        operation('apply', [file(`${h.root}/f`), script('s', { apply: `echo x >> ${h.root}/count` })]),
+      );
+      expect(failed).toBeGreaterThan(0);
+      expect(told.results.map(({ status }) => status)).toEqual(['changed', 'changed']);
+      expect(readFileSync(`${h.root}/count`, 'utf8')).toBe('x\n');
+      expect((await h.agent.run(operation('plan', []))).finished.status).toBe('succeeded');
+      await h.restart();
+      expect(h.agent.engine.openOperations().map(({ state }) => state)).toEqual(['finished', 'finished']);
+    },
+  );
 });

@@ -84,10 +84,23 @@ export class Journal {
     return this.#log.size > Math.max(compactionFloor, 2 * this.#base);
   }
 
-  /** Rewrites the journal as short as it can be, and removes copies that nothing refers to. */
-  async compact(): Promise<void> {
+  /** It takes nothing more until it is rewritten. */
+  get isBroken(): boolean {
+    return this.#log.isBroken;
+  }
+
+  /**
+   * Rewrites the journal as short as it can be. What was recorded until then is on disk afterwards.
+   * @throws JournalFailure
+   */
+  async rewrite(): Promise<void> {
     await this.#log.replace(checkpoint(this.state));
     this.#base = this.#log.size;
+  }
+
+  /** Rewrites it, and removes copies that nothing refers to. */
+  async compact(): Promise<void> {
+    await this.rewrite();
     this.dropUnusedCopies();
   }
 

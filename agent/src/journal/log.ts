@@ -89,6 +89,11 @@ export class JournalLog {
     return this.#size;
   }
 
+  /** It takes nothing more until it is replaced: what the disk has of it is not sure. */
+  get isBroken(): boolean {
+    return this.#broken !== null;
+  }
+
   /**
    * Adds a line. It survives the end of this process, but not that of the machine before `sync`.
    * @throws JournalFailure when the disk does not take it; the line is then not there
