@@ -78,6 +78,21 @@ test('a program that writes beside itself is not run again for that, and another
   expect(runs()).toBe(2);
 });
 
+test('what of the system changes while a program is asked is seen all the same', async () => {
+  mkdirSync(`${root}/facts.d`);
+  symlinkSync('/usr/share/zoneinfo/Asia/Tokyo', `${root}/etc/new`);
+  put(
+    'p',
+    `#!/bin/sh\nsleep 0.2\nmv ${root}/etc/new ${root}/etc/localtime 2> /dev/null\nsleep 0.3\necho n: 1\n`,
+    0o755,
+  );
+  await facts.gather();
+  facts.follow(() => changes++);
+  await expect
+    .poll(() => facts.attributes, { ...soon, timeout: 4_000 })
+    .toMatchObject({ n: '1', timezone: 'Asia/Tokyo' });
+});
+
 test('what is wrong is said once, again once it was right in between, and keeps nothing else out', async () => {
   mkdirSync(`${root}/facts.d`);
   put('a.yaml', 'platform: plan9\nok: 1\n');

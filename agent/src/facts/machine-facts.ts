@@ -1,3 +1,4 @@
+import { hostname } from 'node:os';
 import type { Clock } from '../host/clock.ts';
 import { PathWatch } from '../host/path-watch.ts';
 import { namesIn, stampOf } from '../host/read-system.ts';
@@ -9,6 +10,8 @@ const intervalMs = 10 * 60_000;
 const quietMs = 100;
 /** From one look that an event asked for to the next: what keeps changing must not keep the agent at it. */
 const pauseMs = 500;
+/** From a look to a glance at whether it came too early: a tool writes /etc/hostname before it tells the kernel. */
+const glanceMs = 1000;
 
 /** Where built-in attributes come from that change while an agent runs. */
 const watched = ['/etc/hostname', '/etc/localtime', '/etc/timezone', '/etc/os-release', '/usr/lib/os-release'];
@@ -37,6 +40,7 @@ export class MachineFacts {
   #again = false;
   #gatheredAt = Number.NEGATIVE_INFINITY;
   #callOffSoon = () => {};
+  #callOffGlance = () => {};
   #callOffInterval = () => {};
   #watch: PathWatch | null = null;
 
@@ -48,6 +52,7 @@ export class MachineFacts {
   async gather(): Promise<boolean> {
     const { log, factsDir, root = '' } = this.#options;
     const said = new Set<string>();
+    const system = systemStamp(root);
     const gathered = await gatherFacts({
       ...this.#options,
       warn: (file, problem) => {
@@ -58,7 +63,7 @@ export class MachineFacts {
     });
     this.#said = said;
     // After what a program there may have written itself, which is no reason to run it again.
-    this.#stamp = this.#stampNow(factsDir, root);
+    this.#stamp = `${system}\n${ownerStamp(factsDir)}`;
     this.#gatheredAt = this.#options.clock.monotonic();
     if (JSON.stringify(gathered) === JSON.stringify(this.attributes)) return false;
     this.attributes = gathered;
@@ -97,7 +102,7 @@ export class MachineFacts {
       )
       .finally(() => {
         this.#gathering = null;
-        if (!this.#again) return;
+        if (!this.#again) return this.#glance();
         this.#again = false;
         this.look();
       });
@@ -107,15 +112,24 @@ export class MachineFacts {
     this.#changed = null;
     this.#watch?.end();
     this.#callOffSoon();
+    this.#callOffGlance();
     this.#callOffInterval();
   }
 
   #soon(): void {
-    const { clock, factsDir, root = '' } = this.#options;
+    const { clock } = this.#options;
     this.#callOffSoon();
     const wait = Math.max(quietMs, this.#gatheredAt + pauseMs - clock.monotonic());
     this.#callOffSoon = clock.after(wait, () => {
-      if (this.#gathering !== null || this.#stampNow(factsDir, root) !== this.#stamp) this.look();
+      if (this.#gathering !== null || this.#isStale()) this.look();
+    });
+  }
+
+  #glance(): void {
+    if (this.#changed === null) return;
+    this.#callOffGlance();
+    this.#callOffGlance = this.#options.clock.after(glanceMs, () => {
+      if (this.#isStale()) this.look();
     });
   }
 
@@ -126,8 +140,16 @@ export class MachineFacts {
     });
   }
 
-  #stampNow(factsDir: string, root: string): string {
-    const files = namesIn(factsDir).map((name) => `${factsDir}/${name}`);
-    return [...watched.map((path) => root + path), ...files].map((path) => `${path} ${stampOf(path)}`).join('\n');
+  #isStale(): boolean {
+    const { factsDir, root = '' } = this.#options;
+    return `${systemStamp(root)}\n${ownerStamp(factsDir)}` !== this.#stamp;
   }
 }
+
+const systemStamp = (root: string): string =>
+  [hostname(), ...watched.map((path) => `${path} ${stampOf(root + path)}`)].join('\n');
+
+const ownerStamp = (factsDir: string): string =>
+  namesIn(factsDir)
+    .map((name) => `${name} ${stampOf(`${factsDir}/${name}`)}`)
+    .join('\n');
