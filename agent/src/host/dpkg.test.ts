@@ -68,6 +68,18 @@ describe('the database of dpkg', () => {
     expect(findPackage(interrupted, 'held')).toMatchObject({ state: 'unpacked', version: '1:3', held: false });
   });
 
+  test('says what the machine does not do without, and what dpkg itself says is broken', () => {
+    expect(findPackage(database, 'dpkg')?.essential).toBe(true);
+    expect(findPackage(database, 'held')?.essential).toBe(false);
+    for (const field of ['Protected', 'Important'])
+      expect(findPackage(parseDpkg(status.replace('Essential', field), [], ''), 'dpkg')?.essential).toBe(true);
+    const broken = parseDpkg(status.replace('hold ok installed', 'hold reinstreq installed'), [], '');
+    expect([...broken.packages.values()].filter((one) => !isWhole(one)).map(({ name }) => name)).toEqual([
+      'held',
+      'libx',
+    ]);
+  });
+
   test('that makes no sense is refused, with the place', () => {
     expect(() => parseDpkg('', [], '')).toThrow(/may be cut off/);
     expect(() => parseDpkg(status.replace('hold ok installed', 'hold ok'), [], '')).toThrow(/package held/);

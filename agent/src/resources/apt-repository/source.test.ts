@@ -45,6 +45,13 @@ describe('a source', () => {
     expect(sourceChanges(without.replace('stable', 'testing'), without)).toEqual([
       { field: 'suites', from: 'testing', to: 'stable' },
     ]);
+    // A comment between two fields is none of them.
+    expect(sourceChanges(without.replace('Suites:', '# Trusted: yes\n#Suites: old\nSuites:'), without)).toEqual([
+      { field: 'source_file', from: 'changed by hand', to: 'as declared' },
+    ]);
+    expect(sourceChanges(`# mine: all\n\n${without}`, without.replace('stable', 'new'))).toEqual([
+      { field: 'suites', from: 'stable', to: 'new' },
+    ]);
     expect(sourceChanges(`# mine\n${without}`, without)).toEqual([
       { field: 'source_file', from: 'changed by hand', to: 'as declared' },
     ]);
