@@ -78,6 +78,18 @@ test('a program that writes beside itself is not run again for that, and another
   expect(runs()).toBe(2);
 });
 
+test('a slow program that writes beside itself is asked ever later, not for ever again', async () => {
+  mkdirSync(`${root}/facts.d`);
+  const runs = (): number => readFileSync(`${root}/facts.d/runs`, 'utf8').length;
+  put('p', `#!/bin/sh\nprintf x >> ${root}/facts.d/runs\nsleep 0.6\necho n: 1\n`, 0o755);
+  await start();
+  facts.look();
+  await new Promise((resolve) => setTimeout(resolve, 3_500));
+  // Without a pause it would have been asked six times by now; with 1 s and then 2 s in between it is three times.
+  expect(runs()).toBeGreaterThan(1);
+  expect(runs()).toBeLessThan(5);
+});
+
 test('what of the system changes while a program is asked is seen all the same', async () => {
   mkdirSync(`${root}/facts.d`);
   symlinkSync('/usr/share/zoneinfo/Asia/Tokyo', `${root}/etc/new`);

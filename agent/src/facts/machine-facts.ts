@@ -38,9 +38,14 @@ export class MachineFacts {
   #changed: (() => void) | null = null;
   #gathering: Promise<boolean> | null = null;
   #again = false;
+  /** Something moved while the machine was looked at: perhaps only what a program there writes. */
+  #moved = false;
+  /** How many looks in a row that was so. */
+  #unquiet = 0;
   #gatheredAt = Number.NEGATIVE_INFINITY;
   #callOffSoon = () => {};
   #callOffGlance = () => {};
+  #callOffLater = () => {};
   #callOffInterval = () => {};
   #watch: PathWatch | null = null;
 
@@ -102,9 +107,16 @@ export class MachineFacts {
       )
       .finally(() => {
         this.#gathering = null;
-        if (!this.#again) return this.#glance();
-        this.#again = false;
-        this.look();
+        const moved = this.#moved;
+        this.#moved = false;
+        if (this.#again) {
+          this.#again = false;
+          return this.look();
+        }
+        if (!moved) this.#unquiet = 0;
+        // A program that writes beside itself would be run for ever: it is asked again, ever later.
+        else if (this.#changed !== null) this.#later(Math.min(pauseMs * 2 ** ++this.#unquiet, intervalMs));
+        this.#glance();
       });
   }
 
@@ -113,6 +125,7 @@ export class MachineFacts {
     this.#watch?.end();
     this.#callOffSoon();
     this.#callOffGlance();
+    this.#callOffLater();
     this.#callOffInterval();
   }
 
@@ -121,8 +134,14 @@ export class MachineFacts {
     this.#callOffSoon();
     const wait = Math.max(quietMs, this.#gatheredAt + pauseMs - clock.monotonic());
     this.#callOffSoon = clock.after(wait, () => {
-      if (this.#gathering !== null || this.#isStale()) this.look();
+      if (this.#gathering !== null) this.#moved = true;
+      else if (this.#isStale()) this.look();
     });
+  }
+
+  #later(ms: number): void {
+    this.#callOffLater();
+    this.#callOffLater = this.#options.clock.after(ms, () => this.look());
   }
 
   #glance(): void {
