@@ -89,6 +89,13 @@ describe('an orchestrator on PostgreSQL', () => {
   }
   const theLock = `select pid from pg_locks where locktype = 'advisory' and objid = 1 and granted
     and database = (select oid from pg_database where datname = current_database())`;
+  /** As when the network swallowed its holder's connection. It may be back, and have it again, before we ask. */
+  async function takeTheLock(query: (text: string) => Promise<{ rows: Record<string, unknown>[] }>): Promise<void> {
+    for (let got = false; !got; ) {
+      await query(`select pg_terminate_backend(pid) from (${theLock}) as held`);
+      got = (await query('select pg_try_advisory_lock(1836413812, 1) as got')).rows[0]?.got === true;
+    }
+  }
 
   it('has the database for itself: a second one is refused, and taken in once the first has gone', async () => {
     const { db } = await openAlone();
@@ -114,9 +121,7 @@ describe('an orchestrator on PostgreSQL', () => {
     await put(db, 'mine');
     // As when the network swallowed our lock's connection: another takes the lock before we know.
     await beside(async (query) => {
-      await query(`select pg_terminate_backend(pid) from (${theLock}) as held`);
-      for (let got = false; !got; )
-        got = (await query('select pg_try_advisory_lock(1836413812, 1) as got')).rows[0]?.got === true;
+      await takeTheLock(query);
       const failures = await Promise.all(
         Array.from({ length: 20 }, (_, index) =>
           put(db, `late-${index}`).then(
@@ -139,9 +144,7 @@ describe('an orchestrator on PostgreSQL', () => {
     const working = `select 1 from pg_stat_activity where datname = current_database()
       and application_name like 'muster-orchestrator:%'`;
     await beside(async (query) => {
-      await query(`select pg_terminate_backend(pid) from (${theLock}) as held`);
-      for (let got = false; !got; )
-        got = (await query('select pg_try_advisory_lock(1836413812, 1) as got')).rows[0]?.got === true;
+      await takeTheLock(query);
       await until('it is told', () => told.taken.length === 1);
       expect((await query(working)).rows.length).toBeGreaterThan(0);
     });
