@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { defineConfig } from 'vitest/config';
+import { LongestFirst } from './tools/longest-first.ts';
 
 // Tests start our programs hundreds of times; what Node has stripped and compiled once, the next process takes from here.
 process.env.NODE_COMPILE_CACHE ??= join(import.meta.dirname, '.cache/compiled');
@@ -26,6 +27,7 @@ const e2e = { testTimeout: 120_000, hookTimeout: 120_000 };
 export default defineConfig({
   test: {
     passWithNoTests: false,
+    sequence: { sequencer: LongestFirst },
     projects: [
       {
         test: {

@@ -1,0 +1,23 @@
+import { BaseSequencer, type TestSpecification } from 'vitest/node';
+
+/** Two files run at a time: one that takes a minute and begins last would run by itself. By their ends. */
+const longest = [
+  'e2e/providers.test.ts',
+  'e2e/npm-start.test.ts',
+  'e2e/kill.test.ts',
+  'e2e/package-apt.test.ts',
+  'e2e/package-dnf.test.ts',
+  'e2e/transitions.test.ts',
+];
+
+const rank = ({ moduleId }: TestSpecification): number => {
+  const at = longest.findIndex((end) => moduleId.endsWith(end));
+  return at === -1 ? longest.length : at;
+};
+
+/** The files that are known to take long begin first, the others in vitest's own order. */
+export class LongestFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    return (await super.sort(files)).toSorted((a, b) => rank(a) - rank(b));
+  }
+}
