@@ -1,21 +1,11 @@
 import { statSync } from 'node:fs';
 import { aptComplaint, isLocked, withoutCredentials } from './apt-output.ts';
-import type { Clock } from './clock.ts';
-import { HostFailure } from './failure.ts';
+import { type PackageToolContext, untilUnlocked } from './package-lock.ts';
 import { namesIn } from './read-system.ts';
-import { type CommandResult, type ProcessIdentity, runCommand } from './run-command.ts';
+import { type CommandResult, runCommand } from './run-command.ts';
 import { runTransaction, type TransactionResult } from './transaction.ts';
 
 /** apt and dpkg as programs. What they are given is checked before: names of packages that are known, versions. */
-
-/** What they are run with: part of what a provider knows of the machine. */
-export interface AptContext {
-  clock: Clock;
-  limits: { packageMs: number; packageLockMs: number; outputBytes: number };
-  stop: AbortSignal;
-  startedProcess(process: ProcessIdentity, fate?: 'killed' | 'left'): void;
-  warn(message: string): void;
-}
 
 /** Nobody is there to answer, and nothing but apt has a say in what is restarted. */
 const environment = {
@@ -40,7 +30,7 @@ const seconds = (ms: number): number => Math.max(0, Math.round(ms / 1000));
  * One transaction of apt: `install …` or `remove …`. Waits for whoever holds the lock.
  * @throws LeftRunning when the agent stops first
  */
-export function aptGet(args: readonly string[], context: AptContext): Promise<TransactionResult> {
+export function aptGet(args: readonly string[], context: PackageToolContext): Promise<TransactionResult> {
   return aptGetWaiting(args, context, context.limits.packageLockMs);
 }
 
@@ -54,7 +44,7 @@ export function aptGet(args: readonly string[], context: AptContext): Promise<Tr
 export async function aptRemove(
   names: readonly string[],
   isStillRight: () => Promise<boolean>,
-  context: AptContext,
+  context: PackageToolContext,
 ): Promise<TransactionResult | null> {
   let waited = false;
   const run = async (): Promise<TransactionResult | null> => {
@@ -62,10 +52,14 @@ export async function aptRemove(
     waited = true;
     return aptGetWaiting(['remove', '--', ...names], context, 0);
   };
-  return untilUnlocked(run, context, (result) => result?.output ?? '');
+  return untilUnlocked(run, context, (result) => isLocked(result?.output ?? ''));
 }
 
-function aptGetWaiting(args: readonly string[], context: AptContext, waitMs: number): Promise<TransactionResult> {
+function aptGetWaiting(
+  args: readonly string[],
+  context: PackageToolContext,
+  waitMs: number,
+): Promise<TransactionResult> {
   const options = [
     ...['-q', '-y', '-o', 'Dpkg::Use-Pty=0', '-o', 'Dpkg::Progress-Fancy=0'],
     ...['-o', `DPkg::Lock::Timeout=${seconds(waitMs)}`],
@@ -79,15 +73,19 @@ function aptGetWaiting(args: readonly string[], context: AptContext, waitMs: num
  * dpkg itself, which does not wait for its lock by itself.
  * @throws LeftRunning when the agent stops first
  */
-export async function dpkg(args: readonly string[], context: AptContext): Promise<TransactionResult> {
+export async function dpkg(args: readonly string[], context: PackageToolContext): Promise<TransactionResult> {
   return untilUnlocked(
     () => transaction('dpkg', [...keepConffiles, ...args], context),
     context,
-    ({ output }) => output,
+    ({ output }) => isLocked(output),
   );
 }
 
-async function transaction(program: string, args: readonly string[], context: AptContext): Promise<TransactionResult> {
+async function transaction(
+  program: string,
+  args: readonly string[],
+  context: PackageToolContext,
+): Promise<TransactionResult> {
   const result = await runTransaction(
     {
       program,
@@ -106,11 +104,11 @@ async function transaction(program: string, args: readonly string[], context: Ap
 }
 
 /** What would be done; nothing is. */
-export function simulate(args: readonly string[], context: AptContext): Promise<CommandResult> {
+export function simulate(args: readonly string[], context: PackageToolContext): Promise<CommandResult> {
   return ask('apt-get', ['-q', '-y', '--simulate', ...onlyWhatIsAsked, ...args], context);
 }
 
-export function aptCache(args: readonly string[], context: AptContext): Promise<CommandResult> {
+export function aptCache(args: readonly string[], context: PackageToolContext): Promise<CommandResult> {
   return ask('apt-cache', ['-q', ...args], context);
 }
 
@@ -118,16 +116,16 @@ export function aptCache(args: readonly string[], context: AptContext): Promise<
 export function aptMark(
   mark: 'auto' | 'manual',
   names: readonly string[],
-  context: AptContext,
+  context: PackageToolContext,
 ): Promise<CommandResult> {
   return untilUnlocked(
     () => ask('apt-mark', [mark, '--', ...names], context),
     context,
-    ({ stderr }) => stderr,
+    ({ stderr }) => isLocked(stderr),
   );
 }
 
-function ask(program: string, args: readonly string[], context: AptContext): Promise<CommandResult> {
+function ask(program: string, args: readonly string[], context: PackageToolContext): Promise<CommandResult> {
   return runCommand(
     {
       program,
@@ -175,7 +173,7 @@ function changedAt(path: string): number {
  * Asks the sources what they offer.
  * @returns what went wrong with some of them; null when all answered
  */
-export async function refreshLists(context: AptContext): Promise<string | null> {
+export async function refreshLists(context: PackageToolContext): Promise<string | null> {
   const args = ['-q', '-o', 'APT::Update::Error-Mode=any', 'update'];
   const run = () =>
     runCommand(
@@ -190,21 +188,7 @@ export async function refreshLists(context: AptContext): Promise<string | null> 
       },
       context.clock,
     );
-  const result = await untilUnlocked(run, context, ({ stderr }) => stderr);
+  const result = await untilUnlocked(run, context, ({ stderr }) => isLocked(stderr));
   if (result.timedOut) return `apt-get update took longer than ${seconds(context.limits.packageMs)} s`;
   return result.exitCode === 0 ? null : aptComplaint(`${result.stdout}\n${result.stderr}`);
-}
-
-/** How often a lock is tried. Milliseconds. */
-const lockPauseMs = 1000;
-
-/** Tries again for as long as somebody else holds the lock and there is patience for it. */
-async function untilUnlocked<T>(run: () => Promise<T>, context: AptContext, said: (result: T) => string): Promise<T> {
-  const deadline = context.clock.monotonic() + context.limits.packageLockMs;
-  for (;;) {
-    const result = await run();
-    if (!isLocked(said(result)) || context.clock.monotonic() > deadline) return result;
-    if (context.stop.aborted) throw new HostFailure('given up waiting for a lock, because the agent stops');
-    await new Promise<void>((resolve) => context.clock.after(lockPauseMs, resolve));
-  }
 }

@@ -1,19 +1,9 @@
-import type { Clock } from './clock.ts';
 import { isDnfLocked } from './dnf-output.ts';
-import { HostFailure } from './failure.ts';
-import { type CommandResult, type ProcessIdentity, runCommand } from './run-command.ts';
+import { type PackageToolContext, untilUnlocked } from './package-lock.ts';
+import { type CommandResult, runCommand } from './run-command.ts';
 import { runTransaction, type TransactionResult } from './transaction.ts';
 
 /** dnf as a program. What it is given is checked before: names of packages, versions. */
-
-/** What it is run with: part of what a provider knows of the machine. */
-export interface DnfContext {
-  clock: Clock;
-  limits: { packageMs: number; packageLockMs: number; outputBytes: number };
-  stop: AbortSignal;
-  startedProcess(process: ProcessIdentity, fate?: 'killed' | 'left'): void;
-  warn(message: string): void;
-}
 
 const environment = { LC_ALL: 'C.UTF-8', TERM: 'dumb', PYTHONUNBUFFERED: '1' };
 
@@ -24,7 +14,7 @@ const options = ['--color=never', '--setopt=exit_on_lock=True', '--setopt=clean_
  * One transaction: `install …` or `remove …`. Waits for whoever holds the lock.
  * @throws LeftRunning when the agent stops first
  */
-export function dnf(args: readonly string[], context: DnfContext): Promise<TransactionResult> {
+export function dnf(args: readonly string[], context: PackageToolContext): Promise<TransactionResult> {
   return untilUnlocked(
     () =>
       runTransaction(
@@ -38,21 +28,21 @@ export function dnf(args: readonly string[], context: DnfContext): Promise<Trans
         context.clock,
       ),
     context,
-    ({ output }) => output,
+    ({ output }) => isDnfLocked(output),
   );
 }
 
 /** What a transaction would do; nothing is. */
-export function dnfWould(args: readonly string[], context: DnfContext): Promise<CommandResult> {
+export function dnfWould(args: readonly string[], context: PackageToolContext): Promise<CommandResult> {
   return ask(['--assumeno', ...options, ...args], context);
 }
 
 /** Asks what the sources offer, or what is wrong. */
-export function dnfQuery(args: readonly string[], context: DnfContext): Promise<CommandResult> {
+export function dnfQuery(args: readonly string[], context: PackageToolContext): Promise<CommandResult> {
   return ask(['-q', '--color=never', ...args], context);
 }
 
-const ask = (args: readonly string[], context: DnfContext): Promise<CommandResult> =>
+const ask = (args: readonly string[], context: PackageToolContext): Promise<CommandResult> =>
   untilUnlocked(
     () =>
       runCommand(
@@ -64,19 +54,5 @@ const ask = (args: readonly string[], context: DnfContext): Promise<CommandResul
         context.clock,
       ),
     context,
-    ({ stdout, stderr }) => `${stdout}\n${stderr}`,
+    ({ stdout, stderr }) => isDnfLocked(`${stdout}\n${stderr}`),
   );
-
-/** How often a lock is tried. Milliseconds. */
-const lockPauseMs = 1000;
-
-/** Tries again for as long as somebody else holds the lock and there is patience for it. */
-async function untilUnlocked<T>(run: () => Promise<T>, context: DnfContext, said: (result: T) => string): Promise<T> {
-  const deadline = context.clock.monotonic() + context.limits.packageLockMs;
-  for (;;) {
-    const result = await run();
-    if (!isDnfLocked(said(result)) || context.clock.monotonic() > deadline) return result;
-    if (context.stop.aborted) throw new HostFailure('given up waiting for a lock, because the agent stops');
-    await new Promise<void>((resolve) => context.clock.after(lockPauseMs, resolve));
-  }
-}
