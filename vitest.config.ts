@@ -23,7 +23,7 @@ const contract = {
 const e2e = { testTimeout: 120_000, hookTimeout: 120_000 };
 
 // Three tiers: `unit` decides on values, `contract` holds every implementation to one suite,
-// `e2e` runs real processes. The latter two wait more than they work, so two files at a time fit on two cores.
+// `e2e` runs real processes. The latter two wait more than they work, so two and three files at a time fit on two cores.
 export default defineConfig({
   test: {
     passWithNoTests: false,
@@ -62,7 +62,7 @@ export default defineConfig({
           name: 'e2e',
           include: ['e2e/**/*.test.ts'],
           exclude: ['**/node_modules/**', ...timed.e2e],
-          maxWorkers: 2,
+          maxWorkers: 3,
           sequence: { groupOrder: 3 },
         },
       },

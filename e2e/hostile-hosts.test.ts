@@ -11,7 +11,7 @@ const reason = noHosts();
 /** Number of the system call that exchanges two names. */
 const renameat2 = process.arch === 'arm64' ? 276 : 316;
 /** Megabytes that the agent may ever have had in memory, whatever it was thrown at. */
-const memoryLimit = 200;
+const memoryLimit = 400;
 
 const file = (path: string, content = 'ours\n') => ({ 'file-unix': { path, content } });
 const script = (manages: string, apply: string) => ({ script: { program: 'sh', manages, apply } });
@@ -157,7 +157,8 @@ describe.skipIf(reason !== null)(`a hostile machine${reason === null ? '' : ` ($
     const { resources } = await call(applyAgent, { params: { node_id: agent.nodeId }, body: { modules: ['hostile'] } });
     const written = resources.slice(0, count);
     const refused = written.filter(({ status }) => status === 'failed');
-    for (const { message } of refused) expect(message).toMatch(/symbolic link/);
+    // The link may come between the look at it and the way through it: then it is no directory.
+    for (const { message } of refused) expect(message).toMatch(/symbolic link|is not a directory/);
     expect(refused.length).toBeLessThan(count);
     expect(written.filter(({ status }) => status === 'changed').length).toBe(count - refused.length);
     expect(await sh('systemctl is-active mallory; ls /srv/target')).toBe('active\n');
