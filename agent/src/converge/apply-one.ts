@@ -1,7 +1,6 @@
 import type { ResourceResult } from '@muster/protocol';
 import { HostFailure } from '../host/failure.ts';
 import { isRunning, killProcessGroup, type ProcessIdentity } from '../host/run-command.ts';
-import { JournalFailure } from '../journal/log.ts';
 import type { Provider } from '../resources/provider.ts';
 import { cannotCarryOut } from './carrier.ts';
 import { type Decision, decide, type Picture, type Step } from './plan.ts';
@@ -43,12 +42,7 @@ export async function applyOne(
     return end(resultOf(step, decision, 'changed', elapsed()), false);
   const machine = progress.machine((process) => {
     progress.context.running(process);
-    try {
-      journal.record('process', [{ t: 'step', id: progress.id, position: step.position, process, before }]);
-    } catch (error) {
-      // That it began is on record; only that it may be waited for is lost.
-      if (!(error instanceof JournalFailure)) throw error;
-    }
+    progress.recordProcess(step.position, process, before);
   });
   let before = step.record?.before ?? null;
   try {

@@ -1,6 +1,5 @@
 import type { ResourceResult } from '@muster/protocol';
 import { HostFailure } from '../host/failure.ts';
-import { JournalFailure } from '../journal/log.ts';
 import type { Item, Json, Outcome, Provider } from '../resources/provider.ts';
 import { awaitLeftover } from './apply-one.ts';
 import { claimIfNew, rememberPartial } from './apply-run.ts';
@@ -158,17 +157,12 @@ async function recordIntents(progress: Progress, batch: readonly Planned[]): Pro
 
 /** @returns an outcome for each, in order */
 async function carryOut(progress: Progress, provider: Together, due: readonly Planned[]): Promise<Outcome[]> {
-  const { journal, running, stopping } = progress.context;
+  const { running, stopping } = progress.context;
   const position = progress.results.length;
   const machine = progress.machine((process, fate) => {
     // A package transaction is left running when the agent stops.
     if (fate !== 'left') running(process);
-    try {
-      journal.record('process', [{ t: 'step', id: progress.id, position, process, before: null }]);
-    } catch (error) {
-      // That it began is on record; only that it may be waited for is lost.
-      if (!(error instanceof JournalFailure)) throw error;
-    }
+    progress.recordProcess(position, process, null);
   });
   const items = due.map(
     ({ step, seen, decision, before }): Item => ({

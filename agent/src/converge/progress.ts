@@ -8,6 +8,7 @@ import { HostFailure } from '../host/failure.ts';
 import { PathWalk } from '../host/path-walk.ts';
 import type { ProcessIdentity } from '../host/run-command.ts';
 import type { Journal } from '../journal/journal.ts';
+import { JournalFailure } from '../journal/log.ts';
 import type { FinishedReport, JournalEvent, OperationRecord } from '../journal/state.ts';
 import { accountDatabase } from '../resources/account-database.ts';
 import type { Database, Json, Machine, Outcome, Provider, ProviderLimits } from '../resources/provider.ts';
@@ -269,6 +270,16 @@ export class Progress {
     // What came up while it was carried out is worth more than what was known before.
     const told = outcome.message === undefined ? decision : noted(decision, outcome.message);
     return resultOf(step, told, 'changed', ms);
+  }
+
+  /** Puts on record what was started for a step, so that the next agent can wait for it. */
+  recordProcess(position: number, process: ProcessIdentity, before: Json | null): void {
+    try {
+      this.context.journal.record('process', [{ t: 'step', id: this.id, position, process, before }]);
+    } catch (error) {
+      // That it began is on record; only that it may be waited for is lost.
+      if (!(error instanceof JournalFailure)) throw error;
+    }
   }
 
   /** Keeps how a step ended, for the case that the journal does not take it now. */

@@ -3,7 +3,7 @@ import type { ResolvedResource, ResourceBodies } from '@muster/protocol/module';
 import { HostFailure } from '../host/failure.ts';
 import { maxContentInMemory } from '../host/inspect.ts';
 import { keyPath, renderKey, renderSource, sourceChanges, sourceFault, sourcePath } from './apt-repository/source.ts';
-import type { FileBefore, SeenFile } from './file-unix/seen.ts';
+import { type FileBefore, fileInBrief, fileWeight, type SeenFile } from './file-unix/seen.ts';
 import { freshOffers, knownOffers } from './package-apt/seen.ts';
 import {
   type Circumstances,
@@ -16,8 +16,6 @@ import {
 import {
   diffWritten,
   diffWrittenRemoval,
-  fileInBrief,
-  fileWeight,
   lookAtWritten,
   lookAtWrittenForRemoval,
   putBack,
@@ -168,11 +166,9 @@ export const aptRepository: Provider<SeenRepository, RepositoryBefore> = {
   },
 
   async observeForRemoval(resource, before, machine) {
-    const of = (file: WrittenFile, known: FileBefore | null) =>
-      known === null ? lookAtWritten(resource, file, machine) : lookAtWrittenForRemoval(resource, file, known, machine);
     return {
-      source: await of(sourceFile(resource), before.source),
-      key: before.key === null ? null : await of(keyFile(resource), before.key),
+      source: await lookAtWrittenForRemoval(resource, sourceFile(resource), before.source, machine),
+      key: before.key === null ? null : await lookAtWrittenForRemoval(resource, keyFile(resource), before.key, machine),
     };
   },
 

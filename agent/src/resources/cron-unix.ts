@@ -4,13 +4,11 @@ import { HostFailure } from '../host/failure.ts';
 import { maxContentInMemory } from '../host/inspect.ts';
 import { exists } from '../host/read-system.ts';
 import { escapeCommand, longestCommand, parseCrontab, renderJob, scheduleFault } from './cron-unix/crontab.ts';
-import type { FileBefore, SeenFile } from './file-unix/seen.ts';
+import { type FileBefore, fileInBrief, fileWeight, type SeenFile } from './file-unix/seen.ts';
 import { type Difference, type Json, nothing, type Provider } from './provider.ts';
 import {
   diffWritten,
   diffWrittenRemoval,
-  fileInBrief,
-  fileWeight,
   lookAtWritten,
   lookAtWrittenForRemoval,
   putBack,

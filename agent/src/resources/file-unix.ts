@@ -4,7 +4,16 @@ import { applyFile, rememberFile } from './file-unix/apply.ts';
 import { broughtBy } from './file-unix/brought.ts';
 import { diffFile } from './file-unix/diff.ts';
 import { diffFileRemoval, observeFileForRemoval, removeOrRestoreFile } from './file-unix/removal.ts';
-import { bodyOf, type FileBefore, look, pathOf, type SeenFile, wantedContent } from './file-unix/seen.ts';
+import {
+  bodyOf,
+  type FileBefore,
+  fileInBrief,
+  fileWeight,
+  look,
+  pathOf,
+  type SeenFile,
+  wantedContent,
+} from './file-unix/seen.ts';
 import type { Provider } from './provider.ts';
 
 /** A file or symbolic link: its content, owner, group and permissions. */
@@ -31,8 +40,8 @@ export const fileUnix: Provider<SeenFile, FileBefore> = {
 
   diff: diffFile,
   canTell: () => true,
-  inBrief: (seen) => JSON.parse(JSON.stringify(withoutBytes(seen))),
-  weight: ({ found }) => (found.type === 'file' ? (found.content?.bytes?.length ?? 0) : 0),
+  inBrief: (seen) => JSON.parse(JSON.stringify(fileInBrief(seen))),
+  weight: fileWeight,
   remember: rememberFile,
   claim: () => null,
   apply: applyFile,
@@ -40,8 +49,3 @@ export const fileUnix: Provider<SeenFile, FileBefore> = {
   diffRemoval: (resource, before, seen, _circumstances, copies) => diffFileRemoval(resource, before, seen, copies),
   remove: removeOrRestoreFile,
 };
-
-function withoutBytes(seen: SeenFile): SeenFile {
-  if (seen.found.type !== 'file' || seen.found.content === null) return seen;
-  return { ...seen, found: { ...seen.found, content: { ...seen.found.content, bytes: null } } };
-}

@@ -2,13 +2,11 @@ import type { FieldChange } from '@muster/protocol';
 import type { ResolvedResource, ResourceBodies } from '@muster/protocol/module';
 import { HostFailure } from '../host/failure.ts';
 import { runningHostname, setRunningHostname } from '../host/host-name.ts';
-import type { FileBefore, SeenFile } from './file-unix/seen.ts';
+import { type FileBefore, fileInBrief, fileWeight, type SeenFile } from './file-unix/seen.ts';
 import { type Circumstances, type Difference, nothing, type Provider, presenceDrift } from './provider.ts';
 import {
   diffWritten,
   diffWrittenRemoval,
-  fileInBrief,
-  fileWeight,
   lookAtWritten,
   lookAtWrittenForRemoval,
   putBack,
@@ -93,10 +91,7 @@ export const hostname: Provider<SeenHostname, HostnameBefore> = {
   },
 
   async observeForRemoval(resource, before, machine) {
-    const file =
-      before.file === null
-        ? lookAtWritten(resource, fileOf(resource), machine)
-        : await lookAtWrittenForRemoval(resource, fileOf(resource), before.file, machine);
+    const file = await lookAtWrittenForRemoval(resource, fileOf(resource), before.file, machine);
     return { running: runningHostname(), file, persisted: nameIn(textOf(file)) };
   },
 

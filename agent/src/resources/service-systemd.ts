@@ -1,6 +1,7 @@
 import type { ResolvedResource } from '@muster/protocol/module';
 import { HostFailure } from '../host/failure.ts';
 import { readUnits } from '../host/systemd.ts';
+import { fileInBrief, fileWeight } from './file-unix/seen.ts';
 import type { Item, Json, Machine, Outcome, Provider } from './provider.ts';
 import { carryOut } from './service-systemd/carry-out.ts';
 import { diffService } from './service-systemd/diff.ts';
@@ -19,7 +20,7 @@ import {
   unitOf,
 } from './service-systemd/seen.ts';
 import { fixedAtStart, unitFault } from './service-systemd/unit-file.ts';
-import { diffWritten, fileInBrief, fileWeight, rememberWritten, type WrittenFile } from './written-file.ts';
+import { diffWritten, rememberWritten, type WrittenFile } from './written-file.ts';
 
 /** A service of systemd: a unit that is there already, or one that is written. */
 export const serviceSystemd: Provider<SeenService, ServiceBefore> = {

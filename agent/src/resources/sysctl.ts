@@ -9,14 +9,12 @@ import {
   readParameter,
   writeParameter,
 } from '../host/kernel-parameter.ts';
-import type { FileBefore, SeenFile } from './file-unix/seen.ts';
+import { type FileBefore, fileInBrief, fileWeight, type SeenFile } from './file-unix/seen.ts';
 import { type Circumstances, type Difference, nothing, type Provider, presenceDrift } from './provider.ts';
 import { laterFile, sysctlFiles, valueIn } from './sysctl/files.ts';
 import {
   diffWritten,
   diffWrittenRemoval,
-  fileInBrief,
-  fileWeight,
   lookAtWritten,
   lookAtWrittenForRemoval,
   putBack,
@@ -137,10 +135,7 @@ export const sysctl: Provider<SeenParameter, ParameterBefore> = {
   },
 
   async observeForRemoval(resource, before, machine) {
-    const file =
-      before.file === null
-        ? lookAtWritten(resource, fileOf(resource), machine)
-        : await lookAtWrittenForRemoval(resource, fileOf(resource), before.file, machine);
+    const file = await lookAtWrittenForRemoval(resource, fileOf(resource), before.file, machine);
     const text = textOf(file);
     return {
       value: before.value === null ? null : readParameter(pathOf(resource)),

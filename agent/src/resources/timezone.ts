@@ -7,7 +7,7 @@ import { fileStatus } from '../host/read-system.ts';
 import { applyFile, rememberFile } from './file-unix/apply.ts';
 import { diffFile } from './file-unix/diff.ts';
 import { diffFileRemoval, observeFileForRemoval, removeOrRestoreFile } from './file-unix/removal.ts';
-import { type FileBefore, look, type SeenFile } from './file-unix/seen.ts';
+import { type FileBefore, fileInBrief, fileWeight, look, type SeenFile } from './file-unix/seen.ts';
 import {
   type Circumstances,
   type Difference,
@@ -17,7 +17,7 @@ import {
   presenceDrift,
   typeDrift,
 } from './provider.ts';
-import { fileInBrief, fileWeight, textOf } from './written-file.ts';
+import { textOf } from './written-file.ts';
 
 export interface SeenTimezone {
   /** /etc/localtime, and the zone it leads to; null: it leads to none. */

@@ -13,16 +13,6 @@ export interface WrittenFile {
   mode: '0644' | '0600';
 }
 
-/** What the journal keeps of one: the first lines of foreign files need not be in it. */
-export const fileInBrief = (seen: SeenFile): SeenFile =>
-  seen.found.type === 'file' && seen.found.content !== null
-    ? { ...seen, found: { ...seen.found, content: { ...seen.found.content, bytes: null } } }
-    : seen;
-
-/** Its bytes that are held in memory. */
-export const fileWeight = ({ found }: SeenFile): number =>
-  found.type === 'file' ? (found.content?.bytes?.length ?? 0) : 0;
-
 /** The text of a file that was looked at; null when there is none, or it is too large to be one of ours. */
 export const textOf = ({ found }: SeenFile): string | null =>
   found.type === 'file' ? (found.content?.bytes?.toString('utf8') ?? null) : null;
@@ -66,12 +56,14 @@ export async function write(
   await applyFile(declared(owner, file), seen, difference, machine);
 }
 
+/** @param before what was recorded of it; null: it is not changed by us, and only looked at */
 export const lookAtWrittenForRemoval = (
   owner: ResolvedResource,
   file: WrittenFile,
-  before: FileBefore,
+  before: FileBefore | null,
   machine: Machine,
-): Promise<SeenFile> => observeFileForRemoval(declared(owner, file), before, machine);
+): SeenFile | Promise<SeenFile> =>
+  before === null ? lookAtWritten(owner, file, machine) : observeFileForRemoval(declared(owner, file), before, machine);
 
 export const diffWrittenRemoval = (
   owner: ResolvedResource,

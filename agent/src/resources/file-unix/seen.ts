@@ -29,6 +29,16 @@ export type FileBefore =
     };
 type CopyReferenceJson = { sha256: string; size: number };
 
+/** What the journal keeps of one: the first lines of foreign files need not be in it. */
+export const fileInBrief = (seen: SeenFile): SeenFile =>
+  seen.found.type === 'file' && seen.found.content !== null
+    ? { ...seen, found: { ...seen.found, content: { ...seen.found.content, bytes: null } } }
+    : seen;
+
+/** Its bytes that are held in memory. */
+export const fileWeight = ({ found }: SeenFile): number =>
+  found.type === 'file' ? (found.content?.bytes?.length ?? 0) : 0;
+
 export type Body = ResourceBodies['file-unix'];
 export const bodyOf = (resource: ResolvedResource): Body => resource.body as Body;
 export const pathOf = (resource: ResolvedResource): string => bodyOf(resource).path;
