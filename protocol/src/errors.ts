@@ -201,7 +201,7 @@ export const errorKinds = {
     409,
     false,
     'The agent offers no terminals',
-    'Set `remote_terminal.enabled` in the configuration of the agent, of a release that has terminals.',
+    'Set `remote_terminal.enabled` in the configuration of the agent.',
   ),
   terminal_limit: kind(409, true, 'Too many terminals are open', 'End one that is no longer needed.'),
   terminal_shell_refused: kind(
@@ -209,6 +209,37 @@ export const errorKinds = {
     false,
     'The agent does not let the shell be chosen',
     'Leave `shell` away, or set `remote_terminal.allow_operator_shell_override` in the configuration of the agent.',
+  ),
+  terminal_taken_over: kind(
+    409,
+    false,
+    'The terminal was taken over by another connection',
+    'Attach to it again to take it back, or to look on.',
+  ),
+  terminal_closed: kind(409, false, 'The terminal session was ended', 'See `detail` for who ended it; open another.'),
+  terminal_idle: kind(
+    409,
+    false,
+    'Nothing was typed into the terminal for too long',
+    'Open another; `terminals.idle_limit` says how long is too long.',
+  ),
+  terminal_full: kind(
+    409,
+    false,
+    'The terminal has shown more than a session may',
+    'Open another; `terminals.transcript_limit` says how much is kept of one.',
+  ),
+  terminal_interrupted: kind(
+    409,
+    true,
+    'The terminal session was interrupted',
+    'The agent or the orchestrator was lost; read its transcript, and open another.',
+  ),
+  terminal_too_slow: kind(
+    409,
+    true,
+    'The connection takes what the terminal shows too slowly',
+    'Attach again; only whoever looks on is cut off for it.',
   ),
   terminal_ended: kind(409, false, 'The terminal session has ended', 'Read its transcript, or open another.'),
   run_finished: kind(409, false, 'The run has ended', 'Nothing is left to cancel.'),
@@ -237,6 +268,12 @@ export const errorKinds = {
     true,
     'The channel did not take it',
     'See `detail`: it has the status that the far end answered, or what kept it from answering.',
+  ),
+  terminal_failed: kind(
+    502,
+    true,
+    'The agent could not start the shell',
+    'See `detail`, and the log of the agent; check `remote_terminal` in its configuration.',
   ),
   draining: kind(503, true, 'The orchestrator is stopping', 'Try again in a few seconds.'),
   storage_unavailable: kind(
@@ -268,6 +305,12 @@ export const errorKinds = {
     true,
     'The agent did not answer in time',
     'See when it was last heard with `muster agents list`, then try again.',
+  ),
+  terminal_unrecorded: kind(
+    507,
+    true,
+    'The terminal cannot be recorded',
+    'Check the disk of the orchestrator; nothing is shown that is not recorded, so the session was ended.',
   ),
   storage_full: kind(
     507,

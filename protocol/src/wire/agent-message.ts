@@ -8,6 +8,11 @@ import { limits } from './limits.ts';
 const hex = (bytes: number) => z.string().regex(new RegExp(`^[0-9a-f]{${bytes * 2}}$`));
 const operationId = z.string().length(26);
 const sequence = z.number().int().positive();
+const channel = z.number().int().min(1).max(limits.mostChannel);
+
+/** Why an agent opens no terminal. `failed`: it was to be, and could not. */
+export const terminalRefusals = ['disabled', 'limit', 'shell_refused', 'failed'] as const;
+export type TerminalRefusal = (typeof terminalRefusals)[number];
 
 export const attributesSchema = z
   .record(z.string().min(1).max(128), z.string().max(limits.maxAttributeLength))
@@ -118,6 +123,30 @@ export const agentMessageSchema = z.discriminatedUnion('type', [
   outputProgress,
   /** Something changed under managed resources: worth a check. Best effort. */
   z.strictObject({ type: z.literal('drift_hint'), keys: z.array(z.string().max(4200)).min(1).max(16) }),
+  /** Since version 3, as are the others of terminals: the shell runs, as this user. */
+  z.strictObject({
+    type: z.literal('terminal_opened'),
+    channel,
+    shell: z.string().max(4096),
+    user: z.string().max(256),
+  }),
+  /** The answer to `terminal_open` where none runs. */
+  z.strictObject({
+    type: z.literal('terminal_refused'),
+    channel,
+    code: z.enum(terminalRefusals),
+    message: z.string().max(1024),
+  }),
+  /** After all that it has shown, and the last that is said of it: also after `terminal_close`. Null: not known. */
+  z.strictObject({
+    type: z.literal('terminal_exited'),
+    channel,
+    exit_code: z.number().int().min(0).max(255).nullable(),
+    /** Its name, such as `SIGKILL`, when one ended it. */
+    signal: z.string().max(32).nullable(),
+  }),
+  /** So much of what was typed has gone into the terminal. */
+  z.strictObject({ type: z.literal('terminal_credit'), channel, bytes: z.number().int().positive() }),
   z.strictObject({ type: z.literal('bye'), reason: z.string().max(256) }),
 ]);
 export type AgentMessage = z.infer<typeof agentMessageSchema>;

@@ -3,4 +3,5 @@ export * from './discovery.ts';
 export * from './handshake.ts';
 export * from './limits.ts';
 export * from './orchestrator-message.ts';
+export * from './terminal-frame.ts';
 export * from './version.ts';

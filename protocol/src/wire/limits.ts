@@ -41,4 +41,16 @@ export const limits = {
   outputProgressBytes: 4 * 1024,
   /** An agent sends no two of them faster than this, and none before the last was answered. */
   outputProgressIntervalMs: 1_000,
+  /** The largest number of a terminal on a link: 32 bits. */
+  mostChannel: 0xffff_ffff,
+  /** Bytes of a terminal in one binary frame. */
+  terminalFrameBytes: 16 * 1024,
+  /** What an agent may have sent of one terminal's output that was not given back by `terminal_credit`. */
+  terminalOutputWindowBytes: 256 * 1024,
+  /** What an orchestrator may have sent of what is typed into one terminal, likewise. */
+  terminalInputWindowBytes: 64 * 1024,
+  /** Frames of fewer bytes count against the rate of their terminal: an agent puts together what comes in drops. */
+  terminalSmallFrameBytes: 4 * 1024,
+  terminalSmallFramesPerSecond: 250,
+  terminalSmallFrameBurst: 1_000,
 } as const;

@@ -1,12 +1,15 @@
 import { z } from 'zod';
 import type { ResolvedResource } from '../module/resolved.ts';
 import { operationKinds } from '../operation.ts';
+import { limits } from './limits.ts';
 
 /** Orchestrator to agent: control messages, one JSON text frame each. */
 
 const hex = (bytes: number) => z.string().regex(new RegExp(`^[0-9a-f]{${bytes * 2}}$`));
 const operationId = z.string().length(26);
 const tags = z.record(z.string(), z.string());
+const channel = z.number().int().min(1).max(limits.mostChannel);
+const terminalLength = z.number().int().min(1).max(1000);
 const agentStatus = z.enum(['pending', 'approved', 'rejected']);
 
 export const refusalCodes = [
@@ -124,6 +127,26 @@ export const orchestratorMessageSchema = z.discriminatedUnion('type', [
   z.strictObject({ type: z.literal('metrics_stored'), collected_at: z.number().int() }),
   /** Since version 2: the last `output_progress` was taken, or thrown away; the next may come. */
   z.strictObject({ type: z.literal('output_taken') }),
+  /**
+   * Since version 3, as are the others of terminals: run a shell. Channels are counted up from 1 on each link and name
+   * the terminal in all that follows; answered by `terminal_opened` or `terminal_refused`.
+   */
+  z.strictObject({
+    type: z.literal('terminal_open'),
+    channel,
+    session_id: z.string().length(26),
+    cols: terminalLength,
+    rows: terminalLength,
+    /** Null: the one the agent is configured for. */
+    shell: z.string().max(256).nullable(),
+    /** Name of who opens it, for the agent's log. */
+    operator: z.string().max(256),
+  }),
+  z.strictObject({ type: z.literal('terminal_resize'), channel, cols: terminalLength, rows: terminalLength }),
+  /** End the shell; answered by `terminal_exited`, unless that was said already. */
+  z.strictObject({ type: z.literal('terminal_close'), channel, reason: z.string().max(256) }),
+  /** So much of what it showed has been taken. */
+  z.strictObject({ type: z.literal('terminal_credit'), channel, bytes: z.number().int().positive() }),
   /** The orchestrator stops: come back after so many seconds. */
   z.strictObject({ type: z.literal('drain'), retry_after_secs: z.number().nonnegative() }),
 ]);

@@ -5,14 +5,15 @@
  *     An end of a plan may say what it comes to (`plan_digest`), and an apply may be bound to that.
  * 2 — what programs print while they run (`output_progress`, answered by `output_taken`). An apply may say what must hold
  *     after it (`verify`). The agent's clock in the hello and with changed attributes (`clock_ms`).
+ * 3 — terminals (`terminal_*`, and binary frames for what they show and what is typed).
  *
  * Every message has a strict schema, so neither end sends what the other's version does not know: the agent knows that
  * from the challenge and the welcome.
  */
-export const protocolVersion = 2;
+export const protocolVersion = 3;
 
-/** What this build speaks: its own version and, once there are any, the two before. */
-export const supportedProtocolVersions: readonly number[] = [2, 1];
+/** What this build speaks: its own version and the two before. */
+export const supportedProtocolVersions: readonly number[] = [3, 2, 1];
 
 /**
  * Picks the newest version both sides speak.

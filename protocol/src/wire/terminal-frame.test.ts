@@ -1,0 +1,27 @@
+import fc from 'fast-check';
+import { expect, it } from 'vitest';
+import { limits } from './limits.ts';
+import { decodeTerminalFrame, encodeTerminalFrame } from './terminal-frame.ts';
+
+const channels = fc.integer({ min: 1, max: limits.mostChannel });
+
+it('what goes into a frame comes out of it, wherever the frame lies in memory', () => {
+  fc.assert(
+    fc.property(channels, fc.uint8Array({ minLength: 1 }), fc.nat(9), (channel, bytes, before) => {
+      const frame = encodeTerminalFrame(channel, bytes);
+      const within = new Uint8Array(before + frame.length);
+      within.set(frame, before);
+      expect(decodeTerminalFrame(within.subarray(before))).toEqual({ channel, bytes });
+    }),
+  );
+});
+
+it('what is no frame of a terminal is null', () => {
+  const frame = encodeTerminalFrame(7, new Uint8Array(limits.terminalFrameBytes));
+  expect(decodeTerminalFrame(frame)?.bytes).toHaveLength(limits.terminalFrameBytes);
+  expect(decodeTerminalFrame(encodeTerminalFrame(7, new Uint8Array(limits.terminalFrameBytes + 1)))).toBeNull();
+  expect(decodeTerminalFrame(encodeTerminalFrame(7, new Uint8Array(0)))).toBeNull();
+  expect(decodeTerminalFrame(encodeTerminalFrame(0, new Uint8Array(1)))).toBeNull();
+  expect(decodeTerminalFrame(frame.subarray(0, 4))).toBeNull();
+  expect(decodeTerminalFrame(new Uint8Array([2, 0, 0, 0, 7, 1]))).toBeNull();
+});
