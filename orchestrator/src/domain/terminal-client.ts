@@ -20,6 +20,8 @@ export interface TerminalClient {
   resume(): void;
   /** Closes it, after what was handed to it has been sent. */
   close(): void;
+  /** Closes it as well, and ends it within half a second whether or not it takes what it was told: it may see no more. */
+  cut(): void;
 }
 
 /** What a client does, told by the HTTP side. */
@@ -29,4 +31,15 @@ export interface TerminalConnectionEvents {
   resized(cols: number, rows: number): void;
   /** The connection is gone, once. */
   left(): void;
+}
+
+/** Where connections come in: what the HTTP side asks of the domain. */
+export interface TerminalConnections {
+  /**
+   * Uses up a ticket, and joins the connection to its session. The client may be told and shown things before this has
+   * returned.
+   * @param sessionId the session that the address names
+   * @returns null when the ticket is not good, or is not for that session
+   */
+  connect(ticket: string, sessionId: string, client: TerminalClient): TerminalConnectionEvents | null;
 }
