@@ -113,6 +113,9 @@ export async function startOrchestrator(config: Config, dataDir: string, around:
   }
 }
 
+/** Prometheus is not shown what is older than so many times the interval at which agents send. */
+const stalePolls = 3;
+
 /** Requests that have not ended so long after the stop began are cut off: somebody who sends nothing holds up nobody. */
 const cutOffMs = 5_000;
 
@@ -272,7 +275,11 @@ async function start(config: Config, dataDir: string, around: Surroundings, held
     log: log.child({ part: 'api' }),
     version,
     ready: well,
-    telemetry: { ...told, token: config.metrics_token },
+    telemetry: {
+      ...told,
+      agents: (filter) => metrics.standings(filter, stalePolls * config.metrics.poll_interval),
+      token: config.metrics_token,
+    },
     trustedProxies: config.trusted_proxies,
     limits: { rates: ratesOf(config) },
     trustProxyTls: config.trust_proxy_tls,

@@ -150,6 +150,13 @@ const agentsPerTurn = 500;
 export const listAgents = (context: Context, filter: AgentFilter): Promise<Agent[]> =>
   listShaped(context, filter, (row) => toAgent(context, row));
 
+/** {@link listAgents} for whoever needs to know no more than which they are. */
+export const listAgentNames = (
+  context: Context,
+  filter: AgentFilter,
+): Promise<{ node_id: string; name: string | null }[]> =>
+  listShaped(context, filter, ({ node_id, name }) => ({ node_id, name }));
+
 /** With a selector or a text the page is cut after matching, which the database cannot do for every term. */
 async function listShaped<T>(context: Context, filter: AgentFilter, shape: (row: ShownRow) => T): Promise<T[]> {
   const selector = filter.filter === undefined ? null : requireSelector(filter.filter, '/filter');

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { describeDatabases } from '../../test/databases.ts';
 import { newAdmin, newAgent, openDomain } from '../../test/domain.ts';
 import { sampleAt, samplesFixture } from '../../test/samples.ts';
-import { putOneTag } from './agents.ts';
+import { putOneTag, setStatus } from './agents.ts';
 import { createMetrics } from './metrics.ts';
 
 const retention = 7200;
@@ -69,5 +69,28 @@ describeDatabases('metrics', (fixture) => {
     expect(await metrics.latestOf('')).toEqual({ [web.id]: sampleAt(at), [db.id]: sampleAt(at - 5) });
     expect(await metrics.latestOf('role=web')).toEqual({ [web.id]: sampleAt(at) });
     await expect(metrics.latestOf('role==')).rejects.toMatchObject({ code: 'selector_invalid' });
+  });
+
+  it('of approved agents stand beside whether they are connected, and are left out when they are stale', async () => {
+    const { domain, actor, metrics } = await open();
+    const web = await newAgent(domain, actor, 'web-1');
+    const db = await newAgent(domain, actor, 'db-1');
+    const gone = await newAgent(domain, actor, 'gone-1');
+    await putOneTag(domain.context, actor, 'web-1', 'role', 'web');
+    const at = domain.now();
+    await metrics.record(web.id, [sampleAt(at - 180)]);
+    await metrics.record(db.id, [sampleAt(at - 181)]);
+    await metrics.record(gone.id, [sampleAt(at)]);
+    await setStatus(domain.context, actor, 'gone-1', { status: 'rejected' });
+    domain.connected.delete(db.id);
+    const shown = {
+      web: { node_id: web.id, name: 'web-1', connected: true, sample: sampleAt(at - 180) },
+      db: { node_id: db.id, name: 'db-1', connected: false, sample: null },
+    };
+    const standings = await metrics.standings(undefined, 180);
+    expect(standings).toHaveLength(2);
+    expect(standings).toEqual(expect.arrayContaining([shown.web, shown.db]));
+    expect(await metrics.standings('role=web', 180)).toEqual([shown.web]);
+    await expect(metrics.standings('role==', 180)).rejects.toMatchObject({ code: 'selector_invalid' });
   });
 });

@@ -1,13 +1,22 @@
 import type { Sample } from '@muster/protocol';
 import { mostSamples } from '@muster/protocol/http';
 import type { SampleStore } from '../store/samples.ts';
-import { listAgents, requireAgent } from './agents.ts';
+import { listAgentNames, requireAgent } from './agents.ts';
 import { type Context, seconds } from './context.ts';
 
 /** Samples of the machines: kept as agents send them, shown as they are or as averages, dropped when they are old. */
 
 /** Clocks differ, but a time this far ahead is no time of a sample. */
 const mostAheadSecs = 3600;
+
+/** An approved agent and what was measured of its machine last. */
+export interface AgentStanding {
+  readonly node_id: string;
+  readonly name: string;
+  readonly connected: boolean;
+  /** Null when there is none that is recent. */
+  readonly sample: Sample | null;
+}
 
 export interface Metrics {
   /**
@@ -25,6 +34,11 @@ export interface Metrics {
   latest(idOrName: string): Promise<Sample | null>;
   /** By node id, for the agents that a selector matches. @throws MusterError selector_invalid */
   latestOf(filter: string | undefined): Promise<Record<string, Sample>>;
+  /**
+   * Every approved agent that a selector matches, with its newest sample unless that is older than so many seconds.
+   * @throws MusterError selector_invalid
+   */
+  standings(filter: string | undefined, recentSecs: number): Promise<AgentStanding[]>;
   /** Drops what is too old. */
   prune(): Promise<void>;
 }
@@ -57,12 +71,28 @@ export function createMetrics(context: Context, samples: SampleStore, retentionS
     },
 
     async latestOf(filter) {
-      const agents = await listAgents(context, { filter });
+      const agents = await listAgentNames(context, { filter });
       const found = await samples.latest(
         agents.map(({ node_id }) => node_id),
         oldest(),
       );
       return Object.fromEntries(found);
+    },
+
+    async standings(filter, recentSecs) {
+      const agents = await listAgentNames(context, { status: 'approved', filter });
+      const since = Math.max(oldest(), seconds(context.now()) - recentSecs);
+      const found = await samples.latest(
+        agents.map(({ node_id }) => node_id),
+        since,
+      );
+      return agents.map(({ node_id, name }) => ({
+        node_id,
+        // An approved agent has a name.
+        name: name ?? '',
+        connected: context.presence.isConnected(node_id),
+        sample: found.get(node_id) ?? null,
+      }));
     },
 
     async prune() {

@@ -1,10 +1,10 @@
-import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
 import { MusterError } from '@muster/protocol';
 import { apiPrefix, type Route, routes } from '@muster/protocol/http';
 import { moduleJsonSchema, moduleSchemaId } from '@muster/protocol/module';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Logger } from 'pino';
-import { authenticate, bearerToken, challengeHeader } from './authentication.ts';
+import { authenticate, challengeHeader } from './authentication.ts';
 import { registerDocsPage } from './docs-page.ts';
 import { type AnyHandler, registerEndpoint } from './endpoint.ts';
 import { createFallback } from './fallback.ts';
@@ -14,6 +14,7 @@ import { printOpenApi } from './openapi.ts';
 import { headersOf, musterErrorOf, problemOf, RefusedRequest } from './problem.ts';
 import { createRates, defaultRates, type Rates } from './rate.ts';
 import type { RefusedCall } from './refused-requests.ts';
+import { registerScraping, type Scraped } from './scraping.ts';
 import { createServer } from './server.ts';
 
 declare module 'fastify' {
@@ -68,13 +69,8 @@ export interface AppOptions {
   readonly trustProxyTls?: boolean;
   /** Whether requests should be sent here now, for `/readyz`. */
   readonly ready?: () => boolean | Promise<boolean>;
-  /** What Prometheus is told at `/metrics`; without it there is nothing there. */
-  readonly telemetry?: {
-    answered(route: string | null, status: number, seconds: number): void;
-    scrape(): Promise<{ type: string; body: string }>;
-    /** With it no session is needed. */
-    readonly token: string | null;
-  };
+  /** What Prometheus is told at `/metrics` and below it; without it there is nothing there. */
+  readonly telemetry?: Scraped & { answered(route: string | null, status: number, seconds: number): void };
   /** Told of refusals for want of a right, or for too many requests, before they are answered. */
   readonly refused?: (call: RefusedCall) => Promise<void>;
   /** Of the product, for the OpenAPI document. */
@@ -214,7 +210,11 @@ export function createApp(options: AppOptions): FastifyInstance {
     registerEndpoint(app, route, handler, context);
   }
   registerOpen(app, options);
-  registerMetrics(app, options.telemetry, (request) => admit({ access: 'operator', tag: '' }, request));
+  if (options.telemetry !== undefined)
+    registerScraping(app, options.telemetry, {
+      ...context,
+      admit: (request) => admit({ access: 'operator', tag: '' }, request),
+    });
   return app;
 }
 
@@ -239,30 +239,6 @@ function registerOpen(app: FastifyInstance, options: AppOptions): void {
     return reply.send(ready ? '{"status":"ready"}' : '{"status":"not_ready"}');
   });
 }
-
-/** For Prometheus: with the configured token, or a session like any other. */
-function registerMetrics(
-  app: FastifyInstance,
-  telemetry: AppOptions['telemetry'],
-  admit: (request: FastifyRequest) => unknown,
-): void {
-  if (telemetry === undefined) return;
-  const expected = telemetry.token === null ? null : digest(telemetry.token);
-  app.get('/metrics', {
-    onRequest: async (request) => {
-      const sent = bearerToken(request.headers.authorization);
-      // Digests are compared: they are of one length, and how far they agree says nothing of the token.
-      if (expected !== null && sent !== null && timingSafeEqual(digest(sent), expected)) return;
-      await admit(request);
-    },
-    handler: async (_request, reply) => {
-      const { type, body } = await telemetry.scrape();
-      return reply.header('content-type', type).send(body);
-    },
-  });
-}
-
-const digest = (token: string): Buffer => createHash('sha256').update(token).digest();
 
 /** What a client or a proxy may call its request: nothing that could be anything else in a log. */
 const givenId = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;

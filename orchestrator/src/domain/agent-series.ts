@@ -1,0 +1,36 @@
+import type { Sample } from '@muster/protocol';
+
+/**
+ * What is measured of an agent's machine, as series of Prometheus: the same names where it scrapes and where it is
+ * written to. Base units, and `_total` for what only ever grows until the machine is started again.
+ */
+export interface AgentSeries {
+  readonly name: string;
+  readonly type: 'gauge' | 'counter';
+  readonly help: string;
+  /** Null when it was not measured. */
+  readonly of: (sample: Sample) => number | null;
+}
+
+const series = (
+  name: string,
+  type: AgentSeries['type'],
+  help: string,
+  of: (sample: Sample) => number | null,
+): AgentSeries => ({ name: `muster_agent_${name}`, type, help, of });
+
+export const agentSeries: readonly AgentSeries[] = [
+  series('cpu_usage_ratio', 'gauge', 'Share of the processors that was busy, 0 to 1.', ({ cpu_usage }) =>
+    cpu_usage === null ? null : cpu_usage / 100,
+  ),
+  series('memory_size_bytes', 'gauge', 'Physical memory.', (sample) => sample.memory_total),
+  series('memory_used_bytes', 'gauge', 'Physical memory that is not available.', (sample) => sample.memory_used),
+  series('swap_used_bytes', 'gauge', 'Swap in use.', (sample) => sample.swap_used),
+  series('disk_size_bytes', 'gauge', 'All file systems that are not virtual.', (sample) => sample.disk_total),
+  series('disk_used_bytes', 'gauge', 'What is used of them.', (sample) => sample.disk_used),
+  series('load1', 'gauge', 'Load average of one minute.', (sample) => sample.load1),
+  series('network_receive_bytes_total', 'counter', 'Received since boot.', (sample) => sample.net_rx_bytes),
+  series('network_transmit_bytes_total', 'counter', 'Sent since boot.', (sample) => sample.net_tx_bytes),
+  series('processes', 'gauge', 'Processes there are.', (sample) => sample.processes),
+  series('uptime_seconds', 'gauge', 'Since boot.', (sample) => sample.uptime),
+];
