@@ -2,6 +2,8 @@ import { generateKeyPairSync, type KeyObject, randomBytes, sign } from 'node:cry
 import { connect, type TLSSocket } from 'node:tls';
 import { idOfKey } from '@muster/protocol';
 import {
+  decodeTerminalFrame,
+  encodeTerminalFrame,
   exporterLabel,
   exporterLength,
   type Hello,
@@ -32,6 +34,9 @@ export class TestAgent {
   readonly key: AgentKey;
   readonly closed: Promise<{ code: number; reason: string }>;
   private readonly inbox: OrchestratorMessage[] = [];
+  /** What came to be typed, by channel, and the longest piece of it. */
+  readonly typed = new Map<number, Buffer>();
+  longestPiece = 0;
   private readonly waiting = new Set<() => void>();
   private over = false;
 
@@ -39,8 +44,9 @@ export class TestAgent {
     this.ws = ws;
     this.socket = socket;
     this.key = key;
-    ws.on('message', (data: Buffer) => {
-      this.inbox.push(JSON.parse(data.toString()));
+    ws.on('message', (data: Buffer, isBinary: boolean) => {
+      if (isBinary) this.type(data);
+      else this.inbox.push(JSON.parse(data.toString()));
       for (const wake of this.waiting) wake();
     });
     ws.on('error', () => {});
@@ -72,6 +78,19 @@ export class TestAgent {
   /** Messages of this type that have come and were not taken. */
   count(type: OrchestratorMessage['type']): number {
     return this.inbox.filter((message) => message.type === type).length;
+  }
+
+  private type(frame: Buffer): void {
+    const terminal = decodeTerminalFrame(frame);
+    if (terminal === null) throw new Error(`a frame that is no terminal's: ${frame.toString('hex').slice(0, 64)}`);
+    const { channel, bytes } = terminal;
+    this.typed.set(channel, Buffer.concat([this.typed.get(channel) ?? Buffer.alloc(0), bytes]));
+    this.longestPiece = Math.max(this.longestPiece, bytes.length);
+  }
+
+  /** Shows bytes on a terminal. */
+  show(channel: number, bytes: Uint8Array): void {
+    this.ws.send(encodeTerminalFrame(channel, bytes));
   }
 
   /** Resolves when the other end has seen everything sent so far. */

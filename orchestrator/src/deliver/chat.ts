@@ -1,7 +1,8 @@
 import type { AuditEvent, ChannelConfigs } from '@muster/protocol/http';
 import type { Message } from '../domain/delivery.ts';
+import { oneLine } from '../domain/one-line.ts';
 import type { Post } from './send.ts';
-import { forDiscord, forSlack, oneLine } from './text.ts';
+import { forDiscord, forSlack } from './text.ts';
 
 /** Messages that people read in Discord, Slack and ntfy. */
 

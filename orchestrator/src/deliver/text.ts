@@ -3,16 +3,6 @@
  * call people, draw links or pass for text of ours.
  */
 
-/** No line breaks, no control characters, none that reorder or hide what stands beside them; not too long. */
-export function oneLine(text: string, longest: number): string {
-  const clean = text
-    .toWellFormed()
-    .replaceAll(/[\p{Cc}\p{Zl}\p{Zp}]+/gu, ' ')
-    .replaceAll(/\p{Cf}/gu, '');
-  const characters = [...clean];
-  return characters.length <= longest ? clean : `${characters.slice(0, longest - 1).join('')}…`;
-}
-
 /** Keeps clients from making links of what looks like one: a zero-width space stands after the scheme. */
 const unlinked = (text: string): string => text.replaceAll('://', ':\u200b//');
 

@@ -249,7 +249,7 @@ describe('who may come in', () => {
     newer.send(await newer.hello({}, [9, 8]));
     const refusal = await newer.next('refused');
     expect(refusal.code).toBe('version_unsupported');
-    expect(refusal.message).toContain('this orchestrator speaks protocol 2, 1, agent test speaks 9, 8');
+    expect(refusal.message).toContain('this orchestrator speaks protocol 3, 2, 1, agent test speaks 9, 8');
   });
 
   it('refuses keys of small order and keys in a second spelling', async () => {

@@ -8,6 +8,7 @@ import { type ServerOptions, WebSocketServer } from 'ws';
 import type { Bus, Hint } from '../bus/bus.ts';
 import type { Clock } from '../clock.ts';
 import type { AgentLinks, Refusal } from '../domain/agent-link.ts';
+import type { Shells } from '../domain/shells.ts';
 import type { Identity } from '../identity/identity.ts';
 import type { Log } from '../log.ts';
 import { Admission, remoteIp } from './accept.ts';
@@ -18,6 +19,7 @@ import { defaultGatewayLimits, type GatewayLimits } from './limits.ts';
 import { Link, type LinkOwner, LinkSocket, wish } from './link.ts';
 import { LinkRegistry, type Presence } from './presence.ts';
 import { Reception } from './reception.ts';
+import { TerminalShells } from './terminal-shells.ts';
 import { TokenBucket } from './token-bucket.ts';
 
 export interface GatewayOptions {
@@ -41,6 +43,8 @@ export interface Gateway {
    */
   listen(host: string, port: number): Promise<number>;
   readonly presence: Presence;
+  /** Shells on the agents that are connected. */
+  readonly shells: Shells;
   /** What waits to be sent: agents whose rows wait to be read, and bytes that the network has not taken. */
   readonly backlog: { readonly agents: number; readonly bytes: number };
   /** Takes no more agents, tells those connected when to come back, and waits for commits under way. Then `close`. */
@@ -70,6 +74,7 @@ class AgentGateway implements Gateway, LinkOwner {
   private readonly admission: Admission;
   private readonly dispatcher: Dispatcher;
   private readonly inbound: Inbound;
+  readonly shells: TerminalShells;
   /** Sockets whose TLS is up and that have not become links yet. */
   private readonly upgrades: Deadlines<TLSSocket>;
   /** Links that have not said hello yet. */
@@ -93,9 +98,16 @@ class AgentGateway implements Gateway, LinkOwner {
     this.random = options.random;
     this.registry = new LinkRegistry(this.clock, this.limits);
     this.dispatcher = new Dispatcher({ links: this.links, clock: this.clock, limits: this.limits, log: this.log });
+    this.shells = new TerminalShells({
+      registry: this.registry,
+      clock: this.clock,
+      limits: this.limits,
+      isDraining: () => this.draining,
+    });
     this.inbound = new Inbound({
       links: this.links,
       dispatcher: this.dispatcher,
+      shells: this.shells,
       clock: this.clock,
       limits: this.limits,
       log: this.log,
@@ -257,6 +269,10 @@ class AgentGateway implements Gateway, LinkOwner {
     this.inbound.receive(link, message, bytes, this.clock.monotonic());
   }
 
+  onFrame(link: Link, frame: Buffer): void {
+    this.shells.receiveFrame(link, frame);
+  }
+
   onRefused(link: Link, refusal: Refusal): void {
     const { code, message } = refusal;
     if (!this.refusals.take(this.clock.monotonic(), this.limits.refusalsPerSecond, this.limits.refusalBurst)) {
@@ -288,6 +304,7 @@ class AgentGateway implements Gateway, LinkOwner {
     this.greetings.delete(link);
     this.dispatcher.forget(link);
     this.inbound.forget(link);
+    this.shells.forget(link);
     if (!this.registry.remove(link)) return;
     this.log.info({ node_id: link.nodeId, reason: link.endReason }, 'agent disconnected');
     this.links
@@ -346,6 +363,7 @@ class AgentGateway implements Gateway, LinkOwner {
         message: `no hello within ${this.limits.helloTimeoutMs / 1000} s`,
         retry_after_secs: null,
       });
+    this.shells.tick(now);
     this.registry.turn((link) => this.visit(link, now));
     if (now - this.sweptAt >= this.limits.sweepMs) {
       this.sweptAt = now;

@@ -8,6 +8,7 @@ import type { Dispatcher } from './dispatch.ts';
 import type { GatewayLimits } from './limits.ts';
 import { type Link, wish } from './link.ts';
 import { Reassembly } from './reassembly.ts';
+import type { TerminalShells } from './terminal-shells.ts';
 import { TokenBucket } from './token-bucket.ts';
 
 type Part = Extract<AgentMessage, { type: 'report_part' }>;
@@ -16,6 +17,7 @@ type Part = Extract<AgentMessage, { type: 'report_part' }>;
 export class Inbound {
   private readonly links: AgentLinks;
   private readonly dispatcher: Dispatcher;
+  private readonly shells: TerminalShells;
   private readonly limits: GatewayLimits;
   private readonly log: Log;
   private readonly clock: Clock;
@@ -25,6 +27,7 @@ export class Inbound {
   constructor(options: {
     links: AgentLinks;
     dispatcher: Dispatcher;
+    shells: TerminalShells;
     clock: Clock;
     limits: GatewayLimits;
     log: Log;
@@ -32,6 +35,7 @@ export class Inbound {
     this.clock = options.clock;
     this.links = options.links;
     this.dispatcher = options.dispatcher;
+    this.shells = options.shells;
     this.limits = options.limits;
     this.log = options.log;
     this.reassembly = new Reassembly(options.limits);
@@ -64,6 +68,12 @@ export class Inbound {
       case 'drift_hint':
         link.driftHint = message.keys;
         this.hintDrift(link, now);
+        return;
+      case 'terminal_opened':
+      case 'terminal_refused':
+      case 'terminal_exited':
+      case 'terminal_credit':
+        this.shells.receive(link, message);
         return;
       case 'bye':
         link.endReason ??= `bye: ${message.reason}`;

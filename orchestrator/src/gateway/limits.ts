@@ -37,6 +37,12 @@ export const defaultGatewayLimits = {
   /** Pieces of running programs' output that one agent may send, a second and at once. */
   outputProgressPerSecond: 2,
   outputProgressBurst: 5,
+  /** A shell that was asked for must be there by then. */
+  terminalOpenTimeoutMs: 10_000,
+  /** Terminals of one link, with those that were closed and whose end the agent has not told. */
+  terminalsOfLink: 256,
+  /** What may wait to be typed into one terminal: who types more has not heeded that it takes nothing. */
+  terminalInputQueueBytes: 1024 * 1024,
   /** How often rows are looked at for hints that were lost. */
   sweepMs: 10_000,
   /** An operation that was not accepted after this is sent again. */

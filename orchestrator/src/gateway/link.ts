@@ -2,6 +2,7 @@ import type { TLSSocket } from 'node:tls';
 import {
   type AgentMessage,
   agentMessageSchema,
+  encodeTerminalFrame,
   type Hello,
   type OrchestratorMessage,
   type Report,
@@ -12,6 +13,7 @@ import type { Refusal, Standing } from '../domain/agent-link.ts';
 import { remoteIp } from './accept.ts';
 import type { GatewayLimits } from './limits.ts';
 import type { Assembly } from './reassembly.ts';
+import type { LinkTerminals } from './terminal-shells.ts';
 import { TokenBucket } from './token-bucket.ts';
 
 /** `greeting`: only a hello is taken. `admitting`: nothing is. `open`: after the welcome. `closing`: what comes is ignored. */
@@ -24,6 +26,8 @@ export interface LinkOwner {
   onHello(link: Link, hello: Hello): void;
   /** A message after the welcome; `bytes` is the length of its frame. */
   onMessage(link: Link, message: Exclude<AgentMessage, Hello>, bytes: number): void;
+  /** A binary frame, of a link with terminals. */
+  onFrame(link: Link, frame: Buffer): void;
   /** This end refuses the other, and says so. */
   onRefused(link: Link, refusal: Refusal): void;
   /** Something that should not be able to throw did: our bug, and the end of this link only. */
@@ -115,6 +119,8 @@ export class Link {
   /** Bytes of it that the network has not taken. */
   operationBytes = 0;
   cancelled: string | null = null;
+  /** Made for the few that have one. */
+  terminals: LinkTerminals | null = null;
   wishes = 0;
   dispatching = false;
   /** Bytes that waited for the network when last looked at, to tell a slow reader from one that does not read. */
@@ -139,11 +145,27 @@ export class Link {
     return this.ws.bufferedAmount;
   }
 
-  /** Sends a small message; an agent that lets them pile up is cut off. */
-  send(message: OrchestratorMessage): void {
+  /**
+   * Sends a small message; an agent that lets them pile up is cut off.
+   * @param done called once, when the network has taken it or the link has ended
+   */
+  send(message: OrchestratorMessage, done?: () => void): void {
     if (this.state === 'closing') return;
-    this.ws.send(JSON.stringify(message));
-    if (this.ws.bufferedAmount - this.operationBytes > this.owner.limits.slowReaderBytes) this.cut('slow_reader');
+    this.ws.send(JSON.stringify(message), done);
+    // What has a window of its own is held by that.
+    const windowed = this.operationBytes + (this.terminals?.unsentBytes ?? 0);
+    if (this.ws.bufferedAmount - windowed > this.owner.limits.slowReaderBytes) this.cut('slow_reader');
+  }
+
+  /** Sends what was typed into a terminal of this link, within the window of that. */
+  sendTyped(channel: number, bytes: Uint8Array): void {
+    const { terminals } = this;
+    if (this.state === 'closing' || terminals === null) return;
+    const frame = encodeTerminalFrame(channel, bytes);
+    terminals.unsentBytes += frame.length;
+    this.ws.send(frame, () => {
+      terminals.unsentBytes -= frame.length;
+    });
   }
 
   /**
@@ -193,12 +215,10 @@ export class Link {
     this.ws.terminate();
   }
 
-  /** Counts one frame of any kind. @returns false when there are too many, and the link is refused */
+  /** Counts one frame of any kind but terminals'. @returns false when there are too many, and the link is refused */
   heard(): boolean {
     if (this.state === 'closing') return false;
-    const now = this.owner.clock.monotonic();
-    this.heardAt = now;
-    this.unansweredPings = 0;
+    const now = this.listen();
     const { agentMessagesPerSecond, agentMessageBurst } = this.owner.limits;
     if (this.bucket.take(now, agentMessagesPerSecond, agentMessageBurst)) return true;
     this.refuse({
@@ -209,7 +229,26 @@ export class Link {
     return false;
   }
 
+  /** Its agent is there. @returns now */
+  private listen(): number {
+    const now = this.owner.clock.monotonic();
+    this.heardAt = now;
+    this.unansweredPings = 0;
+    return now;
+  }
+
+  /** Does not count the frame that was received last: something else bounds how many there are of its kind. */
+  uncount(): void {
+    this.bucket.giveBack();
+  }
+
   receive(data: Buffer, isBinary: boolean): void {
+    // Those of terminals are bounded by their windows.
+    if (isBinary && this.state === 'open' && this.terminals !== null) {
+      this.listen();
+      this.owner.onFrame(this, data);
+      return;
+    }
     if (!this.heard()) return;
     if (isBinary) {
       this.violation('a binary frame, where none is expected');

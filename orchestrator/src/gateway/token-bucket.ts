@@ -17,4 +17,9 @@ export class TokenBucket {
     this.tokens -= 1;
     return true;
   }
+
+  /** Takes back what `take` counted. */
+  giveBack(): void {
+    this.tokens += 1;
+  }
 }

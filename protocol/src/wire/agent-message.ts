@@ -145,7 +145,7 @@ export const agentMessageSchema = z.discriminatedUnion('type', [
     /** Its name, such as `SIGKILL`, when one ended it. */
     signal: z.string().max(32).nullable(),
   }),
-  /** So much of what was typed has gone into the terminal. */
+  /** So much of what was typed has gone into the terminal: said in steps of at least a quarter of the window. */
   z.strictObject({ type: z.literal('terminal_credit'), channel, bytes: z.number().int().positive() }),
   z.strictObject({ type: z.literal('bye'), reason: z.string().max(256) }),
 ]);

@@ -143,7 +143,10 @@ export const orchestratorMessageSchema = z.discriminatedUnion('type', [
     operator: z.string().max(256),
   }),
   z.strictObject({ type: z.literal('terminal_resize'), channel, cols: terminalLength, rows: terminalLength }),
-  /** End the shell; answered by `terminal_exited`, unless that was said already. */
+  /**
+   * End the shell; answered by `terminal_exited`, unless that was said already. What it has shown since is not asked for:
+   * no credit comes for it, and its end does not wait for one.
+   */
   z.strictObject({ type: z.literal('terminal_close'), channel, reason: z.string().max(256) }),
   /** So much of what it showed has been taken. */
   z.strictObject({ type: z.literal('terminal_credit'), channel, bytes: z.number().int().positive() }),

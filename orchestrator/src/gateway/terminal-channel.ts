@@ -1,0 +1,250 @@
+import { MusterError } from '@muster/protocol';
+import type { TerminalRefusal } from '@muster/protocol/wire';
+import { oneLine } from '../domain/one-line.ts';
+import type { Shell, ShellEvents, ShellExit } from '../domain/shells.ts';
+import type { GatewayLimits } from './limits.ts';
+import type { Link } from './link.ts';
+import { InputQueue, OutputWindow } from './terminal-window.ts';
+import { TokenBucket } from './token-bucket.ts';
+
+/** `opening`: not answered yet. `closed`: by us; the agent has not said that it ended. `ended`: nothing comes any more. */
+type ChannelState = 'opening' | 'open' | 'closed' | 'ended';
+
+const refusalCodes = {
+  disabled: 'terminal_disabled',
+  limit: 'terminal_limit',
+  shell_refused: 'terminal_shell_refused',
+  failed: 'terminal_failed',
+} as const satisfies Record<TerminalRefusal, string>;
+
+/** Characters of what an agent says that people are shown. Half of what the wire takes, since one may be two there. */
+const longestText = 128;
+const longestMessage = 500;
+
+export const nameOf = (link: Link): string => link.standing?.name ?? link.nodeId ?? 'the agent';
+
+/**
+ * One terminal on one link. What the agent says of it comes in by the `on…` methods, each of which returns what is wrong
+ * with it, or null.
+ */
+export class Channel implements Shell {
+  readonly number: number;
+  program = '';
+  user = '';
+  private state: ChannelState = 'opening';
+  private readonly link: Link;
+  private readonly limits: GatewayLimits;
+  private readonly events: ShellEvents;
+  private readonly answer: { resolve: (shell: Shell) => void; reject: (error: Error) => void };
+  private readonly shown: OutputWindow;
+  private readonly typed: InputQueue;
+  private readonly smallFrames: TokenBucket;
+  /** What is to be told once whoever opened it has it in hand; null from then on. */
+  private held: (() => void)[] | null = [];
+  /** Whoever opened it wants to hear nothing more. */
+  private silent = false;
+  /** `write` has said that there is no room. */
+  private full = false;
+  private flushing = false;
+  /** The size that waits for the one before to leave. */
+  private size: { cols: number; rows: number } | null = null;
+  private resizing = false;
+
+  constructor(
+    link: Link,
+    number: number,
+    options: {
+      limits: GatewayLimits;
+      events: ShellEvents;
+      answer: { resolve: (shell: Shell) => void; reject: (error: Error) => void };
+      now: number;
+    },
+  ) {
+    this.link = link;
+    this.number = number;
+    this.limits = options.limits;
+    this.events = options.events;
+    this.answer = options.answer;
+    this.shown = new OutputWindow(this.limits.terminalOutputWindowBytes);
+    this.typed = new InputQueue(this.limits.terminalInputWindowBytes, this.limits.terminalFrameBytes);
+    this.smallFrames = new TokenBucket(this.limits.terminalSmallFrameBurst, options.now);
+  }
+
+  /** Nothing comes any more: it may be forgotten. */
+  get over(): boolean {
+    return this.state === 'ended';
+  }
+
+  // What the agent says
+
+  onOpened(program: string, user: string): string | null {
+    if (this.state === 'closed') return null;
+    if (this.state !== 'opening') return 'a second terminal_opened';
+    this.state = 'open';
+    this.program = oneLine(program, longestMessage);
+    this.user = oneLine(user, longestText);
+    this.answer.resolve(this);
+    // By then what waits for the answer has gone on.
+    setImmediate(() => this.release());
+    return null;
+  }
+
+  onRefused(code: TerminalRefusal, message: string): string | null {
+    if (this.state === 'open') return 'terminal_refused for one that was opened';
+    if (this.state === 'opening') {
+      const why = oneLine(message, longestMessage);
+      const detail = why === '' ? undefined : `${nameOf(this.link)}: ${why}`;
+      this.answer.reject(new MusterError(refusalCodes[code], detail));
+    }
+    this.state = 'ended';
+    return null;
+  }
+
+  onOutput(bytes: Uint8Array, now: number): string | null {
+    if (this.state === 'opening') return 'bytes of a terminal that was not opened';
+    const { terminalSmallFrameBytes, terminalOutputWindowBytes } = this.limits;
+    if (bytes.length < terminalSmallFrameBytes && !this.mayDrip(now)) return null;
+    if (!this.shown.receive(bytes.length))
+      return `more than ${terminalOutputWindowBytes} bytes of a terminal that were not asked for`;
+    if (this.state !== 'open') return null;
+    // A small one is copied, rather than that it keeps all that was read with it.
+    const owned = bytes.buffer.byteLength > 2 * bytes.length ? new Uint8Array(bytes) : bytes;
+    this.tell(() => this.events.output(owned));
+    return null;
+  }
+
+  private mayDrip(now: number): boolean {
+    const { terminalSmallFramesPerSecond, terminalSmallFrameBurst, terminalSmallFrameBytes } = this.limits;
+    if (this.smallFrames.take(now, terminalSmallFramesPerSecond, terminalSmallFrameBurst)) return true;
+    this.link.refuse({
+      code: 'rate_exceeded',
+      message: `more than ${terminalSmallFramesPerSecond} frames of less than ${terminalSmallFrameBytes} bytes a second of one terminal`,
+      retry_after_secs: null,
+    });
+    return false;
+  }
+
+  onCredit(bytes: number): string | null {
+    if (!this.typed.credit(bytes)) return 'terminal_credit for more than was typed';
+    if (this.state === 'open') this.flush();
+    return null;
+  }
+
+  onExited(exit: ShellExit): string | null {
+    if (this.state === 'opening') return 'terminal_exited of a terminal that was not opened';
+    this.state = 'ended';
+    const { code, signal } = exit;
+    this.tell(() => this.events.exited({ code, signal: signal === null ? null : oneLine(signal, longestText) }));
+    return null;
+  }
+
+  /** The link has ended. */
+  onLost(reason: string): void {
+    const { state } = this;
+    this.state = 'ended';
+    if (state === 'opening') this.answer.reject(new MusterError('agent_offline', reason));
+    if (state === 'open') this.tell(() => this.events.lost(reason));
+  }
+
+  /** It was not answered. */
+  onTimeout(): void {
+    if (this.state !== 'opening') return;
+    const seconds = this.limits.terminalOpenTimeoutMs / 1000;
+    this.answer.reject(
+      new MusterError('agent_timeout', `${nameOf(this.link)} has not started a shell within ${seconds} s`),
+    );
+    this.close('it was not opened in time');
+  }
+
+  // What whoever opened it does
+
+  write(bytes: Uint8Array): boolean {
+    if (this.state !== 'open') return true;
+    const roomy = this.typed.push(bytes);
+    if (this.typed.waiting > this.limits.terminalInputQueueBytes) {
+      this.close('too much was typed');
+      this.events.lost('more was typed into it than it takes');
+      return true;
+    }
+    if (!roomy) this.full = true;
+    // What comes in one turn goes together.
+    if (!this.flushing) {
+      this.flushing = true;
+      queueMicrotask(() => this.safely(() => this.flush()));
+    }
+    return roomy;
+  }
+
+  resize(cols: number, rows: number): void {
+    if (this.state !== 'open') return;
+    this.size = { cols, rows };
+    if (!this.resizing) this.sendSize();
+  }
+
+  taken(bytes: number): void {
+    if (this.state !== 'open') return;
+    this.safely(() => {
+      const credit = this.shown.take(bytes);
+      if (credit > 0) this.link.send({ type: 'terminal_credit', channel: this.number, bytes: credit });
+    });
+  }
+
+  close(reason: string): void {
+    this.silent = true;
+    this.held = null;
+    if (this.state === 'closed' || this.state === 'ended') return;
+    this.state = 'closed';
+    this.size = null;
+    this.link.send({ type: 'terminal_close', channel: this.number, reason: oneLine(reason, longestText) });
+  }
+
+  // Between the two
+
+  /** Tells it, in the order of what has come. */
+  private tell(event: () => void): void {
+    if (this.silent) return;
+    if (this.held !== null) this.held.push(event);
+    else event();
+  }
+
+  private release(): void {
+    this.safely(() => {
+      const held = this.held ?? [];
+      // One may ask for the next.
+      for (let event = held.shift(); event !== undefined && !this.silent; event = held.shift()) event();
+      this.held = null;
+    });
+  }
+
+  private flush(): void {
+    this.flushing = false;
+    if (this.state !== 'open') return;
+    for (let next = this.typed.next(); next !== null; next = this.typed.next()) this.link.sendTyped(this.number, next);
+    if (!this.full || this.typed.waiting > 0) return;
+    this.full = false;
+    this.tell(() => this.events.writable());
+  }
+
+  /** One on the way at a time, so that however fast a window is drawn larger, nothing piles up. */
+  private sendSize(): void {
+    const { size } = this;
+    if (size === null || this.state !== 'open') return;
+    // What was typed before it goes before it.
+    this.flush();
+    this.size = null;
+    this.resizing = true;
+    this.link.send({ type: 'terminal_resize', channel: this.number, ...size }, () => {
+      this.resizing = false;
+      this.safely(() => this.sendSize());
+    });
+  }
+
+  /** A bug on this side ends this link, and nothing else. */
+  private safely(action: () => void): void {
+    try {
+      action();
+    } catch (error) {
+      this.link.fault(error);
+    }
+  }
+}

@@ -1,0 +1,566 @@
+import { randomBytes } from 'node:crypto';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setImmediate as turn } from 'node:timers/promises';
+import { limits as wireLimits } from '@muster/protocol/wire';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { ManualClock } from '../../test/manual-clock.ts';
+import { MemoryLinks } from '../../test/memory-links.ts';
+import { dialAsAgent, type TestAgent } from '../../test/test-agent.ts';
+import type { Bus } from '../bus/bus.ts';
+import { createInProcessBus } from '../bus/in-process.ts';
+import type { Shell, ShellEvents, ShellExit, ShellWish } from '../domain/shells.ts';
+import { type Identity, loadIdentity } from '../identity/identity.ts';
+import { createGateway, type Gateway } from './gateway.ts';
+import type { GatewayLimits } from './limits.ts';
+
+let dir: string;
+let identity: Identity;
+beforeAll(async () => {
+  dir = await mkdtemp(join(tmpdir(), 'muster-shells-'));
+  identity = await loadIdentity(dir);
+});
+afterAll(() => rm(dir, { recursive: true, force: true }));
+
+let gateway: Gateway;
+let port: number;
+let links: MemoryLinks;
+let bus: Bus;
+let clock: ManualClock;
+let faults: string[];
+const agents: TestAgent[] = [];
+
+beforeEach(() => {
+  links = new MemoryLinks();
+  bus = createInProcessBus((error) => {
+    throw error;
+  });
+  clock = new ManualClock();
+  faults = [];
+});
+afterEach(async () => {
+  for (const agent of agents.splice(0)) agent.end();
+  await gateway.close();
+  await bus.close();
+});
+
+async function start(limits: Partial<GatewayLimits> = {}): Promise<void> {
+  const quiet = () => {};
+  const error = (fields: object, message: string) => void faults.push(`${message}: ${(fields as { err?: Error }).err}`);
+  const log = { debug: quiet, info: quiet, warn: quiet, error };
+  gateway = createGateway({ identity, links, bus, clock, log, random: () => 0.5, limits });
+  port = await gateway.listen('127.0.0.1', 0);
+}
+
+async function connected(versions = [3, 2, 1]): Promise<TestAgent> {
+  const agent = await dialAsAgent(port);
+  agents.push(agent);
+  await agent.join({ versions });
+  return agent;
+}
+
+/** What was told of one shell, in its order. */
+class Told implements ShellEvents {
+  readonly events: string[] = [];
+  shown = Buffer.alloc(0);
+  readonly frames: Uint8Array[] = [];
+  output(bytes: Uint8Array): void {
+    this.frames.push(bytes);
+    this.shown = Buffer.concat([this.shown, bytes]);
+    if (this.events.at(-1) !== 'output') this.events.push('output');
+  }
+  writable(): void {
+    this.events.push('writable');
+  }
+  exited({ code, signal }: ShellExit): void {
+    this.events.push(`exited ${code} ${signal}`);
+  }
+  lost(reason: string): void {
+    this.events.push(`lost: ${reason}`);
+  }
+}
+
+const wishFor = (agent: TestAgent): ShellWish => ({
+  session_id: '01KAGZ7Q4W8E2R5T6Y9V0P3A1S',
+  node_id: agent.key.nodeId,
+  cols: 120,
+  rows: 40,
+  shell: null,
+  operator: 'ada',
+});
+
+/** An open shell of this agent, its number, and what is told of it. */
+async function opened(agent: TestAgent): Promise<{ shell: Shell; channel: number; told: Told }> {
+  const told = new Told();
+  const opening = gateway.shells.open(wishFor(agent), told);
+  const { channel } = await agent.next('terminal_open');
+  agent.send({ type: 'terminal_opened', channel, shell: '/bin/bash', user: 'root' });
+  return { shell: await opening, channel, told };
+}
+
+/** Resolves once `condition` holds; the event that makes it so is already on its way. */
+async function until(condition: () => boolean): Promise<void> {
+  while (!condition()) await turn();
+}
+
+const { terminalOutputWindowBytes: outputWindow, terminalInputWindowBytes: inputWindow } = wireLimits;
+const piece = Buffer.alloc(wireLimits.terminalFrameBytes, 'o');
+
+describe('opening', () => {
+  it('asks the agent, and hands out the shell once it is there', async () => {
+    await start();
+    const agent = await connected();
+    const told = new Told();
+    const opening = gateway.shells.open({ ...wishFor(agent), shell: '/bin/zsh' }, told);
+    const asked = await agent.next('terminal_open');
+    expect(asked).toEqual({
+      type: 'terminal_open',
+      channel: 1,
+      session_id: '01KAGZ7Q4W8E2R5T6Y9V0P3A1S',
+      cols: 120,
+      rows: 40,
+      shell: '/bin/zsh',
+      operator: 'ada',
+    });
+    agent.send({ type: 'terminal_opened', channel: 1, shell: '/bin/zsh', user: 'root\u001b[31m' });
+    const shell = await opening;
+    expect(shell).toMatchObject({ program: '/bin/zsh', user: 'root [31m' });
+    expect((await opened(agent)).channel).toBe(2);
+    expect((await opened(await connected())).channel).toBe(1);
+    expect(told.events).toEqual([]);
+  });
+
+  it('tells nothing before whoever asked has the shell in hand, and then all of it in its order', async () => {
+    await start();
+    const agent = await connected();
+    const told = new Told();
+    const opening = gateway.shells.open(wishFor(agent), told).then(() => told.events.push('in hand'));
+    const { channel } = await agent.next('terminal_open');
+    // In one write, so that all of it is read in one turn.
+    agent.socket.cork();
+    agent.send({ type: 'terminal_opened', channel, shell: '/bin/sh', user: 'root' });
+    agent.show(channel, Buffer.from('motd'));
+    agent.send({ type: 'terminal_exited', channel, exit_code: 3, signal: null });
+    agent.socket.uncork();
+    await opening;
+    await until(() => told.events.length === 3);
+    expect(told.events).toEqual(['in hand', 'output', 'exited 3 null']);
+    expect(told.shown.toString()).toBe('motd');
+  });
+
+  it('says why there is none, in the words of the agent made harmless', async () => {
+    await start();
+    const agent = await connected();
+    const refused = async (code: string, message: string) => {
+      const opening = gateway.shells.open(wishFor(agent), new Told());
+      const { channel } = await agent.next('terminal_open');
+      agent.send({ type: 'terminal_refused', channel, code, message });
+      return opening.then(
+        () => null,
+        ({ code, message }) => ({ code, message }),
+      );
+    };
+    const { nodeId } = agent.key;
+    expect(await refused('disabled', 'it is off')).toEqual({
+      code: 'terminal_disabled',
+      message: `${nodeId}: it is off`,
+    });
+    expect(await refused('limit', 'four are open')).toMatchObject({ code: 'terminal_limit' });
+    expect(await refused('shell_refused', 'no choice')).toMatchObject({ code: 'terminal_shell_refused' });
+    const message = `${'x'.repeat(900)}`;
+    expect(await refused('failed', `\u001b]0;pwned\u0007\n${message}`)).toEqual({
+      code: 'terminal_failed',
+      message: `${nodeId}:  ]0;pwned ${'x'.repeat(489)}…`,
+    });
+    expect(await refused('failed', '')).toMatchObject({ message: 'The agent could not start the shell' });
+  });
+
+  it('is refused for agents that are not there, not approved, or of an older release', async () => {
+    await start();
+    const agent = await connected();
+    const open = (wish: ShellWish) => gateway.shells.open(wish, new Told());
+    await expect(open({ ...wishFor(agent), node_id: 'nobody' })).rejects.toMatchObject({ code: 'agent_offline' });
+    const older = await connected([2, 1]);
+    await expect(open(wishFor(older))).rejects.toMatchObject({
+      code: 'terminal_disabled',
+      message: `the release of ${older.key.nodeId} has no terminals: update its agent`,
+    });
+    links.newStatus = 'pending';
+    await expect(open(wishFor(await connected()))).rejects.toMatchObject({ code: 'agent_not_approved' });
+    const draining = gateway.drain();
+    await expect(open(wishFor(agent))).rejects.toMatchObject({ code: 'draining' });
+    await draining;
+  });
+
+  it('is given up after ten seconds, and what comes of it later is nobody’s', async () => {
+    await start();
+    const agent = await connected();
+    const told = new Told();
+    const opening = gateway.shells.open(wishFor(agent), told);
+    const refusal = expect(opening).rejects.toMatchObject({
+      code: 'agent_timeout',
+      message: `${agent.key.nodeId} has not started a shell within 10 s`,
+    });
+    const { channel } = await agent.next('terminal_open');
+    clock.advance(9_500);
+    await agent.settled();
+    expect(agent.count('terminal_close')).toBe(0);
+    clock.advance(1_000);
+    await refusal;
+    expect(await agent.next('terminal_close')).toMatchObject({ channel, reason: 'it was not opened in time' });
+    agent.send({ type: 'terminal_opened', channel, shell: '/bin/sh', user: 'root' });
+    agent.show(channel, Buffer.from('late'));
+    agent.send({ type: 'terminal_exited', channel, exit_code: 0, signal: null });
+    await agent.settled();
+    // It is well: another can be had of it.
+    await opened(agent);
+    expect(told.events).toEqual([]);
+  });
+
+  it('ends with the link', async () => {
+    await start();
+    const agent = await connected();
+    const opening = gateway.shells.open(wishFor(agent), new Told());
+    await agent.next('terminal_open');
+    agent.end();
+    await expect(opening).rejects.toMatchObject({
+      code: 'agent_offline',
+      message: `the link to ${agent.key.nodeId} ended: connection lost`,
+    });
+  });
+
+  it('is refused while as many as may be on a link have not ended, closed ones among them', async () => {
+    await start({ terminalsOfLink: 2 });
+    const agent = await connected();
+    const first = await opened(agent);
+    await opened(agent);
+    first.shell.close('done');
+    const another = () => gateway.shells.open(wishFor(agent), new Told());
+    await expect(another()).rejects.toMatchObject({ code: 'terminal_limit' });
+    agent.send({ type: 'terminal_exited', channel: first.channel, exit_code: null, signal: 'SIGHUP' });
+    await agent.settled();
+    expect((await opened(agent)).channel).toBe(3);
+  });
+});
+
+describe('what a shell shows', () => {
+  it('comes whole, held by the window, which is given back in large steps', async () => {
+    await start();
+    const agent = await connected();
+    const { shell, channel, told } = await opened(agent);
+    let shown = 0;
+    for (; shown < outputWindow; shown += piece.length) agent.show(channel, piece);
+    await until(() => told.shown.length === outputWindow);
+    shell.taken(outputWindow / 4 - 1);
+    await agent.settled();
+    expect(agent.count('terminal_credit')).toBe(0);
+    shell.taken(1);
+    expect(await agent.next('terminal_credit')).toEqual({ type: 'terminal_credit', channel, bytes: outputWindow / 4 });
+    for (; shown < outputWindow * 1.25; shown += piece.length) agent.show(channel, piece);
+    await until(() => told.shown.length === shown);
+    // One more than was given back.
+    agent.show(channel, Buffer.from('x'));
+    expect(await agent.next('refused')).toMatchObject({
+      code: 'protocol_violation',
+      message: 'more than 262144 bytes of a terminal that were not asked for',
+    });
+    await until(() => told.events.length === 2);
+    expect(told.events[1]).toBe(`lost: the link to ${agent.key.nodeId} ended: protocol_violation`);
+  });
+
+  it('is of a shell that was opened on this link', async () => {
+    await start();
+    const cases: [(agent: TestAgent, channel: number) => void, string][] = [
+      [(agent, channel) => agent.show(channel + 1, piece), "channel 2, which is no terminal's"],
+      [(agent) => agent.send({ type: 'terminal_exited', channel: 9, exit_code: 0, signal: null }), 'channel 9,'],
+      [(agent) => agent.ws.send(Buffer.of(1, 0, 0, 0, 1)), "a binary frame of 5 bytes that is none of a terminal's"],
+      [(agent) => agent.ws.send(Buffer.of(2, 0, 0, 0, 1, 65)), "none of a terminal's"],
+      [(agent) => agent.ws.send(Buffer.of(1, 0, 0, 0, 0, 65)), "none of a terminal's"],
+      [(agent) => agent.ws.send(Buffer.alloc(0)), 'a binary frame of 0 bytes'],
+      [(agent) => agent.ws.send(Buffer.alloc(wireLimits.terminalFrameBytes + 6, 1)), "none of a terminal's"],
+      [
+        (agent, channel) => agent.send({ type: 'terminal_opened', channel, shell: '', user: '' }),
+        'a second terminal_opened',
+      ],
+      [
+        (agent, channel) => agent.send({ type: 'terminal_refused', channel, code: 'limit', message: '' }),
+        'terminal_refused for one that was opened',
+      ],
+      [(agent, channel) => agent.send({ type: 'terminal_credit', channel, bytes: 1 }), 'for more than was typed'],
+      [
+        (agent, channel) => {
+          agent.send({ type: 'terminal_exited', channel, exit_code: 0, signal: null });
+          agent.send({ type: 'terminal_exited', channel, exit_code: 0, signal: null });
+        },
+        "channel 1, which is no terminal's any more",
+      ],
+      [
+        (agent, channel) => {
+          agent.send({ type: 'terminal_exited', channel, exit_code: 0, signal: null });
+          agent.show(channel, piece);
+        },
+        "channel 1, which is no terminal's any more",
+      ],
+    ];
+    for (const [fault, message] of cases) {
+      const agent = await connected();
+      const { channel } = await opened(agent);
+      fault(agent, channel);
+      const refusal = await agent.next('refused');
+      expect(refusal.code).toBe('protocol_violation');
+      expect(refusal.message).toContain(message);
+      await agent.closed;
+    }
+    expect(faults).toEqual([]);
+  });
+
+  it('comes after it was opened, and its end too', async () => {
+    await start();
+    for (const [early, message] of [
+      [(agent: TestAgent) => agent.show(1, piece), 'bytes of a terminal that was not opened'],
+      [
+        (agent: TestAgent) => agent.send({ type: 'terminal_exited', channel: 1, exit_code: 0, signal: null }),
+        'terminal_exited of a terminal that was not opened',
+      ],
+      [
+        (agent: TestAgent) => agent.send({ type: 'terminal_credit', channel: 1, bytes: 1 }),
+        'terminal_credit for more than was typed',
+      ],
+    ] as const) {
+      const agent = await connected();
+      const told = new Told();
+      const opening = expect(gateway.shells.open(wishFor(agent), told)).rejects.toMatchObject({
+        code: 'agent_offline',
+      });
+      await agent.next('terminal_open');
+      early(agent);
+      expect((await agent.next('refused')).message).toBe(message);
+      await opening;
+      expect(told.events).toEqual([]);
+    }
+  });
+
+  it('may come fast and often, but not for long in drops', async () => {
+    await start({ agentMessagesPerSecond: 10, agentMessageBurst: 20 });
+    const agent = await connected();
+    const { shell, channel, told } = await opened(agent);
+    const large = Buffer.alloc(wireLimits.terminalSmallFrameBytes, 'l');
+    let expected = 0;
+    // More than the link may send of messages, none of which counts as one.
+    for (let round = 0; round < 64; round++) {
+      agent.show(channel, large);
+      expected += large.length;
+      await until(() => told.shown.length === expected);
+      shell.taken(large.length);
+    }
+    for (let drop = 0; drop < 1000; drop++) agent.show(channel, Buffer.of(46));
+    await agent.settled();
+    expect(told.shown.length).toBe(expected + 1000);
+    clock.advance(1000);
+    for (let drop = 0; drop < 250; drop++) agent.show(channel, Buffer.of(46));
+    await agent.settled();
+    expect(told.shown.length).toBe(expected + 1250);
+    agent.show(channel, Buffer.of(46));
+    expect(await agent.next('refused')).toMatchObject({
+      code: 'rate_exceeded',
+      message: 'more than 250 frames of less than 4096 bytes a second of one terminal',
+    });
+  });
+
+  it('keeps its agent from being taken for lost', async () => {
+    await start();
+    const agent = await connected();
+    const { channel, told } = await opened(agent);
+    for (let half = 0; half < 8; half++) {
+      // Pings are lost, what the shell shows is not.
+      agent.ws.removeAllListeners('ping');
+      clock.advance(30_000);
+      agent.show(channel, Buffer.from('tick'));
+      await until(() => told.shown.length === 4 * (half + 1));
+    }
+    expect(gateway.presence.lastHeardAt(agent.key.nodeId)).toBe(clock.now() / 1000);
+  });
+
+  it('holds no more memory than it has bytes', async () => {
+    await start();
+    const agent = await connected();
+    const { channel, told } = await opened(agent);
+    agent.socket.cork();
+    for (let drop = 0; drop < 100; drop++) agent.show(channel, Buffer.of(46));
+    agent.socket.uncork();
+    await until(() => told.frames.length === 100);
+    for (const frame of told.frames) expect(frame.buffer.byteLength).toBeLessThanOrEqual(2);
+  });
+});
+
+describe('what is typed', () => {
+  it('goes in pieces within the window, and says when there is room again', async () => {
+    await start();
+    const agent = await connected();
+    const { shell, channel, told } = await opened(agent);
+    const paste = randomBytes(3 * inputWindow);
+    expect(shell.write(paste)).toBe(false);
+    await agent.settled();
+    expect(agent.typed.get(channel)).toHaveLength(inputWindow);
+    expect(agent.longestPiece).toBe(wireLimits.terminalFrameBytes);
+    for (let credited = 0; credited < 2 * inputWindow; credited += inputWindow / 4) {
+      expect(told.events).toEqual([]);
+      agent.send({ type: 'terminal_credit', channel, bytes: inputWindow / 4 });
+      await agent.settled();
+    }
+    expect(agent.typed.get(channel)).toEqual(paste);
+    expect(told.events).toEqual(['writable']);
+    expect(shell.write(Buffer.from('x'))).toBe(false);
+    agent.send({ type: 'terminal_credit', channel, bytes: inputWindow });
+    await agent.settled();
+    expect(shell.write(Buffer.from('y'))).toBe(true);
+    await agent.settled();
+    expect(agent.typed.get(channel)?.subarray(-2).toString()).toBe('xy');
+    expect(told.events).toEqual(['writable', 'writable']);
+  });
+
+  it('goes before the size that came after it, and of many sizes at once the last', async () => {
+    await start();
+    const agent = await connected();
+    const { shell, channel } = await opened(agent);
+    shell.write(Buffer.from('stty size'));
+    for (let cols = 1; cols <= 100; cols++) shell.resize(cols, 24);
+    const sizes: number[] = [];
+    while (sizes.at(-1) !== 100) sizes.push((await agent.next('terminal_resize')).cols);
+    expect(agent.typed.get(channel)?.toString()).toBe('stty size');
+    expect(sizes[0]).toBe(1);
+    expect(sizes.length).toBeLessThan(5);
+  });
+
+  it('of one who does not heed that there is no room ends that shell, and no other', async () => {
+    await start();
+    const agent = await connected();
+    const { shell, channel, told } = await opened(agent);
+    const other = await opened(agent);
+    const chunk = Buffer.alloc(64 * 1024);
+    for (let at = 0; at < 18; at++) shell.write(chunk);
+    expect(told.events).toEqual(['lost: more was typed into it than it takes']);
+    expect(await agent.next('terminal_close')).toMatchObject({ channel, reason: 'too much was typed' });
+    agent.send({ type: 'terminal_exited', channel, exit_code: null, signal: 'SIGHUP' });
+    other.shell.write(Buffer.from('on'));
+    await agent.settled();
+    expect(agent.typed.get(other.channel)?.toString()).toBe('on');
+    expect(told.events).toHaveLength(1);
+  });
+
+  it('never makes its link a slow reader, however little of it is read', async () => {
+    await start({ slowReaderBytes: 1024 });
+    const agent = await connected();
+    const shells = await Promise.all([opened(agent), opened(agent), opened(agent)]);
+    agent.socket.pause();
+    for (const { shell } of shells) shell.write(Buffer.alloc(inputWindow));
+    await turn();
+    shells[0]!.shell.resize(1, 1);
+    expect(gateway.presence.isConnected(agent.key.nodeId)).toBe(true);
+    agent.socket.resume();
+    await until(() => shells.every(({ channel }) => agent.typed.get(channel)?.length === inputWindow));
+    await agent.settled();
+  });
+
+  it('is not slowed by the rate of messages that its credits would come to', async () => {
+    await start({ agentMessagesPerSecond: 10, agentMessageBurst: 20 });
+    const agent = await connected();
+    const { shell, channel } = await opened(agent);
+    const paste = Buffer.alloc(100 * (inputWindow / 4));
+    shell.write(paste.subarray(0, inputWindow));
+    for (let at = inputWindow; at < paste.length; at += inputWindow / 4) {
+      await until(() => agent.typed.get(channel)?.length === at);
+      shell.write(paste.subarray(at, at + inputWindow / 4));
+      agent.send({ type: 'terminal_credit', channel, bytes: inputWindow / 4 });
+    }
+    await until(() => agent.typed.get(channel)?.length === paste.length);
+    // Small ones are messages like others.
+    for (let at = 0; at < 30; at++) agent.send({ type: 'terminal_credit', channel, bytes: 1 });
+    expect(await agent.next('refused')).toMatchObject({ code: 'rate_exceeded' });
+  });
+});
+
+describe('the end', () => {
+  it('of the shell comes once, with how it ended, and nothing after it', async () => {
+    await start();
+    const agent = await connected();
+    const { shell, channel, told } = await opened(agent);
+    agent.show(channel, Buffer.from('logout'));
+    agent.send({ type: 'terminal_exited', channel, exit_code: null, signal: 'SIGKILL\u001b' });
+    await agent.settled();
+    expect(told.events).toEqual(['output', 'exited null SIGKILL ']);
+    // Whoever has it may still do what it does; nobody is told.
+    shell.taken(6);
+    shell.resize(80, 24);
+    expect(shell.write(Buffer.from('x'))).toBe(true);
+    shell.close('done');
+    agent.end();
+    await until(() => !gateway.presence.isConnected(agent.key.nodeId));
+    expect(told.events).toHaveLength(2);
+    expect([agent.count('terminal_close'), agent.count('terminal_resize'), agent.typed.size]).toEqual([0, 0, 0]);
+    expect(faults).toEqual([]);
+  });
+
+  it('by whoever opened it: what is still on its way is dropped, but held to its window', async () => {
+    await start();
+    const agent = await connected();
+    const { shell, channel, told } = await opened(agent);
+    shell.close(`an operator ended it\n${'x'.repeat(300)}`);
+    shell.close('again');
+    const { reason } = await agent.next('terminal_close');
+    expect(reason).toMatch(/^an operator ended it x+…$/);
+    for (let at = 0; at < outputWindow; at += piece.length) agent.show(channel, piece);
+    await agent.settled();
+    expect([told.events, agent.count('terminal_close')]).toEqual([[], 0]);
+    agent.show(channel, piece);
+    expect(await agent.next('refused')).toMatchObject({ code: 'protocol_violation' });
+    expect(told.events).toEqual([]);
+  });
+
+  it('of the link is that of all its shells', async () => {
+    await start();
+    const agent = await connected();
+    const shells = [await opened(agent), await opened(agent), await opened(agent)];
+    const other = await opened(await connected());
+    shells[1]!.shell.close('done');
+    shells[0]!.told.lost = () => {
+      throw new TypeError('a bug');
+    };
+    agent.send({ type: 'bye', reason: 'stopped\u001b[2J' });
+    await agent.closed;
+    await until(() => shells[2]!.told.events.length > 0);
+    expect(shells.map(({ told }) => told.events)).toEqual([
+      [],
+      [],
+      [`lost: the link to ${agent.key.nodeId} ended: bye: stopped [2J`],
+    ]);
+    expect(faults).toEqual([expect.stringContaining('TypeError: a bug')]);
+    expect(other.told.events).toEqual([]);
+    expect(links.calls).toContain('closed: bye: stopped\u001b[2J');
+  });
+
+  it('of an agent that is rejected comes with its link', async () => {
+    await start();
+    const agent = await connected();
+    const { told } = await opened(agent);
+    links.row(agent.key.nodeId).standing.status = 'rejected';
+    bus.publish({ type: 'agent_changed', node_id: agent.key.nodeId });
+    expect(await agent.next('refused')).toMatchObject({ code: 'rejected' });
+    await until(() => told.events.length > 0);
+    expect(told.events).toEqual([expect.stringMatching(/^lost: .* ended: rejected$/)]);
+  });
+
+  it('of a link whose shells run into a bug is of that link only', async () => {
+    await start();
+    const agent = await connected();
+    const other = await opened(await connected());
+    const { shell, channel } = await opened(agent);
+    agent.show(channel, Buffer.from('xy'));
+    await agent.settled();
+    shell.taken(3);
+    await agent.closed;
+    expect(faults).toEqual([expect.stringContaining('3 bytes of a terminal taken, of 2 that it has shown')]);
+    expect(other.told.events).toEqual([]);
+  });
+});

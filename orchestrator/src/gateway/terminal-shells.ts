@@ -1,0 +1,147 @@
+import { MusterError } from '@muster/protocol';
+import { type AgentMessage, decodeTerminalFrame } from '@muster/protocol/wire';
+import type { Clock } from '../clock.ts';
+import { oneLine } from '../domain/one-line.ts';
+import type { Shell, ShellEvents, Shells, ShellWish } from '../domain/shells.ts';
+import { Deadlines } from './deadlines.ts';
+import type { GatewayLimits } from './limits.ts';
+import type { Link } from './link.ts';
+import type { LinkRegistry } from './presence.ts';
+import { Channel, nameOf } from './terminal-channel.ts';
+
+/** The first version of the protocol with terminals. */
+const versionWithTerminals = 3;
+
+/** What agents say of terminals besides their bytes. */
+export type TerminalMessage = Extract<AgentMessage, { channel: number }>;
+
+/** What one link holds for its terminals, from the first of them on. */
+export class LinkTerminals {
+  readonly channels = new Map<number, Channel>();
+  /** The newest number that was given out. */
+  last = 0;
+  /** Bytes of what was typed that the network has not taken. */
+  unsentBytes = 0;
+}
+
+/** Shells on agents, over their links: which channel is whose, and what each of them may say. */
+export class TerminalShells implements Shells {
+  private readonly registry: LinkRegistry;
+  private readonly clock: Clock;
+  private readonly limits: GatewayLimits;
+  private readonly isDraining: () => boolean;
+  /** Channels whose agent has not answered yet. */
+  private readonly unanswered: Deadlines<Channel>;
+
+  constructor(options: {
+    registry: LinkRegistry;
+    clock: Clock;
+    limits: GatewayLimits;
+    isDraining: () => boolean;
+  }) {
+    this.registry = options.registry;
+    this.clock = options.clock;
+    this.limits = options.limits;
+    this.isDraining = options.isDraining;
+    this.unanswered = new Deadlines(this.limits.terminalOpenTimeoutMs);
+  }
+
+  async open(wish: ShellWish, events: ShellEvents): Promise<Shell> {
+    if (this.isDraining()) throw new MusterError('draining');
+    const link = this.linkFor(wish.node_id);
+    link.terminals ??= new LinkTerminals();
+    const { terminals } = link;
+    // Those that were closed count until their agent has said so: it may have as many shells that do not end.
+    if (terminals.channels.size >= this.limits.terminalsOfLink || terminals.last >= this.limits.mostChannel)
+      throw new MusterError('terminal_limit', `${nameOf(link)} has ${terminals.channels.size} terminals already`);
+    return new Promise((resolve, reject) => {
+      const now = this.clock.monotonic();
+      const { limits } = this;
+      const channel = new Channel(link, ++terminals.last, { limits, events, answer: { resolve, reject }, now });
+      terminals.channels.set(channel.number, channel);
+      this.unanswered.add(channel, now);
+      const { session_id, cols, rows, shell } = wish;
+      const operator = oneLine(wish.operator, 128);
+      link.send({ type: 'terminal_open', channel: channel.number, session_id, cols, rows, shell, operator });
+    });
+  }
+
+  private linkFor(nodeId: string): Link {
+    const link = this.registry.get(nodeId);
+    if (link?.state !== 'open') throw new MusterError('agent_offline', `the agent ${nodeId} is not connected`);
+    if (link.standing?.status !== 'approved')
+      throw new MusterError('agent_not_approved', `the agent is ${link.standing?.status}`);
+    if (link.version < versionWithTerminals)
+      throw new MusterError('terminal_disabled', `the release of ${nameOf(link)} has no terminals: update its agent`);
+    return link;
+  }
+
+  /** A binary frame of a link that has, or had, terminals. */
+  receiveFrame(link: Link, frame: Buffer): void {
+    const terminal = decodeTerminalFrame(frame);
+    if (terminal === null) {
+      link.violation(`a binary frame of ${frame.length} bytes that is none of a terminal's`);
+      return;
+    }
+    const channel = this.channelOf(link, terminal.channel);
+    const fault = channel?.onOutput(terminal.bytes, this.clock.monotonic()) ?? null;
+    if (fault !== null) link.violation(fault);
+  }
+
+  receive(link: Link, message: TerminalMessage): void {
+    const channel = this.channelOf(link, message.channel);
+    if (channel === null) return;
+    if (message.type !== 'terminal_credit') this.unanswered.delete(channel);
+    const fault = said(channel, message);
+    if (channel.over) link.terminals?.channels.delete(channel.number);
+    if (fault !== null) link.violation(fault);
+    // Large ones are no more than what was typed asks for, and that may be much.
+    else if (message.type === 'terminal_credit' && message.bytes * 4 >= this.limits.terminalInputWindowBytes)
+      link.uncount();
+  }
+
+  /** @returns null when there is none, which ends the link */
+  private channelOf(link: Link, number: number): Channel | null {
+    const channel = link.terminals?.channels.get(number);
+    if (channel !== undefined) return channel;
+    link.violation(
+      `channel ${number}, which is no terminal's${number <= (link.terminals?.last ?? 0) ? ' any more' : ''}`,
+    );
+    return null;
+  }
+
+  /** The link has ended, and its shells with it. */
+  forget(link: Link): void {
+    const { terminals } = link;
+    if (terminals === null) return;
+    link.terminals = null;
+    const reason = `the link to ${nameOf(link)} ended: ${oneLine(link.endReason ?? 'connection lost', 200)}`;
+    for (const channel of terminals.channels.values()) {
+      this.unanswered.delete(channel);
+      try {
+        channel.onLost(reason);
+      } catch (error) {
+        link.fault(error);
+      }
+    }
+  }
+
+  /** Gives up those that are not answered. Called by the gateway's timer. */
+  tick(now: number): void {
+    for (const channel of this.unanswered.expired(now)) channel.onTimeout();
+  }
+}
+
+/** @returns what is wrong with it */
+function said(channel: Channel, message: TerminalMessage): string | null {
+  switch (message.type) {
+    case 'terminal_opened':
+      return channel.onOpened(message.shell, message.user);
+    case 'terminal_refused':
+      return channel.onRefused(message.code, message.message);
+    case 'terminal_exited':
+      return channel.onExited({ code: message.exit_code, signal: message.signal });
+    case 'terminal_credit':
+      return channel.onCredit(message.bytes);
+  }
+}

@@ -1,0 +1,117 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { InputQueue, OutputWindow } from './terminal-window.ts';
+
+const numbered = (from: number, length: number) => Uint8Array.from({ length }, (_, at) => (from + at) % 251);
+
+describe('the window of what a terminal shows', () => {
+  it('gives back in steps of a quarter, and no byte twice', () => {
+    const window = new OutputWindow(1000);
+    expect(window.receive(1000)).toBe(true);
+    expect([window.take(100), window.take(149), window.take(1), window.take(249), window.take(501)]).toEqual([
+      0, 0, 250, 0, 750,
+    ]);
+    expect(window.receive(1000)).toBe(true);
+    expect(window.receive(1)).toBe(false);
+  });
+
+  it('takes no more than was shown', () => {
+    const window = new OutputWindow(1000);
+    window.receive(400);
+    window.take(100);
+    expect(() => window.take(301)).toThrow('301 bytes of a terminal taken, of 300 that it has shown');
+    for (const odd of [-1, Number.NaN, Number.POSITIVE_INFINITY]) expect(() => window.take(odd)).toThrow(RangeError);
+    expect(window.take(300)).toBe(400);
+  });
+
+  it('is never exceeded by a sender that keeps to its credits, and never stands still', () => {
+    const step = fc.record({ send: fc.nat(600), take: fc.double({ min: 0, max: 1, noNaN: true }) });
+    fc.assert(
+      fc.property(fc.integer({ min: 1, max: 1000 }), fc.array(step, { maxLength: 60 }), (size, steps) => {
+        const window = new OutputWindow(size);
+        let room = size;
+        let shown = 0;
+        const send = (wish: number) => {
+          const bytes = Math.min(wish, room);
+          room -= bytes;
+          shown += bytes;
+          expect(window.receive(bytes)).toBe(true);
+        };
+        const take = (bytes: number) => {
+          shown -= bytes;
+          room += window.take(bytes);
+          expect(room).toBeLessThanOrEqual(size);
+        };
+        for (const { send: wish, take: part } of steps) {
+          send(wish);
+          take(Math.floor(shown * part));
+        }
+        // Once all that came is done with, there is room for most of a window again.
+        take(shown);
+        expect(room * 4).toBeGreaterThan(size * 3 - 4);
+        send(room);
+        expect(window.receive(1)).toBe(false);
+      }),
+    );
+  });
+});
+
+describe('what is typed', () => {
+  it('goes in pieces of the largest size, small ones together, and waits for room', () => {
+    const queue = new InputQueue(10, 4);
+    expect(queue.push(numbered(0, 1))).toBe(true);
+    expect(queue.push(numbered(1, 9))).toBe(true);
+    expect(queue.push(numbered(10, 1))).toBe(false);
+    expect([queue.next(), queue.next(), queue.next(), queue.next()]).toEqual([
+      numbered(0, 4),
+      numbered(4, 4),
+      numbered(8, 2),
+      null,
+    ]);
+    expect(queue.waiting).toBe(1);
+    expect(queue.credit(3)).toBe(true);
+    expect(queue.next()).toEqual(numbered(10, 1));
+    expect(queue.push(new Uint8Array(0))).toBe(true);
+    expect(queue.next()).toBeNull();
+    expect(queue.credit(9)).toBe(false);
+  });
+
+  it('arrives whole and in order, with no more on the way than may be, whatever is given back when', () => {
+    const writes = fc.array(fc.nat(40), { maxLength: 40 });
+    const credits = fc.array(fc.double({ min: 0, max: 1, noNaN: true }), { maxLength: 40 });
+    const sizes = fc.record({ window: fc.integer({ min: 1, max: 64 }), piece: fc.integer({ min: 1, max: 32 }) });
+    fc.assert(
+      fc.property(sizes, writes, credits, ({ window, piece }, written, given) => {
+        const queue = new InputQueue(window, piece);
+        const arrived: number[] = [];
+        let typed = 0;
+        let onTheWay = 0;
+        const flush = () => {
+          for (let next = queue.next(); next !== null; next = queue.next()) {
+            expect(next.length).toBeGreaterThan(0);
+            expect(next.length).toBeLessThanOrEqual(piece);
+            onTheWay += next.length;
+            expect(onTheWay).toBeLessThanOrEqual(window);
+            arrived.push(...next);
+          }
+          // It stands still only where it must.
+          expect(queue.waiting === 0 || onTheWay === window).toBe(true);
+        };
+        const credit = (bytes: number) => {
+          onTheWay -= bytes;
+          expect(queue.credit(bytes)).toBe(true);
+          flush();
+        };
+        for (const [at, length] of written.entries()) {
+          const roomy = queue.push(numbered(typed, length));
+          typed += length;
+          flush();
+          expect(roomy).toBe(queue.waiting === 0);
+          credit(Math.floor(onTheWay * (given[at] ?? 0)));
+        }
+        while (onTheWay > 0) credit(Math.ceil(onTheWay / 2));
+        expect(arrived).toEqual([...numbered(0, typed)]);
+      }),
+    );
+  });
+});
