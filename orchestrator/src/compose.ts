@@ -10,6 +10,7 @@ import { createInProcessBus } from './bus/in-process.ts';
 import type { Clock } from './clock.ts';
 import type { Config, Invocation } from './config.ts';
 import { createDeliver } from './deliver/deliver.ts';
+import { createRemoteWrite } from './deliver/remote-write.ts';
 import { createAgentLinks } from './domain/agent-links.ts';
 import { announcingEvents } from './domain/announce-events.ts';
 import { createCensus } from './domain/census.ts';
@@ -60,6 +61,7 @@ import { loadSecretKeys } from './identity/secret-keys.ts';
 import { type AuditKeeping, startAuditKeeping } from './schedule/audit-keeping.ts';
 import { type DriftSweep, startDriftSweep } from './schedule/drift-sweep.ts';
 import { type Outbox, startOutbox } from './schedule/outbox.ts';
+import { type RemoteWrite, startRemoteWrite } from './schedule/remote-write.ts';
 import { startUpkeep, type Upkeep } from './schedule/upkeep.ts';
 import { anyChannel } from './store/channels.ts';
 import { lastDriftId } from './store/drift.ts';
@@ -198,7 +200,8 @@ async function start(config: Config, dataDir: string, around: Surroundings, held
   const documents = createModuleDocuments(context);
   const liveOutput = createLiveOutput(context);
   held.add(() => liveOutput.close());
-  const metrics = createMetrics(context, samples, config.metrics.retention);
+  const remoteWrite = remoteWriteOf(context, clock, config);
+  const metrics = createMetrics(context, samples, config.metrics.retention, remoteWrite?.take);
   const conductor = createRunConductor(context, documents, { maxConcurrent: config.runs.max_concurrent });
   gateway = createGateway({
     identity,
@@ -243,6 +246,7 @@ async function start(config: Config, dataDir: string, around: Surroundings, held
         dispatchBytes: gateway?.backlog.bytes ?? 0,
         database: db.stats(),
         samples: samples.stats(),
+        remoteWrite: remoteWrite?.stats() ?? null,
       }),
     },
     { processMetrics: true },
@@ -308,6 +312,7 @@ async function start(config: Config, dataDir: string, around: Surroundings, held
     await app.close();
     cutOff();
     await agents.close();
+    await remoteWrite?.stop();
     await refusals.close().catch((error: unknown) => log.warn({ err: error }, 'refusals could not be audited'));
     // Last of those that write: what the others have written gets its place.
     await auditKeeping?.stop();
@@ -374,6 +379,20 @@ const placeOfDatabase = (config: Config, dataDir: string): DatabasePlace => ({
           statementTimeout: config.database_statement_timeout,
         },
 });
+
+/** Null when nothing is configured. It runs from now on. */
+function remoteWriteOf(context: Context, clock: Clock, config: Config): RemoteWrite | null {
+  const { url, bearer_token_file, username, password_file, deny_private, queue } = config.metrics.remote_write;
+  if (url === null) return null;
+  const credentials =
+    bearer_token_file !== null
+      ? { bearerTokenFile: bearer_token_file }
+      : username !== null
+        ? { username, passwordFile: password_file }
+        : null;
+  const write = createRemoteWrite({ url, credentials, version, denyPrivate: deny_private });
+  return startRemoteWrite(context, clock, { write, random: Math.random, capacity: queue });
+}
 
 const ratesOf = ({ rates }: Config): Rates => ({
   signIn: { perMinute: rates.sign_in_per_minute, burst: rates.sign_in_burst },

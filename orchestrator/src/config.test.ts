@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { exposesTokens, readInvocation } from './config.ts';
+import { describeSettings } from './domain/settings.ts';
 
 const file = (text: string): string => {
   const path = join(mkdtempSync(join(tmpdir(), 'muster-config-')), 'muster.yml');
@@ -46,7 +47,18 @@ describe('the configuration', () => {
         discovery: { port: 4747 },
         secrets_key_file: null,
         secrets_expiry_notice_days: 14,
-        metrics: { poll_interval: 60, retention: 86_400 },
+        metrics: {
+          poll_interval: 60,
+          retention: 86_400,
+          remote_write: {
+            url: null,
+            bearer_token_file: null,
+            username: null,
+            password_file: null,
+            deny_private: false,
+            queue: 100_000,
+          },
+        },
         audit: { retention_days: 90 },
         notifications: { deny_private: false, give_up_after: 86_400, retention_days: 30 },
         operations: { retention_days: 0 },
@@ -116,6 +128,46 @@ describe('the configuration', () => {
       expect(refused).toThrow(/must look like postgres:/);
       expect(refused).not.toThrow(/s3cret/);
     }
+  });
+
+  it('takes where samples are written on to from the file and from variables, and shows its password nowhere', () => {
+    const path = file('metrics: { remote_write: { url: "https://a.example/api/v1/write", queue: 5000 } }\n');
+    const env = {
+      MUSTER_METRICS_POLL_INTERVAL: '30',
+      MUSTER_METRICS_REMOTE_WRITE_USERNAME: '123456',
+      MUSTER_METRICS_REMOTE_WRITE_PASSWORD_FILE: '/p',
+      MUSTER_METRICS_REMOTE_WRITE_DENY_PRIVATE: 'true',
+    };
+    const { config, sources } = read(['--config', path], env);
+    expect(config.metrics).toEqual({
+      poll_interval: 30,
+      retention: 86_400,
+      remote_write: {
+        url: 'https://a.example/api/v1/write',
+        bearer_token_file: null,
+        username: '123456',
+        password_file: '/p',
+        deny_private: true,
+        queue: 5000,
+      },
+    });
+    expect(sources).toMatchObject({
+      'metrics.remote_write.url': 'file',
+      'metrics.remote_write.username': 'environment',
+    });
+    const withPassword = file('metrics: { remote_write: { url: "https://u:s3cret@a.example/w" } }\n');
+    const settings = JSON.stringify(describeSettings(read(['--config', withPassword]).config, {}));
+    expect(settings).toContain('https://u:••••@a.example/w');
+    expect(settings).not.toContain('s3cret');
+    const refused = (text: string) => () => read(['--config', file(`metrics: { remote_write: { ${text} } }\n`)]);
+    const url = 'url: "https://a.example/w"';
+    expect(refused('url: "ftp://u:s3cret@a.example"')).toThrow(/remote_write\.url: must look like https:/);
+    expect(refused('url: "ftp://u:s3cret@a.example"')).not.toThrow(/s3cret/);
+    expect(refused('urk: "x"')).toThrow(/metrics\.remote_write\.urk .* did you mean url/);
+    expect(refused('username: ada, password_file: /p')).toThrow(/url is missing/);
+    expect(refused(`${url}, username: ada`)).toThrow(/belong together/);
+    expect(refused(`${url}, username: ada, password_file: /p, bearer_token_file: /t`)).toThrow(/not both/);
+    expect(refused('url: "https://u:p@a.example/w", bearer_token_file: /t')).toThrow(/holds a user already/);
   });
 
   it('refuses what it does not know, naming the nearest key', () => {

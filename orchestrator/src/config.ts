@@ -22,6 +22,29 @@ const isNetwork = (text: string): boolean => {
   return family !== 0 && (prefix === undefined || (Number(prefix) >= 1 && Number(prefix) <= (family === 4 ? 32 : 128)));
 };
 
+function isHttpUrl(text: string): boolean {
+  const url = URL.canParse(text) ? new URL(text) : null;
+  return url !== null && (url.protocol === 'http:' || url.protocol === 'https:') && url.hash === '';
+}
+
+const remoteWrite = z
+  .strictObject({
+    url: z
+      .string()
+      // The message does not repeat what was given: there may be a password in it.
+      .refine(isHttpUrl, 'must look like https://prometheus.example/api/v1/write')
+      .nullable()
+      .default(null)
+      .describe('where samples are written on to by the remote write protocol of Prometheus; null: nowhere'),
+    bearer_token_file: z.string().min(1).nullable().default(null).describe('file with a token for it'),
+    username: z.string().min(1).max(256).nullable().default(null),
+    password_file: z.string().min(1).nullable().default(null),
+    deny_private: z.boolean().default(false).describe('write nothing to loopback and private addresses'),
+    queue: z.number().int().min(1000).max(10_000_000).default(100_000).describe('samples that may wait for it'),
+  })
+  .describe('samples for a database of series elsewhere');
+const noRemoteWrite = remoteWrite.parse({});
+
 export const configSchema = z.strictObject({
   api_host: z.string().min(1).default('127.0.0.1').describe('address the API listens on'),
   api_port: port.default(4748),
@@ -109,8 +132,12 @@ export const configSchema = z.strictObject({
     .default(14)
     .describe('how long before a secret expires that is said; 0: when it has expired'),
   metrics: z
-    .strictObject({ poll_interval: secs(60), retention: secs(86_400) })
-    .default({ poll_interval: 60, retention: 86_400 }),
+    .strictObject({
+      poll_interval: secs(60),
+      retention: secs(86_400),
+      remote_write: remoteWrite.default(noRemoteWrite),
+    })
+    .default({ poll_interval: 60, retention: 86_400, remote_write: noRemoteWrite }),
   audit: z
     .strictObject({ retention_days: z.number().int().min(0).max(36_500).default(90) })
     .default({ retention_days: 90 }),
@@ -260,6 +287,7 @@ export function readInvocation(args: string[], env: NodeJS.ProcessEnv, defaultDa
     throw new ConfigError('tls_cert and tls_key belong together: give both, or neither');
   if ((config.bootstrap_key === null) !== (config.bootstrap_username === null))
     throw new ConfigError('bootstrap_key and bootstrap_username belong together: give both, or neither');
+  checkRemoteWrite(config.metrics.remote_write);
   return {
     help: false,
     config: withDatabaseUrl(config),
@@ -279,6 +307,19 @@ export function readInvocation(args: string[], env: NodeJS.ProcessEnv, defaultDa
       'error',
     ]),
   };
+}
+
+/** @throws ConfigError when its keys do not go together */
+function checkRemoteWrite(given: Config['metrics']['remote_write']): void {
+  const { url, bearer_token_file, username, password_file } = given;
+  const within = (text: string) => new ConfigError(`metrics.remote_write: ${text}`);
+  if (bearer_token_file !== null && (username !== null || password_file !== null))
+    throw within('give bearer_token_file, or username and password_file, not both');
+  if ((username === null) !== (password_file === null))
+    throw within('username and password_file belong together: give both, or neither');
+  if (url === null && (bearer_token_file !== null || username !== null)) throw within('url is missing');
+  if (url !== null && (bearer_token_file !== null || username !== null) && /^[^/]*\/\/[^/]*@/.test(url))
+    throw within('url holds a user already: give its name and password there or in keys of their own, not both');
 }
 
 /** With the database's URL in its place, also when a file holds it. */
@@ -355,15 +396,37 @@ function readEnvironment(env: NodeJS.ProcessEnv): Raw {
     const name = `MUSTER_${key.toUpperCase()}`;
     const nested = schema.unwrap();
     if (nested instanceof z.ZodObject) {
-      const part: Raw = {};
-      for (const inner of Object.keys(nested.shape)) {
-        const text = env[`${name}_${inner.toUpperCase()}`];
-        if (text !== undefined) part[inner] = plain(text);
-      }
+      const part = readSection(env, name, nested.shape);
       if (Object.keys(part).length > 0) found[key] = part;
     } else if (env[name] !== undefined) found[key] = numeric(key, env[name], name);
   }
   return found;
+}
+
+function readSection(env: NodeJS.ProcessEnv, above: string, shape: Readonly<Record<string, unknown>>): Raw {
+  const found: Raw = {};
+  for (const [key, schema] of Object.entries(shape)) {
+    const name = `${above}_${key.toUpperCase()}`;
+    const nested = sectionOf(schema);
+    if (nested !== null) {
+      const part = readSection(env, name, nested);
+      if (Object.keys(part).length > 0) found[key] = part;
+    } else if (env[name] !== undefined) found[key] = isText(schema) ? env[name] : plain(env[name]);
+  }
+  return found;
+}
+
+/** A name made of digits stays a name. */
+function isText(schema: unknown): boolean {
+  let inner = schema;
+  while (inner instanceof z.ZodDefault || inner instanceof z.ZodNullable) inner = inner.unwrap();
+  return inner instanceof z.ZodString;
+}
+
+/** The keys of a section; null for a key with a value. */
+function sectionOf(schema: unknown): Readonly<Record<string, unknown>> | null {
+  const inner = schema instanceof z.ZodDefault ? schema.unwrap() : schema;
+  return inner instanceof z.ZodObject ? inner.shape : null;
 }
 
 /** Text from flags and variables, as the type that the key has. */
@@ -413,9 +476,9 @@ function explain(error: z.ZodError, file: string | undefined): string {
     .map((issue) => {
       const path = issue.path.join('.');
       if (issue.code !== 'unrecognized_keys') return `${where}: ${path}: ${issue.message}`;
-      const section =
-        issue.path.length === 0 ? configSchema : configSchema.shape[issue.path[0] as keyof Config].unwrap();
-      const known = section instanceof z.ZodObject ? Object.keys(section.shape) : [];
+      let section: Readonly<Record<string, unknown>> | null = configSchema.shape;
+      for (const key of issue.path) section = sectionOf(section?.[key as string]);
+      const known = Object.keys(section ?? {});
       return issue.keys
         .map((key) => {
           const name = [...issue.path, key].join('.');

@@ -7,6 +7,7 @@ export interface Arrived {
   path: string;
   headers: IncomingMessage['headers'];
   body: string;
+  bytes: Buffer;
 }
 
 /** How a far end behaves: a status to answer with, or whatever it does by itself. */
@@ -19,14 +20,16 @@ export async function farEnd(behaviour: Behaviour = 200) {
   let now = behaviour;
   let waiting: { count: number; wake: () => void }[] = [];
   const server = createServer(async (request, response) => {
-    let body = '';
+    const pieces: Buffer[] = [];
     try {
-      for await (const piece of request.setEncoding('utf8')) body += piece;
+      for await (const piece of request) pieces.push(piece);
     } catch {
       return;
     }
+    const bytes = Buffer.concat(pieces);
+    const body = bytes.toString();
     const { method = '', url: path = '', headers } = request;
-    const one = { method, path, headers, body };
+    const one = { method, path, headers, body, bytes };
     arrived.push(one);
     if (typeof now === 'number') response.writeHead(now).end('it has been seen to');
     else now(response, one, request.socket);

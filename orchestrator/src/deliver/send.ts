@@ -14,10 +14,15 @@ export interface Post {
   readonly body: string;
 }
 
+/** Also what is no text. */
+export type AnyPost = Omit<Post, 'body'> & { readonly body: string | Uint8Array };
+
 export interface SendLimits {
   readonly timeoutMs: number;
   readonly denyPrivate: boolean;
   readonly signal?: AbortSignal | undefined;
+  /** Of an answer that refuses, so many bytes are read as the reason; none by default. */
+  readonly reasonBytes?: number | undefined;
   /** For tests: in the place of the system's resolver. */
   readonly resolve?: typeof resolve | undefined;
 }
@@ -48,11 +53,11 @@ const politeBytes = 16_384;
 const politeMs = 1_000;
 
 /** Sends it, once, and says how that went: never rejects. Redirects are answers like any other. */
-export function send(post: Post, limits: SendLimits): Promise<Attempt> {
+export function send(post: AnyPost, limits: SendLimits): Promise<Attempt> {
   return attempt(post, limits).catch((error: Error) => ({ status: null, reason: reasonOf(error) }));
 }
 
-function attempt(post: Post, limits: SendLimits): Promise<Attempt> {
+function attempt(post: AnyPost, limits: SendLimits): Promise<Attempt> {
   return new Promise((settle) => {
     const url = new URL(post.url);
     const host = hostOf(url);
@@ -68,6 +73,8 @@ function attempt(post: Post, limits: SendLimits): Promise<Attempt> {
       limits.signal?.removeEventListener('abort', callOff);
       settle(outcome);
     };
+    /** Settles it by the answer, once there is one. */
+    let answered: (() => void) | null = null;
     const { username, password } = url;
     const credentials = [username, password].map(decodeURIComponent).join(':');
     const request = (url.protocol === 'https:' ? requestSecure : requestPlain)(
@@ -91,13 +98,20 @@ function attempt(post: Post, limits: SendLimits): Promise<Attempt> {
         ...(url.protocol === 'https:' && isIP(host) === 0 ? { servername: host } : {}),
       },
       (response) => {
-        end({
-          status: response.statusCode ?? 0,
-          retryAfterMs: retryAfter(response.headers['retry-after'], Date.now()),
-        });
-        // The status says it all. The rest is let pass, but not for long.
+        const status = response.statusCode ?? 0;
+        const wanted = status < 300 ? 0 : (limits.reasonBytes ?? 0);
+        let text = '';
+        answered = () =>
+          end({
+            status,
+            retryAfterMs: retryAfter(response.headers['retry-after'], Date.now()),
+            ...(text === '' ? {} : { text: text.slice(0, wanted) }),
+          });
+        if (wanted === 0) answered();
+        // The status says it all, or nearly. The rest is let pass, but not for long.
         let left = politeBytes;
         response.on('data', (piece: Buffer) => {
+          if (text.length < wanted) text += piece.toString('latin1', 0, wanted);
           left -= piece.length;
           if (left < 0) request.destroy();
         });
@@ -105,6 +119,7 @@ function attempt(post: Post, limits: SendLimits): Promise<Attempt> {
         const enough = setTimeout(() => request.destroy(), politeMs);
         enough.unref();
         response.on('close', () => clearTimeout(enough));
+        response.on('end', answered);
       },
     );
     const callOff = () => request.destroy(new Refused('it was called off'));
@@ -113,9 +128,11 @@ function attempt(post: Post, limits: SendLimits): Promise<Attempt> {
       () => request.destroy(new Refused(`there was no answer within ${Math.ceil(limits.timeoutMs / 1000)} seconds`)),
       limits.timeoutMs,
     );
-    request.on('error', (error) => end({ status: null, reason: reasonOf(error) }));
+    request.on('error', (error) => (answered ? answered() : end({ status: null, reason: reasonOf(error) })));
     // Also when a far end closes without a word.
-    request.on('close', () => end({ status: null, reason: 'the connection ended without an answer' }));
+    request.on('close', () =>
+      answered ? answered() : end({ status: null, reason: 'the connection ended without an answer' }),
+    );
     request.end(post.body);
   });
 }

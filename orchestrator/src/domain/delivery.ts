@@ -15,6 +15,8 @@ export type Attempt =
       readonly status: number;
       /** Milliseconds that the far end asks to be left alone for. */
       readonly retryAfterMs: number | null;
+      /** What it said where it refused, as far as that was read: hostile text. */
+      readonly text?: string;
     }
   /** It did not, for a reason in words that hold nothing secret. */
   | { readonly status: null; readonly reason: string };

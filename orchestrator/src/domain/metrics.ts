@@ -43,16 +43,21 @@ export interface Metrics {
   prune(): Promise<void>;
 }
 
-export function createMetrics(context: Context, samples: SampleStore, retentionSecs: number): Metrics {
+/** @param stored told of what was stored; it neither waits nor fails */
+export function createMetrics(
+  context: Context,
+  samples: SampleStore,
+  retentionSecs: number,
+  stored: (nodeId: string, samples: readonly Sample[]) => void = () => {},
+): Metrics {
   const oldest = () => seconds(context.now()) - retentionSecs;
   return {
     async record(nodeId, given) {
       const from = Math.max(0, oldest());
       const until = seconds(context.now()) + mostAheadSecs;
-      await samples.add(
-        nodeId,
-        given.filter(({ collected_at }) => collected_at >= from && collected_at <= until),
-      );
+      const kept = given.filter(({ collected_at }) => collected_at >= from && collected_at <= until);
+      await samples.add(nodeId, kept);
+      if (kept.length > 0) stored(nodeId, kept);
     },
 
     async list(idOrName, { since = 0, limit = mostSamples, step }) {

@@ -13,6 +13,7 @@ const levels: Levels = {
   dispatchBytes: 1024,
   database: { queued: 5, queuedBytes: 500, unitsCommitted: 70, unitsFailed: 1, retries: 0 },
   samples: { queued: 4, stored: 900, failed: 6 },
+  remoteWrite: { queued: 21, sent: 22, overflowed: 23, refused: 24, passedOver: 25, retries: 26 },
 };
 const census = {
   agents: { pending: 1, approved: 7, rejected: 0 },
@@ -98,6 +99,12 @@ describe('what it says', () => {
       muster_writes_total: 70,
       muster_writes_failed_total: 1,
       muster_samples_total: 900,
+      muster_remote_write_queue: 21,
+      muster_remote_write_samples_total: 22,
+      'muster_remote_write_dropped_total{reason="overflow"}': 23,
+      'muster_remote_write_dropped_total{reason="refused"}': 24,
+      'muster_remote_write_dropped_total{reason="out_of_order"}': 25,
+      muster_remote_write_retries_total: 26,
       muster_commit_units_sum: 12,
       'muster_commit_seconds_bucket{le="0.005"}': 1,
     });

@@ -34,6 +34,17 @@ export interface Levels {
     readonly retries: number;
   };
   readonly samples: { readonly queued: number; readonly stored: number; readonly failed: number };
+  /** Samples on their way to elsewhere; null when none are. */
+  readonly remoteWrite: RemoteWriteLevels | null;
+}
+
+export interface RemoteWriteLevels {
+  readonly queued: number;
+  readonly sent: number;
+  readonly overflowed: number;
+  readonly refused: number;
+  readonly passedOver: number;
+  readonly retries: number;
 }
 
 const classes = ['1xx', '2xx', '3xx', '4xx', '5xx'] as const;
@@ -68,6 +79,10 @@ export function createTelemetry(sources: TelemetrySources, { processMetrics = fa
   };
   const samplesStored = counter('muster_samples_total', 'Samples that were stored.');
   const samplesFailed = counter('muster_samples_failed_total', 'Samples that could not be stored.');
+  const remoteQueue = gauge('muster_remote_write_queue', 'Samples that wait to be written to metrics.remote_write.');
+  const remoteSent = counter('muster_remote_write_samples_total', 'Samples that were written to it.');
+  const remoteDropped = counter('muster_remote_write_dropped_total', 'Samples that were not, and why.', ['reason']);
+  const remoteRetries = counter('muster_remote_write_retries_total', 'Requests to it that were to be made again.');
   const commitUnits = new Histogram({
     name: 'muster_commit_units',
     help: 'Writes that shared one transaction.',
@@ -122,7 +137,7 @@ export function createTelemetry(sources: TelemetrySources, { processMetrics = fa
         unplaced.set(census.unplacedEvents);
       }
       ready.set(isReady ? 1 : 0);
-      const { database, samples, ...levels } = sources.levels();
+      const { database, samples, remoteWrite, ...levels } = sources.levels();
       connected.set(levels.connectedAgents);
       dispatchQueue.set(levels.dispatchQueue);
       dispatchBytes.set(levels.dispatchBytes);
@@ -132,6 +147,15 @@ export function createTelemetry(sources: TelemetrySources, { processMetrics = fa
       for (const name of ['unitsCommitted', 'unitsFailed', 'retries'] as const) setTotal(totals[name], database[name]);
       setTotal(samplesStored, samples.stored);
       setTotal(samplesFailed, samples.failed);
+      if (remoteWrite) {
+        remoteQueue.set(remoteWrite.queued);
+        setTotal(remoteSent, remoteWrite.sent);
+        setTotal(remoteRetries, remoteWrite.retries);
+        remoteDropped.reset();
+        remoteDropped.inc({ reason: 'overflow' }, remoteWrite.overflowed);
+        remoteDropped.inc({ reason: 'refused' }, remoteWrite.refused);
+        remoteDropped.inc({ reason: 'out_of_order' }, remoteWrite.passedOver);
+      }
       return { type: register.contentType, body: await register.metrics() };
     },
   };

@@ -103,6 +103,11 @@ export const agentsByIds = defineQuery('agents/by ids', (db, p: { ids: readonly 
   shownWithTags(db, d).where(d.isIn('node_id', p.ids)),
 );
 
+/** What those of these agents are called that there are. */
+export const agentNames = defineQuery('agents/names', (db, p: { ids: readonly string[] }, d) =>
+  db.selectFrom('agents').select(['node_id', 'name']).where(d.isIn('node_id', p.ids)),
+);
+
 /** A row when the agent has more than `capacity` tags. */
 export const tagBeyond = defineQuery('tags/beyond', (db, p: { node_id: string; capacity: number }) =>
   db.selectFrom('agent_tags').select('key').where('node_id', '=', p.node_id).orderBy('key').limit(1).offset(p.capacity),
