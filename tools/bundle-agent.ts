@@ -56,7 +56,8 @@ async function bundle(): Promise<string> {
     logLevel: 'error',
     // Both of them native add-ons that `ws` can do without.
     define: { 'process.env.WS_NO_BUFFER_UTIL': '"1"', 'process.env.WS_NO_UTF_8_VALIDATE': '"1"' },
-    external: ['bufferutil', 'utf-8-validate'],
+    // The native part of the last is found beside it, and only where there is one.
+    external: ['bufferutil', 'utf-8-validate', '@lydell/node-pty'],
     banner: { js: "import{createRequire as _cr}from'node:module';const require=_cr(import.meta.url);" },
     plugins: [englishOnly],
   });

@@ -15,6 +15,8 @@ import { MachineFacts } from './facts/machine-facts.ts';
 import type { Clock } from './host/clock.ts';
 import { lockDirectory } from './host/instance-lock.ts';
 import type { Log } from './log.ts';
+import type { TerminalSettings } from './terminal/shell-choice.ts';
+import { Terminals } from './terminal/terminals.ts';
 import { DriftWatch } from './watch/drift-watch.ts';
 
 export const version = packageJson.version;
@@ -95,6 +97,7 @@ export async function startAgent(options: AgentArguments, clock: Clock, log: Log
     onMeasured: (looks) => driftWatch.measured(looks),
   });
   const driftWatch = new DriftWatch({ engine, clock, log, hint: (keys) => connection.hintDrift(keys) });
+  const terminals = new Terminals({ clock, log, settings: () => configured.terminal() });
   const connection = new Connection({
     identity,
     introduction: {
@@ -105,6 +108,7 @@ export async function startAgent(options: AgentArguments, clock: Clock, log: Log
     target,
     file,
     engine,
+    terminals,
     clock,
     log,
     random: Math.random,
@@ -122,6 +126,7 @@ export async function startAgent(options: AgentArguments, clock: Clock, log: Log
   );
   follow = (isLinked) => {
     following.update(configured.discovery(), isLinked);
+    terminals.settingsChanged();
     if (isLinked) driftWatch.linked();
   };
   await engine.start();
@@ -142,6 +147,7 @@ export async function startAgent(options: AgentArguments, clock: Clock, log: Log
       idle.end();
       // Its last results still go out over the link, and nothing comes in any more when the journal closes.
       await engine.halt();
+      await terminals.stop(reason);
       await connection.stop(reason);
       await engine.stop();
       unlock();
@@ -156,8 +162,17 @@ interface Configured {
   scriptMs(): number;
   packageMs(): number;
   packageLockMs(): number;
+  terminal(): TerminalSettings;
   end(): void;
 }
+
+const noTerminals: TerminalSettings = {
+  enabled: false,
+  shell: '',
+  allow_operator_shell_override: false,
+  max_sessions: 0,
+  user: '',
+};
 
 /** What holds without a file; the parser of one costs memory that most agents never need. */
 const unconfigured: Configured = {
@@ -165,6 +180,7 @@ const unconfigured: Configured = {
   scriptMs: () => defaultLimits.scriptMs,
   packageMs: () => defaultLimits.packageMs,
   packageLockMs: () => defaultLimits.packageLockMs,
+  terminal: () => noTerminals,
   end: () => {},
 };
 
@@ -204,6 +220,7 @@ async function followConfig(path: string, clock: Clock, log: Log, onChange: () =
     scriptMs: () => config.scripts.time_limit * 1000,
     packageMs: () => config.packages.time_limit * 1000,
     packageLockMs: () => config.packages.lock_timeout * 1000,
+    terminal: () => config.remote_terminal,
     end,
   };
 }

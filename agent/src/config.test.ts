@@ -5,7 +5,13 @@ describe('the configuration', () => {
   it('has defaults for everything', () => {
     expect(parseConfig('')).toEqual(defaultConfig);
     expect(parseConfig('# nothing yet\n')).toEqual({
-      remote_terminal: { enabled: false, shell: '', allow_operator_shell_override: false, max_sessions: 100 },
+      remote_terminal: {
+        enabled: false,
+        shell: '',
+        allow_operator_shell_override: false,
+        max_sessions: 100,
+        user: '',
+      },
       metrics: { enabled: true, collection_interval: 30 },
       scripts: { time_limit: 1800 },
       packages: { time_limit: 3600, lock_timeout: 600 },

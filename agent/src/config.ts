@@ -11,6 +11,12 @@ const configSchema = z.strictObject({
       shell: z.string().max(4096).default(''),
       allow_operator_shell_override: z.boolean().default(false),
       max_sessions: z.int().min(1).max(10_000).default(100),
+      /** Empty: the one that the agent runs as. */
+      user: z
+        .string()
+        .max(256)
+        .regex(/^([A-Za-z0-9_][A-Za-z0-9_.@\\-]*\$?)?$/, 'not the name of a user')
+        .default(''),
     })
     .prefault({}),
   metrics: z

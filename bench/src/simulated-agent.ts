@@ -153,6 +153,7 @@ export class SimulatedAgent {
       // Nothing is remembered: each run has new agents.
       file: { read: () => null, write: ignore } as unknown as OrchestratorFile,
       engine: this.engine,
+      terminals: null,
       clock: systemClock,
       log,
       random: Math.random,

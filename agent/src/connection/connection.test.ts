@@ -53,6 +53,7 @@ function connect(target: Partial<Target> = {}): Connection {
     },
     file: new OrchestratorFile(dir),
     engine,
+    terminals: null,
     clock,
     log: { debug: write('debug'), info: write('info'), warn: write('warn'), error: write('error') },
     random: () => 0.5,
@@ -191,7 +192,7 @@ describe('coming in', () => {
       token: 'enrol-me',
       attributes: { platform: 'linux' },
       open_operations: engine.open,
-      versions: [2, 1],
+      versions: [3, 2, 1],
     });
     expect(link.proves(hello, orchestrator.publicKey)).toBe(true);
     expect(has('connected')).toBe(false);

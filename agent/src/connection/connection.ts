@@ -2,6 +2,7 @@ import { type Announcement, limits, type Welcome } from '@muster/protocol/wire';
 import type { Engine } from '../converge/engine.ts';
 import type { Clock } from '../host/clock.ts';
 import type { Log } from '../log.ts';
+import type { Terminals } from '../terminal/terminals.ts';
 import { type Attempts, backOff, type LinkEnd } from './backoff.ts';
 import { Candidates } from './candidates.ts';
 import { dial, WrongOrchestratorError } from './dial.ts';
@@ -17,6 +18,8 @@ export interface ConnectionOptions {
   target: Target | null;
   file: OrchestratorFile;
   engine: Engine;
+  /** Null: of an agent that only plays one. */
+  terminals: Terminals | null;
   clock: Clock;
   log: Log;
   /** In [0, 1). */
@@ -143,7 +146,7 @@ export class Connection {
 
   /** One attempt, and the link if it comes to one. */
   private async link(target: Target): Promise<LinkEnd & { reason: string }> {
-    const { engine, clock, log, identity, introduction } = this.options;
+    const { engine, terminals, clock, log, identity, introduction } = this.options;
     try {
       const dialled = await dial({ ...target, pin: target.orchestrator_key }, clock, this.stopping.signal);
       if (this.stopping.signal.aborted) {
@@ -164,6 +167,7 @@ export class Connection {
       const session = new Session({
         dialled,
         engine,
+        terminals,
         clock,
         log,
         hello: (nonce, versions) =>

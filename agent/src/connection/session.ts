@@ -1,5 +1,6 @@
 import {
   type AgentMessage,
+  decodeTerminalFrame,
   limits,
   type OperationMessage,
   type OrchestratorMessage,
@@ -11,6 +12,8 @@ import type { WebSocket } from 'ws';
 import type { Engine } from '../converge/engine.ts';
 import type { Clock } from '../host/clock.ts';
 import type { Log } from '../log.ts';
+import type { Outlet } from '../terminal/terminal.ts';
+import type { TerminalLink, Terminals } from '../terminal/terminals.ts';
 import type { LinkEnd } from './backoff.ts';
 import type { Dialled } from './dial.ts';
 import { OutputSender } from './output-sender.ts';
@@ -24,6 +27,7 @@ export interface SessionEnd extends LinkEnd {
 export interface SessionOptions {
   dialled: Dialled;
   engine: Engine;
+  terminals: Terminals | null;
   clock: Clock;
   log: Log;
   /** Makes the hello that answers this nonce. */
@@ -43,6 +47,8 @@ const advice: Partial<Record<RefusalCode, string>> = {
     '; on the orchestrator, `muster agents enroll` makes a new token: start this agent again with the line it prints',
 };
 const byeTimeoutMs = 1_000;
+/** What may wait in this process for the network before terminals hold back: results go in between. */
+const terminalBacklogBytes = 128 * 1024;
 
 /** One link from its challenge to its end. */
 export class Session {
@@ -51,6 +57,8 @@ export class Session {
   private sender: ReportSender | null = null;
   /** Null also while the other end knows nothing of what programs print as they run. */
   private outputSender: OutputSender | null = null;
+  /** Null also while the other end knows nothing of terminals. */
+  private terminals: TerminalLink | null = null;
   private phase: 'challenge' | 'welcome' | 'open' | 'over' = 'challenge';
   private heardAt: number;
   /** Of the protocol, once welcomed. */
@@ -134,6 +142,7 @@ export class Session {
     this.phase = 'over';
     this.callOffWatch();
     this.outputSender?.end();
+    this.terminals?.end('the link to the orchestrator ended');
     return {
       livedMs: this.welcomedAt === null ? 0 : this.options.clock.monotonic() - this.welcomedAt,
       retryAfterSecs: this.retryAfterSecs,
@@ -170,6 +179,12 @@ export class Session {
   private receive(data: Buffer, isBinary: boolean): void {
     if (this.phase === 'over') return;
     this.heard();
+    if (isBinary && this.terminals !== null && this.phase === 'open') {
+      const frame = decodeTerminalFrame(data);
+      if (frame === null || !this.terminals.type(frame.channel, frame.bytes))
+        this.end('not a frame of a terminal', 1008);
+      return;
+    }
     const message = isBinary ? null : decode(data);
     if (message === null) {
       this.options.log.error({ bytes: data.length }, 'the orchestrator sent what this agent does not understand');
@@ -254,6 +269,7 @@ export class Session {
         reserve: (bytes) => sender.reserve(bytes),
         release: (bytes) => sender.release(bytes),
       });
+    if (message.version >= 3) this.terminals = this.options.terminals?.attach(this.outlet()) ?? null;
     this.options.welcomed(message);
     this.sender.pump();
     // What was printed while there was no link.
@@ -282,9 +298,27 @@ export class Session {
       case 'status':
         this.options.standingChanged(message);
         break;
+      case 'terminal_open':
+      case 'terminal_resize':
+      case 'terminal_close':
+      case 'terminal_credit':
+        if (this.terminals?.receive(message) !== true) this.end(`${message.type} out of turn`, 1008);
+        break;
       default:
         this.end(`${message.type} after the welcome`, 1008);
     }
+  }
+
+  private outlet(): Outlet {
+    return {
+      send: (message) => {
+        if (this.phase === 'open') this.send(message);
+      },
+      sendFrame: (frame) => {
+        if (this.phase === 'open') this.ws.send(frame, () => this.terminals?.roomAgain());
+      },
+      hasRoom: () => this.ws.bufferedAmount < terminalBacklogBytes,
+    };
   }
 
   private order(carryOut: () => Promise<void>): void {

@@ -8,7 +8,8 @@ const ofTheShell = new Set(
   ),
 );
 
-const isProgram = (path: string): boolean => {
+/** Whether a file can be started as a program. */
+export const isProgram = (path: string): boolean => {
   const status = fileStatus(path);
   return status?.isFile === true && (status.mode & 0o111) !== 0;
 };

@@ -4,6 +4,7 @@ import { Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { promisify } from 'node:util';
 import { hostFailure } from './failure.ts';
+import { withoutInherited } from './inherited-files.ts';
 
 /**
  * A pipe that a program writes to. A real one: what Node itself would give the program is a socket, which cannot be
@@ -86,7 +87,8 @@ function drain(readFd: number): void {
   let reader: number | null = null;
   try {
     reader = openSync(path, constants.O_RDONLY);
-    const child = spawn('cat', [], { cwd: '/', env: {}, stdio: [reader, 'ignore', 'ignore'], detached: true });
+    const stdio = withoutInherited([reader, 'ignore', 'ignore']);
+    const child = spawn('cat', [], { cwd: '/', env: {}, stdio, detached: true });
     child.on('error', () => {});
     child.unref();
   } finally {

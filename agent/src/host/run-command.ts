@@ -1,8 +1,9 @@
-import { type ChildProcess, spawn } from 'node:child_process';
+import { type ChildProcess, type SpawnOptions, spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { Socket } from 'node:net';
 import type { Clock } from './clock.ts';
 import { errnoOf, HostFailure } from './failure.ts';
+import { type Stdio, withoutInherited } from './inherited-files.ts';
 import { type OutputPipe, openPipes } from './output-pipe.ts';
 import { scopedLaunch, scopeRefused } from './transient-scope.ts';
 
@@ -175,10 +176,15 @@ function socketOf({ stdio }: ChildProcess): Socket | null {
 }
 
 /** The umask is one of the whole process: it is put back before anything else can run. */
-export function spawnWith(mask: number, ...what: Parameters<typeof spawn>): ChildProcess {
+export function spawnWith(
+  mask: number,
+  program: string,
+  args: readonly string[],
+  options: Omit<SpawnOptions, 'stdio'> & { stdio: readonly Stdio[] },
+): ChildProcess {
   const before = process.umask(mask);
   try {
-    return spawn(...what);
+    return spawn(program, args, { ...options, stdio: withoutInherited(options.stdio) });
   } finally {
     process.umask(before);
   }

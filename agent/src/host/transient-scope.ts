@@ -45,12 +45,12 @@ export function scopedLaunch(purpose: string, program: string, args: readonly st
   };
 }
 
-function pathOfProgram(program: string): string | null {
+export function pathOfProgram(program: string): string | null {
   const candidates = program.includes('/') ? [program] : searchPath.map((directory) => `${directory}/${program}`);
   return candidates.find(isExecutable) ?? null;
 }
 
-function isExecutable(path: string): boolean {
+export function isExecutable(path: string): boolean {
   try {
     accessSync(path, constants.X_OK);
     return true;

@@ -1,0 +1,42 @@
+import type { Clock } from '../host/clock.ts';
+
+/** One timer for all that wait: each is woken once, at the time it asked for last. */
+export class Alarm<Sleeper extends { wake(): void }> {
+  readonly #clock: Clock;
+  readonly #times = new Map<Sleeper, number>();
+  #next = Number.POSITIVE_INFINITY;
+  #callOff: () => void = () => {};
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** @param time on the monotonic clock; null: it waits for nothing */
+  set(sleeper: Sleeper, time: number | null): void {
+    if (time === null) {
+      this.#times.delete(sleeper);
+      return;
+    }
+    this.#times.set(sleeper, time);
+    if (time < this.#next) this.#arm(time);
+  }
+
+  #arm(time: number): void {
+    this.#callOff();
+    this.#next = time;
+    // Rounded up: a timer that comes too early finds nobody to wake.
+    this.#callOff = this.#clock.after(Math.max(1, Math.ceil(time - this.#clock.monotonic())), () => this.#ring());
+  }
+
+  #ring(): void {
+    this.#next = Number.POSITIVE_INFINITY;
+    const now = this.#clock.monotonic();
+    for (const [sleeper, time] of [...this.#times])
+      if (time <= now) {
+        this.#times.delete(sleeper);
+        sleeper.wake();
+      }
+    const earliest = Math.min(...this.#times.values());
+    if (earliest < this.#next) this.#arm(earliest);
+  }
+}
