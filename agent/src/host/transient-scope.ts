@@ -50,7 +50,7 @@ export function pathOfProgram(program: string): string | null {
   return candidates.find(isExecutable) ?? null;
 }
 
-export function isExecutable(path: string): boolean {
+function isExecutable(path: string): boolean {
   try {
     accessSync(path, constants.X_OK);
     return true;
