@@ -29,8 +29,8 @@ import { createRefusals } from './domain/refusals.ts';
 import { createRunConductor } from './domain/run-conductor.ts';
 import { createSequencer } from './domain/sequencer.ts';
 import { describeSettings } from './domain/settings.ts';
+import { noShells } from './domain/shells.ts';
 import { createSignIn } from './domain/sign-in.ts';
-import { noTerminals } from './domain/terminal-relay.ts';
 import { pruneTerminals } from './domain/terminal-retention.ts';
 import { createTerminals } from './domain/terminals.ts';
 import { createAnnouncer } from './gateway/announcer.ts';
@@ -187,8 +187,21 @@ async function start(config: Config, dataDir: string, around: Surroundings, held
       username: config.bootstrap_username,
     });
 
-  const transcripts = await openTranscripts(join(dataDir, 'terminals'));
-  const terminals = createTerminals(context, transcripts, noTerminals);
+  const transcripts = await openTranscripts(join(dataDir, 'terminals'), clock);
+  held.add(() => transcripts.stop());
+  const { terminals: wanted } = config;
+  const terminals = createTerminals(context, {
+    clock,
+    transcripts,
+    shells: noShells,
+    recentScreen: async () => new Uint8Array(0),
+    rules: {
+      reattachSecs: wanted.reattach_secs,
+      idleLimitSecs: wanted.idle_limit,
+      transcriptLimit: wanted.transcript_limit,
+      recordInput: wanted.record_input,
+    },
+  });
   held.add(() => terminals.stop());
   await terminals.interruptLeftovers();
   const refusals = createRefusals(context);
@@ -306,6 +319,8 @@ async function start(config: Config, dataDir: string, around: Surroundings, held
     await upkeep?.stop();
     await driftSweep?.stop();
     await outbox?.stop();
+    // While the agents can still be told to end their shells, and clients why.
+    await terminals.stop();
     await agents.drain();
     waiting.close();
     await conductor.stop();

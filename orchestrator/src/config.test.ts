@@ -62,7 +62,13 @@ describe('the configuration', () => {
         audit: { retention_days: 90 },
         notifications: { deny_private: false, give_up_after: 86_400, retention_days: 30 },
         operations: { retention_days: 0 },
-        terminals: { retention_days: 90 },
+        terminals: {
+          retention_days: 90,
+          reattach_secs: 60,
+          idle_limit: 43_200,
+          transcript_limit: 268_435_456,
+          record_input: false,
+        },
         drift: { enabled: true, interval: 3600, max_concurrent: 8, skip_recently_applied: 300, retention_days: 30 },
       },
     });

@@ -164,9 +164,44 @@ export const configSchema = z.strictObject({
     })
     .default({ max_concurrent: 1000 }),
   terminals: z
-    .strictObject({ retention_days: z.number().int().min(0).max(36_500).default(90) })
-    .default({ retention_days: 90 })
-    .describe('days that sessions and what they showed are kept after their end; 0: for ever'),
+    .strictObject({
+      retention_days: z
+        .number()
+        .int()
+        .min(0)
+        .max(36_500)
+        .default(90)
+        .describe('days that sessions and what they showed are kept after their end; 0: for ever'),
+      reattach_secs: z
+        .number()
+        .int()
+        .min(1)
+        .max(86_400)
+        .default(60)
+        .describe('how long a shell waits for its operator'),
+      idle_limit: z
+        .number()
+        .int()
+        .min(0)
+        .max(31_536_000)
+        .default(43_200)
+        .describe('seconds without anything typed after which a session ends; 0: none'),
+      transcript_limit: z
+        .number()
+        .int()
+        .min(65_536)
+        .max(1_099_511_627_776)
+        .default(268_435_456)
+        .describe('bytes of one transcript, at which the session ends'),
+      record_input: z.boolean().default(false).describe('record what is typed too, passwords included'),
+    })
+    .default({
+      retention_days: 90,
+      reattach_secs: 60,
+      idle_limit: 43_200,
+      transcript_limit: 268_435_456,
+      record_input: false,
+    }),
   drift: z
     .strictObject({
       enabled: z.boolean().default(true),

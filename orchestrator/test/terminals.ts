@@ -1,41 +1,167 @@
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
+import { MusterError } from '@muster/protocol';
 import { afterAll } from 'vitest';
-import type { TerminalRelay } from '../src/domain/terminal-relay.ts';
-import { createTerminals } from '../src/domain/terminals.ts';
+import type { TerminalRules } from '../src/domain/live-terminal.ts';
+import type { Shell, ShellEvents, Shells, ShellWish } from '../src/domain/shells.ts';
+import type { TerminalClient, TerminalNotice } from '../src/domain/terminal-client.ts';
+import { createTerminals, type TerminalParts } from '../src/domain/terminals.ts';
 import { openTranscripts } from '../src/store/transcripts.ts';
 import type { Domain } from './domain.ts';
 import { scratchDirectory } from './scratch.ts';
 
-/** A relay whose agents offer terminals, with no shell behind them. */
-export class MemoryRelay implements TerminalRelay {
-  readonly opened: Parameters<TerminalRelay['open']>[0][] = [];
-  readonly closed: string[] = [];
-  /** What happens while the shell is being started. */
-  starting: () => Promise<void> = async () => {};
+/** A shell in the test's hands: what it is told is kept, what it tells is said through `events`. */
+export class MemoryShell implements Shell {
+  readonly program = '/bin/bash';
+  readonly user = 'root';
+  readonly wish: ShellWish;
+  readonly events: ShellEvents;
+  typed = '';
+  sizes: string[] = [];
+  /** Bytes given back to its window. */
+  given = 0;
+  closed: string | null = null;
+  /** What `write` answers. */
+  roomy = true;
 
-  async open(terminal: Parameters<TerminalRelay['open']>[0]): Promise<void> {
-    await this.starting();
-    this.opened.push(terminal);
+  constructor(wish: ShellWish, events: ShellEvents) {
+    this.wish = wish;
+    this.events = events;
   }
 
-  close(sessionId: string): void {
-    this.closed.push(sessionId);
+  write(bytes: Uint8Array): boolean {
+    this.typed += Buffer.from(bytes).toString();
+    return this.roomy;
   }
 
-  viewers(sessionId: string): number {
-    return this.opened.some((terminal) => terminal.session_id === sessionId) ? 1 : 0;
+  resize(cols: number, rows: number): void {
+    this.sizes.push(`${cols}x${rows}`);
+  }
+
+  taken(bytes: number): void {
+    this.given += bytes;
+  }
+
+  close(reason: string): void {
+    this.closed ??= reason;
+  }
+
+  /** Shows something. */
+  says(text: string | Uint8Array): void {
+    this.events.output(Buffer.from(text as string));
   }
 }
+
+/** Agents that all offer terminals. */
+export class MemoryShells implements Shells {
+  readonly opened: MemoryShell[] = [];
+  /** What happens while a shell is being started. */
+  starting: (shell: MemoryShell) => Promise<void> = async () => {};
+
+  async open(wish: ShellWish, events: ShellEvents): Promise<MemoryShell> {
+    const shell = new MemoryShell(wish, events);
+    await this.starting(shell);
+    this.opened.push(shell);
+    return shell;
+  }
+
+  get last(): MemoryShell {
+    const shell = this.opened.at(-1);
+    if (!shell) throw new Error('no shell was opened');
+    return shell;
+  }
+}
+
+/** A connection whose network takes everything at once, unless it is told not to. */
+export class MemoryClient implements TerminalClient {
+  /** In order: what it was shown as text, what it was told as it is. */
+  readonly seen: (string | TerminalNotice)[] = [];
+  readonly bytes: Uint8Array[] = [];
+  paused = false;
+  over: 'closed' | 'cut' | null = null;
+  /** Takes nothing while it is set. */
+  stuck = false;
+  readonly #untaken: (() => void)[] = [];
+
+  show(bytes: Uint8Array, sent: () => void): void {
+    const copy = Uint8Array.from(bytes);
+    this.bytes.push(copy);
+    const text = Buffer.from(copy).toString();
+    if (typeof this.seen.at(-1) === 'string') this.seen.push(`${this.seen.pop()}${text}`);
+    else this.seen.push(text);
+    if (this.stuck) this.#untaken.push(sent);
+    else sent();
+  }
+
+  tell(notice: TerminalNotice): void {
+    this.seen.push(notice);
+  }
+
+  pause(): void {
+    this.paused = true;
+  }
+
+  resume(): void {
+    this.paused = false;
+  }
+
+  close(): void {
+    this.over ??= 'closed';
+  }
+
+  cut(): void {
+    this.over ??= 'cut';
+  }
+
+  /** Its network takes what waits. */
+  take(): void {
+    for (const sent of this.#untaken.splice(0)) sent();
+  }
+
+  /** All it was shown. */
+  get shown(): string {
+    return Buffer.concat(this.bytes).toString();
+  }
+
+  /** The code of the error that it was told last, if any. */
+  get code(): string | null {
+    const last = this.seen.findLast((one) => typeof one === 'object' && one.type === 'error');
+    return typeof last === 'object' && last.type === 'error' ? last.code : null;
+  }
+}
+
+export const ticketOf = ({ ws_url }: { ws_url: string }): string =>
+  new URL(ws_url, 'http://x').searchParams.get('ticket') ?? '';
+
+export const usualRules: TerminalRules = {
+  reattachSecs: 60,
+  idleLimitSecs: 43_200,
+  transcriptLimit: 268_435_456,
+  recordInput: false,
+};
+
+export const refusingShells: Shells = {
+  open: async () => {
+    throw new MusterError('terminal_disabled', 'the agent does not offer terminals');
+  },
+};
 
 /** Call while a suite is being defined. @returns opens terminals over a domain, with transcripts in a new directory */
 export function terminalsFixture() {
   const root = scratchDirectory('muster-terminals-');
   let count = 0;
   afterAll(() => rmSync(root, { recursive: true, force: true }));
-  return async ({ context }: Domain, relay: TerminalRelay = new MemoryRelay()) => {
-    const directory = join(root, String(++count));
-    const transcripts = await openTranscripts(directory);
-    return { directory, transcripts, relay, terminals: createTerminals(context, transcripts, relay) };
+  return async ({ context, clock }: Domain, given: Partial<TerminalParts> & { directory?: string } = {}) => {
+    const directory = given.directory ?? join(root, String(++count));
+    const transcripts = given.transcripts ?? (await openTranscripts(directory, clock));
+    const parts: TerminalParts = {
+      clock,
+      transcripts,
+      shells: new MemoryShells(),
+      recentScreen: async () => Buffer.from('<screen>'),
+      rules: usualRules,
+      ...given,
+    };
+    return { directory, transcripts, terminals: createTerminals(context, parts) };
   };
 }

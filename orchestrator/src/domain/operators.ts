@@ -15,7 +15,6 @@ import { statement, type Unit } from '../store/unit.ts';
 import { audited } from './audit.ts';
 import { type Actor, type Context, seconds, systemActor } from './context.ts';
 import { mapPage, type Page, type PageWish, readPage } from './page.ts';
-import { endingTerminalsOf } from './terminals.ts';
 
 /** Operators: who may sign in, and as what. Removed ones stay on record, and their key and name stay taken. */
 
@@ -107,12 +106,12 @@ export async function bootstrapOperator(context: Context, wanted: Omit<NewOperat
   return true;
 }
 
-/** The caller drops cached sessions and streams on the hint that follows. */
+/** Sessions, streams and terminals end on the hint that follows. */
 export async function removeOperator(context: Context, actor: Actor, operatorId: string): Promise<void> {
   const operator = await getOperator(context, operatorId);
   if (operator.removed_at !== null) return;
   try {
-    await context.db.write(await removal(context, actor, operator));
+    await context.db.write(removal(context, actor, operator));
   } catch (error) {
     // Somebody else removed it in this moment: that is what was asked for.
     if (!(error instanceof MusterError && error.code === 'operator_not_found')) throw error;
@@ -120,7 +119,7 @@ export async function removeOperator(context: Context, actor: Actor, operatorId:
   context.bus.publish({ type: 'operator_removed', operator_id: operatorId });
 }
 
-const removal = async (context: Context, actor: Actor, operator: Operator): Promise<Unit> => {
+const removal = (context: Context, actor: Actor, operator: Operator): Unit => {
   const operatorId = operator.operator_id;
   return {
     name: 'operators/remove',
@@ -133,7 +132,6 @@ const removal = async (context: Context, actor: Actor, operator: Operator): Prom
       // Looked at after the removal and in its unit: two admins who remove each other cannot both succeed.
       statement(liveAdmin, {}, { expect: 'row', else: 'last_admin' }),
       statement(deleteSessionsOf, { operator_id: operatorId }),
-      ...(await endingTerminalsOf(context, actor, operatorId)),
       audited(context, {
         type: 'operator.removed',
         actor,

@@ -1,5 +1,5 @@
-import { encodeTime } from 'ulid';
-import { deleteTerminals, endedTerminals } from '../store/terminals.ts';
+import { decodeTime, encodeTime } from 'ulid';
+import { deleteTerminals, endedTerminals, knownTerminals } from '../store/terminals.ts';
 import type { Transcripts } from '../store/transcripts.ts';
 import { statement } from '../store/unit.ts';
 import { type Context, seconds } from './context.ts';
@@ -14,11 +14,12 @@ const daySecs = 86_400;
  * @returns how many went
  */
 export async function pruneTerminals(
-  { db, now }: Pick<Context, 'db' | 'now'>,
-  transcripts: Pick<Transcripts, 'remove'>,
+  context: Pick<Context, 'db' | 'now'>,
+  transcripts: Pick<Transcripts, 'remove' | 'ids'>,
   days: number,
 ): Promise<number> {
   if (days === 0) return 0;
+  const { db, now } = context;
   const before = Math.max(0, seconds(now()) - days * daySecs);
   const below = encodeTime(before * 1000, 10);
   let removed = 0;
@@ -28,7 +29,23 @@ export async function pruneTerminals(
     for (const id of ids) await transcripts.remove(id);
     if (ids.length > 0) await db.write({ name: 'terminals/prune', statements: [statement(deleteTerminals, { ids })] });
     removed += ids.length;
-    if (ids.length < atOnce) return removed;
+    if (ids.length < atOnce) break;
     after = ids.at(-1) as string;
+  }
+  await pruneStrays(context, transcripts, before * 1000);
+  return removed;
+}
+
+/** Files of sessions that no row tells of (it was killed while it opened one, or its database is another) go likewise. */
+async function pruneStrays(
+  { db }: Pick<Context, 'db'>,
+  transcripts: Pick<Transcripts, 'remove' | 'ids'>,
+  beforeMs: number,
+): Promise<void> {
+  const old = (await transcripts.ids()).filter((id) => decodeTime(id) < beforeMs);
+  for (let from = 0; from < old.length; from += atOnce) {
+    const ids = old.slice(from, from + atOnce);
+    const known = new Set((await db.all(knownTerminals, { ids })).map((row) => row.session_id));
+    for (const id of ids) if (!known.has(id)) await transcripts.remove(id);
   }
 }

@@ -6,6 +6,7 @@ export type TerminalMode = 'control' | 'view';
 export interface TerminalTicket {
   readonly session_id: string;
   readonly operator_id: string;
+  readonly username: string;
   readonly mode: TerminalMode;
 }
 

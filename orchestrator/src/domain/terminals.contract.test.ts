@@ -1,61 +1,116 @@
-import { readdirSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { expect, it } from 'vitest';
+import { expect, it, vi } from 'vitest';
 import { type DatabaseFixture, describeDatabases } from '../../test/databases.ts';
 import { newAdmin, newAgent, newKey, openDomain } from '../../test/domain.ts';
-import { MemoryRelay, terminalsFixture } from '../../test/terminals.ts';
-import { openTranscripts } from '../store/transcripts.ts';
+import {
+  MemoryClient,
+  MemoryShells,
+  refusingShells,
+  terminalsFixture,
+  ticketOf,
+  usualRules,
+} from '../../test/terminals.ts';
 import { setStatus } from './agents.ts';
 import { listAudit } from './audit.ts';
+import type { TerminalRules } from './live-terminal.ts';
 import { addOperator, removeOperator } from './operators.ts';
-import { noTerminals } from './terminal-relay.ts';
 import { pruneTerminals } from './terminal-retention.ts';
 import type { TerminalAsker } from './terminals.ts';
 
 describeDatabases('terminals', (fixture) => {
   const openTerminals = terminalsFixture();
 
-  async function open(given: DatabaseFixture) {
+  async function open(given: DatabaseFixture, rules: Partial<TerminalRules> = {}) {
     const domain = await openDomain(given);
     const { actor } = await newAdmin(domain);
     const agent = await newAgent(domain, actor, 'web-1');
-    const relay = new MemoryRelay();
-    const { terminals, directory } = await openTerminals(domain, relay);
+    const shells = new MemoryShells();
+    const { terminals, directory, transcripts } = await openTerminals(domain, {
+      shells,
+      rules: { ...usualRules, ...rules },
+    });
     const operator = async (username: string): Promise<TerminalAsker> => {
       const key = await newKey();
       await addOperator(domain.context, actor, { public_key: key.hex, username, role: 'operator' });
       return { actor: { type: 'operator', id: key.id, name: username }, role: 'operator' };
     };
     const admin: TerminalAsker = { actor, role: 'admin' };
-    const events = async () =>
-      (await listAudit(domain.context, { category: 'terminal' })).events.map((event) => event.event_type).reverse();
-    return { domain, agent, relay, terminals, directory, admin, operator, events };
+    const audit = async () => (await listAudit(domain.context, { category: 'terminal' })).events.reverse();
+    const events = async () => (await audit()).map((event) => event.event_type);
+    /** Connects with the ticket of an answer. */
+    const join_ = (given: { session_id: string; ws_url: string }) => {
+      const client = new MemoryClient();
+      const told = terminals.connect(ticketOf(given), given.session_id, client);
+      if (told === null) throw new Error('the ticket is not good');
+      return Object.assign(client, { told });
+    };
+    const start = async (asker: TerminalAsker) => {
+      const opened = await terminals.open(asker, 'web-1', {});
+      return { ...opened, shell: shells.last };
+    };
+    const cast = (sessionId: string) => readFileSync(join(directory, `${sessionId}.cast`), 'utf8');
+    return {
+      domain,
+      agent,
+      shells,
+      terminals,
+      transcripts,
+      directory,
+      admin,
+      operator,
+      audit,
+      events,
+      join: join_,
+      start,
+      cast,
+    };
   }
 
   it('are opened, listed, shown and ended by whose they are', async () => {
-    const { agent, relay, terminals, operator, events, domain } = await open(fixture);
+    const { agent, shells, terminals, operator, events, domain, cast } = await open(fixture);
     const bob = await operator('bob');
     const { session_id, ws_url } = await terminals.open(bob, 'web-1', { cols: 100, rows: 30, shell: '/bin/sh' });
-    expect(relay.opened).toEqual([{ session_id, node_id: agent.id, cols: 100, rows: 30, shell: '/bin/sh' }]);
+    const { wish } = shells.last;
+    expect(wish).toEqual({ session_id, node_id: agent.id, cols: 100, rows: 30, shell: '/bin/sh', operator: 'bob' });
     expect(ws_url).toMatch(new RegExp(`^/api/v1/terminal/session/${session_id}/ws\\?ticket=[\\w-]{43}$`));
-    const row = { session_id, node_id: agent.id, operator_id: bob.actor.id, opened_at: domain.now() };
+    const row = { session_id, node_id: agent.id, operator_id: bob.actor.id, opened_at: domain.now(), attached: [] };
     const page = { limit: 10, offset: 0 };
     expect(await terminals.get(session_id)).toEqual({
       ...row,
       status: 'active',
       closed_at: null,
-      transcript_path: null,
-      viewers: 1,
+      end_reason: null,
+      transcript_path: `/api/v1/terminal/session/${session_id}/transcript`,
+      transcript_sha256: null,
+      transcript_bytes: null,
+      viewers: 0,
     });
     expect((await terminals.list({ ...page, status: 'active' })).items).toHaveLength(1);
     expect((await terminals.list({ ...page, status: 'closed' })).items).toEqual([]);
     await terminals.close(bob, session_id);
     await terminals.close(bob, session_id);
-    expect(relay.closed).toEqual([session_id]);
+    expect(shells.last.closed).toBe('bob ended it');
     expect((await terminals.list(page)).items).toEqual([{ ...row, status: 'closed', closed_at: domain.now() }]);
-    expect((await terminals.get(session_id)).viewers).toBe(0);
+    expect(await terminals.get(session_id)).toMatchObject({ viewers: 0, end_reason: 'bob ended it' });
     expect(await events()).toEqual(['terminal.opened', 'terminal.closed']);
+    expect(JSON.parse(cast(session_id))).toEqual({
+      version: 2,
+      width: 100,
+      height: 30,
+      timestamp: domain.now(),
+      title: 'bob on web-1',
+      env: { TERM: 'xterm-256color', SHELL: '/bin/bash' },
+      muster: {
+        session_id,
+        operator_id: bob.actor.id,
+        operator: 'bob',
+        node_id: agent.id,
+        agent: 'web-1',
+        user: 'root',
+      },
+    });
   });
 
   it('are refused for agents that are unknown, away, not approved, or offer none', async () => {
@@ -65,7 +120,7 @@ describeDatabases('terminals', (fixture) => {
     domain.connected.delete(agent.id);
     await expect(opening('web-1')).rejects.toMatchObject({ code: 'agent_offline', kind: { status: 404 } });
     domain.connected.add(agent.id);
-    const without = await openTerminals(domain, noTerminals);
+    const without = await openTerminals(domain, { shells: refusingShells });
     await expect(opening('web-1', without.terminals)).rejects.toMatchObject({
       code: 'terminal_disabled',
       kind: { status: 409 },
@@ -74,14 +129,16 @@ describeDatabases('terminals', (fixture) => {
     await expect(opening(agent.id)).rejects.toMatchObject({ code: 'agent_not_approved' });
     expect(await events()).toEqual([]);
     expect((await terminals.list({ limit: 10, offset: 0 })).items).toEqual([]);
+    expect(readdirSync(without.directory)).toEqual([]);
   });
 
   it('of another are for admins', async () => {
-    const { terminals, admin, operator, directory, domain } = await open(fixture);
+    const { terminals, admin, operator, domain, start } = await open(fixture);
     const bob = await operator('bob');
     const eve = await operator('eve');
-    const { session_id } = await terminals.open(bob, 'web-1', {});
-    writeFileSync(join(directory, `${session_id}.raw`), 'secret');
+    const { session_id, shell } = await start(bob);
+    shell.says('secret');
+    await vi.waitFor(async () => expect(await text(await terminals.transcript(bob, session_id, 'raw'))).not.toBe(''));
     const refused = { code: 'terminal_of_another', kind: { status: 403 } };
     await expect(terminals.close(eve, session_id)).rejects.toMatchObject(refused);
     await expect(terminals.attach(eve, session_id, 'view')).rejects.toMatchObject(refused);
@@ -104,8 +161,7 @@ describeDatabases('terminals', (fixture) => {
   });
 
   it('are 404 under ids that are none, and so are transcripts that are not kept', async () => {
-    const { terminals, admin, directory } = await open(fixture);
-    writeFileSync(join(directory, 'x.raw'), 'x');
+    const { terminals, transcripts, admin } = await open(fixture);
     for (const id of ['x', '../x', '01KAGZ7Q4W8E2R5T6Y9V0P3A1S', ''])
       for (const call of [
         () => terminals.get(id),
@@ -115,54 +171,69 @@ describeDatabases('terminals', (fixture) => {
       ])
         await expect(call()).rejects.toMatchObject({ code: 'terminal_not_found' });
     const { session_id } = await terminals.open(admin, 'web-1', {});
+    await terminals.close(admin, session_id);
+    await transcripts.remove(session_id);
+    expect(await terminals.get(session_id)).toMatchObject({ transcript_path: null });
     await expect(terminals.transcript(admin, session_id, 'raw')).rejects.toMatchObject({ code: 'terminal_not_found' });
   });
 
   it('go, with what they showed, when they were kept long enough after their end', async () => {
-    const { terminals, admin, domain, directory } = await open(fixture);
-    const transcripts = await openTranscripts(directory);
+    const { terminals, admin, domain, directory, transcripts, join } = await open(fixture, { idleLimitSecs: 0 });
     const { context } = domain;
     const begin = async () => {
-      const { session_id } = await terminals.open(admin, 'web-1', {});
-      for (const kind of ['raw', 'timing']) writeFileSync(join(directory, `${session_id}.${kind}`), '');
-      return session_id;
+      const opened = await terminals.open(admin, 'web-1', {});
+      join(opened);
+      return opened.session_id;
     };
+    /** As it is there when a process was killed while it opened one. */
+    const stray = async () => {
+      const id = context.newId();
+      await (await transcripts.create(id, () => {})).finish();
+      return id;
+    };
+    await stray();
     const [old, long, endless] = [await begin(), await begin(), await begin()];
     await terminals.close(admin, old);
     domain.clock.advance(86_400_000);
     await terminals.close(admin, long);
     const recent = await begin();
     await terminals.close(admin, recent);
+    const young = await stray();
     domain.clock.advance(89 * 86_400_000 + 1000);
     expect(await pruneTerminals(context, transcripts, 0)).toBe(0);
     expect(await pruneTerminals(context, transcripts, 90)).toBe(1);
     await expect(terminals.get(old)).rejects.toMatchObject({ code: 'terminal_not_found' });
     const left = [long, endless, recent].sort();
     expect((await terminals.list({ limit: 10, offset: 0 })).items.map((one) => one.session_id).sort()).toEqual(left);
-    expect(readdirSync(directory).sort()).toEqual(left.flatMap((id) => [`${id}.raw`, `${id}.timing`]));
+    expect(readdirSync(directory).sort()).toEqual([...left, young].map((id) => `${id}.cast`).sort());
     domain.clock.advance(90 * 86_400_000);
     // Those that are open stay, however long.
     expect(await pruneTerminals(context, transcripts, 90)).toBe(2);
-    expect(readdirSync(directory).sort()).toEqual([`${endless}.raw`, `${endless}.timing`]);
+    expect(readdirSync(directory)).toEqual([`${endless}.cast`]);
   });
 
-  it('give tickets that are good once, for thirty seconds, while the session lives', async () => {
+  it('give tickets that are good once, for thirty seconds, for their own session, while it lives', async () => {
     const { terminals, admin, domain } = await open(fixture);
-    const ticketOf = ({ ws_url }: { ws_url: string }) => new URL(ws_url, 'http://x').searchParams.get('ticket') ?? '';
-    const { session_id, ws_url } = await terminals.open(admin, 'web-1', {});
-    const ticket = ticketOf({ ws_url });
-    expect(terminals.redeem(ticket)).toEqual({ session_id, operator_id: admin.actor.id, mode: 'control' });
-    expect(terminals.redeem(ticket)).toBeNull();
-    const view = ticketOf(await terminals.attach(admin, session_id, 'view'));
+    const client = new MemoryClient();
+    const connect = (given: { session_id: string; ws_url: string }, sessionId = given.session_id) =>
+      terminals.connect(ticketOf(given), sessionId, client);
+    const opened = await terminals.open(admin, 'web-1', {});
+    const { session_id } = opened;
+    expect(connect(opened)).toMatchObject({ mode: 'control' });
+    expect(connect(opened)).toBeNull();
+    const view = await terminals.attach(admin, session_id, 'view');
     domain.clock.advance(29_999);
-    expect(terminals.redeem(view)).toMatchObject({ mode: 'view' });
-    const late = ticketOf(await terminals.attach(admin, session_id, 'view'));
+    expect(connect(view)).toMatchObject({ mode: 'view' });
+    const late = await terminals.attach(admin, session_id, 'view');
     domain.clock.advance(30_000);
-    expect(terminals.redeem(late)).toBeNull();
-    const useless = ticketOf(await terminals.attach(admin, session_id, 'view'));
+    expect(connect(late)).toBeNull();
+    const other = await terminals.open(admin, 'web-1', {});
+    expect(connect(other, session_id)).toBeNull();
+    expect(connect(other)).toBeNull();
+    const useless = await terminals.attach(admin, session_id, 'view');
     await terminals.close(admin, session_id);
-    expect(terminals.redeem(useless)).toBeNull();
-    expect(terminals.redeem('')).toBeNull();
+    expect(connect(useless)).toBeNull();
+    expect(terminals.connect('', session_id, client)).toBeNull();
   });
 
   it('hand out only so many tickets that nobody uses', async () => {
@@ -174,50 +245,73 @@ describeDatabases('terminals', (fixture) => {
     await terminals.attach(admin, session_id, 'view');
   });
 
-  it('end with their operator', async () => {
-    const { terminals, admin, operator, relay, domain, events } = await open(fixture);
-    const bob = await operator('bob');
-    const his = await terminals.open(bob, 'web-1', {});
-    const hers = await terminals.open(admin, 'web-1', {});
-    await removeOperator(domain.context, admin.actor, bob.actor.id);
-    expect(await terminals.get(his.session_id)).toMatchObject({ status: 'closed', closed_at: domain.now() });
-    expect(await terminals.get(hers.session_id)).toMatchObject({ status: 'active' });
-    await new Promise((resolve) => setTimeout(resolve, 20));
-    expect(relay.closed).toEqual([his.session_id]);
-    expect(terminals.redeem(his.ws_url.split('=')[1] as string)).toBeNull();
-    expect(terminals.redeem(hers.ws_url.split('=')[1] as string)).not.toBeNull();
-    expect(await events()).toEqual(['terminal.opened', 'terminal.opened', 'terminal.closed']);
+  it('end with their operator, who is cut off from all others too', async () => {
+    const { terminals, admin, operator, domain, audit, start, join, shells } = await open(fixture);
+    const gone = { ...(await operator('gone')), role: 'admin' } as const;
+    const his = await start(gone);
+    const other = await start(gone);
+    const hers = await start(admin);
+    const [mine, watching, hersOpen] = [
+      join(his),
+      join(await terminals.attach(admin, his.session_id, 'view')),
+      join(hers),
+    ];
+    const looking = join(await terminals.attach(gone, hers.session_id, 'view'));
+    await removeOperator(domain.context, admin.actor, gone.actor.id);
+    await vi.waitFor(async () =>
+      expect(await terminals.get(his.session_id)).toMatchObject({
+        status: 'closed',
+        closed_at: domain.now(),
+        end_reason: 'its operator was removed',
+      }),
+    );
+    await vi.waitFor(async () => expect((await terminals.get(other.session_id)).status).toBe('closed'));
+    expect([mine.over, mine.code]).toEqual(['cut', 'unauthenticated']);
+    expect([looking.over, looking.code]).toEqual(['cut', 'unauthenticated']);
+    expect([watching.over, watching.code]).toEqual(['closed', 'terminal_closed']);
+    expect([hersOpen.over, (await terminals.get(hers.session_id)).status]).toEqual([null, 'active']);
+    expect(shells.opened.map((shell) => shell.closed)).toEqual([
+      'its operator was removed',
+      'its operator was removed',
+      null,
+    ]);
+    expect(terminals.connect(ticketOf(other), other.session_id, new MemoryClient())).toBeNull();
+    const closed = (await audit()).filter((event) => event.event_type === 'terminal.closed');
+    expect(closed.map((event) => event.metadata.session_id).sort()).toEqual([his.session_id, other.session_id].sort());
   });
 
   it('are not opened for an operator who is removed meanwhile', async () => {
-    const { terminals, admin, operator, relay, domain } = await open(fixture);
+    const { terminals, admin, operator, shells, domain, directory, events } = await open(fixture);
     const bob = await operator('bob');
-    relay.starting = () => removeOperator(domain.context, admin.actor, bob.actor.id);
+    shells.starting = () => removeOperator(domain.context, admin.actor, bob.actor.id);
     await expect(terminals.open(bob, 'web-1', {})).rejects.toMatchObject({ code: 'unauthenticated' });
-    expect([...new Set(relay.closed)]).toEqual([relay.opened[0]?.session_id]);
+    expect(shells.last.closed).not.toBeNull();
     expect((await terminals.list({ limit: 10, offset: 0 })).items).toEqual([]);
+    expect(readdirSync(directory)).toEqual([]);
+    expect(await events()).toEqual([]);
   });
 
-  it('that a former process left open are interrupted', async () => {
-    const { terminals, admin, domain, events } = await open(fixture);
+  it('that a former process left open are interrupted, with the digest of what they showed', async () => {
+    const { terminals, admin, domain, events, audit, start, directory, transcripts } = await open(fixture);
     const ended = await terminals.open(admin, 'web-1', {});
     await terminals.close(admin, ended.session_id);
-    const left = await terminals.open(admin, 'web-1', {});
-    const next = await openTerminals(domain);
+    const left = await start(admin);
+    left.shell.says('shown');
+    await vi.waitFor(async () =>
+      expect(await text(await terminals.transcript(admin, left.session_id, 'raw'))).toBe('shown'),
+    );
+    const next = await openTerminals(domain, { directory });
     await next.terminals.interruptLeftovers();
-    expect(await terminals.get(ended.session_id)).toMatchObject({ status: 'closed' });
-    expect(await terminals.get(left.session_id)).toMatchObject({ status: 'interrupted', closed_at: domain.now() });
-    expect((await events()).at(-1)).toBe('terminal.closed');
+    const digest = await transcripts.digest(left.session_id);
+    expect(await next.terminals.get(ended.session_id)).toMatchObject({ status: 'closed' });
+    expect(await next.terminals.get(left.session_id)).toMatchObject({
+      status: 'interrupted',
+      closed_at: domain.now(),
+      transcript_sha256: digest?.sha256,
+      transcript_bytes: digest?.bytes,
+    });
+    expect((await audit()).at(-1)?.metadata).toMatchObject({ status: 'interrupted', ...digest });
     await next.terminals.interruptLeftovers();
     expect(await events()).toHaveLength(4);
-  });
-
-  it('end when their shell does', async () => {
-    const { terminals, admin, relay } = await open(fixture);
-    const { session_id } = await terminals.open(admin, 'web-1', {});
-    await terminals.ended(session_id, 'interrupted', 'the agent was lost');
-    await terminals.ended(session_id, 'closed', 'the shell ended');
-    expect(await terminals.get(session_id)).toMatchObject({ status: 'interrupted' });
-    expect(relay.closed).toContain(session_id);
   });
 });

@@ -1,25 +1,36 @@
 import { MusterError } from '@muster/protocol';
-import { apiPrefix, type Role, type TerminalSession, type TerminalStatus } from '@muster/protocol/http';
-import { approvedAgent } from '../store/agents.ts';
-import { liveOperator } from '../store/operators.ts';
 import {
-  activeTerminals,
-  activeTerminalsOf,
-  endTerminal,
-  endTerminalsOf,
-  insertTerminal,
-  terminalById,
-  terminals,
-} from '../store/terminals.ts';
+  apiPrefix,
+  type Role,
+  type TerminalSession,
+  type TerminalSessionDetail,
+  type TerminalStatus,
+} from '@muster/protocol/http';
+import type { Clock } from '../clock.ts';
+import { approvedAgent } from '../store/agents.ts';
+import type { CastHeader } from '../store/cast.ts';
+import { OutcomeUnknown } from '../store/database.ts';
+import { liveOperator } from '../store/operators.ts';
+import { activeTerminals, insertTerminal, terminalById, terminals } from '../store/terminals.ts';
+import type { Recording } from '../store/transcript-writer.ts';
 import type { Transcripts } from '../store/transcripts.ts';
-import { type Statement, statement } from '../store/unit.ts';
+import { statement } from '../store/unit.ts';
 import { agentLabel } from './agent-label.ts';
 import { requireAgent } from './agents.ts';
-import { asciicast } from './asciicast.ts';
 import { audited } from './audit.ts';
-import { type Actor, type Context, seconds, systemActor } from './context.ts';
+import { type Actor, type Context, seconds } from './context.ts';
+import {
+  ended,
+  interrupted,
+  LiveTerminal,
+  type RecentScreen,
+  type TerminalEnd,
+  type TerminalRules,
+} from './live-terminal.ts';
 import { mapPage, type Page, type PageWish, readPage } from './page.ts';
-import type { TerminalRelay } from './terminal-relay.ts';
+import type { Shell, Shells } from './shells.ts';
+import type { TerminalConnections } from './terminal-client.ts';
+import { type EndedSession, TerminalEnds } from './terminal-ends.ts';
 import { type TerminalMode, type TerminalTicket, TerminalTickets } from './terminal-tickets.ts';
 
 /** Terminals: who has a shell open on which machine, who may see and end it, and what it showed. */
@@ -41,42 +52,43 @@ export interface TerminalConnection {
   ws_url: string;
 }
 
-export interface Terminals {
-  /** @throws MusterError agent_not_found, agent_offline, agent_not_approved, and what the relay throws */
+export interface Terminals extends TerminalConnections {
+  /**
+   * @throws MusterError agent_not_found, agent_offline, agent_not_approved, terminal_unrecorded, draining, and what the
+   *   agent refuses
+   */
   open(asker: TerminalAsker, idOrName: string, wish: TerminalWish): Promise<TerminalConnection>;
   list(filter: { status?: TerminalStatus | undefined } & PageWish): Promise<Page<TerminalSession>>;
   /** @throws MusterError terminal_not_found */
-  get(sessionId: string): Promise<TerminalSession & { transcript_path: string | null; viewers: number }>;
+  get(sessionId: string): Promise<TerminalSessionDetail>;
   /** Does nothing when it has ended. @throws MusterError terminal_not_found, terminal_of_another */
   close(asker: TerminalAsker, sessionId: string): Promise<void>;
   /** @throws MusterError terminal_not_found, terminal_of_another, terminal_ended, terminal_limit */
   attach(asker: TerminalAsker, sessionId: string, mode: TerminalMode): Promise<TerminalConnection>;
   /** @throws MusterError terminal_not_found (also when nothing is kept), terminal_of_another */
-  transcript(
-    asker: TerminalAsker,
-    sessionId: string,
-    format: 'raw' | 'asciicast',
-  ): Promise<AsyncIterable<string | Uint8Array>>;
-  /** What a ticket is for, once; null when it is not good. */
-  redeem(ticket: string): TerminalTicket | null;
-  /** The shell is gone: it ended by itself, or with its agent. */
-  ended(sessionId: string, status: 'closed' | 'interrupted', reason: string): Promise<void>;
+  transcript(asker: TerminalAsker, sessionId: string, format: 'raw' | 'asciicast'): Promise<AsyncIterable<Uint8Array>>;
   /** What a former process left open is over. Once, before anything else. */
   interruptLeftovers(): Promise<void>;
-  stop(): void;
+  /** Opens none any more, interrupts those that are open, and puts that on record. */
+  stop(): Promise<void>;
 }
+
+export interface TerminalParts {
+  readonly clock: Clock;
+  readonly transcripts: Transcripts;
+  readonly shells: Shells;
+  readonly recentScreen: RecentScreen;
+  readonly rules: TerminalRules;
+}
+
+/** Connections to one session. */
+const mostConnections = 33;
+const sweepMs = 1000;
+/** What a stop waits for at the most; the next start sees to what is left. */
+const stopMs = 5_000;
 
 type Row = NonNullable<Awaited<ReturnType<typeof findRow>>>;
 const findRow = ({ db }: Context, sessionId: string) => db.get(terminalById, { session_id: sessionId });
-
-const toSession = (row: Row): TerminalSession => ({
-  session_id: row.session_id,
-  node_id: row.node_id,
-  operator_id: row.operator_id,
-  status: row.status,
-  opened_at: row.opened_at,
-  closed_at: row.closed_at,
-});
 
 const addressOf = (sessionId: string) => `${apiPrefix}/terminal/session/${sessionId}`;
 
@@ -94,47 +106,53 @@ function requireOwn({ actor, role }: TerminalAsker, row: Row): void {
   if (row.operator_id !== actor.id && role !== 'admin') throw new MusterError('terminal_of_another');
 }
 
-async function targetOf(context: Context, nodeId: string) {
-  return { type: 'agent', id: nodeId, name: await agentLabel(context, nodeId) };
+/** A session of this process. */
+interface Open {
+  readonly live: LiveTerminal;
+  readonly node_id: string;
+  /** Resolves when its end is on record, or was tried to be put there. */
+  readonly gone: Promise<unknown>;
 }
 
-async function closedEvent(context: Context, actor: Actor, row: Row, reason: string): Promise<Statement> {
-  const target = await targetOf(context, row.node_id);
-  return audited(context, {
-    type: 'terminal.closed',
-    actor,
-    target,
-    summary: `terminal on ${target.name} ended: ${reason}`,
-    metadata: { session_id: row.session_id, operator_id: row.operator_id, reason },
-  });
-}
-
-/** For the unit that removes an operator: what it has open ends with it. */
-export async function endingTerminalsOf(context: Context, actor: Actor, operatorId: string): Promise<Statement[]> {
-  const open = await context.db.all(activeTerminalsOf, { operator_id: operatorId });
-  const events = open.map((row) => closedEvent(context, actor, row, 'the operator was removed'));
-  return [
-    statement(endTerminalsOf, { operator_id: operatorId, closed_at: seconds(context.now()) }),
-    ...(await Promise.all(events)),
-  ];
-}
-
-export function createTerminals(context: Context, transcripts: Transcripts, relay: TerminalRelay): Terminals {
+export function createTerminals(context: Context, parts: TerminalParts): Terminals {
   const { db } = context;
+  const { clock, transcripts, shells, recentScreen, rules } = parts;
   const tickets = new TerminalTickets(context.now, context.randomBytes);
-  /** Open ones by operator, so that a removal ends them at once; the rows end in the removal's own unit. */
-  const open = new Map<string, string>();
+  const ends = new TerminalEnds(context);
+  const open = new Map<string, Open>();
+  let stopping = false;
+  let callOff: (() => void) | null = null;
 
-  const letGo = (sessionId: string) => {
-    open.delete(sessionId);
-    tickets.revoke({ session_id: sessionId });
-    relay.close(sessionId);
+  const sweep = () => {
+    callOff = null;
+    for (const { live } of open.values()) live.sweep();
+    if (ends.waiting > 0) void ends.retry();
+    if ((open.size > 0 || ends.waiting > 0) && !stopping) callOff = clock.after(sweepMs, sweep);
+  };
+  const watch = () => {
+    if (!stopping) callOff ??= clock.after(sweepMs, sweep);
+  };
+
+  const endAll = (which: (one: Open) => boolean, end: TerminalEnd) => {
+    for (const one of open.values()) if (which(one)) one.live.close(end);
+  };
+  /** The agent's link ends too; this does not wait for it. */
+  const endOfRejected = async (nodeId: string) => {
+    const agent = await db.get(approvedAgent, { node_id: nodeId });
+    if (!agent) endAll((one) => one.node_id === nodeId, interrupted('its agent is no longer approved'));
   };
   const unsubscribe = context.bus.subscribe((hint) => {
-    if (hint.type !== 'operator_removed') return;
-    tickets.revoke({ operator_id: hint.operator_id });
-    for (const [sessionId, operatorId] of open) if (operatorId === hint.operator_id) letGo(sessionId);
+    if (hint.type === 'operator_removed') {
+      const { operator_id } = hint;
+      tickets.revoke({ operator_id });
+      for (const { live } of open.values()) live.cutOff(operator_id);
+      endAll(({ live }) => live.operator_id === operator_id, ended('terminal_closed', 'its operator was removed'));
+    } else if ((hint.type === 'agent_changed' || hint.type === 'agent_removed') && isInUse(hint.node_id))
+      endOfRejected(hint.node_id).catch((error: unknown) =>
+        context.log.warn({ err: error }, 'an agent with open terminals could not be looked up'),
+      );
   });
+  const isInUse = (nodeId: string) => [...open.values()].some(({ node_id }) => node_id === nodeId);
 
   const connection = (ticket: TerminalTicket): TerminalConnection => {
     const text = tickets.issue(ticket);
@@ -143,28 +161,43 @@ export function createTerminals(context: Context, transcripts: Transcripts, rela
     return { session_id: ticket.session_id, ws_url: `${addressOf(ticket.session_id)}/ws?ticket=${text}` };
   };
 
-  const end = async (row: Row, status: 'closed' | 'interrupted', actor: Actor, reason: string): Promise<void> => {
+  const begun = async (sessionId: string, onFailure: (reason: Error) => void): Promise<Recording> => {
     try {
-      await db.write({
-        name: 'terminals/end',
-        statements: [
-          statement(
-            endTerminal,
-            { session_id: row.session_id, status, closed_at: seconds(context.now()) },
-            { expect: 'changed', else: 'terminal_ended' },
-          ),
-          await closedEvent(context, actor, row, reason),
-        ],
-      });
+      return await transcripts.create(sessionId, onFailure);
     } catch (error) {
-      // It ended otherwise in this moment: that is what was asked for.
-      if (!(error instanceof MusterError && error.code === 'terminal_ended')) throw error;
+      context.log.error({ err: error }, 'a terminal cannot be recorded, so none is opened');
+      throw new MusterError('terminal_unrecorded', `no transcript can be begun: ${(error as Error).message}`);
     }
-    letGo(row.session_id);
   };
 
+  /** An end that is under way is waited for, a moment: whoever was told of it finds it on record. */
+  const settled = async (ids: Iterable<string>): Promise<void> => {
+    const gone = [...ids].flatMap((id) => {
+      const one = open.get(id);
+      return one?.live.over ? [one.gone] : [];
+    });
+    if (gone.length === 0) return;
+    let cancel = () => {};
+    const late = new Promise<void>((resolve) => {
+      cancel = clock.after(2000, resolve);
+    });
+    await Promise.race([Promise.all(gone), late]);
+    cancel();
+  };
+
+  const toSession = (row: Row): TerminalSession => ({
+    session_id: row.session_id,
+    node_id: row.node_id,
+    operator_id: row.operator_id,
+    status: row.status,
+    opened_at: row.opened_at,
+    closed_at: row.closed_at,
+    attached: row.status === 'active' ? (open.get(row.session_id)?.live.attached ?? []) : [],
+  });
+
   return {
-    async open({ actor }, idOrName, { cols = 80, rows = 24, shell = undefined }) {
+    async open({ actor }, idOrName, { cols = 80, rows = 24, shell: wanted = undefined }) {
+      if (stopping) throw new MusterError('draining');
       const agent = await requireAgent(context, idOrName);
       const label = agent.name ?? agent.initial_hostname;
       if (!context.presence.isConnected(agent.node_id))
@@ -172,65 +205,115 @@ export function createTerminals(context: Context, transcripts: Transcripts, rela
       if (agent.status !== 'approved') throw new MusterError('agent_not_approved', `the agent is ${agent.status}`);
       const session_id = context.newId();
       const { node_id } = agent;
-      await relay.open({ session_id, node_id, cols, rows, shell: shell ?? null });
-      open.set(session_id, actor.id);
+      const opened_at = seconds(context.now());
+      const session: EndedSession = { session_id, operator_id: actor.id, opened_at, agent: { node_id, name: label } };
+      /** Whether there is a row, or may be one. */
+      const onRecord = Promise.withResolvers<boolean>();
+      const gone = Promise.withResolvers<void>();
+      const recording = await begun(session_id, (reason) => {
+        context.log.error({ err: reason, session_id }, 'a terminal can no longer be recorded: it ends');
+        live.unrecorded(reason);
+      });
+      const live = new LiveTerminal({
+        session_id,
+        operator_id: actor.id,
+        cols,
+        rows,
+        clock,
+        rules,
+        recording,
+        recentScreen,
+        onEnded: (end, digest) => {
+          tickets.revoke({ session_id });
+          onRecord.promise
+            .then<unknown>((is) => (is ? ends.record(session, end, digest) : transcripts.remove(session_id)))
+            .catch((error: unknown) =>
+              context.log.warn({ err: error, session_id }, 'a transcript could not be removed'),
+            )
+            .finally(() => {
+              open.delete(session_id);
+              gone.resolve();
+            });
+        },
+      });
+      open.set(session_id, { live, node_id, gone: gone.promise });
+      watch();
       try {
+        const shell = await shells.open(
+          { session_id, node_id, cols, rows, shell: wanted ?? null, operator: actor.name },
+          live,
+        );
+        live.begin(shell, headerOf(session, actor, shell, { cols, rows }));
         await db.write({
           name: 'terminals/open',
           statements: [
             // In the same unit: whoever is removed in this moment gets no terminal.
             statement(liveOperator, { operator_id: actor.id }, { expect: 'row', else: 'unauthenticated' }),
             statement(approvedAgent, { node_id }, { expect: 'row', else: 'agent_not_approved' }),
-            statement(insertTerminal, {
-              session_id,
-              node_id,
-              operator_id: actor.id,
-              opened_at: seconds(context.now()),
-            }),
+            statement(insertTerminal, { session_id, node_id, operator_id: actor.id, opened_at }),
             audited(context, {
               type: 'terminal.opened',
               actor,
               target: { type: 'agent', id: node_id, name: label },
               summary: `${actor.name} opened a terminal on ${label}`,
-              metadata: { session_id, ...(shell === undefined ? {} : { shell }) },
+              metadata: { session_id, shell: shell.program, user: shell.user },
             }),
           ],
         });
+        onRecord.resolve(true);
       } catch (error) {
-        letGo(session_id);
+        onRecord.resolve(error instanceof OutcomeUnknown);
+        live.close(ended('terminal_closed', 'it could not be opened'));
+        await gone.promise;
         throw error;
       }
-      return connection({ session_id, operator_id: actor.id, mode: 'control' });
+      if (live.end) {
+        const { notice, reason } = live.end;
+        throw new MusterError(notice.type === 'error' ? notice.code : 'terminal_ended', reason);
+      }
+      return connection({ session_id, operator_id: actor.id, username: actor.name, mode: 'control' });
     },
 
     async list({ status, ...wish }) {
+      await settled(open.keys());
       const query = terminals({ status: status !== undefined });
       return mapPage(await readPage(wish, (part) => db.all(query, { status, ...part })), toSession);
     },
 
     async get(sessionId) {
+      await settled([sessionId]);
       const row = await requireSession(context, sessionId);
       const kept = await transcripts.has(row.session_id);
+      const session = toSession(row);
       return {
-        ...toSession(row),
+        ...session,
+        end_reason: row.end_reason,
         transcript_path: kept ? `${addressOf(row.session_id)}/transcript` : null,
-        viewers: row.status === 'active' ? relay.viewers(row.session_id) : 0,
+        transcript_sha256: row.transcript_sha256,
+        transcript_bytes: row.transcript_bytes,
+        viewers: session.attached.length,
       };
     },
 
     async close(asker, sessionId) {
+      await settled([sessionId]);
       const row = await requireSession(context, sessionId);
       requireOwn(asker, row);
-      if (row.status === 'active') await end(row, 'closed', asker.actor, `${asker.actor.name} ended it`);
+      const one = open.get(sessionId);
+      if (row.status !== 'active' || !one) return;
+      one.live.close(ended('terminal_closed', `${asker.actor.name} ended it`, asker.actor));
+      await settled([sessionId]);
     },
 
     async attach(asker, sessionId, mode) {
+      await settled([sessionId]);
       const row = await requireSession(context, sessionId);
       requireOwn(asker, row);
-      if (row.status !== 'active') throw new MusterError('terminal_ended');
+      const live = open.get(sessionId)?.live;
+      if (row.status !== 'active' || !live || live.over) throw new MusterError('terminal_ended');
       const { actor } = asker;
-      const target = await targetOf(context, row.node_id);
-      const given = connection({ session_id: row.session_id, operator_id: actor.id, mode });
+      const target = { type: 'agent', id: row.node_id, name: await agentLabel(context, row.node_id) };
+      const given = connection({ session_id: row.session_id, operator_id: actor.id, username: actor.name, mode });
       await db.write({
         name: 'terminals/attach',
         statements: [
@@ -251,28 +334,68 @@ export function createTerminals(context: Context, transcripts: Transcripts, rela
     async transcript(asker, sessionId, format) {
       const row = await requireSession(context, sessionId);
       requireOwn(asker, row);
-      const raw = await transcripts.raw(row.session_id);
-      if (raw === null) throw new MusterError('terminal_not_found', 'nothing is kept of what this session showed');
-      if (format === 'raw') return raw;
-      const marks = await transcripts.timing(row.session_id);
-      return asciicast(row.opened_at, raw, marks ?? nothing());
+      const kept = await (format === 'raw' ? transcripts.raw(row.session_id) : transcripts.cast(row.session_id));
+      if (kept === null) throw new MusterError('terminal_not_found', 'nothing is kept of what this session showed');
+      return kept;
     },
 
-    redeem: (ticket) => tickets.redeem(ticket),
-
-    async ended(sessionId, status, reason) {
-      const row = await findRow(context, sessionId);
-      if (row?.status === 'active') await end(row, status, systemActor, reason);
-      else letGo(sessionId);
+    connect(ticket, sessionId, client) {
+      const found = tickets.redeem(ticket);
+      if (found === null || found.session_id !== sessionId) return null;
+      const live = open.get(found.session_id)?.live;
+      if (!live || live.over) return null;
+      const { operator_id, username, mode } = found;
+      if (mode === 'view' && live.attached.length >= mostConnections) {
+        client.tell({ type: 'error', code: 'terminal_limit', message: 'too many look on already' });
+        client.close();
+        return { mode, typed: () => {}, resized: () => {}, left: () => {} };
+      }
+      return live.connect(client, { operator_id, username, mode, since: seconds(context.now()) });
     },
 
     async interruptLeftovers() {
-      for (const row of await db.all(activeTerminals, {}))
-        await end(row, 'interrupted', systemActor, 'the orchestrator was started anew');
+      for (const row of await db.all(activeTerminals, {})) {
+        const { session_id, node_id } = row;
+        const agent = { node_id, name: await agentLabel(context, node_id) };
+        const digest = await transcripts.digest(session_id);
+        await ends.record({ ...row, agent }, interrupted('the orchestrator was started anew'), digest);
+      }
+      if (ends.waiting > 0) watch();
     },
 
-    stop: unsubscribe,
+    async stop() {
+      stopping = true;
+      callOff?.();
+      unsubscribe();
+      endAll(() => true, interrupted('the orchestrator is stopping'));
+      const gone = Promise.all([...open.values()].map((one) => one.gone)).then(() => ends.retry());
+      let cancel = () => {};
+      const late = new Promise<void>((resolve) => {
+        cancel = clock.after(stopMs, resolve);
+      });
+      await Promise.race([gone, late]);
+      cancel();
+    },
   };
 }
 
-async function* nothing(): AsyncGenerator<never> {}
+const headerOf = (
+  { session_id, operator_id, opened_at, agent }: EndedSession,
+  operator: Actor,
+  shell: Shell,
+  { cols, rows }: { cols: number; rows: number },
+): CastHeader => ({
+  width: cols,
+  height: rows,
+  timestamp: opened_at,
+  title: `${operator.name} on ${agent.name}`,
+  env: { TERM: 'xterm-256color', SHELL: shell.program },
+  muster: {
+    session_id,
+    operator_id,
+    operator: operator.name,
+    node_id: agent.node_id,
+    agent: agent.name,
+    user: shell.user,
+  },
+});

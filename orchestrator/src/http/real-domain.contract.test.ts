@@ -1,5 +1,3 @@
-import { writeFileSync } from 'node:fs';
-import { join } from 'node:path';
 import type { ErrorCode } from '@muster/protocol';
 import { errorsOf, type Route, routes } from '@muster/protocol/http';
 import fc from 'fast-check';
@@ -92,7 +90,6 @@ describeDatabases('the API', (fixture) => {
     const operation_id = await history(opened);
     const { session_id } = await opened.terminals.open({ actor: opened.actor, role: 'admin' }, 'web-1', {});
     await opened.metrics.record(agent.id, [sampleAt(domain.now() - 60, { uptime: 5 })]);
-    writeFileSync(join(opened.transcripts, `${session_id}.raw`), 'shown');
     const stop = answering(domain, agent.id);
     const seen: Record<string, number> = {};
     // What makes things first, what takes them away last.

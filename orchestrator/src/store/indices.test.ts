@@ -15,7 +15,7 @@ import { notificationBefore, notifications, prunableNotifications, unreadCount }
 import { agentsWithWork, oldestOpen, openOperations, operations } from './operations.ts';
 import type { AnyQuery } from './query.ts';
 import { oldDriftRecords, operationIds, unneededPayloads } from './retention.ts';
-import { activeTerminalsOf, terminals } from './terminals.ts';
+import { activeTerminals, terminals } from './terminals.ts';
 import { openSelectors, windows } from './windows.ts';
 
 /** A query costs what it gives, however long the history is: it must find its rows by an index and not sort them. */
@@ -62,7 +62,7 @@ describe('indices', () => {
     ['how many terminals are open', countOfActiveTerminals, 'COVERING INDEX terminal_sessions_status'],
     ['how many events have no place', countUnplaced, 'audit_events_unplaced'],
     ['how many deliveries wait', waitingDeliveries, 'COVERING INDEX deliveries_place'],
-    ['open ones of an operator', activeTerminalsOf, 'terminal_sessions_status'],
+    ['open ones', activeTerminals, 'terminal_sessions_status'],
     ['drift records of an agent', driftRecords({}), 'drift_records_node'],
     ['those of a status', driftRecords({ status: true }), 'drift_records_node_status'],
     ['old drift records', oldDriftRecords, 'drift_records_checked'],

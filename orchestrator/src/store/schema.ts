@@ -330,6 +330,10 @@ export interface TerminalSessionsTable {
   status: 'active' | 'closed' | 'interrupted';
   opened_at: number;
   closed_at: number | null;
+  end_reason: string | null;
+  /** Of the transcript's file when the session ended. */
+  transcript_sha256: string | null;
+  transcript_bytes: number | null;
 }
 
 export interface ChannelsTable {

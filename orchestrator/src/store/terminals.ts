@@ -21,15 +21,6 @@ export const activeTerminals = defineQuery('terminals/active', (db) =>
   db.selectFrom('terminal_sessions').selectAll().where('status', '=', 'active'),
 );
 
-/** The open ones of one operator. */
-export const activeTerminalsOf = defineQuery('terminals/active of', (db, p: { operator_id: string }) =>
-  db
-    .selectFrom('terminal_sessions')
-    .selectAll()
-    .where('status', '=', 'active')
-    .where('operator_id', '=', p.operator_id),
-);
-
 /** Sessions that ended before a time, in the order in which they were opened: a page of those opened before another. */
 export const endedTerminals = defineQuery(
   'terminals/ended',
@@ -59,25 +50,40 @@ export const insertTerminal = defineQuery(
       status: 'active',
       opened_at: p.opened_at,
       closed_at: null,
+      end_reason: null,
+      transcript_sha256: null,
+      transcript_bytes: null,
     }),
 );
 
 /** Changes nothing when it has ended already. */
 export const endTerminal = defineQuery(
   'terminals/end',
-  (db, p: { session_id: string; status: Status; closed_at: number }) =>
+  (
+    db,
+    p: {
+      session_id: string;
+      status: Status;
+      closed_at: number;
+      end_reason: string;
+      transcript_sha256: string | null;
+      transcript_bytes: number | null;
+    },
+  ) =>
     db
       .updateTable('terminal_sessions')
-      .set({ status: p.status, closed_at: p.closed_at })
+      .set({
+        status: p.status,
+        closed_at: p.closed_at,
+        end_reason: p.end_reason,
+        transcript_sha256: p.transcript_sha256,
+        transcript_bytes: p.transcript_bytes,
+      })
       .where('session_id', '=', p.session_id)
       .where('status', '=', 'active'),
 );
 
-/** Whatever is open of an operator, also what was opened in this very moment. */
-export const endTerminalsOf = defineQuery('terminals/end all of', (db, p: { operator_id: string; closed_at: number }) =>
-  db
-    .updateTable('terminal_sessions')
-    .set({ status: 'closed', closed_at: p.closed_at })
-    .where('status', '=', 'active')
-    .where('operator_id', '=', p.operator_id),
+/** Which of these sessions are on record. */
+export const knownTerminals = defineQuery('terminals/known', (db, p: { ids: readonly string[] }, d) =>
+  db.selectFrom('terminal_sessions').select('session_id').where(d.isIn('session_id', p.ids)),
 );

@@ -1,101 +1,145 @@
+import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
-import { access, mkdir, rm } from 'node:fs/promises';
+import { mkdir, open, readdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { createInterface } from 'node:readline';
 import { isUlid } from '@muster/protocol';
+import type { Clock } from '../clock.ts';
+import { shownBytes } from './transcript-lines.ts';
+import { FileRecording, type Recording, type TranscriptDigest, TranscriptSync } from './transcript-writer.ts';
 
-/**
- * What terminals showed, in files of the data directory, two for each session: `ID.raw` holds the bytes as they came,
- * `ID.timing` a line of JSON for each piece of them and each change of size:
- *
- *     {"at":0,"cols":80,"rows":24}
- *     {"at":153,"bytes":42}
- *
- * `at` counts milliseconds from the opening. The bytes are written first: what a crash left without a line is there all
- * the same.
- */
+/** What terminals showed: a file of the data directory for each session, `ID.cast`, as `cast.ts` says. */
 export interface Transcripts {
+  /**
+   * Begins one, for a session that has none.
+   * @param onFailure it can no longer be written or synced; told once
+   * @throws an error of the file system
+   */
+  create(sessionId: string, onFailure: (reason: Error) => void): Promise<Recording>;
   /** Whether anything is kept of the session. */
   has(sessionId: string): Promise<boolean>;
-  /** The bytes as they came; null when nothing is kept. */
+  /** The bytes as they were shown; null when nothing is kept. */
   raw(sessionId: string): Promise<AsyncIterable<Uint8Array> | null>;
-  /** When what came, in its order; null when nothing is kept. Lines that are no such lines are left out. */
-  timing(sessionId: string): Promise<AsyncIterable<TranscriptMark> | null>;
+  /** The file itself, as far as it is written; null when nothing is kept. */
+  cast(sessionId: string): Promise<AsyncIterable<Uint8Array> | null>;
+  /** Bytes of the file from a place to another, at most so many as there are. @throws an error of the file system */
+  part(sessionId: string, from: number, to: number): Promise<Uint8Array>;
+  /** Of what is in the file; null when nothing is kept. */
+  digest(sessionId: string): Promise<TranscriptDigest | null>;
   /** Removes what is kept of the session, if anything. */
   remove(sessionId: string): Promise<void>;
+  /** Of all sessions of which something is kept. */
+  ids(): Promise<string[]>;
+  /** Bytes recorded since the start. */
+  readonly recorded: number;
+  /** Ends the syncs that are due. Recordings are to be finished before. */
+  stop(): void;
 }
 
-export type TranscriptMark =
-  | { readonly at: number; readonly bytes: number }
-  | { readonly at: number; readonly cols: number; readonly rows: number };
-
 /** @param directory made when it is not there, for its owner alone */
-export async function openTranscripts(directory: string): Promise<Transcripts> {
+export async function openTranscripts(directory: string, clock: Clock): Promise<Transcripts> {
   await mkdir(directory, { recursive: true, mode: 0o700 });
-  const fileOf = async (sessionId: string): Promise<string | null> => {
+  const sync = new TranscriptSync(clock);
+  const recordings = new Map<string, Recording>();
+  let recorded = 0;
+  const pathOf = (sessionId: string) => join(directory, `${sessionId}.cast`);
+  /** Bytes that may be read; null when there is no file. */
+  const lengthOf = async (sessionId: string): Promise<number | null> => {
     // An id that is none names no file, whatever it looks like.
     if (!isUlid(sessionId)) return null;
-    const file = join(directory, `${sessionId}.raw`);
+    const recording = recordings.get(sessionId);
+    if (recording) return recording.written;
     try {
-      await access(file);
-      return file;
-    } catch {
-      return null;
+      return (await stat(pathOf(sessionId))).size;
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null;
+      throw error;
     }
   };
+  const cast = async (sessionId: string) => {
+    const length = await lengthOf(sessionId);
+    return length === null ? null : bytesOf(pathOf(sessionId), length);
+  };
   return {
-    has: async (sessionId) => (await fileOf(sessionId)) !== null,
-    async raw(sessionId) {
-      const file = await fileOf(sessionId);
-      return file === null ? null : bytesOf(file);
+    async create(sessionId, onFailure) {
+      if (!isUlid(sessionId)) throw new TypeError(`${sessionId} is no id of a session`);
+      const handle = await open(pathOf(sessionId), 'ax', 0o600);
+      try {
+        await syncDirectory(directory);
+      } catch (error) {
+        await handle.close();
+        await rm(pathOf(sessionId), { force: true });
+        throw error;
+      }
+      const onWritten = (bytes: number) => {
+        recorded += bytes;
+      };
+      const recording = new FileRecording({ handle, sync, onFailure, onWritten });
+      recordings.set(sessionId, recording);
+      return {
+        get written() {
+          return recording.written;
+        },
+        get size() {
+          return recording.size;
+        },
+        append: (lines, done) => recording.append(lines, done),
+        finish: () => recording.finish().finally(() => recordings.delete(sessionId)),
+      };
     },
-    async timing(sessionId) {
-      const file = await fileOf(sessionId);
-      return file === null ? null : marks(file.replace(/raw$/, 'timing'));
+    has: async (sessionId) => (await lengthOf(sessionId)) !== null,
+    cast,
+    async raw(sessionId) {
+      const bytes = await cast(sessionId);
+      return bytes === null ? null : shownBytes(bytes);
+    },
+    async part(sessionId, from, to) {
+      const handle = await open(pathOf(sessionId), 'r');
+      try {
+        const bytes = new Uint8Array(Math.max(0, to - from));
+        let length = 0;
+        for (let read = -1; read !== 0 && length < bytes.length; length += read)
+          read = (await handle.read(bytes, length, bytes.length - length, from + length)).bytesRead;
+        return bytes.subarray(0, length);
+      } finally {
+        await handle.close();
+      }
+    },
+    async digest(sessionId) {
+      const pieces = await cast(sessionId);
+      if (pieces === null) return null;
+      const hash = createHash('sha256');
+      let bytes = 0;
+      for await (const piece of pieces) {
+        hash.update(piece);
+        bytes += piece.length;
+      }
+      return { sha256: hash.digest('hex'), bytes };
     },
     async remove(sessionId) {
-      if (!isUlid(sessionId)) return;
-      // The bytes last: while they are there, a removal that was cut short can be seen and is done again.
-      for (const kind of ['timing', 'raw']) await rm(join(directory, `${sessionId}.${kind}`), { force: true });
+      if (isUlid(sessionId)) await rm(pathOf(sessionId), { force: true });
     },
+    async ids() {
+      const names = (await readdir(directory)).filter((name) => name.endsWith('.cast'));
+      return names.map((name) => name.slice(0, -'.cast'.length)).filter(isUlid);
+    },
+    get recorded() {
+      return recorded;
+    },
+    stop: () => sync.stop(),
   };
+}
+
+/** So that a new file has its name after a power cut. */
+async function syncDirectory(directory: string): Promise<void> {
+  const handle = await open(directory, 'r');
+  try {
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
 }
 
 /** Opened when it is read and not before: what nobody reads needs no closing. */
-async function* bytesOf(file: string): AsyncGenerator<Uint8Array> {
-  yield* createReadStream(file) as AsyncIterable<Buffer>;
-}
-
-const longestLine = 256;
-
-async function* marks(file: string): AsyncGenerator<TranscriptMark> {
-  const lines = createInterface({ input: createReadStream(file, 'utf8'), crlfDelay: Number.POSITIVE_INFINITY });
-  try {
-    for await (const line of lines) {
-      const mark = line.length <= longestLine ? markOf(line) : null;
-      if (mark !== null) yield mark;
-    }
-  } catch (error) {
-    // Killed before its first line was written.
-    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
-  } finally {
-    lines.close();
-  }
-}
-
-const isCount = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 0;
-
-/** The last line may be cut off. */
-function markOf(line: string): TranscriptMark | null {
-  let read: unknown;
-  try {
-    read = JSON.parse(line);
-  } catch {
-    return null;
-  }
-  if (typeof read !== 'object' || read === null) return null;
-  const { at, bytes, cols, rows } = read as Record<string, unknown>;
-  if (!isCount(at)) return null;
-  if (isCount(bytes)) return { at, bytes };
-  return isCount(cols) && isCount(rows) ? { at, cols, rows } : null;
+async function* bytesOf(file: string, length: number): AsyncGenerator<Uint8Array> {
+  if (length > 0) yield* createReadStream(file, { end: length - 1 }) as AsyncIterable<Buffer>;
 }

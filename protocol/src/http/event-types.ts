@@ -292,7 +292,7 @@ export const eventTypes = {
     severity: ['info'],
     when: 'an operator opened a terminal',
     target: 'agent',
-    metadata: ['session_id', 'shell'],
+    metadata: ['session_id', 'shell', 'user'],
   },
   'terminal.joined': {
     severity: ['info'],
@@ -304,7 +304,7 @@ export const eventTypes = {
     severity: ['info'],
     when: 'a terminal has ended',
     target: 'agent',
-    metadata: ['session_id', 'operator_id', 'reason'],
+    metadata: ['session_id', 'operator_id', 'reason', 'status', 'sha256', 'bytes', 'duration_secs'],
   },
   'window.created': {
     severity: ['info'],

@@ -5,6 +5,8 @@ import { nodeParams, pageQuery, queryInteger, route, unixSeconds } from './route
 export const terminalStatuses = ['active', 'closed', 'interrupted'] as const;
 export type TerminalStatus = (typeof terminalStatuses)[number];
 
+const terminalModes = ['control', 'view'] as const;
+
 const session = z.strictObject({
   session_id: z.string(),
   node_id: z.string(),
@@ -12,6 +14,16 @@ const session = z.strictObject({
   status: z.enum(terminalStatuses).describe('`interrupted`: the orchestrator or the agent was lost'),
   opened_at: unixSeconds,
   closed_at: unixSeconds.nullable(),
+  attached: z
+    .array(
+      z.strictObject({
+        operator_id: z.string(),
+        username: z.string(),
+        mode: z.enum(terminalModes).describe('`control`: may type; `view`: looks on'),
+        since: unixSeconds,
+      }),
+    )
+    .describe('who is connected to it now; nobody when it has ended'),
 });
 export const terminalSessionSchema = session.meta({ id: 'TerminalSession' });
 export type TerminalSession = z.infer<typeof session>;
@@ -23,7 +35,20 @@ const sessionExample: TerminalSession = {
   status: 'active',
   opened_at: 1795000300,
   closed_at: null,
+  attached: [{ operator_id: '21fe31dfa154a261626bf854046fd227', username: 'ada', mode: 'control', since: 1795000301 }],
 };
+
+const detail = session.extend({
+  end_reason: z.string().nullable().describe('why it ended, for people; null while it is open'),
+  transcript_path: z.string().nullable().describe('where its transcript can be had; null when nothing is kept'),
+  transcript_sha256: z
+    .string()
+    .nullable()
+    .describe('of the transcript as asciicast when the session ended, as its event `terminal.closed` has it'),
+  transcript_bytes: z.number().int().nullable().describe('length of that'),
+  viewers: z.number().int().describe('connections to it now'),
+});
+export type TerminalSessionDetail = z.infer<typeof detail>;
 
 const connection = z
   .strictObject({
@@ -45,6 +70,8 @@ export const openTerminal = route({
   path: '/terminal/{node_id}',
   tag: 'Terminal',
   summary: 'Open a terminal on an agent',
+  description:
+    'Its shell runs when this is answered, and is recorded. It goes on for `terminals.reattach_secs` while nobody is connected to it in control, and ends then.',
   access: 'operator',
   params: nodeParams,
   query: z.strictObject({
@@ -71,7 +98,9 @@ export const openTerminal = route({
     'terminal_disabled',
     'terminal_limit',
     'terminal_shell_refused',
+    'terminal_failed',
     'agent_timeout',
+    'terminal_unrecorded',
   ],
   example: { params: { node_id: nodeExample }, query: { cols: '120', rows: '40' }, answer: connectionExample },
 });
@@ -99,17 +128,19 @@ export const getTerminal = route({
   access: 'operator',
   params: sessionParams,
   answers: {
-    200: session
-      .extend({
-        transcript_path: z.string().nullable().describe('where its transcript can be had; null when nothing is kept'),
-        viewers: z.number().int().describe('connections to it now'),
-      })
-      .meta({ id: 'TerminalSessionDetail' }),
+    200: detail.meta({ id: 'TerminalSessionDetail' }),
   },
   errors: ['terminal_not_found'],
   example: {
     params: { session_id: sessionId },
-    answer: { ...sessionExample, transcript_path: `/api/v1/terminal/session/${sessionId}/transcript`, viewers: 1 },
+    answer: {
+      ...sessionExample,
+      end_reason: null,
+      transcript_path: `/api/v1/terminal/session/${sessionId}/transcript`,
+      transcript_sha256: null,
+      transcript_bytes: null,
+      viewers: 1,
+    },
   },
 });
 
@@ -133,10 +164,11 @@ export const attachTerminal = route({
   path: '/terminal/session/{session_id}/attach',
   tag: 'Terminal',
   summary: 'Get another connection to a terminal session',
-  description: 'To type along or to look on. Another operator’s session is for admins.',
+  description:
+    'In control, to type, or to look on. One connection is in control at a time: a newer one takes over, and the older is told `terminal_taken_over` and closed. Either is shown the recent screen first. Another operator’s session is for admins.',
   access: 'operator',
   params: sessionParams,
-  body: z.strictObject({ mode: z.enum(['control', 'view']) }),
+  body: z.strictObject({ mode: z.enum(terminalModes) }),
   answers: { 200: connection },
   errors: ['terminal_not_found', 'terminal_of_another', 'terminal_ended', 'terminal_limit'],
   example: { params: { session_id: sessionId }, body: { mode: 'view' }, answer: connectionExample },
@@ -149,7 +181,7 @@ export const getTranscript = route({
   tag: 'Terminal',
   summary: 'What a terminal session showed',
   description:
-    'The bytes as they came, or with their times as asciicast v2, which terminal players read. Another operator’s session is for admins.',
+    'The bytes as they came, or the file as it is recorded, with their times: asciicast v2, which terminal players read. Where bytes are not UTF-8 an event of the kind `b` follows, which has them in base64. Another operator’s session is for admins.',
   access: 'operator',
   params: sessionParams,
   query: z.strictObject({ format: z.enum(['raw', 'asciicast']).optional().describe('default raw') }),

@@ -9,6 +9,7 @@ import { presence } from './0008-presence.ts';
 import { formerSecrets } from './0009-former-secrets.ts';
 import { eventHistory } from './0010-event-history.ts';
 import { drift } from './0011-drift.ts';
+import { transcripts } from './0012-transcripts.ts';
 import type { Migration } from './migration.ts';
 
 /** Every migration, oldest first. */
@@ -24,4 +25,5 @@ export const migrations: readonly Migration[] = [
   formerSecrets,
   eventHistory,
   drift,
+  transcripts,
 ];

@@ -1,0 +1,124 @@
+/**
+ * The modes of a terminal, as the bytes that it shows switch them: what a screen that is built anew from the middle of a
+ * recording would not know. They are followed as bytes go by, and cost a look for escape characters.
+ */
+
+const escapeByte = 0x1b;
+/** Longer sequences switch none of these. */
+const longestSequence = 64;
+
+const alternateScreens = [47, 1047, 1049];
+/** Of each of these one can be on, and switching any of them off ends it. */
+const exclusive = [
+  [9, 1000, 1002, 1003],
+  [1005, 1006, 1015, 1016],
+];
+const onByDefault = [7, 25];
+const followed = new Set([...exclusive.flat(), ...onByDefault, 1, 6, 45, 66, 1004, 2004]);
+/** Those that the text of a screen leaves out, as the library that writes it does. */
+const left = new Set([25, 1005, 1006, 1015, 1016]);
+
+export class TerminalModes {
+  /** Modes that are not as they begin, in the order in which they were switched. */
+  readonly #switched = new Map<number, boolean>();
+  #alternate = false;
+  #cursorStyle = '';
+  /** Margins of the main screen and the alternate one. */
+  #margins = ['', ''];
+  /** The bytes since an escape character; null outside of a sequence. */
+  #sequence: string | null = null;
+
+  follow(bytes: Uint8Array): void {
+    for (let at = 0; at < bytes.length; at++) {
+      if (this.#sequence === null) {
+        at = bytes.indexOf(escapeByte, at);
+        if (at === -1) return;
+        this.#sequence = '';
+      } else this.#byte(bytes[at] as number);
+    }
+  }
+
+  /** Margins do not outlive a change of size. */
+  resized(): void {
+    this.#margins = ['', ''];
+  }
+
+  /** What brings a new terminal into this state, before the bytes that followed are shown. */
+  opening(): string {
+    return `${this.#alternate ? '\x1b[?1049h' : ''}${this.#switches(() => true)}${this.#rest()}`;
+  }
+
+  /**
+   * What is to follow the text of a screen.
+   * @param cursor where it stands, from 1
+   */
+  closing(cursor: { row: number; column: number }): string {
+    const rest = this.#rest();
+    // Setting margins moves the cursor.
+    const back = this.#margin === '' ? '' : `\x1b[${cursor.row};${cursor.column}H`;
+    return `${this.#switches((mode) => left.has(mode))}${rest}${back}`;
+  }
+
+  get #margin(): string {
+    return this.#margins[this.#alternate ? 1 : 0] as string;
+  }
+
+  #switches(which: (mode: number) => boolean): string {
+    return [...this.#switched]
+      .filter(([mode]) => which(mode))
+      .map(([mode, on]) => `\x1b[?${mode}${on ? 'h' : 'l'}`)
+      .join('');
+  }
+
+  #rest(): string {
+    return (this.#cursorStyle && `\x1b[${this.#cursorStyle} q`) + (this.#margin && `\x1b[${this.#margin}r`);
+  }
+
+  #byte(byte: number): void {
+    const sequence = this.#sequence as string;
+    if (byte === escapeByte) this.#sequence = '';
+    else if (byte === 0x18 || byte === 0x1a || byte > 0x7e || sequence.length >= longestSequence) this.#sequence = null;
+    else if (byte < 0x20) return;
+    else if (sequence === '') {
+      this.#sequence = byte === 0x5b ? '[' : null;
+      if (byte === 0x63) this.#reset();
+      else if (byte === 0x3d || byte === 0x3e) this.#switch(66, byte === 0x3d);
+    } else if (byte < 0x40) this.#sequence = sequence + String.fromCharCode(byte);
+    else {
+      this.#sequence = null;
+      this.#control(sequence.slice(1), String.fromCharCode(byte));
+    }
+  }
+
+  #control(parameters: string, final: string): void {
+    const modes = /^\?([\d;]+)$/.exec(parameters)?.[1];
+    if (modes !== undefined && (final === 'h' || final === 'l')) {
+      for (const mode of modes.split(';')) this.#switch(Number(mode), final === 'h');
+    } else if (final === 'q' && /^\d? $/.test(parameters)) {
+      this.#cursorStyle = /^0? $/.test(parameters) ? '' : parameters.trim();
+    } else if (final === 'r' && /^(\d{0,4};\d{0,4}|\d{0,4})$/.test(parameters)) {
+      this.#margins[this.#alternate ? 1 : 0] = parameters;
+    } else if (final === 'p' && parameters === '!') {
+      for (const mode of [1, 6, 7, 25, 66]) this.#switched.delete(mode);
+      this.#margins[this.#alternate ? 1 : 0] = '';
+    }
+  }
+
+  #switch(mode: number, on: boolean): void {
+    if (alternateScreens.includes(mode)) {
+      if (on && !this.#alternate) this.#margins[1] = '';
+      this.#alternate = on;
+    }
+    if (!followed.has(mode)) return;
+    for (const group of exclusive) if (group.includes(mode)) for (const other of group) this.#switched.delete(other);
+    this.#switched.delete(mode);
+    if (on !== onByDefault.includes(mode)) this.#switched.set(mode, on);
+  }
+
+  #reset(): void {
+    this.#switched.clear();
+    this.#alternate = false;
+    this.#cursorStyle = '';
+    this.#margins = ['', ''];
+  }
+}

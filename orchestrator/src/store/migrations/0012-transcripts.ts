@@ -1,0 +1,12 @@
+import type { Migration } from './migration.ts';
+
+/** Why a terminal session ended, and what its transcript was then. */
+export const transcripts: Migration = {
+  version: 12,
+  name: 'transcripts',
+  statements: ({ db, dialect }) => [
+    db.schema.alterTable('terminal_sessions').addColumn('end_reason', dialect.columns.text),
+    db.schema.alterTable('terminal_sessions').addColumn('transcript_sha256', dialect.columns.text),
+    db.schema.alterTable('terminal_sessions').addColumn('transcript_bytes', dialect.columns.integer),
+  ],
+};
