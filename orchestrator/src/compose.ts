@@ -29,7 +29,6 @@ import { createRefusals } from './domain/refusals.ts';
 import { createRunConductor } from './domain/run-conductor.ts';
 import { createSequencer } from './domain/sequencer.ts';
 import { describeSettings } from './domain/settings.ts';
-import { noShells } from './domain/shells.ts';
 import { createSignIn } from './domain/sign-in.ts';
 import { pruneTerminals } from './domain/terminal-retention.ts';
 import { createTerminals } from './domain/terminals.ts';
@@ -193,7 +192,8 @@ async function start(config: Config, dataDir: string, around: Surroundings, held
   const terminals = createTerminals(context, {
     clock,
     transcripts,
-    shells: noShells,
+    // Made below; nobody can ask for one before it listens.
+    shells: { open: (wish, events) => (gateway as Gateway).shells.open(wish, events) },
     recentScreen: async () => new Uint8Array(0),
     rules: {
       reattachSecs: wanted.reattach_secs,

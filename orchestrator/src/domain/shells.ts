@@ -1,5 +1,3 @@
-import { MusterError } from '@muster/protocol';
-
 /**
  * Shells on agents, as the domain asks the gateway for them. What a shell shows is held by a window: the agent sends no
  * more than `limits.terminalOutputWindowBytes` that were not given back by `taken`, and stops reading the shell then.
@@ -57,10 +55,3 @@ export interface Shell {
   /** Ends it; no event comes after this. Does nothing when it has ended. */
   close(reason: string): void;
 }
-
-/** For a process that has no gateway: no agent offers terminals. */
-export const noShells: Shells = {
-  open: async () => {
-    throw new MusterError('terminal_disabled', 'the agent does not offer terminals');
-  },
-};
