@@ -14,7 +14,10 @@ import { createEngine, defaultLimits } from './converge/engine.ts';
 import { MachineFacts } from './facts/machine-facts.ts';
 import type { Clock } from './host/clock.ts';
 import { lockDirectory } from './host/instance-lock.ts';
+import { machineSource } from './host/machine-source.ts';
 import type { Log } from './log.ts';
+import { SampleBuffer } from './metrics/sample-buffer.ts';
+import { defaultMetrics, Sampler } from './metrics/sampler.ts';
 import type { TerminalSettings } from './terminal/shell-choice.ts';
 import { Terminals } from './terminal/terminals.ts';
 import { DriftWatch } from './watch/drift-watch.ts';
@@ -98,6 +101,14 @@ export async function startAgent(options: AgentArguments, clock: Clock, log: Log
   });
   const driftWatch = new DriftWatch({ engine, clock, log, hint: (keys) => connection.hintDrift(keys) });
   const terminals = new Terminals({ clock, log, settings: () => configured.terminal() });
+  const samples = new SampleBuffer();
+  const sampler = new Sampler({
+    source: machineSource,
+    buffer: samples,
+    clock,
+    log,
+    settings: () => configured.metrics(),
+  });
   const connection = new Connection({
     identity,
     introduction: {
@@ -109,6 +120,7 @@ export async function startAgent(options: AgentArguments, clock: Clock, log: Log
     file,
     engine,
     terminals,
+    samples,
     clock,
     log,
     random: Math.random,
@@ -127,6 +139,7 @@ export async function startAgent(options: AgentArguments, clock: Clock, log: Log
   follow = (isLinked) => {
     following.update(configured.discovery(), isLinked);
     terminals.settingsChanged();
+    sampler.update();
     if (isLinked) driftWatch.linked();
   };
   await engine.start();
@@ -143,6 +156,7 @@ export async function startAgent(options: AgentArguments, clock: Clock, log: Log
       driftWatch.end();
       following.end();
       facts.end();
+      sampler.end();
       endClockWatch();
       idle.end();
       // Its last results still go out over the link, and nothing comes in any more when the journal closes.
@@ -163,6 +177,7 @@ interface Configured {
   packageMs(): number;
   packageLockMs(): number;
   terminal(): TerminalSettings;
+  metrics(): AgentConfig['metrics'];
   end(): void;
 }
 
@@ -181,6 +196,7 @@ const unconfigured: Configured = {
   packageMs: () => defaultLimits.packageMs,
   packageLockMs: () => defaultLimits.packageLockMs,
   terminal: () => noTerminals,
+  metrics: () => defaultMetrics,
   end: () => {},
 };
 
@@ -221,6 +237,7 @@ async function followConfig(path: string, clock: Clock, log: Log, onChange: () =
     packageMs: () => config.packages.time_limit * 1000,
     packageLockMs: () => config.packages.lock_timeout * 1000,
     terminal: () => config.remote_terminal,
+    metrics: () => config.metrics,
     end,
   };
 }

@@ -3,10 +3,11 @@ import type { Clock } from '../src/host/clock.ts';
 /** A clock that stands still until a test moves it. */
 export class ManualClock implements Clock {
   private time = 1_800_000_000_000;
+  private wallAhead = 0;
   private readonly timers = new Set<{ at: number; action: () => void }>();
 
   now(): number {
-    return this.time;
+    return this.time + this.wallAhead;
   }
 
   monotonic(): number {
@@ -17,6 +18,11 @@ export class ManualClock implements Clock {
     const timer = { at: this.time + ms, action };
     this.timers.add(timer);
     return () => this.timers.delete(timer);
+  }
+
+  /** Somebody sets the wall clock, by so many milliseconds. */
+  setWall(byMs: number): void {
+    this.wallAhead += byMs;
   }
 
   /** How long until something falls due, null when nothing waits. */

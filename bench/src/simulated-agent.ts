@@ -154,6 +154,7 @@ export class SimulatedAgent {
       file: { read: () => null, write: ignore } as unknown as OrchestratorFile,
       engine: this.engine,
       terminals: null,
+      samples: null,
       clock: systemClock,
       log,
       random: Math.random,

@@ -11,12 +11,14 @@ export const sampleSchema = z
     memory_total: amount('bytes of physical memory'),
     memory_used: amount('bytes'),
     swap_used: amount('bytes'),
-    disk_total: amount('bytes over all mounted file systems that are not virtual'),
+    disk_total: amount('bytes over all mounted file systems that are not virtual, each once'),
     disk_used: amount('bytes'),
     load1: z.number().min(0).max(1e9).nullable().describe('load of the last minute'),
-    net_rx_bytes: amount('bytes received since boot, all interfaces but loopback'),
+    net_rx_bytes: amount(
+      'bytes received since boot over the network cards; where there is none, over all interfaces but loopback that stand on no other',
+    ),
     net_tx_bytes: amount('bytes sent since boot'),
-    processes: amount('processes there are'),
+    processes: amount('processes there are, without their threads'),
     uptime: amount('seconds since boot'),
   })
   .meta({ id: 'Sample', description: 'What is null the agent could not collect.' });

@@ -2,11 +2,14 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { OperationMessage, OutputProgress, Report } from '@muster/protocol/wire';
+
+import { measureNames, type Sample } from '@muster/protocol';
+import type { OperationMessage, OutputProgress, Report, Welcome } from '@muster/protocol/wire';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { ManualClock } from '../../test/manual-clock.ts';
 import { MemoryEngine } from '../../test/memory-engine.ts';
 import { type ServedLink, TestOrchestrator } from '../../test/test-orchestrator.ts';
+import { SampleBuffer } from '../metrics/sample-buffer.ts';
 import { Connection } from './connection.ts';
 import { type AgentIdentity, loadAgentIdentity } from './identity.ts';
 import { OrchestratorFile, type Target } from './pin.ts';
@@ -19,6 +22,7 @@ let clock: ManualClock;
 let logged: { level: string; message: string; fields: Record<string, unknown> }[];
 let attributes: Record<string, string>;
 let connections: Connection[];
+let samples: SampleBuffer;
 
 beforeEach(async () => {
   dir = await mkdtemp(join(tmpdir(), 'muster-connection-'));
@@ -29,6 +33,7 @@ beforeEach(async () => {
   logged = [];
   attributes = { platform: 'linux' };
   connections = [];
+  samples = new SampleBuffer();
 });
 afterEach(async () => {
   for (const connection of connections) await connection.stop('the test ends');
@@ -54,6 +59,7 @@ function connect(target: Partial<Target> = {}): Connection {
     file: new OrchestratorFile(dir),
     engine,
     terminals: null,
+    samples,
     clock,
     log: { debug: write('debug'), info: write('info'), warn: write('warn'), error: write('error') },
     random: () => 0.5,
@@ -71,6 +77,9 @@ const entry = (message: string) => logged.find((line) => line.message.includes(m
 async function until(condition: () => boolean): Promise<void> {
   while (!condition()) await new Promise((resolve) => setImmediate(resolve));
 }
+
+const sampleAt = (collected_at: number, measures: Partial<Sample>): Sample =>
+  ({ collected_at, ...Object.fromEntries(measureNames.map((name) => [name, null])), ...measures }) as Sample;
 
 const accepted = (n: number): Report => ({
   type: 'accepted',
@@ -176,6 +185,73 @@ describe('what programs print while they run', () => {
     await link.settled();
     clock.advance(1_000);
     expect((await link.next('output_progress')).stdout?.text).toBe('late');
+  });
+});
+
+describe('samples of the machine', () => {
+  const at = (collected_at: number) => sampleAt(collected_at, { uptime: 5 });
+  const come = async (welcome: Partial<Welcome>) => {
+    const link = await orchestrator.nextLink();
+    link.challenge(orchestrator.publicKey);
+    await link.next('hello');
+    link.send({
+      type: 'welcome',
+      version: 2,
+      status: 'approved',
+      name: 'web',
+      tags: {},
+      acknowledged: 0,
+      settled_operations: [],
+      ...welcome,
+    });
+    await link.settled();
+    return link;
+  };
+
+  it('go up when the orchestrator wants them, and are forgotten when it has them; a lost answer costs nothing', async () => {
+    connect();
+    samples.push(at(10));
+    samples.push(at(20));
+    const first = await come({ metrics_interval: 60 });
+    clock.advance(30_000);
+    expect(await first.next('metrics')).toEqual({ type: 'metrics', samples: [at(10), at(20)] });
+    first.ws.terminate();
+    await until(() => has('not connected'));
+    samples.push(at(30));
+    clock.advance(250);
+    const second = await come({ metrics_interval: 60 });
+    clock.advance(30_000);
+    expect((await second.next('metrics')).samples).toEqual([at(10), at(20), at(30)]);
+    second.send({ type: 'metrics_stored', collected_at: 30 });
+    await second.settled();
+    expect(samples.first).toBe(samples.end);
+    clock.advance(59_000);
+    samples.push(at(40));
+    clock.advance(1_000);
+    expect((await second.next('metrics')).samples).toEqual([at(40)]);
+  });
+
+  it('stay here while the agent waits for approval, and where nobody wants them', async () => {
+    connect();
+    samples.push(at(10));
+    const pending = await come({ status: 'pending', name: null, metrics_interval: 60 });
+    clock.advance(60_000);
+    await pending.settled();
+    expect(pending.unread).toBe(0);
+    pending.send({ type: 'status', status: 'approved', name: 'web', tags: {} });
+    await pending.settled();
+    clock.advance(30_000);
+    expect((await pending.next('metrics')).samples).toEqual([at(10)]);
+    pending.ws.terminate();
+    await until(() => has('not connected'));
+    clock.advance(250);
+    const old = await come({});
+    // It answers what was never sent.
+    old.send({ type: 'metrics_stored', collected_at: 10 });
+    clock.advance(60_000);
+    await old.settled();
+    expect(old.unread).toBe(0);
+    expect(samples.end - samples.first).toBe(1);
   });
 });
 

@@ -2,6 +2,7 @@ import { type Announcement, limits, type Welcome } from '@muster/protocol/wire';
 import type { Engine } from '../converge/engine.ts';
 import type { Clock } from '../host/clock.ts';
 import type { Log } from '../log.ts';
+import type { SampleBuffer } from '../metrics/sample-buffer.ts';
 import type { Terminals } from '../terminal/terminals.ts';
 import { type Attempts, backOff, type LinkEnd } from './backoff.ts';
 import { Candidates } from './candidates.ts';
@@ -20,6 +21,8 @@ export interface ConnectionOptions {
   engine: Engine;
   /** Null: of an agent that only plays one. */
   terminals: Terminals | null;
+  /** What was measured, for an orchestrator that wants it. Null: of an agent that only plays one. */
+  samples: SampleBuffer | null;
   clock: Clock;
   log: Log;
   /** In [0, 1). */
@@ -168,8 +171,10 @@ export class Connection {
         dialled,
         engine,
         terminals,
+        samples: this.options.samples,
         clock,
         log,
+        random: this.options.random,
         hello: (nonce, versions) =>
           makeHello(
             identity,

@@ -12,10 +12,12 @@ import type { WebSocket } from 'ws';
 import type { Engine } from '../converge/engine.ts';
 import type { Clock } from '../host/clock.ts';
 import type { Log } from '../log.ts';
+import type { SampleBuffer } from '../metrics/sample-buffer.ts';
 import type { Outlet } from '../terminal/terminal.ts';
 import type { TerminalLink, Terminals } from '../terminal/terminals.ts';
 import type { LinkEnd } from './backoff.ts';
 import type { Dialled } from './dial.ts';
+import { MetricsSender } from './metrics-sender.ts';
 import { OutputSender } from './output-sender.ts';
 import { ReportSender } from './report-sender.ts';
 
@@ -28,8 +30,12 @@ export interface SessionOptions {
   dialled: Dialled;
   engine: Engine;
   terminals: Terminals | null;
+  /** What was measured; null: nothing is. */
+  samples: SampleBuffer | null;
   clock: Clock;
   log: Log;
+  /** In [0, 1). */
+  random: () => number;
   /** Makes the hello that answers this nonce. */
   hello(nonce: Buffer, versions: readonly number[]): AgentMessage;
   /** The link is up: the orchestrator has committed this agent's record. */
@@ -59,6 +65,8 @@ export class Session {
   private outputSender: OutputSender | null = null;
   /** Null also while the other end knows nothing of terminals. */
   private terminals: TerminalLink | null = null;
+  /** Null also where nobody wants samples. */
+  private metricsSender: MetricsSender | null = null;
   private phase: 'challenge' | 'welcome' | 'open' | 'over' = 'challenge';
   private heardAt: number;
   /** Of the protocol, once welcomed. */
@@ -143,6 +151,7 @@ export class Session {
     this.callOffWatch();
     this.outputSender?.end();
     this.terminals?.end('the link to the orchestrator ended');
+    this.metricsSender?.end();
     return {
       livedMs: this.welcomedAt === null ? 0 : this.options.clock.monotonic() - this.welcomedAt,
       retryAfterSecs: this.retryAfterSecs,
@@ -270,6 +279,18 @@ export class Session {
         release: (bytes) => sender.release(bytes),
       });
     if (message.version >= 3) this.terminals = this.options.terminals?.attach(this.outlet()) ?? null;
+    const { samples, random } = this.options;
+    if (samples !== null && message.metrics_interval !== undefined)
+      this.metricsSender = new MetricsSender({
+        buffer: samples,
+        clock,
+        random,
+        intervalMs: message.metrics_interval * 1000,
+        write: (text) => this.ws.send(text),
+        reserve: (bytes) => sender.reserve(bytes),
+        release: (bytes) => sender.release(bytes),
+      });
+    this.metricsSender?.want(message.status === 'approved');
     this.options.welcomed(message);
     this.sender.pump();
     // What was printed while there was no link.
@@ -295,7 +316,11 @@ export class Session {
       case 'output_taken':
         this.outputSender?.taken();
         break;
+      case 'metrics_stored':
+        this.metricsSender?.stored(message.collected_at);
+        break;
       case 'status':
+        this.metricsSender?.want(message.status === 'approved');
         this.options.standingChanged(message);
         break;
       case 'terminal_open':

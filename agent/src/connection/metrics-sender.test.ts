@@ -1,0 +1,214 @@
+import { measureNames, type Sample } from '@muster/protocol';
+import { agentMessageSchema, limits } from '@muster/protocol/wire';
+import { beforeEach, describe, expect, it } from 'vitest';
+import { ManualClock } from '../../test/manual-clock.ts';
+import { SampleBuffer } from '../metrics/sample-buffer.ts';
+import { MetricsSender } from './metrics-sender.ts';
+
+let clock: ManualClock;
+let buffer: SampleBuffer;
+let sent: { bytes: number; times: number[] }[];
+let window: number;
+let random: number;
+
+beforeEach(() => {
+  clock = new ManualClock();
+  buffer = new SampleBuffer(3_000);
+  sent = [];
+  window = limits.unacknowledgedBytes;
+  random = 0.5;
+});
+
+const sampleOf = (collected_at: number, value: number | null = 5): Sample =>
+  ({ collected_at, ...Object.fromEntries(measureNames.map((name) => [name, value])) }) as Sample;
+const add = (...at: number[]) => {
+  for (const time of at) buffer.push(sampleOf(time));
+};
+
+function link(intervalMs = 60_000): MetricsSender {
+  const sender = new MetricsSender({
+    buffer,
+    clock,
+    random: () => random,
+    intervalMs,
+    write: (text) => {
+      const message = agentMessageSchema.parse(JSON.parse(text));
+      if (message.type !== 'metrics') throw new Error(message.type);
+      sent.push({ bytes: text.length, times: message.samples.map(({ collected_at }) => collected_at) });
+    },
+    reserve: (bytes) => {
+      if (bytes > window) return false;
+      window -= bytes;
+      return true;
+    },
+    release: (bytes) => {
+      window += bytes;
+    },
+  });
+  sender.want(true);
+  return sender;
+}
+const sentTimes = () => sent.map(({ times }) => times);
+
+describe('samples over a link', () => {
+  it('are sent at a random moment of the first interval, and then each interval, give or take a tenth', () => {
+    random = 0.25;
+    const sender = link();
+    add(1, 2);
+    clock.advance(14_999);
+    expect(sent).toEqual([]);
+    clock.advance(1);
+    expect(sentTimes()).toEqual([[1, 2]]);
+    add(3);
+    clock.advance(60_000);
+    // One message at a time.
+    expect(sent).toHaveLength(1);
+    sender.stored(2);
+    random = 0.999999;
+    clock.advance(60_000 * 0.95 - 1);
+    expect(sent).toHaveLength(1);
+    clock.advance(1);
+    expect(sentTimes()).toEqual([[1, 2], [3]]);
+    sender.stored(3);
+    add(4);
+    clock.advance(60_000 * 1.0999);
+    expect(sent).toHaveLength(2);
+    clock.advance(60);
+    expect(sentTimes().at(-1)).toEqual([4]);
+    expect(buffer.first).toBe(3);
+  });
+
+  it('that have gathered come one message after the other, each no larger than half of the window', () => {
+    const sender = link();
+    const many = Array.from({ length: 500 }, (_, n) => 1_800_000_000 + n * 30);
+    for (const time of many)
+      buffer.push({ ...sampleOf(time, Number.MAX_SAFE_INTEGER), cpu_usage: 33.33, load1: 123_456_789.12 });
+    clock.advance(30_000);
+    for (let messages = 1; buffer.first < buffer.end; messages++) {
+      expect(sent).toHaveLength(messages);
+      sender.stored(sent.at(-1)!.times.at(-1)!);
+    }
+    expect(sentTimes().flat()).toEqual(many);
+    expect(Math.max(...sent.map(({ bytes }) => bytes))).toBeLessThanOrEqual(4_096);
+    expect(sent.length).toBeLessThan(70);
+    expect(window).toBe(limits.unacknowledgedBytes);
+    // What came meanwhile waits its turn: no message for each sample.
+    add(1_900_000_000);
+    expect(buffer.end - buffer.first).toBe(1);
+    const before = sent.length;
+    clock.advance(53_000);
+    expect(sent).toHaveLength(before);
+    clock.advance(14_000);
+    expect(sentTimes().at(-1)).toEqual([1_900_000_000]);
+  });
+
+  it('are no more than a message may hold, however short they are', () => {
+    const sender = link();
+    for (let time = 1; time <= 60; time++) buffer.push(sampleOf(time, null));
+    clock.advance(30_000);
+    expect(sentTimes()[0]!.length).toBeLessThanOrEqual(limits.samplesOfMessage);
+    expect(sent[0]!.bytes).toBeLessThanOrEqual(4_096);
+    sender.end();
+  });
+
+  it('are sent again on the next link when the answer was lost with the first', () => {
+    const first = link();
+    add(1, 2);
+    clock.advance(30_000);
+    first.end();
+    first.stored(2);
+    add(3);
+    expect(clock.next).toBeNull();
+    const second = link();
+    clock.advance(30_000);
+    expect(sentTimes()).toEqual([
+      [1, 2],
+      [1, 2, 3],
+    ]);
+    second.stored(3);
+    expect(buffer.first).toBe(3);
+  });
+
+  it('are sent again after five minutes when they were not stored, and hold up no report meanwhile', () => {
+    const sender = link();
+    add(1);
+    clock.advance(30_000);
+    expect(window).toBeLessThan(limits.unacknowledgedBytes);
+    clock.advance(10_000);
+    expect(window).toBe(limits.unacknowledgedBytes);
+    add(2);
+    clock.advance(289_999);
+    expect(sent).toHaveLength(1);
+    clock.advance(1);
+    expect(sentTimes()).toEqual([[1], [1, 2]]);
+    // The answer to the first, late after all: what it is about is settled, and the rest goes at once.
+    sender.stored(1);
+    expect(sentTimes().at(-1)).toEqual([2]);
+    sender.stored(2);
+    expect(window).toBe(limits.unacknowledgedBytes);
+  });
+
+  it('wait for reports that fill the window', () => {
+    link();
+    window = 100;
+    add(1);
+    clock.advance(30_000);
+    expect(sent).toEqual([]);
+    clock.advance(5_000);
+    expect(sent).toEqual([]);
+    window = 8_000;
+    clock.advance(1_000);
+    expect(sentTimes()).toEqual([[1]]);
+  });
+
+  it('are not sent by an agent that is not approved, and are as soon as it is', () => {
+    const sender = link();
+    add(1);
+    sender.want(false);
+    clock.advance(600_000);
+    expect(sent).toEqual([]);
+    sender.want(true);
+    clock.advance(30_000);
+    expect(sentTimes()).toEqual([[1]]);
+    sender.want(false);
+    expect(window).toBe(limits.unacknowledgedBytes);
+    expect(clock.next).toBeNull();
+    sender.stored(1);
+    expect(buffer.first).toBe(0);
+  });
+
+  it('are not forgotten for an answer to anything else', () => {
+    const sender = link();
+    add(10, 20);
+    sender.stored(20);
+    expect(buffer.first).toBe(0);
+    clock.advance(30_000);
+    add(30);
+    sender.stored(5);
+    expect(sent).toHaveLength(1);
+    expect(buffer.first).toBe(0);
+    // More than was sent.
+    sender.stored(1_000);
+    expect(buffer.first).toBe(2);
+    sender.stored(1_000);
+    expect(buffer.first).toBe(2);
+  });
+
+  it('that had to make room while they were on their way do not take newer ones with them', () => {
+    buffer = new SampleBuffer(2);
+    const sender = link();
+    add(1, 2);
+    clock.advance(30_000);
+    add(3, 4);
+    sender.stored(2);
+    expect(buffer.first).toBe(2);
+    expect(buffer.end).toBe(4);
+  });
+
+  it('are wanted seldom by an orchestrator that says so', () => {
+    link(1e12);
+    add(1);
+    clock.advance(1_000_000_000);
+    expect(sent).toEqual([]);
+  });
+});

@@ -1,0 +1,66 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { type Backing, countedInterfaces, parseTraffic, sumTraffic } from './network.ts';
+
+const head = `Inter-|   Receive                                                |  Transmit
+ face |bytes    packets errs drop fifo frame compressed multicast|bytes    packets errs drop fifo colls carrier compressed
+`;
+const line = (name: string, received: number | string, sent: number | string) =>
+  `${name.padStart(6)}: ${received} 1 0 0 0 0 0 0 ${sent} 2 0 0 0 0 0 0\n`;
+
+describe('traffic', () => {
+  it('is what each interface but loopback received and sent', () => {
+    const text = `${head}${line('lo', 9, 9)}${line('eth0', 19345900413, 47958828)}${line('wlan0', 1, 0)}`;
+    expect([...parseTraffic(text)]).toEqual([
+      ['eth0', { received: 19345900413, sent: 47958828 }],
+      ['wlan0', { received: 1, sent: 0 }],
+    ]);
+    // Names may hold colons, and older kernels leave no space behind theirs.
+    expect(parseTraffic('eth0:1:5 0 0 0 0 0 0 0 6 0 0 0 0 0 0 0').get('eth0:1')).toEqual({ received: 5, sent: 6 });
+  });
+
+  it('leaves out a line that is malformed', () => {
+    const text = `${head}${line('eth0', 'x', 1)}${line('eth1', 1, '-1')}${line('eth2', 2 ** 60, 1)}   eth3: 1 2\n${line('eth4', 3, 4)}`;
+    expect([...parseTraffic(text).keys()]).toEqual(['eth4']);
+    fc.assert(
+      fc.property(fc.string(), fc.nat(200), (put, at) => {
+        const mangled = `${text.slice(0, at)}${put}${text.slice(at)}`;
+        const sum = sumTraffic(parseTraffic(mangled), [...parseTraffic(mangled).keys()]);
+        expect(sum === null || (Number.isSafeInteger(sum.received) && sum.sent >= 0)).toBe(true);
+      }),
+    );
+  });
+});
+
+describe('what counts', () => {
+  const card: Backing = { hasDevice: true, hasLower: false };
+  const upper: Backing = { hasDevice: false, hasLower: true };
+  const loose: Backing = { hasDevice: false, hasLower: false };
+  const counted = (interfaces: Record<string, Backing>) =>
+    countedInterfaces(Object.keys(interfaces), (name) => interfaces[name]!);
+
+  it('is the cards, and not what goes over them a second time', () => {
+    const docker = { eth0: card, docker0: upper, veth1: loose, veth2: loose, wg0: loose, 'eth0.7': upper };
+    expect(counted(docker)).toEqual(['eth0']);
+    expect(counted({ bond0: upper, eth0: card, eth1: card, br0: upper })).toEqual(['eth0', 'eth1']);
+    // A port of a switch: the card that it hangs on carries it.
+    expect(counted({ eth0: card, lan1: { hasDevice: true, hasLower: true } })).toEqual(['eth0']);
+  });
+
+  it('is, where there is no card, what stands on no other', () => {
+    expect(counted({ eth0: loose, br0: upper, tun0: loose })).toEqual(['eth0', 'tun0']);
+    expect(counted({})).toEqual([]);
+  });
+
+  it('adds up, to null where there is nothing or more than a number holds', () => {
+    const traffic = new Map([
+      ['eth0', { received: 5, sent: 7 }],
+      ['eth1', { received: 1, sent: 2 }],
+      ['eth2', { received: Number.MAX_SAFE_INTEGER, sent: 0 }],
+    ]);
+    expect(sumTraffic(traffic, ['eth0', 'eth1', 'gone'])).toEqual({ received: 6, sent: 9 });
+    expect(sumTraffic(traffic, ['eth0', 'eth2'])).toBeNull();
+    expect(sumTraffic(traffic, ['gone'])).toBeNull();
+    expect(sumTraffic(traffic, [])).toBeNull();
+  });
+});

@@ -1,0 +1,62 @@
+/** What went over the network: which interfaces count, and what /proc/net/dev says of them. */
+
+export interface Traffic {
+  received: number;
+  sent: number;
+}
+
+const loopback = 'lo';
+
+/** @param text of /proc/net/dev. Bytes by interface, without loopback; a line that is malformed is not there. */
+export function parseTraffic(text: string): Map<string, Traffic> {
+  const found = new Map<string, Traffic>();
+  for (const line of text.split('\n')) {
+    const colon = line.lastIndexOf(':');
+    if (colon < 0) continue;
+    const name = line.slice(0, colon).trim();
+    const fields = line
+      .slice(colon + 1)
+      .trim()
+      .split(/\s+/);
+    const [received, sent] = [fields[0], fields[8]].map((field) =>
+      field !== undefined && /^\d{1,20}$/.test(field) ? Number(field) : Number.NaN,
+    ) as [number, number];
+    if (name === '' || name === loopback || !Number.isSafeInteger(received) || !Number.isSafeInteger(sent)) continue;
+    found.set(name, { received, sent });
+  }
+  return found;
+}
+
+/** What stands behind an interface, as /sys/class/net shows it. */
+export interface Backing {
+  /** A network card, a virtual machine's included. */
+  hasDevice: boolean;
+  /** A bridge, bond or VLAN: others carry what it carries. */
+  hasLower: boolean;
+}
+
+/**
+ * Which interfaces make up the machine's traffic, each byte once: the network cards. What goes over a bridge, a bond, a
+ * VLAN or a tunnel goes over them too, and what containers of this machine say to each other never leaves it. Where there
+ * is no card, as in a container, they are all that stand on no other.
+ */
+export function countedInterfaces(names: Iterable<string>, backing: (name: string) => Backing): string[] {
+  const known = [...names].map((name) => ({ name, ...backing(name) }));
+  const alone = known.filter(({ hasLower }) => !hasLower);
+  const cards = alone.filter(({ hasDevice }) => hasDevice);
+  return (cards.length > 0 ? cards : alone).map(({ name }) => name);
+}
+
+/** Null when nothing is counted, or there is more than a number holds. */
+export function sumTraffic(traffic: ReadonlyMap<string, Traffic>, counted: readonly string[]): Traffic | null {
+  const sum: Traffic = { received: 0, sent: 0 };
+  let interfaces = 0;
+  for (const name of counted) {
+    const of = traffic.get(name);
+    if (of === undefined) continue;
+    interfaces++;
+    sum.received += of.received;
+    sum.sent += of.sent;
+  }
+  return interfaces > 0 && Number.isSafeInteger(sum.received) && Number.isSafeInteger(sum.sent) ? sum : null;
+}

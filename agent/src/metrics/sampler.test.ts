@@ -1,0 +1,280 @@
+import { readFileSync, statfsSync } from 'node:fs';
+import { totalmem } from 'node:os';
+import { type Sample, sampleSchema } from '@muster/protocol';
+import { beforeEach, describe, expect, it } from 'vitest';
+import { ManualClock } from '../../test/manual-clock.ts';
+import { defaultConfig } from '../config.ts';
+import { type MachineSource, machineSource } from '../host/machine-source.ts';
+import { SampleBuffer } from './sample-buffer.ts';
+import { defaultMetrics, type MetricsSettings, Sampler } from './sampler.ts';
+
+let clock: ManualClock;
+let buffer: SampleBuffer;
+let settings: MetricsSettings;
+let files: Record<string, string>;
+let logged: { fields: object; message: string }[];
+/** What has a card behind it, and what stands on another. */
+let interfaces: Record<string, 'card' | 'upper' | 'loose'>;
+let room: MachineSource['room'];
+
+const netOf = (values: Record<string, [number, number]>) =>
+  `head|\n${Object.entries(values)
+    .map(([name, [received, sent]]) => `  ${name}: ${received} 0 0 0 0 0 0 0 ${sent} 0 0 0 0 0 0 0\n`)
+    .join('')}`;
+
+beforeEach(() => {
+  clock = new ManualClock();
+  buffer = new SampleBuffer(8);
+  settings = { enabled: true, collection_interval: 30 };
+  logged = [];
+  interfaces = { eth0: 'card', br0: 'upper' };
+  room = async () => ({ total: 100, free: 30 });
+  files = {
+    '/proc/stat': 'cpu  0 0 0 0 0 0 0 0 0 0\n',
+    '/proc/meminfo': 'MemTotal: 8 kB\nMemAvailable: 3 kB\nSwapTotal: 4 kB\nSwapFree: 2 kB\n',
+    '/proc/loadavg': '0.50 1 1 1/95 1\n',
+    '/proc/uptime': '77.50 1\n',
+    '/proc/net/dev': netOf({ eth0: [10, 20], br0: [10, 20], lo: [5, 5] }),
+    '/proc/self/mountinfo': '27 1 8:1 / / rw - ext4 /dev/sda1 rw\n',
+  };
+});
+
+const source: MachineSource = {
+  text: (path) => files[path] ?? null,
+  names: (path) => {
+    if (path === '/proc') return ['1', '2', 'self'];
+    const name = path.replace('/sys/class/net/', '');
+    return interfaces[name] === 'upper' ? ['lower_eth0', 'mtu'] : ['mtu'];
+  },
+  exists: (path) =>
+    Object.entries(interfaces).some(([name, kind]) => kind === 'card' && path.includes(`/${name}/device`)),
+  room: (path) => room(path),
+};
+
+function start(given: MachineSource = source): Sampler {
+  const say = (fields: object, message: string) => void logged.push({ fields, message });
+  const sampler = new Sampler({
+    source: given,
+    buffer,
+    clock,
+    log: { warn: say, error: say },
+    settings: () => settings,
+  });
+  sampler.update();
+  return sampler;
+}
+
+/** Time passes; what then is to be done is done. */
+async function pass(ms: number): Promise<void> {
+  for (let left = ms; left > 0; left -= 1_000) {
+    clock.advance(Math.min(left, 1_000));
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+}
+const samples = (): Sample[] =>
+  Array.from({ length: buffer.end - buffer.first }, (_, n) => buffer.at(buffer.first + n));
+const times = () => samples().map(({ collected_at }) => collected_at - 1_800_000_000);
+
+describe('samples of the machine', () => {
+  it('begin soon after the start, with a figure of the processors over that time, and hold all there is', async () => {
+    start();
+    await pass(4_999);
+    expect(samples()).toEqual([]);
+    files['/proc/stat'] = 'cpu  30 0 0 70 0 0 0 0 0 0\n';
+    await pass(1);
+    expect(samples()).toEqual([
+      {
+        collected_at: 1_800_000_005,
+        cpu_usage: 30,
+        memory_total: 8192,
+        memory_used: 5120,
+        swap_used: 2048,
+        disk_total: 100,
+        disk_used: 70,
+        load1: 0.5,
+        net_rx_bytes: 10,
+        net_tx_bytes: 20,
+        processes: 2,
+        uptime: 77,
+      },
+    ]);
+    files['/proc/stat'] = 'cpu  130 0 0 70 0 0 0 0 0 0\n';
+    await pass(30_000);
+    expect(samples()[1]).toMatchObject({ collected_at: 1_800_000_035, cpu_usage: 100 });
+    await pass(60_000);
+    expect(times()).toEqual([5, 35, 65, 95]);
+  });
+
+  it('are null, each by itself, where the machine does not say', async () => {
+    const whole = async () => {
+      await pass(30_000);
+      return samples().at(-1)!;
+    };
+    start();
+    await pass(5_000);
+    const nulls: [string, (keyof Sample)[]][] = [
+      ['/proc/stat', ['cpu_usage']],
+      ['/proc/meminfo', ['memory_total', 'memory_used', 'swap_used']],
+      ['/proc/loadavg', ['load1']],
+      ['/proc/uptime', ['uptime']],
+      ['/proc/net/dev', ['net_rx_bytes', 'net_tx_bytes']],
+      ['/proc/self/mountinfo', ['disk_total', 'disk_used']],
+    ];
+    let ticks = 0;
+    const work = () => {
+      files['/proc/stat'] = `cpu  ${++ticks} 0 0 ${ticks} 0 0 0 0 0 0\n`;
+    };
+    for (const [path, names] of nulls) {
+      work();
+      expect(Object.values(await whole()), path).not.toContain(null);
+      for (const broken of [undefined, '', '\0\0 -1 garbage\n']) {
+        work();
+        const text = files[path]!;
+        if (broken === undefined) delete files[path];
+        else files[path] = broken;
+        const sample = await whole();
+        expect(
+          Object.keys(sample).filter((name) => sample[name as keyof Sample] === null),
+          path,
+        ).toEqual(names);
+        files[path] = text;
+      }
+      // The figure of the processors needs two readings again.
+      if (path === '/proc/stat') expect((await whole()).cpu_usage).toBeNull();
+    }
+    expect(logged.map(({ message }) => message)).toEqual([expect.stringContaining('the oldest make room')]);
+  });
+
+  it('look again at what the interfaces are when others are there', async () => {
+    start();
+    await pass(5_000);
+    interfaces = { eth0: 'card', eth1: 'card' };
+    files['/proc/net/dev'] = netOf({ eth0: [11, 21], eth1: [5, 6] });
+    await pass(30_000);
+    expect(samples().map(({ net_rx_bytes }) => net_rx_bytes)).toEqual([10, 16]);
+  });
+
+  it('go on while a disk hangs, without its figure', async () => {
+    room = () => new Promise(() => {});
+    start();
+    await pass(5_000);
+    expect(samples()).toEqual([]);
+    await pass(2_000);
+    expect(samples()).toMatchObject([{ collected_at: 1_800_000_005, disk_total: null, disk_used: null, uptime: 77 }]);
+    await pass(28_000);
+    expect(times()).toEqual([5, 35]);
+  });
+
+  it('follow the configuration at once: another pace, none at all, and a new beginning', async () => {
+    const sampler = start();
+    await pass(5_000);
+    settings = { enabled: true, collection_interval: 2 };
+    sampler.update();
+    await pass(2_000);
+    await pass(2_000);
+    expect(times()).toEqual([5, 7, 9]);
+    settings = { enabled: false, collection_interval: 2 };
+    sampler.update();
+    await pass(60_000);
+    // What nobody is to know is not told later either.
+    expect(samples()).toEqual([]);
+    expect(clock.next).toBeNull();
+    files['/proc/stat'] = 'cpu  500 0 0 500 0 0 0 0 0 0\n';
+    settings = { enabled: true, collection_interval: 30 };
+    sampler.update();
+    files['/proc/stat'] = 'cpu  500 0 0 600 0 0 0 0 0 0\n';
+    await pass(5_000);
+    expect(samples()).toMatchObject([{ collected_at: 1_800_000_074, cpu_usage: 0 }]);
+    sampler.end();
+    expect(clock.next).toBeNull();
+  });
+
+  it('are not made up for the time that the process stood still, and keep their pace when one is late', async () => {
+    let late = 10_000;
+    const after = clock.after.bind(clock);
+    start();
+    clock.after = (ms, action) => after(ms + late, action);
+    await pass(5_000);
+    late = 0;
+    await pass(90_000);
+    expect(times()).toEqual([5, 45, 65, 95]);
+    late = 100_000;
+    await pass(30_000);
+    late = 0;
+    await pass(160_000);
+    expect(times()).toEqual([5, 45, 65, 95, 125, 255, 285]);
+  });
+
+  it('never share a second: what comes too early waits for the next one', async () => {
+    settings = { enabled: true, collection_interval: 1 };
+    start();
+    for (let n = 0; n < 3; n++) await pass(1_000);
+    expect(times()).toEqual([1, 2, 3]);
+    // The wall clock is slowed down a little.
+    clock.setWall(-5);
+    await pass(1_000);
+    expect(times()).toEqual([1, 2, 3]);
+    await pass(5);
+    expect(times()).toEqual([1, 2, 3, 4]);
+    await pass(1_000);
+    expect(times()).toEqual([1, 2, 3, 4, 5]);
+  });
+
+  it('wait for a clock that was set back a little; that time has its samples', async () => {
+    start();
+    await pass(5_000);
+    await pass(30_000);
+    clock.setWall(-100_000);
+    for (let n = 0; n < 5; n++) await pass(30_000);
+    expect(times()).toEqual([5, 35, 55, 85]);
+    expect(logged).toEqual([]);
+  });
+
+  it('begin anew when it was set back far, without those whose time is yet to come', async () => {
+    start();
+    await pass(5_000);
+    buffer.drop(buffer.end);
+    await pass(30_000);
+    await pass(30_000);
+    expect(times()).toEqual([35, 65]);
+    clock.setWall(-3_600_000);
+    await pass(30_000);
+    expect(times()).toEqual([95 - 3600]);
+    expect(logged).toEqual([{ fields: { by_secs: 3570, dropped: 2 }, message: expect.stringContaining('set back') }]);
+    // Forward it leaves a gap and nothing else.
+    clock.setWall(86_400_000);
+    await pass(30_000);
+    expect(times()).toEqual([95 - 3600, 125 - 3600 + 86_400]);
+  });
+
+  it('give up the oldest when nobody takes them, and say so once until somebody does', async () => {
+    start();
+    await pass(5_000);
+    for (let n = 0; n < 10; n++) await pass(30_000);
+    expect(times()).toEqual([95, 125, 155, 185, 215, 245, 275, 305]);
+    expect(logged).toHaveLength(1);
+    buffer.drop(buffer.end);
+    for (let n = 0; n < 9; n++) await pass(30_000);
+    expect(logged).toHaveLength(2);
+  });
+
+  it('of this very machine are what it is', async () => {
+    start(machineSource);
+    for (let n = 0; samples().length === 0 && n < 200; n++) {
+      if (n === 0) clock.advance(5_000);
+      await new Promise((resolve) => setTimeout(resolve, 10));
+    }
+    const [sample] = samples();
+    expect(sampleSchema.parse(sample)).toEqual(sample);
+    if (process.platform !== 'linux') return;
+    expect(sample).toMatchObject({ memory_total: totalmem() });
+    expect(Math.abs(sample!.uptime! - Number.parseFloat(readFileSync('/proc/uptime', 'utf8')))).toBeLessThan(30);
+    expect(sample!.processes).toBeGreaterThan(2);
+    const { blocks, bsize } = statfsSync('/');
+    if (sample!.disk_total !== null) expect(sample!.disk_total).toBeGreaterThanOrEqual(Math.min(blocks * bsize, 1));
+  });
+});
+
+it('has the defaults of the configuration where there is none', () => {
+  expect(defaultMetrics).toEqual(defaultConfig.metrics);
+});
