@@ -28,14 +28,18 @@ export interface TransportOptions {
 
 const largestAnswer = 256 * 1024 * 1024;
 
+/** @returns what a request or a WebSocket to this address goes over */
+export type AgentFor = (url: URL) => PlainAgent;
+
 /**
  * A transport for the typed client that keeps its connections. No byte of a request leaves before the certificate has
  * been judged: a token must not reach a stranger.
- * @returns the transport, and what ends its connections
+ * @returns the transport, the same trust for what is no request, and what ends its connections
  */
-export function openTransport(options: TransportOptions): { transport: Transport; close(): void } {
+export function openTransport(options: TransportOptions): { transport: Transport; agentFor: AgentFor; close(): void } {
   const secure = new PinnedAgent(options);
   const plain = new PlainAgent({ keepAlive: true });
+  const agentFor: AgentFor = ({ protocol }) => (protocol === 'https:' ? secure : plain);
   const transport: Transport = ({ method, url, headers, body, signal, stream }) =>
     new Promise((resolve, reject) => {
       const target = new URL(url);
@@ -47,7 +51,7 @@ export function openTransport(options: TransportOptions): { transport: Transport
         {
           method,
           headers: { ...headers, ...length },
-          agent: https ? secure : plain,
+          agent: agentFor(target),
           timeout: options.answerTimeout ?? 330_000,
           ...(signal ? { signal } : {}),
         },
@@ -86,6 +90,7 @@ export function openTransport(options: TransportOptions): { transport: Transport
     });
   return {
     transport,
+    agentFor,
     close: () => {
       secure.destroy();
       plain.destroy();
@@ -222,7 +227,8 @@ const reasons: Readonly<Record<string, string>> = {
   EPIPE: 'the connection was cut',
 };
 
-function unreachable(url: URL, error: Error): CliError {
+/** What became of a connection, for people. */
+export function unreachable(url: URL, error: Error): CliError {
   const code = (error as NodeJS.ErrnoException).code ?? '';
   const wrongProtocol = /wrong version number|packet length too long|HTTP_REQUEST/i.test(`${code} ${error.message}`);
   const reason = wrongProtocol ? 'what listens there does not speak TLS' : (reasons[code] ?? error.message);

@@ -23,7 +23,7 @@ export async function connectTo(context: Context, atEnd: (close: () => void) => 
   if (protocol === 'http:' && !isLoopback(hostname))
     out.warn(`${origin} is plain HTTP: everybody on the way can read the session token`);
 
-  const { transport, close } = openTransport({
+  const { transport, agentFor, close } = openTransport({
     policy,
     firstUse: (certificate) => trustAtFirstUse(context, certificate),
   });
@@ -55,7 +55,7 @@ export async function connectTo(context: Context, atEnd: (close: () => void) => 
       return await signedIn(route, request);
     }
   };
-  return { target, call, session };
+  return { target, call, session, agentFor };
 }
 
 const reasons: Readonly<Record<string, string>> = {

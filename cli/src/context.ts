@@ -1,10 +1,12 @@
 import type { Client } from '@muster/protocol/client';
+import type { AgentFor } from './client.ts';
 import type { Environment } from './directories.ts';
 import type { OperatorKey } from './key.ts';
 import type { Output } from './output.ts';
 import { chooseTarget, readProfiles, type Target, type TargetOptions } from './profile.ts';
 import type { Prompter } from './prompt.ts';
 import type { Session } from './session.ts';
+import type { LocalTerminal } from './terminal/local-terminal.ts';
 
 /** Everything a verb is handed: nothing in it reaches for the process. */
 export interface Context {
@@ -17,6 +19,8 @@ export interface Context {
   /** Waits, or is cut short by the end of the program. */
   readonly sleep: (milliseconds: number) => Promise<void>;
   readonly stdin: (how?: { /** Never typed where it shows. */ unseen?: boolean }) => Promise<string>;
+  /** The terminal, or the pipes, that the program was started on, to be held by a verb until its end. */
+  readonly terminal: () => Promise<LocalTerminal>;
   /**
    * Says something before Ctrl-C ends the program.
    * @returns what takes that back
@@ -34,9 +38,14 @@ export interface Connection {
   readonly target: Target;
   readonly call: Client;
   readonly session: Session;
+  /** What a WebSocket to the orchestrator goes over: the certificate is judged as for requests. */
+  readonly agentFor: AgentFor;
 }
 
-export type Parts = Pick<Context, 'env' | 'out' | 'prompt' | 'options' | 'now' | 'sleep' | 'stdin' | 'onInterrupt'>;
+export type Parts = Pick<
+  Context,
+  'env' | 'out' | 'prompt' | 'options' | 'now' | 'sleep' | 'stdin' | 'terminal' | 'onInterrupt'
+>;
 
 /** What needs the network is loaded only by the verbs that do. */
 export function createContext(parts: Parts): Context {

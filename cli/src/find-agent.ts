@@ -75,3 +75,12 @@ export async function findAgents(call: Client, wanted: readonly string[]): Promi
   }
   return [...found.values()];
 }
+
+/** The names of a few agents one by one, of many at once. One that is gone has none. */
+export async function agentNames(call: Client, ids: ReadonlySet<string>): Promise<Map<string, string>> {
+  const agents =
+    ids.size > 20
+      ? await call(listAgents, {})
+      : await Promise.all([...ids].map((node_id) => call(getAgent, { params: { node_id } }).catch(() => null)));
+  return new Map(agents.flatMap((agent) => (agent === null ? [] : [[agent.node_id, agentLabel(agent)] as const])));
+}

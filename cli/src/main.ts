@@ -15,6 +15,7 @@ process.exitCode = await runProgram(argv.slice(2), {
   stderr,
   now: () => Date.now() / 1000,
   sleep: (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds)),
+  terminal: async () => (await import('./terminal/local-terminal.ts')).openLocalTerminal(process),
   onInterrupt: (say) => {
     const leave = () => {
       say();

@@ -1,6 +1,5 @@
 import { readFileSync } from 'node:fs';
 import { Command, CommanderError, Help, Option } from 'commander';
-import type { Exit } from './exit.ts';
 import type { TargetOptions } from './profile.ts';
 import type { Surroundings } from './run.ts';
 import type { Act, Register } from './verb.ts';
@@ -58,6 +57,12 @@ const entries: readonly Entry[] = [
     group: everyday,
     summary: 'what was planned and applied, how it ended; cancel it',
     load: () => import('./verbs/operations.ts'),
+  },
+  {
+    name: 'terminal',
+    group: everyday,
+    summary: 'a shell on an agent; what sessions showed, played back',
+    load: () => import('./verbs/terminal.ts'),
   },
   {
     name: 'assignments',
@@ -249,9 +254,9 @@ export async function describeProgram(): Promise<Command> {
  * @param typed the words after `muster`
  * @returns the exit code
  */
-export async function runProgram(typed: readonly string[], surroundings: Surroundings): Promise<Exit> {
+export async function runProgram(typed: readonly string[], surroundings: Surroundings): Promise<number> {
   const { stdout, stderr } = surroundings;
-  let exit: Exit = 0;
+  let exit = 0;
   const act: Act =
     (verb) =>
     async (...args) => {

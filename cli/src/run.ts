@@ -5,6 +5,7 @@ import { CliError, type Exit, exits } from './exit.ts';
 import { createOutput, type Sink } from './output.ts';
 import type { GlobalOptions } from './program.ts';
 import { createPrompter, type Prompter } from './prompt.ts';
+import type { LocalTerminal } from './terminal/local-terminal.ts';
 
 /** The process as a verb's surroundings. */
 export interface Surroundings {
@@ -17,7 +18,8 @@ export interface Surroundings {
   /** Unix seconds. */
   now: () => number;
   sleep: (milliseconds: number) => Promise<void>;
-  /** As `Context` has it. */
+  /** As `Context` has them. */
+  terminal: () => Promise<LocalTerminal>;
   onInterrupt: (say: () => void) => () => void;
 }
 
@@ -26,10 +28,10 @@ export interface Surroundings {
  * @returns its exit code
  */
 export async function runVerb(
-  { env, stdin, stdout, stderr, prompt, now, sleep, onInterrupt }: Surroundings,
+  { env, stdin, stdout, stderr, prompt, now, sleep, terminal, onInterrupt }: Surroundings,
   { json, verbose, ...options }: GlobalOptions,
-  verb: (context: Context) => Promise<Exit | undefined>,
-): Promise<Exit> {
+  verb: (context: Context) => Promise<number | undefined>,
+): Promise<number> {
   const out = createOutput({ stdout, stderr, env, json: json === true, verbose: verbose === true, now });
   const context = createContext({
     env,
@@ -37,6 +39,7 @@ export async function runVerb(
     options,
     now,
     sleep,
+    terminal,
     onInterrupt,
     prompt: prompt ?? createPrompter(stdin, stderr),
     stdin: async ({ unseen = false } = {}) => {

@@ -4,6 +4,7 @@ import { createServer as createSecureServer } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
 import { type ErrorCode, errorKinds } from '@muster/protocol';
 import { apiPrefix, type Route, routes } from '@muster/protocol/http';
+import { type WebSocket, WebSocketServer } from 'ws';
 
 /** A request as a test looks at it. */
 export interface Seen {
@@ -39,6 +40,8 @@ export async function standIn(
     port?: number;
     /** Of a session, in seconds. */
     tokenLife?: number;
+    /** What becomes of a WebSocket; the path it was opened with. */
+    webSocket?: (socket: WebSocket, path: string) => void;
   } = {},
 ): Promise<Standing> {
   const seen: Seen[] = [];
@@ -121,6 +124,13 @@ export async function standIn(
   };
 
   const server = options.tls ? createSecureServer(options.tls, handle) : createPlainServer(handle);
+  const { webSocket } = options;
+  if (webSocket !== undefined) {
+    const upgrading = new WebSocketServer({ noServer: true });
+    server.on('upgrade', (request, socket, head) =>
+      upgrading.handleUpgrade(request, socket, head, (opened) => webSocket(opened, request.url ?? '')),
+    );
+  }
   const sockets = new Set<Socket>();
   server.on('connection', (socket: Socket) => {
     opened++;

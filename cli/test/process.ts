@@ -6,6 +6,7 @@ import { PassThrough, Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import { runProgram } from '../src/program.ts';
 import type { Prompter } from '../src/prompt.ts';
+import { openLocalTerminal } from '../src/terminal/local-terminal.ts';
 
 const entry = fileURLToPath(new URL('../src/main.ts', import.meta.url));
 
@@ -80,6 +81,7 @@ export async function musterHere(
     ...(terminal ? { prompt: terminal.prompt } : {}),
     now: () => Date.now() / 1000,
     sleep: async () => {},
+    terminal: async () => openLocalTerminal(process),
     onInterrupt: () => () => {},
   });
   return { exit, stdout: stdout.text(), stderr: stderr.text() };

@@ -1,13 +1,14 @@
 import { readFile } from 'node:fs/promises';
 import type { Fault } from '@muster/protocol';
 import { ApiError, type Client } from '@muster/protocol/client';
-import { getModule, listModules, listOperators, removeModule, uploadModule } from '@muster/protocol/http';
+import { getModule, listModules, removeModule, uploadModule } from '@muster/protocol/http';
 import { moduleJsonSchema, parseModule } from '@muster/protocol/module';
 import type { Context } from '../context.ts';
 import { eachOf, removeEach } from '../each.ts';
 import { CliError, type Exit, exits, usageError } from '../exit.ts';
 import { faultLine } from '../fault-text.ts';
 import { nearest } from '../nearest.ts';
+import { operatorNames } from '../operator-names.ts';
 import { sanitise, sanitiseLine } from '../sanitise.ts';
 import { ago, counted } from '../style.ts';
 import { parseCount } from '../values.ts';
@@ -145,8 +146,7 @@ async function list(context: Context): Promise<undefined> {
     out.note('There is no module yet: muster modules upload FILE');
     return undefined;
   }
-  const operators = await call(listOperators, { query: { include_removed: 'true' }, all: true });
-  const names = new Map(operators.map(({ operator_id, username }) => [operator_id, username]));
+  const names = await operatorNames(call);
   out.table(
     [
       { heading: 'NAME', text: ({ name }) => name, flexible: true, paint: (text, _, { color }) => color.bold(text) },

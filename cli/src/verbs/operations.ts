@@ -2,10 +2,8 @@ import { operationStatuses } from '@muster/protocol';
 import type { Client } from '@muster/protocol/client';
 import {
   cancelOperation,
-  getAgent,
   getOperation,
   getOperationOutput,
-  listAgents,
   listOperations,
   type Operation,
   type OperationEntry,
@@ -13,7 +11,7 @@ import {
 import type { Context } from '../context.ts';
 import { eachOf } from '../each.ts';
 import type { Exit } from '../exit.ts';
-import { agentLabel, findAgent } from '../find-agent.ts';
+import { agentNames, findAgent } from '../find-agent.ts';
 import { findId } from '../find-id.ts';
 import { renderOperation, summaryText } from '../plan-text.ts';
 import { paintedBy } from '../run-text.ts';
@@ -90,7 +88,7 @@ async function list(
     out.note('There is no such operation.');
     return undefined;
   }
-  const names = await namesOf(call, new Set(operations.map(({ node_id }) => node_id)));
+  const names = await agentNames(call, new Set(operations.map(({ node_id }) => node_id)));
   out.table<OperationEntry>(
     [
       { heading: 'OPERATION', text: ({ operation_id }) => operation_id },
@@ -110,15 +108,6 @@ async function list(
   return undefined;
 }
 
-/** The names of a few agents one by one, of many at once. One that is gone has none. */
-async function namesOf(call: Client, ids: ReadonlySet<string>): Promise<Map<string, string>> {
-  const agents =
-    ids.size > 20
-      ? await call(listAgents, {})
-      : await Promise.all([...ids].map((node_id) => call(getAgent, { params: { node_id } }).catch(() => null)));
-  return new Map(agents.flatMap((agent) => (agent === null ? [] : [[agent.node_id, agentLabel(agent)] as const])));
-}
-
 async function show(context: Context, id: string, options: { output?: boolean }): Promise<undefined> {
   const { out } = context;
   const { color } = out.style;
@@ -132,7 +121,7 @@ async function show(context: Context, id: string, options: { output?: boolean })
     out.data(output === undefined ? operation : { ...operation, output });
     return undefined;
   }
-  const names = await namesOf(call, new Set([node_id]));
+  const names = await agentNames(call, new Set([node_id]));
   const { created_at, started_at, finished_at, status } = operation;
   const took = started_at === null || finished_at === null ? '' : `, took ${duration(finished_at - started_at)}`;
   out.print(color.dim(`${sanitiseLine(operation_id)}  ${status}, asked for ${ago(created_at, out.style.now)}${took}`));

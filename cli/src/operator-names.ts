@@ -1,0 +1,8 @@
+import type { Client } from '@muster/protocol/client';
+import { listOperators } from '@muster/protocol/http';
+
+/** Names of operators by their ids, of removed ones too. */
+export async function operatorNames(call: Client): Promise<Map<string, string>> {
+  const operators = await call(listOperators, { query: { include_removed: 'true' }, all: true });
+  return new Map(operators.map(({ operator_id, username }) => [operator_id, username]));
+}

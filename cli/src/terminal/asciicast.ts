@@ -1,0 +1,100 @@
+import { CliError, exits } from '../exit.ts';
+
+/** A recording in asciicast v2: a header, then one event a line. Written by an orchestrator; held to its form here. */
+
+interface CastHeader {
+  readonly kind: 'header';
+  readonly cols: number;
+  readonly rows: number;
+}
+
+export type CastEvent =
+  | { readonly kind: 'output'; readonly at: number; readonly text: string }
+  | { readonly kind: 'resize'; readonly at: number; readonly cols: number; readonly rows: number };
+
+/** Longer than any event of what was shown: the orchestrator writes pieces of 64 KiB. */
+const longestLine = 2 * 1024 * 1024;
+
+const damaged = (line: number, what: string): CliError =>
+  new CliError(
+    exits.failed,
+    'recording_damaged',
+    `the recording cannot be read: line ${line} ${what}`,
+    'Take it as it is: muster terminal download SESSION --format asciicast -o FILE',
+  );
+
+/**
+ * Reads a recording as it comes. Events of other kinds (what was typed, markers, bytes that are no text) are passed over.
+ * @returns the header first, then its events; times never go back
+ */
+export async function* readCast(source: AsyncIterable<Uint8Array>): AsyncGenerator<CastHeader | CastEvent> {
+  let number = 0;
+  let last = 0;
+  for await (const { line, whole } of linesOf(source)) {
+    number++;
+    if (number === 1) {
+      yield headerOf(line);
+      continue;
+    }
+    if (line.trim() === '') continue;
+    let value: unknown;
+    try {
+      value = JSON.parse(line);
+    } catch {
+      // What was being written when the session was cut short.
+      if (!whole) return;
+      throw damaged(number, 'is not JSON');
+    }
+    if (!Array.isArray(value) || typeof value[0] !== 'number' || typeof value[1] !== 'string')
+      throw damaged(number, 'is no event');
+    const [time, kind, data] = value as [number, string, unknown];
+    last = Math.max(last, Number.isFinite(time) ? time : last);
+    if (kind === 'o' && typeof data === 'string') yield { kind: 'output', at: last, text: data };
+    const size = kind === 'r' && typeof data === 'string' ? /^(\d{1,4})x(\d{1,4})$/.exec(data) : null;
+    if (size) yield { kind: 'resize', at: last, cols: Number(size[1]), rows: Number(size[2]) };
+  }
+  if (number === 0) throw damaged(1, 'is missing');
+}
+
+function headerOf(line: string): CastHeader {
+  let header: { version?: unknown; width?: unknown; height?: unknown } | null = null;
+  try {
+    header = JSON.parse(line);
+  } catch {
+    // Told below.
+  }
+  if (header === null || typeof header !== 'object') throw damaged(1, 'is not the header of an asciicast');
+  const { version, width, height } = header;
+  if (version !== 2) throw damaged(1, 'is not the header of an asciicast of version 2');
+  return { kind: 'header', cols: sizeOr(width, 80), rows: sizeOr(height, 24) };
+}
+
+const sizeOr = (size: unknown, otherwise: number): number =>
+  Number.isInteger(size) && (size as number) > 0 && (size as number) < 10_000 ? (size as number) : otherwise;
+
+/** Lines without their ends; only the last may be cut short. */
+async function* linesOf(source: AsyncIterable<Uint8Array>): AsyncGenerator<{ line: string; whole: boolean }> {
+  let held: Buffer[] = [];
+  let length = 0;
+  let number = 1;
+  const take = (last: Buffer): string => {
+    const line = Buffer.concat([...held, last]).toString('utf8');
+    held = [];
+    length = 0;
+    number++;
+    return line;
+  };
+  for await (const bytes of source) {
+    const piece = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+    let from = 0;
+    for (let end = piece.indexOf(0x0a); end >= 0; end = piece.indexOf(0x0a, from)) {
+      yield { line: take(piece.subarray(from, end)), whole: true };
+      from = end + 1;
+    }
+    const rest = piece.subarray(from);
+    length += rest.length;
+    if (length > longestLine) throw damaged(number, 'is too long');
+    if (rest.length > 0) held.push(Buffer.from(rest));
+  }
+  if (length > 0) yield { line: take(Buffer.alloc(0)), whole: false };
+}

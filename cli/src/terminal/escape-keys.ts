@@ -1,0 +1,66 @@
+/**
+ * What is typed to leave, as in ssh: `~` at the beginning of a line, then a key. Bytes pass through unchanged, whatever
+ * characters they are.
+ */
+
+export type Typed =
+  | { readonly kind: 'bytes'; readonly bytes: Uint8Array }
+  | { readonly kind: 'leave' | 'detach' | 'help' };
+
+const tilde = 0x7e;
+const commands: Readonly<Record<string, 'leave' | 'detach' | 'help'>> = { '.': 'leave', d: 'detach', '?': 'help' };
+
+/**
+ * More than this at once was pasted, not typed. What is pasted is text, whatever stands at the beginning of its lines: it
+ * arrives as it is, and does not end the session.
+ */
+const mostTyped = 32;
+
+export class EscapeKeys {
+  #lineBegins = true;
+  #tilde = false;
+
+  /** @param bytes as they were read, in one go */
+  feed(bytes: Uint8Array): Typed[] {
+    const typed: Typed[] = [];
+    const pass = (piece: Uint8Array) => {
+      if (piece.length > 0) typed.push({ kind: 'bytes', bytes: piece });
+    };
+    if (bytes.length > mostTyped) {
+      if (this.#tilde) pass(Uint8Array.of(tilde));
+      this.#tilde = false;
+      pass(bytes);
+      this.#lineBegins = endsLine(bytes[bytes.length - 1]);
+      return typed;
+    }
+    let from = 0;
+    for (const [at, byte] of bytes.entries()) {
+      if (this.#tilde) {
+        this.#tilde = false;
+        const command = commands[String.fromCharCode(byte)];
+        if (command !== undefined) {
+          typed.push({ kind: command });
+          this.#lineBegins = true;
+          from = at + 1;
+          continue;
+        }
+        // `~~` is one; anything else was no command, and the tilde that was held back comes first.
+        if (byte !== tilde) pass(Uint8Array.of(tilde));
+        from = at;
+        this.#lineBegins = endsLine(byte);
+        continue;
+      }
+      if (byte === tilde && this.#lineBegins) {
+        pass(bytes.subarray(from, at));
+        from = at + 1;
+        this.#tilde = true;
+        continue;
+      }
+      this.#lineBegins = endsLine(byte);
+    }
+    pass(bytes.subarray(from));
+    return typed;
+  }
+}
+
+const endsLine = (byte: number | undefined): boolean => byte === 0x0d || byte === 0x0a;

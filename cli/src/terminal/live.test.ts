@@ -1,0 +1,359 @@
+import { Agent } from 'node:http';
+import { ApiError } from '@muster/protocol/client';
+import { afterEach, expect, test, vi } from 'vitest';
+import type { WebSocket } from 'ws';
+import { type HeldTerminal, holdTerminal } from '../../test/local-terminal.ts';
+import { type Standing, standIn } from '../../test/orchestrator.ts';
+import { dialTerminal } from './dial.ts';
+import { type Ending, type LiveOptions, live } from './live.ts';
+
+// Against a real WebSocket server, over a real connection.
+
+const closing: (() => unknown)[] = [];
+afterEach(async () => {
+  for (const each of closing.splice(0)) await each();
+});
+
+/** The far side of one connection. */
+interface Far {
+  socket: WebSocket;
+  /** What was typed. */
+  typed: () => string;
+  /** Text frames. */
+  told: unknown[];
+  say(notice: unknown): void;
+}
+
+interface Stage {
+  held: HeldTerminal;
+  far: Far[];
+  server: Standing;
+  ended: string[];
+  ending: Promise<Ending>;
+}
+
+async function stage(
+  kind: 'terminal' | 'pipe',
+  options: Partial<LiveOptions> & { onOpen?: (far: Far, index: number) => void } = {},
+): Promise<Stage> {
+  const far: Far[] = [];
+  const server = await standIn({
+    webSocket: (socket) => {
+      const typed: Buffer[] = [];
+      const told: unknown[] = [];
+      const one: Far = {
+        socket,
+        told,
+        typed: () => Buffer.concat(typed).toString('latin1'),
+        say: (notice) => socket.send(JSON.stringify(notice)),
+      };
+      socket.on('message', (data: Buffer, isBinary) => {
+        if (isBinary) typed.push(data);
+        else told.push(JSON.parse(data.toString('utf8')));
+      });
+      socket.on('error', () => {});
+      far.push(one);
+      one.say({ type: 'resize', cols: 80, rows: 24 });
+      options.onOpen?.(one, far.length - 1);
+    },
+  });
+  const agent = new Agent();
+  closing.push(
+    () => agent.destroy(),
+    () => server.close(),
+  );
+  const held = holdTerminal(kind);
+  const ended: string[] = [];
+  const ending = live({
+    terminal: held.terminal,
+    mode: 'control',
+    first: { ws_url: '/first' },
+    attach: async () => ({ ws_url: '/again' }),
+    dial: (address, events) => dialTerminal(new URL(address, server.url), () => agent, events),
+    end: async () => void ended.push('ended'),
+    clock: () => performance.now(),
+    sleep: (milliseconds) => new Promise((resolve) => setTimeout(resolve, Math.min(milliseconds, 5))),
+    ...options,
+  });
+  ending.catch(() => {});
+  return { held, far, server, ended, ending };
+}
+
+const until = (check: () => void) => vi.waitFor(check, { timeout: 10_000, interval: 5 });
+
+test('bytes pass both ways as they are, and the shell’s code is the ending', async () => {
+  const { held, far, ending } = await stage('terminal');
+  await until(() => expect(far[0]?.told).toEqual([{ type: 'resize', cols: 80, rows: 24 }]));
+  const everyByte = Uint8Array.from({ length: 256 }, (_, at) => at);
+  held.type(everyByte);
+  held.type('\u0003\u001agrün 東京');
+  await until(() => expect(far[0]?.typed().length).toBeGreaterThan(256));
+  expect(far[0]?.typed()).toBe(Buffer.concat([everyByte, Buffer.from('\u0003\u001agrün 東京')]).toString('latin1'));
+  // A character in two pieces, and what a terminal is asked: nothing is taken out of one's own terminal.
+  far[0]?.socket.send(Buffer.from([0xe6, 0x9d]));
+  far[0]?.socket.send(Buffer.from([0xb1]));
+  far[0]?.socket.send(Buffer.from('\u001b[6n'));
+  far[0]?.say({ type: 'exit', code: 3, signal: null });
+  expect(await ending).toEqual({ kind: 'exit', code: 3, signal: null });
+  expect(held.shown()).toBe('東\u001b[6n');
+  expect(held.isClosed()).toBe(true);
+});
+
+test('the size is told at the start and when it changes, once each', async () => {
+  const { held, far, ending } = await stage('terminal');
+  await until(() => expect(far[0]?.told.length).toBe(1));
+  held.resize({ cols: 120, rows: 40 });
+  held.resize({ cols: 120, rows: 40 });
+  held.resize({ cols: 100, rows: 40 });
+  await until(() => expect(far[0]?.told.at(-1)).toEqual({ type: 'resize', cols: 100, rows: 40 }));
+  expect(far[0]?.told.length).toBe(3);
+  far[0]?.say({ type: 'exit', code: 0, signal: null });
+  await ending;
+});
+
+test('~. ends the session and puts the screen right', async () => {
+  const { held, far, ended, ending } = await stage('terminal');
+  await until(() => expect(far.length).toBe(1));
+  far[0]?.socket.send(Buffer.from('\u001b[?1049h\u001b[?1000hvim'));
+  await until(() => expect(held.shown()).toContain('vim'));
+  held.type('~');
+  held.type('.');
+  expect(await ending).toEqual({ kind: 'left', how: 'leave' });
+  expect(ended).toEqual(['ended']);
+  expect(held.shown()).toMatch(/vim\u001b\[\?1000l\u001b\[\?1049l$/);
+  expect(far[0]?.typed()).toBe('');
+});
+
+test('~d leaves and does not end it; ~? helps', async () => {
+  const { held, far, ended, ending } = await stage('terminal');
+  await until(() => expect(far.length).toBe(1));
+  held.type('~?');
+  await until(() => expect(held.said.join('\n')).toContain('~d'));
+  held.type('~d');
+  expect(await ending).toEqual({ kind: 'left', how: 'detach' });
+  expect(ended).toEqual([]);
+});
+
+test.each(['SIGTERM', 'SIGHUP'] as const)(
+  '%s ends the session, although the orchestrator does not answer',
+  async (signal) => {
+    const { held, far, ending } = await stage('terminal', { end: () => new Promise(() => {}) });
+    await until(() => expect(far.length).toBe(1));
+    held.signal(signal);
+    expect(await ending).toEqual({ kind: 'signal', signal });
+    expect(held.isClosed()).toBe(true);
+  },
+);
+
+test('a terminal that hangs up ends the session', async () => {
+  const { held, far, ended, ending } = await stage('terminal');
+  await until(() => expect(far.length).toBe(1));
+  held.endInput();
+  expect(await ending).toEqual({ kind: 'signal', signal: 'SIGHUP' });
+  expect(ended).toEqual(['ended']);
+});
+
+test('why the orchestrator ended it is the ending, and nothing is attached again', async () => {
+  let attached = 0;
+  const { far, ending } = await stage('terminal', {
+    attach: async () => {
+      attached++;
+      return { ws_url: '/again' };
+    },
+  });
+  await until(() => expect(far.length).toBe(1));
+  far[0]?.say({ type: 'error', code: 'terminal_taken_over', message: 'by another connection' });
+  far[0]?.socket.close();
+  expect(await ending).toEqual({ kind: 'told', code: 'terminal_taken_over', message: 'by another connection' });
+  expect(attached).toBe(0);
+});
+
+test('a lost connection is made again, its screen comes anew without questions, and keys of between are dropped', async () => {
+  const gate = Promise.withResolvers<void>();
+  let tries = 0;
+  const { held, far, ending } = await stage('terminal', {
+    attach: async () => {
+      if (++tries === 1)
+        throw new ApiError({ status: 503, code: 'draining', title: '', detail: '', type: '', instance: '' });
+      await gate.promise;
+      return { ws_url: '/again' };
+    },
+    onOpen: ({ socket }, index) => {
+      if (index === 1) socket.send(Buffer.from('recent\u001b[6n\u001b]11;?\u0007 screen'));
+    },
+  });
+  await until(() => expect(far.length).toBe(1));
+  far[0]?.socket.send(Buffer.from('\u001b[?1049hbefore'));
+  await until(() => expect(held.shown()).toContain('before'));
+  far[0]?.socket.terminate();
+  await until(() => expect(held.said).toEqual([expect.stringMatching(/^connection lost, reattaching … .*~\. leaves/)]));
+  held.type('dropped');
+  gate.resolve();
+  await until(() => expect(held.shown()).toContain('recent screen'));
+  expect(held.shown()).toContain('before\u001b[?1049l\u001b[H\u001b[2Jrecent screen');
+  held.type('typed');
+  await until(() => expect(far[1]?.typed()).toBe('typed'));
+  // From there on nothing is filtered.
+  far[1]?.socket.send(Buffer.from('\u001b[6n'));
+  far[1]?.say({ type: 'exit', code: 0, signal: null });
+  expect(await ending).toMatchObject({ kind: 'exit', code: 0 });
+  expect(held.shown()).toMatch(/\u001b\[6n$/);
+  expect(far[0]?.typed()).toBe('');
+});
+
+test('~. leaves while nothing is connected', async () => {
+  const { held, far, ended, ending } = await stage('terminal', { attach: () => new Promise(() => {}) });
+  await until(() => expect(far.length).toBe(1));
+  far[0]?.socket.terminate();
+  await until(() => expect(held.said.length).toBe(1));
+  held.type('lost~.\r');
+  held.type('~.');
+  expect(await ending).toEqual({ kind: 'left', how: 'leave' });
+  expect(ended).toEqual(['ended']);
+});
+
+test('it is tried again for a minute, and ends at once where there is nothing left to attach to', async () => {
+  let now = 0;
+  let tries = 0;
+  const refused = (status: number, code: string) =>
+    new ApiError({ status, code, title: '', detail: code, type: '', instance: '' });
+  const minute = await stage('terminal', {
+    clock: () => now,
+    sleep: async (milliseconds) => {
+      now += milliseconds;
+      await new Promise((resolve) => setImmediate(resolve));
+    },
+    attach: async () => {
+      tries++;
+      throw refused(503, 'draining');
+    },
+  });
+  await until(() => expect(minute.far.length).toBe(1));
+  minute.far[0]?.socket.terminate();
+  expect(await minute.ending).toMatchObject({ kind: 'lost', error: { problem: { code: 'draining' } } });
+  expect(now).toBeGreaterThanOrEqual(60_000);
+  expect(now).toBeLessThan(70_000);
+  expect(tries).toBeGreaterThan(10);
+  expect(tries).toBeLessThan(30);
+
+  let once = 0;
+  const gone = await stage('terminal', {
+    attach: async () => {
+      once++;
+      throw refused(409, 'terminal_ended');
+    },
+  });
+  await until(() => expect(gone.far.length).toBe(1));
+  gone.far[0]?.socket.terminate();
+  expect(await gone.ending).toMatchObject({ kind: 'lost', error: { problem: { code: 'terminal_ended' } } });
+  expect(once).toBe(1);
+});
+
+test('connections that are lost as soon as they are made do not count as good ones', async () => {
+  let now = 0;
+  const { far, held, ending } = await stage('terminal', {
+    clock: () => now,
+    sleep: async (milliseconds) => {
+      now += milliseconds;
+      await new Promise((resolve) => setImmediate(resolve));
+    },
+    onOpen: ({ socket }) => socket.terminate(),
+  });
+  expect(await ending).toMatchObject({ kind: 'lost' });
+  expect(far.length).toBeLessThan(30);
+  expect(held.said.length).toBe(1);
+});
+
+test('silence for too long is a loss', async () => {
+  let skipped = 0;
+  const { far, ending, held } = await stage('terminal', { clock: () => performance.now() + skipped });
+  await until(() => expect(far.length).toBe(1));
+  // It reads nothing, so it answers nothing.
+  far[0]?.socket.pause();
+  skipped = 35_000;
+  await until(() => expect(held.said.length).toBe(1));
+  await until(() => expect(far.length).toBe(2));
+  far[1]?.say({ type: 'exit', code: 0, signal: null });
+  await ending;
+});
+
+test('a reader that stands still holds the far side back, and gets everything in the end', async () => {
+  const { held, far, ending } = await stage('pipe');
+  await until(() => expect(far.length).toBe(1));
+  held.hold();
+  const piece = Buffer.alloc(16 * 1024, 'y\n');
+  const total = 4_000;
+  for (let at = 0; at < total; at++) far[0]?.socket.send(piece);
+  await until(() => expect(held.untaken()).toBeGreaterThan(256 * 1024));
+  await new Promise((resolve) => setTimeout(resolve, 100));
+  // What one reading of the connection may bring is more than it wants, and no more than that.
+  expect(held.untaken()).toBeLessThan(512 * 1024);
+  expect(far[0]?.socket.bufferedAmount).toBeGreaterThan(16 * 1024 * 1024);
+  const taker = setInterval(() => {
+    held.take();
+    held.hold();
+  }, 1);
+  closing.push(() => clearInterval(taker));
+  far[0]?.say({ type: 'exit', code: 0, signal: null });
+  await until(() => expect(far[0]?.socket.bufferedAmount).toBe(0));
+  held.take();
+  expect(await ending).toMatchObject({ kind: 'exit' });
+  expect(held.shown().length).toBe(total * piece.length);
+});
+
+test('a far side that does not read holds the keyboard back, and gets all that was pasted', async () => {
+  const { held, far, ending } = await stage('terminal');
+  await until(() => expect(far.length).toBe(1));
+  far[0]?.socket.pause();
+  const piece = Buffer.alloc(64 * 1024, 'paste~.\n');
+  let typed = 0;
+  while (!held.isPaused() && typed < 64 * 1024 * 1024) {
+    held.type(piece);
+    typed += piece.length;
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  expect(held.isPaused()).toBe(true);
+  far[0]?.socket.resume();
+  await until(() => expect(held.isPaused()).toBe(false));
+  await until(() => expect(far[0]?.typed().length).toBe(typed));
+  far[0]?.say({ type: 'exit', code: 0, signal: null });
+  await ending;
+});
+
+test('a pipe: its end finishes the line, and is typed until somebody takes it', async () => {
+  const { held, far, ending } = await stage('pipe');
+  await until(() => expect(far[0]?.told).toEqual([]));
+  held.type('~.\nuptime');
+  held.endInput();
+  await until(() => expect(far[0]?.typed()).toMatch(/^~\.\nuptime\n\u0004\u0004\u0004/));
+  far[0]?.say({ type: 'exit', code: 0, signal: null });
+  expect(await ending).toMatchObject({ kind: 'exit', code: 0 });
+});
+
+test('whoever reads the output and goes away ends the session', async () => {
+  const { held, far, ended, ending } = await stage('pipe');
+  await until(() => expect(far.length).toBe(1));
+  held.hangUp();
+  far[0]?.socket.send(Buffer.from('x'));
+  expect(await ending).toEqual({ kind: 'unread' });
+  expect(ended).toEqual(['ended']);
+});
+
+test('who looks on types nothing, asks nothing of a terminal, and leaves without ending it', async () => {
+  const { held, far, ended, ending } = await stage('terminal', {
+    mode: 'view',
+    onOpen: ({ socket, say }) => {
+      say({ type: 'resize', cols: 200, rows: 50 });
+      socket.send(Buffer.from('\u001b]52;c;eA==\u0007look'));
+      socket.send(Buffer.from('\u001b[6n on'));
+    },
+  });
+  await until(() => expect(held.shown()).toBe('look on'));
+  held.resize({ cols: 100, rows: 30 });
+  held.type('rm -rf /\r');
+  held.type('\u0003');
+  expect(await ending).toEqual({ kind: 'left', how: 'leave' });
+  expect(ended).toEqual([]);
+  expect(far[0]?.typed()).toBe('');
+  expect(far[0]?.told).toEqual([]);
+});

@@ -1,0 +1,390 @@
+import { TextDecoder } from 'node:util';
+import { ApiError } from '@muster/protocol/client';
+import { CliError } from '../exit.ts';
+import { EscapeKeys } from './escape-keys.ts';
+import type { EndSignal, LocalTerminal, Size } from './local-terminal.ts';
+import { type Notice, readNotice } from './notice.ts';
+import { ReplayFilter } from './replay-filter.ts';
+import { ScreenState } from './screen-state.ts';
+
+/** Where a connection to a session is made, once. */
+interface Ticket {
+  readonly ws_url: string;
+}
+
+/** One connection to a terminal of an orchestrator, as it is used here. */
+export interface Wire {
+  send(data: Uint8Array | string, sent?: () => void): void;
+  /** Bytes handed to it that the network has not taken. */
+  readonly unsent: number;
+  pause(): void;
+  resume(): void;
+  ping(): void;
+  /** Ends it at once. */
+  cut(): void;
+}
+
+export interface WireEvents {
+  bytes(bytes: Uint8Array): void;
+  text(text: string): void;
+  /** Something arrived, whatever it was. */
+  alive(): void;
+  /** It is over. */
+  closed(): void;
+}
+
+export interface LiveOptions {
+  readonly terminal: LocalTerminal;
+  readonly mode: 'control' | 'view';
+  readonly first: Ticket;
+  /** Gets another connection to the session. */
+  attach(): Promise<Ticket>;
+  /** @returns one that is paused, so that nothing comes before somebody is ready for it; throws when nobody answers */
+  dial(address: string, events: WireEvents): Promise<Wire>;
+  /** Ends the session. */
+  end(): Promise<void>;
+  /** Milliseconds, for what is measured. */
+  readonly clock: () => number;
+  /** Does not keep the program running. */
+  readonly sleep: (milliseconds: number) => Promise<void>;
+}
+
+/** How it came to an end. */
+export type Ending =
+  | { readonly kind: 'exit'; readonly code: number | null; readonly signal: string | null }
+  /** The orchestrator ended the connection or the session, and said why. */
+  | { readonly kind: 'told'; readonly code: string; readonly message: string }
+  /** The person left. */
+  | { readonly kind: 'left'; readonly how: 'leave' | 'detach' }
+  | { readonly kind: 'signal'; readonly signal: EndSignal }
+  /** The connection was lost, and did not come back. */
+  | { readonly kind: 'lost'; readonly error: unknown }
+  /** Nobody reads what is shown. */
+  | { readonly kind: 'unread' };
+
+/** What is shown and not written yet: beyond the first the connection is paused, up to the second it goes on. */
+const mostUnwritten = 256 * 1024;
+const fewUnwritten = 64 * 1024;
+/** What is typed and not sent yet, likewise. */
+const mostUnsent = 256 * 1024;
+const fewUnsent = 64 * 1024;
+
+const reattachFor = 60_000;
+const firstWait = 250;
+const longestWait = 5_000;
+/** A connection that lasted so long was a good one: the next loss begins anew. */
+const goodAfter = 10_000;
+/** After so long without anything it is asked for a sign of life; after so long without one it is taken for lost. */
+const askAfter = 10_000;
+const lostAfter = 30_000;
+
+const endOfInput = Uint8Array.of(0x04);
+
+export const helpText = [
+  '~.  leave, and end the session',
+  '~d  leave; the session goes on for a while, to be attached to again',
+  '~~  type one ~',
+  '~?  this help',
+  'Each at the beginning of a line.',
+];
+
+/**
+ * Shows a terminal here and types what is typed here, until either side ends it. A connection that is lost is made again
+ * for a while. The local terminal is put right before this resolves.
+ */
+export async function live(options: LiveOptions): Promise<Ending> {
+  const session = new Live(options);
+  try {
+    return await session.run();
+  } finally {
+    session.close();
+  }
+}
+
+class Live {
+  readonly #options: LiveOptions;
+  readonly #screen = new ScreenState();
+  readonly #keys = new EscapeKeys();
+  readonly #over = Promise.withResolvers<Ending>();
+  #isOver = false;
+  #wire: Wire | null = null;
+  /** Counts connections, so that what a former one still says is nobody's. */
+  #generation = 0;
+  #unwritten = 0;
+  #wirePaused = false;
+  #inputPaused = false;
+  /** Standard input has ended. */
+  #inputEnded = false;
+  #lastByte = 0x0a;
+  #lastHeard = 0;
+  #connectedAt = 0;
+  /** Since when, and how long the next wait is, while connections are lost soon after they were made. */
+  #trouble: { since: number; wait: number } | null = null;
+  #shownAt = 0;
+  #sizeTold: Size | null = null;
+  /** For what may not reach the terminal unfiltered: all of it when looking on, else the recent screen. */
+  #filter: { filter: ReplayFilter; decoder: TextDecoder; once: boolean } | null = null;
+  #timers: NodeJS.Timeout[] = [];
+
+  constructor(options: LiveOptions) {
+    this.#options = options;
+  }
+
+  async run(): Promise<Ending> {
+    const { terminal, mode, first } = this.#options;
+    terminal.beforeExit(() => this.#screen.restore());
+    terminal.onSignal((signal) => this.#leave({ kind: 'signal', signal }));
+    terminal.onResize(() => this.#tellSize());
+    await this.#connect(first, false);
+    terminal.read({ bytes: (bytes) => this.#typed(bytes), end: () => this.#ended() });
+    if (mode === 'view' && !terminal.hasKeys) terminal.pause();
+    this.#timers.push(setInterval(() => this.#watch(), 1_000));
+    return await this.#over.promise;
+  }
+
+  close(): void {
+    for (const timer of this.#timers) clearInterval(timer);
+    this.#generation++;
+    this.#wire?.cut();
+    this.#options.terminal.close();
+  }
+
+  #finish(ending: Ending): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    this.#over.resolve(ending);
+  }
+
+  /** Leaves by the wish of whoever is here; what was only looked at, or is to go on, is not ended. */
+  #leave(ending: Extract<Ending, { kind: 'left' | 'signal' | 'unread' }>): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    const goesOn = this.#options.mode === 'view' || (ending.kind === 'left' && ending.how === 'detach');
+    if (goesOn) this.#over.resolve(ending);
+    // The orchestrator may be the very thing that does not answer; then the session ends by itself, some time later.
+    else
+      void Promise.race([this.#options.end().catch(() => {}), this.#options.sleep(3_000)]).then(() =>
+        this.#over.resolve(ending),
+      );
+  }
+
+  async #connect(ticket: Ticket, again: boolean): Promise<void> {
+    const { terminal, mode, dial } = this.#options;
+    const generation = ++this.#generation;
+    const mine = () => generation === this.#generation && !this.#isOver;
+    this.#wirePaused = false;
+    if (mode === 'view' || again) this.#filterAnew(mode === 'control');
+    const wire = await dial(ticket.ws_url, {
+      bytes: (bytes) => {
+        if (mine()) this.#show(bytes);
+      },
+      text: (text) => {
+        if (mine()) this.#told(readNotice(text), again);
+      },
+      alive: () => {
+        this.#lastHeard = this.#options.clock();
+      },
+      closed: () => {
+        if (mine()) void this.#lost();
+      },
+    });
+    if (!mine()) {
+      wire.cut();
+      return;
+    }
+    this.#wire = wire;
+    this.#connectedAt = this.#lastHeard = this.#shownAt = this.#options.clock();
+    this.#sizeTold = null;
+    this.#tellSize();
+    if (again && terminal.hasScreen)
+      // The screen comes anew, whole.
+      void terminal.write(Buffer.from(`${this.#screen.restore()}\u001b[H\u001b[2J`)).catch(() => {});
+    if (this.#inputPaused) this.#resumeInput();
+    wire.resume();
+  }
+
+  #filterAnew(once: boolean): void {
+    this.#filter = { filter: new ReplayFilter(), decoder: new TextDecoder(), once };
+  }
+
+  #tellSize(): void {
+    const { terminal, mode } = this.#options;
+    const size = terminal.size();
+    if (mode === 'view' || size === null || this.#wire === null) return;
+    if (size.cols === this.#sizeTold?.cols && size.rows === this.#sizeTold.rows) return;
+    this.#sizeTold = size;
+    this.#wire.send(JSON.stringify({ type: 'resize', ...size }));
+  }
+
+  #told(notice: Notice | null, again: boolean): void {
+    if (notice?.type === 'exit') {
+      const { code, signal } = notice;
+      this.#finishShown({ kind: 'exit', code, signal });
+    } else if (notice?.type === 'error') {
+      this.#finishShown({ kind: 'told', code: notice.code, message: notice.message });
+    } else if (notice?.type === 'resize' && this.#options.mode === 'view' && this.#sizeTold === null) {
+      this.#sizeTold = notice;
+      const size = this.#options.terminal.size();
+      if (!again && size !== null && (size.cols < notice.cols || size.rows < notice.rows))
+        void this.#options.terminal.say(
+          `The terminal is ${notice.cols}×${notice.rows} and this window ${size.cols}×${size.rows}: make it larger to see it right.`,
+        );
+    }
+  }
+
+  /** Ends once all that was shown before has been written. */
+  #finishShown(ending: Ending): void {
+    this.#generation++;
+    void this.#options.terminal
+      .write(new Uint8Array(0))
+      .catch(() => {})
+      .then(() => this.#finish(ending));
+  }
+
+  #show(received: Uint8Array): void {
+    const { terminal } = this.#options;
+    this.#shownAt = this.#options.clock();
+    const bytes = this.#admit(received);
+    if (bytes.length === 0) return;
+    this.#screen.feed(bytes);
+    this.#unwritten += bytes.length;
+    if (!this.#wirePaused && this.#unwritten > mostUnwritten) {
+      this.#wirePaused = true;
+      this.#wire?.pause();
+    }
+    terminal.write(bytes).then(
+      () => {
+        this.#unwritten -= bytes.length;
+        if (!this.#wirePaused || this.#unwritten > fewUnwritten) return;
+        this.#wirePaused = false;
+        this.#lastHeard = this.#options.clock();
+        this.#wire?.resume();
+      },
+      () => this.#leave({ kind: 'unread' }),
+    );
+  }
+
+  #admit(received: Uint8Array): Uint8Array {
+    const held = this.#filter;
+    if (held === null) return received;
+    const admitted = held.filter.feed(held.decoder.decode(received, { stream: true }));
+    // The recent screen is one message. What it asked the terminal has been answered long ago.
+    if (held.once) this.#filter = null;
+    return Buffer.from(admitted);
+  }
+
+  #typed(bytes: Uint8Array): void {
+    const { terminal, mode } = this.#options;
+    if (!terminal.hasKeys) {
+      if (mode === 'control') this.#send(bytes);
+      return;
+    }
+    // Ctrl-C of somebody who looks on can only be meant for this program.
+    if (mode === 'view' && bytes.length === 1 && bytes[0] === 0x03) {
+      this.#leave({ kind: 'left', how: 'leave' });
+      return;
+    }
+    for (const typed of this.#keys.feed(bytes)) {
+      if (typed.kind === 'bytes') this.#send(typed.bytes);
+      else if (typed.kind === 'help') for (const line of helpText) void terminal.say(line);
+      else {
+        this.#leave({ kind: 'left', how: typed.kind });
+        return;
+      }
+    }
+  }
+
+  #send(bytes: Uint8Array): void {
+    const wire = this.#wire;
+    // While there is no connection, keys are dropped: nobody sees what they do.
+    if (wire === null || this.#options.mode === 'view' || this.#isOver) return;
+    this.#lastByte = bytes[bytes.length - 1] ?? this.#lastByte;
+    wire.send(bytes, () => {
+      if (this.#inputPaused && wire === this.#wire && wire.unsent <= fewUnsent) this.#resumeInput();
+    });
+    if (wire.unsent > mostUnsent) this.#pauseInput();
+  }
+
+  #pauseInput(): void {
+    this.#inputPaused = true;
+    this.#options.terminal.pause();
+  }
+
+  #resumeInput(): void {
+    this.#inputPaused = false;
+    if (this.#options.mode === 'control' || this.#options.terminal.hasKeys) this.#options.terminal.resume();
+  }
+
+  /** Standard input is at its end. */
+  #ended(): void {
+    if (this.#options.terminal.hasKeys) {
+      this.#leave({ kind: 'signal', signal: 'SIGHUP' });
+      return;
+    }
+    if (this.#inputEnded || this.#options.mode === 'view') return;
+    this.#inputEnded = true;
+    // A last line without its end is meant to be done too.
+    if (this.#lastByte !== 0x0a && this.#lastByte !== 0x0d) this.#send(Uint8Array.of(0x0a));
+    void this.#sendEnd();
+  }
+
+  /**
+   * The far end is a terminal: its input ends by Ctrl-D. One that comes while a program runs is taken by that program, or
+   * by nobody, so it is typed again and again, as the end of a file is found by everyone who reads on.
+   */
+  async #sendEnd(): Promise<void> {
+    const { sleep, clock } = this.#options;
+    for (let wait = 100; !this.#isOver; wait = Math.min(2_000, wait * 2)) {
+      this.#send(endOfInput);
+      await sleep(wait);
+      // While it is at work and shows something there is time.
+      while (!this.#isOver && clock() - this.#shownAt < 100) await sleep(50);
+    }
+  }
+
+  /** A network that swallows everything tells nobody: silence for too long is a loss. */
+  #watch(): void {
+    const wire = this.#wire;
+    // While we take nothing from it we hear nothing.
+    if (wire === null || this.#wirePaused) return;
+    const silent = this.#options.clock() - this.#lastHeard;
+    if (silent > lostAfter) wire.cut();
+    else if (silent > askAfter) wire.ping();
+  }
+
+  async #lost(): Promise<void> {
+    const { terminal, attach, sleep, clock } = this.#options;
+    this.#generation++;
+    this.#wire = null;
+    if (terminal.hasKeys) this.#resumeInput();
+    else this.#pauseInput();
+    if (this.#trouble === null || clock() - this.#connectedAt > goodAfter) {
+      this.#trouble = { since: clock(), wait: firstWait };
+      void terminal.say(`connection lost, reattaching …${terminal.hasKeys ? ' (~. leaves)' : ''}`);
+    }
+    const trouble = this.#trouble;
+    let error: unknown = null;
+    while (!this.#isOver && clock() - trouble.since < reattachFor) {
+      await sleep(trouble.wait);
+      if (this.#isOver) return;
+      trouble.wait = Math.min(longestWait, trouble.wait * 2);
+      try {
+        await this.#connect(await attach(), true);
+        return;
+      } catch (failed) {
+        error = failed;
+        if (isFinal(failed)) break;
+      }
+    }
+    this.#finish({ kind: 'lost', error });
+  }
+}
+
+/** What will not be otherwise a moment later. */
+function isFinal(error: unknown): boolean {
+  if (error instanceof ApiError) {
+    const { status } = error.problem;
+    return status < 500 && status !== 429 && error.problem.code !== 'terminal_limit';
+  }
+  return !(error instanceof CliError && error.code === 'unreachable');
+}

@@ -1,0 +1,220 @@
+import { write, writeSync } from 'node:fs';
+import type { Readable } from 'node:stream';
+
+export interface Size {
+  readonly cols: number;
+  readonly rows: number;
+}
+
+/** Asked to end, by these. */
+export type EndSignal = 'SIGTERM' | 'SIGHUP' | 'SIGINT' | 'SIGQUIT';
+
+/** The terminal, or the pipes, that this program was started on. */
+export interface LocalTerminal {
+  /** Somebody types: what is read are keys. */
+  readonly hasKeys: boolean;
+  /** What is written is seen on a screen. */
+  readonly hasScreen: boolean;
+  /** Of the window; null: there is none. */
+  size(): Size | null;
+  onResize(listener: () => void): void;
+  /** Reads until `close`. On a terminal keys come as they are, each of them, and nothing is echoed. */
+  read(listeners: { bytes(bytes: Uint8Array): void; end(): void }): void;
+  /** Stops reading: what is typed waits in the terminal. */
+  pause(): void;
+  resume(): void;
+  /** Writes in order. @returns done when the system has taken them; throws when nobody reads any more */
+  write(bytes: Uint8Array): Promise<void>;
+  /** Says a line to the person, on standard error, behind what was written. */
+  say(line: string): Promise<void>;
+  onSignal(listener: (signal: EndSignal) => void): void;
+  /** Called when this program ends by itself, also by a fault: for what has to be put right on the screen. */
+  beforeExit(text: () => string): void;
+  /** Puts everything back. What is still to be written is given up. */
+  close(): void;
+}
+
+const endSignals = ['SIGTERM', 'SIGHUP', 'SIGINT', 'SIGQUIT'] as const;
+
+interface TerminalInput extends Readable {
+  isTTY?: boolean;
+  setRawMode?: (on: boolean) => unknown;
+  ref?: () => unknown;
+  unref?: () => unknown;
+}
+
+interface WindowStream {
+  isTTY?: boolean;
+  columns?: number;
+  rows?: number;
+  on(event: 'resize', listener: () => void): unknown;
+  off(event: 'resize', listener: () => void): unknown;
+}
+
+/** The parts of the process that are needed. */
+export interface TerminalProcess {
+  stdin: TerminalInput;
+  stdout: WindowStream & { fd: number };
+  stderr: WindowStream & { fd: number };
+  on(event: string, listener: () => void): unknown;
+  off(event: string, listener: () => void): unknown;
+}
+
+/** @param program the process itself */
+export function openLocalTerminal(program: TerminalProcess): LocalTerminal {
+  const { stdin, stdout, stderr } = program;
+  const hasKeys = stdin.isTTY === true;
+  const hasScreen = stdout.isTTY === true;
+  const window = [stdout, stderr].find(({ isTTY }) => isTTY === true);
+  const undo: (() => void)[] = [];
+  let isRaw = false;
+  let closed = false;
+  let lastWords = () => '';
+
+  const rawMode = (raw: boolean) => {
+    if (!hasKeys) return;
+    try {
+      stdin.setRawMode?.(raw);
+      isRaw = raw;
+    } catch {
+      // The terminal is gone: there is nothing left to put right.
+    }
+  };
+  const listen = (event: string, listener: () => void) => {
+    program.on(event, listener);
+    undo.push(() => program.off(event, listener));
+  };
+
+  // Written by the system's own call, not by the stream: that one waits for a slow terminal or pipe with the whole program
+  // standing still, keys and signals too.
+  const writer = new Writer(stdout.fd);
+
+  const putBack = () => {
+    if (closed) return;
+    closed = true;
+    const text = lastWords();
+    if (hasScreen && text !== '') writeNow(stdout.fd, text);
+    rawMode(false);
+    for (const each of undo) each();
+    stdin.pause();
+    stdin.unref?.();
+  };
+  // Also when a fault ends the program.
+  listen('exit', putBack);
+  // Stopped from outside and brought back, the terminal is as the shell in between has left it.
+  listen('SIGCONT', () => {
+    if (!isRaw) return;
+    rawMode(false);
+    rawMode(true);
+  });
+
+  return {
+    hasKeys,
+    hasScreen,
+    size: () =>
+      window?.columns && window.rows
+        ? { cols: Math.min(1000, window.columns), rows: Math.min(1000, window.rows) }
+        : null,
+    onResize: (listener) => {
+      window?.on('resize', listener);
+      undo.push(() => window?.off('resize', listener));
+    },
+    read: ({ bytes, end }) => {
+      rawMode(true);
+      stdin.on('data', bytes);
+      stdin.on('end', end);
+      // A terminal that hangs up is an error of reading; one that comes later is no news.
+      stdin.on('error', end);
+      undo.push(() => {
+        stdin.off('data', bytes);
+        stdin.off('end', end);
+      });
+    },
+    pause: () => void stdin.pause(),
+    resume: () => {
+      if (!closed) stdin.resume();
+    },
+    write: (bytes) => writer.write(bytes),
+    say: async (line) => {
+      await writer.idle().catch(() => {});
+      const [begin, end] = isRaw ? ['\r', '\r\n'] : ['', '\n'];
+      writeNow(stderr.fd, `${begin}${line}${end}`);
+    },
+    onSignal: (listener) => {
+      for (const signal of endSignals) listen(signal, () => listener(signal));
+    },
+    beforeExit: (text) => {
+      lastWords = text;
+    },
+    close: putBack,
+  };
+}
+
+/** A few bytes, now, as far as that goes: whoever reads may be gone, or stand still. */
+function writeNow(fd: number, text: string): void {
+  let left = Buffer.from(text);
+  for (let tries = 0; left.length > 0 && tries < 50; tries++)
+    try {
+      left = left.subarray(writeSync(fd, left));
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'EAGAIN') return;
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 10);
+    }
+}
+
+/** Writes to a descriptor in order, what has gathered at once; whoever writes waits for what it has handed over. */
+class Writer {
+  readonly #fd: number;
+  #waiting: { bytes: Uint8Array; done: () => void; failed: (error: Error) => void }[] = [];
+  #busy: Promise<void> | null = null;
+  #error: Error | null = null;
+
+  constructor(fd: number) {
+    this.#fd = fd;
+  }
+
+  write(bytes: Uint8Array): Promise<void> {
+    if (this.#error !== null) return Promise.reject(this.#error);
+    const written = new Promise<void>((done, failed) => this.#waiting.push({ bytes, done, failed }));
+    this.#busy ??= this.#work();
+    return written;
+  }
+
+  async idle(): Promise<void> {
+    while (this.#busy !== null) await this.#busy;
+  }
+
+  async #work(): Promise<void> {
+    while (this.#waiting.length > 0) {
+      const pieces = this.#waiting.splice(0, 64);
+      try {
+        await this.#all(pieces.map(({ bytes }) => bytes));
+        for (const { done } of pieces) done();
+      } catch (error) {
+        this.#error = error as Error;
+        for (const { failed } of [...pieces, ...this.#waiting.splice(0)]) failed(this.#error);
+      }
+    }
+    this.#busy = null;
+  }
+
+  async #all(pieces: Uint8Array[]): Promise<void> {
+    let left = pieces.length === 1 ? (pieces[0] as Uint8Array) : Buffer.concat(pieces);
+    while (left.length > 0) {
+      const written = await this.#some(left);
+      left = left.subarray(written);
+    }
+  }
+
+  #some(bytes: Uint8Array): Promise<number> {
+    return new Promise((resolve, reject) =>
+      write(this.#fd, bytes, (error, written) => {
+        if (error === null) resolve(written);
+        // Somebody else has made the descriptor one that does not wait: so we do.
+        else if (error.code === 'EAGAIN') setTimeout(() => resolve(0), 5);
+        else if (error.code === 'EINTR') resolve(0);
+        else reject(error);
+      }),
+    );
+  }
+}

@@ -1,0 +1,128 @@
+import { expect, test } from 'vitest';
+import { CliError } from '../exit.ts';
+import { readCast } from './asciicast.ts';
+import { Player, type PlayerKey, playerKeys } from './player.ts';
+
+const cast = (...events: unknown[]): Buffer =>
+  Buffer.from([{ version: 2, width: 80, height: 24 }, ...events].map((line) => `${JSON.stringify(line)}\n`).join(''));
+
+async function* inPieces(bytes: Uint8Array, size: number): AsyncGenerator<Uint8Array> {
+  for (let at = 0; at < bytes.length; at += size) yield bytes.subarray(at, at + size);
+}
+
+/** Plays with a clock that only waiting moves. `keys`: pressed at these seconds of the clock. */
+async function play(
+  recording: Uint8Array,
+  options: { speed?: number; idleLimit?: number; keys?: [number, PlayerKey][]; window?: [number, number] } = {},
+) {
+  let now = 0;
+  const shown: string[] = [];
+  const tooLarge: string[] = [];
+  const keys = [...(options.keys ?? [])];
+  const [cols, rows] = options.window ?? [80, 24];
+  const player = new Player({
+    source: () => inPieces(recording, 7),
+    speed: options.speed ?? 1,
+    idleLimit: options.idleLimit ?? null,
+    write: async (text) => void shown.push(`${(now / 1000).toFixed(1)} ${text}`),
+    size: () => ({ cols, rows }),
+    tooLarge: (wide, high) => tooLarge.push(`${wide}x${high}`),
+    clock: () => now,
+    wait: async (milliseconds) => {
+      const [key] = keys;
+      if (key !== undefined && key[0] * 1000 <= now + milliseconds) {
+        now = key[0] * 1000;
+        keys.shift();
+        player.press(key[1]);
+      } else now += milliseconds;
+    },
+  });
+  await player.play();
+  return { shown, tooLarge, restore: player.restore() };
+}
+
+const four = cast([0, 'o', 'a'], [2, 'o', 'b'], [4, 'o', 'c'], [24, 'o', 'd']);
+const anew = '\u001b[H\u001b[2J';
+
+test('plays with the times of the recording, faster, and with shorter pauses', async () => {
+  expect((await play(four)).shown).toEqual(['0.0 a', '2.0 b', '4.0 c', '24.0 d']);
+  expect((await play(four, { speed: 4 })).shown).toEqual(['0.0 a', '0.5 b', '1.0 c', '6.0 d']);
+  expect((await play(four, { idleLimit: 3 })).shown).toEqual(['0.0 a', '2.0 b', '4.0 c', '7.0 d']);
+});
+
+test('pauses, goes on, leaves', async () => {
+  const paused = await play(four, {
+    keys: [
+      [1, 'pause'],
+      [11, 'pause'],
+    ],
+  });
+  expect(paused.shown).toEqual(['0.0 a', '12.0 b', '14.0 c', '34.0 d']);
+  expect((await play(four, { keys: [[3, 'quit']] })).shown).toEqual(['0.0 a', '2.0 b']);
+});
+
+test('skips forward by 5 s at once, and back from the beginning', async () => {
+  const forward = await play(four, {
+    keys: [
+      [5, 'forward'],
+      [6, 'forward'],
+    ],
+  });
+  expect(forward.shown.at(-1)).toBe('14.0 d');
+  const back = await play(four, { keys: [[6, 'back']] });
+  expect(back.shown).toEqual(['0.0 a', '2.0 b', '4.0 c', `6.0 ${anew}`, '6.0 a', '7.0 b', '9.0 c', '29.0 d']);
+  const beyond = await play(four, { keys: [[1, 'back']] });
+  // Nothing was shown since: the screen is right as it is, and the wait begins anew.
+  expect(beyond.shown.slice(0, 2)).toEqual(['0.0 a', '3.0 b']);
+});
+
+test('says when the recording is larger than the window, at its beginning and when it grows', async () => {
+  const grows = cast([1, 'r', '100x30'], [2, 'r', '90x20'], [3, 'o', 'x']);
+  expect((await play(grows)).tooLarge).toEqual(['100x30']);
+  expect((await play(grows, { window: [60, 50] })).tooLarge).toEqual(['80x24', '100x30']);
+});
+
+test('what the recording asks of a terminal does not reach it, and what it set is put right', async () => {
+  const { shown, restore } = await play(cast([0, 'o', 'x\u001b[6'], [0, 'o', 'ny\u001b[?1049h']));
+  expect(shown.join('')).toBe('0.0 x0.0 y\u001b[?1049h');
+  expect(restore).toBe('\u001b[?1049l');
+});
+
+test('keys are read as terminals send them', () => {
+  expect(playerKeys(Buffer.from(' \u001b[C\u001b[D\u001bOC\u001b[Aq\u0003x'))).toEqual([
+    'pause',
+    'forward',
+    'back',
+    'forward',
+    'quit',
+    'quit',
+  ]);
+});
+
+test('other events and a last line that was cut off are passed over, what is damaged is named by its line', async () => {
+  const read = async (text: string) => {
+    const all = [];
+    for await (const each of readCast(inPieces(Buffer.from(text), text.length > 1000 ? 65_536 : 5))) all.push(each);
+    return all;
+  };
+  const good = cast([1, 'i', 'x'], [1, 'b', 'AA=='], [0.5, 'o', 'é'], [2, 'm', 'here']).toString();
+  expect(await read(`${good}[3,"o","ha`)).toEqual([
+    { kind: 'header', cols: 80, rows: 24 },
+    { kind: 'output', at: 1, text: 'é' },
+  ]);
+  for (const [text, line] of [
+    ['', 'line 1'],
+    ['{"version":3}\n', 'line 1'],
+    ['hello\n', 'line 1'],
+    [`${good}nonsense\n`, 'line 6'],
+    [`${good}{"o":1}\n`, 'line 6'],
+    [`${good}[3,"o","${'x'.repeat(3_000_000)}"]\n`, 'line 6'],
+  ] as const) {
+    const error = await read(text).then(
+      () => null,
+      (thrown: unknown) => thrown,
+    );
+    expect(error).toBeInstanceOf(CliError);
+    expect((error as Error).message).toContain(line);
+  }
+});

@@ -1,0 +1,160 @@
+import { readCast } from './asciicast.ts';
+import { ReplayFilter } from './replay-filter.ts';
+import { ScreenState } from './screen-state.ts';
+
+export interface PlayerOptions {
+  /** The recording from its beginning, as often as it is asked for. */
+  readonly source: () => AsyncIterable<Uint8Array>;
+  readonly speed: number;
+  /** Seconds; null: pauses are as long as they were. */
+  readonly idleLimit: number | null;
+  readonly write: (text: string) => Promise<void>;
+  /** The window, now. */
+  readonly size: () => { cols: number; rows: number } | null;
+  /** Told once, before anything is shown, and again when it grows: the recording does not fit the window. */
+  readonly tooLarge: (cols: number, rows: number) => void;
+  /** Milliseconds. */
+  readonly clock: () => number;
+  /** Waits, or until the signal. */
+  readonly wait: (milliseconds: number, signal: AbortSignal) => Promise<void>;
+}
+
+export type PlayerKey = 'pause' | 'back' | 'forward' | 'quit';
+
+const skipSeconds = 5;
+
+/** Reads keys out of what was read from the keyboard. Arrows come in two forms, as the recording may have set. */
+export function playerKeys(bytes: Uint8Array): PlayerKey[] {
+  const text = Buffer.from(bytes).toString('latin1');
+  const keys: PlayerKey[] = [];
+  for (const [key] of text.matchAll(/\u001b[[O][A-D]|[ q\u0003\u0004]/g)) {
+    if (key === ' ') keys.push('pause');
+    else if (key === 'q' || key === '\u0003' || key === '\u0004') keys.push('quit');
+    else if (key.endsWith('C')) keys.push('forward');
+    else if (key.endsWith('D')) keys.push('back');
+  }
+  return keys;
+}
+
+/**
+ * Plays a recording with its times. What it shows is filtered: see `ReplayFilter`.
+ * The times that count are those of the recording, long pauses cut as asked.
+ */
+export class Player {
+  readonly #options: PlayerOptions;
+  readonly #screen = new ScreenState();
+  /** Ends the wait that is under way, for a key. */
+  #interrupt = new AbortController();
+  #paused = false;
+  #quit = false;
+  /** Seconds of the recording; null: none is asked for. */
+  #target: number | null = null;
+  /** Where it is, in seconds, and when on the clock it was there. */
+  #position = 0;
+  #since = 0;
+
+  constructor(options: PlayerOptions) {
+    this.#options = options;
+  }
+
+  /** What puts the terminal right again. */
+  restore(): string {
+    return this.#screen.restore();
+  }
+
+  press(key: PlayerKey): void {
+    const now = this.#now();
+    if (key === 'quit') this.#quit = true;
+    else if (key === 'pause') {
+      this.#settle(now);
+      this.#paused = !this.#paused;
+    } else {
+      const target = Math.max(0, (this.#target ?? now) + (key === 'forward' ? skipSeconds : -skipSeconds));
+      this.#target = target;
+    }
+    this.#interrupt.abort();
+  }
+
+  /** @returns when it is at its end, or was left */
+  async play(): Promise<void> {
+    this.#settle(0);
+    while (!(await this.#once())) {
+      // From the beginning again, to get to what was before: at once, as far as it is wanted.
+      await this.#options.write(`${this.#screen.restore()}\u001b[H\u001b[2J`);
+      this.#settle(0);
+    }
+  }
+
+  #now(): number {
+    if (this.#paused) return this.#position;
+    return this.#position + ((this.#options.clock() - this.#since) / 1000) * this.#options.speed;
+  }
+
+  #settle(position: number): void {
+    this.#position = position;
+    this.#since = this.#options.clock();
+  }
+
+  /** @returns false when it has to begin anew, to go back */
+  async #once(): Promise<boolean> {
+    const { source, idleLimit, write, size, tooLarge } = this.#options;
+    const filter = new ReplayFilter();
+    const largest = { cols: size()?.cols ?? Number.POSITIVE_INFINITY, rows: size()?.rows ?? Number.POSITIVE_INFINITY };
+    const fit = ({ cols, rows }: { cols: number; rows: number }) => {
+      if (cols <= largest.cols && rows <= largest.rows) return;
+      largest.cols = Math.max(cols, largest.cols);
+      largest.rows = Math.max(rows, largest.rows);
+      tooLarge(cols, rows);
+    };
+    let at = 0;
+    let cut = 0;
+    for await (const event of readCast(source())) {
+      if (event.kind === 'header') {
+        fit(event);
+        continue;
+      }
+      const gap = event.at - cut - at;
+      if (idleLimit !== null && gap > idleLimit) cut += gap - idleLimit;
+      at = event.at - cut;
+      const verdict = await this.#until(at);
+      if (verdict === 'quit') return true;
+      if (verdict === 'anew') return false;
+      if (event.kind === 'resize') fit(event);
+      else {
+        const text = filter.feed(event.text);
+        this.#screen.feed(Buffer.from(text));
+        await write(text);
+      }
+    }
+    return true;
+  }
+
+  /** Waits for a time of the recording. */
+  async #until(at: number): Promise<'go' | 'quit' | 'anew'> {
+    for (;;) {
+      if (this.#quit) return 'quit';
+      if (this.#target !== null) {
+        const target = this.#target;
+        // What lies before where it is has been shown: only from the beginning can it be seen again.
+        if (target < this.#position) {
+          this.#position = 0;
+          return 'anew';
+        }
+        if (at <= target) {
+          this.#position = at;
+          return 'go';
+        }
+        this.#target = null;
+        this.#settle(target);
+      }
+      const left = at - this.#now();
+      if (!this.#paused && left <= 0) {
+        this.#settle(at);
+        return 'go';
+      }
+      this.#interrupt = new AbortController();
+      const milliseconds = this.#paused ? 3_600_000 : Math.min(3_600_000, (left / this.#options.speed) * 1000);
+      await this.#options.wait(milliseconds, this.#interrupt.signal);
+    }
+  }
+}

@@ -1,0 +1,239 @@
+import type { Client } from '@muster/protocol/client';
+import {
+  closeTerminal,
+  getAgent,
+  getTerminal,
+  getTranscript,
+  listTerminals,
+  type TerminalSession,
+  terminalStatuses,
+} from '@muster/protocol/http';
+import type { Context } from '../context.ts';
+import { eachOf } from '../each.ts';
+import { type Exit, usageError } from '../exit.ts';
+import { agentLabel, agentNames } from '../find-agent.ts';
+import { findId } from '../find-id.ts';
+import { operatorNames } from '../operator-names.ts';
+import { sanitiseLine } from '../sanitise.ts';
+import { ago, type Colors, counted, duration } from '../style.ts';
+import { parseChoice, parseCount } from '../values.ts';
+import type { Register } from '../verb.ts';
+
+const naming = 'its id, or the beginning or end of it if only one recent session fits';
+
+const keys = `
+At the beginning of a line ~. leaves and ends the session, ~d leaves it running for a while, ~~ types one ~, ~? helps. All
+other keys, Ctrl-C among them, go to the agent.
+`;
+
+export const register: Register = (command, act) => {
+  command
+    .command('open')
+    .description('open a shell on an agent, here; it ends with the exit code of that shell')
+    .argument('<agent>')
+    .option('--shell <path>', 'another shell than the agent is configured for, where it allows that')
+    .addHelpText(
+      'after',
+      `${keys}\nWithout a terminal on standard input, what comes there is typed, and its end is Ctrl-D.\n\nExample:\n  $ muster terminal open web-1\n  $ echo uptime | muster terminal open web-1`,
+    )
+    .action(act(async (...words: [Context, string, { shell?: string }]) => (await shells()).open(...words)));
+  command
+    .command('attach')
+    .description('take a session over that is open elsewhere, or look on')
+    .argument('<session>', naming)
+    .option('--view', 'look on: nothing is typed there; Ctrl-C leaves')
+    .addHelpText('after', `${keys}\nExample:\n  $ muster terminal attach 01KAGZ7Q4W8E2R5T6Y9V0P3A1S --view`)
+    .action(act(async (...words: [Context, string, { view?: boolean }]) => (await shells()).attach(...words)));
+  command
+    .command('list')
+    .description('list sessions, newest first, and who is attached to them')
+    .option('--status <status>', terminalStatuses.join(', '))
+    .option('--limit <n>', 'at most so many', '50')
+    .addHelpText('after', '\nExample:\n  $ muster terminal list --status active')
+    .action(act(list));
+  command
+    .command('show')
+    .description('show a session: whose, where, when, how it ended, and its transcript')
+    .argument('<session>', naming)
+    .addHelpText('after', '\nExample:\n  $ muster terminal show 01KAGZ7Q4W8E2R5T6Y9V0P3A1S')
+    .action(act(show));
+  command
+    .command('replay')
+    .description('play what a session showed')
+    .argument('<session>', naming)
+    .option('--speed <n>', 'so many times as fast', '1')
+    .option('--idle-limit <secs>', 'no pause is longer than so many seconds')
+    .option('--raw', 'the very bytes that were shown, at once, for a file or a pipe')
+    .addHelpText(
+      'after',
+      '\nSpace pauses, the right and left arrows skip 5 s, q leaves. In a pipe it is the text alone, at once.\n\nExample:\n  $ muster terminal replay 01KAGZ7Q4W8E2R5T6Y9V0P3A1S --speed 4 --idle-limit 2',
+    )
+    .action(
+      act(async (...words: [Context, string, { speed: string; idleLimit?: string; raw?: boolean }]) =>
+        (await import('./terminal-replay.ts')).replay(...words),
+      ),
+    );
+  command
+    .command('download')
+    .description('write the transcript of a session to a file')
+    .argument('<session>', naming)
+    .option('--format <format>', 'asciicast, for players; raw, the very bytes that were shown', 'asciicast')
+    .requiredOption('-o, --output <file>', 'where to; - is standard output')
+    .addHelpText('after', '\nExample:\n  $ muster terminal download 01KAGZ7Q4W8E2R5T6Y9V0P3A1S -o session.cast')
+    .action(act(download));
+  command
+    .command('close')
+    .description('end sessions, and with them the shells and what runs in them')
+    .argument('<sessions...>', naming)
+    .addHelpText('after', '\nExample:\n  $ muster terminal close 01KAGZ7Q4W8E2R5T6Y9V0P3A1S')
+    .action(act(close));
+};
+
+const shells = () => import('./terminal-open.ts');
+
+/** Whole ids are taken as they are; parts of them are looked for among the newest. */
+export const findTerminal = (call: Client, wanted: string, status?: TerminalSession['status']): Promise<string> =>
+  findId('terminal session', 'muster terminal list', wanted, async () =>
+    (await call(listTerminals, { query: { limit: '500', ...(status === undefined ? {} : { status }) } })).map(
+      ({ session_id }) => session_id,
+    ),
+  );
+
+/** Sessions of one day begin alike. */
+const shortId = (id: string) => id.slice(-8);
+
+const paintStatus = (text: string, status: TerminalSession['status'], color: Colors): string =>
+  status === 'active' ? color.green(text) : status === 'interrupted' ? color.yellow(text) : text;
+
+async function list(context: Context, options: { status?: string; limit: string }): Promise<undefined> {
+  const { out } = context;
+  const { style } = out;
+  const limit = parseCount('--limit', options.limit, 1, 500);
+  const status = options.status === undefined ? undefined : parseChoice('--status', options.status, terminalStatuses);
+  const { call } = await context.connect();
+  const sessions = await call(listTerminals, {
+    query: { limit: String(limit), ...(status === undefined ? {} : { status }) },
+  });
+  if (out.json) {
+    out.data(sessions);
+    return undefined;
+  }
+  if (sessions.length === 0) {
+    out.note(
+      status === undefined
+        ? 'There is no terminal session yet: muster terminal open AGENT'
+        : 'There is no such terminal session.',
+    );
+    return undefined;
+  }
+  const [agents, operators] = await Promise.all([
+    agentNames(call, new Set(sessions.map(({ node_id }) => node_id))),
+    operatorNames(call),
+  ]);
+  out.table(
+    [
+      { heading: 'SESSION', text: ({ session_id: id }) => (style.width === null ? id : shortId(id)) },
+      { heading: 'AGENT', text: ({ node_id }) => agents.get(node_id) ?? node_id.slice(0, 12), flexible: true },
+      {
+        heading: 'OPERATOR',
+        text: ({ operator_id }) => operators.get(operator_id) ?? operator_id.slice(0, 12),
+        flexible: true,
+      },
+      {
+        heading: 'STATUS',
+        text: ({ status }) => status,
+        paint: (text, { status }, { color }) => paintStatus(text, status, color),
+      },
+      { heading: 'OPENED', text: ({ opened_at }) => ago(opened_at, style.now) },
+      { heading: 'LASTED', text: (session) => lasted(session, style.now) },
+    ],
+    sessions,
+  );
+  return undefined;
+}
+
+const lasted = ({ opened_at, closed_at }: TerminalSession, now: number): string =>
+  duration((closed_at ?? now) - opened_at);
+
+async function show(context: Context, wanted: string): Promise<undefined> {
+  const { out } = context;
+  const { color, now } = out.style;
+  const { call } = await context.connect();
+  const session = await call(getTerminal, { params: { session_id: await findTerminal(call, wanted) } });
+  if (out.json) {
+    out.data(session);
+    return undefined;
+  }
+  const { session_id, node_id, operator_id, status, opened_at, closed_at } = session;
+  const [agent, operators] = await Promise.all([
+    call(getAgent, { params: { node_id } }).catch(() => null),
+    operatorNames(call),
+  ]);
+  const time = (at: number) => `${new Date(at * 1000).toISOString().replace('.000Z', 'Z')}, ${ago(at, now)}`;
+  const lines: [string, string][] = [
+    ['session', session_id],
+    ['agent', `${agent === null ? 'one that is gone' : agentLabel(agent)} (${node_id})`],
+    ['operator', `${operators.get(operator_id) ?? 'one that is gone'} (${operator_id})`],
+    ['status', status],
+    ['opened', time(opened_at)],
+    ['ended', closed_at === null ? 'not yet' : time(closed_at)],
+    ['lasted', lasted(session, now)],
+    ['attached', counted(session.viewers, 'connection')],
+    ['transcript', session.transcript_path ?? 'none is kept'],
+  ];
+  out.print(
+    lines
+      .map(([name, text]) => {
+        const clean = sanitiseLine(text);
+        return `${name.padEnd(11)}${name === 'status' ? paintStatus(clean, status, color) : clean}`;
+      })
+      .join('\n'),
+  );
+  return undefined;
+}
+
+async function download(
+  context: Context,
+  wanted: string,
+  options: { format: string; output: string },
+): Promise<undefined> {
+  const { out } = context;
+  const format = parseChoice('--format', options.format, ['asciicast', 'raw']);
+  const { call } = await context.connect();
+  const session_id = await findTerminal(call, wanted);
+  const { body } = await call(getTranscript, { params: { session_id }, query: { format } });
+  if (options.output === '-') {
+    const terminal = await context.terminal();
+    if (terminal.hasScreen)
+      throw usageError(
+        'what a session showed may do anything to a terminal',
+        `Play it: muster terminal replay ${session_id}`,
+      );
+    for await (const piece of body) await terminal.write(piece);
+    return undefined;
+  }
+  const { writeNewFile } = await import('../new-file.ts');
+  const size = await writeNewFile(options.output, body);
+  if (out.json) out.data({ session_id, format, file: options.output, bytes: size });
+  out.print(`Wrote ${counted(size, 'byte')} to ${sanitiseLine(options.output)}.`);
+  return undefined;
+}
+
+async function close(context: Context, wanted: string[]): Promise<Exit> {
+  const { out } = context;
+  const { call } = await context.connect();
+  const closed: string[] = [];
+  const exit = await eachOf(
+    context,
+    wanted,
+    (id) => id,
+    async (one) => {
+      const session_id = await findTerminal(call, one);
+      await call(closeTerminal, { params: { session_id } });
+      closed.push(session_id);
+      out.print(`Closed ${session_id}.`);
+    },
+  );
+  if (out.json) out.data({ closed });
+  return exit;
+}

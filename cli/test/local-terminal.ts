@@ -1,0 +1,87 @@
+import type { EndSignal, LocalTerminal, Size } from '../src/terminal/local-terminal.ts';
+
+/** A terminal, or a pipe, that a test holds in its hands. */
+export interface HeldTerminal {
+  terminal: LocalTerminal;
+  /** What was written and taken. */
+  shown(): string;
+  /** What was said to the person. */
+  said: string[];
+  type(bytes: string | Uint8Array): void;
+  endInput(): void;
+  signal(name: EndSignal): void;
+  resize(size: Size): void;
+  /** Reading was stopped. */
+  isPaused(): boolean;
+  isClosed(): boolean;
+  /** Takes nothing of what is written until it is told to. */
+  hold(): void;
+  take(): void;
+  /** Whoever read what is written is gone. */
+  hangUp(): void;
+  /** Bytes that were written and not taken. */
+  untaken(): number;
+}
+
+export function holdTerminal(kind: 'terminal' | 'pipe', first: Size = { cols: 80, rows: 24 }): HeldTerminal {
+  let size = first;
+  let listeners: { bytes(bytes: Uint8Array): void; end(): void } | null = null;
+  let onResize = () => {};
+  let onSignal: (signal: EndSignal) => void = () => {};
+  let lastWords = () => '';
+  const state = { paused: false, closed: false, held: false, gone: false };
+  const shown: Uint8Array[] = [];
+  const waiting: { bytes: Uint8Array; done: () => void }[] = [];
+  const said: string[] = [];
+  const take = () => {
+    state.held = false;
+    for (const { bytes, done } of waiting.splice(0)) {
+      shown.push(bytes);
+      done();
+    }
+  };
+  const isTerminal = kind === 'terminal';
+  return {
+    terminal: {
+      hasKeys: isTerminal,
+      hasScreen: isTerminal,
+      size: () => (isTerminal ? size : null),
+      onResize: (listener) => (onResize = listener),
+      read: (given) => (listeners = given),
+      pause: () => (state.paused = true),
+      resume: () => (state.paused = false),
+      write: async (bytes) => {
+        if (state.gone) throw Object.assign(new Error('nobody reads'), { code: 'EPIPE' });
+        if (state.held) await new Promise<void>((done) => waiting.push({ bytes, done }));
+        else shown.push(bytes);
+      },
+      say: async (line) => void said.push(line),
+      onSignal: (listener) => (onSignal = listener),
+      beforeExit: (text) => (lastWords = text),
+      close: () => {
+        if (state.closed) return;
+        state.closed = true;
+        shown.push(Buffer.from(lastWords()));
+      },
+    },
+    shown: () => Buffer.concat(shown).toString('utf8'),
+    said,
+    type: (bytes) => listeners?.bytes(Buffer.from(bytes as string)),
+    endInput: () => listeners?.end(),
+    signal: (name) => onSignal(name),
+    resize: (next) => {
+      size = next;
+      onResize();
+    },
+    isPaused: () => state.paused,
+    isClosed: () => state.closed,
+    hold: () => {
+      state.held = true;
+    },
+    take,
+    hangUp: () => {
+      state.gone = true;
+    },
+    untaken: () => waiting.reduce((sum, { bytes }) => sum + bytes.length, 0),
+  };
+}
