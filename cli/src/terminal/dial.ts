@@ -51,7 +51,10 @@ export function dialTerminal(url: URL, agentFor: AgentFor, events: WireEvents): 
       else events.text(data.toString('utf8'));
     });
     socket.on('ping', () => events.alive());
-    socket.on('pong', () => events.alive());
+    socket.on('pong', () => {
+      events.alive();
+      events.answered();
+    });
     socket.on('close', () => {
       if (wasOpen) events.closed();
     });

@@ -29,6 +29,8 @@ export interface WireEvents {
   text(text: string): void;
   /** Something arrived, whatever it was. */
   alive(): void;
+  /** A ping was answered: what was sent before it has been read. */
+  answered(): void;
   /** It is over. */
   closed(): void;
 }
@@ -77,10 +79,18 @@ const goodAfter = 10_000;
 /** After so long without anything it is asked for a sign of life; after so long without one it is taken for lost. */
 const askAfter = 10_000;
 const lostAfter = 30_000;
+/**
+ * After more was typed than this, the orchestrator may well have stopped reading, for a program that reads nothing: no ping
+ * is answered then. Its own, which come every half minute, show that it is there.
+ */
+const mostUnread = 32 * 1024;
+const lostAfterUnread = 75_000;
+/** An orchestrator takes messages of four times as much. */
+const longestTyped = 16 * 1024;
 
 const endOfInput = Uint8Array.of(0x04);
 
-export const helpText = [
+const helpText = [
   '~.  leave, and end the session',
   '~d  leave; the session goes on for a while, to be attached to again',
   '~~  type one ~',
@@ -118,6 +128,8 @@ class Live {
   #lastByte = 0x0a;
   #lastHeard = 0;
   #connectedAt = 0;
+  /** Bytes that were typed since it was last known to read. */
+  #unread = 0;
   /** Since when, and how long the next wait is, while connections are lost soon after they were made. */
   #trouble: { since: number; wait: number } | null = null;
   #shownAt = 0;
@@ -184,6 +196,9 @@ class Live {
       alive: () => {
         this.#lastHeard = this.#options.clock();
       },
+      answered: () => {
+        this.#unread = 0;
+      },
       closed: () => {
         if (mine()) void this.#lost();
       },
@@ -194,6 +209,7 @@ class Live {
     }
     this.#wire = wire;
     this.#connectedAt = this.#lastHeard = this.#shownAt = this.#options.clock();
+    this.#unread = 0;
     this.#sizeTold = null;
     this.#tellSize();
     if (again && terminal.hasScreen)
@@ -268,8 +284,9 @@ class Live {
     const held = this.#filter;
     if (held === null) return received;
     const admitted = held.filter.feed(held.decoder.decode(received, { stream: true }));
-    // The recent screen is one message. What it asked the terminal has been answered long ago.
-    if (held.once) this.#filter = null;
+    // The recent screen is one message: what it asked the terminal has been answered long ago. The filter is let go
+    // where nothing is half read, neither a sequence nor a character.
+    if (held.once && held.filter.isAtRest && (received.at(-1) ?? 0) < 0x80) this.#filter = null;
     return Buffer.from(admitted);
   }
 
@@ -299,9 +316,11 @@ class Live {
     // While there is no connection, keys are dropped: nobody sees what they do.
     if (wire === null || this.#options.mode === 'view' || this.#isOver) return;
     this.#lastByte = bytes[bytes.length - 1] ?? this.#lastByte;
-    wire.send(bytes, () => {
-      if (this.#inputPaused && wire === this.#wire && wire.unsent <= fewUnsent) this.#resumeInput();
-    });
+    this.#unread += bytes.length;
+    for (let at = 0; at < bytes.length; at += longestTyped)
+      wire.send(bytes.subarray(at, at + longestTyped), () => {
+        if (this.#inputPaused && wire === this.#wire && wire.unsent <= fewUnsent) this.#resumeInput();
+      });
     if (wire.unsent > mostUnsent) this.#pauseInput();
   }
 
@@ -348,7 +367,7 @@ class Live {
     // While we take nothing from it we hear nothing.
     if (wire === null || this.#wirePaused) return;
     const silent = this.#options.clock() - this.#lastHeard;
-    if (silent > lostAfter) wire.cut();
+    if (silent > (this.#unread > mostUnread ? lostAfterUnread : lostAfter)) wire.cut();
     else if (silent > askAfter) wire.ping();
   }
 
