@@ -26,6 +26,8 @@ export interface HeldTerminal {
 export function holdTerminal(kind: 'terminal' | 'pipe', first: Size = { cols: 80, rows: 24 }): HeldTerminal {
   let size = first;
   let listeners: { bytes(bytes: Uint8Array): void; end(): void } | null = null;
+  /** What was typed before anybody read. */
+  const early: (() => void)[] = [];
   let onResize = () => {};
   let onSignal: (signal: EndSignal) => void = () => {};
   let lastWords = () => '';
@@ -40,6 +42,10 @@ export function holdTerminal(kind: 'terminal' | 'pipe', first: Size = { cols: 80
       done();
     }
   };
+  const whenRead = (act: () => void) => {
+    if (listeners === null) early.push(act);
+    else act();
+  };
   const isTerminal = kind === 'terminal';
   return {
     terminal: {
@@ -47,7 +53,10 @@ export function holdTerminal(kind: 'terminal' | 'pipe', first: Size = { cols: 80
       hasScreen: isTerminal,
       size: () => (isTerminal ? size : null),
       onResize: (listener) => (onResize = listener),
-      read: (given) => (listeners = given),
+      read: (given) => {
+        listeners = given;
+        for (const each of early.splice(0)) each();
+      },
       pause: () => (state.paused = true),
       resume: () => (state.paused = false),
       write: async (bytes) => {
@@ -66,8 +75,8 @@ export function holdTerminal(kind: 'terminal' | 'pipe', first: Size = { cols: 80
     },
     shown: () => Buffer.concat(shown).toString('utf8'),
     said,
-    type: (bytes) => listeners?.bytes(Buffer.from(bytes as string)),
-    endInput: () => listeners?.end(),
+    type: (bytes) => whenRead(() => listeners?.bytes(Buffer.from(bytes as string))),
+    endInput: () => whenRead(() => listeners?.end()),
     signal: (name) => onSignal(name),
     resize: (next) => {
       size = next;
