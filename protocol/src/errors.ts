@@ -95,12 +95,24 @@ export const errorKinds = {
     'The sign-in code is not good (any more)',
     'A code is good once, for 60 seconds: ask for another one with a live session.',
   ),
+  ticket_invalid: kind(
+    401,
+    false,
+    'The ticket is not good (any more)',
+    'A ticket is good for one connection, within 30 seconds, to its own session: attach to the session for another.',
+  ),
   forbidden: kind(403, false, 'Not allowed', 'This needs the role admin; ask an admin.'),
   terminal_of_another: kind(
     403,
     false,
     'The terminal session is another operator’s',
     'Open one of your own, or ask an admin.',
+  ),
+  origin_refused: kind(
+    403,
+    false,
+    'The page that asks is of another host',
+    'Use the page at the address of the orchestrator; a proxy in front of it has to pass `Host` on, or be named in `trusted_proxies`.',
   ),
   plaintext_refused: kind(
     403,
@@ -248,6 +260,12 @@ export const errorKinds = {
   body_too_large: kind(413, false, 'The body is too large', 'Bodies are up to 1 MiB, modules up to 2 MiB.'),
   unsupported_media_type: kind(415, false, 'The content type is not supported', 'Send application/json.'),
   headers_too_large: kind(431, false, 'The headers are too large', 'Headers and address together are up to 16 KiB.'),
+  upgrade_required: kind(
+    426,
+    false,
+    'Only WebSockets are spoken at this address',
+    'Connect with a WebSocket; a proxy on the way has to pass `Upgrade` and `Connection` on.',
+  ),
   pending_full: kind(429, true, 'Too many agents wait for approval', 'Approve or reject some of them.'),
   rate_limited: kind(429, true, 'Too many requests', 'Wait as many seconds as `Retry-After` says.'),
   // Ours and beyond

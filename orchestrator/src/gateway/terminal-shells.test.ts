@@ -342,7 +342,7 @@ describe('what a shell shows', () => {
   });
 
   it('may come fast and often, but not for long in drops', async () => {
-    await start({ agentMessagesPerSecond: 10, agentMessageBurst: 20 });
+    await start({ agentMessagesPerSecond: 10, agentMessageBurst: 20, terminalSmallFrameBurst: 1000 });
     const agent = await connected();
     const { shell, channel, told } = await opened(agent);
     const large = Buffer.alloc(wireLimits.terminalSmallFrameBytes, 'l');

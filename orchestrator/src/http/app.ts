@@ -4,6 +4,8 @@ import { apiPrefix, type Route, routes } from '@muster/protocol/http';
 import { moduleJsonSchema, moduleSchemaId } from '@muster/protocol/module';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Logger } from 'pino';
+import { type Clock, systemClock } from '../clock.ts';
+import type { TerminalConnections } from '../domain/terminal-client.ts';
 import { authenticate, challengeHeader } from './authentication.ts';
 import { registerDocsPage } from './docs-page.ts';
 import { type AnyHandler, registerEndpoint } from './endpoint.ts';
@@ -16,6 +18,7 @@ import { createRates, defaultRates, type Rates } from './rate.ts';
 import type { RefusedCall } from './refused-requests.ts';
 import { registerScraping, type Scraped } from './scraping.ts';
 import { createServer } from './server.ts';
+import { isTerminalUpgrade, registerTerminalSockets } from './terminal-socket.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -59,6 +62,9 @@ const defaultLimits: Limits = {
 export interface AppOptions {
   readonly handlers: Handlers;
   readonly sessions: Sessions;
+  /** Where the WebSockets on terminals come in; without it there are none. */
+  readonly terminals?: TerminalConnections;
+  readonly clock?: Clock;
   readonly log: Logger;
   readonly limits?: Partial<Limits>;
   /** PEM. Without it the API is plain HTTP. */
@@ -94,6 +100,7 @@ export function createApp(options: AppOptions): FastifyInstance {
     tls: options.tls,
     trustedProxies: options.trustedProxies ?? [],
     limits,
+    upgrades: (request) => options.terminals !== undefined && isTerminalUpgrade(request),
     requestId: requestIds(),
     badAddress: (error, request, reply) => {
       reply.headers(headers).header('x-request-id', request.id);
@@ -166,9 +173,11 @@ export function createApp(options: AppOptions): FastifyInstance {
   app.decorate('drain', () => drain.abort());
   const lasting = new LastingAnswers();
   app.decorate('cutOff', (operatorId: string) => lasting.cutOff(operatorId));
-  app.addHook('preClose', (done) => {
+  let endTerminals = () => Promise.resolve();
+  app.addHook('preClose', async () => {
     drain.abort();
-    done();
+    // The server waits for its sockets, and those that have become something else are nothing that it would end.
+    await endTerminals();
   });
   app.addHook('onRequest', (request, reply, done) => {
     reply.headers(headers).header('x-request-id', request.id);
@@ -209,6 +218,15 @@ export function createApp(options: AppOptions): FastifyInstance {
     if (typeof handler !== 'function') throw new Error(`no handler for the route ${route.id}`);
     registerEndpoint(app, route, handler, context);
   }
+  if (options.terminals !== undefined)
+    endTerminals = registerTerminalSockets(app, {
+      connections: options.terminals,
+      clock: options.clock ?? systemClock,
+      log,
+      rate: rates.ticket,
+      most: Math.floor(limits.connections / 2),
+      opened: (request, mode, ms) => logUpgrade(log, request, mode, ms),
+    });
   registerOpen(app, options);
   if (options.telemetry !== undefined)
     registerScraping(app, options.telemetry, {
@@ -278,6 +296,22 @@ function logRequest(log: Logger, request: FastifyRequest, reply: FastifyReply): 
       duration_ms: Math.round(reply.elapsedTime * 10) / 10,
       ip: request.ip,
       ...(request.session ? { operator_id: request.session.operator_id } : {}),
+    },
+    'request',
+  );
+}
+
+/** As one of a request: who looks for it finds it by the same fields. */
+function logUpgrade(log: Logger, request: FastifyRequest, mode: string, ms: number): void {
+  log.info(
+    {
+      request_id: request.id,
+      method: request.method,
+      path: pathOf(request),
+      status: 101,
+      duration_ms: Math.round(ms * 10) / 10,
+      ip: request.ip,
+      mode,
     },
     'request',
   );

@@ -10,6 +10,14 @@ export interface Rates {
   readonly sessionPerSecond: number;
 }
 
+/** Upgrades to WebSockets by their address. */
+export interface TicketRate {
+  /** Counts one; rejects with `rate_limited` when there are too many. */
+  spend(address: string): Promise<void>;
+  /** Its ticket was good: only guesses count. */
+  giveBack(address: string): void;
+}
+
 export const defaultRates: Rates = { signIn: { perMinute: 60, burst: 30 }, sessionPerSecond: 1000 };
 
 /** Addresses share this many counters, so that no number of addresses can fill the memory. */
@@ -20,23 +28,32 @@ const addressSlots = 65_536;
  * @returns functions that return or resolve when the request may go on, and otherwise throw or reject with `rate_limited`
  */
 export function createRates(rates: Rates) {
-  const { perMinute, burst } = rates.signIn;
+  // Without a secret anybody could choose addresses that share a counter with somebody else's.
+  const salt = randomBytes(16).toString('hex');
+  return {
+    /** @param address the client's IP address */
+    signIn: addressRate(rates.signIn, salt, 'sign-in requests').spend,
+    /** As many as may sign in may try tickets. */
+    ticket: addressRate(rates.signIn, salt, 'connections with tickets that are not good') as TicketRate,
+    session: countEachSecond(rates.sessionPerSecond),
+  };
+}
+
+function addressRate({ perMinute, burst }: Rates['signIn'], salt: string, what: string) {
   const minute = new RateLimiterMemory({ points: perMinute, duration: 60 });
   // The time in which the allowed rate comes to one burst: no more than that may come at once.
   const atOnce = new RateLimiterMemory({ points: burst, duration: Math.max(1, Math.ceil((burst * 60) / perMinute)) });
-  const session = countEachSecond(rates.sessionPerSecond);
-  // Without a secret anybody could choose addresses that share a counter with somebody else's.
-  const salt = randomBytes(16).toString('hex');
-
   return {
-    /** @param address the client's IP address */
-    async signIn(address: string): Promise<void> {
+    async spend(address: string): Promise<void> {
       const slot = slotOf(address, salt);
       // In this order: a request that is refused here does not count for its minute.
-      await admit(atOnce, slot, 'Too many sign-in requests from this address at once.');
-      await admit(minute, slot, 'Too many sign-in requests from this address.');
+      await admit(atOnce, slot, `Too many ${what} from this address at once.`);
+      await admit(minute, slot, `Too many ${what} from this address.`);
     },
-    session,
+    giveBack(address: string): void {
+      const slot = slotOf(address, salt);
+      for (const limiter of [atOnce, minute]) void limiter.reward(slot);
+    },
   };
 }
 

@@ -1,3 +1,4 @@
+import type { IncomingMessage } from 'node:http';
 import { MusterError } from '@muster/protocol';
 import fastify, {
   type FastifyInstance,
@@ -21,6 +22,8 @@ export interface ServerOptions {
     readonly keepAliveTimeout: number;
     readonly connections: number;
   };
+  /** Which requests become something else than a request; for them the server emits `upgrade`. */
+  readonly upgrades: (request: IncomingMessage) => boolean;
   /** The id of a request, given the one that it came with, if any. */
   readonly requestId: (given?: string | string[] | undefined) => string;
   /** Answers an address that cannot be read; no hook has run by then. */
@@ -28,10 +31,18 @@ export interface ServerOptions {
 }
 
 /** The server with the limits that hold before any route is known. It logs nothing of its own. */
-export function createServer({ tls, trustedProxies, limits, requestId, badAddress }: ServerOptions): FastifyInstance {
+export function createServer({
+  tls,
+  trustedProxies,
+  limits,
+  upgrades,
+  requestId,
+  badAddress,
+}: ServerOptions): FastifyInstance {
   const http = {
     headersTimeout: limits.headersTimeout,
     maxHeaderSize: limits.headerBytes,
+    shouldUpgradeCallback: upgrades,
     // How late a timeout may be noticed.
     connectionsCheckingInterval: Math.min(5_000, limits.headersTimeout),
   };

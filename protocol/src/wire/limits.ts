@@ -52,5 +52,6 @@ export const limits = {
   /** Frames of fewer bytes count against the rate of their terminal: an agent puts together what comes in drops. */
   terminalSmallFrameBytes: 4 * 1024,
   terminalSmallFramesPerSecond: 250,
-  terminalSmallFrameBurst: 1_000,
+  /** What the network held back comes at once: all that comes in drops until the link would count as lost. */
+  terminalSmallFrameBurst: 20_000,
 } as const;

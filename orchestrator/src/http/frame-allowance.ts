@@ -1,0 +1,22 @@
+/** A rate of small costs with a burst, that is not refused but waited for. */
+export class FrameAllowance {
+  private readonly burstMs: number;
+  private readonly msEach: number;
+  /** Until when what was spent would take, at the rate. */
+  private spentUntil = Number.NEGATIVE_INFINITY;
+
+  constructor(perSecond: number, burst: number) {
+    this.msEach = 1000 / perSecond;
+    this.burstMs = burst * this.msEach;
+  }
+
+  /** @param now monotonic milliseconds, as in `wait` */
+  spend(now: number, cost: number): void {
+    this.spentUntil = Math.max(this.spentUntil, now) + cost * this.msEach;
+  }
+
+  /** Milliseconds until it is within its burst again. */
+  wait(now: number): number {
+    return Math.max(0, this.spentUntil - this.burstMs - now);
+  }
+}
