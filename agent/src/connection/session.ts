@@ -54,7 +54,7 @@ const advice: Partial<Record<RefusalCode, string>> = {
 };
 const byeTimeoutMs = 1_000;
 /** What may wait in this process for the network before terminals hold back: results go in between. */
-const terminalBacklogBytes = 128 * 1024;
+const terminalBacklogBytes = 64 * 1024;
 
 /** One link from its challenge to its end. */
 export class Session {

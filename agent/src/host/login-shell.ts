@@ -79,7 +79,7 @@ exec "$1"`;
 /** What the launcher said and printed before the shell began, at most. */
 const outputCap = 4096;
 /** Making the scope and becoming the user may wait for other services of the machine. */
-const beginLimitMs = 10_000;
+const beginLimitMs = 8_000;
 
 /**
  * Starts one. It is begun when this resolves.

@@ -21,6 +21,8 @@ export interface TerminalOptions {
 
 /** The most that a shell shows at a time. */
 const pieceBytes = 16 * 1024;
+/** Others fill the network as well, and nobody says when what they sent is through. Milliseconds. */
+const roomMs = 50;
 /** How long a terminal that takes nothing of what is typed is left alone: longer and longer. Milliseconds. */
 const retry = { first: 1, last: 50 };
 
@@ -144,7 +146,8 @@ export class Terminal {
   }
 
   #sleep(): void {
-    const dueAt = this.#options.outlet.hasRoom() ? this.#output.dueAt() : null;
+    const { outlet, now } = this.#options;
+    const dueAt = outlet.hasRoom() || this.#output.isEmpty ? this.#output.dueAt() : now() + roomMs;
     const times = [dueAt, this.#retryAt].filter((time) => time !== null);
     this.#options.wakeAt(this, times.length === 0 ? null : Math.min(...times));
   }

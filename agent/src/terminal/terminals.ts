@@ -39,6 +39,8 @@ interface Entry {
   readonly terminal: Terminal;
   readonly outlet: Outlet;
   refuse(code: TerminalRefusal, message: string): void;
+  /** Its opening was told, and its end was not. */
+  isOpen: boolean;
   /** Why it is being ended; null: it is not. */
   ending: string | null;
   readonly hungUp: PromiseWithResolvers<void>;
@@ -70,6 +72,7 @@ export class Terminals {
   attach(outlet: Outlet): TerminalLink {
     const channels = new Map<number, Entry>();
     let last = 0;
+    let turn = 0;
     return {
       receive: (message) => {
         if (message.type === 'terminal_open') {
@@ -88,7 +91,10 @@ export class Terminals {
       },
       type: (channel, bytes) => channels.get(channel)?.terminal.type(bytes) ?? channel <= last,
       roomAgain: () => {
-        for (const { terminal } of channels.values()) terminal.wake();
+        // Each in its turn is the first, so that none fills all of the room for good.
+        const entries = [...channels.values()];
+        turn = (turn + 1) % Math.max(1, entries.length);
+        for (const { terminal } of [...entries.slice(turn), ...entries.slice(0, turn)]) terminal.wake();
       },
       end: (reason) => {
         for (const entry of channels.values()) this.#hangUp(entry, reason);
@@ -132,13 +138,14 @@ export class Terminals {
       now: () => clock.monotonic(),
       wakeAt: (sleeper, time) => this.#alarm.set(sleeper, time),
     });
-    const entry: Entry = { wish, terminal, outlet, refuse, ending: null, hungUp: Promise.withResolvers() };
+    const entry: Entry = { wish, terminal, outlet, refuse, isOpen: false, ending: null, hungUp: Promise.withResolvers() };
     this.#entries.add(entry);
     channels.set(channel, entry);
     const run = this.#run(entry)
       .catch((error: unknown) => {
         if (!(error instanceof HostFailure)) log.error({ session_id, error }, 'a bug: a terminal failed');
-        refuse('failed', error instanceof Error ? error.message : String(error));
+        if (entry.isOpen) outlet.send({ type: 'terminal_exited', channel, exit_code: null, signal: null });
+        else refuse('failed', error instanceof Error ? error.message : String(error));
       })
       .finally(() => {
         terminal.end();
@@ -181,6 +188,7 @@ export class Terminals {
       clock,
     );
     const openedAt = clock.monotonic();
+    entry.isOpen = true;
     outlet.send({ type: 'terminal_opened', channel, ...as });
     log.info({ session_id, operator, ...as }, 'terminal opened');
     const shown = exited.promise.then(() => new Promise<void>((done) => terminal.finish(done)));
@@ -196,6 +204,7 @@ export class Terminals {
     }
     const unknown = away.then(() => this.#pause(lastWaitMs)).then((): Exit => ({ code: null, signal: null }));
     const { code, signal } = await Promise.race([exited.promise, unknown]);
+    entry.isOpen = false;
     outlet.send({ type: 'terminal_exited', channel, exit_code: code, signal });
     const seconds = Math.round((clock.monotonic() - openedAt) / 1000);
     const reason = entry.ending ?? 'the shell ended';
