@@ -24,6 +24,8 @@ export class ServedLink {
   readonly socket: TLSSocket;
   readonly nonce = Buffer.alloc(32, 7);
   readonly closed: Promise<number>;
+  /** Binary frames, as they came. */
+  readonly frames: Buffer[] = [];
   private readonly inbox: { message: AgentMessage; bytes: number }[] = [];
   private readonly waiting = new Set<() => void>();
   private over = false;
@@ -31,8 +33,9 @@ export class ServedLink {
   constructor(ws: WebSocket, socket: TLSSocket) {
     this.ws = ws;
     this.socket = socket;
-    ws.on('message', (data: Buffer) => {
-      this.inbox.push({ message: agentMessageSchema.parse(JSON.parse(data.toString())), bytes: data.length });
+    ws.on('message', (data: Buffer, isBinary: boolean) => {
+      if (isBinary) this.frames.push(data);
+      else this.inbox.push({ message: agentMessageSchema.parse(JSON.parse(data.toString())), bytes: data.length });
       for (const wake of this.waiting) wake();
     });
     ws.on('error', () => {});
@@ -47,9 +50,20 @@ export class ServedLink {
 
   /** The next message, whatever it is, with the length of its frame. */
   async any(): Promise<{ message: AgentMessage; bytes: number }> {
-    for (;;) {
-      const next = this.inbox.shift();
-      if (next) return next;
+    await this.until(() => this.inbox.length > 0);
+    return this.inbox.shift()!;
+  }
+
+  /** The next message, which must be of this type. */
+  async next<T extends AgentMessage['type']>(type: T): Promise<Of<T>> {
+    const { message } = await this.any();
+    if (message.type !== type) throw new Error(`${message.type} instead of ${type}`);
+    return message as Of<T>;
+  }
+
+  /** Waits until something holds of what has come. */
+  async until(condition: () => boolean): Promise<void> {
+    while (!condition()) {
       if (this.over) throw new Error('the link ended');
       await new Promise<void>((resolve) => {
         const wake = () => {
@@ -59,13 +73,6 @@ export class ServedLink {
         this.waiting.add(wake);
       });
     }
-  }
-
-  /** The next message, which must be of this type. */
-  async next<T extends AgentMessage['type']>(type: T): Promise<Of<T>> {
-    const { message } = await this.any();
-    if (message.type !== type) throw new Error(`${message.type} instead of ${type}`);
-    return message as Of<T>;
   }
 
   /** Messages that have come and were not taken. */
@@ -178,11 +185,11 @@ export class TestOrchestrator {
   }
 
   /** A link with its hello taken and answered by a welcome. */
-  async welcomed(acknowledged = 0): Promise<{ link: ServedLink; hello: Hello }> {
+  async welcomed(acknowledged = 0, version = 2): Promise<{ link: ServedLink; hello: Hello }> {
     const link = await this.nextLink();
     link.challenge(this.publicKey);
     const hello = await link.next('hello');
-    link.welcome(acknowledged);
+    link.welcome(acknowledged, [], version);
     return { link, hello };
   }
 

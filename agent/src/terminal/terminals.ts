@@ -138,7 +138,15 @@ export class Terminals {
       now: () => clock.monotonic(),
       wakeAt: (sleeper, time) => this.#alarm.set(sleeper, time),
     });
-    const entry: Entry = { wish, terminal, outlet, refuse, isOpen: false, ending: null, hungUp: Promise.withResolvers() };
+    const entry: Entry = {
+      wish,
+      terminal,
+      outlet,
+      refuse,
+      isOpen: false,
+      ending: null,
+      hungUp: Promise.withResolvers(),
+    };
     this.#entries.add(entry);
     channels.set(channel, entry);
     const run = this.#run(entry)

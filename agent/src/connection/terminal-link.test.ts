@@ -1,0 +1,114 @@
+import { existsSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { decodeTerminalFrame, encodeTerminalFrame } from '@muster/protocol/wire';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { MemoryEngine } from '../../test/memory-engine.ts';
+import { type ServedLink, TestOrchestrator } from '../../test/test-orchestrator.ts';
+import { systemClock } from '../host/clock.ts';
+import { Terminals } from '../terminal/terminals.ts';
+import { Connection } from './connection.ts';
+import { loadAgentIdentity } from './identity.ts';
+import { OrchestratorFile } from './pin.ts';
+
+const quiet = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
+let dir: string;
+let orchestrator: TestOrchestrator;
+let connection: Connection;
+
+beforeEach(async () => {
+  dir = await mkdtemp(join(tmpdir(), 'muster-terminals-'));
+  orchestrator = await TestOrchestrator.start();
+  const settings = { enabled: true, shell: '/bin/sh', allow_operator_shell_override: false, max_sessions: 5, user: '' };
+  connection = new Connection({
+    identity: await loadAgentIdentity(dir),
+    introduction: { agentVersion: '1', instanceId: '11'.repeat(16), hostname: 'web-1' },
+    target: {
+      host: '127.0.0.1',
+      port: orchestrator.port,
+      orchestrator_key: orchestrator.publicKey.toString('hex'),
+      token: null,
+      pinSource: 'flag',
+      replacedKey: null,
+    },
+    file: new OrchestratorFile(dir),
+    engine: new MemoryEngine(),
+    terminals: new Terminals({ clock: systemClock, log: quiet, settings: () => settings }),
+    clock: systemClock,
+    log: quiet,
+    random: () => 0,
+    attributes: () => ({}),
+  });
+  connection.start();
+});
+afterEach(async () => {
+  await connection.stop('the test ends');
+  await orchestrator.stop();
+  await rm(dir, { recursive: true, force: true });
+});
+
+const shownOn = (link: ServedLink, channel: number): string =>
+  Buffer.concat(
+    link.frames.flatMap((frame) => {
+      const shown = decodeTerminalFrame(frame);
+      return shown?.channel === channel ? [shown.bytes] : [];
+    }),
+  ).toString();
+
+const wish = {
+  type: 'terminal_open',
+  session_id: '0'.repeat(26),
+  cols: 80,
+  rows: 24,
+  shell: null,
+  operator: 'ann',
+} as const;
+
+async function opened(channel = 1, version = 3): Promise<ServedLink> {
+  const { link } = await orchestrator.welcomed(0, version);
+  link.send({ ...wish, channel });
+  return link;
+}
+
+describe.skipIf(process.platform !== 'linux')('terminals on a link', () => {
+  it('carry what is typed down and what is shown up, as binary frames', async () => {
+    const link = await opened(7);
+    expect(await link.next('terminal_opened')).toMatchObject({ channel: 7, shell: '/bin/sh' });
+    link.ws.send(encodeTerminalFrame(7, Buffer.from('echo $((6*7)); exit 5\r')));
+    expect(await link.next('terminal_exited')).toMatchObject({ channel: 7, exit_code: 5, signal: null });
+    expect(shownOn(link, 7)).toContain('42\r\n');
+    // What is on its way to one that is over is nobody's fault.
+    link.ws.send(encodeTerminalFrame(7, Buffer.from('late')));
+    link.send({ type: 'terminal_resize', channel: 7, cols: 1, rows: 1 });
+    await link.settled();
+  });
+
+  it('end with it', async () => {
+    const link = await opened();
+    await link.next('terminal_opened');
+    link.ws.send(encodeTerminalFrame(1, Buffer.from('echo own=$$.\r')));
+    await link.until(() => /own=\d+\./.test(shownOn(link, 1)));
+    const own = /own=(\d+)\./.exec(shownOn(link, 1))?.[1];
+    expect(existsSync(`/proc/${own}`)).toBe(true);
+    link.ws.terminate();
+    await expect.poll(() => existsSync(`/proc/${own}`), { interval: 5, timeout: 10_000 }).toBe(false);
+  });
+
+  it.each([
+    ['a frame that is none', (link: ServedLink) => link.ws.send(Buffer.from([1, 0, 0, 0, 1]))],
+    ['one of another kind', (link: ServedLink) => link.ws.send(Buffer.from([2, 0, 0, 0, 1, 65]))],
+    ['one of a terminal that never was', (link: ServedLink) => link.ws.send(encodeTerminalFrame(2, Buffer.from('x')))],
+    ['a channel a second time', (link: ServedLink) => link.send({ ...wish, channel: 1 })],
+  ])('end the link over %s', async (_name, say) => {
+    const link = await opened();
+    await link.next('terminal_opened');
+    say(link);
+    expect(await link.closed).toBe(1008);
+  });
+
+  it('are not there for an orchestrator that is older than they are', async () => {
+    const link = await opened(1, 2);
+    expect(await link.closed).toBe(1008);
+  });
+});

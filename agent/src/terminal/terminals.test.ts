@@ -1,0 +1,333 @@
+import { createHash, randomBytes } from 'node:crypto';
+import { existsSync, readFileSync } from 'node:fs';
+import { userInfo } from 'node:os';
+import { limits } from '@muster/protocol/wire';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { systemClock } from '../host/clock.ts';
+import { runCommand } from '../host/run-command.ts';
+import { TestLink } from './test/test-link.ts';
+
+const isRoot = process.geteuid?.() === 0;
+let link: TestLink;
+
+beforeEach(() => {
+  link = new TestLink();
+});
+afterEach(async () => {
+  await link.terminals.stop('the test ends');
+});
+
+const runs = (pid: number) =>
+  existsSync(`/proc/${pid}/stat`) && !/\) [ZX] /.test(readFileSync(`/proc/${pid}/stat`, 'latin1'));
+const numberIn = (text: string, name: string) => Number(new RegExp(`${name}=(\\d+)`).exec(text)?.[1]);
+
+describe.skipIf(process.platform !== 'linux')('a terminal', () => {
+  describe('as a login gives it', () => {
+    it('has the environment of the account and nothing of the agent', async () => {
+      process.env.MUSTER_TEST_SECRET = 'not for shells';
+      const shell = await link.open();
+      const shown = await shell.run(
+        'env; echo 0=$0; pwd; umask; echo open=$(ls /proc/$$/fd | tr "\\n" ,) files=$(ulimit -Sn)',
+      );
+      delete process.env.MUSTER_TEST_SECRET;
+      const { username, homedir } = userInfo();
+      for (const line of [
+        `HOME=${homedir}`,
+        `USER=${username}`,
+        `LOGNAME=${username}`,
+        'SHELL=/bin/sh',
+        'TERM=xterm-256color',
+      ])
+        expect(shown).toContain(`${line}\r\n`);
+      expect(shown).toMatch(/LANG=\S*utf-?8\r\n/i);
+      expect(shown).toMatch(/PATH=\S*\/usr\/bin/);
+      expect(shown).toContain('0=-sh\r\n');
+      expect(shown).toContain(`\n${homedir}\r\n`);
+      expect(shown).toContain('0022\r\n');
+      // The shell's own, and the pipe that lists them.
+      expect(shown).toMatch(/open=0,1,(10,)?2,(255,)?3, files=1024\r/);
+      expect(shown).not.toMatch(/MUSTER|NODE_|VITEST/);
+      expect(link.told[0]).toMatchObject({ type: 'terminal_opened', shell: '/bin/sh', user: username });
+    });
+
+    it('has the size that was asked for, and then the next', async () => {
+      const shell = await link.open({ cols: 101, rows: 31 });
+      expect(await shell.run('stty size')).toContain('31 101');
+      link.link.receive({ type: 'terminal_resize', channel: shell.channel, cols: 77, rows: 11 });
+      expect(await shell.run('stty size')).toContain('11 77');
+    });
+
+    it('speaks UTF-8, also where a character is erased', async () => {
+      const shell = await link.open();
+      expect(await shell.run("printf '\\305\\274\\303\\263\\305\\202\\304\\207 \\360\\237\\220\\247\\n'")).toContain(
+        'żółć 🐧\r\n',
+      );
+      await shell.type('read line; echo "<$line>"\r');
+      await shell.type('aż\x7fb\r');
+      await shell.shows('<ab>');
+    });
+
+    it('takes Ctrl-C to what runs in the foreground', async () => {
+      const shell = await link.open();
+      await shell.type(
+        'sh -c \'trap "echo caught; exit 9" INT; echo rea"dy"; while :; do sleep 0.05; done\'; echo status=$?\r',
+      );
+      await shell.shows('ready');
+      await shell.type('\x03');
+      await shell.shows('status=9');
+      expect(shell.text).toContain('caught');
+      expect(shell.exit).toBeNull();
+    });
+
+    it.skipIf(!isRoot)('runs as another user with the groups of that one and none of the agent', async () => {
+      const own = process.getgroups!();
+      process.setgroups!([0, 4, 24]);
+      try {
+        link.settings = { ...link.settings, user: 'nobody' };
+        const shell = await link.open();
+        expect(link.told[0]).toMatchObject({ type: 'terminal_opened', user: 'nobody' });
+        const shown = await shell.run(
+          'echo id=$(id -u):$(id -g):$(id -G); pwd; echo $USER $HOME; ls -ln $(tty); grep Cap /proc/self/status',
+        );
+        expect(shown).toContain('id=65534:65534:65534\r\n');
+        expect(shown).toContain('nobody /nonexistent\r\n');
+        // Its home is not there.
+        expect(shown).toContain('\n/\r\n');
+        expect(shown).toMatch(/crw--w---- 1 65534 /);
+        expect(shown).toMatch(/CapEff:\s+0{16}/);
+      } finally {
+        process.setgroups!(own);
+      }
+    });
+
+    it('keeps what other terminals are made of from every program', async () => {
+      await link.open();
+      const second = await link.open();
+      expect(await second.run('ls -l /proc/$$/fd')).not.toContain('ptmx');
+      const listed = await runCommand(
+        { program: 'ls', args: ['-l', '/proc/self/fd'], timeLimit: 10_000, outputCap: 10_000 },
+        systemClock,
+      );
+      expect(listed.stdout).toContain('/dev/null');
+      expect(listed.stdout).not.toMatch(/ptmx|pts/);
+    });
+  });
+
+  describe('what goes through', () => {
+    it('is all told before the end is, also to one who takes it slowly', async () => {
+      const shell = await link.open();
+      shell.isTaking = false;
+      await shell.type('stty -onlcr; head -c 1000000 /dev/zero | tr "\\\\0" x; exit 3\r');
+      let count = 0;
+      shell.onBytes = (bytes) => {
+        for (const byte of bytes) if (byte === 0x78) count++;
+      };
+      await link.until('a full window', () => shell.shownBytes === limits.terminalOutputWindowBytes);
+      expect(shell.exit).toBeNull();
+      const slowly = setInterval(() => shell.take(), 1);
+      expect(await shell.ended()).toEqual({ code: 3, signal: null });
+      clearInterval(slowly);
+      // And the x of the line itself, of `exit` as well.
+      expect(count).toBeGreaterThanOrEqual(1_000_000);
+      expect(count).toBeLessThanOrEqual(1_000_004);
+    });
+
+    it('comes to 100 MB when that was shown, in frames that the pace allows', async () => {
+      const shell = await link.open();
+      await shell.run('stty -echo -opost');
+      const before = shell.shownBytes;
+      const frames = shell.frames.length;
+      const startedAt = performance.now();
+      await shell.type('head -c 104857600 /dev/zero; exit\r');
+      await shell.ended();
+      const seconds = (performance.now() - startedAt) / 1000;
+      expect(shell.shownBytes - before).toBeGreaterThanOrEqual(104_857_600);
+      expect(shell.shownBytes - before).toBeLessThan(104_857_600 + 100);
+      const small = shell.frames.slice(frames).filter((length) => length < limits.terminalSmallFrameBytes).length;
+      expect(small).toBeLessThanOrEqual(limits.terminalSmallFramesPerSecond * seconds + 10);
+    });
+
+    it('stops the program that prints while nobody takes it', async () => {
+      const shell = await link.open();
+      const told = await shell.run('sh -c \'echo pid=$$; exec yes\' > /dev/null & sleep 0; echo "own=$$"');
+      expect(numberIn(told, 'own')).toBeGreaterThan(0);
+      shell.isTaking = false;
+      await shell.type('yes\r');
+      await link.until(
+        'a full window',
+        () => shell.frames.length > 0 && shell.shownBytes > limits.terminalOutputWindowBytes,
+      );
+      const yes = Number(
+        readFileSync(`/proc/${numberIn(told, 'own')}/stat`, 'latin1')
+          .split(') ')[1]!
+          .split(' ')[5],
+      );
+      const written = () => Number(/wchar: (\d+)/.exec(readFileSync(`/proc/${yes}/io`, 'latin1'))?.[1]);
+      let last = -1;
+      await link.until('the writer to stand', () => {
+        const now = written();
+        const stands = now === last;
+        last = now;
+        return stands;
+      });
+      const shown = shell.shownBytes;
+      for (let look = 0; look < 20; look++) await new Promise((resolve) => setTimeout(resolve, 5));
+      expect(written()).toBe(last);
+      expect(shell.shownBytes).toBe(shown);
+      shell.take();
+      await link.until('more', () => shell.shownBytes > shown);
+    });
+
+    it('takes a paste of 10 MB byte for byte', async () => {
+      const shell = await link.open();
+      const paste = randomBytes(10 * 1024 * 1024);
+      await shell.type(`stty raw -echo; echo rea"dy"; head -c ${paste.length} | sha256sum; stty sane; echo d"one"\r`);
+      await shell.shows('ready');
+      await shell.type(paste);
+      await shell.shows('done', 60_000);
+      expect(shell.text).toContain(createHash('sha256').update(paste).digest('hex'));
+    });
+
+    it('takes a paste of 10 MB in lines', async () => {
+      const shell = await link.open();
+      await shell.type('stty -echo; echo rea"dy"; wc -c; echo d"one"\r');
+      await shell.shows('ready');
+      await shell.type(`${'x'.repeat(127)}\n`.repeat((10 * 1024 * 1024) / 128));
+      await shell.type('\x04');
+      await shell.shows('done', 60_000);
+      expect(shell.text).toContain('\n10485760\r\n');
+    });
+
+    it('waits, up to the window, for a program that reads nothing, and stops nobody else meanwhile', async () => {
+      const shell = await link.open();
+      const other = await link.open();
+      await shell.run('stty raw -echo');
+      await shell.type('sleep 1000\r');
+      const window = limits.terminalInputWindowBytes;
+      await link.until('it to be full', () => {
+        while (link.link.type(shell.channel, Buffer.alloc(1024, 'x')));
+        return true;
+      });
+      expect(await other.run('echo still=$((3*3))')).toContain('still=9');
+      const credited = link.told.filter(({ type, channel }) => type === 'terminal_credit' && channel === shell.channel);
+      expect(credited.length).toBeLessThan(3);
+      expect(link.link.type(shell.channel, Buffer.alloc(window))).toBe(false);
+    });
+  });
+
+  describe('at its end', () => {
+    it('tells the code, or the signal', async () => {
+      const first = await link.open();
+      await first.type('exit 7\r');
+      expect(await first.ended()).toEqual({ code: 7, signal: null });
+      const second = await link.open();
+      await second.type('kill -KILL $$\r');
+      expect(await second.ended()).toEqual({ code: null, signal: 'SIGKILL' });
+      await link.until(
+        'both in the log',
+        () => link.logged.filter(({ message }) => message === 'terminal ended').length === 2,
+      );
+      expect(link.logged.map(({ message }) => message)).toEqual([
+        'terminal opened',
+        'terminal ended',
+        'terminal opened',
+        'terminal ended',
+      ]);
+      expect(link.logged[1]!.fields).toMatchObject({ operator: 'ann', shell: '/bin/sh', exit_code: 7, signal: null });
+      expect(JSON.stringify(link.logged)).not.toContain('kill -KILL');
+    });
+
+    it('leaves nothing of its session behind, also not what ignores the hang-up, but what detached itself', async () => {
+      const shell = await link.open({ shell: '/bin/bash' });
+      const shown = await shell.run(
+        'sleep 1001 & echo plain=$!; sh -c "trap \'\' HUP; exec sleep 1002" & echo deaf=$!; setsid sleep 1003 & sleep 0.1; echo apart=$(pgrep -f "^sleep 1003"); echo own=$$',
+      );
+      const [plain, deaf, apart, own] = ['plain', 'deaf', 'apart', 'own'].map((name) => numberIn(shown, name)) as [
+        number,
+        number,
+        number,
+        number,
+      ];
+      try {
+        for (const pid of [plain, deaf, apart, own]) expect(runs(pid)).toBe(true);
+        shell.close();
+        await shell.ended();
+        expect(runs(own)).toBe(false);
+        await link.until('the first job to end', () => !runs(plain));
+        expect(runs(deaf)).toBe(true);
+        await link.until('the second to be ended', () => !runs(deaf));
+        expect(runs(apart)).toBe(true);
+      } finally {
+        process.kill(apart);
+      }
+    });
+
+    it('comes with that of the link, and of the agent', async () => {
+      const first = await link.open();
+      const own = numberIn(await first.run('echo own=$$'), 'own');
+      link.link.end('the link is gone');
+      await link.until('its end', () => !runs(own));
+      expect(link.link.type(first.channel, Buffer.from('x'))).toBe(true);
+      const second = await link.open();
+      const other = numberIn(await second.run('echo own=$$'), 'own');
+      await link.terminals.stop('the agent stops');
+      expect(runs(other)).toBe(false);
+      expect(second.exit).not.toBeNull();
+      expect((await link.open()).answer).toMatchObject({ type: 'terminal_refused', code: 'disabled' });
+    });
+
+    it('comes when terminals are turned off', async () => {
+      const shell = await link.open();
+      link.settings = { ...link.settings, enabled: false };
+      link.terminals.settingsChanged();
+      await shell.ended();
+      expect((await link.open()).answer).toMatchObject({ type: 'terminal_refused', code: 'disabled' });
+    });
+
+    it('is told where it was closed before it was open', async () => {
+      const opening = link.open();
+      link.link.receive({ type: 'terminal_close', channel: 1, reason: 'at once' });
+      await (await opening).ended();
+      expect(link.told.map(({ type }) => type)).toEqual(['terminal_opened', 'terminal_exited']);
+    });
+  });
+
+  describe('is refused', () => {
+    it('beyond as many as there may be, until one of them is over', async () => {
+      link.settings = { ...link.settings, max_sessions: 1 };
+      const first = await link.open();
+      const second = await link.open();
+      expect(second.answer).toMatchObject({ type: 'terminal_refused', code: 'limit' });
+      first.close();
+      await first.ended();
+      await link.until('room', () => link.logged.some(({ message }) => message === 'terminal ended'));
+      await link.terminals.stop('');
+    });
+
+    it.each([
+      ['as a user that is not there', { user: 'no-such-user' }, null, 'failed', /no user no-such-user/],
+      ['with a configured shell that is not there', { shell: '/no/shell' }, null, 'failed', /remote_terminal.shell/],
+      ['with a chosen shell that is not listed', {}, '/usr/bin/env', 'shell_refused', /etc\/shells/],
+      [
+        'with any where none may be chosen',
+        { allow_operator_shell_override: false },
+        '/bin/sh',
+        'shell_refused',
+        /override/,
+      ],
+    ])('%s', async (_name, settings, shell, code, message) => {
+      link.settings = { ...link.settings, ...settings };
+      const { answer } = await link.open({ shell });
+      expect(answer).toMatchObject({ type: 'terminal_refused', code, message: expect.stringMatching(message) });
+    });
+
+    it('on a number that was given out before', async () => {
+      await link.open();
+      const again = { type: 'terminal_open', channel: 1, session_id: '0'.repeat(26), cols: 1, rows: 1 } as const;
+      expect(link.link.receive({ ...again, shell: null, operator: 'ann' })).toBe(false);
+      expect(link.link.receive({ type: 'terminal_close', channel: 2, reason: '' })).toBe(false);
+      expect(link.link.type(2, Buffer.from('x'))).toBe(false);
+      expect(link.link.receive({ type: 'terminal_credit', channel: 1, bytes: 1_000_000 })).toBe(false);
+    });
+  });
+});

@@ -1,0 +1,170 @@
+import { type AgentMessage, decodeTerminalFrame, limits } from '@muster/protocol/wire';
+import { systemClock } from '../../host/clock.ts';
+import type { TerminalSettings } from '../shell-choice.ts';
+import { type TerminalLink, Terminals } from '../terminals.ts';
+
+type Told = Extract<AgentMessage, { channel: number }>;
+
+const textLimit = 100_000;
+const sessionId = '0'.repeat(26);
+const quiet = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
+
+/** The other end of a link with terminals, in this process: it takes what is shown, or does not, and types by its window. */
+export class TestLink {
+  readonly terminals: Terminals;
+  readonly link: TerminalLink;
+  readonly told: Told[] = [];
+  readonly logged: { message: string; fields: Record<string, unknown> }[] = [];
+  settings: TerminalSettings = {
+    enabled: true,
+    shell: '/bin/sh',
+    allow_operator_shell_override: true,
+    max_sessions: 10,
+    user: '',
+  };
+  #last = 0;
+  #changed: (() => void)[] = [];
+  readonly #shells = new Map<number, TestShell>();
+
+  constructor() {
+    const note = (fields: object, message: string) => void this.logged.push({ message, fields: { ...fields } });
+    this.terminals = new Terminals({
+      clock: systemClock,
+      log: { ...quiet, info: note, warn: note, error: note },
+      settings: () => this.settings,
+    });
+    this.link = this.terminals.attach({
+      send: (message) => {
+        if (!('channel' in message)) throw new Error(`${message.type} is not of a terminal`);
+        this.told.push(message);
+        this.#shells.get(message.channel)?.hear(message);
+        this.#change();
+      },
+      sendFrame: (frame) => {
+        const decoded = decodeTerminalFrame(frame);
+        if (decoded === null) throw new Error('not a frame of a terminal');
+        this.#shells.get(decoded.channel)?.see(decoded.bytes);
+        this.#change();
+      },
+      hasRoom: () => true,
+    });
+  }
+
+  /** Asks for one, and waits for the answer. */
+  async open(wish: { shell?: string | null; cols?: number; rows?: number } = {}): Promise<TestShell> {
+    const { shell = null, cols = 80, rows = 24 } = wish;
+    const channel = ++this.#last;
+    const opened = new TestShell(this, channel);
+    this.#shells.set(channel, opened);
+    this.link.receive({ type: 'terminal_open', channel, session_id: sessionId, cols, rows, shell, operator: 'ann' });
+    await this.until(`an answer for channel ${channel}`, () => opened.answer !== null);
+    return opened;
+  }
+
+  /** Waits until something holds; looked at whenever something came, and now and then besides. */
+  async until(what: string, condition: () => boolean, limitMs = 15_000): Promise<void> {
+    const deadline = performance.now() + limitMs;
+    while (!condition()) {
+      if (performance.now() > deadline)
+        throw new Error(`waited in vain for ${what}; told: ${JSON.stringify(this.told)}`);
+      await new Promise<void>((resolve) => {
+        const timer = setTimeout(resolve, 20);
+        this.#changed.push(() => {
+          clearTimeout(timer);
+          resolve();
+        });
+      });
+    }
+  }
+
+  #change(): void {
+    const waiting = this.#changed;
+    this.#changed = [];
+    for (const resolve of waiting) resolve();
+  }
+}
+
+/** One terminal of it. */
+export class TestShell {
+  readonly channel: number;
+  answer: Told | null = null;
+  exit: Extract<AgentMessage, { type: 'terminal_exited' }> | null = null;
+  /** Bytes it showed. */
+  shownBytes = 0;
+  /** Whether what it shows is taken as it comes. */
+  isTaking = true;
+  /** What it showed since the last `run`, the first of it. */
+  text = '';
+  onBytes: (bytes: Uint8Array) => void = () => {};
+  readonly frames: number[] = [];
+  #untaken = 0;
+  #window = limits.terminalInputWindowBytes;
+  readonly #link: TestLink;
+  readonly #decoder = new TextDecoder();
+
+  constructor(link: TestLink, channel: number) {
+    this.#link = link;
+    this.channel = channel;
+  }
+
+  hear(message: Told): void {
+    if (message.type === 'terminal_credit') this.#window += message.bytes;
+    else if (message.type === 'terminal_exited') this.exit = message;
+    else this.answer = message;
+  }
+
+  see(bytes: Uint8Array): void {
+    if (this.exit !== null) throw new Error('it shows something after its end was told');
+    this.shownBytes += bytes.length;
+    this.frames.push(bytes.length);
+    if (this.text.length < textLimit) this.text += this.#decoder.decode(bytes, { stream: true });
+    this.onBytes(bytes);
+    this.#untaken += bytes.length;
+    if (this.#untaken > limits.terminalOutputWindowBytes) throw new Error('more than the window holds');
+    if (this.isTaking) this.take();
+  }
+
+  /** Gives back what it showed. */
+  take(bytes = this.#untaken): void {
+    if (bytes === 0) return;
+    this.#untaken -= bytes;
+    if (!this.#link.link.receive({ type: 'terminal_credit', channel: this.channel, bytes }))
+      throw new Error('the credit was not taken');
+  }
+
+  /** Types, in frames of any size the window has room for. */
+  async type(typed: string | Uint8Array): Promise<void> {
+    let rest = Buffer.from(typed);
+    while (rest.length > 0 && this.exit === null) {
+      await this.#link.until('room in the window', () => this.#window > 0 || this.exit !== null, 60_000);
+      const piece = rest.subarray(0, Math.min(this.#window, limits.terminalFrameBytes));
+      if (piece.length === 0) return;
+      this.#window -= piece.length;
+      if (!this.#link.link.type(this.channel, piece)) throw new Error('what was typed was not taken');
+      rest = rest.subarray(piece.length);
+    }
+  }
+
+  async shows(what: string | RegExp, limitMs?: number): Promise<void> {
+    const holds = () => (typeof what === 'string' ? this.text.includes(what) : what.test(this.text));
+    await this.#link.until(`${what} in ${JSON.stringify(this.text.slice(-2000))}`, holds, limitMs);
+  }
+
+  /** Runs a line and waits until it is through. @returns what it showed, with the line itself */
+  async run(line: string): Promise<string> {
+    this.text = '';
+    // The mark as it is typed is not the mark as it is printed.
+    await this.type(`${line}; echo __END$((40+2))\r`);
+    await this.shows('__END42');
+    return this.text;
+  }
+
+  async ended(): Promise<{ code: number | null; signal: string | null }> {
+    await this.#link.until('its end', () => this.exit !== null, 60_000);
+    return { code: this.exit!.exit_code, signal: this.exit!.signal };
+  }
+
+  close(): void {
+    this.#link.link.receive({ type: 'terminal_close', channel: this.channel, reason: 'the test closes it' });
+  }
+}
