@@ -7,6 +7,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { MemoryEngine } from '../../test/memory-engine.ts';
 import { type ServedLink, TestOrchestrator } from '../../test/test-orchestrator.ts';
 import { systemClock } from '../host/clock.ts';
+import { SampleBuffer } from '../metrics/sample-buffer.ts';
 import { Terminals } from '../terminal/terminals.ts';
 import { Connection } from './connection.ts';
 import { loadAgentIdentity } from './identity.ts';
@@ -34,6 +35,7 @@ beforeEach(async () => {
     },
     file: new OrchestratorFile(dir),
     engine: new MemoryEngine(),
+    samples: new SampleBuffer(),
     terminals: new Terminals({ clock: systemClock, log: quiet, settings: () => settings }),
     clock: systemClock,
     log: quiet,
