@@ -13,6 +13,7 @@ const benches: Readonly<Record<string, string>> = {
   converge: '220 files, 50 packages and 50 units on a machine, against CFEngine, Puppet and Ansible',
   'fan-out': 'an apply that changes nothing on every agent, against the same bytes with nothing kept',
   metrics: 'samples stored a second, against raw batched inserts',
+  'metrics-day': 'a day of samples of 1,000 agents: bytes on disk, and how fast they are given back',
   writes: 'units committed a second, and the delay of the event loop meanwhile',
 };
 
@@ -20,7 +21,7 @@ const [name = '', ...options] = process.argv.slice(2);
 if (!Object.hasOwn(benches, name)) {
   if (name !== '') console.error(`There is no bench ${name}.`);
   console.log('Usage: npm run bench -- NAME [options]\n');
-  for (const [bench, what] of Object.entries(benches)) console.log(`  ${bench.padEnd(10)}${what}`);
+  for (const [bench, what] of Object.entries(benches)) console.log(`  ${bench.padEnd(13)}${what}`);
   process.exit(name === '' ? 0 : 2);
 }
 const { status, signal } = spawnSync(process.execPath, [join(import.meta.dirname, `${name}.ts`), ...options], {

@@ -3,22 +3,29 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { measureNames, type Sample } from '@muster/protocol';
+import { Client } from 'pg';
+import { openPostgres } from '../../orchestrator/src/store/postgres.ts';
+import { openPostgresSamples } from '../../orchestrator/src/store/samples-postgres.ts';
 import { openSqliteSamples } from '../../orchestrator/src/store/samples-sqlite.ts';
 import { openSqliteFile } from '../../orchestrator/src/store/sqlite-connection.ts';
+import { benchDatabase } from './bench-database.ts';
 import { atLeast, conclude, ratioLine, table } from './report.ts';
 
 /**
  * Samples stored a second: as agents send them, one each, to the store with its batches and its writer thread; against
- * raw inserts of the same rows into a table of the same shape and key, by better-sqlite3 in this thread, as many to a
- * transaction as the store may put into one. Both files lie on the same disk, and the two take turns.
+ * raw inserts of the same rows into a table of the same shape and key, as many to a transaction as the store may put into
+ * one: by better-sqlite3 in this thread, or on PostgreSQL by one statement with an array for each column. Both lie on the
+ * same disk, and the two take turns.
  *
- *     node bench/src/metrics.ts [--agents 10000] [--samples 30] [--rounds 3] [--directory DIR] [--json]
+ *     node bench/src/metrics.ts [--agents 10000] [--samples 30] [--rounds 3] [--database sqlite|postgres]
+ *                               [--directory DIR] [--json]
  */
 const { values: options } = parseArgs({
   options: {
     agents: { type: 'string', default: '10000' },
     samples: { type: 'string', default: '30' },
     rounds: { type: 'string', default: '3' },
+    database: { type: 'string', default: 'sqlite' },
     directory: { type: 'string', default: tmpdir() },
     json: { type: 'boolean', default: false },
   },
@@ -45,19 +52,51 @@ const sampleAt = (at: number, n: number): Sample => ({
 
 const rateOf = (milliseconds: number) => (agents.length * each) / (milliseconds / 1000);
 
-async function stored(file: string): Promise<number> {
-  const store = await openSqliteSamples({
-    file,
-    retentionSecs: 86_400,
-    onFatal: (reason) => {
-      throw reason;
-    },
-  });
+const fatal = (reason: Error) => {
+  throw reason;
+};
+
+/** @param place a file, or the URL of a database */
+async function stored(place: string): Promise<number> {
+  const store =
+    database.url === null
+      ? await openSqliteSamples({ file: place, retentionSecs: 86_400, onFatal: fatal })
+      : await openPostgresSamples({ url: place, retentionSecs: 86_400 });
   const begun = performance.now();
   for (let minute = 0; minute < each; minute++)
     await Promise.all(agents.map((agent, n) => store.add(agent, [sampleAt(start + minute * 60, n)])));
   const took = performance.now() - begun;
   await store.close();
+  return rateOf(took);
+}
+
+async function rawOnPostgres(url: string): Promise<number> {
+  const client = new Client({ connectionString: url });
+  await client.connect();
+  const typeOf = (name: string) => (name === 'cpu_usage' || name === 'load1' ? 'double precision' : 'bigint');
+  const types = ['text', 'bigint', ...measureNames.map(typeOf)];
+  await client.query(`create table raw_samples (node_id text not null, collected_at bigint not null,
+    ${measureNames.map((name) => `${name} ${typeOf(name)}`).join(', ')}, primary key (node_id, collected_at))`);
+  const text = `insert into raw_samples select * from unnest(${types.map((type, n) => `$${n + 1}::${type}[]`).join(', ')})`;
+  const begun = performance.now();
+  let nodes: string[] = [];
+  let samples: Sample[] = [];
+  const flush = async () => {
+    const times = samples.map((sample) => sample.collected_at);
+    const measures = measureNames.map((name) => samples.map((sample) => sample[name]));
+    await client.query({ name: 'raw', text, values: [nodes, times, ...measures] });
+    nodes = [];
+    samples = [];
+  };
+  for (let minute = 0; minute < each; minute++)
+    for (const [n, agent] of agents.entries()) {
+      nodes.push(agent);
+      samples.push(sampleAt(start + minute * 60, n));
+      if (samples.length === perTransaction) await flush();
+    }
+  if (samples.length > 0) await flush();
+  const took = performance.now() - begun;
+  await client.end();
   return rateOf(took);
 }
 
@@ -94,16 +133,22 @@ function raw(file: string): number {
 const median = (values: number[]): number =>
   values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN;
 
+const database = await benchDatabase(options.database);
 const directory = mkdtempSync(join(options.directory, 'muster-bench-metrics-'));
 try {
   const rounds: { store: number; raw: number }[] = [];
-  for (let round = 0; round < Number(options.rounds); round++)
-    rounds.push({
-      raw: raw(join(directory, `raw-${round}.db`)),
-      store: await stored(join(directory, `store-${round}.db`)),
-    });
+  for (let round = 0; round < Number(options.rounds); round++) {
+    const url = await database.another();
+    if (url === null) {
+      const one = raw(join(directory, `raw-${round}.db`));
+      rounds.push({ raw: one, store: await stored(join(directory, `store-${round}.db`)) });
+    } else {
+      await (await openPostgres({ url, now: () => Date.now() })).close();
+      rounds.push({ raw: await rawOnPostgres(url), store: await stored(url) });
+    }
+  }
   const typical = (name: 'store' | 'raw') => median(rounds.map((one) => one[name]));
-  console.log(`${agents.length} agents, ${each} samples each, ${rounds.length} rounds`);
+  console.log(`${options.database}: ${agents.length} agents, ${each} samples each, ${rounds.length} rounds`);
   console.log(
     table(
       ['way', 'samples/s'],
@@ -119,4 +164,5 @@ try {
   process.exitCode = conclude('metrics', [atLeast('samples stored a second', 100 * ratio, 50, '%')]);
 } finally {
   rmSync(directory, { recursive: true, force: true });
+  await database.stop();
 }

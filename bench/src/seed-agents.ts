@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { agentExample } from '@muster/protocol/http';
 import { insertAgent, putTag } from '../../orchestrator/src/store/agents.ts';
+import type { Database } from '../../orchestrator/src/store/database.ts';
 import { openSqlite } from '../../orchestrator/src/store/sqlite.ts';
 import { statement } from '../../orchestrator/src/store/unit.ts';
 
@@ -16,6 +17,13 @@ export async function seedAgents(dataDir: string, count: number): Promise<void> 
       throw reason;
     },
   });
+  await seedAgentsInto(db, count);
+  await db.close();
+}
+
+/** The same into a database that is open. */
+export async function seedAgentsInto(db: Database, count: number): Promise<void> {
+  const now = Math.floor(Date.now() / 1000);
   const attributes = JSON.stringify(agentExample.attributes);
   for (let first = 0; first < count; first += perUnit) {
     const statements = Array.from({ length: Math.min(perUnit, count - first) }, (_, index) => {
@@ -40,5 +48,4 @@ export async function seedAgents(dataDir: string, count: number): Promise<void> 
     });
     await db.write({ name: 'bench/agents', statements: statements.flat() });
   }
-  await db.close();
 }

@@ -42,3 +42,6 @@ export type MeasureName = (typeof measureNames)[number];
 
 /** The measures that may have a fraction; the others count something. */
 export const fractionalMeasures: ReadonlySet<MeasureName> = new Set(['cpu_usage', 'load1']);
+
+/** The measures that count up from the start of the machine: over a time they are what they were at its end. */
+export const countingMeasures: ReadonlySet<MeasureName> = new Set(['net_rx_bytes', 'net_tx_bytes', 'uptime']);

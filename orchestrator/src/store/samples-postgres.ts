@@ -32,23 +32,42 @@ const arrays = columns.map((name, index) => {
 const insert = `insert into samples (${columns.join(', ')}) select * from unnest(${arrays.join(', ')})
   on conflict do nothing`;
 
+const lastColumns = bucketColumns(
+  (column) => `(array_agg(${column} order by collected_at desc) filter (where ${column} is not null))[1]`,
+);
+
 /** 64-bit integers as numbers: none of them is larger than a number holds. */
 const rowTypes = {
   getTypeParser: (oid: number, format?: 'text' | 'binary') =>
     oid === types.builtins.INT8 ? Number : types.getTypeParser(oid, format as 'text'),
 };
 
-/** Opens the samples of a database that is migrated. Partitions are made and dropped by this process alone. */
+/** Refusals that say that there are other partitions than this process knows of. */
+const misplaced: ReadonlySet<string | undefined> = new Set([
+  '23514', // none for a row: it was dropped
+  '42P17', // one would overlap another
+  '42P07', // it is there by now
+  '23505', // two were making it at the same moment
+  '42P01', // it is gone
+]);
+
+async function readChunks(pool: Pool): Promise<Chunk[]> {
+  const { rows } = await pool.query<{ relname: string }>(
+    `select relname from pg_inherits join pg_class on pg_class.oid = inhrelid where inhparent = 'samples'::regclass`,
+  );
+  return chunksOf(rows.map(({ relname }) => relname));
+}
+
+/**
+ * Opens the samples of a database that is migrated. Partitions are made and dropped by this process; that another, which
+ * had the database before, is still at it for a moment does no harm.
+ */
 export async function openPostgresSamples(options: PostgresSamplesOptions): Promise<SampleStore> {
   const { url, statementTimeout } = options;
   const pool = new Pool({ ...connectionSettings({ url, statementTimeout }), max: 3, types: rowTypes });
   pool.on('error', (error) => options.onConnectionError?.(error));
   try {
-    const { rows } = await pool.query<{ relname: string }>(
-      `select relname from pg_inherits join pg_class on pg_class.oid = inhrelid where inhparent = 'samples'::regclass`,
-    );
-    const chunks = chunksOf(rows.map(({ relname }) => relname));
-    return new PostgresSamples(pool, chunks, chunkLength(options.retentionSecs));
+    return new PostgresSamples(pool, await readChunks(pool), chunkLength(options.retentionSecs));
   } catch (error) {
     await pool.end();
     throw error;
@@ -77,7 +96,21 @@ class PostgresSamples implements SampleStore {
     return this.#batches.stats;
   }
 
-  async #insert({ nodes, samples }: SampleBatch): Promise<void> {
+  async #insert(batch: SampleBatch): Promise<void> {
+    try {
+      try {
+        await this.#write(batch);
+      } catch (error) {
+        if (!misplaced.has((error as { code?: string }).code)) throw error;
+        this.#chunks = await readChunks(this.#pool);
+        await this.#write(batch);
+      }
+    } catch (error) {
+      throw errorOf(error, 'written');
+    }
+  }
+
+  async #write({ nodes, samples }: SampleBatch): Promise<void> {
     let chunks = this.#chunks;
     const fresh: Chunk[] = [];
     for (const { collected_at } of samples) {
@@ -86,26 +119,22 @@ class PostgresSamples implements SampleStore {
       fresh.push(chunk);
       chunks = withChunk(chunks, chunk);
     }
-    try {
-      // Made apart from the rows: partitions that hold nothing do no harm, and the lock that making one takes is short.
-      for (const chunk of fresh)
-        await this.#pool.query(
-          `create table if not exists ${tableOf(chunk)} partition of samples
+    // Made apart from the rows: partitions that hold nothing do no harm, and the lock that making one takes is short.
+    for (const chunk of fresh)
+      await this.#pool.query(
+        `create table if not exists ${tableOf(chunk)} partition of samples
            for values from (${chunk.start}) to (${chunk.end})`,
-        );
-      this.#chunks = chunks;
-      await this.#pool.query({
-        name: 'samples_insert',
-        text: insert,
-        values: [
-          nodes,
-          samples.map((sample) => sample.collected_at),
-          ...measureNames.map((name) => samples.map((sample) => sample[name])),
-        ],
-      });
-    } catch (error) {
-      throw errorOf(error, 'written');
-    }
+      );
+    this.#chunks = chunks;
+    await this.#pool.query({
+      name: 'samples_insert',
+      text: insert,
+      values: [
+        nodes,
+        samples.map((sample) => sample.collected_at),
+        ...measureNames.map((name) => samples.map((sample) => sample[name])),
+      ],
+    });
   }
 
   async since(nodeId: string, since: number, limit: number): Promise<Sample[]> {
@@ -120,7 +149,7 @@ class PostgresSamples implements SampleStore {
   async averages(nodeId: string, since: number, step: number, limit: number): Promise<Sample[]> {
     const rows = await this.#read<BucketRow>(
       'samples_averages',
-      `select collected_at - collected_at % $3::bigint as bucket, ${bucketColumns}
+      `select collected_at - collected_at % $3::bigint as bucket, ${lastColumns}
        from samples where node_id = $1 and collected_at >= $2 group by 1 order by 1 desc limit $4`,
       [nodeId, since, step, limit],
     );

@@ -29,6 +29,15 @@ type LatestRow = Row & { node_id: string };
 
 /** Agents looked up in one turn of the loop. */
 const agentsPerTurn = 500;
+/** Rows read in one turn, however much a chunk holds. */
+const rowsPerTurn = 2000;
+/** Seconds of one agent's samples that are averaged in one turn. */
+const secsPerTurn = 2 * 86_400;
+
+/** The value of the latest row that has one: a time of always as many digits in front makes it the greatest. */
+const columns = bucketColumns(
+  (column) => `cast(substr(max(printf('%015d', collected_at) || ${column}), 16) as integer)`,
+);
 
 /** Opens the file of samples, makes it when there is none, and starts its writer. */
 export async function openSqliteSamples(options: SqliteSamplesOptions): Promise<SampleStore> {
@@ -118,36 +127,45 @@ class SqliteSamples implements SampleStore {
 
   async since(nodeId: string, since: number, limit: number): Promise<Sample[]> {
     const found: Sample[] = [];
-    for (const chunk of this.#newestFirst(since)) {
-      if (found.length >= limit) break;
-      const rows = this.#read(
-        chunk,
-        'since',
-        (table) => `select * from ${table} where node_id = ? and collected_at >= ? order by collected_at desc limit ?`,
-        [nodeId, since, limit - found.length],
-      ) as Row[];
-      for (const row of rows) found.push(sampleOf(row));
-      await nextTurn();
-    }
+    for (const chunk of this.#newestFirst(since))
+      for (let before = chunk.end; found.length < limit; ) {
+        const most = Math.min(rowsPerTurn, limit - found.length);
+        const rows = this.#read(
+          chunk,
+          'since',
+          (table) => `select * from ${table} where node_id = ? and collected_at >= ? and collected_at < ?
+            order by collected_at desc limit ?`,
+          [nodeId, since, before, most],
+        ) as Row[];
+        for (const row of rows) found.push(sampleOf(row));
+        await nextTurn();
+        if (rows.length < most || !this.#has(chunk)) break;
+        before = rows.at(-1)!.collected_at!;
+      }
     return found.reverse();
   }
 
   async averages(nodeId: string, since: number, step: number, limit: number): Promise<Sample[]> {
+    if (limit === 0) return [];
     const parts: BucketRow[][] = [];
-    for (const chunk of this.#newestFirst(since)) {
-      const rows = this.#read(
-        chunk,
-        'averages',
-        // Numbers are bound as floating point unless they are cast.
-        (table) => `select collected_at - collected_at % cast(? as integer) as bucket, ${bucketColumns}
-          from ${table} where node_id = ? and collected_at >= ? group by bucket order by bucket`,
-        [step, nodeId, since],
-      ) as BucketRow[];
-      parts.push(rows);
-      await nextTurn();
-    }
-    const merged = mergeBuckets(parts.reverse().flat());
-    return limit === 0 ? [] : merged.slice(-limit);
+    const buckets = new Set<number>();
+    for (const chunk of this.#newestFirst(since))
+      for (let before = chunk.end; before > Math.max(chunk.start, since); before -= secsPerTurn) {
+        // The oldest of them may lack what an older part holds.
+        if (buckets.size > limit || !this.#has(chunk)) break;
+        const rows = this.#read(
+          chunk,
+          'averages',
+          // Numbers are bound as floating point unless they are cast.
+          (table) => `select collected_at - collected_at % cast(? as integer) as bucket, ${columns}
+          from ${table} where node_id = ? and collected_at >= ? and collected_at < ? group by bucket order by bucket`,
+          [step, nodeId, Math.max(since, before - secsPerTurn), before],
+        ) as BucketRow[];
+        parts.push(rows);
+        for (const { bucket } of rows) buckets.add(bucket);
+        await nextTurn();
+      }
+    return mergeBuckets(parts.reverse().flat()).slice(-limit);
   }
 
   async latest(nodeIds: readonly string[], since: number): Promise<Map<string, Sample>> {
@@ -186,8 +204,11 @@ class SqliteSamples implements SampleStore {
 
   /** A copy: while a reader lets others run, chunks come and go. */
   *#newestFirst(since: number): Generator<Chunk> {
-    for (const chunk of [...this.#chunks].reverse())
-      if (chunk.end > since && this.#chunks.some(({ start }) => start === chunk.start)) yield chunk;
+    for (const chunk of [...this.#chunks].reverse()) if (chunk.end > since && this.#has(chunk)) yield chunk;
+  }
+
+  #has(chunk: Chunk): boolean {
+    return this.#chunks.some(({ start }) => start === chunk.start);
   }
 
   #read(chunk: Chunk, kind: string, sql: (table: string) => string, values: unknown[]): unknown[] {

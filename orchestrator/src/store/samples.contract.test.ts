@@ -97,6 +97,62 @@ describeDatabases('samples', (fixture) => {
     expect(whole[0]?.cpu_usage).toBeCloseTo(53 / 4);
   });
 
+  it('that count up are what they were last in a bucket, also over a restart of the machine', async () => {
+    const store = await stores.open();
+    // Two slices, and a bucket across both.
+    const step = 7200;
+    const first = Math.floor((t0 + 7200) / step) * step;
+    await store.add(node(1), [
+      sampleAt(first, { uptime: 9000, net_rx_bytes: 9_007_199_254_740_991, net_tx_bytes: 10, load1: 1 }),
+      sampleAt(first + 60, { uptime: 9060, net_tx_bytes: 999, load1: 2 }),
+      sampleAt(first + 5000, { uptime: 5, net_tx_bytes: 7, load1: 3 }),
+      sampleAt(first + 5060, { uptime: 65, load1: 6 }),
+      sampleAt(first + step, { uptime: 100 }),
+    ]);
+    expect(await store.averages(node(1), 0, step, all)).toEqual([
+      sampleAt(first, { uptime: 65, net_rx_bytes: 9_007_199_254_740_991, net_tx_bytes: 7, load1: 3 }),
+      sampleAt(first + step, { uptime: 100 }),
+    ]);
+    expect(await store.averages(node(1), 0, step, 1)).toEqual([sampleAt(first + step, { uptime: 100 })]);
+  });
+
+  it('are all given back from slices that hold a great many of them', async () => {
+    const store = await stores.open({ retentionSecs: 300 * 86_400 });
+    const samples = Array.from({ length: 9000 }, (_, n) => sampleAt(t0 + n * 60, { load1: n, uptime: n }));
+    await store.add(node(1), samples);
+    expect(await store.since(node(1), 0, all)).toEqual(samples);
+    expect(await store.since(node(1), t0 + 60 * 60, 5000)).toEqual(samples.slice(-5000));
+    const days = await store.averages(node(1), 0, 86_400, all);
+    expect(days.map(({ uptime }) => uptime).at(-1)).toBe(8999);
+    expect(await store.averages(node(1), 0, 86_400, 3)).toEqual(days.slice(-3));
+    const hours = await store.averages(node(1), 0, 3600, all);
+    expect(hours).toEqual(
+      Array.from({ length: 150 }, (_, n) => sampleAt(t0 + n * hour, { load1: n * 60 + 29.5, uptime: n * 60 + 59 })),
+    );
+    expect(await store.averages(node(1), 0, 3600, 100)).toEqual(hours.slice(-100));
+  });
+
+  it.runIf(fixture.kind === 'postgres')(
+    'find their slices again when another process made or dropped some',
+    async () => {
+      const at = await stores.place();
+      const [one, other] = [await stores.open({ at }), await stores.open({ at, retentionSecs: 2 * 86_400 })];
+      await other.add(node(1), [sampleAt(t0)]);
+      // It overlaps what the first would make.
+      await one.add(node(1), [sampleAt(t0 + 1), sampleAt(t0 + 2 * hour)]);
+      expect(await one.dropBefore(t0 + 2 * hour)).toBe(1);
+      await other.add(node(1), [sampleAt(t0 + 2)]);
+      await Promise.all([
+        one.add(node(1), [sampleAt(t0 + 9 * hour)]),
+        other.add(node(1), [sampleAt(t0 + 9 * hour + 1)]),
+      ]);
+      const seen = (await one.since(node(1), 0, all)).map(({ collected_at }) => collected_at - t0);
+      expect(seen).toEqual([2, 2 * hour, 9 * hour, 9 * hour + 1]);
+      expect(await other.since(node(1), 0, all)).toHaveLength(4);
+      expect(one.stats().failed + other.stats().failed).toBe(0);
+    },
+  );
+
   it('give the newest of many agents', async () => {
     const store = await stores.open();
     await Promise.all(

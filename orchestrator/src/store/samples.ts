@@ -1,4 +1,4 @@
-import { fractionalMeasures, type MeasureName, measureNames, type Sample } from '@muster/protocol';
+import { countingMeasures, fractionalMeasures, type MeasureName, measureNames, type Sample } from '@muster/protocol';
 
 /**
  * Samples of the agents' machines. They are many and none of them matters much, so they live apart from everything else:
@@ -14,7 +14,10 @@ export interface SampleStore {
   add(nodeId: string, samples: readonly Sample[]): Promise<void>;
   /** The newest samples at or after a time, oldest first. */
   since(nodeId: string, since: number, limit: number): Promise<Sample[]>;
-  /** The newest buckets of `step` seconds, oldest first: averages of what is not null. */
+  /**
+   * The newest buckets of `step` seconds, oldest first: averages of what is not null, and of what counts up the last
+   * that is not null. An average over a restart of the machine would be a count that there never was.
+   */
   averages(nodeId: string, since: number, step: number, limit: number): Promise<Sample[]>;
   /** The newest sample of each agent that has one since then. */
   latest(nodeIds: readonly string[], since: number): Promise<Map<string, Sample>>;
@@ -35,13 +38,20 @@ export interface SampleStats {
 
 /** What a bucket holds of one measure; null where no sample had it. */
 export type BucketRow = { readonly bucket: number } & {
-  readonly [M in MeasureName as `${M}_avg`]: number | null;
+  readonly [M in MeasureName as `${M}_value`]: number | null;
 } & { readonly [M in MeasureName as `${M}_count`]: number };
 
-/** The select list of a {@link BucketRow} besides the bucket itself. */
-export const bucketColumns = measureNames
-  .map((name) => `cast(avg(${name}) as double precision) as ${name}_avg, count(${name}) as ${name}_count`)
-  .join(', ');
+/**
+ * The select list of a {@link BucketRow} besides the bucket itself.
+ * @param last of a column, its value in the latest row that has one
+ */
+export const bucketColumns = (last: (column: string) => string): string =>
+  measureNames
+    .map((name) => {
+      const value = countingMeasures.has(name) ? last(name) : `cast(avg(${name}) as double precision)`;
+      return `${value} as ${name}_value, count(${name}) as ${name}_count`;
+    })
+    .join(', ');
 
 /** Buckets from parts of one order: what two neighbours hold of the same bucket is put together. */
 export function mergeBuckets(rows: readonly BucketRow[]): Sample[] {
@@ -62,7 +72,13 @@ function averageOf(bucket: number, rows: readonly BucketRow[]): Sample {
     let sum = 0;
     let count = 0;
     for (const row of rows) {
-      sum += (row[`${name}_avg`] ?? 0) * row[`${name}_count`];
+      if (countingMeasures.has(name)) {
+        // Later parts come later.
+        if (row[`${name}_count`] > 0) sum = row[`${name}_value`] ?? 0;
+        count ||= Math.min(1, row[`${name}_count`]);
+        continue;
+      }
+      sum += (row[`${name}_value`] ?? 0) * row[`${name}_count`];
       count += row[`${name}_count`];
     }
     const average = count === 0 ? null : sum / count;

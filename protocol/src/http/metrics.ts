@@ -28,7 +28,7 @@ export const listSamples = route({
   tag: 'Metrics',
   summary: 'Samples of an agent, oldest first',
   description:
-    '204 when there are none in the window. With `step` each sample is the average of one bucket and its `collected_at` the beginning of it; what is null in every sample of a bucket stays null.',
+    '204 when there are none in the window. With `step` each sample is the average of one bucket and its `collected_at` the beginning of it, a multiple of `step`; `uptime`, `net_rx_bytes` and `net_tx_bytes`, which count up, are the last of the bucket instead. What is null counts for nothing, and where a bucket has nothing else it stays null. An agent has one sample a second at most: the first that came in. Samples of an agent that was removed are no longer shown, and go when they are as old as the others.',
   access: 'operator',
   params: nodeParams,
   query: z.strictObject({

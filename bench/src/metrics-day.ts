@@ -1,0 +1,188 @@
+import { once } from 'node:events';
+import { readFileSync, statSync } from 'node:fs';
+import { Agent, request } from 'node:https';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { parseArgs } from 'node:util';
+import { Client } from 'pg';
+import { openDatabase } from '../../orchestrator/src/store/open-database.ts';
+import { openSamples } from '../../orchestrator/src/store/open-samples.ts';
+import { dialAsAgent, type TestAgent } from '../../orchestrator/test/test-agent.ts';
+import { benchDatabase } from './bench-database.ts';
+import { OrchestratorProcess } from './orchestrator-process.ts';
+import { conclude, table } from './report.ts';
+import { SampleLoad } from './sample-load.ts';
+import { seedAgentsInto } from './seed-agents.ts';
+
+/**
+ * A day of samples, one a minute of each agent: what it takes on disk, and how long the real orchestrator takes over HTTPS
+ * to give it back while samples go on arriving as from as many agents. No bar: the figures are for whoever sizes a machine.
+ *
+ *     node bench/src/metrics-day.ts [--agents 1000] [--database sqlite|postgres] [--json]
+ */
+const { values: options } = parseArgs({
+  options: {
+    agents: { type: 'string', default: '1000' },
+    database: { type: 'string', default: 'sqlite' },
+    json: { type: 'boolean', default: false },
+  },
+});
+const count = Number(options.agents);
+const minutes = 1440;
+const everySecs = 60;
+/** A little over a day, so that none of it falls out while it is measured. */
+const retentionSecs = 90_000;
+/** Links that send for all of the agents together. */
+const links = 20;
+
+const token = 'bench-scrape-token-01234';
+process.env.MUSTER_METRICS_TOKEN = token;
+// Writing the day takes longer than samples are fresh for Prometheus otherwise.
+process.env.MUSTER_METRICS_POLL_INTERVAL = '3600';
+process.env.MUSTER_METRICS_RETENTION = String(retentionSecs);
+const database = await benchDatabase(options.database);
+if (database.url !== null) process.env.MUSTER_DATABASE_URL = database.url;
+const load = new SampleLoad(count);
+const fatal = (reason: Error) => {
+  throw reason;
+};
+
+/** Writes the day as it would have come in, minute by minute. @returns bytes on disk and seconds */
+async function seed(dataDir: string): Promise<{ bytes: number; secs: number }> {
+  const place = {
+    file: join(dataDir, 'muster.db'),
+    postgres: database.url === null ? null : { url: database.url, poolSize: 4, statementTimeout: 30 },
+  };
+  const log = { debug() {}, info() {}, warn() {}, error() {} };
+  const db = await openDatabase(place, { now: () => Date.now(), onFatal: fatal, onMigrated() {}, log });
+  await seedAgentsInto(db, count);
+  await db.close();
+  const store = await openSamples(place, dataDir, retentionSecs, { onFatal: fatal, log });
+  const end = Math.floor(Date.now() / 1000);
+  const began = performance.now();
+  for (let minute = minutes - 1; minute >= 0; minute--)
+    // Agents do not all take theirs at the same second.
+    await Promise.all(
+      load.nodes.map((node, n) => store.add(node, [load.sample(n, end - minute * everySecs - (n % everySecs))])),
+    );
+  const secs = (performance.now() - began) / 1000;
+  await store.close();
+  return { bytes: await bytesOf(dataDir), secs };
+}
+
+async function bytesOf(dataDir: string): Promise<number> {
+  if (database.url === null) return statSync(join(dataDir, 'metrics.db')).size;
+  const client = new Client({ connectionString: database.url });
+  await client.connect();
+  const { rows } = await client.query<{ bytes: string }>(
+    `select sum(pg_total_relation_size(inhrelid)) as bytes from pg_inherits where inhparent = 'samples'::regclass`,
+  );
+  await client.end();
+  return Number(rows[0]!.bytes);
+}
+
+/** Some links send what all agents would: their own samples, of other seconds each, since none may be twice. */
+async function arriving(orchestrator: OrchestratorProcess): Promise<{ stop(): Promise<number> }> {
+  const enrolment = await orchestrator.enrolmentToken(links);
+  const agents: TestAgent[] = [];
+  for (let n = 0; n < links; n++) {
+    const agent = await dialAsAgent(orchestrator.address.port);
+    await agent.join({ token: enrolment, hostname: `sender-${n}` });
+    agents.push(agent);
+  }
+  let stopped = false;
+  let sent = 0;
+  const start = Math.floor(Date.now() / 1000) - 80_000;
+  const each = async (agent: TestAgent, n: number) => {
+    await sleep((n * everySecs * 1000) / count);
+    for (let at = start; !stopped; at++) {
+      const due = sleep((links * everySecs * 1000) / count);
+      agent.send({ type: 'metrics', samples: [load.sample(n, at)] });
+      await agent.next('metrics_stored');
+      sent++;
+      await due;
+    }
+  };
+  const running = agents.map(each);
+  return {
+    async stop() {
+      stopped = true;
+      await Promise.all(running);
+      for (const agent of agents) agent.end();
+      return sent;
+    },
+  };
+}
+
+let dataDir = '';
+let seeded = { bytes: 0, secs: 0 };
+const orchestrator = await OrchestratorProcess.start(async (directory) => {
+  dataDir = directory;
+  seeded = await seed(directory);
+});
+const [session = ''] = await orchestrator.sessions(1);
+const agent = new Agent({ keepAlive: true, maxSockets: 1, ca: readFileSync(join(dataDir, 'api.crt')) });
+
+async function get(
+  path: string,
+  bearer: string,
+  encoding?: string,
+): Promise<{ ms: number; bytes: number; status: number }> {
+  const began = performance.now();
+  const headers = { authorization: `Bearer ${bearer}`, ...(encoding ? { 'accept-encoding': encoding } : {}) };
+  const outgoing = request(new URL(path, orchestrator.url), { agent, headers, checkServerIdentity: () => undefined });
+  outgoing.end();
+  const [answer] = await once(outgoing, 'response');
+  let bytes = 0;
+  for await (const piece of answer) bytes += piece.length;
+  return { ms: performance.now() - began, bytes, status: answer.statusCode };
+}
+
+const quantile = (sorted: readonly number[], q: number) =>
+  sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * q))]!;
+const dayOf = (n: number) => `/api/v1/agents/${load.nodes[(n * 37) % count]}/metrics`;
+const asked: [what: string, times: number, path: (n: number) => string, bearer: string, encoding?: string][] = [
+  ['nothing (GET /healthz)', 300, () => '/healthz', session],
+  ['one agent, its newest', 300, (n) => `${dayOf(n)}/latest`, session],
+  ['one agent, its day', 300, dayOf, session],
+  ['one agent, its day by 300 s', 300, (n) => `${dayOf(n)}?step=300`, session],
+  ['all agents, their newest', 100, () => '/api/v1/metrics/latest', session],
+  ['all agents, for Prometheus', 50, () => '/metrics/agents', token],
+  ['the same, squeezed', 50, () => '/metrics/agents', token, 'gzip'],
+];
+try {
+  const senders = await arriving(orchestrator);
+  const rows = [];
+  for (const [what, times, path, bearer, encoding] of asked) {
+    const took: number[] = [];
+    let bytes = 0;
+    for (let n = -5; n < times; n++) {
+      const { ms, bytes: size, status } = await get(path(n + 5), bearer, encoding);
+      if (status !== 200) throw new Error(`${path(n)} was answered ${status}`);
+      if (n >= 0) took.push(ms);
+      bytes = size;
+    }
+    took.sort((a, b) => a - b);
+    rows.push([what, times, bytes / 1024, quantile(took, 0.5), quantile(took, 0.99)]);
+  }
+  const sent = await senders.stop();
+  const samples = count * minutes;
+  console.log(`${options.database}: ${count} agents, a day of a sample a minute, ${sent} more stored meanwhile`);
+  console.log(
+    table(
+      ['on disk', 'value'],
+      [
+        ['samples', samples],
+        ['MiB', seeded.bytes / 1024 / 1024],
+        ['bytes a sample', seeded.bytes / samples],
+        ['samples stored a second', samples / seeded.secs],
+      ],
+    ),
+  );
+  console.log(table(['asked for', 'times', 'KiB', 'p50 ms', 'p99 ms'], rows as never));
+  process.exitCode = conclude('metrics-day', []);
+} finally {
+  agent.destroy();
+  await orchestrator.stop();
+  await database.stop();
+}
