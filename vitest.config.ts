@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { defineConfig } from 'vitest/config';
 import { LongestFirst } from './tools/longest-first.ts';
@@ -23,7 +24,7 @@ const contract = {
 const e2e = { testTimeout: 120_000, hookTimeout: 120_000 };
 
 // Three tiers: `unit` decides on values, `contract` holds every implementation to one suite,
-// `e2e` runs real processes. The latter two wait more than they work, so two and three files at a time fit on two cores.
+// `e2e` runs real processes. The latter two wait as well as work: three and four files at a time keep two cores busy.
 export default defineConfig({
   test: {
     passWithNoTests: false,
@@ -35,6 +36,8 @@ export default defineConfig({
           include: ['{protocol,orchestrator,agent,cli,tools,bench}/**/*.test.ts'],
           exclude: ['**/node_modules/**', '**/*.contract.test.ts'],
           testTimeout: 20_000,
+          // By itself the runner would leave one of two cores idle.
+          maxWorkers: Math.max(2, availableParallelism() - 1),
         },
       },
       {
@@ -43,7 +46,7 @@ export default defineConfig({
           name: 'contract',
           include: ['{protocol,orchestrator,agent}/**/*.contract.test.ts'],
           exclude: ['**/node_modules/**', ...timed.contract],
-          maxWorkers: 2,
+          maxWorkers: 3,
           sequence: { groupOrder: 1 },
         },
       },
@@ -62,7 +65,7 @@ export default defineConfig({
           name: 'e2e',
           include: ['e2e/**/*.test.ts'],
           exclude: ['**/node_modules/**', ...timed.e2e],
-          maxWorkers: 3,
+          maxWorkers: 4,
           sequence: { groupOrder: 3 },
         },
       },

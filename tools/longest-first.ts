@@ -1,13 +1,23 @@
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
-/** Two files run at a time: one that takes a minute and begins last would run by itself. By their ends. */
+/** A few files run at a time: one that takes a minute and begins last would run by itself. By their ends. */
 const longest = [
+  'agent/src/converge/crash.contract.test.ts',
+  'orchestrator/src/store/transfer.contract.test.ts',
+  'agent/src/converge/agreement.contract.test.ts',
+  'orchestrator/src/store/postgres.contract.test.ts',
   'e2e/providers.test.ts',
   'e2e/npm-start.test.ts',
   'e2e/kill.test.ts',
   'e2e/package-apt.test.ts',
   'e2e/package-dnf.test.ts',
   'e2e/transitions.test.ts',
+  'e2e/secrets.test.ts',
+  'e2e/late.test.ts',
+  'e2e/move.test.ts',
+  'e2e/service-triggers.test.ts',
+  'e2e/bound-and-interrupted.test.ts',
+  'e2e/fleet.test.ts',
 ];
 
 const rank = ({ moduleId }: TestSpecification): number => {
