@@ -288,6 +288,8 @@ async function start(config: Config, dataDir: string, around: Surroundings, held
       ...secretHandlers(context),
     },
     sessions: signIn,
+    terminals,
+    clock,
     refused: recordRefused(refusals),
     log: log.child({ part: 'api' }),
     version,
