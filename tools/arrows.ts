@@ -14,6 +14,7 @@ const layers: Record<string, Record<string, readonly string[]>> = {
     // What is done to a database while no orchestrator runs on it: there is no domain then.
     offline: ['store', 'identity'],
     deliver: ['domain'],
+    screen: ['domain', 'store'],
     domain: ['store', 'bus', 'identity'],
     store: [],
     bus: [],

@@ -62,6 +62,7 @@ import { type DriftSweep, startDriftSweep } from './schedule/drift-sweep.ts';
 import { type Outbox, startOutbox } from './schedule/outbox.ts';
 import { type RemoteWrite, startRemoteWrite } from './schedule/remote-write.ts';
 import { startUpkeep, type Upkeep } from './schedule/upkeep.ts';
+import { createRecentScreen } from './screen/recent-screen.ts';
 import { anyChannel } from './store/channels.ts';
 import { lastDriftId } from './store/drift.ts';
 import { type DatabasePlace, openDatabase } from './store/open-database.ts';
@@ -194,7 +195,7 @@ async function start(config: Config, dataDir: string, around: Surroundings, held
     transcripts,
     // Made below; nobody can ask for one before it listens.
     shells: { open: (wish, events) => (gateway as Gateway).shells.open(wish, events) },
-    recentScreen: async () => new Uint8Array(0),
+    recentScreen: createRecentScreen({ transcripts, clock, log }),
     rules: {
       reattachSecs: wanted.reattach_secs,
       idleLimitSecs: wanted.idle_limit,

@@ -1,0 +1,120 @@
+import headless, { type Terminal } from '@xterm/headless';
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { TerminalModes } from '../domain/terminal-modes.ts';
+import { outputLines, resizeLine } from '../store/cast.ts';
+import { buildScreen } from './build-screen.ts';
+
+const size = { cols: 40, rows: 10 };
+const newTerminal = () => new headless.Terminal({ ...size, scrollback: 500, allowProposedApi: true });
+const write = (terminal: Terminal, bytes: string | Uint8Array) =>
+  new Promise<void>((resolve) => terminal.write(bytes, resolve));
+const recorded = (text: string) => Buffer.from(outputLines(1, Buffer.from(text)));
+
+/** All that a person sees, and what their keys and mouse do. */
+function look(terminal: Terminal) {
+  const { active } = terminal.buffer;
+  const rows = Array.from({ length: terminal.rows }, (_, y) => {
+    const line = active.getLine(active.baseY + y);
+    return Array.from({ length: terminal.cols }, (_, x) => {
+      const cell = line?.getCell(x);
+      const shown = cell?.getChars() || ' ';
+      // Of a blank only its ground can be seen.
+      const front = shown === ' ' ? '' : `${cell?.isBold()}${cell?.getFgColorMode()}.${cell?.getFgColor()}`;
+      return `${shown}${front}${cell?.getBgColorMode()}.${cell?.getBgColor()}${cell?.isInverse()}`;
+    }).join('|');
+  });
+  return { type: active.type, rows, x: active.cursorX, y: active.cursorY, modes: { ...terminal.modes } };
+}
+
+/** Shows all to one terminal; to another the screen after the first part, and then the rest. */
+async function compare(first: string, rest: string, opening = '') {
+  const all = newTerminal();
+  await write(all, opening + first + rest);
+  const back = newTerminal();
+  // It had been left in the middle of something else.
+  await write(back, '\x1b[?1049h\x1b[?1003h\x1b[?2004h\x1b[?25l\x1b[2;4r\x1b[41mold\x1b[?7l');
+  const screen = await buildScreen({ ...size, opening, lines: recorded(first) });
+  await write(back, screen as Uint8Array);
+  const modes = new TerminalModes();
+  modes.follow(screen as Uint8Array);
+  await write(back, rest);
+  return { all: look(all), back: look(back) };
+}
+
+test.each([
+  ['a prompt', 'motd\r\n\x1b[1;32mada@web-1\x1b[0m:\x1b[34m~\x1b[0m$ ls \x1b[?2004h', 'x\r\n'],
+  ['more than a screen', Array.from({ length: 60 }, (_, n) => `line ${n}`).join('\r\n'), '\r\nnext'],
+  [
+    'an editor on the alternate screen',
+    'sh$ \x1b[?1049h\x1b[?1h\x1b=\x1b[H\x1b[2J\x1b[7mstatus\x1b[m\x1b[4;2H~',
+    'i\x1b[?1049l\x1b[?1lback',
+  ],
+  ['a mouse', '\x1b[?1000h\x1b[?1002h\x1b[?1006htop', 'x'],
+  ['margins', 'one\r\ntwo\r\nthree\r\nfour\r\nfive\x1b[2;4r\x1b[4;1H', 'a\r\nb\r\nc'],
+  ['margins on the alternate screen', '\x1b[?1049hone\r\ntwo\r\nthree\x1b[1;3r\x1b[3;1H', 'a\r\nb'],
+  ['colours and wide characters', '\x1b[38;5;202m橘\x1b[48;2;1;2;3m🐢é\x1b[1m!', 'e\u0301nd'],
+  ['a line that is full', 'x'.repeat(40), 'y'],
+])('%s is the same for whoever comes back', async (_, first, rest) => {
+  const { all, back } = await compare(first, rest);
+  expect(back).toEqual(all);
+});
+
+test('what is left of the state from before the part that is read is taken on', async () => {
+  const early = new TerminalModes();
+  early.follow(Buffer.from('sh$ \x1b[?1049h\x1b[?1h\x1b[?1002;1006h\x1b[?25l\x1b[5 q\x1b[2;5r'));
+  const { all, back } = await compare('\x1b[Hx\x1b[5;1Hy', '\r\nz\x1b[?1049l', early.opening());
+  expect(back).toEqual(all);
+  expect(all.modes).toMatchObject({ applicationCursorKeysMode: true, mouseTrackingMode: 'drag' });
+});
+
+const word = fc.constantFrom('a', 'bc ', 'déf', '橘', '\r\n', '\n', '\t', '\b', '\r');
+const number = fc.integer({ min: 1, max: 12 });
+// Grounds are left away: of rows that were erased with one the library that writes screens keeps not every cell.
+const control = fc.oneof(
+  fc
+    .tuple(number, fc.constantFrom('A', 'B', 'C', 'D', 'G', 'd', 'J', 'K', 'L', 'M', 'P', 'X', '@'))
+    .map(([n, c]) => `\x1b[${n}${c}`),
+  fc.tuple(number, number).map(([y, x]) => `\x1b[${y};${x}H`),
+  fc.constantFrom('\x1b[0m', '\x1b[1m', '\x1b[31m', '\x1b[7m', '\x1b[J', '\x1b[2J', '\x1b[K', '\x1bM'),
+  fc.constantFrom(
+    '\x1b[?1h',
+    '\x1b[?1l',
+    '\x1b[?2004h',
+    '\x1b[?1003h',
+    '\x1b[?1000l',
+    '\x1b[?25l',
+    '\x1b[?25h',
+    '\x1bc',
+  ),
+);
+
+test('whatever was shown, on the alternate screen, whoever comes back sees the same', async () => {
+  const shown = fc.array(fc.oneof(word, control), { maxLength: 60 }).map((parts) => parts.join(''));
+  await fc.assert(
+    fc.asyncProperty(shown, async (first) => {
+      const { all, back } = await compare(`\x1b[?1049h${first}`, '');
+      expect(back.rows).toEqual(all.rows);
+      expect(back.modes).toEqual(all.modes);
+      expect(back.type).toBe(all.type);
+    }),
+    { numRuns: 60 },
+  );
+});
+
+test('sizes that change on the way are taken on', async () => {
+  const lines = Buffer.from(
+    outputLines(1, Buffer.from('\x1b[2;3rone')) + resizeLine(2, 20, 5) + outputLines(3, Buffer.from('\x1b[5;18Hend')),
+  );
+  const screen = String(await buildScreen({ ...size, opening: '', lines }));
+  expect(screen).toContain('end');
+  expect(screen).not.toContain('\x1b[2;3r');
+});
+
+test('a few bytes that ask for very much get little', async () => {
+  const before = process.memoryUsage().arrayBuffers;
+  const hostile = `${'é\u0301'.padEnd(40_000, '\u0301')}\x1b[4000bx\x1b[2000000000b\x1b[4000b`;
+  const screen = await buildScreen({ ...size, opening: '', lines: recorded(hostile) });
+  expect(screen?.length).toBeLessThan(1024 * 1024);
+  expect(process.memoryUsage().arrayBuffers - before).toBeLessThan(64 * 1024 * 1024);
+});

@@ -1,0 +1,76 @@
+import { Worker } from 'node:worker_threads';
+import type { Clock } from '../clock.ts';
+import type { RecentScreen, ScreenSource } from '../domain/live-terminal.ts';
+import type { Log } from '../log.ts';
+import type { Transcripts } from '../store/transcripts.ts';
+import type { ScreenJob } from './build-screen.ts';
+
+/** Threads at a time, and how long one may take: what a hostile machine showed can keep one busy for ever. */
+const atOnce = 2;
+const longestMs = 10_000;
+const threadMegabytes = 192;
+
+const unknown = Buffer.from('\x1b[H\x1b[2J[muster: what was on the screen before cannot be shown]\r\n');
+
+export interface RecentScreenParts {
+  readonly transcripts: Pick<Transcripts, 'part'>;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+/**
+ * Builds screens of terminals from what is recorded of them, each in a thread of its own that is gone afterwards: the
+ * loop of this process waits for none, and no bytes harm more than the thread. The terminal emulator is loaded there,
+ * and not before somebody comes back to a terminal.
+ */
+export function createRecentScreen({ transcripts, clock, log }: RecentScreenParts): RecentScreen {
+  const waiting: (() => void)[] = [];
+  let running = 0;
+
+  const turn = async (): Promise<void> => {
+    if (running >= atOnce) await new Promise<void>((go) => waiting.push(go));
+    else running++;
+  };
+  const done = () => {
+    const next = waiting.shift();
+    if (next) next();
+    else running--;
+  };
+
+  const build = async ({ session_id, from, to, cols, rows, opening }: ScreenSource): Promise<Uint8Array | null> => {
+    const lines = await transcripts.part(session_id, from, to);
+    const job: ScreenJob = { cols, rows, opening, lines };
+    const worker = new Worker(new URL('./screen-worker.ts', import.meta.url), {
+      workerData: job,
+      name: 'screen',
+      resourceLimits: { maxOldGenerationSizeMb: threadMegabytes },
+    });
+    return new Promise<Uint8Array | null>((resolve, reject) => {
+      const callOff = clock.after(longestMs, () => {
+        void worker.terminate();
+        reject(new Error(`it took longer than ${longestMs} ms`));
+      });
+      worker.once('message', resolve);
+      worker.once('error', reject);
+      worker.once('exit', () => {
+        callOff();
+        reject(new Error('its thread ended'));
+      });
+    });
+  };
+
+  return async (source) => {
+    await turn();
+    try {
+      return (await build(source)) ?? unknown;
+    } catch (error) {
+      log.warn(
+        { err: error, session_id: source.session_id },
+        'the screen of a terminal could not be built from its transcript',
+      );
+      return unknown;
+    } finally {
+      done();
+    }
+  };
+}
