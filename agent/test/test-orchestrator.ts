@@ -152,7 +152,7 @@ export class TestOrchestrator {
     });
   }
 
-  static async start(kind: KeyKind = 'ed25519', port = 0): Promise<TestOrchestrator> {
+  static async start(kind: KeyKind = 'ed25519', port = 0, host = '127.0.0.1'): Promise<TestOrchestrator> {
     const pem = (
       kind === 'ed25519' ? generateKeyPairSync('ed25519') : generateKeyPairSync('ec', { namedCurve: 'P-256' })
     ).privateKey.export({ type: 'pkcs8', format: 'pem' }) as string;
@@ -172,7 +172,7 @@ export class TestOrchestrator {
     });
     const server = createServer({ key: pem, cert: certificate.toString('pem') });
     const orchestrator = new TestOrchestrator(server, Buffer.from(jwk.x!, 'base64url'), pem);
-    await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve));
+    await new Promise<void>((resolve) => server.listen(port, host, resolve));
     orchestrator.port = (server.address() as AddressInfo).port;
     return orchestrator;
   }

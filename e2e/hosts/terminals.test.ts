@@ -1,0 +1,83 @@
+import { execFileSync } from 'node:child_process';
+import { join } from 'node:path';
+import { type AgentMessage, decodeTerminalFrame, encodeTerminalFrame } from '@muster/protocol/wire';
+import { describe, expect } from 'vitest';
+import { type ServedLink, TestOrchestrator } from '../../agent/test/test-orchestrator.ts';
+import { root as repository } from '../../tools/cli.ts';
+import { eventually } from '../eventually.ts';
+import { repositoryInside } from './machine.ts';
+import { noHosts, test } from './test.ts';
+
+const reason = noHosts();
+
+/** The next message of one of these types; what else an agent has to say is passed over. */
+async function answer(link: ServedLink, types: readonly AgentMessage['type'][]): Promise<AgentMessage> {
+  for (;;) {
+    const { message } = await link.any();
+    if (types.includes(message.type)) return message;
+  }
+}
+
+/** The agent as it is installed, its bundle and its add-on from a repository that it cannot write, driven by the wire. */
+describe.skipIf(reason !== null)(`terminals of a real machine${reason === null ? '' : ` (${reason})`}`, () => {
+  test('are logins of the configured user, outside the unit of the agent, and end with it also when that is killed', async ({
+    hosts,
+  }) => {
+    execFileSync(process.execPath, [join(repository, 'tools/bundle-agent.ts')], { stdio: 'pipe' });
+    const [machine, orchestrator] = await Promise.all([
+      hosts.start('terminals'),
+      TestOrchestrator.start('ed25519', 0, hosts.bridge.address),
+    ]);
+    try {
+      await machine.sh(`
+        useradd --create-home --shell /bin/bash --groups adm,staff alice
+        mkdir /etc/muster; echo 'remote_terminal: { enabled: false }' > /etc/muster/agent.yaml
+        systemd-run --quiet --unit=muster-agent -p MemoryMax=200M -p SupplementaryGroups=disk -p OOMScoreAdjust=-500 \\
+          ${repositoryInside}/cli/bin/muster agent --config /etc/muster/agent.yaml \\
+          connect ${hosts.bridge.address}:${orchestrator.port} --orchestrator-key ${orchestrator.publicKey.toString('hex')}`);
+      const { link } = await orchestrator.welcomed(0, 3);
+      let channel = 0;
+      const open = () => {
+        const wish = { session_id: '0'.repeat(26), cols: 80, rows: 24, shell: null, operator: 'ann' };
+        link.send({ type: 'terminal_open', channel: ++channel, ...wish });
+        return answer(link, ['terminal_opened', 'terminal_refused']);
+      };
+      expect(await open()).toMatchObject({ type: 'terminal_refused', code: 'disabled' });
+
+      // Read again as it changes.
+      await machine.sh('echo "remote_terminal: { enabled: true, user: alice }" > /etc/muster/agent.yaml');
+      const opened = await eventually('terminals are turned on', async () => {
+        const said = await open();
+        return said.type === 'terminal_opened' ? said : null;
+      });
+      expect(opened).toMatchObject({ shell: '/bin/bash', user: 'alice' });
+
+      const shown = () =>
+        link.frames.map((frame) => Buffer.from(decodeTerminalFrame(frame)?.bytes ?? []).toString()).join('');
+      const line = [
+        'echo "id=$(id -un):$(id -Gn)=" "at=$PWD=" "0=$0=" "login=$(shopt -q login_shell && echo yes)="',
+        'cat /proc/self/cgroup /proc/self/oom_score_adj',
+        'sleep 1001 & setsid sleep 1002 & sleep 0.2',
+        'echo "own=$$=" "end=$((1+1))="',
+      ].join('; ');
+      link.ws.send(encodeTerminalFrame(channel, Buffer.from(`${line}\r`)));
+      await link.until(() => shown().includes('end=2='));
+      expect(shown()).toContain('id=alice:alice adm staff= at=/home/alice= 0=-bash= login=yes=\r\n');
+      expect(shown()).toMatch(/\/muster-terminal-[0-9a-f]{12}\.scope\r\n/);
+      expect(shown()).not.toContain('muster-agent.service');
+      expect(shown()).toMatch(/\n0\r\n/);
+
+      const running = async () => (await machine.run(['pgrep', '-u', 'alice', '-a'])).stdout;
+      expect(await running()).toContain('sleep 1001');
+      await machine.exec('systemctl', 'kill', '--kill-whom=main', '--signal=KILL', 'muster-agent.service');
+      await eventually('the shell and its jobs are gone', async () => {
+        const left = await running();
+        return left.includes('bash') || left.includes('sleep 1001') ? null : true;
+      });
+      // What detached itself stays, as with ssh.
+      expect(await running()).toContain('sleep 1002');
+    } finally {
+      await orchestrator.stop();
+    }
+  });
+});
