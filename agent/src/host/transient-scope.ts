@@ -4,7 +4,7 @@ import { exists } from './read-system.ts';
 import { openUnnamed } from './unnamed-file.ts';
 
 /**
- * Where PID 1 is systemd, what changes the machine runs in a transient scope of its own: outside the agent's unit, so
+ * Where PID 1 is systemd, what changes the machine, or is somebody's login, runs in a transient scope of its own: outside the agent's unit, so
  * that neither the agent's stop nor its memory limit ends it half way. `systemd-run --scope` makes the scope and then
  * executes the program in place: its process number and its open files stay.
  */
@@ -70,6 +70,6 @@ export function scopeRefused(reason: string, warn: (message: string) => void): v
   refusalTold = true;
   const said = reason.trim().split('\n').at(-1)?.slice(0, 300) ?? '';
   warn(
-    `systemd gives no transient scope${said === '' ? '' : ` (${said})`}: scripts and package transactions run inside the agent's own unit, and end with it`,
+    `systemd gives no transient scope${said === '' ? '' : ` (${said})`}: scripts, package transactions and terminals run inside the agent's own unit, and end with it`,
   );
 }
