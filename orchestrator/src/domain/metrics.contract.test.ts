@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { describeDatabases } from '../../test/databases.ts';
 import { newAdmin, newAgent, openDomain } from '../../test/domain.ts';
 import { sampleAt, samplesFixture } from '../../test/samples.ts';
-import { putOneTag, setStatus } from './agents.ts';
+import { putOneTag, removeAgent, setStatus } from './agents.ts';
 import { createMetrics } from './metrics.ts';
 
 const retention = 7200;
@@ -92,5 +92,52 @@ describeDatabases('metrics', (fixture) => {
     expect(standings).toEqual(expect.arrayContaining([shown.web, shown.db]));
     expect(await metrics.standings('role=web', 180)).toEqual([shown.web]);
     await expect(metrics.standings('role==', 180)).rejects.toMatchObject({ code: 'selector_invalid' });
+  });
+
+  it('of an agent that was removed are no longer shown, and go when they are old', async () => {
+    const { domain, actor, metrics, store } = await open();
+    const key = await newAgent(domain, actor, 'web-1');
+    const at = domain.now();
+    await metrics.record(key.id, [sampleAt(at)]);
+    await setStatus(domain.context, actor, 'web-1', { status: 'rejected' });
+    expect(await metrics.latest(key.id)).toEqual(sampleAt(at));
+    await removeAgent(domain.context, actor, key.id);
+    await expect(metrics.list(key.id, {})).rejects.toMatchObject({ code: 'agent_not_found' });
+    await expect(metrics.latest('web-1')).rejects.toMatchObject({ code: 'agent_not_found' });
+    expect(await metrics.latestOf(undefined)).toEqual({});
+    expect(await metrics.standings(undefined, 180)).toEqual([]);
+    // They go as old ones do.
+    expect(await store.since(key.id, 0, 9)).toHaveLength(1);
+    domain.clock.advance(3 * retention * 1000);
+    await metrics.prune();
+    expect(await store.since(key.id, 0, 9)).toEqual([]);
+  });
+
+  it('that a hostile agent sends as fast as it can take no more room than its seconds', async () => {
+    const { domain, actor, metrics, store } = await open();
+    const agent = await newAgent(domain, actor, 'web-1');
+    const at = domain.now();
+    const burst = (from: number) => Array.from({ length: 48 }, (_, n) => sampleAt(from + n, { uptime: n }));
+    await Promise.all(Array.from({ length: 300 }, () => metrics.record(agent.id, burst(at - 100))));
+    // Long gone, far ahead, before time began: settled, and nothing is made for them.
+    for (const from of [0, -5_000_000_000, at + 4000, Number.MAX_SAFE_INTEGER - 100, at - retention - 100])
+      await metrics.record(agent.id, burst(from));
+    expect(await store.since(agent.id, Number.MIN_SAFE_INTEGER, 100_000)).toEqual(burst(at - 100));
+    expect(store.stats()).toMatchObject({ queued: 0, failed: 0 });
+  });
+
+  it('are told of once they are stored, and not when they could not be or are passed over', async () => {
+    const { domain, actor, store } = await open();
+    const agent = await newAgent(domain, actor, 'web-1');
+    const told: [string, number[]][] = [];
+    const metrics = createMetrics(domain.context, store, retention, (nodeId, samples) =>
+      told.push([nodeId, samples.map(({ collected_at }) => collected_at - domain.now())]),
+    );
+    const at = domain.now();
+    await metrics.record(agent.id, [sampleAt(at - 1), sampleAt(at - retention - 1), sampleAt(at)]);
+    await metrics.record(agent.id, [sampleAt(at + 5000)]);
+    await store.close();
+    await expect(metrics.record(agent.id, [sampleAt(at + 1)])).rejects.toMatchObject({ code: 'draining' });
+    expect(told).toEqual([[agent.id, [-1, 0]]]);
   });
 });

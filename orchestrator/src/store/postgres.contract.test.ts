@@ -3,11 +3,13 @@ import { sql } from 'kysely';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { testTime } from '../../test/databases.ts';
 import { PostgresMissing, type PostgresServer, startPostgres } from '../../test/postgres-server.ts';
+import { sampleAt } from '../../test/samples.ts';
 import type { Database } from './database.ts';
 import { openPostgres, type PostgresOptions } from './postgres.ts';
 import { DatabaseInUse } from './postgres-lock.ts';
 import { connect, connectionSettings } from './postgres-settings.ts';
 import { defineQuery } from './query.ts';
+import { openPostgresSamples } from './samples-postgres.ts';
 import { putSetting } from './settings.ts';
 import { statement } from './unit.ts';
 
@@ -158,6 +160,7 @@ describe('an orchestrator on PostgreSQL', () => {
 
   it('answers 503 while the server is gone, loses nothing that was answered, and recovers by itself', async () => {
     const { db, told } = await openAlone();
+    const samples = await openPostgresSamples({ url, retentionSecs: 86_400 });
     const answered = new Set<string>();
     const refused = new Set<string>();
     let going = true;
@@ -178,9 +181,15 @@ describe('an orchestrator on PostgreSQL', () => {
       await until('it is missed', () => told.lost === round);
       await expect(put(db, 'x')).rejects.toMatchObject({ code: 'storage_unavailable' });
       await expect(db.all(allSettings, {})).rejects.toMatchObject({ code: 'storage_unavailable' });
+      await expect(samples.add('a', [sampleAt(round)])).rejects.toMatchObject({ code: 'storage_unavailable' });
+      await expect(samples.since('a', 0, 9)).rejects.toMatchObject({ code: 'storage_unavailable' });
       await server!.start();
       await until('it is back', () => told.regained === round);
+      // An agent that was not answered sends again.
+      await samples.add('a', [sampleAt(round)]);
     }
+    expect(await samples.since('a', 0, 9)).toEqual([sampleAt(1), sampleAt(2)]);
+    await samples.close();
     await sleep(100);
     going = false;
     await writers;

@@ -5,9 +5,11 @@ import { join } from 'node:path';
 import { MusterError } from '@muster/protocol';
 import { sql } from 'kysely';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { sampleAt } from '../../test/samples.ts';
 import { scratchDirectory } from '../../test/scratch.ts';
 import { type Database, OutcomeUnknown } from './database.ts';
 import { defineQuery } from './query.ts';
+import { openSqliteSamples } from './samples-sqlite.ts';
 import { openSqlite, type SqliteOptions } from './sqlite.ts';
 import { statement } from './unit.ts';
 
@@ -202,6 +204,44 @@ describe('a full disk', () => {
     } finally {
       // An open file would hold the mount.
       await database?.close();
+      execFileSync('umount', [small]);
+    }
+  });
+
+  it('refuses samples, keeps those that were answered, and takes them again when there is room', async (context) => {
+    if (tmpfs && process.env.CI !== 'true') context.skip(tmpfs);
+    const small = join(directory, 'small-samples');
+    mkdirSync(small);
+    execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=3m', 'tmpfs', small]);
+    const lost: Error[] = [];
+    const store = await openSqliteSamples({
+      file: join(small, 'metrics.db'),
+      retentionSecs: 86_400,
+      onFatal: (reason) => lost.push(reason),
+    });
+    try {
+      writeFileSync(join(small, 'ballast'), Buffer.alloc(1_500_000));
+      const codes: string[] = [];
+      const kept: number[] = [];
+      for (let at = 1_800_000_000; codes.length < 2; at += 2000)
+        await store
+          .add(
+            'a',
+            Array.from({ length: 2000 }, (_, n) => sampleAt(at + n, { memory_total: 2 ** 45 + n })),
+          )
+          .then(
+            () => kept.push(at),
+            (error: { code?: string }) => codes.push(String(error.code)),
+          );
+      expect(codes).toEqual(['storage_full', 'storage_full']);
+      expect(kept.length).toBeGreaterThan(0);
+      expect(await store.since('a', 0, 1_000_000)).toHaveLength(2000 * kept.length);
+      rmSync(join(small, 'ballast'));
+      await store.add('b', [sampleAt(1_800_000_000)]);
+      expect(await store.since('b', 0, 9)).toEqual([sampleAt(1_800_000_000)]);
+      expect(lost).toEqual([]);
+    } finally {
+      await store.close();
       execFileSync('umount', [small]);
     }
   });
