@@ -30,6 +30,8 @@ const { values: options } = parseArgs({
 const count = Number(options.agents);
 const minutes = 1440;
 const everySecs = 60;
+/** Minutes of samples that are handed in together: so that writing the day is soon over. */
+const minutesAtOnce = 10;
 /** A little over a day, so that none of it falls out while it is measured. */
 const retentionSecs = 90_000;
 /** Links that send for all of the agents together. */
@@ -60,11 +62,14 @@ async function seed(dataDir: string): Promise<{ bytes: number; secs: number }> {
   const store = await openSamples(place, dataDir, retentionSecs, { onFatal: fatal, log });
   const end = Math.floor(Date.now() / 1000);
   const began = performance.now();
-  for (let minute = minutes - 1; minute >= 0; minute--)
-    // Agents do not all take theirs at the same second.
-    await Promise.all(
-      load.nodes.map((node, n) => store.add(node, [load.sample(n, end - minute * everySecs - (n % everySecs))])),
-    );
+  for (let minute = minutes - 1; minute >= 0; minute -= minutesAtOnce) {
+    const adding: Promise<void>[] = [];
+    for (let at = minute; at > minute - minutesAtOnce; at--)
+      // Agents do not all take theirs at the same second.
+      for (const [n, node] of load.nodes.entries())
+        adding.push(store.add(node, [load.sample(n, end - at * everySecs - (n % everySecs))]));
+    await Promise.all(adding);
+  }
   const secs = (performance.now() - began) / 1000;
   await store.close();
   return { bytes: await bytesOf(dataDir), secs };

@@ -18,7 +18,7 @@ const writeRequest = protobuf.Root.fromJSON({
 }).lookupType('WriteRequest');
 
 /** The message for some agents' samples: labels in the order of their names, as the protocol wants them. */
-export function writeRequestOf(batch: readonly NamedSamples[]): Uint8Array {
+function writeRequestOf(batch: readonly NamedSamples[]): Uint8Array {
   const timeseries = [];
   for (const { nodeId, name, samples } of batch)
     for (const series of agentSeries) {
