@@ -1,7 +1,11 @@
+import { spawn } from 'node:child_process';
 import { generateKeyPairSync } from 'node:crypto';
 import { once } from 'node:events';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { request as httpRequest, type IncomingMessage } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join as joinPath } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { setImmediate as turn } from 'node:timers/promises';
 import type { FastifyInstance } from 'fastify';
@@ -15,7 +19,7 @@ import type {
   TerminalNotice,
 } from '../domain/terminal-client.ts';
 import { selfSigned } from '../identity/certificate.ts';
-import { bearer, keepingLog, testApp } from './app-fixture.ts';
+import { bearer, keepingLog, testApp, tokens } from './app-fixture.ts';
 
 const sessionId = '01KAGZ7Q4W8E2R5T6Y9V0P3A1S';
 const path = (ticket = 'good', session = sessionId) => `/api/v1/terminal/session/${session}/ws?ticket=${ticket}`;
@@ -103,10 +107,13 @@ afterEach(async () => {
 
 const rates = { signIn: { perMinute: 1e6, burst: 1e6 }, sessionPerSecond: 1e6 };
 
-async function start(options: NonNullable<Parameters<typeof testApp>[1]> = {}): Promise<void> {
+async function start(
+  options: NonNullable<Parameters<typeof testApp>[1]> = {},
+  handlers: Parameters<typeof testApp>[0] = {},
+): Promise<void> {
   const kept = keepingLog();
   lines = kept.lines;
-  app = testApp({}, { terminals, clock, log: kept.log, ...options });
+  app = testApp(handlers, { terminals, clock, log: kept.log, ...options });
   await app.listen({ host: '127.0.0.1', port: 0 });
   port = (app.server.address() as AddressInfo).port;
 }
@@ -514,5 +521,41 @@ describe('the end', () => {
     clock.advance(500);
     await closed;
     expect([one, other, silent].map(({ joined }) => joined.events)).toEqual([['left'], ['left'], ['left']]);
+  });
+});
+
+describe('the client of docs/api.md', () => {
+  let dir: string;
+  beforeEach(async () => {
+    dir = await mkdtemp(joinPath(tmpdir(), 'muster-terminal-'));
+  });
+  afterEach(() => rm(dir, { recursive: true }));
+
+  test('types what it reads, shows what comes, and ends with the code of the shell', async () => {
+    const page = await readFile(joinPath(import.meta.dirname, '../../../docs/api.md'), 'utf8');
+    const example = /^```js\n(.*?)^```$/ms.exec(page)![1]!;
+    const file = joinPath(dir, 'terminal.mjs');
+    await writeFile(file, example);
+    const asked: object[] = [];
+    await start(
+      {},
+      {
+        openTerminal: async ({ params, query }) => {
+          asked.push({ ...params, ...query });
+          return { session_id: sessionId, ws_url: path() };
+        },
+      },
+    );
+    terminals.onJoin = (client) => client.tell({ type: 'resize', cols: 80, rows: 24 });
+    const env = { ...process.env, MUSTER_URL: `http://127.0.0.1:${port}`, MUSTER_TOKEN: tokens.admin };
+    const client = spawn(process.execPath, [file, 'web-1'], { env, stdio: ['pipe', 'pipe', 'inherit'] });
+    client.stdin.write('whoami\n');
+    await until(() => terminals.joined[0]?.typedBytes.toString() === 'whoami\n');
+    terminals.joined[0]!.client.show(Buffer.from('root\r\n'), () => {});
+    terminals.joined[0]!.client.tell({ type: 'exit', code: 7, signal: null });
+    terminals.joined[0]!.client.close();
+    const [shown, [code]] = await Promise.all([text(client.stdout), once(client, 'exit')]);
+    expect([shown, code]).toEqual(['root\r\n', 7]);
+    expect(asked).toEqual([{ node_id: 'web-1', cols: 80, rows: 24 }]);
   });
 });

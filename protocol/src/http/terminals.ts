@@ -61,6 +61,9 @@ const connectionExample = {
   ws_url: `/api/v1/terminal/session/${sessionId}/ws?ticket=Zm9vYmFyYmF6cXV4`,
 };
 
+const frames =
+  '`ws_url` is opened as a WebSocket, without compression. Binary frames are the bytes that the terminal shows and, from a client in control, those that are typed, up to 64 KiB a frame. Text frames are JSON. To a client: `{"type":"resize","cols","rows"}` first of all and whenever the size changes; at the end `{"type":"exit","code","signal"}`, or `{"type":"error","code","message"}` with a code of the table of errors; then it is closed. From a client in control: `{"type":"resize","cols","rows"}`.';
+
 const atLeastOne = [(value: number) => value >= 1, 'must be at least 1'] as const;
 const sessionParams = z.strictObject({ session_id: z.string() });
 
@@ -70,8 +73,7 @@ export const openTerminal = route({
   path: '/terminal/{node_id}',
   tag: 'Terminal',
   summary: 'Open a terminal on an agent',
-  description:
-    'Its shell runs when this is answered, and is recorded. It goes on for `terminals.reattach_secs` while nobody is connected to it in control, and ends then.',
+  description: `Its shell runs when this is answered, and is recorded. It goes on for \`terminals.reattach_secs\` while nobody is connected to it in control, and ends then. ${frames}`,
   access: 'operator',
   params: nodeParams,
   query: z.strictObject({
@@ -165,7 +167,7 @@ export const attachTerminal = route({
   tag: 'Terminal',
   summary: 'Get another connection to a terminal session',
   description:
-    'In control, to type, or to look on. One connection is in control at a time: a newer one takes over, and the older is told `terminal_taken_over` and closed. Either is shown the recent screen first. Another operator’s session is for admins.',
+    'In control, to type, or to look on. One connection is in control at a time: a newer one takes over, and the older is told `terminal_taken_over` and closed. Either is shown the recent screen first. Another operator’s session is for admins. The connection is used as that of `openTerminal`.',
   access: 'operator',
   params: sessionParams,
   body: z.strictObject({ mode: z.enum(terminalModes) }),
