@@ -37,13 +37,17 @@ const remedies: Readonly<Record<string, string>> = {
   operator_not_found: 'See who you are: muster operator whoami',
   assignment_not_found: 'See those there are: muster assignments list',
   run_not_found: 'See those there are: muster runs list',
+  terminal_not_found: 'See those there are: muster terminal list',
+  terminal_ended: 'See what it showed: muster terminal replay SESSION',
   enrolment_token_not_found: 'See those there are: muster enrolment-tokens list',
   unexpected_answer: 'Check the address: --url, MUSTER_URL, or muster profile list.',
 };
 
+const unreachable = new Set(['draining', 'agent_not_connected', 'agent_offline', 'unexpected_answer']);
+
 const exitOf = (status: number, code: string): Exit => {
   if (code === 'unauthenticated' || code === 'signature_invalid' || code === 'operator_unknown') return exits.signIn;
-  if (code === 'draining' || code === 'agent_not_connected' || code === 'unexpected_answer') return exits.unreachable;
+  if (unreachable.has(code)) return exits.unreachable;
   return status === 502 || status === 504 ? exits.unreachable : exits.failed;
 };
 

@@ -15,7 +15,11 @@ export interface Seen {
   headers: IncomingMessage['headers'];
 }
 
-export type Answer = { status?: number; body: unknown } | { code: ErrorCode; detail: string; errors?: unknown[] };
+export type Answer =
+  | { status?: number; body: unknown }
+  /** What is no JSON. */
+  | { text: string }
+  | { code: ErrorCode; detail: string; errors?: unknown[] };
 
 export interface Standing {
   url: string;
@@ -120,7 +124,8 @@ export async function standIn(
         code,
         ...(errors ? { errors } : {}),
       });
-    } else reply(given.status ?? 200, given.body);
+    } else if ('text' in given) response.end(given.text);
+    else reply(given.status ?? 200, given.body);
   };
 
   const server = options.tls ? createSecureServer(options.tls, handle) : createPlainServer(handle);

@@ -120,7 +120,7 @@ test('~. ends the session and puts the screen right', async () => {
   held.type('.');
   expect(await ending).toEqual({ kind: 'left', how: 'leave' });
   expect(ended).toEqual(['ended']);
-  expect(held.shown()).toMatch(/vim\u001b\[\?1000l\u001b\[\?1049l$/);
+  expect(held.shown()).toMatch(/vim\u001b\[\?1000l\u001b\[\?1049l\r\n$/);
   expect(far[0]?.typed()).toBe('');
 });
 
@@ -251,7 +251,7 @@ test('it is tried again for a minute, and ends at once where there is nothing le
 
 test('connections that are lost as soon as they are made do not count as good ones', async () => {
   let now = 0;
-  const { far, held, ending } = await stage('terminal', {
+  const { far, ending } = await stage('terminal', {
     clock: () => now,
     sleep: async (milliseconds) => {
       now += milliseconds;
@@ -261,7 +261,6 @@ test('connections that are lost as soon as they are made do not count as good on
   });
   expect(await ending).toMatchObject({ kind: 'lost' });
   expect(far.length).toBeLessThan(30);
-  expect(held.said.length).toBe(1);
 });
 
 test('silence for too long is a loss', async () => {

@@ -96,7 +96,7 @@ const helpText = [
   '~~  type one ~',
   '~?  this help',
   'Each at the beginning of a line.',
-];
+].join('\n');
 
 /**
  * Shows a terminal here and types what is typed here, until either side ends it. A connection that is lost is made again
@@ -117,6 +117,7 @@ class Live {
   readonly #keys = new EscapeKeys();
   readonly #over = Promise.withResolvers<Ending>();
   #isOver = false;
+  #exited = false;
   #wire: Wire | null = null;
   /** Counts connections, so that what a former one still says is nobody's. */
   #generation = 0;
@@ -133,6 +134,8 @@ class Live {
   /** Since when, and how long the next wait is, while connections are lost soon after they were made. */
   #trouble: { since: number; wait: number } | null = null;
   #shownAt = 0;
+  /** The last byte that was shown: whether a line of ours can begin where the cursor is. */
+  #lastShown = 0x0a;
   #sizeTold: Size | null = null;
   /** For what may not reach the terminal unfiltered: all of it when looking on, else the recent screen. */
   #filter: { filter: ReplayFilter; decoder: TextDecoder; once: boolean } | null = null;
@@ -144,7 +147,7 @@ class Live {
 
   async run(): Promise<Ending> {
     const { terminal, mode, first } = this.#options;
-    terminal.beforeExit(() => this.#screen.restore());
+    terminal.beforeExit(() => this.#lastWords());
     terminal.onSignal((signal) => this.#leave({ kind: 'signal', signal }));
     terminal.onResize(() => this.#tellSize());
     await this.#connect(first, false);
@@ -159,6 +162,12 @@ class Live {
     this.#generation++;
     this.#wire?.cut();
     this.#options.terminal.close();
+  }
+
+  /** Puts the screen right; what is said after it, of everything but a shell that ended by itself, has a line of its own. */
+  #lastWords(): string {
+    const restored = this.#screen.restore();
+    return this.#exited || (restored === '' && this.#lastShown === 0x0a) ? restored : `${restored}\r\n`;
   }
 
   #finish(ending: Ending): void {
@@ -235,6 +244,7 @@ class Live {
   #told(notice: Notice | null, again: boolean): void {
     if (notice?.type === 'exit') {
       const { code, signal } = notice;
+      this.#exited = true;
       this.#finishShown({ kind: 'exit', code, signal });
     } else if (notice?.type === 'error') {
       this.#finishShown({ kind: 'told', code: notice.code, message: notice.message });
@@ -263,6 +273,7 @@ class Live {
     const bytes = this.#admit(received);
     if (bytes.length === 0) return;
     this.#screen.feed(bytes);
+    this.#lastShown = bytes.at(-1) ?? this.#lastShown;
     this.#unwritten += bytes.length;
     if (!this.#wirePaused && this.#unwritten > mostUnwritten) {
       this.#wirePaused = true;
@@ -303,7 +314,7 @@ class Live {
     }
     for (const typed of this.#keys.feed(bytes)) {
       if (typed.kind === 'bytes') this.#send(typed.bytes);
-      else if (typed.kind === 'help') for (const line of helpText) void terminal.say(line);
+      else if (typed.kind === 'help') void terminal.say(helpText);
       else {
         this.#leave({ kind: 'left', how: typed.kind });
         return;
@@ -377,10 +388,9 @@ class Live {
     this.#wire = null;
     if (terminal.hasKeys) this.#resumeInput();
     else this.#pauseInput();
-    if (this.#trouble === null || clock() - this.#connectedAt > goodAfter) {
+    void terminal.say(`connection lost, reattaching …${terminal.hasKeys ? ' (~. leaves)' : ''}`);
+    if (this.#trouble === null || clock() - this.#connectedAt > goodAfter)
       this.#trouble = { since: clock(), wait: firstWait };
-      void terminal.say(`connection lost, reattaching …${terminal.hasKeys ? ' (~. leaves)' : ''}`);
-    }
     const trouble = this.#trouble;
     let error: unknown = null;
     while (!this.#isOver && clock() - trouble.since < reattachFor) {

@@ -25,8 +25,8 @@ export interface LocalTerminal {
   resume(): void;
   /** Writes in order. @returns done when the system has taken them; throws when nobody reads any more */
   write(bytes: Uint8Array): Promise<void>;
-  /** Says a line to the person, on standard error, behind what was written. */
-  say(line: string): Promise<void>;
+  /** Says lines to the person, on standard error, behind what was written and below it. */
+  say(lines: string): Promise<void>;
   onSignal(listener: (signal: EndSignal) => void): void;
   /** Called when this program ends by itself, also by a fault: for what has to be put right on the screen. */
   beforeExit(text: () => string): void;
@@ -135,10 +135,12 @@ export function openLocalTerminal(program: TerminalProcess): LocalTerminal {
       if (!closed) stdin.resume();
     },
     write: (bytes) => writer.write(bytes),
-    say: async (line) => {
-      await writer.idle().catch(() => {});
-      const [begin, end] = isRaw ? ['\r', '\r\n'] : ['', '\n'];
-      writeNow(stderr.fd, `${begin}${line}${end}`);
+    say: async (lines) => {
+      await writer.idle();
+      if (closed) return;
+      const end = isRaw ? '\r\n' : '\n';
+      const begin = isRaw && writer.last !== 0x0a ? end : '';
+      writeNow(stderr.fd, `${begin}${lines.replaceAll('\n', end)}${end}`);
     },
     onSignal: (listener) => {
       for (const signal of endSignals) listen(signal, () => listener(signal));
@@ -168,6 +170,8 @@ class Writer {
   #waiting: { bytes: Uint8Array; done: () => void; failed: (error: Error) => void }[] = [];
   #busy: Promise<void> | null = null;
   #error: Error | null = null;
+  /** The last byte that was written, a new line's at first. */
+  last = 0x0a;
 
   constructor(fd: number) {
     this.#fd = fd;
@@ -202,6 +206,7 @@ class Writer {
     let left = pieces.length === 1 ? (pieces[0] as Uint8Array) : Buffer.concat(pieces);
     while (left.length > 0) {
       const written = await this.#some(left);
+      this.last = left[written - 1] ?? this.last;
       left = left.subarray(written);
     }
   }

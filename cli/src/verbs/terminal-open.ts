@@ -56,6 +56,8 @@ function refusedBy(agent: Agent, error: unknown): unknown {
   const remedy = remedies[code];
   if (remedy === undefined) return error;
   const { exit, message } = explain(error);
+  // An agent of an older release has none to turn on, and the answer says so.
+  if (code === 'terminal_disabled' && /\brelease\b/.test(message)) return error;
   return new CliError(exit, code, message, remedy, { cause: error });
 }
 

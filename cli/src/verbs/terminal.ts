@@ -6,6 +6,7 @@ import {
   getTranscript,
   listTerminals,
   type TerminalSession,
+  type TerminalSessionDetail,
   terminalStatuses,
 } from '@muster/protocol/http';
 import type { Context } from '../context.ts';
@@ -146,11 +147,16 @@ async function list(context: Context, options: { status?: string; limit: string 
       },
       { heading: 'OPENED', text: ({ opened_at }) => ago(opened_at, style.now) },
       { heading: 'LASTED', text: (session) => lasted(session, style.now) },
+      { heading: 'ATTACHED', text: ({ attached }) => attachedTo(attached), flexible: true },
     ],
     sessions,
   );
   return undefined;
 }
+
+/** @returns null when it is nobody */
+const attachedTo = (attached: TerminalSession['attached']): string | null =>
+  attached.map(({ username, mode }) => (mode === 'view' ? `${username} (looks on)` : username)).join(', ') || null;
 
 const lasted = ({ opened_at, closed_at }: TerminalSession, now: number): string =>
   duration((closed_at ?? now) - opened_at);
@@ -164,7 +170,7 @@ async function show(context: Context, wanted: string): Promise<undefined> {
     out.data(session);
     return undefined;
   }
-  const { session_id, node_id, operator_id, status, opened_at, closed_at } = session;
+  const { session_id, node_id, operator_id, status, opened_at, closed_at, attached, end_reason } = session;
   const [agent, operators] = await Promise.all([
     call(getAgent, { params: { node_id } }).catch(() => null),
     operatorNames(call),
@@ -176,10 +182,11 @@ async function show(context: Context, wanted: string): Promise<undefined> {
     ['operator', `${operators.get(operator_id) ?? 'one that is gone'} (${operator_id})`],
     ['status', status],
     ['opened', time(opened_at)],
-    ['ended', closed_at === null ? 'not yet' : time(closed_at)],
+    ['ended', closed_at === null ? 'not yet' : `${time(closed_at)}${end_reason === null ? '' : `: ${end_reason}`}`],
     ['lasted', lasted(session, now)],
-    ['attached', counted(session.viewers, 'connection')],
-    ['transcript', session.transcript_path ?? 'none is kept'],
+    ['attached', attachedTo(attached) ?? 'nobody'],
+    ['transcript', transcriptOf(session)],
+    ...(session.transcript_sha256 === null ? [] : [['sha256', session.transcript_sha256] as [string, string]]),
   ];
   out.print(
     lines
@@ -190,6 +197,12 @@ async function show(context: Context, wanted: string): Promise<undefined> {
       .join('\n'),
   );
   return undefined;
+}
+
+function transcriptOf({ transcript_path, transcript_bytes, session_id }: TerminalSessionDetail): string {
+  if (transcript_path === null) return 'none is kept';
+  const size = transcript_bytes === null ? '' : `${counted(transcript_bytes, 'byte')}: `;
+  return `${size}muster terminal replay ${session_id}`;
 }
 
 async function download(
