@@ -1,6 +1,8 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { createHash } from 'node:crypto';
+import { readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { text } from 'node:stream/consumers';
+import { buffer, text } from 'node:stream/consumers';
+import { MusterError } from '@muster/protocol';
 import { expect, it, vi } from 'vitest';
 import { type DatabaseFixture, describeDatabases } from '../../test/databases.ts';
 import { newAdmin, newAgent, newKey, openDomain } from '../../test/domain.ts';
@@ -313,5 +315,169 @@ describeDatabases('terminals', (fixture) => {
     expect((await audit()).at(-1)?.metadata).toMatchObject({ status: 'interrupted', ...digest });
     await next.terminals.interruptLeftovers();
     expect(await events()).toHaveLength(4);
+  });
+
+  it('end with what they were on record: why, for how long, and the digest of the file that can be had', async () => {
+    const { terminals, admin, operator, audit, start, join, domain, cast } = await open(fixture);
+    const opened = await start(admin);
+    const { session_id, shell } = opened;
+    const ada = join(opened);
+    const bob = await operator('bob');
+    await expect(terminals.attach(bob, session_id, 'view')).rejects.toMatchObject({ code: 'terminal_of_another' });
+    const eve = join(await terminals.attach(admin, session_id, 'view'));
+    const { actor } = admin;
+    const attached = ['control', 'view'].map((mode) => ({
+      operator_id: actor.id,
+      username: 'ada',
+      mode,
+      since: domain.now(),
+    }));
+    expect((await terminals.list({ limit: 10, offset: 0 })).items[0]?.attached).toEqual(attached);
+    expect(await terminals.get(session_id)).toMatchObject({ attached, viewers: 2 });
+    ada.told.typed(Buffer.from('exit 3\r'));
+    shell.says(Buffer.from([0x68, 0x69, 0xff]));
+    domain.clock.advance(75_000);
+    shell.events.exited({ code: 3, signal: null });
+    await vi.waitFor(() => expect([ada.over, eve.over]).toEqual(['closed', 'closed']));
+    expect(ada.seen.at(-1)).toEqual({ type: 'exit', code: 3, signal: null });
+    const shown = await terminals.get(session_id);
+    const file = Buffer.from(cast(session_id));
+    const digest = { sha256: createHash('sha256').update(file).digest('hex'), bytes: file.length };
+    expect(shown).toMatchObject({
+      status: 'closed',
+      attached: [],
+      viewers: 0,
+      end_reason: 'its shell ended with exit code 3',
+      transcript_sha256: digest.sha256,
+      transcript_bytes: digest.bytes,
+    });
+    expect((await audit()).map(({ event_type, metadata }) => [event_type, metadata])).toEqual([
+      ['terminal.opened', { session_id, shell: '/bin/bash', user: 'root' }],
+      ['terminal.joined', { session_id, mode: 'view' }],
+      [
+        'terminal.closed',
+        {
+          session_id,
+          operator_id: actor.id,
+          reason: 'its shell ended with exit code 3',
+          status: 'closed',
+          ...digest,
+          duration_secs: 75,
+        },
+      ],
+    ]);
+    expect(await buffer(await terminals.transcript(admin, session_id, 'asciicast'))).toEqual(file);
+    expect([...(await buffer(await terminals.transcript(admin, session_id, 'raw')))]).toEqual([0x68, 0x69, 0xff]);
+  });
+
+  it('are shared by so many at a time, and one is in control', async () => {
+    const { terminals, admin, start, join } = await open(fixture);
+    const opened = await start(admin);
+    const { session_id } = opened;
+    const first = join(opened);
+    const second = join(await terminals.attach(admin, session_id, 'control'));
+    expect([first.over, first.code, second.over]).toEqual(['cut', 'terminal_taken_over', null]);
+    for (let count = 0; count < 32; count++) {
+      const viewer = join(await terminals.attach(admin, session_id, 'view'));
+      expect([viewer.over, viewer.seen[0]]).toEqual([null, { type: 'resize', cols: 80, rows: 24 }]);
+    }
+    const beyond = join(await terminals.attach(admin, session_id, 'view'));
+    expect([beyond.over, beyond.code]).toEqual(['closed', 'terminal_limit']);
+    expect((await terminals.get(session_id)).viewers).toBe(33);
+    // Whoever is to be in control has a place.
+    expect(join(await terminals.attach(admin, session_id, 'control')).over).toBeNull();
+  });
+
+  it('are not opened when they cannot be recorded, and no shell is started', async () => {
+    const { terminals, admin, shells, directory } = await open(fixture);
+    rmSync(directory, { recursive: true });
+    await expect(terminals.open(admin, 'web-1', {})).rejects.toMatchObject({
+      code: 'terminal_unrecorded',
+      kind: { status: 507 },
+    });
+    expect(shells.opened).toEqual([]);
+    expect((await terminals.list({ limit: 10, offset: 0 })).items).toEqual([]);
+  });
+
+  it('leave nothing behind when the agent refuses, or the shell is lost meanwhile', async () => {
+    const { terminals, admin, shells, directory, events } = await open(fixture);
+    shells.starting = async () => {
+      throw new MusterError('terminal_failed', 'no more pseudo terminals');
+    };
+    await expect(terminals.open(admin, 'web-1', {})).rejects.toMatchObject({ code: 'terminal_failed' });
+    expect([readdirSync(directory), await events()]).toEqual([[], []]);
+    shells.starting = async (shell) => {
+      setImmediate(() => shell.events.lost('the link ended'));
+    };
+    await terminals.open(admin, 'web-1', {}).catch((error: MusterError) => {
+      expect(error.code).toBe('terminal_interrupted');
+    });
+    await vi.waitFor(async () =>
+      expect((await terminals.list({ limit: 10, offset: 0 })).items).toMatchObject([{ status: 'interrupted' }]),
+    );
+    expect(await events()).toEqual(['terminal.opened', 'terminal.closed']);
+  });
+
+  it('are interrupted when this process stops, and their clients are told', async () => {
+    const { terminals, admin, start, join, shells } = await open(fixture);
+    const opened = await start(admin);
+    const client = join(opened);
+    await terminals.stop();
+    expect([client.over, client.code]).toEqual(['closed', 'terminal_interrupted']);
+    expect(shells.last.closed).toBe('the orchestrator is stopping');
+    expect(await terminals.get(opened.session_id)).toMatchObject({
+      status: 'interrupted',
+      end_reason: 'the orchestrator is stopping',
+      transcript_sha256: expect.stringMatching(/^[0-9a-f]{64}$/),
+    });
+    await expect(terminals.open(admin, 'web-1', {})).rejects.toMatchObject({ code: 'draining' });
+    await terminals.stop();
+  });
+
+  it('end in the end, also when the database was away just then', async () => {
+    const { terminals, admin, start, join, domain, events } = await open(fixture);
+    const opened = await start(admin);
+    const client = join(opened);
+    const write = vi.spyOn(domain.db, 'write');
+    write.mockRejectedValueOnce(new MusterError('storage_unavailable'));
+    opened.shell.events.exited({ code: 0, signal: null });
+    await vi.waitFor(() => expect(write).toHaveBeenCalledTimes(1));
+    expect(client.over).toBe('closed');
+    await vi.waitFor(async () => expect((await terminals.get(opened.session_id)).status).toBe('active'));
+    domain.clock.advance(1000);
+    await vi.waitFor(async () => expect((await terminals.get(opened.session_id)).status).toBe('closed'));
+    expect(await events()).toEqual(['terminal.opened', 'terminal.closed']);
+    write.mockRestore();
+  });
+
+  it('end when their agent is rejected', async () => {
+    const { terminals, admin, start, domain, agent } = await open(fixture);
+    const { session_id, shell } = await start(admin);
+    await setStatus(domain.context, admin.actor, agent.id, { status: 'rejected', name: undefined });
+    await vi.waitFor(async () =>
+      expect(await terminals.get(session_id)).toMatchObject({
+        status: 'interrupted',
+        end_reason: 'its agent is no longer approved',
+      }),
+    );
+    expect(shell.closed).not.toBeNull();
+  });
+
+  it('are looked at once a second, by one timer, while there are some', async () => {
+    const { terminals, admin, start, domain } = await open(fixture, { reattachSecs: 5 });
+    const after = vi.spyOn(domain.clock, 'after');
+    await start(admin);
+    await start(admin);
+    const sweeps = () => after.mock.calls.filter(([ms]) => ms === 1000).length;
+    for (let n = 0; n < 5; n++) domain.clock.advance(1000);
+    await vi.waitFor(async () => {
+      const { items } = await terminals.list({ limit: 10, offset: 0 });
+      expect(items.map(({ status }) => status)).toEqual(['closed', 'closed']);
+    });
+    domain.clock.advance(10_000);
+    const before = sweeps();
+    domain.clock.advance(100_000);
+    expect(sweeps()).toBe(before);
+    after.mockRestore();
   });
 });

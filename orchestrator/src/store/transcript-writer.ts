@@ -33,6 +33,8 @@ export class TranscriptSync {
   readonly #dirty = new Set<{ sync(): Promise<void> }>();
   #callOff: (() => void) | null = null;
   #stopped = false;
+  /** Syncs that have succeeded. */
+  count = 0;
 
   constructor(clock: Clock) {
     this.#clock = clock;
@@ -104,7 +106,12 @@ export class FileRecording implements Recording {
 
   async sync(): Promise<void> {
     if (this.#failed || this.#closed || this.#syncing) return;
-    this.#syncing = this.#parts.handle.datasync().catch((error: Error) => this.#fail(error));
+    this.#syncing = this.#parts.handle.datasync().then(
+      () => {
+        this.#parts.sync.count++;
+      },
+      (error: Error) => this.#fail(error),
+    );
     await this.#syncing;
     this.#syncing = null;
   }

@@ -31,6 +31,8 @@ export interface Transcripts {
   ids(): Promise<string[]>;
   /** Bytes recorded since the start. */
   readonly recorded: number;
+  /** Syncs of files since the start. */
+  readonly syncs: number;
   /** Ends the syncs that are due. Recordings are to be finished before. */
   stop(): void;
 }
@@ -124,6 +126,9 @@ export async function openTranscripts(directory: string, clock: Clock): Promise<
     },
     get recorded() {
       return recorded;
+    },
+    get syncs() {
+      return sync.count;
     },
     stop: () => sync.stop(),
   };

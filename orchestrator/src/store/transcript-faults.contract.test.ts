@@ -1,0 +1,108 @@
+import { execFileSync, spawn } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { once } from 'node:events';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { buffer } from 'node:stream/consumers';
+import { fileURLToPath } from 'node:url';
+import { afterAll, expect, it, vi } from 'vitest';
+import { ManualClock } from '../../test/manual-clock.ts';
+import { outputLines } from './cast.ts';
+import { openTranscripts } from './transcripts.ts';
+
+const root = mkdtempSync(join(tmpdir(), 'muster-transcript-faults-'));
+afterAll(() => rmSync(root, { recursive: true, force: true }));
+const id = '01KAGZ7Q4W8E2R5T6Y9V0P3A1S';
+const recorder = fileURLToPath(new URL('../../test/record-until-killed.ts', import.meta.url));
+
+it.each([1, 400])('a killed process has recorded all that it showed (killed after %i pieces)', async (pieces) => {
+  const directory = join(root, `killed-${pieces}`);
+  const child = spawn(process.execPath, [recorder, directory, id], { stdio: ['ignore', 'pipe', 'inherit'] });
+  const shown: string[] = [];
+  for await (const line of createInterface({ input: child.stdout })) {
+    shown.push(line);
+    if (shown.length === pieces) child.kill('SIGKILL');
+  }
+  if (child.signalCode === null) await once(child, 'exit');
+  expect(child.signalCode).toBe('SIGKILL');
+  const transcripts = await openTranscripts(directory, new ManualClock());
+  const raw = await buffer((await transcripts.raw(id))!);
+  const [length, sha256] = (shown.at(-1) as string).split(' ');
+  expect(raw.length).toBeGreaterThanOrEqual(Number(length));
+  expect(
+    createHash('sha256')
+      .update(raw.subarray(0, Number(length)))
+      .digest('hex'),
+  ).toBe(sha256);
+});
+
+const tmpfs = (() => {
+  if (process.getuid?.() !== 0) return 'mounting a small file system needs root';
+  const probe = mkdtempSync(join(tmpdir(), 'muster-mount-'));
+  try {
+    execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=1m', 'tmpfs', probe], { stdio: 'pipe' });
+    execFileSync('umount', [probe], { stdio: 'pipe' });
+    return null;
+  } catch (error) {
+    return `no file system can be mounted: ${(error as Error).message}`;
+  } finally {
+    rmSync(probe, { recursive: true, force: true });
+  }
+})();
+
+it('a full disk is told once; the file then holds the lines that were told of, and its digest is theirs', async (context) => {
+  if (tmpfs && process.env.CI !== 'true') context.skip(tmpfs);
+  const small = join(root, 'small');
+  mkdirSync(small);
+  execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=1m', 'tmpfs', small]);
+  try {
+    const transcripts = await openTranscripts(join(small, 'terminals'), new ManualClock());
+    const onFailure = vi.fn();
+    const recording = await transcripts.create(id, onFailure);
+    let told = '';
+    const line = outputLines(1, Buffer.from('x'.repeat(20_000)));
+    for (let n = 0; n < 100; n++) {
+      recording.append(line, () => {
+        told += line;
+      });
+      if (n % 10 === 9) await new Promise((resolve) => setTimeout(resolve, 1));
+    }
+    await vi.waitFor(() => expect(onFailure).toHaveBeenCalledTimes(1));
+    expect(onFailure.mock.calls[0]?.[0]).toMatchObject({ code: 'ENOSPC' });
+    const digest = await recording.finish();
+    const file = readFileSync(join(small, 'terminals', `${id}.cast`));
+    expect(file.toString() === told).toBe(true);
+    expect(told.length).toBeGreaterThan(100_000);
+    expect(digest).toEqual({ sha256: createHash('sha256').update(file).digest('hex'), bytes: file.length });
+    expect(onFailure).toHaveBeenCalledTimes(1);
+  } finally {
+    execFileSync('umount', [small]);
+  }
+});
+
+it('one that cannot be made is an error, and nothing is left of it', async () => {
+  const directory = join(root, 'gone');
+  const transcripts = await openTranscripts(directory, new ManualClock());
+  rmSync(directory, { recursive: true });
+  await expect(transcripts.create(id, () => {})).rejects.toMatchObject({ code: 'ENOENT' });
+});
+
+it('what was written is synced once a second, by one timer for all, also at the end', async () => {
+  const clock = new ManualClock();
+  const transcripts = await openTranscripts(join(root, 'synced'), clock);
+  const after = vi.spyOn(clock, 'after');
+  const ids = Array.from({ length: 5 }, (_, n) => `${id.slice(0, -1)}${n}`);
+  const recordings = await Promise.all(ids.map((one) => transcripts.create(one, () => {})));
+  expect(transcripts.syncs).toBe(0);
+  for (let round = 1; round <= 3; round++) {
+    await Promise.all(recordings.map((recording) => new Promise<void>((done) => recording.append('{}\n', done))));
+    expect(after).toHaveBeenCalledTimes(round);
+    expect(after.mock.calls[0]?.[0]).toBe(1000);
+    clock.advance(1000);
+    await vi.waitFor(() => expect(transcripts.syncs).toBe(5 * round));
+  }
+  await Promise.all(recordings.map((recording) => recording.finish()));
+  expect(transcripts.syncs).toBe(20);
+});

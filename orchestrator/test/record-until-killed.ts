@@ -1,0 +1,74 @@
+import { createHash } from 'node:crypto';
+import { writeSync } from 'node:fs';
+import { systemClock } from '../src/clock.ts';
+import { LiveTerminal } from '../src/domain/live-terminal.ts';
+import { openTranscripts } from '../src/store/transcripts.ts';
+import { MemoryShell, usualRules } from './terminals.ts';
+
+/** Records a shell that never stops, and says with each piece that it shows how long, and what, all of them were. */
+const [directory, sessionId] = process.argv.slice(2) as [string, string];
+const transcripts = await openTranscripts(directory, systemClock);
+const recording = await transcripts.create(sessionId, (reason) => {
+  throw reason;
+});
+const live = new LiveTerminal({
+  session_id: sessionId,
+  operator_id: 'a',
+  cols: 80,
+  rows: 24,
+  clock: systemClock,
+  rules: usualRules,
+  recording,
+  recentScreen: async () => new Uint8Array(0),
+  onEnded: () => {},
+});
+const wish = { session_id: sessionId, node_id: 'n', cols: 80, rows: 24, shell: null, operator: 'ada' };
+let given = 0;
+let said = 0;
+class EndlessShell extends MemoryShell {
+  override taken(bytes: number): void {
+    given += bytes;
+    setImmediate(speak);
+  }
+}
+const shell = new EndlessShell(wish, live);
+const muster = { session_id: sessionId, operator_id: 'a', operator: 'ada', node_id: 'n', agent: 'web-1', user: 'root' };
+live.begin(shell, { width: 80, height: 24, timestamp: 1, title: 'ada on web-1', env: {}, muster });
+const shown = createHash('sha256');
+let length = 0;
+const seen = {
+  show(bytes: Uint8Array, sent: () => void) {
+    shown.update(bytes);
+    length += bytes.length;
+    say(`${length} ${shown.copy().digest('hex')}\n`);
+    sent();
+  },
+  tell: () => {},
+  pause: () => {},
+  resume: () => {},
+  close: () => {},
+  cut: () => {},
+};
+live.connect(seen, { operator_id: 'a', username: 'ada', mode: 'control', since: 1 });
+
+/** As much as a window holds; every seventh piece is no text. */
+function speak(): void {
+  while (said - given < 64 * 1024) {
+    const text = `żółw ${said}\r\n`.repeat(20);
+    const bytes = said % 7 === 0 ? Buffer.from(text, 'utf16le') : Buffer.from(text);
+    said += bytes.length;
+    live.output(bytes);
+  }
+}
+speak();
+
+/** Synchronous: what was said has left this process when it dies. Waits while the pipe is full. */
+function say(line: string): void {
+  for (;;)
+    try {
+      writeSync(1, line);
+      return;
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'EAGAIN') throw error;
+    }
+}
