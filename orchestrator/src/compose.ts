@@ -259,6 +259,7 @@ async function start(config: Config, dataDir: string, around: Surroundings, held
         dispatchQueue: gateway?.backlog.agents ?? 0,
         dispatchBytes: gateway?.backlog.bytes ?? 0,
         database: db.stats(),
+        recordedBytes: transcripts.recorded,
         samples: samples.stats(),
         remoteWrite: remoteWrite?.stats() ?? null,
       }),

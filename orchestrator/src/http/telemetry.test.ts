@@ -12,6 +12,7 @@ const levels: Levels = {
   dispatchQueue: 2,
   dispatchBytes: 1024,
   database: { queued: 5, queuedBytes: 500, unitsCommitted: 70, unitsFailed: 1, retries: 0 },
+  recordedBytes: 123,
   samples: { queued: 4, stored: 900, failed: 6 },
   remoteWrite: { queued: 21, sent: 22, overflowed: 23, refused: 24, passedOver: 25, retries: 26 },
 };
@@ -98,6 +99,7 @@ describe('what it says', () => {
       muster_write_queue_units: 5,
       muster_writes_total: 70,
       muster_writes_failed_total: 1,
+      muster_terminal_recorded_bytes_total: 123,
       muster_samples_total: 900,
       muster_remote_write_queue: 21,
       muster_remote_write_samples_total: 22,

@@ -33,6 +33,8 @@ export interface Levels {
     readonly unitsFailed: number;
     readonly retries: number;
   };
+  /** Bytes of what terminals showed that were recorded. */
+  readonly recordedBytes: number;
   readonly samples: { readonly queued: number; readonly stored: number; readonly failed: number };
   /** Samples on their way to elsewhere; null when none are. */
   readonly remoteWrite: RemoteWriteLevels | null;
@@ -77,6 +79,10 @@ export function createTelemetry(sources: TelemetrySources, { processMetrics = fa
     unitsFailed: counter('muster_writes_failed_total', 'Writes that were refused or failed.'),
     retries: counter('muster_write_retries_total', 'Transactions that were run again.'),
   };
+  const recorded = counter(
+    'muster_terminal_recorded_bytes_total',
+    'Bytes of what terminals showed that were recorded.',
+  );
   const samplesStored = counter('muster_samples_total', 'Samples that were stored.');
   const samplesFailed = counter('muster_samples_failed_total', 'Samples that could not be stored.');
   const remoteQueue = gauge('muster_remote_write_queue', 'Samples that wait to be written to metrics.remote_write.');
@@ -145,6 +151,7 @@ export function createTelemetry(sources: TelemetrySources, { processMetrics = fa
       writeBytes.set(database.queuedBytes);
       sampleQueue.set(samples.queued);
       for (const name of ['unitsCommitted', 'unitsFailed', 'retries'] as const) setTotal(totals[name], database[name]);
+      setTotal(recorded, levels.recordedBytes);
       setTotal(samplesStored, samples.stored);
       setTotal(samplesFailed, samples.failed);
       if (remoteWrite) {

@@ -1,17 +1,21 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
+import { sql } from 'kysely';
 import { expect, it } from 'vitest';
 import { placeAll } from '../../test/audit.ts';
 import { describeDatabases } from '../../test/databases.ts';
 import { openDomain } from '../../test/domain.ts';
 import { fillFirstRelease, firstRelease } from '../../test/first-release.ts';
+import { terminalsFixture } from '../../test/terminals.ts';
 import { createVerifier } from '../domain/audit-verification.ts';
 import { getDrift, latestDrift, listLatestDrift } from '../domain/drift.ts';
 import { getOperation, getState } from '../domain/operations.ts';
 import { settleRuns } from '../domain/run-end.ts';
 import { getRun } from '../domain/runs.ts';
 import { migrations } from './migrations/index.ts';
+import { defineQuery } from './query.ts';
+import { statement } from './unit.ts';
 
 const migrator = fileURLToPath(new URL('../../test/migrate-until-killed.ts', import.meta.url));
 
@@ -57,5 +61,30 @@ describeDatabases('a database of the first schema', (fixture) => {
     expect(verdict).toMatchObject({ ok: true, verified: 4, unchained: 0 });
     expect(waiting).toBe((await domain.links.nextOperation(firstRelease.node))?.operation.operation_id);
     await conductor.stop();
+  });
+});
+
+describeDatabases('terminal sessions of a release without recordings', (fixture) => {
+  const openTerminals = terminalsFixture();
+
+  it('are kept, and those that were open are interrupted', async () => {
+    const at = await fixture.place();
+    const old = await fixture.open({ at, migrations: migrations.slice(0, 11) });
+    const id = (n: number) => `01HF7YAT00000000000000000${n}`;
+    const rows = `('${id(1)}', 'n', 'o', 'closed', 1700000000, 1700000060), ('${id(2)}', 'n', 'o', 'active', 1700000000, null)`;
+    const insert = defineQuery('test/terminals', () => sql.raw(`insert into terminal_sessions values ${rows}`));
+    await old.write({ name: 'test/terminals', statements: [statement(insert, {})] });
+    await old.close();
+    const domain = await openDomain({ ...fixture, open: () => fixture.open({ at }) });
+    const { terminals } = await openTerminals(domain);
+    await terminals.interruptLeftovers();
+    const nothing = { end_reason: null, transcript_path: null, transcript_sha256: null, transcript_bytes: null };
+    expect(await terminals.get(id(1))).toMatchObject({ ...nothing, status: 'closed', closed_at: 1_700_000_060 });
+    expect(await terminals.get(id(2))).toMatchObject({
+      ...nothing,
+      status: 'interrupted',
+      end_reason: 'the orchestrator was started anew',
+      closed_at: domain.now(),
+    });
   });
 });
