@@ -13,6 +13,8 @@ import { newOperator, type Operator, operatorClient } from './client.ts';
 interface RunOptions {
   flags?: readonly string[];
   env?: NodeJS.ProcessEnv;
+  /** A command that becomes the one behind it, such as `unshare`. */
+  within?: readonly string[];
 }
 
 /** A `muster` process that may be killed and started again in the same data directory. */
@@ -42,7 +44,8 @@ class Restartable {
 
   protected run(args: readonly string[]): Program {
     const flags = ['--data-dir', this.dataDir, '--log-format', 'json', ...(this.#options.flags ?? [])];
-    this.#program = this.#stage.run(this.#what, [this.#what, ...flags, ...args], this.#options.env);
+    const { env, within } = this.#options;
+    this.#program = this.#stage.run(this.#what, [this.#what, ...flags, ...args], env, within);
     return this.#program;
   }
 
@@ -134,8 +137,9 @@ export class Stage {
   }
 
   /** Runs `muster` with variables that keep it away from the person's own profiles. */
-  run(name: string, args: readonly string[], env: NodeJS.ProcessEnv = {}): Program {
-    return this.watch(new Program({ name, command: muster, args, cwd: root, env: this.environment(env) }));
+  run(name: string, args: readonly string[], env: NodeJS.ProcessEnv = {}, within: readonly string[] = []): Program {
+    const [command = muster, ...words] = [...within, muster, ...args];
+    return this.watch(new Program({ name, command, args: words, cwd: root, env: this.environment(env) }));
   }
 
   /** Adds a program to those that are killed at the end. */

@@ -213,7 +213,8 @@ export class Terminals {
     const unknown = away.then(() => this.#pause(lastWaitMs)).then((): Exit => ({ code: null, signal: null }));
     const { code, signal } = await Promise.race([exited.promise, unknown]);
     entry.isOpen = false;
-    outlet.send({ type: 'terminal_exited', channel, exit_code: code, signal });
+    // Of an agent that stops the end of the link tells: those terminals did not end, they were interrupted.
+    if (!this.#isStopping) outlet.send({ type: 'terminal_exited', channel, exit_code: code, signal });
     const seconds = Math.round((clock.monotonic() - openedAt) / 1000);
     const reason = entry.ending ?? 'the shell ended';
     log.info({ session_id, operator, ...as, seconds, exit_code: code, signal, reason }, 'terminal ended');

@@ -1,0 +1,61 @@
+import { connect, createServer, type Socket } from 'node:net';
+
+/** A path between two programs that breaks, at a byte that neither of them chose. */
+export class CuttingProxy {
+  readonly #server = createServer((near) => this.#join(near));
+  readonly #target: number;
+  readonly #sockets = new Set<Socket>();
+  /** Bytes that still pass upwards before the cut; null: it does not break. */
+  #left: number | null = null;
+
+  /** @param target a port of this machine */
+  constructor(target: number) {
+    this.#target = target;
+  }
+
+  async listen(): Promise<number> {
+    await new Promise<void>((resolve) => this.#server.listen(0, '127.0.0.1', resolve));
+    return (this.#server.address() as { port: number }).port;
+  }
+
+  /** Breaks it after so many more bytes from those who dial. What dials again gets through. */
+  cutAfter(bytes: number): void {
+    this.#left = bytes;
+  }
+
+  end(): void {
+    this.#server.close();
+    for (const socket of this.#sockets) socket.destroy();
+  }
+
+  #join(near: Socket): void {
+    const far = connect(this.#target, '127.0.0.1');
+    const cut = () => {
+      near.resetAndDestroy();
+      far.resetAndDestroy();
+    };
+    for (const socket of [near, far]) {
+      this.#sockets.add(socket);
+      socket.on('error', cut);
+      socket.on('close', () => {
+        this.#sockets.delete(socket);
+        cut();
+      });
+    }
+    far.pipe(near);
+    near.on('data', (piece: Buffer) => {
+      if (this.#left !== null && piece.length > this.#left) {
+        const last = piece.subarray(0, this.#left);
+        this.#left = null;
+        // What passed is read at the other end before it hears of the cut.
+        far.end(last);
+        near.resetAndDestroy();
+        return;
+      }
+      if (this.#left !== null) this.#left -= piece.length;
+      if (far.write(piece)) return;
+      near.pause();
+      far.once('drain', () => near.resume());
+    });
+  }
+}

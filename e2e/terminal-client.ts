@@ -1,0 +1,78 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { WebSocket } from 'ws';
+import { eventually } from './eventually.ts';
+import type { Orchestrator } from './harness.ts';
+
+/** What is said on a terminal's WebSocket besides its bytes. */
+interface Notice {
+  type: 'resize' | 'exit' | 'error';
+  [field: string]: unknown;
+}
+
+/** One connection to a terminal over the API's WebSocket, as a browser or the CLI has it. */
+export class TerminalScreen {
+  readonly notices: Notice[] = [];
+  /** Code of the close; null while it is open. 1006: it was cut. */
+  closed: number | null = null;
+  readonly #ws: WebSocket;
+  readonly #pieces: Buffer[] = [];
+
+  private constructor(ws: WebSocket) {
+    this.#ws = ws;
+    ws.on('message', (data: Buffer, isBinary) => {
+      if (isBinary) this.#pieces.push(data);
+      else this.notices.push(JSON.parse(data.toString()) as Notice);
+    });
+    ws.on('close', (code) => {
+      this.closed = code;
+    });
+    ws.on('error', () => {});
+  }
+
+  /** @param address as `ws_url` has it */
+  static async connect(orchestrator: Orchestrator, address: string): Promise<TerminalScreen> {
+    const ca = readFileSync(join(orchestrator.dataDir, 'api.crt'), 'utf8');
+    const ws = new WebSocket(new URL(address, orchestrator.url), { ca, perMessageDeflate: false });
+    const screen = new TerminalScreen(ws);
+    await new Promise((resolve, reject) => {
+      ws.once('open', resolve);
+      ws.once('error', reject);
+    });
+    return screen;
+  }
+
+  /** All it was shown. */
+  get bytes(): Buffer {
+    return Buffer.concat(this.#pieces);
+  }
+
+  type(text: string): void {
+    this.#ws.send(Buffer.from(text));
+  }
+
+  resize(cols: number, rows: number): void {
+    this.#ws.send(JSON.stringify({ type: 'resize', cols, rows }));
+  }
+
+  /** Waits until it has been shown that. */
+  async shows(what: RegExp): Promise<RegExpExecArray> {
+    return await eventually(`the terminal shows ${what}`, async () => {
+      const found = what.exec(this.bytes.toString());
+      if (found === null && this.closed !== null)
+        throw new Error(`closed with ${this.closed}: ${JSON.stringify(this.notices)} ${this.bytes.subarray(-500)}`);
+      return found;
+    });
+  }
+
+  /** Waits until it has been told that, and is closed. */
+  async end(): Promise<Notice | undefined> {
+    await eventually('the connection is closed', async () => this.closed);
+    return this.notices.at(-1);
+  }
+
+  /** As a network that is gone: nothing is said to the other end, beyond what the kernel says. */
+  cut(): void {
+    this.#ws.terminate();
+  }
+}
