@@ -39,8 +39,8 @@ export const defaultGatewayLimits = {
   outputProgressBurst: 5,
   /** A shell that was asked for must be there by then. */
   terminalOpenTimeoutMs: 10_000,
-  /** Terminals of one link, with those that were closed and whose end the agent has not told. */
-  terminalsOfLink: 256,
+  /** Terminals of one link, with those that were closed and whose end the agent has not told: as many as an agent may be set to. */
+  terminalsOfLink: 10_000,
   /** What may wait to be typed into one terminal: who types more has not heeded that it takes nothing. */
   terminalInputQueueBytes: 1024 * 1024,
   /** How often rows are looked at for hints that were lost. */
