@@ -100,7 +100,12 @@ export async function startAgent(options: AgentArguments, clock: Clock, log: Log
     onMeasured: (looks) => driftWatch.measured(looks),
   });
   const driftWatch = new DriftWatch({ engine, clock, log, hint: (keys) => connection.hintDrift(keys) });
-  const terminals = new Terminals({ clock, log, settings: () => configured.terminal() });
+  const terminals = new Terminals({
+    clock,
+    log,
+    settings: () => configured.terminal(),
+    ended: () => idle.worked(),
+  });
   const samples = new SampleBuffer();
   const sampler = new Sampler({
     source: machineSource,
@@ -160,8 +165,7 @@ export async function startAgent(options: AgentArguments, clock: Clock, log: Log
       endClockWatch();
       idle.end();
       // Its last results still go out over the link, and nothing comes in any more when the journal closes.
-      await engine.halt();
-      await terminals.stop(reason);
+      await Promise.all([engine.halt(), terminals.stop(reason)]);
       await connection.stop(reason);
       await engine.stop();
       unlock();

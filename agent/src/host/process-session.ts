@@ -1,4 +1,5 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
+import { namesIn } from './read-system.ts';
 import { identityOf, type ProcessIdentity } from './run-command.ts';
 
 /**
@@ -10,7 +11,7 @@ export type ProcessSession = ProcessIdentity;
 /** Numbers of those that run in each session, without the dead that nobody has asked about. */
 export function membersOf(sessions: Iterable<ProcessSession>): Map<ProcessSession, number[]> {
   const members = new Map([...sessions].map((session) => [session.pid, { session, pids: [] as number[] }]));
-  for (const pid of readdirSync('/proc')) {
+  for (const pid of namesIn('/proc')) {
     if (!/^\d+$/.test(pid)) continue;
     try {
       const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');

@@ -6,7 +6,7 @@ export interface InputLimits {
   readonly giveBackBytes: number;
 }
 
-export const inputLimits: InputLimits = {
+const inputLimits: InputLimits = {
   windowBytes: limits.terminalInputWindowBytes,
   giveBackBytes: limits.terminalInputWindowBytes / 4,
 };

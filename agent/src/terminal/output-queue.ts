@@ -9,7 +9,7 @@ export interface OutputLimits {
   readonly pauseMs: number;
 }
 
-export const outputLimits: OutputLimits = {
+const outputLimits: OutputLimits = {
   windowBytes: limits.terminalOutputWindowBytes,
   frameBytes: limits.terminalFrameBytes,
   smallBytes: limits.terminalSmallFrameBytes,

@@ -31,6 +31,8 @@ export interface TerminalsOptions {
   readonly log: Log;
   /** As they are now. */
   settings(): TerminalSettings;
+  /** One is over, and its memory is not needed any more. */
+  ended?(): void;
 }
 
 /** A terminal that counts, until nothing of it is left. */
@@ -160,6 +162,7 @@ export class Terminals {
         this.#entries.delete(entry);
         channels.delete(channel);
         this.#runs.delete(run);
+        this.#options.ended?.();
       });
     this.#runs.add(run);
   }
