@@ -18,17 +18,18 @@ import { seedAgentsInto } from './seed-agents.ts';
  * A day of samples, one a minute of each agent: what it takes on disk, and how long the real orchestrator takes over HTTPS
  * to give it back while samples go on arriving as from as many agents. No bar: the figures are for whoever sizes a machine.
  *
- *     node bench/src/metrics-day.ts [--agents 1000] [--database sqlite|postgres] [--json]
+ *     node bench/src/metrics-day.ts [--agents 1000] [--hours 24] [--database sqlite|postgres] [--json]
  */
 const { values: options } = parseArgs({
   options: {
     agents: { type: 'string', default: '1000' },
+    hours: { type: 'string', default: '24' },
     database: { type: 'string', default: 'sqlite' },
     json: { type: 'boolean', default: false },
   },
 });
 const count = Number(options.agents);
-const minutes = 1440;
+const minutes = 60 * Number(options.hours);
 const everySecs = 60;
 /** Minutes of samples that are handed in together: so that writing the day is soon over. */
 const minutesAtOnce = 10;
@@ -64,7 +65,7 @@ async function seed(dataDir: string): Promise<{ bytes: number; secs: number }> {
   const began = performance.now();
   for (let minute = minutes - 1; minute >= 0; minute -= minutesAtOnce) {
     const adding: Promise<void>[] = [];
-    for (let at = minute; at > minute - minutesAtOnce; at--)
+    for (let at = minute; at > Math.max(-1, minute - minutesAtOnce); at--)
       // Agents do not all take theirs at the same second.
       for (const [n, node] of load.nodes.entries())
         adding.push(store.add(node, [load.sample(n, end - at * everySecs - (n % everySecs))]));
@@ -87,7 +88,9 @@ async function bytesOf(dataDir: string): Promise<number> {
 }
 
 /** Some links send what all agents would: their own samples, of other seconds each, since none may be twice. */
-async function arriving(orchestrator: OrchestratorProcess): Promise<{ stop(): Promise<number> }> {
+async function arriving(
+  orchestrator: OrchestratorProcess,
+): Promise<{ failed: Promise<never>; stop(): Promise<number> }> {
   const enrolment = await orchestrator.enrolmentToken(links);
   const agents: TestAgent[] = [];
   for (let n = 0; n < links; n++) {
@@ -108,11 +111,15 @@ async function arriving(orchestrator: OrchestratorProcess): Promise<{ stop(): Pr
       await due;
     }
   };
-  const running = agents.map(each);
+  const running = Promise.all(agents.map(each));
+  // Heard of at once, and not only by whoever stops them: what failed first is what matters.
+  const failed = new Promise<never>((_, reject) => running.catch(reject));
+  failed.catch(() => {});
   return {
+    failed,
     async stop() {
       stopped = true;
-      await Promise.all(running);
+      await running;
       for (const agent of agents) agent.end();
       return sent;
     },
@@ -162,7 +169,7 @@ try {
     const took: number[] = [];
     let bytes = 0;
     for (let n = -5; n < times; n++) {
-      const { ms, bytes: size, status } = await get(path(n + 5), bearer, encoding);
+      const { ms, bytes: size, status } = await Promise.race([get(path(n + 5), bearer, encoding), senders.failed]);
       if (status !== 200) throw new Error(`${path(n)} was answered ${status}`);
       if (n >= 0) took.push(ms);
       bytes = size;
@@ -172,7 +179,9 @@ try {
   }
   const sent = await senders.stop();
   const samples = count * minutes;
-  console.log(`${options.database}: ${count} agents, a day of a sample a minute, ${sent} more stored meanwhile`);
+  console.log(
+    `${options.database}: ${count} agents, ${options.hours} h of a sample a minute, ${sent} more stored meanwhile`,
+  );
   console.log(
     table(
       ['on disk', 'value'],
