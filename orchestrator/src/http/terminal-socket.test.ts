@@ -9,7 +9,7 @@ import { join as joinPath } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { setImmediate as turn } from 'node:timers/promises';
 import type { FastifyInstance } from 'fastify';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { WebSocket } from 'ws';
 import { ManualClock } from '../../test/manual-clock.ts';
 import type {
@@ -82,7 +82,7 @@ class Operator {
       else this.notices.push(JSON.parse(data.toString()));
     });
     ws.on('error', () => {});
-    this.closed = once(ws, 'close').then(([code]) => code as number);
+    this.closed = new Promise((resolve) => ws.on('close', resolve));
   }
   get socket(): Socket {
     return (this.ws as unknown as { _socket: Socket })._socket;
@@ -329,6 +329,20 @@ describe('coming in', () => {
     await join();
     await until(() => terminals.joined.slice(0, -1).every(({ events }) => events.includes('left')));
   });
+
+  test('broken off amid the joining is told as left, and what it was shown is over', async () => {
+    await start();
+    const over: string[] = [];
+    app.server.once('upgrade', (_request, socket) => {
+      terminals.onJoin = (client) => {
+        socket.destroy();
+        client.show(Buffer.of(1), () => over.push('shown'));
+      };
+    });
+    await expect(join()).rejects.toThrow();
+    await until(() => over.length > 0);
+    expect(terminals.joined.map(({ events }) => events)).toEqual([['left']]);
+  });
 });
 
 describe('what a client may send', () => {
@@ -453,6 +467,9 @@ describe('the end', () => {
     await start();
     const { operator, joined } = await join();
     const large = Buffer.alloc(8 * 1024 * 1024, 'l');
+    const real = setTimeout;
+    const late = (action: () => void, ms?: number) => real(action, ms === 5_000 ? 60_000 : ms);
+    const timers = vi.spyOn(globalThis, 'setTimeout').mockImplementation(late as typeof setTimeout);
     operator.socket.pause();
     joined.client.show(large, () => {});
     joined.client.tell({ type: 'exit', code: 3, signal: null });
@@ -463,10 +480,12 @@ describe('the end', () => {
     await new Promise<void>((resolve) => joined.client.show(Buffer.of(1), resolve));
     joined.client.tell({ type: 'exit', code: 4, signal: null });
     operator.ws.send(Buffer.from('late'));
-    // However long the line takes.
+    // However long the line takes: the time for an answer begins when all has been sent.
     clock.advance(4_000);
+    expect(timers.mock.calls.filter(([, ms]) => ms === 5_000)).toEqual([]);
     operator.socket.resume();
     expect(await operator.closed).toBe(1000);
+    timers.mockRestore();
     expect(operator.shown.length).toBe(large.length);
     expect(operator.notices).toEqual([{ type: 'exit', code: 3, signal: null }]);
     await until(() => joined.events.length === 1);
