@@ -14,7 +14,7 @@ export async function* shownBytes(pieces: AsyncIterable<Uint8Array>): AsyncGener
 }
 
 /** Lines of text from pieces of bytes. */
-export class Lines {
+class Lines {
   #begun: Uint8Array[] = [];
   #length = 0;
 
