@@ -17,6 +17,10 @@ declare module 'vitest' {
  * copied from. A server for each file and every migration for each test took a quarter of the suite's time.
  */
 export async function setup(project: TestProject): Promise<(() => Promise<void>) | undefined> {
+  // The package of the server ends a process that has nothing left to do with code 0, failed tests or not.
+  process.prependListener('beforeExit', () => {
+    if (process.exitCode) process.exit();
+  });
   try {
     const server = await startPostgres();
     const template = await server.createDatabase();
