@@ -28,7 +28,7 @@ export interface TransportOptions {
 
 const largestAnswer = 256 * 1024 * 1024;
 
-/** @returns what a request or a WebSocket to this address goes over */
+/** @returns what a WebSocket to this address goes over: a connection of its own, that no request was on before */
 export type AgentFor = (url: URL) => PlainAgent;
 
 /**
@@ -39,7 +39,8 @@ export type AgentFor = (url: URL) => PlainAgent;
 export function openTransport(options: TransportOptions): { transport: Transport; agentFor: AgentFor; close(): void } {
   const secure = new PinnedAgent(options);
   const plain = new PlainAgent({ keepAlive: true });
-  const agentFor: AgentFor = ({ protocol }) => (protocol === 'https:' ? secure : plain);
+  const agentFor: AgentFor = ({ protocol }) =>
+    protocol === 'https:' ? new OnceAgent((wanted, callback) => secure.createConnection(wanted, callback)) : new PlainAgent();
   const transport: Transport = ({ method, url, headers, body, signal, stream }) =>
     new Promise((resolve, reject) => {
       const target = new URL(url);
@@ -51,7 +52,7 @@ export function openTransport(options: TransportOptions): { transport: Transport
         {
           method,
           headers: { ...headers, ...length },
-          agent: agentFor(target),
+          agent: https ? secure : plain,
           timeout: options.answerTimeout ?? 330_000,
           ...(signal ? { signal } : {}),
         },
@@ -96,6 +97,22 @@ export function openTransport(options: TransportOptions): { transport: Transport
       plain.destroy();
     },
   };
+}
+
+type Connect = PinnedAgent['createConnection'];
+
+/** Connects as another agent does, and keeps nothing. */
+class OnceAgent extends Agent {
+  readonly #connect: Connect;
+
+  constructor(connect: Connect) {
+    super({ keepAlive: false, maxCachedSessions: 0 });
+    this.#connect = connect;
+  }
+
+  override createConnection(...[options, callback]: Parameters<Connect>): ReturnType<Connect> {
+    return this.#connect(options, callback);
+  }
 }
 
 /** Hands a socket to HTTP only once its certificate was judged. */

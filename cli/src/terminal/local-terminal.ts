@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process';
 import { write, writeSync } from 'node:fs';
 import type { Readable } from 'node:stream';
 
@@ -76,6 +77,9 @@ export function openLocalTerminal(program: TerminalProcess): LocalTerminal {
     try {
       stdin.setRawMode?.(raw);
       isRaw = raw;
+      // Node's raw mode still turns a line feed into a new line, and then what an editor draws slants: the far end's terminal
+      // has done that already where it is wanted. Only `stty` reaches this setting; raw mode's end takes it back as well.
+      if (raw) spawnSync('stty', ['-opost'], { stdio: ['inherit', 'ignore', 'ignore'], timeout: 5_000 });
     } catch {
       // The terminal is gone: there is nothing left to put right.
     }

@@ -109,6 +109,9 @@ async function conclude(context: Context, ending: Ending, about: About): Promise
       // How the shell would have ended nobody knows.
       return ending.how === 'detach' || mode === 'view' ? exits.done : exits.failed;
     case 'signal':
+      out.note(
+        `${ending.signal}; ${mode === 'view' ? `looks on no more at ${label}` : `the session on ${label} has ended`}`,
+      );
       return 128 + constants.signals[ending.signal];
     case 'unread':
       return exits.done;

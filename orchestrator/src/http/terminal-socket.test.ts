@@ -315,6 +315,22 @@ describe('coming in', () => {
     await join();
   });
 
+  test('may come right behind requests on the same connection', async () => {
+    await start();
+    const client = connect(port, '127.0.0.1');
+    let answer = '';
+    client.setEncoding('latin1').on('data', (text: string) => (answer += text));
+    client.on('error', () => {});
+    const request = 'GET /api/v1/nothing HTTP/1.1\r\nhost: x\r\n\r\n';
+    client.write(
+      `${request.repeat(3)}GET ${path()} HTTP/1.1\r\nhost: x\r\nconnection: upgrade\r\nupgrade: websocket\r\nsec-websocket-version: 13\r\nsec-websocket-key: ${Buffer.alloc(16).toString('base64')}\r\n\r\n`,
+    );
+    await until(() => answer.includes('HTTP/1.1 101'));
+    expect(answer.match(/HTTP\/1\.1 \d+/g)).toEqual(['HTTP/1.1 404', 'HTTP/1.1 404', 'HTTP/1.1 404', 'HTTP/1.1 101']);
+    client.destroy();
+    await until(() => terminals.joined.at(-1)?.events.includes('left') === true);
+  });
+
   test('broken off in any way is told as left, or never begins', async () => {
     await start();
     const begun = connect(port, '127.0.0.1');

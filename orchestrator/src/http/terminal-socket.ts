@@ -70,17 +70,32 @@ export function registerTerminalSockets(app: FastifyInstance, options: TerminalS
     empty();
   };
 
+  /** The last answer on each connection that is not through with it. */
+  const answering = new WeakMap<Socket, ServerResponse>();
+  app.server.on('request', ({ socket }: IncomingMessage, response: ServerResponse) => {
+    answering.set(socket, response);
+    response.once('close', () => {
+      if (answering.get(socket) === response) answering.delete(socket);
+    });
+  });
   app.server.on('upgrade', (request: IncomingMessage, socket: Socket, head: Buffer) => {
     upgrades.set(request, { socket, head });
     // Without a listener an error of it would end the process; `ws` has its own.
     socket.on('error', ignore);
+    // It may come right behind a request on the same connection, before the answer to that has let go of it.
+    const before = answering.get(socket);
+    if (before === undefined) begin(request, socket);
+    else before.once('close', () => begin(request, socket));
+  });
+  const begin = (request: IncomingMessage, socket: Socket): void => {
+    if (socket.destroyed) return;
     const response = new ServerResponse(request);
     response.assignSocket(socket);
     response.shouldKeepAlive = false;
     // It was refused: nothing else can come on this connection.
     response.once('finish', () => socket.destroySoon());
     app.routing(request, response);
-  });
+  };
 
   async function upgrade(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
     const upgraded = upgrades.get(request.raw);

@@ -1,0 +1,171 @@
+import { X509Certificate } from 'node:crypto';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { connect, createServer, type Socket } from 'node:net';
+import { join } from 'node:path';
+import { spawn } from '@lydell/node-pty';
+import { listTerminals } from '@muster/protocol/http';
+import { expect } from 'vitest';
+import { muster } from '../tools/cli.ts';
+import { eventually } from './eventually.ts';
+import { type Orchestrator, type Stage, test } from './harness.ts';
+
+/** Passes bytes on to a port until it is cut; then anew. */
+async function passage(port: number): Promise<{ port: number; cut(): void; close(): void }> {
+  const sockets = new Set<Socket>();
+  const cut = () => {
+    for (const socket of sockets) socket.destroy();
+  };
+  const server = createServer((near) => {
+    const far = connect(port, '127.0.0.1');
+    for (const socket of [near, far]) {
+      sockets.add(socket);
+      socket.on('error', () => {});
+      socket.on('close', () => {
+        near.destroy();
+        far.destroy();
+        sockets.delete(socket);
+      });
+    }
+    near.pipe(far).pipe(near);
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return {
+    port: (server.address() as { port: number }).port,
+    cut,
+    close: () => {
+      server.close();
+      cut();
+    },
+  };
+}
+
+/** A person at a terminal, in which one line of a shell runs. */
+class Person {
+  readonly #terminal;
+  /** All that the terminal was told to show. */
+  shown = '';
+  #seen = 0;
+
+  constructor(stage: Stage, line: string, env: NodeJS.ProcessEnv) {
+    const clean = Object.entries({ ...stage.environment(env), TERM: 'xterm-256color' });
+    this.#terminal = spawn('/bin/sh', ['-c', line], {
+      cols: 90,
+      rows: 30,
+      env: Object.fromEntries(clean.filter((each): each is [string, string] => each[1] !== undefined)),
+    });
+    this.#terminal.onData((text) => {
+      this.shown += text;
+    });
+  }
+
+  type(text: string): void {
+    this.#terminal.write(text);
+  }
+
+  resize(cols: number, rows: number): void {
+    this.#terminal.resize(cols, rows);
+  }
+
+  /** Waits for what comes behind all that was waited for before. */
+  async sees(text: string): Promise<void> {
+    await eventually(`the terminal shows ${JSON.stringify(text)}`, async () => {
+      const at = this.shown.indexOf(text, this.#seen);
+      if (at < 0) throw new Error(`it has shown ${JSON.stringify(this.shown.slice(-2000))}`);
+      this.#seen = at + text.length;
+      return true;
+    });
+  }
+
+  kill(): void {
+    this.#terminal.kill('SIGKILL');
+  }
+}
+
+function environment(stage: Stage, orchestrator: Orchestrator, port: number): NodeJS.ProcessEnv {
+  const key = join(stage.folder('keys'), 'operator.key');
+  writeFileSync(key, orchestrator.operator.privateKey.export({ format: 'pem', type: 'pkcs8' }), { mode: 0o600 });
+  const certificate = new X509Certificate(readFileSync(join(orchestrator.dataDir, 'api.crt')));
+  return {
+    MUSTER_URL: `https://127.0.0.1:${port}`,
+    MUSTER_KEY_FILE: key,
+    MUSTER_FINGERPRINT: certificate.fingerprint256,
+  };
+}
+
+test('a terminal on an agent, typed into as a person does: it is put right at its end, and can be played back', async ({
+  stage,
+  onTestFinished,
+}) => {
+  const orchestrator = await stage.orchestrator();
+  const config = join(stage.folder('config'), 'agent.yml');
+  writeFileSync(config, 'remote_terminal: { enabled: true, shell: /bin/sh }\n');
+  await stage.agent(orchestrator, 'web-1', { flags: ['--config', config] });
+  const line = await passage(orchestrator.apiPort);
+  const env = environment(stage, orchestrator, line.port);
+  const open = `stty -g; ${muster} terminal open web-1; echo "code=$?"; stty -g; echo done`;
+  const person = new Person(stage, open, env);
+  onTestFinished(() => {
+    person.kill();
+    line.close();
+  });
+
+  // The marks are put together over there, so that what is echoed is not taken for what was done.
+  person.type('PS1="far> "; echo mark$((40 + 2)) grün 東京\r');
+  await person.sees('mark42 grün 東京');
+  person.resize(101, 37);
+  person.type('until [ "$(stty size)" = "37 101" ]; do sleep 0.02; done; echo resi""zed\r');
+  await person.sees('resized');
+  // An editor moves down by a line feed alone.
+  person.type(`stty -opost; printf 'up%s\\ndown' ward; stty opost; echo\r`);
+  await person.sees('upward\ndown');
+  person.type('echo slee""ping; sleep 1000\r');
+  await person.sees('sleeping');
+  person.type('\u0003');
+  person.type('echo after=$?\r');
+  await person.sees('after=130');
+
+  // On the other screen, with the mouse: as an editor has it when its connection is lost.
+  person.type(`printf '\\033[?1049h\\033[?1000h\\033[6nEDIT%s' OR; echo\r`);
+  await person.sees('EDITOR');
+  line.cut();
+  await person.sees('connection lost, reattaching …');
+  await eventually('it is attached again', async () => {
+    const [session] = await orchestrator.call(listTerminals, { query: { status: 'active' } });
+    return session?.attached.length === 1 ? true : null;
+  });
+  await person.sees('far> ');
+  person.type('echo again$((1 + 1))\r');
+  await person.sees('again2');
+  person.type('exit 3\r');
+  await person.sees('code=3');
+  await person.sees('done');
+
+  const settings = person.shown.match(/[0-9a-f]+(?::[0-9a-f]+){10,}/g) ?? [];
+  expect(settings.length).toBe(2);
+  expect(settings[1]).toBe(settings[0]);
+  const ended = person.shown.slice(0, person.shown.indexOf('code=3'));
+  for (const mode of ['1049', '1000'])
+    expect(ended.lastIndexOf(`\u001b[?${mode}l`)).toBeGreaterThan(ended.lastIndexOf(`\u001b[?${mode}h`));
+
+  const [session] = await orchestrator.call(listTerminals, {});
+  expect(session).toMatchObject({ status: 'closed', attached: [] });
+  const looker = new Person(
+    stage,
+    `${muster} terminal replay ${session?.session_id} --speed 1000; echo "code=$?"; ${muster} terminal open web-1; echo "code=$?"`,
+    env,
+  );
+  onTestFinished(() => looker.kill());
+  await looker.sees('mark42 grün 東京');
+  await looker.sees('EDITOR');
+  await looker.sees('code=0');
+  expect(looker.shown).toContain('\u001b[?1049h');
+  expect(looker.shown).not.toMatch(/\u001b\[(?:6n|\?1000h)/);
+  // And a second one is left by keys.
+  looker.type('echo left$((1 + 1))\r');
+  await looker.sees('left2');
+  looker.type('~');
+  looker.type('.');
+  await looker.sees('left; the session on web-1 has ended');
+  await looker.sees('code=1');
+  expect(await orchestrator.call(listTerminals, { query: { status: 'active' } })).toEqual([]);
+});
