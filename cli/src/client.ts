@@ -40,7 +40,9 @@ export function openTransport(options: TransportOptions): { transport: Transport
   const secure = new PinnedAgent(options);
   const plain = new PlainAgent({ keepAlive: true });
   const agentFor: AgentFor = ({ protocol }) =>
-    protocol === 'https:' ? new OnceAgent((wanted, callback) => secure.createConnection(wanted, callback)) : new PlainAgent();
+    protocol === 'https:'
+      ? new OnceAgent((wanted, callback) => secure.createConnection(wanted, callback))
+      : new PlainAgent();
   const transport: Transport = ({ method, url, headers, body, signal, stream }) =>
     new Promise((resolve, reject) => {
       const target = new URL(url);

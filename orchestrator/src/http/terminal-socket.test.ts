@@ -326,7 +326,7 @@ describe('coming in', () => {
       `${request.repeat(3)}GET ${path()} HTTP/1.1\r\nhost: x\r\nconnection: upgrade\r\nupgrade: websocket\r\nsec-websocket-version: 13\r\nsec-websocket-key: ${Buffer.alloc(16).toString('base64')}\r\n\r\n`,
     );
     await until(() => answer.includes('HTTP/1.1 101'));
-    expect(answer.match(/HTTP\/1\.1 \d+/g)).toEqual(['HTTP/1.1 404', 'HTTP/1.1 404', 'HTTP/1.1 404', 'HTTP/1.1 101']);
+    expect(answer.match(/HTTP\/1\.1 \d+/g)).toEqual([401, 401, 401, 101].map((status) => `HTTP/1.1 ${status}`));
     client.destroy();
     await until(() => terminals.joined.at(-1)?.events.includes('left') === true);
   });
