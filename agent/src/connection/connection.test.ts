@@ -231,6 +231,18 @@ describe('samples of the machine', () => {
     expect((await second.next('metrics')).samples).toEqual([at(40)]);
   });
 
+  it('that are refused stay, and come again', async () => {
+    connect();
+    samples.push(at(10));
+    const link = await come({ version: 3, metrics_interval: 60 });
+    clock.advance(30_000);
+    await link.next('metrics');
+    link.send({ type: 'metrics_refused', retry_after_secs: 20 });
+    await link.settled();
+    clock.advance(30_000);
+    expect((await link.next('metrics')).samples).toEqual([at(10)]);
+  });
+
   it('stay here while the agent waits for approval, and where nobody wants them', async () => {
     connect();
     samples.push(at(10));

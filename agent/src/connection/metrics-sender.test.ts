@@ -148,6 +148,31 @@ describe('samples over a link', () => {
     expect(window).toBe(limits.unacknowledgedBytes);
   });
 
+  it('that could not be kept are sent again when the orchestrator said, with those taken since', () => {
+    const sender = link();
+    // Answers to nothing.
+    sender.refused(1);
+    sender.want(false);
+    sender.refused(1);
+    sender.want(true);
+    add(1);
+    clock.advance(29_999);
+    expect(sent).toEqual([]);
+    clock.advance(1);
+    sender.refused(30_000);
+    expect(window).toBe(limits.unacknowledgedBytes);
+    add(2);
+    // Told to all agents at once: each comes at a moment of its own.
+    clock.advance(44_999);
+    expect(sent).toHaveLength(1);
+    clock.advance(1);
+    expect(sentTimes()).toEqual([[1], [1, 2]]);
+    sender.stored(2);
+    add(3);
+    clock.advance(60_000);
+    expect(sentTimes().at(-1)).toEqual([3]);
+  });
+
   it('wait for reports that fill the window', () => {
     link();
     window = 100;

@@ -14,8 +14,8 @@ const retryMs = 1_000;
 /** A frame has been read by then, whatever is done with it: it no longer keeps reports from being sent. */
 const readMs = 10_000;
 /**
- * Samples that could not be stored are not answered, and are sent again after this. Longer than a store may take that is
- * only slow: a second message before the answer to the first is a violation.
+ * What was not answered is sent again after this: before version 3 nothing is said of samples that could not be stored.
+ * Longer than a store may take that is only slow: a second message before the answer to the first is a violation.
  */
 const answerMs = 300_000;
 /** Longest that a timer holds; it would fire at once. Milliseconds. */
@@ -83,6 +83,14 @@ export class MetricsSender {
     this.#release();
     if (buffer.first < this.#catchUpTo) this.#send();
     else this.#nextInterval();
+  }
+
+  /** The orchestrator could not keep them: again after this, or up to twice as long, since it said so to many at once. */
+  refused(afterMs: number): void {
+    if (this.#unanswered === null || !this.#isWanted) return;
+    this.#unanswered = null;
+    this.#release();
+    this.#next(afterMs * (1 + this.#options.random()));
   }
 
   /** The link is over. */

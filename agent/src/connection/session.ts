@@ -319,6 +319,9 @@ export class Session {
       case 'metrics_stored':
         this.metricsSender?.stored(message.collected_at);
         break;
+      case 'metrics_refused':
+        this.metricsSender?.refused(message.retry_after_secs * 1000);
+        break;
       case 'status':
         this.metricsSender?.want(message.status === 'approved');
         this.options.standingChanged(message);

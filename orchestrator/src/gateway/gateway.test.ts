@@ -972,16 +972,22 @@ describe('samples', () => {
     expect(agent.count('metrics_stored')).toBe(0);
   });
 
-  it('that cannot be stored are not answered, and the agent may send them again; one line says so', async () => {
+  it('that cannot be stored are refused, and the agent may send them again; one line says so', async () => {
     await start();
     const agent = await dial();
-    await agent.join();
+    await agent.join({ versions: [3] });
+    const old = await dial();
+    await old.join({ versions: [2] });
     links.failing = true;
     for (let time = 0; time < 3; time++) {
       agent.send(metrics(10));
-      await agent.settled();
+      expect(await agent.next('metrics_refused')).toEqual({ type: 'metrics_refused', retry_after_secs: 30 });
     }
-    expect(agent.count('metrics_stored')).toBe(0);
+    // One that does not know of this is told nothing, and sends them again in its own time.
+    old.send(metrics(10));
+    await old.settled();
+    for (const one of [agent, old]) expect(one.count('metrics_stored')).toBe(0);
+    expect(old.count('metrics_refused')).toBe(0);
     expect(logged.filter(({ message }) => message.startsWith('samples could not be stored'))).toHaveLength(1);
     links.failing = false;
     agent.send(metrics(10));

@@ -280,7 +280,7 @@ export class Inbound {
     );
   }
 
-  /** Not of pending agents: anybody can be one. What is not answered, the agent keeps and sends again. */
+  /** Not of pending agents: anybody can be one. What is refused or not answered, the agent keeps and sends again. */
   private takeSamples(link: Link, samples: readonly Sample[]): void {
     if (link.standing?.status !== 'approved') return;
     if (link.sampling) {
@@ -306,6 +306,8 @@ export class Inbound {
           if (!this.samplesFailing)
             this.log.warn({ node_id: link.nodeId, err: error }, 'samples could not be stored; the agents keep them');
           this.samplesFailing = true;
+          const retry_after_secs = this.limits.samplesRetryMs / 1000;
+          if (link.version >= 3) link.send({ type: 'metrics_refused', retry_after_secs });
         },
       )
       .catch((error: unknown) => link.fault(error));

@@ -37,6 +37,8 @@ export const defaultGatewayLimits = {
   /** Pieces of running programs' output that one agent may send, a second and at once. */
   outputProgressPerSecond: 2,
   outputProgressBurst: 5,
+  /** Samples that could not be stored come again after this, or up to twice as much: the agents spread themselves. */
+  samplesRetryMs: 30_000,
   /** A shell that was asked for must be there by then. */
   terminalOpenTimeoutMs: 10_000,
   /** Terminals of one link, with those that were closed and whose end the agent has not told: as many as an agent may be set to. */

@@ -116,7 +116,7 @@ export const agentMessageSchema = z.discriminatedUnion('type', [
   }),
   /**
    * What was measured, at several times when the link was down meanwhile. Kept by the agent until `metrics_stored`, and
-   * sent again on the next link; one such message at a time.
+   * sent again on the next link; one such message at a time. Version 3 is told `metrics_refused` when they were not kept.
    */
   z.strictObject({ type: z.literal('metrics'), samples: z.array(sampleSchema).min(1).max(limits.samplesOfMessage) }),
   /** Since version 2. Best effort, and only for those who watch: the `output` report has all of it at the end. */

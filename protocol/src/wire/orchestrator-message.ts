@@ -125,6 +125,8 @@ export const orchestratorMessageSchema = z.discriminatedUnion('type', [
   z.strictObject({ type: z.literal('credit'), seq: z.number().int().positive(), part: z.number().int().nonnegative() }),
   /** The samples of the last `metrics` are settled: kept, or of a time that nobody asks for. */
   z.strictObject({ type: z.literal('metrics_stored'), collected_at: z.number().int() }),
+  /** Since version 3: nothing of the last `metrics` was kept. After so long the agent sends what it then has. */
+  z.strictObject({ type: z.literal('metrics_refused'), retry_after_secs: z.number().positive() }),
   /** Since version 2: the last `output_progress` was taken, or thrown away; the next may come. */
   z.strictObject({ type: z.literal('output_taken') }),
   /**

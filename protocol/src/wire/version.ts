@@ -5,7 +5,8 @@
  *     An end of a plan may say what it comes to (`plan_digest`), and an apply may be bound to that.
  * 2 — what programs print while they run (`output_progress`, answered by `output_taken`). An apply may say what must hold
  *     after it (`verify`). The agent's clock in the hello and with changed attributes (`clock_ms`).
- * 3 — terminals (`terminal_*`, and binary frames for what they show and what is typed).
+ * 3 — terminals (`terminal_*`, and binary frames for what they show and what is typed). An answer to samples that could
+ *     not be stored (`metrics_refused`).
  *
  * Every message has a strict schema, so neither end sends what the other's version does not know: the agent knows that
  * from the challenge and the welcome.
