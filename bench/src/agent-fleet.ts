@@ -19,10 +19,11 @@ export class AgentFleet {
 
   /**
    * Connects all of them.
-   * @param atOnce how many dial at the same time
+   * @param atOnce  how many dial at the same time
+   * @param sampled they measure and send samples, as real ones do
    * @returns seconds until the last welcome
    */
-  async connect(target: SimulatedTarget, atOnce: number): Promise<number> {
+  async connect(target: SimulatedTarget, atOnce: number, sampled = false): Promise<number> {
     const began = performance.now();
     const each = Math.ceil(this.count / this.workers.length);
     await Promise.all(
@@ -33,6 +34,7 @@ export class AgentFleet {
           first: i * each,
           count: Math.min(each, this.count - i * each),
           atOnce: Math.ceil(atOnce / this.workers.length),
+          sampled,
         }),
       ),
     );

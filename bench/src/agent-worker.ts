@@ -2,13 +2,15 @@
 import { SimulatedAgent, type SimulatedTarget } from './simulated-agent.ts';
 
 export type WorkerOrder =
-  | { type: 'connect'; target: SimulatedTarget; count: number; first: number; atOnce: number }
+  | { type: 'connect'; target: SimulatedTarget; count: number; first: number; atOnce: number; sampled: boolean }
   | { type: 'send'; bytes: number }
   /** Asks for the text of the last operation that was received. */
   | { type: 'last_operation' };
 export type WorkerAnswer = { type: 'done'; operation?: string } | { type: 'failed'; message: string };
 
 const agents: SimulatedAgent[] = [];
+/** As agents do by default. */
+const sampleMs = 30_000;
 
 async function carryOut(order: WorkerOrder): Promise<WorkerAnswer> {
   if (order.type === 'last_operation') return { type: 'done', operation: JSON.stringify(agents.at(-1)!.lastOperation) };
@@ -18,11 +20,16 @@ async function carryOut(order: WorkerOrder): Promise<WorkerAnswer> {
       await Promise.all(agents.slice(i, i + 10).map((agent) => agent.sendReports(order.bytes)));
     return { type: 'done' };
   }
+  if (order.sampled)
+    setInterval(() => {
+      for (const agent of agents) agent.measured();
+    }, sampleMs);
   let next = 0;
   const dialler = async () => {
     while (next < order.count) {
-      const agent = await SimulatedAgent.create(order.target, order.first + next++);
+      const agent = await SimulatedAgent.create(order.target, order.first + next++, order.sampled);
       agents.push(agent);
+      agent.measured();
       await agent.connect();
     }
   };

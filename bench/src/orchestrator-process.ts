@@ -18,7 +18,7 @@ const collectMs = 500;
 export class OrchestratorProcess {
   /** Signed in as the admin. */
   readonly call: Client;
-  private readonly dataDir: string;
+  readonly dataDir: string;
   private readonly operator: Operator;
   private apiUrl = '';
   /** For agents. */

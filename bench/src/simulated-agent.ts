@@ -7,6 +7,7 @@ import type { OrchestratorFile } from '../../agent/src/connection/pin.ts';
 import type { AcceptOutcome, Engine, OpenOperation, ReportSpool, SpoolEntry } from '../../agent/src/converge/engine.ts';
 import { systemClock } from '../../agent/src/host/clock.ts';
 import type { Log } from '../../agent/src/log.ts';
+import { SampleBuffer } from '../../agent/src/metrics/sample-buffer.ts';
 
 /** What is told of each operation: every resource is as it should be. */
 function noOpReports(operation: OperationMessage): Report[] {
@@ -109,6 +110,7 @@ async function newIdentity(): Promise<AgentIdentity> {
 }
 
 const ignore = () => {};
+const keptSamples = 64;
 const attributes = { platform: 'linux', distro: 'debian', version: '12', arch: 'x86_64', init_system: 'systemd' };
 
 export interface SimulatedTarget {
@@ -123,9 +125,11 @@ export interface SimulatedTarget {
 export class SimulatedAgent {
   private readonly engine = new NoOpEngine();
   private readonly connection: Connection;
+  private readonly samples: SampleBuffer | null;
   private welcomed: () => void = ignore;
 
-  private constructor(identity: AgentIdentity, target: SimulatedTarget, number: number) {
+  private constructor(identity: AgentIdentity, target: SimulatedTarget, number: number, sampled: boolean) {
+    this.samples = sampled ? new SampleBuffer(keptSamples) : null;
     const log: Log = {
       debug: ignore,
       info: (fields, message) => {
@@ -154,7 +158,7 @@ export class SimulatedAgent {
       file: { read: () => null, write: ignore } as unknown as OrchestratorFile,
       engine: this.engine,
       terminals: null,
-      samples: null,
+      samples: this.samples,
       clock: systemClock,
       log,
       random: Math.random,
@@ -163,8 +167,28 @@ export class SimulatedAgent {
     this.engine.onReports = () => this.connection.reportsReady();
   }
 
-  static async create(target: SimulatedTarget, number: number): Promise<SimulatedAgent> {
-    return new SimulatedAgent(await newIdentity(), target, number);
+  /** @param sampled it sends what it is given by `measured` */
+  static async create(target: SimulatedTarget, number: number, sampled = false): Promise<SimulatedAgent> {
+    return new SimulatedAgent(await newIdentity(), target, number, sampled);
+  }
+
+  /** A sample of its machine was taken: one of some machine. */
+  measured(): void {
+    const some = (most: number) => Math.floor(Math.random() * most);
+    this.samples?.push({
+      collected_at: Math.floor(Date.now() / 1000),
+      cpu_usage: Math.random() * 100,
+      memory_total: 16e9,
+      memory_used: some(16e9),
+      swap_used: 0,
+      disk_total: 1e12,
+      disk_used: some(1e12),
+      load1: Math.random() * 4,
+      net_rx_bytes: some(1e12),
+      net_tx_bytes: some(1e12),
+      processes: some(500),
+      uptime: some(1e7),
+    });
   }
 
   /** Connects, and again whenever the link is lost. Resolves at the welcome. */

@@ -1,0 +1,40 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { muster, root } from '../../tools/cli.ts';
+import { Program } from '../../tools/program.ts';
+import type { OrchestratorProcess } from './orchestrator-process.ts';
+import { scratchDirectory } from './scratch.ts';
+import { type Usage, usageOf } from './server-process.ts';
+
+/** The real agent on this machine, as its users start it, with terminals turned on. */
+export class RealAgent {
+  readonly nodeId: string;
+  readonly #program: Program;
+
+  private constructor(program: Program, nodeId: string) {
+    this.#program = program;
+    this.nodeId = nodeId;
+  }
+
+  /** Resolves when it is connected. */
+  static async start(orchestrator: OrchestratorProcess, name: string): Promise<RealAgent> {
+    const dataDir = scratchDirectory(name);
+    const config = join(dataDir, 'agent.yaml');
+    writeFileSync(config, 'remote_terminal: { enabled: true, shell: /bin/sh }\n');
+    const { port, orchestratorKey } = orchestrator.address;
+    const token = await orchestrator.enrolmentToken(1);
+    const own = ['--data-dir', join(dataDir, 'data'), '--log-format', 'json', '--config', config];
+    const connect = ['connect', `127.0.0.1:${port}`, '--orchestrator-key', orchestratorKey, '--token', token];
+    const program = new Program({ name, command: muster, args: ['agent', ...own, ...connect], cwd: root });
+    const { node_id } = await program.event('connected');
+    return new RealAgent(program, String(node_id));
+  }
+
+  get usage(): Usage {
+    return usageOf(this.#program.pid);
+  }
+
+  async stop(): Promise<void> {
+    await this.#program.stop();
+  }
+}

@@ -1,0 +1,305 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { parseArgs } from 'node:util';
+import { applyAgent, closeTerminal, openTerminal, uploadModule } from '@muster/protocol/http';
+import { WebSocket } from 'ws';
+import { systemClock } from '../../agent/src/host/clock.ts';
+import { ownAccount } from '../../agent/src/host/login-account.ts';
+import { startLoginShell } from '../../agent/src/host/login-shell.ts';
+import { AgentFleet } from './agent-fleet.ts';
+import { OrchestratorProcess } from './orchestrator-process.ts';
+import { RealAgent } from './real-agent.ts';
+import { atMost, conclude, ratioLine, table, type Verdict } from './report.ts';
+import { scratchDirectory } from './scratch.ts';
+
+/**
+ * Terminal: a shell that shows a gigabyte to somebody who reads a megabyte a second, and what that costs the
+ * orchestrator, the agent and everybody else; then the time from a key to its echo with many agents connected that send
+ * samples, against a terminal of this machine in the same run. Orchestrator and agents with terminals are the real ones.
+ *
+ *     node bench/src/terminal.ts [--secs 60] [--rate 1000000] [--applies 21] [--agents 1000] [--keys 600] [--json]
+ */
+const { values: options } = parseArgs({
+  options: {
+    secs: { type: 'string', default: '60' },
+    rate: { type: 'string', default: '1000000' },
+    applies: { type: 'string', default: '21' },
+    agents: { type: 'string', default: '1000' },
+    keys: { type: 'string', default: '600' },
+    json: { type: 'boolean', default: false },
+  },
+});
+const [secs, rate, applies, agents, keys] = (['secs', 'rate', 'applies', 'agents', 'keys'] as const).map((name) =>
+  Number(options[name]),
+) as [number, number, number, number, number];
+const files = 220;
+const warmUpMs = 5_000;
+
+const sorted = (all: readonly number[]) => all.toSorted((a, b) => a - b);
+/** @param part 0.5: the middle one */
+const quantile = (all: readonly number[], part: number) =>
+  sorted(all)[Math.min(all.length - 1, Math.floor(all.length * part))] as number;
+const median = (all: readonly number[]) => quantile(all, 0.5);
+
+/** Somebody at a terminal who reads no faster than so many bytes a second. */
+class Reader {
+  readonly #ws: WebSocket;
+  #rate: number;
+  #read = 0;
+  #allowed = 0;
+  #at = performance.now();
+  onShown: (bytes: Buffer) => void = () => {};
+
+  private constructor(ws: WebSocket, bytesPerSecond: number) {
+    this.#ws = ws;
+    this.#rate = bytesPerSecond;
+    ws.on('message', (data: Buffer, isBinary) => {
+      if (!isBinary) return;
+      this.#read += data.length;
+      this.onShown(data);
+      this.#pace();
+    });
+  }
+
+  static async open(orchestrator: OrchestratorProcess, nodeId: string, bytesPerSecond: number) {
+    const { session_id, ws_url } = await orchestrator.call(openTerminal, { params: { node_id: nodeId } });
+    const ca = readFileSync(join(orchestrator.dataDir, 'api.crt'), 'utf8');
+    const ws = new WebSocket(new URL(ws_url, orchestrator.url), { ca, perMessageDeflate: false });
+    const reader = new Reader(ws, bytesPerSecond);
+    await new Promise((resolve, reject) => {
+      ws.once('open', resolve);
+      ws.once('error', reject);
+    });
+    return { reader, session_id };
+  }
+
+  get bytes(): number {
+    return this.#read;
+  }
+
+  type(text: string): void {
+    this.#ws.send(Buffer.from(text));
+  }
+
+  /** Reads at that pace from now on; 0: nothing at all. */
+  set rate(bytesPerSecond: number) {
+    this.#allow();
+    this.#rate = bytesPerSecond;
+    this.#pace();
+  }
+
+  #allow(): void {
+    const now = performance.now();
+    // What was not read in its time is not read later, all at once.
+    if (Number.isFinite(this.#rate))
+      this.#allowed = Math.min(this.#allowed + ((now - this.#at) / 1000) * this.#rate, this.#read + this.#rate / 10);
+    this.#at = now;
+  }
+
+  #pace(): void {
+    if (this.#rate === Number.POSITIVE_INFINITY || this.#ws.readyState !== WebSocket.OPEN) return;
+    this.#allow();
+    if (this.#read <= this.#allowed) {
+      if (this.#ws.isPaused) this.#ws.resume();
+      return;
+    }
+    if (!this.#ws.isPaused) this.#ws.pause();
+    setTimeout(() => this.#pace(), 20);
+  }
+
+  end(): void {
+    this.#ws.terminate();
+  }
+}
+
+/** What a gigabyte that is read slowly does to memory, and to another agent's work. */
+async function flow(orchestrator: OrchestratorProcess): Promise<Verdict[]> {
+  const shown = await RealAgent.start(orchestrator, 'shown');
+  const other = await RealAgent.start(orchestrator, 'other');
+  const params = { node_id: other.nodeId };
+  const folder = scratchDirectory('files');
+  const resources = Array.from({ length: files }, (_, at) => ({
+    resource: { 'file-unix': { path: `${folder}/file-${at}`, content: `file ${at}\n`, mode: '0644' } },
+  }));
+  const content = JSON.stringify({ name: 'files', supports: [{ platform: 'linux' }], resources });
+  await orchestrator.call(uploadModule, { body: { name: 'files', content } });
+  const apply = async () => {
+    const began = performance.now();
+    const { status } = await orchestrator.call(applyAgent, { params, body: { modules: ['files'] } });
+    if (status !== 'succeeded') throw new Error(`the apply ${status}`);
+    return performance.now() - began;
+  };
+  const begin = async () => {
+    const opened = await Reader.open(orchestrator, shown.nodeId, rate);
+    opened.reader.type('yes | head -c 1G\n');
+    return opened;
+  };
+  const close = async ({ reader, session_id }: Awaited<ReturnType<typeof begin>>) => {
+    await orchestrator.call(closeTerminal, { params: { session_id } });
+    reader.end();
+  };
+
+  await apply();
+  const parts = { orchestrator, agent: shown };
+  const atFirst = { orchestrator: (await orchestrator.settledUsage()).rss, agent: shown.usage.rss };
+  // What is made once and kept: code, pools, the room for young objects.
+  const first = await begin();
+  for (const end = performance.now() + warmUpMs; performance.now() < end; ) await apply();
+  await close(first);
+  await sleep(1_000);
+
+  const before = { orchestrator: (await orchestrator.settledUsage()).rss, agent: shown.usage.rss };
+  const most = { ...before };
+  const cpu = { orchestrator: orchestrator.usage.cpuSecs, agent: shown.usage.cpuSecs };
+  const running = await begin();
+  const began = performance.now();
+  while (performance.now() - began < secs * 1000) {
+    await sleep(250);
+    for (const part of ['orchestrator', 'agent'] as const) most[part] = Math.max(most[part], parts[part].usage.rss);
+  }
+  const took = (performance.now() - began) / 1000;
+  const spent = {
+    orchestrator: orchestrator.usage.cpuSecs - cpu.orchestrator,
+    agent: shown.usage.cpuSecs - cpu.agent,
+  };
+  const pace = running.reader.bytes / took / 1e6;
+
+  const times: { alone: number[]; during: number[] } = { alone: [], during: [] };
+  for (let round = 0; round < applies; round++)
+    for (const when of ['alone', 'during'] as const) {
+      running.reader.rate = when === 'alone' ? 0 : rate;
+      await sleep(300);
+      times[when].push(await apply());
+    }
+  await close(running);
+  await shown.stop();
+  await other.stop();
+
+  const row = (part: 'orchestrator' | 'agent') => [
+    part,
+    atFirst[part] / 1e6,
+    before[part] / 1e6,
+    most[part] / 1e6,
+    (most[part] - before[part]) / 1e6,
+    spent[part] / took,
+  ];
+  console.log(`a shell that shows without end, read at ${pace.toFixed(2)} MB/s for ${took.toFixed(0)} s\n`);
+  console.log(
+    table(
+      ['part', 'MB at first', 'MB before', 'MB at the most', 'MB grown', 'cores'],
+      [row('orchestrator'), row('agent')],
+    ),
+  );
+  console.log(
+    `\n${ratioLine(`an apply of ${files} files on another agent, during against alone`, median(times.during), median(times.alone), 'ms')}\n`,
+  );
+  return [
+    atMost('memory that the orchestrator grows by', (most.orchestrator - before.orchestrator) / 1e6, 32, 'MB'),
+    atMost('memory that the agent grows by', (most.agent - before.agent) / 1e6, 32, 'MB'),
+    atMost('an apply on another agent meanwhile', median(times.during) / median(times.alone), 1.2, '×'),
+  ];
+}
+
+interface Keyboard {
+  type(text: string): void;
+  /** Told what is shown. */
+  onShown: (bytes: Buffer) => void;
+}
+
+/** Shows nothing but the echo of what is typed. */
+const quiet = `exec cat > /dev/null\n`;
+
+/** Milliseconds from each of so many keys to its echo, one after the other. */
+async function echoes(keyboard: Keyboard, count: number): Promise<number[]> {
+  const times: number[] = [];
+  let seen = '';
+  let look = () => {};
+  keyboard.onShown = (bytes) => {
+    seen += bytes.toString('latin1');
+    look();
+  };
+  const shows = (text: string) =>
+    new Promise<void>((resolve) => {
+      look = () => {
+        if (seen.includes(text)) resolve();
+      };
+      look();
+    });
+  keyboard.type('echo "quiet $((1+1))"; stty -icanon; ');
+  keyboard.type(quiet);
+  await shows('quiet 2');
+  await sleep(500);
+  for (let at = 0; at < count; at++) {
+    // A line full of them would be a line too long.
+    const key = String.fromCharCode(97 + (at % 26));
+    seen = '';
+    const began = performance.now();
+    keyboard.type(key);
+    await shows(key);
+    times.push(performance.now() - began);
+    await sleep(50 + Math.random() * 50);
+  }
+  return times;
+}
+
+async function localKeyboard(): Promise<Keyboard & { end(): void }> {
+  const keyboard: Keyboard & { end(): void } = { type: () => {}, onShown: () => {}, end: () => {} };
+  const shell = await startLoginShell(
+    { account: ownAccount(), shell: '/bin/sh', cols: 80, rows: 24, warn: () => {} },
+    {
+      output: (bytes) => {
+        keyboard.onShown(bytes);
+        return true;
+      },
+      exited: () => {},
+    },
+    systemClock,
+  );
+  shell.resume();
+  keyboard.type = (text) => void shell.write(Buffer.from(text));
+  keyboard.end = () => shell.hangUp();
+  return keyboard;
+}
+
+/** The time from a key to its echo, with many agents connected. */
+async function echo(orchestrator: OrchestratorProcess): Promise<Verdict[]> {
+  const agent = await RealAgent.start(orchestrator, 'typed');
+  const fleet = new AgentFleet(agents);
+  const token = await orchestrator.enrolmentToken(agents);
+  const came = await fleet.connect({ host: '127.0.0.1', ...orchestrator.address, token }, 64, true);
+  await sleep(2_000);
+  const { reader, session_id } = await Reader.open(orchestrator, agent.nodeId, Number.POSITIVE_INFINITY);
+  const local = await localKeyboard();
+  // At once, so that whatever else this machine does meets both.
+  const [far, near] = await Promise.all([echoes(reader, keys), echoes(local, keys)]);
+  local.end();
+  await orchestrator.call(closeTerminal, { params: { session_id } });
+  reader.end();
+  await agent.stop();
+  await fleet.stop();
+
+  console.log(`${agents} agents that send samples (all in after ${came.toFixed(0)} s), ${keys} keys\n`);
+  const row = (name: string, times: readonly number[]) => [
+    name,
+    ...[0.5, 0.9, 0.99].map((part) => quantile(times, part)),
+    Math.max(...times),
+  ];
+  console.log(
+    table(
+      ['from a key to its echo', 'p50 ms', 'p90 ms', 'p99 ms', 'most ms'],
+      [row('over API and agent', far), row('terminal of this machine', near)],
+    ),
+  );
+  console.log('');
+  const added = (part: number) => quantile(far, part) - quantile(near, part);
+  return [
+    atMost('what is added to an echo, p50', added(0.5), 30, 'ms'),
+    atMost('what is added to an echo, p99', added(0.99), 30, 'ms'),
+  ];
+}
+
+const orchestrator = await OrchestratorProcess.start();
+const verdicts = [...(await flow(orchestrator)), ...(await echo(orchestrator))];
+await orchestrator.stop();
+process.exitCode = conclude('terminal', verdicts);
