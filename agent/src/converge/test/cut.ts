@@ -85,7 +85,7 @@ async function bundledDoomed(): Promise<string> {
   process.once('exit', () => rmSync(folder, { recursive: true, force: true }));
   const outfile = join(folder, 'doomed.mjs');
   await build({
-    entryPoints: [join(import.meta.dirname, 'doomed.ts')],
+    entryPoints: [new URL('./doomed.ts', import.meta.url).pathname],
     outfile,
     bundle: true,
     platform: 'node',
