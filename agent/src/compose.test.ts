@@ -3,11 +3,11 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { OperationMessage } from '@muster/protocol/wire';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { freeUdpPort, sendDatagram, TestAnnouncer } from '../test/announce.ts';
 import { TestOrchestrator } from '../test/test-orchestrator.ts';
 import { NoOrchestratorError, startAgent } from './compose.ts';
-import { systemClock } from './host/clock.ts';
+import { type Clock, systemClock } from './host/clock.ts';
 import type { Log } from './log.ts';
 
 let dataDir: string;
@@ -26,11 +26,11 @@ afterEach(async () => {
   await rm(dataDir, { recursive: true, force: true });
 });
 
-const start = () =>
+const start = ({ configPath = null, clock = systemClock }: { configPath?: string | null; clock?: Clock } = {}) =>
   startAgent(
     {
       dataDir,
-      configPath: null,
+      configPath,
       factsDir: null,
       hostname: 'web-1',
       logFormat: 'text',
@@ -42,7 +42,7 @@ const start = () =>
         token: null,
       },
     },
-    systemClock,
+    clock,
     log,
   );
 
@@ -55,6 +55,34 @@ const operation: OperationMessage = {
   keep_modules: [],
   snapshot_operation_id: null,
 };
+
+it('measures the machine, stops and begins again as its configuration is changed', async () => {
+  // Seconds that pass twenty times as fast.
+  const began = { at: systemClock.now(), monotonic: systemClock.monotonic() };
+  const clock: Clock = {
+    now: () => began.at + 20 * (systemClock.monotonic() - began.monotonic),
+    monotonic: () => 20 * systemClock.monotonic(),
+    after: (ms, wake) => systemClock.after(ms / 20, wake),
+  };
+  const configPath = join(dataDir, 'agent.yml');
+  const configure = (enabled: boolean) =>
+    writeFile(configPath, `metrics: { enabled: ${enabled}, collection_interval: 1 }`);
+  const measured = () => logged.filter(({ message }) => message === 'the machine was measured').length;
+  const changes = () => logged.filter(({ message }) => message === 'configuration changed').length;
+
+  await configure(true);
+  const agent = await start({ configPath, clock });
+  await vi.waitFor(() => expect(measured()).toBeGreaterThan(1), 10_000);
+  await configure(false);
+  await vi.waitFor(() => expect(changes()).toBe(1), 10_000);
+  const before = measured();
+  // Ten samples' time.
+  await new Promise<void>((resolve) => void clock.after(10_000, resolve));
+  expect(measured()).toBe(before);
+  await configure(true);
+  await vi.waitFor(() => expect(measured()).toBeGreaterThan(before + 1), 10_000);
+  await agent.stop('SIGTERM');
+});
 
 it('stops in peace when acknowledgements and orders come late, and takes up what it holds at the next start', async () => {
   const agent = await start();

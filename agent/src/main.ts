@@ -1,6 +1,7 @@
 import { help, parseArguments, UsageError } from './arguments.ts';
 import { NoOrchestratorError, startAgent, version } from './compose.ts';
 import { systemClock } from './host/clock.ts';
+import { endProcess } from './host/end-process.ts';
 import { createLog } from './log.ts';
 
 /** A stop that takes longer than this is ended the hard way; the journal makes that safe. */
@@ -35,7 +36,7 @@ async function main(): Promise<void> {
   // Node's own words would be the source line, which in a bundle is all of the program.
   process.on('uncaughtException', (error: unknown) => {
     log.error({ error, stack: error instanceof Error ? error.stack : undefined }, 'a bug: the agent ends');
-    process.exit(1);
+    endProcess(1);
   });
   // Timers keep no process alive, and between two attempts to connect there is nothing else.
   const alive = setInterval(() => {}, 2 ** 30);
@@ -48,18 +49,21 @@ async function main(): Promise<void> {
 
   let stopping = false;
   const stop = (signal: NodeJS.Signals) => {
-    if (stopping) process.exit(1);
+    if (stopping) endProcess(1);
     stopping = true;
-    setTimeout(() => process.exit(1), stopLimitMs).unref();
+    setTimeout(() => endProcess(1), stopLimitMs).unref();
     agent.stop(signal).then(
       () => {
         clearInterval(alive);
-        // Fires only where something is left: a question to a disk that hangs holds a thread that no exit gets past.
-        setTimeout(() => process.kill(process.pid, 'SIGKILL'), 1_000).unref();
+        // Fires only where something is left, a question to a disk that hangs say.
+        setTimeout(() => endProcess(0), 1_000).unref();
         log.info({}, 'agent stopped');
         process.exitCode = 0;
       },
-      (error: Error) => fail(error.message, 1),
+      (error: Error) => {
+        log.error({ error }, 'the agent could not be stopped in order');
+        endProcess(1);
+      },
     );
   };
   process.on('SIGTERM', stop);

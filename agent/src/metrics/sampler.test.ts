@@ -57,7 +57,7 @@ function start(given: MachineSource = source): Sampler {
     source: given,
     buffer,
     clock,
-    log: { warn: say, error: say },
+    log: { debug() {}, warn: say, error: say },
     settings: () => settings,
   });
   sampler.update();

@@ -34,7 +34,7 @@ export interface SamplerOptions {
   source: MachineSource;
   buffer: SampleBuffer;
   clock: Clock;
-  log: Pick<Log, 'warn' | 'error'>;
+  log: Pick<Log, 'debug' | 'warn' | 'error'>;
   /** As they are now. */
   settings: () => MetricsSettings;
 }
@@ -122,6 +122,7 @@ export class Sampler {
     if (buffer.first === buffer.end) this.#saidFull = false;
     this.#newest = collected_at;
     const isFull = buffer.push({ ...sample, disk_total: disks?.total ?? null, disk_used: disks?.used ?? null });
+    log.debug({ collected_at }, 'the machine was measured');
     if (!isFull || this.#saidFull) return;
     this.#saidFull = true;
     const hours = Math.round((clock.now() / 1000 - buffer.timeOf(buffer.first)) / 360) / 10;
