@@ -11,6 +11,7 @@ const longest = [
   'e2e/kill.test.ts',
   'e2e/package-apt.test.ts',
   'e2e/package-dnf.test.ts',
+  'e2e/terminal.test.ts',
   'e2e/transitions.test.ts',
   'e2e/secrets.test.ts',
   'e2e/late.test.ts',
