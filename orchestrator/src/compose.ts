@@ -177,6 +177,7 @@ async function start(config: Config, dataDir: string, around: Surroundings, held
     presence: {
       isConnected: (nodeId) => gateway?.presence.isConnected(nodeId) ?? false,
       lastHeardAt: (nodeId) => gateway?.presence.lastHeardAt(nodeId) ?? null,
+      clockAheadSecs: (nodeId) => gateway?.presence.clockAheadSecs(nodeId) ?? 0,
     },
   };
 
@@ -260,7 +261,7 @@ async function start(config: Config, dataDir: string, around: Surroundings, held
         dispatchBytes: gateway?.backlog.bytes ?? 0,
         database: db.stats(),
         recordedBytes: transcripts.recorded,
-        samples: samples.stats(),
+        samples: { ...samples.stats(), passedOver: metrics.passedOver },
         remoteWrite: remoteWrite?.stats() ?? null,
       }),
     },

@@ -29,6 +29,7 @@ export async function openDomain(fixture: DatabaseFixture, { pendingCapacity = 1
   });
   bus.subscribe((hint) => hints.push(hint));
   const connected = new Set<string>();
+  const clockAheadSecs = new Map<string, number>();
   const ulid = monotonicFactory();
   const silent = () => {};
   let drawn = 0;
@@ -44,6 +45,7 @@ export async function openDomain(fixture: DatabaseFixture, { pendingCapacity = 1
     presence: {
       isConnected: (nodeId) => connected.has(nodeId),
       lastHeardAt: (nodeId) => (connected.has(nodeId) ? Math.floor(clock.now() / 1000) : null),
+      clockAheadSecs: (nodeId) => clockAheadSecs.get(nodeId) ?? 0,
     },
     log: { debug: silent, info: silent, warn: silent, error: silent },
   };
@@ -58,6 +60,7 @@ export async function openDomain(fixture: DatabaseFixture, { pendingCapacity = 1
     db,
     hints,
     connected,
+    clockAheadSecs,
     links,
     liveOutput,
     refusals,

@@ -24,6 +24,8 @@ export interface Presence {
   isConnected(nodeId: string): boolean;
   /** Unix seconds of the last sign of life; null when not connected. */
   lastHeardAt(nodeId: string): number | null;
+  /** By how many seconds the clock of a connected agent is ahead, as far as it told; else 0. */
+  clockAheadSecs(nodeId: string): number;
 }
 
 /** Who asks: an operator's session, or the product itself. */

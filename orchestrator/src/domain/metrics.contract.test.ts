@@ -46,6 +46,7 @@ describeDatabases('metrics', (fixture) => {
     ]);
     const seen = async () => (await metrics.list('web-1', {})).samples.map(({ collected_at }) => collected_at - now);
     expect(await seen()).toEqual([-retention, 3600]);
+    expect(metrics.passedOver).toBe(3);
     domain.clock.advance(1_000_000);
     expect(await seen()).toEqual([3600]);
     expect(await store.since(agent.id, 0, 10)).toHaveLength(2);
@@ -92,6 +93,23 @@ describeDatabases('metrics', (fixture) => {
     expect(standings).toEqual(expect.arrayContaining([shown.web, shown.db]));
     expect(await metrics.standings('role=web', 180)).toEqual([shown.web]);
     await expect(metrics.standings('role==', 180)).rejects.toMatchObject({ code: 'selector_invalid' });
+  });
+
+  it('of agents whose clocks are wrong are stale as soon as others', async () => {
+    const { domain, actor, metrics } = await open();
+    const behind = await newAgent(domain, actor, 'behind');
+    const ahead = await newAgent(domain, actor, 'ahead');
+    const right = await newAgent(domain, actor, 'right');
+    domain.clockAheadSecs.set(behind.id, -1000).set(ahead.id, 1000);
+    const at = domain.now();
+    await metrics.record(behind.id, [sampleAt(at - 1000)]);
+    await metrics.record(ahead.id, [sampleAt(at + 1000)]);
+    await metrics.record(right.id, [sampleAt(at)]);
+    const shown = async () =>
+      (await metrics.standings(undefined, 180)).flatMap(({ name, sample }) => (sample === null ? [] : [name])).sort();
+    expect(await shown()).toEqual(['ahead', 'behind', 'right']);
+    domain.clock.advance(181_000);
+    expect(await shown()).toEqual([]);
   });
 
   it('of an agent that was removed are no longer shown, and go when they are old', async () => {

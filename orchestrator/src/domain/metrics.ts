@@ -19,6 +19,8 @@ export interface AgentStanding {
 }
 
 export interface Metrics {
+  /** Samples that were not kept for their times. */
+  readonly passedOver: number;
   /**
    * Keeps what one agent measured. What is older than samples are kept, or lies far ahead, is passed over: to the agent it
    * is settled either way.
@@ -35,7 +37,8 @@ export interface Metrics {
   /** By node id, for the agents that a selector matches. @throws MusterError selector_invalid */
   latestOf(filter: string | undefined): Promise<Record<string, Sample>>;
   /**
-   * Every approved agent that a selector matches, with its newest sample unless that is older than so many seconds.
+   * Every approved agent that a selector matches, with its newest sample unless that is older than so many seconds, whatever
+   * the clock of its machine says.
    * @throws MusterError selector_invalid
    */
   standings(filter: string | undefined, recentSecs: number): Promise<AgentStanding[]>;
@@ -51,12 +54,18 @@ export function createMetrics(
   stored: (nodeId: string, samples: readonly Sample[]) => void = () => {},
 ): Metrics {
   const oldest = () => seconds(context.now()) - retentionSecs;
+  let passedOver = 0;
   return {
+    get passedOver() {
+      return passedOver;
+    },
+
     async record(nodeId, given) {
       const from = Math.max(0, oldest());
       const until = seconds(context.now()) + mostAheadSecs;
       const kept = given.filter(({ collected_at }) => collected_at >= from && collected_at <= until);
       await samples.add(nodeId, kept);
+      passedOver += given.length - kept.length;
       if (kept.length > 0) stored(nodeId, kept);
     },
 
@@ -86,18 +95,27 @@ export function createMetrics(
 
     async standings(filter, recentSecs) {
       const agents = await listAgentNames(context, { status: 'approved', filter });
-      const since = Math.max(oldest(), seconds(context.now()) - recentSecs);
+      const { presence } = context;
+      const since = seconds(context.now()) - recentSecs;
+      const furthestBehind = agents.reduce(
+        (least, { node_id }) => Math.min(least, presence.clockAheadSecs(node_id)),
+        0,
+      );
       const found = await samples.latest(
         agents.map(({ node_id }) => node_id),
-        since,
+        Math.max(oldest(), since + furthestBehind),
       );
-      return agents.map(({ node_id, name }) => ({
-        node_id,
+      return agents.map(({ node_id, name }) => {
+        const sample = found.get(node_id);
+        const isRecent = sample !== undefined && sample.collected_at - presence.clockAheadSecs(node_id) >= since;
         // An approved agent has a name.
-        name: name ?? '',
-        connected: context.presence.isConnected(node_id),
-        sample: found.get(node_id) ?? null,
-      }));
+        return {
+          node_id,
+          name: name ?? '',
+          connected: presence.isConnected(node_id),
+          sample: isRecent ? sample : null,
+        };
+      });
     },
 
     async prune() {

@@ -912,6 +912,7 @@ describe('attributes and hints', () => {
     };
     for (const hours of [1, 2, 3]) await off(hours);
     expect(told()).toEqual([3_600]);
+    expect(gateway.presence.clockAheadSecs(agent.key.nodeId)).toBe(10_800);
     await clock.advance(5_000);
     expect(told()).toEqual([3_600, 10_800]);
     await clock.advance(10_000);

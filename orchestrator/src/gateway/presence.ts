@@ -8,6 +8,8 @@ export interface Presence {
   isConnected(nodeId: string): boolean;
   /** Unix seconds of the last frame from a connected agent, null for one that is not connected. */
   lastHeardAt(nodeId: string): number | null;
+  /** By how many seconds the clock of a connected agent is ahead, as far as it told; else 0. */
+  clockAheadSecs(nodeId: string): number;
   /** Node ids of all connected agents. */
   connected(): Iterable<string>;
   readonly count: number;
@@ -45,6 +47,10 @@ export class LinkRegistry implements Presence {
   lastHeardAt(nodeId: string): number | null {
     const link = this.byNode.get(nodeId);
     return link ? this.heardAt(link) : null;
+  }
+
+  clockAheadSecs(nodeId: string): number {
+    return this.byNode.get(nodeId)?.clockSkewSecs ?? 0;
   }
 
   /** Unix seconds of the last frame on a link. */

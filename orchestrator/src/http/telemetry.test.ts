@@ -13,7 +13,7 @@ const levels: Levels = {
   dispatchBytes: 1024,
   database: { queued: 5, queuedBytes: 500, unitsCommitted: 70, unitsFailed: 1, retries: 0 },
   recordedBytes: 123,
-  samples: { queued: 4, stored: 900, failed: 6 },
+  samples: { queued: 4, stored: 900, failed: 6, passedOver: 9 },
   remoteWrite: { queued: 21, sent: 22, overflowed: 23, refused: 24, passedOver: 25, retries: 26 },
 };
 const census = {
@@ -101,6 +101,7 @@ describe('what it says', () => {
       muster_writes_failed_total: 1,
       muster_terminal_recorded_bytes_total: 123,
       muster_samples_total: 900,
+      muster_samples_passed_over_total: 9,
       muster_remote_write_queue: 21,
       muster_remote_write_samples_total: 22,
       'muster_remote_write_dropped_total{reason="overflow"}': 23,

@@ -35,7 +35,12 @@ export interface Levels {
   };
   /** Bytes of what terminals showed that were recorded. */
   readonly recordedBytes: number;
-  readonly samples: { readonly queued: number; readonly stored: number; readonly failed: number };
+  readonly samples: {
+    readonly queued: number;
+    readonly stored: number;
+    readonly failed: number;
+    readonly passedOver: number;
+  };
   /** Samples on their way to elsewhere; null when none are. */
   readonly remoteWrite: RemoteWriteLevels | null;
 }
@@ -85,6 +90,10 @@ export function createTelemetry(sources: TelemetrySources, { processMetrics = fa
   );
   const samplesStored = counter('muster_samples_total', 'Samples that were stored.');
   const samplesFailed = counter('muster_samples_failed_total', 'Samples that could not be stored.');
+  const samplesPassedOver = counter(
+    'muster_samples_passed_over_total',
+    'Samples that were not kept for their times: too old, or far ahead.',
+  );
   const remoteQueue = gauge('muster_remote_write_queue', 'Samples that wait to be written to metrics.remote_write.');
   const remoteSent = counter('muster_remote_write_samples_total', 'Samples that were written to it.');
   const remoteDropped = counter('muster_remote_write_dropped_total', 'Samples that were not, and why.', ['reason']);
@@ -154,6 +163,7 @@ export function createTelemetry(sources: TelemetrySources, { processMetrics = fa
       setTotal(recorded, levels.recordedBytes);
       setTotal(samplesStored, samples.stored);
       setTotal(samplesFailed, samples.failed);
+      setTotal(samplesPassedOver, samples.passedOver);
       if (remoteWrite) {
         remoteQueue.set(remoteWrite.queued);
         setTotal(remoteSent, remoteWrite.sent);
