@@ -293,6 +293,10 @@ class AgentGateway implements Gateway, LinkOwner {
       .catch((error: unknown) => this.log.warn({ err: error }, 'a refusal could not be audited'));
   }
 
+  onClosing(link: Link): void {
+    this.shells.forget(link);
+  }
+
   onFault(link: Link, error: unknown): void {
     this.log.error(
       { node_id: link.nodeId, remote_ip: link.remoteIp, err: error },
@@ -304,7 +308,6 @@ class AgentGateway implements Gateway, LinkOwner {
     this.greetings.delete(link);
     this.dispatcher.forget(link);
     this.inbound.forget(link);
-    this.shells.forget(link);
     if (!this.registry.remove(link)) return;
     this.log.info({ node_id: link.nodeId, reason: link.endReason }, 'agent disconnected');
     this.links

@@ -30,6 +30,8 @@ export interface LinkOwner {
   onFrame(link: Link, frame: Buffer): void;
   /** This end refuses the other, and says so. */
   onRefused(link: Link, refusal: Refusal): void;
+  /** Nothing is taken from it, or sent to it, any more, though its socket may last for a while yet. */
+  onClosing(link: Link): void;
   /** Something that should not be able to throw did: our bug, and the end of this link only. */
   onFault(link: Link, error: unknown): void;
   /** The socket is gone; called once. */
@@ -197,9 +199,15 @@ export class Link {
   }
 
   close(code: number, reason: string): void {
-    this.endReason ??= reason;
-    this.state = 'closing';
+    this.leave(reason);
     this.ws.close(code, closeReason(reason));
+  }
+
+  private leave(reason: string): void {
+    this.endReason ??= reason;
+    if (this.state === 'closing') return;
+    this.state = 'closing';
+    this.owner.onClosing(this);
   }
 
   /** Ends this link over an error that nobody expected, so that it ends nothing else. */
@@ -210,8 +218,7 @@ export class Link {
 
   /** Ends it without a word: the other end does not listen. */
   cut(reason: string): void {
-    this.endReason ??= reason;
-    this.state = 'closing';
+    this.leave(reason);
     this.ws.terminate();
   }
 
@@ -288,13 +295,12 @@ export class Link {
           ? `a frame of more than ${this.owner.limits.agentFrameBytes} bytes`
           : error.message;
       this.owner.onRefused(this, { code: 'protocol_violation', message, retry_after_secs: null });
-      this.endReason ??= 'protocol_violation';
+      this.leave('protocol_violation');
     } else this.endReason ??= error.code ?? error.message;
   }
 
   ended(): void {
-    this.state = 'closing';
-    this.endReason ??= 'connection lost';
+    this.leave('connection lost');
     this.probe?.ended();
     this.owner.onEnded(this);
   }

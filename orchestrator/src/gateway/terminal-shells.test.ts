@@ -544,6 +544,27 @@ describe('the end', () => {
     expect(links.calls).toContain('closed: bye: stopped\u001b[2J');
   });
 
+  it('of a link that is refused comes at once, not when its agent closes it too', async () => {
+    await start();
+    const faults: ((agent: TestAgent) => void)[] = [
+      (agent) => agent.show(9, piece),
+      (agent) => agent.ws.send(Buffer.alloc(wireLimits.agentFrameBytes + 1)),
+    ];
+    for (const fault of faults) {
+      const agent = await connected();
+      const { told } = await opened(agent);
+      const opening = gateway.shells.open(wishFor(agent), new Told());
+      await agent.next('terminal_open');
+      fault(agent);
+      // It says nothing any more, and does not go either.
+      agent.socket.pause();
+      await expect(opening).rejects.toMatchObject({ code: 'agent_offline' });
+      expect(told.events).toEqual([`lost: the link to ${agent.key.nodeId} ended: protocol_violation`]);
+      expect(links.calls.filter((call) => call.startsWith('closed'))).toEqual([]);
+      await expect(gateway.shells.open(wishFor(agent), new Told())).rejects.toMatchObject({ code: 'agent_offline' });
+    }
+  });
+
   it('of an agent that is rejected comes with its link', async () => {
     await start();
     const agent = await connected();

@@ -110,7 +110,7 @@ export class TerminalShells implements Shells {
     return null;
   }
 
-  /** The link has ended, and its shells with it. */
+  /** The link ends, and its shells with it: they do not wait until the other end has closed it too. */
   forget(link: Link): void {
     const { terminals } = link;
     if (terminals === null) return;
