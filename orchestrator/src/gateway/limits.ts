@@ -43,6 +43,8 @@ export const defaultGatewayLimits = {
   terminalOpenTimeoutMs: 10_000,
   /** Terminals of one link, with those that were closed and whose end the agent has not told: as many as an agent may be set to. */
   terminalsOfLink: 10_000,
+  /** Pieces of what one terminal shows that are on their way; what comes then is put together. */
+  terminalPieces: 4_096,
   /** What may wait to be typed into one terminal: who types more has not heeded that it takes nothing. */
   terminalInputQueueBytes: 1024 * 1024,
   /** How often rows are looked at for hints that were lost. */

@@ -4,7 +4,7 @@ import { oneLine } from '../domain/one-line.ts';
 import type { Shell, ShellEvents, ShellExit } from '../domain/shells.ts';
 import type { GatewayLimits } from './limits.ts';
 import type { Link } from './link.ts';
-import { InputQueue, OutputWindow } from './terminal-window.ts';
+import { InputQueue, OutputWindow, Pieces } from './terminal-window.ts';
 import { TokenBucket } from './token-bucket.ts';
 
 /** `opening`: not answered yet. `closed`: by us; the agent has not said that it ended. `ended`: nothing comes any more. */
@@ -37,6 +37,7 @@ export class Channel implements Shell {
   private readonly events: ShellEvents;
   private readonly answer: { resolve: (shell: Shell) => void; reject: (error: Error) => void };
   private readonly shown: OutputWindow;
+  private readonly pieces: Pieces;
   private readonly typed: InputQueue;
   private readonly smallFrames: TokenBucket;
   /** What is to be told once whoever opened it has it in hand; null from then on. */
@@ -66,6 +67,7 @@ export class Channel implements Shell {
     this.events = options.events;
     this.answer = options.answer;
     this.shown = new OutputWindow(this.limits.terminalOutputWindowBytes);
+    this.pieces = new Pieces(this.limits.terminalPieces, this.limits.terminalOutputWindowBytes);
     this.typed = new InputQueue(this.limits.terminalInputWindowBytes, this.limits.terminalFrameBytes);
     this.smallFrames = new TokenBucket(this.limits.terminalSmallFrameBurst, options.now);
   }
@@ -106,11 +108,12 @@ export class Channel implements Shell {
     if (bytes.length < terminalSmallFrameBytes && !this.mayDrip(now)) return null;
     if (!this.shown.receive(bytes.length))
       return `more than ${terminalOutputWindowBytes} bytes of a terminal that were not asked for`;
-    if (this.state !== 'open') return null;
-    // A small one is copied, rather than that it keeps all that was read with it.
-    const owned = bytes.buffer.byteLength > 2 * bytes.length ? new Uint8Array(bytes) : bytes;
-    this.tell(() => this.events.output(owned));
+    if (this.state === 'open') this.show(this.pieces.receive(bytes));
     return null;
+  }
+
+  private show(piece: Uint8Array | null): void {
+    if (piece !== null) this.tell(() => this.events.output(piece));
   }
 
   private mayDrip(now: number): boolean {
@@ -132,6 +135,7 @@ export class Channel implements Shell {
 
   onExited(exit: ShellExit): string | null {
     if (this.state === 'opening') return 'terminal_exited of a terminal that was not opened';
+    this.show(this.pieces.rest());
     this.state = 'ended';
     const { code, signal } = exit;
     this.tell(() => this.events.exited({ code, signal: signal === null ? null : oneLine(signal, longestText) }));
@@ -141,6 +145,7 @@ export class Channel implements Shell {
   /** The link has ended. */
   onLost(reason: string): void {
     const { state } = this;
+    this.show(this.pieces.rest());
     this.state = 'ended';
     if (state === 'opening') this.answer.reject(new MusterError('agent_offline', reason));
     if (state === 'open') this.tell(() => this.events.lost(reason));
@@ -186,6 +191,7 @@ export class Channel implements Shell {
     this.safely(() => {
       const credit = this.shown.take(bytes);
       if (credit > 0) this.link.send({ type: 'terminal_credit', channel: this.number, bytes: credit });
+      this.show(this.pieces.take(bytes));
     });
   }
 

@@ -368,6 +368,32 @@ describe('what a shell shows', () => {
     });
   });
 
+  it('comes in few pieces to whoever takes none, and whole', async () => {
+    await start({ terminalPieces: 10 });
+    const agent = await connected();
+    const drops = async ({ channel }: { channel: number }) => {
+      for (let drop = 0; drop < 100; drop++) agent.show(channel, Buffer.of(drop));
+      await agent.settled();
+    };
+    const [taken, exited, lost] = [await opened(agent), await opened(agent), await opened(agent)];
+    for (const one of [taken, exited, lost]) {
+      await drops(one);
+      expect(one.told.frames.length).toBe(10);
+    }
+    taken.shell.taken(9);
+    expect(taken.told.frames.length).toBe(10);
+    taken.shell.taken(1);
+    agent.send({ type: 'terminal_exited', channel: exited.channel, exit_code: 0, signal: null });
+    await agent.settled();
+    agent.end();
+    await until(() => lost.told.events.length === 2);
+    for (const { told } of [taken, exited, lost]) {
+      expect(told.frames.length).toBe(11);
+      expect([...told.shown]).toEqual(Array.from({ length: 100 }, (_, drop) => drop));
+    }
+    expect(exited.told.events).toEqual(['output', 'exited 0 null']);
+  });
+
   it('keeps its agent from being taken for lost', async () => {
     await start();
     const agent = await connected();

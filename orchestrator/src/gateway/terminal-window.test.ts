@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { InputQueue, OutputWindow } from './terminal-window.ts';
+import { InputQueue, OutputWindow, Pieces } from './terminal-window.ts';
 
 const numbered = (from: number, length: number) => Uint8Array.from({ length }, (_, at) => (from + at) % 251);
 
@@ -53,6 +53,50 @@ describe('the window of what a terminal shows', () => {
         expect(window.receive(1)).toBe(false);
       }),
     );
+  });
+});
+
+describe('pieces of what is shown', () => {
+  it('are as many as may be on their way, and one more, whatever is taken when; none is lost or waits for nothing', () => {
+    const step = fc.record({ show: fc.nat(20), take: fc.double({ min: 0, max: 1, noNaN: true }) });
+    fc.assert(
+      fc.property(fc.integer({ min: 1, max: 5 }), fc.array(step, { maxLength: 60 }), (most, steps) => {
+        const window = 100;
+        const pieces = new Pieces(most, window);
+        const shown: number[] = [];
+        let came = 0;
+        let taken = 0;
+        /** Where those end that are not taken. */
+        let ends: number[] = [];
+        const told = (piece: Uint8Array | null) => {
+          if (piece === null) return;
+          shown.push(...piece);
+          ends.push(shown.length);
+          expect(ends.length).toBeLessThanOrEqual(most + 1);
+        };
+        const take = (bytes: number) => {
+          taken += bytes;
+          ends = ends.filter((end) => end > taken);
+          told(pieces.take(bytes));
+        };
+        for (const { show, take: part } of steps) {
+          const length = Math.min(show, window - (came - taken));
+          if (length > 0) told(pieces.receive(numbered(came, length)));
+          came += length;
+          take(Math.floor((shown.length - taken) * part));
+        }
+        while (taken < shown.length) take(shown.length - taken);
+        expect(shown).toEqual([...numbered(0, came)]);
+        expect(pieces.rest()).toBeNull();
+      }),
+    );
+  });
+
+  it('are whole before the end is told', () => {
+    const pieces = new Pieces(1, 10);
+    expect(pieces.receive(numbered(0, 2))).toEqual(numbered(0, 2));
+    expect([pieces.receive(numbered(2, 3)), pieces.receive(numbered(5, 5))]).toEqual([null, null]);
+    expect([pieces.rest(), pieces.rest()]).toEqual([numbered(2, 8), null]);
   });
 });
 

@@ -41,6 +41,63 @@ export class OutputWindow {
   }
 }
 
+/**
+ * Puts together what is shown in more pieces than memory should be spent on: a byte is held by the window, but a piece of
+ * one byte takes hundreds of them on its way to the file and to whoever looks on.
+ */
+export class Pieces {
+  private readonly most: number;
+  private readonly window: number;
+  /** Handed on since all that was handed on had been taken. */
+  private count = 0;
+  /** Bytes of those that are not taken. */
+  private untaken = 0;
+  private gathered: Uint8Array | null = null;
+  private length = 0;
+
+  /**
+   * @param most   pieces on their way; what comes then becomes one, once they have been taken
+   * @param window bytes that have come and are not taken, at the most
+   */
+  constructor(most: number, window: number) {
+    this.most = most;
+    this.window = window;
+  }
+
+  /** @returns what is to be handed on now: memory of its own; null while it has to wait */
+  receive(bytes: Uint8Array): Uint8Array | null {
+    if (this.count < this.most)
+      // A small one is copied, rather than that it keeps all that was read with it.
+      return this.handOn(bytes.buffer.byteLength > 2 * bytes.length ? new Uint8Array(bytes) : bytes);
+    this.gathered ??= new Uint8Array(this.window);
+    this.gathered.set(bytes, this.length);
+    this.length += bytes.length;
+    return null;
+  }
+
+  /** So many bytes were taken. @returns what is to be handed on now, if anything */
+  take(bytes: number): Uint8Array | null {
+    this.untaken -= bytes;
+    if (this.untaken > 0) return null;
+    this.count = 0;
+    return this.rest();
+  }
+
+  /** Nothing more comes. @returns what is to be handed on before that is told, if anything */
+  rest(): Uint8Array | null {
+    const { gathered, length } = this;
+    this.gathered = null;
+    this.length = 0;
+    return gathered === null ? null : this.handOn(gathered.subarray(0, length));
+  }
+
+  private handOn(bytes: Uint8Array): Uint8Array {
+    this.count++;
+    this.untaken += bytes.length;
+    return bytes;
+  }
+}
+
 /** The sending end: what is to be typed, in the pieces in which it may go. */
 export class InputQueue {
   private readonly window: number;

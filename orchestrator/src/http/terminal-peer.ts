@@ -19,6 +19,8 @@ export const terminalSocketLimits = {
   /** Frames that a client may send, a second and at once; it is not read for a while then. */
   framesPerSecond: 1_000,
   frameBurst: 4_000,
+  /** Frames that may wait for a client, which is cut off then: nothing else bounds the sizes that it is told. */
+  waitingFrames: 8_192,
 };
 
 /** What a size counts as, in frames: each is told to all who look on. */
@@ -104,6 +106,7 @@ export class TerminalPeer implements TerminalClient {
     ws.on('ping', () => this.count(1));
     ws.on('pong', () => {
       this.heard = true;
+      this.count(1);
     });
     ws.on('error', (error) => this.log.debug({ error: error.message }, 'the socket of a terminal has an error'));
     ws.on('close', () => this.leave());
@@ -166,6 +169,7 @@ export class TerminalPeer implements TerminalClient {
       });
     if (this.ws === null) this.waiting.push(action);
     else action(this.ws);
+    if (this.unsent > terminalSocketLimits.waitingFrames) this.terminate();
   }
 
   private closeWith(code: number): void {

@@ -423,6 +423,20 @@ describe('what a client may send', () => {
     expect(joined.events).toEqual([]);
   });
 
+  test('no more pongs either', async () => {
+    await start();
+    const { operator, joined } = await join();
+    const pong = Buffer.of(0x8a, 0x80, 0, 0, 0, 0);
+    operator.socket.write(Buffer.concat([...Array(40_000).fill(pong), Buffer.of(0x82, 0x81, 0, 0, 0, 0, 65)]));
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    expect(joined.frames).toBe(0);
+    for (let second = 0; second < 60 && joined.frames === 0; second++) {
+      clock.advance(1000);
+      await new Promise((resolve) => setTimeout(resolve, 5));
+    }
+    expect(joined.frames).toBe(1);
+  });
+
   test('nothing that brings down more than its connection', async () => {
     await start();
     const { operator, joined } = await join();
@@ -479,6 +493,22 @@ describe('who is there', () => {
 });
 
 describe('the end', () => {
+  test('is that of who lets too many frames wait, however small', async () => {
+    await start();
+    const { operator, joined } = await join();
+    operator.socket.pause();
+    const over = new Promise<void>((resolve) => joined.client.show(Buffer.alloc(32 * 1024 * 1024), resolve));
+    let sizes = 0;
+    while (sizes < 100_000 && joined.events.length === 0) {
+      for (let at = 0; at < 1000; at++) joined.client.tell({ type: 'resize', cols: (++sizes % 99) + 1, rows: 24 });
+      clock.advance(500);
+      await turn();
+    }
+    await over;
+    expect(sizes).toBe(9_000);
+    expect(joined.events).toEqual(['left']);
+  });
+
   test('comes after all that was shown and told', async () => {
     await start();
     const { operator, joined } = await join();
