@@ -140,7 +140,8 @@ function streamedAnswer(answer: Awaited<ReturnType<Transport>>): StreamedAnswer 
   return { type: type.trim().toLowerCase(), body: answer.body ?? whole() };
 }
 
-function problemOf(status: number, text: string, retryAfter: string | null): ApiError {
+/** What an answer outside 2xx says. */
+export function problemOf(status: number, text: string, retryAfter: string | null): ApiError {
   const wait = retryAfter !== null && /^\d+$/.test(retryAfter) ? Number(retryAfter) : null;
   try {
     const problem = JSON.parse(text) as Problem;

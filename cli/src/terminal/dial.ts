@@ -1,16 +1,20 @@
+import type { IncomingMessage } from 'node:http';
+import { type ApiError, problemOf } from '@muster/protocol/client';
 import { WebSocket } from 'ws';
 import { type AgentFor, unreachable } from '../client.ts';
-import { CliError, exits } from '../exit.ts';
+import { CliError } from '../exit.ts';
 import type { Wire, WireEvents } from './live.ts';
 
 /** More of one message is none of an orchestrator's: the recent screen is the largest there is. */
 const largestMessage = 16 * 1024 * 1024;
 const timeout = 10_000;
+/** No refusal is longer. */
+const largestRefusal = 64 * 1024;
 
 /**
  * Opens a WebSocket to an orchestrator, trusted as its requests are.
  * @returns one that is paused
- * @throws CliError when nobody answers there, or refuses
+ * @throws CliError when nobody answers there; ApiError when it is refused
  */
 export function dialTerminal(url: URL, agentFor: AgentFor, events: WireEvents): Promise<Wire> {
   const address = new URL(url);
@@ -27,15 +31,10 @@ export function dialTerminal(url: URL, agentFor: AgentFor, events: WireEvents): 
     const refused = (error: Error) => reject(error instanceof CliError ? error : unreachable(url, error));
     socket.on('error', refused);
     socket.once('unexpected-response', (request, response) => {
-      request.destroy();
-      const status = response.statusCode ?? 0;
-      reject(
-        new CliError(
-          exits.unreachable,
-          'unreachable',
-          `the orchestrator did not open the terminal: it answered ${status}`,
-        ),
-      );
+      void refusalOf(response).then((refusal) => {
+        reject(refusal);
+        request.destroy();
+      });
     });
     socket.once('open', () => {
       wasOpen = true;
@@ -59,6 +58,25 @@ export function dialTerminal(url: URL, agentFor: AgentFor, events: WireEvents): 
       if (wasOpen) events.closed();
     });
   });
+}
+
+/** In the orchestrator's words, as far as they came. */
+async function refusalOf(response: IncomingMessage): Promise<ApiError> {
+  const pieces: Buffer[] = [];
+  let size = 0;
+  const late = setTimeout(() => response.destroy(), timeout);
+  try {
+    for await (const piece of response as AsyncIterable<Buffer>) {
+      pieces.push(piece);
+      size += piece.length;
+      if (size > largestRefusal) break;
+    }
+  } catch {
+    // Cut off: what did come is no problem document then.
+  }
+  clearTimeout(late);
+  const text = Buffer.concat(pieces).toString('utf8');
+  return problemOf(response.statusCode ?? 0, text, response.headers['retry-after'] ?? null);
 }
 
 function wireOf(socket: WebSocket): Wire {

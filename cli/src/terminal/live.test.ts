@@ -236,6 +236,21 @@ test('it is tried again for a minute, and ends at once where there is nothing le
   expect(tries).toBeGreaterThan(10);
   expect(tries).toBeLessThan(30);
 
+  // A ticket that came too late, or a place that is taken, may be had by the next try.
+  let late = 0;
+  const again = await stage('terminal', {
+    attach: async () => {
+      if (++late === 1) throw refused(401, 'ticket_invalid');
+      if (late === 2) throw refused(409, 'terminal_limit');
+      return { ws_url: '/again' };
+    },
+  });
+  await until(() => expect(again.far.length).toBe(1));
+  again.far[0]?.socket.terminate();
+  await until(() => expect(again.far.length).toBe(2));
+  again.far[1]?.say({ type: 'exit', code: 0, signal: null });
+  expect(await again.ending).toMatchObject({ kind: 'exit' });
+
   let once = 0;
   const gone = await stage('terminal', {
     attach: async () => {

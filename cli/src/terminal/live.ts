@@ -412,8 +412,9 @@ class Live {
 /** What will not be otherwise a moment later. */
 function isFinal(error: unknown): boolean {
   if (error instanceof ApiError) {
-    const { status } = error.problem;
-    return status < 500 && status !== 429 && error.problem.code !== 'terminal_limit';
+    const { status, code } = error.problem;
+    // A ticket that came too late is one of those that another try has anew.
+    return status < 500 && status !== 429 && code !== 'terminal_limit' && code !== 'ticket_invalid';
   }
   return !(error instanceof CliError && error.code === 'unreachable');
 }
