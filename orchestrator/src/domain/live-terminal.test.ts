@@ -30,7 +30,7 @@ function open(rules: Partial<TerminalRules> = {}) {
   const recording = new MemoryRecording();
   const ends: { end: TerminalEnd; bytes: number | undefined }[] = [];
   const sources: ScreenSource[] = [];
-  let show = (_: Uint8Array) => {};
+  const shows: ((screen: Uint8Array) => void)[] = [];
   const live = new LiveTerminal({
     session_id,
     operator_id: 'a',
@@ -42,7 +42,7 @@ function open(rules: Partial<TerminalRules> = {}) {
     recentScreen: (source) => {
       sources.push(source);
       return new Promise((resolve) => {
-        show = resolve;
+        shows.push(resolve);
       });
     },
     onEnded: (end, digest) => ends.push({ end, bytes: digest?.bytes }),
@@ -66,7 +66,10 @@ function open(rules: Partial<TerminalRules> = {}) {
     sources,
     join,
     sweep,
-    screen: (text: string) => show(Buffer.from(text)),
+    /** All that are being built are. */
+    screen: (text: string) => {
+      for (const show of shows.splice(0)) show(Buffer.from(text));
+    },
   };
 }
 
@@ -100,19 +103,21 @@ test('what is shown is recorded first, then shown to all, then given back to the
 });
 
 test('what came before the first who is in control is kept as it was, for their terminal to answer', async () => {
-  const { shell, join, live, ends } = begun();
+  const { shell, join, live, ends, screen } = begun();
   shell.says('\x1b[c$ ');
   const eve = join('view', 'e');
   expect(shell.given).toBe(0);
   const ada = join('control');
   expect(ada.seen).toEqual([{ type: 'resize', cols: 80, rows: 24 }, '\x1b[c$ ']);
+  screen('<screen>');
+  await settle();
   expect(shell.given).toBe(5);
   // Afterwards it is the screen that is shown.
   ada.told.left();
   expect(live.attached).toEqual([{ operator_id: 'e', username: 'name-e', mode: 'view', since: 5 }]);
   shell.says('more');
   expect(shell.given).toBe(9);
-  expect(eve.shown).toBe('');
+  expect(eve.shown).toBe('<screen>more');
   expect(ends).toEqual([]);
 });
 
@@ -203,6 +208,28 @@ test('who looks on may not type or change the size, and is cut off when too far 
   expect([slow.over, slow.code]).toEqual(['cut', 'terminal_too_slow']);
   expect(shell.given).toBe(1024 * 1024 + 1);
   expect(live.attached).toHaveLength(1);
+});
+
+test('whoever comes to look on while much is shown is not too far behind before there is a screen', async () => {
+  const { shell, join, screen, live } = begun();
+  join('control');
+  shell.says('before');
+  const eve = join('view', 'e');
+  shell.says('x'.repeat(1000));
+  expect(shell.given).toBe(6);
+  screen('<screen>');
+  await settle();
+  expect(eve.shown).toBe(`<screen>${'x'.repeat(1000)}`);
+  expect(shell.given).toBe(1006);
+  const gone = join('view', 'g');
+  shell.says('y');
+  expect(shell.given).toBe(1006);
+  gone.told.left();
+  expect(shell.given).toBe(1007);
+  const cut = join('view', 'c');
+  shell.says('z');
+  live.cutOff('c');
+  expect([cut.over, shell.given]).toEqual(['cut', 1008]);
 });
 
 test('what is typed waits while the shell has no room for it', () => {
@@ -383,14 +410,26 @@ test('a screen is built from the last of a recording, from the size and the mode
   expect(recording.text[source.from - 1]).toBe('\n');
 });
 
-test('whatever happens, no byte is lost or doubled, and the window gets back what it gave', () => {
+test('a screen is built of what was shown, however much waits for the disk', () => {
+  const { shell, join, recording, sources } = begun();
+  join('control').told.left();
+  shell.says('shown');
+  recording.slow = true;
+  // Of these, six bytes each are recorded.
+  for (let n = 0; n < 16; n++) shell.says('\x1b'.repeat(16 * 1024));
+  join('control');
+  expect(sources).toEqual([expect.objectContaining({ to: recording.written })]);
+  expect(recording.text.slice(sources[0]?.from)).toContain('shown');
+});
+
+test('whatever happens, no byte is lost or doubled, and the window gets back what it gave', async () => {
   const step = fc.oneof(
     fc.constantFrom('a', 'żó', '€', '🐢 and more', '\x1b[?1049h').map((text) => ({ kind: 'says' as const, text })),
-    fc.constantFrom('write', 'control', 'view', 'leave', 'take', 'stick').map((kind) => ({ kind, text: '' })),
+    fc.constantFrom('write', 'control', 'view', 'leave', 'take', 'stick', 'screen').map((kind) => ({ kind, text: '' })),
   );
-  fc.assert(
-    fc.property(fc.array(step, { maxLength: 40 }), (steps) => {
-      const { recording, shell, join, clock } = begun();
+  await fc.assert(
+    fc.asyncProperty(fc.array(step, { maxLength: 40 }), async (steps) => {
+      const { recording, shell, join, clock, screen } = begun();
       recording.slow = true;
       recording.write();
       const viewer = join('view', 'v');
@@ -402,7 +441,10 @@ test('whatever happens, no byte is lost or doubled, and the window gets back wha
           said += Buffer.from(text).toString();
         } else if (kind === 'write') recording.write();
         else if (kind === 'leave') clients.at(-1)?.told.left();
-        else if (kind === 'take') clients.at(-1)?.take();
+        else if (kind === 'screen') {
+          screen('');
+          await settle();
+        } else if (kind === 'take') clients.at(-1)?.take();
         else if (kind === 'stick') for (const client of clients) client.stuck = true;
         else clients.push(join(kind as 'control'));
         if (shell.given > Buffer.byteLength(said)) return false;
@@ -412,6 +454,8 @@ test('whatever happens, no byte is lost or doubled, and the window gets back wha
       const last = join('control');
       expect(last.over).toBeNull();
       last.told.left();
+      screen('');
+      await settle();
       expect(shell.given).toBe(Buffer.byteLength(said));
       expect(viewer.shown).toBe(said);
       expect(recording.events.map(([, data]) => data).join('')).toBe(said);

@@ -106,6 +106,8 @@ export class LiveTerminal implements ShellEvents {
   #sizing: (() => void) | null = null;
   readonly #modes = new TerminalModes();
   readonly #places: { at: number; cols: number; rows: number; opening: string }[] = [];
+  /** Bytes that the shell's window gets back once nobody waits for a first screen. */
+  #owed = 0;
   /** Bytes of the transcript that clients were shown. */
   #shownTo = 0;
   #end: TerminalEnd | null = null;
@@ -223,6 +225,11 @@ export class LiveTerminal implements ShellEvents {
     };
   }
 
+  /** Those whose session it is, or who are connected to it. */
+  get operators(): string[] {
+    return [this.operator_id, ...[...this.#connections].map(({ who }) => who.operator_id)];
+  }
+
   /** Cuts the connections of an operator. */
   cutOff(operatorId: string): void {
     for (const connection of [...this.#connections])
@@ -283,12 +290,11 @@ export class LiveTerminal implements ShellEvents {
     };
   }
 
-  /** Keeps places from which a screen can be built, as far back as one is. */
+  /** Keeps places from which a screen can be built, as far back from what clients were shown as one is. */
   #markPlace(at: number): void {
     if (at - (this.#places.at(-1)?.at ?? 0) < placeBytes) return;
     this.#places.push({ at, ...this.#size, opening: this.#modes.opening() });
-    while (this.#places.length > 1 && at - (this.#places[0]?.at ?? 0) > screenBytes + 2 * placeBytes)
-      this.#places.shift();
+    while ((this.#places[1]?.at ?? at) < this.#shownTo - screenBytes) this.#places.shift();
   }
 
   #show(bytes: Uint8Array): void {
@@ -298,8 +304,12 @@ export class LiveTerminal implements ShellEvents {
     else this.#unseen.push(bytes);
   }
 
+  /** A shell that shows much would leave whoever comes too far behind before there is anything to be seen. */
   #taken(bytes: number): void {
-    if (!this.#end) this.#shell?.taken(bytes);
+    this.#owed += bytes;
+    if (this.#owed === 0 || this.#end || [...this.#connections].some(({ waits }) => waits)) return;
+    this.#shell?.taken(this.#owed);
+    this.#owed = 0;
   }
 
   #showUnseen(connection: TerminalConnection, unseen: readonly Uint8Array[]): void {
@@ -311,10 +321,10 @@ export class LiveTerminal implements ShellEvents {
   #showScreen(connection: TerminalConnection): void {
     const { session_id, recentScreen } = this.#parts;
     const to = this.#shownTo;
-    const place = this.#places.find(({ at }) => to - at <= screenBytes) ?? this.#places.at(-1);
+    const place = this.#places.find(({ at }) => to - at <= screenBytes);
     if (place && place.at < to) {
       const { at: from, ...state } = place;
-      connection.begin(recentScreen({ session_id, from, to, ...state }));
+      connection.begin(recentScreen({ session_id, from, to, ...state }), () => this.#taken(0));
     }
   }
 
@@ -367,6 +377,7 @@ export class LiveTerminal implements ShellEvents {
       this.#leftAt = this.#parts.clock.monotonic();
     }
     connection.leave();
+    this.#taken(0);
   }
 
   #cut(connection: TerminalConnection, code: ErrorCode, message: string): void {

@@ -68,8 +68,13 @@ export class TerminalConnection {
     if (!this.#over) this.#inOrder(() => this.#client.tell(notice));
   }
 
-  /** Shows a screen before anything else that comes from now on. */
-  begin(screen: Promise<Uint8Array>): void {
+  /** Whether it has yet to be shown its first screen. */
+  get waits(): boolean {
+    return this.#queue !== null && !this.#over;
+  }
+
+  /** Shows a screen before anything else that comes from now on. @param begun when it has been */
+  begin(screen: Promise<Uint8Array>, begun: () => void): void {
     const queue: (() => void)[] = [];
     this.#queue = queue;
     void screen.then((bytes) => {
@@ -77,6 +82,7 @@ export class TerminalConnection {
       this.#queue = null;
       if (bytes.length > 0) this.#client.show(bytes, () => {});
       for (const step of queue) step();
+      begun();
     });
   }
 

@@ -37,7 +37,9 @@ export class TerminalEnds {
 
   /** @returns whether it is on record; if not, {@link retry} sees to it */
   async record(session: EndedSession, end: Pending['end'], digest: TranscriptDigest | null): Promise<boolean> {
-    const pending = { session, end, digest, closedAt: seconds(this.#context.now()) };
+    // The clock may have been set back.
+    const closedAt = Math.max(session.opened_at, seconds(this.#context.now()));
+    const pending = { session, end, digest, closedAt };
     this.#pending.set(session.session_id, pending);
     return this.#write(pending);
   }
@@ -82,7 +84,7 @@ export class TerminalEnds {
               status: end.status,
               sha256: digest?.sha256 ?? null,
               bytes: digest?.bytes ?? null,
-              duration_secs: Math.max(0, closedAt - opened_at),
+              duration_secs: closedAt - opened_at,
             },
           }),
         ],

@@ -45,7 +45,9 @@ export class TerminalModes {
 
   /** What brings a new terminal into this state, before the bytes that followed are shown. */
   opening(): string {
-    return `${this.#alternate ? '\x1b[?1049h' : ''}${this.#switches(() => true)}${this.#rest()}`;
+    // The part of a sequence that came last is completed by what follows.
+    const begun = this.#sequence === null ? '' : `\x1b${this.#sequence}`;
+    return `${this.#alternate ? '\x1b[?1049h' : ''}${this.#switches(() => true)}${this.#rest()}${begun}`;
   }
 
   /**

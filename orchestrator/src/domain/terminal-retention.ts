@@ -14,7 +14,7 @@ const daySecs = 86_400;
  * @returns how many went
  */
 export async function pruneTerminals(
-  context: Pick<Context, 'db' | 'now'>,
+  context: Pick<Context, 'db' | 'now' | 'log'>,
   transcripts: Pick<Transcripts, 'remove' | 'ids'>,
   days: number,
 ): Promise<number> {
@@ -24,28 +24,45 @@ export async function pruneTerminals(
   const below = encodeTime(before * 1000, 10);
   let removed = 0;
   for (let after = ''; ; ) {
-    const ids = (await db.all(endedTerminals, { after, below, before, limit: atOnce })).map((row) => row.session_id);
-    // A file that cannot be removed keeps its row: it is tried again.
-    for (const id of ids) await transcripts.remove(id);
+    const due = (await db.all(endedTerminals, { after, below, before, limit: atOnce })).map((row) => row.session_id);
+    const ids = await removeFiles(context, transcripts, due);
     if (ids.length > 0) await db.write({ name: 'terminals/prune', statements: [statement(deleteTerminals, { ids })] });
     removed += ids.length;
-    if (ids.length < atOnce) break;
-    after = ids.at(-1) as string;
+    if (due.length < atOnce) break;
+    after = due.at(-1) as string;
   }
   await pruneStrays(context, transcripts, before * 1000);
   return removed;
 }
 
+/** @returns those that went. One that cannot be removed keeps its row, is tried again, and keeps no other. */
+async function removeFiles(
+  { log }: Pick<Context, 'log'>,
+  transcripts: Pick<Transcripts, 'remove'>,
+  ids: readonly string[],
+): Promise<string[]> {
+  const gone: string[] = [];
+  for (const id of ids)
+    try {
+      await transcripts.remove(id);
+      gone.push(id);
+    } catch (error) {
+      log.warn({ err: error, session_id: id }, 'a transcript that is old enough could not be removed');
+    }
+  return gone;
+}
+
 /** Files of sessions that no row tells of (it was killed while it opened one, or its database is another) go likewise. */
 async function pruneStrays(
-  { db }: Pick<Context, 'db'>,
+  context: Pick<Context, 'db' | 'log'>,
   transcripts: Pick<Transcripts, 'remove' | 'ids'>,
   beforeMs: number,
 ): Promise<void> {
   const old = (await transcripts.ids()).filter((id) => decodeTime(id) < beforeMs);
   for (let from = 0; from < old.length; from += atOnce) {
     const ids = old.slice(from, from + atOnce);
-    const known = new Set((await db.all(knownTerminals, { ids })).map((row) => row.session_id));
-    for (const id of ids) if (!known.has(id)) await transcripts.remove(id);
+    const known = new Set((await context.db.all(knownTerminals, { ids })).map((row) => row.session_id));
+    const strays = ids.filter((id) => !known.has(id));
+    await removeFiles(context, transcripts, strays);
   }
 }

@@ -25,7 +25,7 @@ export class TerminalTickets {
   readonly #random: (length: number) => Buffer;
   readonly #live = new Map<string, TerminalTicket & { until: number }>();
 
-  /** @param now in milliseconds */
+  /** @param now in milliseconds, of a clock that is never set */
   constructor(now: () => number, random: (length: number) => Buffer) {
     this.#now = now;
     this.#random = random;

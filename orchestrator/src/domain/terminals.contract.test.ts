@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { readdirSync, readFileSync, rmSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { buffer, text } from 'node:stream/consumers';
 import { MusterError } from '@muster/protocol';
@@ -214,6 +214,23 @@ describeDatabases('terminals', (fixture) => {
     expect(readdirSync(directory)).toEqual([`${endless}.cast`]);
   });
 
+  it('of which one file cannot be removed go all the same, but for that one', async () => {
+    const { terminals, admin, domain, directory, transcripts } = await open(fixture);
+    const ids: string[] = [];
+    for (let count = 0; count < 3; count++) {
+      const { session_id } = await terminals.open(admin, 'web-1', {});
+      await terminals.close(admin, session_id);
+      ids.push(session_id);
+    }
+    const [stuck = ''] = ids.sort();
+    await transcripts.remove(stuck);
+    mkdirSync(join(directory, `${stuck}.cast`));
+    domain.clock.advance(91 * 86_400_000);
+    expect(await pruneTerminals(domain.context, transcripts, 90)).toBe(2);
+    expect((await terminals.list({ limit: 10, offset: 0 })).items.map((one) => one.session_id)).toEqual([stuck]);
+    expect(readdirSync(directory)).toEqual([`${stuck}.cast`]);
+  });
+
   it('give tickets that are good once, for thirty seconds, for their own session, while it lives', async () => {
     const { terminals, admin, domain } = await open(fixture);
     const client = new MemoryClient();
@@ -236,6 +253,22 @@ describeDatabases('terminals', (fixture) => {
     await terminals.close(admin, session_id);
     expect(connect(useless)).toBeNull();
     expect(terminals.connect('', session_id, client)).toBeNull();
+  });
+
+  it('have no longer, and no ticket is good for longer, when the clock is set back', async () => {
+    const { terminals, admin, domain, audit } = await open(fixture);
+    const { session_id } = await terminals.open(admin, 'web-1', {});
+    const early = await terminals.attach(admin, session_id, 'view');
+    const { opened_at } = await terminals.get(session_id);
+    domain.clock.jump(-3_600_000);
+    const given = await terminals.attach(admin, session_id, 'view');
+    domain.clock.advance(30_000);
+    for (const late of [early, given])
+      expect(terminals.connect(ticketOf(late), session_id, new MemoryClient())).toBeNull();
+    await terminals.close(admin, session_id);
+    expect(await terminals.get(session_id)).toMatchObject({ closed_at: opened_at });
+    const closed = (await audit()).find((event) => event.event_type === 'terminal.closed');
+    expect(closed?.metadata).toMatchObject({ duration_secs: 0 });
   });
 
   it('hand out only so many tickets that nobody uses', async () => {
@@ -282,6 +315,26 @@ describeDatabases('terminals', (fixture) => {
     expect(closed.map((event) => event.metadata.session_id).sort()).toEqual([his.session_id, other.session_id].sort());
   });
 
+  it('end with whoever may have none any more, within seconds also when nobody was told', async () => {
+    const { terminals, admin, operator, domain, start, join, agent } = await open(fixture);
+    const untold = { ...domain.context, bus: { ...domain.context.bus, publish: () => {} } };
+    const gone = { ...(await operator('gone')), role: 'admin' } as const;
+    const his = await start(gone);
+    const hers = await start(admin);
+    const mine = join(hers);
+    const looking = join(await terminals.attach(gone, hers.session_id, 'view'));
+    await removeOperator(untold, admin.actor, gone.actor.id);
+    domain.clock.advance(5_000);
+    await vi.waitFor(async () =>
+      expect(await terminals.get(his.session_id)).toMatchObject({ end_reason: 'its operator was removed' }),
+    );
+    expect([looking.over, looking.code, mine.over]).toEqual(['cut', 'unauthenticated', null]);
+    await setStatus(untold, admin.actor, agent.id, { status: 'rejected', name: undefined });
+    domain.clock.advance(5_000);
+    await vi.waitFor(async () => expect((await terminals.get(hers.session_id)).status).toBe('interrupted'));
+    expect(mine.code).toBe('terminal_interrupted');
+  });
+
   it('are not opened for an operator who is removed meanwhile', async () => {
     const { terminals, admin, operator, shells, domain, directory, events } = await open(fixture);
     const bob = await operator('bob');
@@ -315,6 +368,16 @@ describeDatabases('terminals', (fixture) => {
     expect((await audit()).at(-1)?.metadata).toMatchObject({ status: 'interrupted', ...digest });
     await next.terminals.interruptLeftovers();
     expect(await events()).toHaveLength(4);
+  });
+
+  it('of which one cannot be read are interrupted too', async () => {
+    const { domain, admin, start, directory, transcripts } = await open(fixture);
+    const { session_id } = await start(admin);
+    await transcripts.remove(session_id);
+    mkdirSync(join(directory, `${session_id}.cast`));
+    const next = await openTerminals(domain, { directory });
+    await next.terminals.interruptLeftovers();
+    expect(await next.terminals.get(session_id)).toMatchObject({ status: 'interrupted', transcript_sha256: null });
   });
 
   it('end with what they were on record: why, for how long, and the digest of the file that can be had', async () => {

@@ -7,10 +7,10 @@ import {
   type TerminalStatus,
 } from '@muster/protocol/http';
 import type { Clock } from '../clock.ts';
-import { approvedAgent } from '../store/agents.ts';
+import { approvedAgent, approvedAgents } from '../store/agents.ts';
 import type { CastHeader } from '../store/cast.ts';
 import { OutcomeUnknown } from '../store/database.ts';
-import { liveOperator } from '../store/operators.ts';
+import { liveOperator, removedOperators } from '../store/operators.ts';
 import { activeTerminals, insertTerminal, terminalById, terminals } from '../store/terminals.ts';
 import type { Recording } from '../store/transcript-writer.ts';
 import type { Transcripts } from '../store/transcripts.ts';
@@ -84,6 +84,8 @@ export interface TerminalParts {
 /** Connections to one session. */
 const mostConnections = 33;
 const sweepMs = 1000;
+/** So often it is looked whether who has a terminal may still have it: a hint of the bus may be lost. */
+const recheckMs = 5_000;
 /** What a stop waits for at the most; the next start sees to what is left. */
 const stopMs = 5_000;
 
@@ -117,15 +119,18 @@ interface Open {
 export function createTerminals(context: Context, parts: TerminalParts): Terminals {
   const { db } = context;
   const { clock, transcripts, shells, recentScreen, rules } = parts;
-  const tickets = new TerminalTickets(context.now, context.randomBytes);
+  const tickets = new TerminalTickets(() => clock.monotonic(), context.randomBytes);
   const ends = new TerminalEnds(context);
   const open = new Map<string, Open>();
   let stopping = false;
   let callOff: (() => void) | null = null;
+  let checkedAt = clock.monotonic();
+  let checking = false;
 
   const sweep = () => {
     callOff = null;
     for (const { live } of open.values()) live.sweep();
+    if (open.size > 0 && !checking && clock.monotonic() - checkedAt >= recheckMs) void recheck();
     if (ends.waiting > 0) void ends.retry();
     if ((open.size > 0 || ends.waiting > 0) && !stopping) callOff = clock.after(sweepMs, sweep);
   };
@@ -137,18 +142,33 @@ export function createTerminals(context: Context, parts: TerminalParts): Termina
     for (const one of open.values()) if (which(one)) one.live.close(end);
   };
   /** The agent's link ends too; this does not wait for it. */
-  const endOfRejected = async (nodeId: string) => {
-    const agent = await db.get(approvedAgent, { node_id: nodeId });
-    if (!agent) endAll((one) => one.node_id === nodeId, interrupted('its agent is no longer approved'));
+  const endOfRejected = async (ids: readonly string[]) => {
+    const approved = new Set((await db.all(approvedAgents, { ids })).map(({ node_id }) => node_id));
+    const rejected = new Set(ids.filter((id) => !approved.has(id)));
+    endAll((one) => rejected.has(one.node_id), interrupted('its agent is no longer approved'));
+  };
+  const endOfRemoved = (operatorId: string) => {
+    tickets.revoke({ operator_id: operatorId });
+    for (const { live } of open.values()) live.cutOff(operatorId);
+    endAll(({ live }) => live.operator_id === operatorId, ended('terminal_closed', 'its operator was removed'));
+  };
+  const recheck = async () => {
+    checking = true;
+    try {
+      const operators = new Set([...open.values()].flatMap(({ live }) => live.operators));
+      const removed = await db.all(removedOperators, { ids: [...operators] });
+      for (const { operator_id } of removed) endOfRemoved(operator_id);
+      await endOfRejected([...new Set([...open.values()].map(({ node_id }) => node_id))]);
+    } catch (error) {
+      context.log.warn({ err: error }, 'whether terminals may go on could not be looked up');
+    }
+    checking = false;
+    checkedAt = clock.monotonic();
   };
   const unsubscribe = context.bus.subscribe((hint) => {
-    if (hint.type === 'operator_removed') {
-      const { operator_id } = hint;
-      tickets.revoke({ operator_id });
-      for (const { live } of open.values()) live.cutOff(operator_id);
-      endAll(({ live }) => live.operator_id === operator_id, ended('terminal_closed', 'its operator was removed'));
-    } else if ((hint.type === 'agent_changed' || hint.type === 'agent_removed') && isInUse(hint.node_id))
-      endOfRejected(hint.node_id).catch((error: unknown) =>
+    if (hint.type === 'operator_removed') endOfRemoved(hint.operator_id);
+    else if ((hint.type === 'agent_changed' || hint.type === 'agent_removed') && isInUse(hint.node_id))
+      endOfRejected([hint.node_id]).catch((error: unknown) =>
         context.log.warn({ err: error }, 'an agent with open terminals could not be looked up'),
       );
   });
@@ -357,7 +377,11 @@ export function createTerminals(context: Context, parts: TerminalParts): Termina
       for (const row of await db.all(activeTerminals, {})) {
         const { session_id, node_id } = row;
         const agent = { node_id, name: await agentLabel(context, node_id) };
-        const digest = await transcripts.digest(session_id);
+        // One file that cannot be read keeps no orchestrator from starting.
+        const digest = await transcripts.digest(session_id).catch((error: unknown) => {
+          context.log.warn({ err: error, session_id }, 'a transcript cannot be read');
+          return null;
+        });
         await ends.record({ ...row, agent }, interrupted('the orchestrator was started anew'), digest);
       }
       if (ends.waiting > 0) watch();

@@ -68,6 +68,14 @@ test('what is left of the state from before the part that is read is taken on', 
   expect(all.modes).toMatchObject({ applicationCursorKeysMode: true, mouseTrackingMode: 'drag' });
 });
 
+test('a sequence of which the beginning lies before the part that is read is none of its text', async () => {
+  const early = new TerminalModes();
+  early.follow(Buffer.from('\x1b[?1049h\x1b[3'));
+  const { all, back, screen } = await compare('1mred', '', early.opening());
+  expect(back).toEqual(all);
+  expect(screen).toContain('\x1b[31mred');
+});
+
 const word = fc.constantFrom('a', 'bc ', 'déf', '橘', '\r\n', '\n', '\t', '\b', '\r');
 const number = fc.integer({ min: 1, max: 12 });
 // Grounds are left away: of rows that were erased with one the library that writes screens keeps not every cell.

@@ -60,6 +60,11 @@ export const approvedAgent = defineQuery('agents/approved', (db, p: { node_id: s
   db.selectFrom('agents').select('node_id').where('node_id', '=', p.node_id).where('status', '=', 'approved'),
 );
 
+/** Which of these are approved. */
+export const approvedAgents = defineQuery('agents/approved of', (db, p: { ids: readonly string[] }, d) =>
+  db.selectFrom('agents').select('node_id').where(d.isIn('node_id', p.ids)).where('status', '=', 'approved'),
+);
+
 export const agentIdTakingName = defineQuery('agents/taking name', (db, p: { name: string; node_id: string }) =>
   db.selectFrom('agents').select('node_id').where('name', '=', p.name).where('node_id', '!=', p.node_id),
 );

@@ -71,6 +71,15 @@ export const liveOperator = defineQuery('operators/live', (db, p: { operator_id:
     .where('removed_at', 'is', null),
 );
 
+/** Which of these were removed. */
+export const removedOperators = defineQuery('operators/removed', (db, p: { ids: readonly string[] }, d) =>
+  db
+    .selectFrom('operators')
+    .select('operator_id')
+    .where(d.isIn('operator_id', p.ids))
+    .where('removed_at', 'is not', null),
+);
+
 export const insertSession = defineQuery(
   'sessions/insert',
   (db, p: { token_hash: string; operator_id: string; created_at: number; expires_at: number; signed_in_at: number }) =>
