@@ -1,6 +1,7 @@
 import { idOfKey, isName, MusterError } from '@muster/protocol';
 import type { Operator, Role } from '@muster/protocol/http';
 import { isUsablePublicKey } from '../identity/ed25519-key.ts';
+import { OutcomeUnknown } from '../store/database.ts';
 import {
   anyOperator,
   deleteSessionsOf,
@@ -109,14 +110,16 @@ export async function bootstrapOperator(context: Context, wanted: Omit<NewOperat
 /** Sessions, streams and terminals end on the hint that follows. */
 export async function removeOperator(context: Context, actor: Actor, operatorId: string): Promise<void> {
   const operator = await getOperator(context, operatorId);
-  if (operator.removed_at !== null) return;
+  const publish = () => context.bus.publish({ type: 'operator_removed', operator_id: operatorId });
   try {
-    await context.db.write(removal(context, actor, operator));
+    if (operator.removed_at === null) await context.db.write(removal(context, actor, operator));
   } catch (error) {
+    // Perhaps it is removed: what it has open is not left to it on that account.
+    if (error instanceof OutcomeUnknown) publish();
     // Somebody else removed it in this moment: that is what was asked for.
     if (!(error instanceof MusterError && error.code === 'operator_not_found')) throw error;
   }
-  context.bus.publish({ type: 'operator_removed', operator_id: operatorId });
+  publish();
 }
 
 const removal = (context: Context, actor: Actor, operator: Operator): Unit => {

@@ -1,7 +1,8 @@
 import { MusterError } from '@muster/protocol';
-import { expect, it } from 'vitest';
+import { expect, it, vi } from 'vitest';
 import { describeDatabases } from '../../test/databases.ts';
 import { newAdmin, newKey, openDomain } from '../../test/domain.ts';
+import { OutcomeUnknown } from '../store/database.ts';
 import { listAudit } from './audit.ts';
 import { addOperator, bootstrapOperator, getOperator, listOperators, removeOperator } from './operators.ts';
 import { hashOfToken } from './sign-in.ts';
@@ -124,6 +125,26 @@ describeDatabases('sign-in', (fixture) => {
     expect((await getOperator(domain.context, key.id)).removed_at).toBeNull();
     expect((await listOperators(domain.context, false, all)).items.map(({ username }) => username)).toEqual(['ada']);
     expect((await listOperators(domain.context, true, all)).items.length).toBe(2);
+  });
+
+  it('leaves nothing open to whoever may have been removed, however often that is asked for', async () => {
+    const domain = await openDomain(fixture);
+    const { actor } = await newAdmin(domain);
+    const bob = await newKey();
+    await addOperator(domain.context, actor, { public_key: bob.hex, username: 'bob', role: 'operator' });
+    const { nonce } = await domain.signIn.challenge(bob.hex);
+    const { token } = await domain.signIn.verify(bob.hex, bob.sign(Buffer.from(nonce, 'hex')));
+    expect(await domain.signIn.find(hashOfToken(token))).not.toBeNull();
+    const write = domain.db.write.bind(domain.db);
+    vi.spyOn(domain.db, 'write').mockImplementationOnce(async (unit) => {
+      await write(unit);
+      throw new OutcomeUnknown(unit.name, 'the connection was lost');
+    });
+    expect(await code(removeOperator(domain.context, actor, bob.id))).toBe('outcome_unknown');
+    expect(await code(removeOperator(domain.context, actor, bob.id))).toBe('done');
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(domain.hints.filter(({ type }) => type === 'operator_removed')).toHaveLength(2);
+    expect(await domain.signIn.find(hashOfToken(token))).toBeNull();
   });
 
   it('makes the first operator once', async () => {
