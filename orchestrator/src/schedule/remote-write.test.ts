@@ -157,6 +157,29 @@ describe('samples that are written on', () => {
     await remote.stop();
   });
 
+  test('are halved ever less by a far end that refuses whatever it is sent, until it takes something', async () => {
+    const { remote, far, now, requests, settled } = started();
+    far.judge = () => 400;
+    const cost: number[] = [];
+    const batch = async (name: string) => {
+      const before = requests.length;
+      remote.take(name, times(now - 1000, 200));
+      for (let n = 0; n < 3; n++) await settled();
+      cost.push(requests.length - before);
+    };
+    for (let n = 0; n < 7; n++) await batch(`a${n}`);
+    expect(cost[0]).toBeGreaterThan(20);
+    expect(cost.slice(-2)).toEqual([3, 3]);
+    far.judge = () => 204;
+    await batch('b');
+    far.judge = (named) =>
+      named.some(({ samples }) => samples.some((of) => of.collected_at === now - 900)) ? 400 : 204;
+    await batch('c');
+    expect(cost.slice(-2)).toEqual([1, 15]);
+    expect(remote.stats()).toMatchObject({ sent: 399, refused: 1401 });
+    await remote.stop();
+  });
+
   test('are dropped, the oldest first, when there is no room', async () => {
     const { remote, far, now, settled, after, requests } = started({ capacity: 1000 });
     far.judge = () => 500;

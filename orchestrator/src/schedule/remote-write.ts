@@ -48,9 +48,11 @@ const longestPauseMs = 60_000;
 const longestAskedMs = 600_000;
 /**
  * A far end refuses a request whole for one series out of order. Halves of it are tried then, so that no agent costs
- * others their samples; so many requests at most for one batch.
+ * others their samples; so many requests at most for one batch, and fewer for the next where none of it was taken: some
+ * far ends refuse whatever they are sent.
  */
 const mostParts = 32;
+const leastParts = 3;
 /** What is dated further ahead would make a far end refuse everybody's samples of now as old. */
 const mostAheadSecs = 300;
 const lastTryMs = 3_000;
@@ -175,6 +177,7 @@ export function startRemoteWrite(context: Context, clock: Clock, options: Remote
   async function work(): Promise<void> {
     const lastTry = new AbortController();
     stopping.signal.addEventListener('abort', () => clock.after(lastTryMs, () => lastTry.abort()), { once: true });
+    let parts = mostParts;
     for (;;) {
       if (waiting() === 0) {
         if (stopping.signal.aborted) return;
@@ -188,7 +191,9 @@ export function startRemoteWrite(context: Context, clock: Clock, options: Remote
       head += batch.length;
       if (head > samplesOfBatch * 50 || head === queue.length) cut();
       underWay = batch.length;
-      const seen = await see(batch, { left: mostParts }, lastTry.signal);
+      const sent = counts.sent;
+      const seen = await see(batch, { left: parts }, lastTry.signal);
+      parts = counts.sent > sent ? mostParts : Math.max(leastParts, parts >> 1);
       underWay = 0;
       if (seen) continue;
       log.warn(
