@@ -33,6 +33,7 @@ describe.skipIf(reason !== null)(`terminals of a real machine${reason === null ?
         useradd --create-home --shell /bin/bash --groups adm,staff alice
         mkdir /etc/muster; echo 'remote_terminal: { enabled: false }' > /etc/muster/agent.yaml
         systemd-run --quiet --unit=muster-agent -p MemoryMax=200M -p SupplementaryGroups=disk -p OOMScoreAdjust=-500 \\
+          -p AmbientCapabilities=CAP_NET_RAW \\
           ${repositoryInside}/cli/bin/muster agent --config /etc/muster/agent.yaml \\
           connect ${hosts.bridge.address}:${orchestrator.port} --orchestrator-key ${orchestrator.publicKey.toString('hex')}`);
       const { link } = await orchestrator.welcomed(0, 3);
@@ -56,7 +57,7 @@ describe.skipIf(reason !== null)(`terminals of a real machine${reason === null ?
         link.frames.map((frame) => Buffer.from(decodeTerminalFrame(frame)?.bytes ?? []).toString()).join('');
       const line = [
         'echo "id=$(id -un):$(id -Gn)=" "at=$PWD=" "0=$0=" "login=$(shopt -q login_shell && echo yes)="',
-        'cat /proc/self/cgroup /proc/self/oom_score_adj',
+        'cat /proc/self/cgroup /proc/self/oom_score_adj; grep Cap[IPEA] /proc/self/status',
         'sleep 1001 & setsid sleep 1002 & sleep 0.2',
         'echo "own=$$=" "end=$((1+1))="',
       ].join('; ');
@@ -66,6 +67,19 @@ describe.skipIf(reason !== null)(`terminals of a real machine${reason === null ?
       expect(shown()).toMatch(/\/muster-terminal-[0-9a-f]{12}\.scope\r\n/);
       expect(shown()).not.toContain('muster-agent.service');
       expect(shown()).toMatch(/\n0\r\n/);
+      for (const set of ['Inh', 'Prm', 'Eff', 'Amb']) expect(shown()).toMatch(new RegExp(`Cap${set}:\\s0{16}\\r`));
+
+      // One whose scope never comes is not waited for once nobody wants it.
+      const systemdRun = '/usr/local/sbin/systemd-run';
+      await machine.sh(`printf '#!/bin/sh\\nexec sleep 1003\\n' > ${systemdRun}; chmod +x ${systemdRun}`);
+      const refused = open();
+      link.send({ type: 'terminal_close', channel, reason: 'at once' });
+      expect(await refused).toMatchObject({
+        channel,
+        code: 'failed',
+        message: expect.stringContaining('closed before'),
+      });
+      await machine.exec('rm', systemdRun);
 
       const running = async () => (await machine.run(['pgrep', '-u', 'alice', '-a'])).stdout;
       expect(await running()).toContain('sleep 1001');

@@ -19,6 +19,8 @@ export interface LoginWish {
   readonly shell: string;
   readonly cols: number;
   readonly rows: number;
+  /** Nobody wants it any more. It is waited for a little longer, and then not begun. */
+  readonly calledOff: Promise<unknown>;
   /** Told when it should have a scope of its own and has none. */
   warn(message: string): void;
 }
@@ -80,6 +82,7 @@ exec "$1"`;
 const outputCap = 4096;
 /** Making the scope and becoming the user may wait for other services of the machine. */
 const beginLimitMs = 8_000;
+const calledOffMs = 1_000;
 
 /**
  * Starts one. It is begun when this resolves.
@@ -88,12 +91,16 @@ const beginLimitMs = 8_000;
 export async function startLoginShell(wish: LoginWish, events: LoginEvents, clock: Clock): Promise<LoginShell> {
   const launcher = pathOfProgram('bash') ?? '/bin/sh';
   const asUser = [...becoming(wish.account), launcher, '-c', intoShell, 'sh', wish.shell];
+  let isCalledOff = false;
+  wish.calledOff.then(() => {
+    isCalledOff = true;
+  });
   const scope = scopedLaunch('terminal', launcher, []);
   if (scope !== null)
     try {
       const started = await start(wish, events, clock, asUser, launcher, scope);
       if (!(started instanceof NotBegun)) return started;
-      if (scope.began()) throw started.failure();
+      if (scope.began() || isCalledOff) throw started.failure();
       scopeRefused(started.said, wish.warn);
     } finally {
       scope.close();
@@ -140,7 +147,7 @@ async function start(
     },
   });
   try {
-    pty.giveTo(wish.account.uid, terminalGroup() ?? wish.account.gid);
+    giveTo(pty, wish.account);
     const inTerminal = ['-c', intoTerminal, 'sh', pty.path, ...asUser];
     const [program, args] = scope === null ? [launcher, inTerminal] : [scope.program, [...scope.args, ...inTerminal]];
     const child = spawn(program, args, {
@@ -160,7 +167,7 @@ async function start(
         resolve();
       });
     });
-    const outcome = await beginning(child, exited, clock);
+    const outcome = await beginning(child, exited, wish.calledOff, clock);
     pty.started();
     if (outcome !== null) {
       pty.close();
@@ -188,20 +195,34 @@ async function start(
  * Waits until the launcher says that it is about to become the shell.
  * @returns what it said instead, if it did not
  */
-function beginning(child: ChildProcess, exited: Promise<void>, clock: Clock): Promise<string | null> {
-  const errors = child.stdio[2] as Readable;
-  const status = child.stdio[3] as Readable;
+function beginning(
+  child: ChildProcess,
+  exited: Promise<void>,
+  calledOff: Promise<unknown>,
+  clock: Clock,
+): Promise<string | null> {
+  const stdio = child.stdio as ChildProcess['stdio'] | undefined;
+  // This process may open no more files: none was made, and `error` says so.
+  if (stdio === undefined) return new Promise((resolve) => child.once('error', (error) => resolve(error.message)));
+  const errors = stdio[2] as Readable;
+  const status = stdio[3] as Readable;
   let said = '';
   errors.on('data', (piece: Buffer) => {
     if (said.length < outputCap) said += piece.toString('utf8');
   });
   return new Promise((resolve) => {
-    const callOff = clock.after(beginLimitMs, () => {
+    const giveUp = (why: string) => {
       if (child.pid !== undefined) killProcessGroup(child.pid);
-      settle(`it took longer than ${beginLimitMs / 1000} s`);
+      settle(why);
+    };
+    const callOffs = [clock.after(beginLimitMs, () => giveUp(`it took longer than ${beginLimitMs / 1000} s`))];
+    let isSettled = false;
+    calledOff.then(() => {
+      if (!isSettled) callOffs.push(clock.after(calledOffMs, () => giveUp('it was closed before it was open')));
     });
     const settle = (outcome: string | null) => {
-      callOff();
+      isSettled = true;
+      for (const callOff of callOffs) callOff();
       errors.destroy();
       status.destroy();
       resolve(outcome);
@@ -239,6 +260,28 @@ function languageOfSystem(): string {
   return 'C.UTF-8';
 }
 
+/**
+ * The user's own, and closed to others but for the group of terminals, where there is one that it can be given to.
+ * @throws HostFailure
+ */
+function giveTo(pty: Pty, { uid, gid }: LoginAccount): void {
+  const group = terminalGroup();
+  try {
+    if (group !== null) {
+      pty.giveTo(uid, group, 0o620);
+      return;
+    }
+  } catch {
+    // Only root may, and not in every container.
+  }
+  try {
+    pty.giveTo(uid, gid, 0o600);
+  } catch (error) {
+    // The kernel has made it this process's own.
+    if (uid !== process.geteuid?.()) throw error;
+  }
+}
+
 /** The group that may write into terminals, as `write` and `wall` do. */
 function terminalGroup(): number | null {
   const gid = /^tty:[^:]*:(\d+):/m.exec(readText('/etc/group') ?? '')?.[1];
@@ -259,7 +302,7 @@ function becoming(account: LoginAccount): string[] {
   const setpriv = pathOfProgram('setpriv');
   // The one of busybox knows no groups.
   if (setpriv !== null && !realpathSync(setpriv).endsWith('/busybox'))
-    return [setpriv, `--reuid=${account.uid}`, `--regid=${account.gid}`, '--init-groups', '--'];
+    return [setpriv, `--reuid=${account.uid}`, `--regid=${account.gid}`, '--init-groups', '--inh-caps=-all', '--'];
   const runuser = pathOfProgram('runuser');
   if (runuser !== null) return [runuser, '-u', account.name, '--'];
   throw new HostFailure(

@@ -8,16 +8,32 @@ import { identityOf, type ProcessIdentity } from './run-command.ts';
  */
 export type ProcessSession = ProcessIdentity;
 
-/** Numbers of those that run in each session, without the dead that nobody has asked about. */
-export function membersOf(sessions: Iterable<ProcessSession>): Map<ProcessSession, number[]> {
-  const members = new Map([...sessions].map((session) => [session.pid, { session, pids: [] as number[] }]));
-  for (const pid of namesIn('/proc')) {
-    if (!/^\d+$/.test(pid)) continue;
+/** What runs in a session. */
+export interface Members {
+  /** Numbers of the processes, without the dead that nobody has asked about. */
+  readonly pids: number[];
+  /** Numbers of their process groups. */
+  readonly groups: Set<number>;
+}
+
+const nobody: Members = { pids: [], groups: new Set() };
+
+export function membersOf(sessions: Iterable<ProcessSession>): Map<ProcessSession, Members> {
+  const members = new Map(
+    [...sessions].map((session) => [session.pid, { session, pids: [] as number[], groups: new Set<number>() }]),
+  );
+  // The newest first: what lives only for a moment is still there.
+  const numbers = namesIn('/proc').filter((name) => /^\d+$/.test(name));
+  for (const pid of numbers.sort((a, b) => Number(b) - Number(a))) {
     try {
       const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
       // The second field, the program's name in parentheses, may hold anything.
-      const [state, , , sid] = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-      if (state !== 'Z' && state !== 'X') members.get(Number(sid))?.pids.push(Number(pid));
+      const [state, , group, sid] = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+      const found = state === 'Z' || state === 'X' ? undefined : members.get(Number(sid));
+      if (found === undefined) continue;
+      found.pids.push(Number(pid));
+      // None of this machine's is 0 or 1, which would be others than meant.
+      if (Number(group) > 1) found.groups.add(Number(group));
     } catch {
       // It ended meanwhile.
     }
@@ -25,18 +41,29 @@ export function membersOf(sessions: Iterable<ProcessSession>): Map<ProcessSessio
   // While one of them is left the kernel gives the number to nobody else; once none was, it may have.
   const isReused = ({ pid, startTicks }: ProcessSession) => identityOf(pid).startTicks !== startTicks;
   return new Map(
-    [...members.values()].map(({ session, pids }) => [
+    [...members.values()].map(({ session, ...found }) => [
       session,
-      pids.includes(session.pid) && isReused(session) ? [] : pids,
+      found.pids.includes(session.pid) && isReused(session) ? nobody : found,
     ]),
   );
 }
 
-/** Ends processes at once. */
-export function killAll(pids: readonly number[]): void {
-  for (const pid of pids)
+/** Tells them that their terminal is gone, those that are stopped as well. */
+export function hangUpAll(members: Members): void {
+  signalAll(members, 'SIGHUP');
+  signalAll(members, 'SIGCONT');
+}
+
+/** Ends them at once. */
+export function killAll(members: Members): void {
+  signalAll(members, 'SIGKILL');
+}
+
+/** By their groups, which are of this session only: what forks meanwhile does not get past it. */
+function signalAll({ groups }: Members, signal: NodeJS.Signals): void {
+  for (const group of groups)
     try {
-      process.kill(pid, 'SIGKILL');
+      process.kill(-group, signal);
     } catch {
       // It ended meanwhile.
     }

@@ -13,11 +13,11 @@ export interface Pty {
   /** Keeps the terminal from being taken for deserted until the program has opened it; closed by `started`. */
   readonly outerFd: number;
   started(): void;
-  /** Who may open it by its path. @throws HostFailure */
-  giveTo(uid: number, gid: number): void;
+  /** Who may open it by its path, with which mode. @throws HostFailure */
+  giveTo(uid: number, gid: number, mode: number): void;
   /** Reads on, after `output` said that this is enough. */
   resume(): void;
-  /** From here on the end of what there is to read is the end: nothing writes to it any more. */
+  /** From here on the end of what there is to read is the end. Jobs left in it may write on, without end. */
   finish(): void;
   /** @returns how many of the bytes it took; 0 when it has no room now; all when nobody is there to get them */
   write(bytes: Uint8Array): number;
@@ -33,6 +33,9 @@ export interface PtyEvents {
   ended(): void;
 }
 
+/** More than the kernel keeps of a terminal. What is read beyond that, others have shown since the end. Bytes. */
+const restBytes = 64 * 1024;
+
 /** One for all: what is read is handed on before the next read. */
 const readBuffer = Buffer.allocUnsafeSlow(16 * 1024);
 
@@ -46,7 +49,9 @@ export async function openPty(cols: number, rows: number, events: PtyEvents): Pr
   try {
     opened = binding.open(cols, rows);
   } catch (error) {
-    throw new HostFailure(`this machine gives no terminal: ${(error as Error).message}; see kernel.pty.max`);
+    throw new HostFailure(
+      `this machine gives no terminal: ${(error as Error).message} Either there are kernel.pty.max of them, or the agent has too many open files`,
+    );
   }
   const { master, slave, pty: path } = opened;
   const forgets = [markInheritable(master), markInheritable(slave)];
@@ -86,11 +91,13 @@ export async function openPty(cols: number, rows: number, events: PtyEvents): Pr
   stream.on('error', end);
   stream.on('close', end);
 
+  let rest = restBytes;
   function readRest(): void {
     while (state === 'finishing') {
       let length = 0;
       try {
-        length = readSync(master, readBuffer, 0, readBuffer.length, null);
+        length = readSync(master, readBuffer, 0, Math.min(readBuffer.length, rest), null);
+        rest -= length;
       } catch (error) {
         if (errnoOf(error) === 'EINTR') continue;
       }
@@ -103,10 +110,10 @@ export async function openPty(cols: number, rows: number, events: PtyEvents): Pr
     path,
     outerFd: slave,
     started,
-    giveTo(uid, gid) {
+    giveTo(uid, gid, mode) {
       try {
         chownSync(path, uid, gid);
-        chmodSync(path, 0o620);
+        chmodSync(path, mode);
       } catch (error) {
         throw new HostFailure(`${path} cannot be given to user ${uid}: ${errnoOf(error) ?? (error as Error).message}`);
       }

@@ -104,6 +104,11 @@ async function run(command: Command, clock: Clock, markFd: number | null): Promi
       detached: true,
     });
     for (const pipe of pipes) pipe.started();
+    // Before anything that may throw: nobody hearing of it would end this process.
+    child.once('error', (error) => {
+      if (errnoOf(error) === 'ENOENT') reject(new HostFailure(`${command.program} is not installed on this machine`));
+      else reject(new HostFailure(`${command.program} cannot be started: ${error.message}`));
+    });
     const stdout = new CappedText(command.outputCap);
     const stderr = new CappedText(command.outputCap);
     out.output.on('data', (piece: Buffer) => {
@@ -124,10 +129,6 @@ async function run(command: Command, clock: Clock, markFd: number | null): Promi
     callOff = clock.after(command.timeLimit, () => {
       timedOut = true;
       killGroup(child);
-    });
-    child.once('error', (error) => {
-      if (errnoOf(error) === 'ENOENT') reject(new HostFailure(`${command.program} is not installed on this machine`));
-      else reject(new HostFailure(`${command.program} cannot be started: ${error.message}`));
     });
     let ended = false;
     const end = (exitCode: number | null, signal: string | null) => {
@@ -167,8 +168,9 @@ async function run(command: Command, clock: Clock, markFd: number | null): Promi
 }
 
 /** The other end of its file descriptor 4. */
-function socketOf({ stdio }: ChildProcess): Socket | null {
-  const socket = stdio[4];
+function socketOf(child: ChildProcess): Socket | null {
+  // Without any where this process may open no more files: then it has not been started either.
+  const socket = (child.stdio as ChildProcess['stdio'] | undefined)?.[4];
   if (!(socket instanceof Socket)) return null;
   // The program may be gone before it has read.
   if (socket.listenerCount('error') === 0) socket.on('error', () => {});

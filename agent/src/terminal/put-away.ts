@@ -1,13 +1,16 @@
 import type { Clock } from '../host/clock.ts';
-import { killAll, membersOf, type ProcessSession } from '../host/process-session.ts';
+import { hangUpAll, killAll, membersOf, type ProcessSession } from '../host/process-session.ts';
 
 /** How long what runs in a terminal may take to end when that hangs up. Milliseconds. */
 const graceMs = 2_000;
+/** How long it may take to end when it is killed: what waits for a disk that hangs does not. Milliseconds. */
+const killedMs = 2_000;
 const lookMs = 100;
 
 interface Case {
-  deadline: number;
-  done(): void;
+  readonly deadline: number;
+  isHungUp: boolean;
+  done(left: number): void;
 }
 
 /** Ends what is left of terminals that have been hung up, with one look at the processes of the machine for all. */
@@ -19,10 +22,13 @@ export class PutAway {
     this.#clock = clock;
   }
 
-  /** Resolves when nothing of it runs any more; after the grace it is made to end. */
-  end(session: ProcessSession): Promise<void> {
+  /**
+   * After the grace what still runs is killed.
+   * @returns how many processes are left even so; once there are none, or they have been given up
+   */
+  end(session: ProcessSession): Promise<number> {
     return new Promise((done) => {
-      this.#cases.set(session, { deadline: this.#clock.monotonic() + graceMs, done });
+      this.#cases.set(session, { deadline: this.#clock.monotonic() + graceMs, isHungUp: false, done });
       if (this.#cases.size === 1) this.#later();
     });
   }
@@ -33,12 +39,21 @@ export class PutAway {
 
   #look(): void {
     const now = this.#clock.monotonic();
-    for (const [session, pids] of membersOf(this.#cases.keys())) {
-      const { deadline, done } = this.#cases.get(session) as Case;
-      if (pids.length > 0 && now < deadline) continue;
-      killAll(pids);
+    for (const [session, members] of membersOf(this.#cases.keys())) {
+      const known = this.#cases.get(session) as Case;
+      const { deadline, done } = known;
+      const left = members.pids.length;
+      if (left > 0 && now < deadline) {
+        // The kernel tells the shell and what is in the foreground, and not every shell its jobs.
+        if (!known.isHungUp) hangUpAll(members);
+        known.isHungUp = true;
+        continue;
+      }
+      // Again and again: it may have made others meanwhile.
+      killAll(members);
+      if (left > 0 && now < deadline + killedMs) continue;
       this.#cases.delete(session);
-      done();
+      done(left);
     }
     if (this.#cases.size > 0) this.#later();
   }

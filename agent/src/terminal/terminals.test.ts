@@ -1,6 +1,8 @@
+import { execFileSync } from 'node:child_process';
 import { createHash, randomBytes } from 'node:crypto';
-import { existsSync, readFileSync } from 'node:fs';
-import { userInfo } from 'node:os';
+import { closeSync, existsSync, mkdtempSync, openSync, readFileSync } from 'node:fs';
+import { tmpdir, userInfo } from 'node:os';
+import { join } from 'node:path';
 import { limits } from '@muster/protocol/wire';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { systemClock } from '../host/clock.ts';
@@ -100,6 +102,16 @@ describe.skipIf(process.platform !== 'linux')('a terminal', () => {
       }
     });
 
+    it.skipIf(!isRoot)('opens for an agent that is not root, whichever group terminals have', async () => {
+      // Only root gives files to groups that it is not in.
+      process.seteuid!('nobody');
+      try {
+        expect((await link.open()).answer).toMatchObject({ type: 'terminal_opened', user: 'nobody' });
+      } finally {
+        process.seteuid!(0);
+      }
+    });
+
     it('keeps what other terminals are made of from every program', async () => {
       await link.open();
       const second = await link.open();
@@ -132,19 +144,32 @@ describe.skipIf(process.platform !== 'linux')('a terminal', () => {
       expect(count).toBeLessThanOrEqual(1_000_004);
     });
 
-    it('comes to 100 MB when that was shown, in frames that the pace allows', async () => {
+    it('comes to 16 MB when that was shown, in frames that the pace allows', async () => {
       const shell = await link.open();
       await shell.run('stty -echo -opost');
       const before = shell.shownBytes;
       const frames = shell.frames.length;
       const startedAt = performance.now();
-      await shell.type('head -c 104857600 /dev/zero; exit\r');
+      await shell.type('head -c 16777216 /dev/zero; exit\r');
       await shell.ended();
       const seconds = (performance.now() - startedAt) / 1000;
-      expect(shell.shownBytes - before).toBeGreaterThanOrEqual(104_857_600);
-      expect(shell.shownBytes - before).toBeLessThan(104_857_600 + 100);
+      expect(shell.shownBytes - before).toBeGreaterThanOrEqual(16_777_216);
+      expect(shell.shownBytes - before).toBeLessThan(16_777_216 + 100);
       const small = shell.frames.slice(frames).filter((length) => length < limits.terminalSmallFrameBytes).length;
       expect(small).toBeLessThanOrEqual(limits.terminalSmallFramesPerSecond * seconds + 10);
+    });
+
+    it('ends with the shell, whatever its jobs print on', async () => {
+      const shell = await link.open();
+      shell.isTaking = false;
+      const own = numberIn(await shell.run('echo own=$$'), 'own');
+      await shell.type('stty -opost; for job in 1 2 3 4; do cat /dev/zero & done; sleep 0.1; exit 4\r');
+      await link.until('its exit', () => !runs(own));
+      const slowly = setInterval(() => shell.take(), 20);
+      expect(await shell.ended()).toEqual({ code: 4, signal: null });
+      clearInterval(slowly);
+      // Of what came after the shell not much more than the kernel keeps: the window and a frame were full at its end.
+      expect(shell.shownBytes).toBeLessThan(limits.terminalOutputWindowBytes + 128 * 1024);
     });
 
     it('stops the program that prints while nobody takes it', async () => {
@@ -188,21 +213,22 @@ describe.skipIf(process.platform !== 'linux')('a terminal', () => {
       expect(shell.text).toContain(createHash('sha256').update(paste).digest('hex'));
     });
 
-    it('takes a paste of 10 MB in lines', async () => {
+    it('takes a paste in lines', async () => {
       const shell = await link.open();
       await shell.type('stty -echo; echo rea"dy"; wc -c; echo d"one"\r');
       await shell.shows('ready');
-      await shell.type(`${'x'.repeat(127)}\n`.repeat((10 * 1024 * 1024) / 128));
+      await shell.type(`${'x'.repeat(127)}\n`.repeat((1024 * 1024) / 128));
       await shell.type('\x04');
       await shell.shows('done', 60_000);
-      expect(shell.text).toContain('\n10485760\r\n');
+      expect(shell.text).toContain('\n1048576\r\n');
     });
 
     it('waits, up to the window, for a program that reads nothing, and stops nobody else meanwhile', async () => {
       const shell = await link.open();
       const other = await link.open();
-      await shell.run('stty raw -echo');
-      await shell.type('sleep 1000\r');
+      // In one line: a shell in a raw terminal would read on until it meets the end of the next.
+      await shell.type('stty raw -echo; echo rea"dy"; sleep 1000\r');
+      await shell.shows('ready');
       const window = limits.terminalInputWindowBytes;
       await link.until('it to be full', () => {
         while (link.link.type(shell.channel, Buffer.alloc(1024, 'x')));
@@ -240,7 +266,7 @@ describe.skipIf(process.platform !== 'linux')('a terminal', () => {
     it('leaves nothing of its session behind, also not what ignores the hang-up, but what detached itself', async () => {
       const shell = await link.open({ shell: '/bin/bash' });
       const shown = await shell.run(
-        'sleep 1001 & echo plain=$!; sh -c "trap \'\' HUP; exec sleep 1002" & echo deaf=$!; setsid sleep 1003 & sleep 0.1; echo apart=$(pgrep -f "^sleep 1003"); echo own=$$',
+        'sleep 1001 & echo plain=$!; sh -c "trap \'\' HUP; exec sleep 1002" & echo deaf=$!; setsid sh -c "echo apart=\\$\\$; exec sleep 1003" & sleep 0.1; echo own=$$',
       );
       const [plain, deaf, apart, own] = ['plain', 'deaf', 'apart', 'own'].map((name) => numberIn(shown, name)) as [
         number,
@@ -260,6 +286,16 @@ describe.skipIf(process.platform !== 'linux')('a terminal', () => {
       } finally {
         process.kill(apart);
       }
+    });
+
+    it('is told to the jobs of a shell that would not tell them', async () => {
+      const shell = await link.open({ shell: '/bin/sh' });
+      const file = join(mkdtempSync(join(tmpdir(), 'muster-terminal-')), 'told');
+      const job = `trap "echo told > ${file}; exit" HUP; echo rea"dy"; while :; do sleep 0.02; done`;
+      await shell.type(`sh -c '${job}' &\r`);
+      await shell.shows('ready');
+      shell.close();
+      await link.until('the job to be told', () => existsSync(file));
     });
 
     it('comes with that of the link, and of the agent', async () => {
@@ -322,6 +358,30 @@ describe.skipIf(process.platform !== 'linux')('a terminal', () => {
       link.settings = { ...link.settings, ...settings };
       const { answer } = await link.open({ shell });
       expect(answer).toMatchObject({ type: 'terminal_refused', code, message: expect.stringMatching(message) });
+    });
+
+    it('where the agent may open no more files, and the agent lives on', async () => {
+      await link.open();
+      const limit = (files: string) => execFileSync('prlimit', ['--pid', `${process.pid}`, `--nofile=${files}`]);
+      const before = execFileSync('prlimit', ['--pid', `${process.pid}`, '--nofile', '-o', 'SOFT', '--noheadings']);
+      limit('500:');
+      // So many are left: for a terminal and the first pipes of a program, but not for all.
+      for (const left of [2, 4, 6]) {
+        const held: number[] = [];
+        try {
+          for (;;) held.push(openSync('/dev/null', 'r'));
+        } catch {
+          for (const fd of held.splice(-left)) closeSync(fd);
+        }
+        const { answer } = await link.open();
+        for (const fd of held) closeSync(fd);
+        expect(answer).toMatchObject({
+          type: 'terminal_refused',
+          code: 'failed',
+          message: expect.stringMatching(/EMFILE/),
+        });
+      }
+      limit(`${before.toString().trim()}:`);
     });
 
     it('on a number that was given out before', async () => {

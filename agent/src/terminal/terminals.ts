@@ -194,7 +194,11 @@ export class Terminals {
     const { cols, rows } = wish;
     const as = { user: account.name, shell: choice.shell };
     const shell = await startLoginShell(
-      { account, shell: choice.shell, cols, rows, warn: (message) => log.warn({}, message) },
+      {
+        ...{ account, shell: choice.shell, cols, rows },
+        calledOff: entry.hungUp.promise,
+        warn: (message) => log.warn({}, message),
+      },
       { output: (bytes) => terminal.show(bytes), exited: (code, signal) => exited.resolve({ code, signal }) },
       clock,
     );
@@ -207,7 +211,7 @@ export class Terminals {
     if (entry.ending === null) terminal.begin(shell);
     await Promise.race([shown, entry.hungUp.promise]);
 
-    let away = Promise.resolve();
+    let away = Promise.resolve(0);
     if (entry.ending !== null) {
       terminal.end();
       shell.hangUp();
@@ -221,7 +225,8 @@ export class Terminals {
     const seconds = Math.round((clock.monotonic() - openedAt) / 1000);
     const reason = entry.ending ?? 'the shell ended';
     log.info({ session_id, operator, ...as, seconds, exit_code: code, signal, reason }, 'terminal ended');
-    await away;
+    const left = await away;
+    if (left > 0) log.warn({ session_id, operator, left }, 'processes of a terminal that ended could not be killed');
   }
 
   #pause(ms: number): Promise<void> {

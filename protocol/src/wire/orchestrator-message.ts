@@ -146,8 +146,8 @@ export const orchestratorMessageSchema = z.discriminatedUnion('type', [
   }),
   z.strictObject({ type: z.literal('terminal_resize'), channel, cols: terminalLength, rows: terminalLength }),
   /**
-   * End the shell; answered by `terminal_exited`, unless that was said already. What it has shown since is not asked for:
-   * no credit comes for it, and its end does not wait for one.
+   * End the shell; answered by `terminal_exited`, unless that was said already, or `terminal_refused` before it was
+   * opened. What it has shown since is not asked for: no credit comes for it, and its end does not wait for one.
    */
   z.strictObject({ type: z.literal('terminal_close'), channel, reason: z.string().max(256) }),
   /** So much of what it showed has been taken. */
