@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { existsSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { describe, expect } from 'vitest';
@@ -100,6 +100,16 @@ describe('npm start', () => {
     expect(answer('muster plan', 1)).not.toContain('Welcome');
     expect(answer('muster drift')).toContain('kilroy was here');
     expect(existsSync('/tmp/muster-example')).toBe(false);
+
+    // Terminals are off until the file says otherwise, and then on without a restart.
+    const config = join(folder, 'data', 'agent.yml');
+    expect(statSync(config).mode & 0o777).toBe(0o600);
+    const asked = shell(`echo 'exit 42' | npx muster terminal open ${name}`);
+    expect(asked).toMatchObject({ status: 1, said: expect.stringContaining('remote_terminal.enabled: true') });
+    writeFileSync(config, readFileSync(config, 'utf8').replace(/^# (?=remote_terminal:| {2}enabled:)/gm, ''));
+    await eventually('terminals are on', async () =>
+      shell(`echo 'exit 42' | npx muster terminal open ${name}`).status === 42 ? true : null,
+    );
 
     pressCtrlC(first);
     expect(await first.ended).toEqual({ code: 0, signal: null });

@@ -1,5 +1,5 @@
 // `npm start`: an orchestrator and an agent for this machine, from nothing to a working product in one command.
-import { existsSync, renameSync } from 'node:fs';
+import { existsSync, renameSync, writeFileSync } from 'node:fs';
 import { hostname, userInfo } from 'node:os';
 import { join, relative, resolve } from 'node:path';
 import { isName } from '@muster/protocol';
@@ -27,11 +27,21 @@ function logFiles(dataDir: string): { orchestrator: string; agent: string } {
   return { orchestrator: fresh('orchestrator'), agent: fresh('agent') };
 }
 
-/** @returns the logs in it */
-function makeDataDirectory(dataDir: string): ReturnType<typeof logFiles> {
+const agentConfig = `# What this machine's agent is configured for. It is read again when it changes; docs/operations.md has every key.
+#
+# A shell on this machine for operators, as the user who runs "npm start":
+#
+# remote_terminal:
+#   enabled: true
+`;
+
+/** @returns the logs in it, and the agent's configuration, which is the person's to write from then on */
+function makeDataDirectory(dataDir: string): { logs: ReturnType<typeof logFiles>; configFile: string } {
   try {
     makeFolder(dataDir);
-    return logFiles(dataDir);
+    const configFile = join(dataDir, 'agent.yml');
+    if (!existsSync(configFile)) writeFileSync(configFile, agentConfig, { mode: 0o600 });
+    return { logs: logFiles(dataDir), configFile };
   } catch (error) {
     throw new StartError(`The data directory ${dataDir} cannot be made: ${(error as Error).message}`);
   }
@@ -71,7 +81,7 @@ async function start(options: StartOptions): Promise<void> {
       `${JSON.stringify(name)} is not a name for an agent: up to 64 letters, digits, - and _, the first a letter.`,
     );
   await requirePorts(options);
-  const logs = makeDataDirectory(dataDir);
+  const { logs, configFile } = makeDataDirectory(dataDir);
   const orchestratorDir = join(dataDir, 'orchestrator');
   const agentDir = join(dataDir, 'agent');
   const { publicKey, made } = await operatorKey();
@@ -141,7 +151,7 @@ async function start(options: StartOptions): Promise<void> {
     const known = existsSync(agentDir);
     const token = known ? null : await enrolmentToken(profile, name);
     const agent = run('agent', [
-      ...['--data-dir', agentDir, '--log-format', 'json'],
+      ...['--data-dir', agentDir, '--config', configFile, '--log-format', 'json'],
       ...['connect', `${ownAddress(options.agentHost)}:${ready.agent_port}`, '--orchestrator-key', ready.public_key],
       ...(token === null ? [] : ['--token', token]),
     ]);
@@ -163,7 +173,7 @@ async function start(options: StartOptions): Promise<void> {
       `  agents        connect to port ${ready.agent_port}${opened ? ` of ${options.agentHost}` : ', from this machine only; open it with: npm start -- --agent-host 0.0.0.0'}`,
       `  agent         ${self.name}: this machine, ${self.status}${root ? '' : `; as ${userInfo().username} it can change only what you can`}`,
       `  operator      ${username}${made === null ? '' : `, with a new key: ${made}`}`,
-      `  data          ${shown}, logs in ${join(shown, 'log')}`,
+      `  data          ${shown}, logs in ${join(shown, 'log')}, what the agent is configured for in ${join(shown, 'agent.yml')}`,
       '',
       'Next, in another terminal, in this folder:',
       '',

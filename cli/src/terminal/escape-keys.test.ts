@@ -2,11 +2,16 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { EscapeKeys } from './escape-keys.ts';
 
-/** What is sent, commands in angle brackets. */
-function typed(...pieces: (string | Uint8Array)[]): string {
+/** What is sent, commands in angle brackets. A number is a wait of so many milliseconds. */
+function typed(...pieces: (string | Uint8Array | number)[]): string {
   const keys = new EscapeKeys();
+  let now = 0;
   return pieces
-    .flatMap((piece) => keys.feed(Buffer.from(piece as string)))
+    .flatMap((piece) => {
+      if (typeof piece !== 'number') return keys.feed(Buffer.from(piece as string), now);
+      now += piece;
+      return [];
+    })
     .map((each) => (each.kind === 'bytes' ? Buffer.from(each.bytes).toString('latin1') : `<${each.kind}>`))
     .join('');
 }
@@ -32,6 +37,12 @@ test('what is pasted is text, also after a tilde that was typed', () => {
   const pasted = `first line of some length, as pastes have\n~.\n~~\n~?`;
   expect(typed('\r', pasted)).toBe(`\r${pasted}`);
   expect(typed('~', pasted)).toBe(`~${pasted}`);
+});
+
+test('small pieces of a paste are text too, and keys are keys again a moment later', () => {
+  const pasted = `first line of some length, as pastes have\n`;
+  expect(typed(pasted, '~~~\n', 90, '~.', 90, '\n~~')).toBe(`${pasted}~~~\n~.\n~~`);
+  expect(typed(pasted, '~.\r', 150, '~', '.')).toBe(`${pasted}~.\r<leave>`);
 });
 
 test('without a tilde every byte arrives as it was, however it is cut', () => {

@@ -15,18 +15,26 @@ const commands: Readonly<Record<string, 'leave' | 'detach' | 'help'>> = { '.': '
  * arrives as it is, and does not end the session.
  */
 const mostTyped = 32;
+/** Milliseconds. A large paste is read in pieces, of which some are small; nobody types right behind one. */
+const pasteGoesOn = 100;
 
 export class EscapeKeys {
   #lineBegins = true;
   #tilde = false;
+  /** When a piece of the last paste came. */
+  #pastedAt = Number.NEGATIVE_INFINITY;
 
-  /** @param bytes as they were read, in one go */
-  feed(bytes: Uint8Array): Typed[] {
+  /**
+   * @param bytes as they were read, in one go
+   * @param now milliseconds, of a clock that only goes forward
+   */
+  feed(bytes: Uint8Array, now: number): Typed[] {
     const typed: Typed[] = [];
     const pass = (piece: Uint8Array) => {
       if (piece.length > 0) typed.push({ kind: 'bytes', bytes: piece });
     };
-    if (bytes.length > mostTyped) {
+    if (bytes.length > mostTyped || now - this.#pastedAt < pasteGoesOn) {
+      this.#pastedAt = now;
       if (this.#tilde) pass(Uint8Array.of(tilde));
       this.#tilde = false;
       pass(bytes);

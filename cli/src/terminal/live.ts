@@ -312,7 +312,7 @@ class Live {
       this.#leave({ kind: 'left', how: 'leave' });
       return;
     }
-    for (const typed of this.#keys.feed(bytes)) {
+    for (const typed of this.#keys.feed(bytes, this.#options.clock())) {
       if (typed.kind === 'bytes') this.#send(typed.bytes);
       else if (typed.kind === 'help') void terminal.say(helpText);
       else {
