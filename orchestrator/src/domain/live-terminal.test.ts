@@ -247,6 +247,25 @@ test('what is typed waits while the shell has no room for it', () => {
   expect(open.shell.typed).toBe('pass\r');
 });
 
+test('what is typed waits while it cannot be recorded, where it has to be', () => {
+  const { shell, join, recording } = begun({ recordInput: true });
+  const ada = join('control');
+  recording.slow = true;
+  ada.told.typed(Buffer.alloc(64 * 1024, 'a'));
+  expect(ada.paused).toBe(false);
+  ada.told.typed(Buffer.from('b'));
+  expect(ada.paused).toBe(true);
+  // The shell takes all of it, and has nothing to say to the disk.
+  shell.events.writable();
+  expect(ada.paused).toBe(true);
+  shell.roomy = false;
+  ada.told.typed(Buffer.from('c'));
+  recording.write();
+  expect(ada.paused).toBe(true);
+  shell.events.writable();
+  expect([ada.paused, shell.typed.length]).toEqual([false, 64 * 1024 + 2]);
+});
+
 test('sizes that change quickly are taken at their last', () => {
   const { shell, join, recording, clock } = begun();
   const ada = join('control');

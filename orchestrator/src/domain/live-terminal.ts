@@ -73,6 +73,8 @@ const placeBytes = 128 * 1024;
 const holdMs = 20;
 /** A size that changes faster is taken at its last. */
 const resizeMs = 40;
+/** So many typed bytes may wait to be recorded, where they have to be: no more are read then. */
+const mostUnrecorded = 64 * 1024;
 /** A shell that ended before anybody was connected is kept for so long: what it said is why it ended. */
 const unseenMs = 10_000;
 
@@ -94,6 +96,10 @@ export class LiveTerminal implements ShellEvents {
   /** Since when nobody has been in control. */
   #leftAt: number;
   #typedAt: number;
+  /** The shell takes what is typed. */
+  #roomy = true;
+  /** Bytes that were typed, are to be recorded, and are not yet. */
+  #unrecorded = 0;
   /** What was shown before the first who is in control: questions of programs in it are for that terminal to answer. */
   #unseen: Uint8Array[] | null = [];
   #unseenExit: { end: TerminalEnd; at: number } | null = null;
@@ -164,7 +170,8 @@ export class LiveTerminal implements ShellEvents {
   }
 
   writable(): void {
-    this.#controller?.resume();
+    this.#roomy = true;
+    this.#readOn();
   }
 
   exited(exit: ShellExit): void {
@@ -335,8 +342,25 @@ export class LiveTerminal implements ShellEvents {
       return;
     }
     this.#typedAt = this.#parts.clock.monotonic();
-    if (this.#parts.rules.recordInput && !this.#append(inputLine(this.#now, bytes))) return;
-    if (!this.#shell.write(bytes)) connection.pause();
+    if (this.#parts.rules.recordInput && !this.#recordTyped(bytes)) return;
+    this.#roomy = this.#shell.write(bytes);
+    if (!this.#mayRead) connection.pause();
+  }
+
+  #recordTyped(bytes: Uint8Array): boolean {
+    this.#unrecorded += bytes.length;
+    return this.#append(inputLine(this.#now, bytes), () => {
+      this.#unrecorded -= bytes.length;
+      this.#readOn();
+    });
+  }
+
+  get #mayRead(): boolean {
+    return this.#roomy && this.#unrecorded <= mostUnrecorded;
+  }
+
+  #readOn(): void {
+    if (this.#mayRead) this.#controller?.resume();
   }
 
   #resized(connection: TerminalConnection, size: { cols: number; rows: number }): void {
