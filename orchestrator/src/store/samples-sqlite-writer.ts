@@ -1,6 +1,6 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import { measureNames } from '@muster/protocol';
-import type { Statement } from 'better-sqlite3';
+import type { Database as Connection, Statement } from 'better-sqlite3';
 import { type Chunk, chunkAt, chunksBefore, chunksOf, tableOf, withChunk } from './sample-chunks.ts';
 import { openSqliteFile } from './sqlite-connection.ts';
 
@@ -32,16 +32,30 @@ const port = parentPort;
 if (!port) throw new Error('This file runs as a worker thread');
 const options = workerData as SampleWriterOptions;
 
-const db = openSqliteFile(options.file);
-db.pragma('journal_mode = wal');
-db.pragma('synchronous = normal');
-db.pragma('cache_size = -32000');
-db.pragma('temp_store = memory');
-db.pragma(`journal_size_limit = ${64 * 1024 * 1024}`);
-const found = db.pragma('user_version', { simple: true }) as number;
-if (found > layout)
-  throw new Error(`${options.file} was written by a newer Muster: start that one, or move the file out of the way.`);
-if (found < layout) db.pragma(`user_version = ${layout}`);
+const db = opened();
+if (db.pragma('user_version', { simple: true }) !== layout) db.pragma(`user_version = ${layout}`);
+
+function opened(): Connection {
+  const { file } = options;
+  let found: number;
+  let connection: Connection;
+  try {
+    connection = openSqliteFile(file);
+    connection.pragma('journal_mode = wal');
+    connection.pragma('synchronous = normal');
+    connection.pragma('cache_size = -32000');
+    connection.pragma('temp_store = memory');
+    connection.pragma(`journal_size_limit = ${64 * 1024 * 1024}`);
+    found = connection.pragma('user_version', { simple: true }) as number;
+  } catch (error) {
+    throw new Error(
+      `${file} cannot be opened: ${(error as Error).message}. It holds nothing but samples: with it, its -wal and its -shm moved out of the way a new one is begun.`,
+    );
+  }
+  if (found > layout)
+    throw new Error(`${file} was written by a newer Muster: start that one, or move the file out of the way.`);
+  return connection;
+}
 
 const begin = db.prepare('begin immediate');
 const commit = db.prepare('commit');
