@@ -3,6 +3,8 @@ import { hangUpAll, killAll, membersOf, type ProcessSession } from '../host/proc
 
 /** How long what runs in a terminal may take to end when that hangs up. Milliseconds. */
 const graceMs = 2_000;
+/** What is left by then is told by us: not so soon that an editor which was told, and saves, is disturbed. */
+const toldMs = 1_000;
 /** How long it may take to end when it is killed: what waits for a disk that hangs does not. Milliseconds. */
 const killedMs = 2_000;
 const lookMs = 100;
@@ -45,8 +47,10 @@ export class PutAway {
       const left = members.pids.length;
       if (left > 0 && now < deadline) {
         // The kernel tells the shell and what is in the foreground, and not every shell its jobs.
-        if (!known.isHungUp) hangUpAll(members);
-        known.isHungUp = true;
+        if (!known.isHungUp && now >= deadline - graceMs + toldMs) {
+          known.isHungUp = true;
+          hangUpAll(members);
+        }
         continue;
       }
       // Again and again: it may have made others meanwhile.
