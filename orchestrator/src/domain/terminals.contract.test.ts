@@ -356,7 +356,7 @@ describeDatabases('terminals', (fixture) => {
       expect(await text(await terminals.transcript(admin, left.session_id, 'raw'))).toBe('shown'),
     );
     const next = await openTerminals(domain, { directory });
-    await next.terminals.interruptLeftovers();
+    await (await next.terminals.interruptLeftovers()).recorded;
     const digest = await transcripts.digest(left.session_id);
     expect(await next.terminals.get(ended.session_id)).toMatchObject({ status: 'closed' });
     expect(await next.terminals.get(left.session_id)).toMatchObject({
@@ -366,8 +366,19 @@ describeDatabases('terminals', (fixture) => {
       transcript_bytes: digest?.bytes,
     });
     expect((await audit()).at(-1)?.metadata).toMatchObject({ status: 'interrupted', ...digest });
-    await next.terminals.interruptLeftovers();
+    await (await next.terminals.interruptLeftovers()).recorded;
     expect(await events()).toHaveLength(4);
+  });
+
+  it('keep no orchestrator from starting while what they left is read', async () => {
+    const { domain, admin, start, directory, transcripts } = await open(fixture);
+    await start(admin);
+    const digest = () => new Promise<never>(() => {});
+    const next = await openTerminals(domain, { directory, transcripts: { ...transcripts, digest } });
+    await next.terminals.interruptLeftovers();
+    // What is opened from then on is none of it.
+    const own = await next.terminals.open(admin, 'web-1', {});
+    expect(await next.terminals.get(own.session_id)).toMatchObject({ status: 'active' });
   });
 
   it('of which one cannot be read are interrupted too', async () => {
@@ -376,7 +387,7 @@ describeDatabases('terminals', (fixture) => {
     await transcripts.remove(session_id);
     mkdirSync(join(directory, `${session_id}.cast`));
     const next = await openTerminals(domain, { directory });
-    await next.terminals.interruptLeftovers();
+    await (await next.terminals.interruptLeftovers()).recorded;
     expect(await next.terminals.get(session_id)).toMatchObject({ status: 'interrupted', transcript_sha256: null });
   });
 

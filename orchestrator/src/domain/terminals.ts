@@ -67,8 +67,11 @@ export interface Terminals extends TerminalConnections {
   attach(asker: TerminalAsker, sessionId: string, mode: TerminalMode): Promise<TerminalConnection>;
   /** @throws MusterError terminal_not_found (also when nothing is kept), terminal_of_another */
   transcript(asker: TerminalAsker, sessionId: string, format: 'raw' | 'asciicast'): Promise<AsyncIterable<Uint8Array>>;
-  /** What a former process left open is over. Once, before anything else. */
-  interruptLeftovers(): Promise<void>;
+  /**
+   * What a former process left open is over. Once, before anything else.
+   * @returns as soon as it is known what was; `recorded` resolves once all of it has been read and put on record
+   */
+  interruptLeftovers(): Promise<{ readonly recorded: Promise<void> }>;
   /** Opens none any more, interrupts those that are open, and puts that on record. */
   stop(): Promise<void>;
 }
@@ -374,17 +377,22 @@ export function createTerminals(context: Context, parts: TerminalParts): Termina
     },
 
     async interruptLeftovers() {
-      for (const row of await db.all(activeTerminals, {})) {
-        const { session_id, node_id } = row;
-        const agent = { node_id, name: await agentLabel(context, node_id) };
-        // One file that cannot be read keeps no orchestrator from starting.
-        const digest = await transcripts.digest(session_id).catch((error: unknown) => {
-          context.log.warn({ err: error, session_id }, 'a transcript cannot be read');
-          return null;
-        });
-        await ends.record({ ...row, agent }, interrupted('the orchestrator was started anew'), digest);
-      }
-      if (ends.waiting > 0) watch();
+      const rows = await db.all(activeTerminals, {});
+      const end = interrupted('the orchestrator was started anew');
+      const record = async () => {
+        for (const row of rows) {
+          const { session_id, node_id } = row;
+          // One file that cannot be read keeps no other from its end.
+          const digest = await transcripts.digest(session_id).catch((error: unknown) => {
+            context.log.warn({ err: error, session_id }, 'a transcript cannot be read');
+            return null;
+          });
+          const name = await agentLabel(context, node_id).catch(() => node_id);
+          await ends.record({ ...row, agent: { node_id, name } }, end, digest);
+        }
+        if (ends.waiting > 0) watch();
+      };
+      return { recorded: record() };
     },
 
     async stop() {

@@ -77,7 +77,7 @@ describeDatabases('terminal sessions of a release without recordings', (fixture)
     await old.close();
     const domain = await openDomain({ ...fixture, open: () => fixture.open({ at }) });
     const { terminals } = await openTerminals(domain);
-    await terminals.interruptLeftovers();
+    await (await terminals.interruptLeftovers()).recorded;
     const nothing = { end_reason: null, transcript_path: null, transcript_sha256: null, transcript_bytes: null };
     expect(await terminals.get(id(1))).toMatchObject({ ...nothing, status: 'closed', closed_at: 1_700_000_060 });
     expect(await terminals.get(id(2))).toMatchObject({

@@ -1,6 +1,6 @@
 import { actorOf } from '../../domain/sign-in.ts';
 import type { TerminalAsker, Terminals } from '../../domain/terminals.ts';
-import { type Handlers, type Session, Stream } from '../handlers.ts';
+import { type Handlers, Reply, type Session, Stream } from '../handlers.ts';
 import { paged } from '../page.ts';
 
 const askerOf = (session: Session): TerminalAsker => ({ actor: actorOf(session), role: session.role });
@@ -14,8 +14,11 @@ export function terminalHandlers(terminals: Terminals) {
     attachTerminal: ({ params, body, session }) => terminals.attach(askerOf(session), params.session_id, body.mode),
     getTranscript: async ({ params, query, session }) => {
       const format = query.format ?? 'raw';
-      return new Stream(await terminals.transcript(askerOf(session), params.session_id, format), {
-        type: format === 'raw' ? 'application/octet-stream' : 'application/x-asciicast',
+      const shown = await terminals.transcript(askerOf(session), params.session_id, format);
+      const [type, ending] =
+        format === 'raw' ? ['application/octet-stream', 'raw'] : ['application/x-asciicast', 'cast'];
+      return new Reply(200, new Stream(shown, { type }), {
+        'content-disposition': `attachment; filename="${params.session_id}.${ending}"`,
       });
     },
   } satisfies Partial<Handlers>;

@@ -1,0 +1,19 @@
+import { expect, test } from 'vitest';
+import type { Terminals } from '../../domain/terminals.ts';
+import { terminalHandlers } from './terminals.ts';
+
+const session_id = '01KAGZ7Q4W8E2R5T6Y9V0P3A1S';
+
+test.each([
+  [undefined, 'raw', 'application/octet-stream'],
+  ['raw', 'raw', 'application/octet-stream'],
+  ['asciicast', 'cast', 'application/x-asciicast'],
+] as const)('a transcript asked for as %s is a file to be kept, not a page', async (format, ending, type) => {
+  const { getTranscript } = terminalHandlers({
+    transcript: async () => (async function* () {})(),
+  } as unknown as Terminals);
+  const request = { params: { session_id }, query: format ? { format } : {}, session: { role: 'admin' } };
+  const answer = await getTranscript(request as unknown as Parameters<typeof getTranscript>[0]);
+  expect(answer.headers).toEqual({ 'content-disposition': `attachment; filename="${session_id}.${ending}"` });
+  expect(answer.body.type).toBe(type);
+});
