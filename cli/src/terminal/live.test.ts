@@ -140,7 +140,7 @@ test.each(['SIGTERM', 'SIGHUP'] as const)(
     const { held, far, ending } = await stage('terminal', { end: () => new Promise(() => {}) });
     await until(() => expect(far.length).toBe(1));
     held.signal(signal);
-    expect(await ending).toEqual({ kind: 'signal', signal });
+    expect(await ending).toEqual({ kind: 'signal', signal, goesOn: true });
     expect(held.isClosed()).toBe(true);
   },
 );
@@ -168,7 +168,7 @@ test('why the orchestrator ended it is the ending, and nothing is attached again
   expect(attached).toBe(0);
 });
 
-test('a lost connection is made again, its screen comes anew without questions, and keys of between are dropped', async () => {
+test('a lost connection is made again, its screen comes anew without questions but with what keys send, and keys of between are dropped', async () => {
   const gate = Promise.withResolvers<void>();
   let tries = 0;
   const { held, far, ending } = await stage('terminal', {
@@ -179,7 +179,7 @@ test('a lost connection is made again, its screen comes anew without questions, 
       return { ws_url: '/again' };
     },
     onOpen: ({ socket }, index) => {
-      if (index === 1) socket.send(Buffer.from('recent\u001b[6n\u001b]11;?\u0007 screen'));
+      if (index === 1) socket.send(Buffer.from('recent\u001b[6n\u001b]11;?\u0007 screen\u001b[?1;1002;2004h'));
     },
   });
   await until(() => expect(far.length).toBe(1));
@@ -190,14 +190,14 @@ test('a lost connection is made again, its screen comes anew without questions, 
   held.type('dropped');
   gate.resolve();
   await until(() => expect(held.shown()).toContain('recent screen'));
-  expect(held.shown()).toContain('before\u001b[?1049l\u001b[H\u001b[2Jrecent screen');
+  expect(held.shown()).toContain('before\u001b[?1049l\u001b[H\u001b[2Jrecent screen\u001b[?1;1002;2004h');
   held.type('typed');
   await until(() => expect(far[1]?.typed()).toBe('typed'));
   // From there on nothing is filtered.
   far[1]?.socket.send(Buffer.from('\u001b[6n'));
   far[1]?.say({ type: 'exit', code: 0, signal: null });
   expect(await ending).toMatchObject({ kind: 'exit', code: 0 });
-  expect(held.shown()).toMatch(/\u001b\[6n$/);
+  expect(held.shown()).toContain('2004h\u001b[6n');
   expect(far[0]?.typed()).toBe('');
 });
 
@@ -210,6 +210,18 @@ test('~. leaves while nothing is connected', async () => {
   held.type('~.');
   expect(await ending).toEqual({ kind: 'left', how: 'leave' });
   expect(ended).toEqual(['ended']);
+});
+
+test('who leaves is not told that the session has ended when nobody could be asked to', async () => {
+  const { held, far, ending } = await stage('terminal', {
+    attach: () => new Promise(() => {}),
+    end: () => Promise.reject(new Error('nobody is there')),
+  });
+  await until(() => expect(far.length).toBe(1));
+  far[0]?.socket.terminate();
+  await until(() => expect(held.said.length).toBe(1));
+  held.type('~.');
+  expect(await ending).toEqual({ kind: 'left', how: 'leave', goesOn: true });
 });
 
 test('it is tried again for a minute, and ends at once where there is nothing left to attach to', async () => {

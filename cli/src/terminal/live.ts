@@ -56,9 +56,9 @@ export type Ending =
   | { readonly kind: 'exit'; readonly code: number | null; readonly signal: string | null }
   /** The orchestrator ended the connection or the session, and said why. */
   | { readonly kind: 'told'; readonly code: string; readonly message: string }
-  /** The person left. */
-  | { readonly kind: 'left'; readonly how: 'leave' | 'detach' }
-  | { readonly kind: 'signal'; readonly signal: EndSignal }
+  /** The person left. `goesOn`: the session was to end, and the orchestrator has not said that it did. */
+  | { readonly kind: 'left'; readonly how: 'leave' | 'detach'; readonly goesOn?: true }
+  | { readonly kind: 'signal'; readonly signal: EndSignal; readonly goesOn?: true }
   /** The connection was lost, and did not come back. */
   | { readonly kind: 'lost'; readonly error: unknown }
   /** Nobody reads what is shown. */
@@ -184,9 +184,13 @@ class Live {
     if (goesOn) this.#over.resolve(ending);
     // The orchestrator may be the very thing that does not answer; then the session ends by itself, some time later.
     else
-      void Promise.race([this.#options.end().catch(() => {}), this.#options.sleep(3_000)]).then(() =>
-        this.#over.resolve(ending),
-      );
+      void Promise.race([
+        this.#options.end().then(
+          () => true,
+          () => false,
+        ),
+        this.#options.sleep(3_000).then(() => false),
+      ]).then((ended) => this.#over.resolve(ended || ending.kind === 'unread' ? ending : { ...ending, goesOn: true }));
   }
 
   async #connect(ticket: Ticket, again: boolean): Promise<void> {
@@ -229,7 +233,7 @@ class Live {
   }
 
   #filterAnew(once: boolean): void {
-    this.#filter = { filter: new ReplayFilter(), decoder: new TextDecoder(), once };
+    this.#filter = { filter: new ReplayFilter({ types: once }), decoder: new TextDecoder(), once };
   }
 
   #tellSize(): void {

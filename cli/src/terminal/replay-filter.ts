@@ -12,6 +12,12 @@ import { ControlSequences, type Token } from './control-sequences.ts';
  */
 export class ReplayFilter {
   readonly #sequences = new ControlSequences({ c1: true });
+  readonly #modes: ReadonlySet<string>;
+
+  /** @param types whoever is shown it types there: then what keys, mouse and pastes send is as the program has asked */
+  constructor({ types = false } = {}) {
+    this.#modes = types ? typedModes : shownModes;
+  }
 
   /** Nothing is left half read. */
   get isAtRest(): boolean {
@@ -20,7 +26,10 @@ export class ReplayFilter {
 
   /** @returns what may be written, in order; what is not complete yet comes with a later piece */
   feed(piece: string): string {
-    return this.#sequences.feed(piece).map(admitted).join('');
+    return this.#sequences
+      .feed(piece)
+      .map((token) => admitted(token, this.#modes))
+      .join('');
   }
 }
 
@@ -33,7 +42,11 @@ const plainFinals = new Set('@ABCDEFGHIJKLMPSTXZ`abdefgmrsu');
 // Reversed screen, origin, wrapping, cursor (blinking, shown), reverse wrapping, margins, the other screen.
 const shownModes = new Set(['5', '6', '7', '12', '25', '45', '47', '69', '1047', '1048', '1049']);
 
-function admitted(token: Token): string {
+// Cursor keys, keypad, mouse, focus, pastes.
+const keyModes = ['1', '9', '66', '1000', '1002', '1003', '1004', '1005', '1006', '1015', '1016', '2004'];
+const typedModes = new Set([...shownModes, ...keyModes]);
+
+function admitted(token: Token, modes: ReadonlySet<string>): string {
   switch (token.kind) {
     case 'text':
       return token.text;
@@ -45,7 +58,7 @@ function admitted(token: Token): string {
     case 'escape':
       return escapeAdmitted(token.intermediates, token.final) ? `\u001b${token.intermediates}${token.final}` : '';
     case 'csi':
-      return csiAdmitted(token);
+      return csiAdmitted(token, modes);
   }
 }
 
@@ -67,13 +80,16 @@ function escapeAdmitted(intermediates: string, final: string): boolean {
   }
 }
 
-function csiAdmitted({ prefix, params, intermediates, final }: Extract<Token, { kind: 'csi' }>): string {
+function csiAdmitted(
+  { prefix, params, intermediates, final }: Extract<Token, { kind: 'csi' }>,
+  admittedModes: ReadonlySet<string>,
+): string {
   if (!/^[\d:;]*$/.test(params)) return '';
   const whole = `\u001b[${prefix}${params}${intermediates}${final}`;
   if (intermediates === '') {
     if (prefix === '?' && (final === 'J' || final === 'K')) return whole;
     if (prefix === '?' && (final === 'h' || final === 'l')) {
-      const modes = params.split(';').filter((mode) => shownModes.has(mode));
+      const modes = params.split(';').filter((mode) => admittedModes.has(mode));
       return modes.length === 0 ? '' : `\u001b[?${modes.join(';')}${final}`;
     }
     if (prefix !== '') return '';

@@ -93,6 +93,11 @@ interface About {
 async function conclude(context: Context, ending: Ending, about: About): Promise<number> {
   const { out } = context;
   const { session_id, mode, label } = about;
+  const looksOnNoMore = `looks on no more at ${label}`;
+  const left = (goesOn = false) =>
+    goesOn
+      ? `the orchestrator did not answer: the session on ${label} goes on for a while: muster terminal close ${session_id}`
+      : `the session on ${label} has ended`;
   switch (ending.kind) {
     case 'exit': {
       if (ending.code !== null) return ending.code;
@@ -105,13 +110,11 @@ async function conclude(context: Context, ending: Ending, about: About): Promise
     case 'left':
       if (ending.how === 'detach' && mode === 'control')
         out.note(`left; the session on ${label} goes on for a while: muster terminal attach ${session_id}`);
-      else out.note(mode === 'view' ? `looks on no more at ${label}` : `left; the session on ${label} has ended`);
+      else out.note(mode === 'view' ? looksOnNoMore : `left; ${left(ending.goesOn)}`);
       // How the shell would have ended nobody knows.
       return ending.how === 'detach' || mode === 'view' ? exits.done : exits.failed;
     case 'signal':
-      out.note(
-        `${ending.signal}; ${mode === 'view' ? `looks on no more at ${label}` : `the session on ${label} has ended`}`,
-      );
+      out.note(`${ending.signal}; ${mode === 'view' ? looksOnNoMore : left(ending.goesOn)}`);
       return 128 + constants.signals[ending.signal];
     case 'unread':
       return exits.done;
