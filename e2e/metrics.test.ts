@@ -62,7 +62,9 @@ const silentFar = `mount -t tmpfs none /mnt; mkdir /mnt/far; exec 5<>/dev/fuse
 
 /** Runs shell text, which has a program at hand, in a mount namespace of its own that goes with it. It prints JSON. */
 function amongMounts(shell: string, body: string): Record<string, unknown> {
-  const ran = spawnSync('unshare', ['--mount', '--propagation', 'private', 'sh', '-euc', shell], {
+  // With processes of its own too: one that hangs goes with the others when the time is over.
+  const alone = ['--mount', '--propagation', 'private', '--pid', '--fork', '--kill-child', '--mount-proc'];
+  const ran = spawnSync('unshare', [...alone, 'sh', '-euc', shell], {
     encoding: 'utf8',
     timeout: 60_000,
     killSignal: 'SIGKILL',
