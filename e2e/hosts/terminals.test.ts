@@ -31,6 +31,7 @@ describe.skipIf(reason !== null)(`terminals of a real machine${reason === null ?
     try {
       await machine.sh(`
         useradd --create-home --shell /bin/bash --groups adm,staff alice
+        useradd --non-unique --uid $(id -u alice) --gid nogroup --groups games twin
         mkdir /etc/muster; echo 'remote_terminal: { enabled: false }' > /etc/muster/agent.yaml
         systemd-run --quiet --unit=muster-agent -p MemoryMax=200M -p SupplementaryGroups=disk -p OOMScoreAdjust=-500 \\
           -p AmbientCapabilities=CAP_NET_RAW \\
@@ -68,6 +69,19 @@ describe.skipIf(reason !== null)(`terminals of a real machine${reason === null ?
       expect(shown()).not.toContain('muster-agent.service');
       expect(shown()).toMatch(/\n0\r\n/);
       for (const set of ['Inh', 'Prm', 'Eff', 'Amb']) expect(shown()).toMatch(new RegExp(`Cap${set}:\\s0{16}\\r`));
+
+      // Of two accounts with one number each has its own groups.
+      await machine.sh(
+        'echo "remote_terminal: { enabled: true, user: twin, shell: /bin/sh }" > /etc/muster/agent.yaml',
+      );
+      await eventually('the other account is that of terminals', async () => {
+        const said = await open();
+        return said.type === 'terminal_opened' && said.user === 'twin' ? said : null;
+      });
+      link.ws.send(encodeTerminalFrame(channel, Buffer.from('grep Groups: /proc/self/status\r')));
+      await link.until(() => /Groups:[\t\d ]+\r/.test(shown()));
+      // Of `games` and `nogroup`: what `id` shows would be by the number again.
+      expect(shown()).toMatch(/Groups:\t60 65534 \r/);
 
       // One whose scope never comes is not waited for once nobody wants it.
       const systemdRun = '/usr/local/sbin/systemd-run';

@@ -8,7 +8,7 @@ import { type LoginAccount, ownAccount } from './login-account.ts';
 import type { ProcessSession } from './process-session.ts';
 import { openPty, type Pty } from './pty.ts';
 import { readText } from './read-system.ts';
-import { identityOf, killProcessGroup } from './run-command.ts';
+import { identityOf, killProcessGroup, runCommand } from './run-command.ts';
 import { pathOfProgram, type ScopedLaunch, scopedLaunch, scopeRefused } from './transient-scope.ts';
 
 /** Login shells in terminals, as `sshd` or `su -` would start them. */
@@ -90,7 +90,7 @@ const calledOffMs = 1_000;
  */
 export async function startLoginShell(wish: LoginWish, events: LoginEvents, clock: Clock): Promise<LoginShell> {
   const launcher = pathOfProgram('bash') ?? '/bin/sh';
-  const asUser = [...becoming(wish.account), launcher, '-c', intoShell, 'sh', wish.shell];
+  const asUser = [...(await becoming(wish.account, clock)), launcher, '-c', intoShell, 'sh', wish.shell];
   let isCalledOff = false;
   wish.calledOff.then(() => {
     isCalledOff = true;
@@ -292,7 +292,7 @@ function terminalGroup(): number | null {
  * What goes before a command so that it runs as this account, with its groups and none else.
  * @throws HostFailure
  */
-function becoming(account: LoginAccount): string[] {
+async function becoming(account: LoginAccount, clock: Clock): Promise<string[]> {
   const own = ownAccount();
   if (account.uid === own.uid) return [];
   if (process.geteuid?.() !== 0)
@@ -301,12 +301,28 @@ function becoming(account: LoginAccount): string[] {
     );
   const setpriv = pathOfProgram('setpriv');
   // The one of busybox knows no groups.
-  if (setpriv !== null && !realpathSync(setpriv).endsWith('/busybox'))
-    return [setpriv, `--reuid=${account.uid}`, `--regid=${account.gid}`, '--init-groups', '--inh-caps=-all', '--'];
+  if (setpriv !== null && !realpathSync(setpriv).endsWith('/busybox')) {
+    const groups = (await groupsOf(account, clock)).join(',');
+    return [setpriv, `--reuid=${account.uid}`, `--regid=${account.gid}`, `--groups=${groups}`, '--inh-caps=-all', '--'];
+  }
   const runuser = pathOfProgram('runuser');
   if (runuser !== null) return [runuser, '-u', account.name, '--'];
   throw new HostFailure(
     `a shell as ${account.name} needs setpriv or runuser of util-linux, and neither is on this machine; install util-linux, or take remote_terminal.user out of the agent's configuration`,
+  );
+}
+
+/**
+ * By its name: of two accounts with one number, setpriv by itself would take the groups of the first.
+ * @throws HostFailure
+ */
+async function groupsOf({ name, gid }: LoginAccount, clock: Clock): Promise<string[]> {
+  const command = { program: 'getent', args: ['initgroups', '--', name], timeLimit: 10_000, outputCap: 1024 * 1024 };
+  const { exitCode, stdout, stderr } = await runCommand(command, clock);
+  const [of, ...others] = stdout.trim().split(/\s+/);
+  if (exitCode === 0 && of === name && others.every((group) => /^\d+$/.test(group))) return [`${gid}`, ...others];
+  throw new HostFailure(
+    `the groups of ${name} cannot be found: ${stderr.trim().slice(0, 300) || `getent ended with ${exitCode}`}`,
   );
 }
 
