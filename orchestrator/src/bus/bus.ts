@@ -45,8 +45,8 @@ export type Hint =
   /** Something may be sent to a channel. */
   | { type: 'deliveries_due' }
   | { type: 'operator_removed'; operator_id: string }
-  /** A session was ended before its time. */
-  | { type: 'session_ended'; token_hash: string }
+  /** A session was ended before its time; `renewed_as`: by its operator, to have another in its place. */
+  | { type: 'session_ended'; token_hash: string; renewed_as: string | null }
   /** Events were written that have no place in the chain yet. */
   | { type: 'audited' }
   /** The chain has grown up to this place. */

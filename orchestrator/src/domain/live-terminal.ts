@@ -206,10 +206,12 @@ export class LiveTerminal implements ShellEvents {
     this.#tellAll();
   }
 
-  connect(client: TerminalClient, who: Attached): TerminalConnectionEvents {
+  /** @param tokenHash of the sign-in session that it belongs to, if any */
+  connect(client: TerminalClient, who: Attached, tokenHash?: string): TerminalConnectionEvents {
     const connection: TerminalConnection = new TerminalConnection(
       client,
       who,
+      tokenHash,
       (bytes) => this.#taken(bytes),
       () => this.#cut(connection, 'terminal_too_slow', 'what is shown was not taken in time; attach again'),
     );
@@ -242,6 +244,13 @@ export class LiveTerminal implements ShellEvents {
     for (const connection of [...this.#connections])
       if (connection.who.operator_id === operatorId)
         this.#cut(connection, 'unauthenticated', 'the operator was removed');
+  }
+
+  /** Cuts the connections of a sign-in session, unless it goes on under another token. */
+  signInEnded(tokenHash: string, renewedAs: string | null): void {
+    for (const connection of [...this.#connections].filter((one) => one.tokenHash === tokenHash))
+      if (renewedAs !== null) connection.tokenHash = renewedAs;
+      else this.#cut(connection, 'unauthenticated', 'the operator has signed out');
   }
 
   /** Ends what nobody is in control of, or types into, any more. */

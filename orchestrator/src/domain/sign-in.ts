@@ -81,10 +81,10 @@ export function createSignIn(context: Context, refusals: Pick<Refusals, 'record'
     for (const [hash, session] of cache) if (session.operator_id === hint.operator_id) cache.delete(hash);
   });
 
-  const ended = (tokenHash: string) => {
+  const ended = (tokenHash: string, renewedAs: string | null) => {
     removals++;
     cache.delete(tokenHash);
-    context.bus.publish({ type: 'session_ended', token_hash: tokenHash });
+    context.bus.publish({ type: 'session_ended', token_hash: tokenHash, renewed_as: renewedAs });
   };
 
   const remember = (session: Session) => {
@@ -222,7 +222,7 @@ export function createSignIn(context: Context, refusals: Pick<Refusals, 'record'
           summary: `${session.username} renewed the session`,
         }),
       ]);
-      ended(session.token_hash);
+      ended(session.token_hash, hashOfToken(issued.token));
       return issued;
     },
 
@@ -240,7 +240,7 @@ export function createSignIn(context: Context, refusals: Pick<Refusals, 'record'
           }),
         ],
       });
-      ended(session.token_hash);
+      ended(session.token_hash, null);
     },
 
     async webCode(tokenHash) {

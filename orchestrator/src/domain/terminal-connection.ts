@@ -19,6 +19,7 @@ const mostBehind = 1024 * 1024;
  */
 export class TerminalConnection {
   readonly who: Attached;
+  tokenHash: string | undefined;
   readonly #client: TerminalClient;
   readonly #taken: (bytes: number) => void;
   readonly #tooSlow: () => void;
@@ -35,9 +36,16 @@ export class TerminalConnection {
    * @param taken so many bytes need no memory here any more; not called for a connection that looks on
    * @param tooSlow it looks on, and is too far behind
    */
-  constructor(client: TerminalClient, who: Attached, taken: (bytes: number) => void, tooSlow: () => void) {
+  constructor(
+    client: TerminalClient,
+    who: Attached,
+    tokenHash: string | undefined,
+    taken: (bytes: number) => void,
+    tooSlow: () => void,
+  ) {
     this.#client = client;
     this.who = who;
+    this.tokenHash = tokenHash;
     this.#taken = taken;
     this.#tooSlow = tooSlow;
   }

@@ -8,6 +8,8 @@ export interface TerminalTicket {
   readonly operator_id: string;
   readonly username: string;
   readonly mode: TerminalMode;
+  /** Of the sign-in session that asked for it. */
+  readonly token_hash: string | undefined;
 }
 
 const lifeMs = 30_000;
@@ -53,11 +55,9 @@ export class TerminalTickets {
     return ticket;
   }
 
-  /** Takes back those of a session that has ended, or of an operator who was removed. */
-  revoke(of: { session_id: string } | { operator_id: string }): void {
-    for (const [key, ticket] of this.#live)
-      if ('session_id' in of ? ticket.session_id === of.session_id : ticket.operator_id === of.operator_id)
-        this.#live.delete(key);
+  /** Takes back those of a terminal that has ended, or of an operator who was removed or has signed out. */
+  revoke(which: (ticket: TerminalTicket) => boolean): void {
+    for (const [key, ticket] of this.#live) if (which(ticket)) this.#live.delete(key);
   }
 
   /** In the order in which they were issued, which is that in which they end. */

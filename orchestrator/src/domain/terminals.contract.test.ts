@@ -18,6 +18,7 @@ import { setStatus } from './agents.ts';
 import { listAudit } from './audit.ts';
 import type { TerminalRules } from './live-terminal.ts';
 import { addOperator, removeOperator } from './operators.ts';
+import { hashOfToken } from './sign-in.ts';
 import { pruneTerminals } from './terminal-retention.ts';
 import type { TerminalAsker } from './terminals.ts';
 
@@ -269,6 +270,40 @@ describeDatabases('terminals', (fixture) => {
     expect(await terminals.get(session_id)).toMatchObject({ closed_at: opened_at });
     const closed = (await audit()).find((event) => event.event_type === 'terminal.closed');
     expect(closed?.metadata).toMatchObject({ duration_secs: 0 });
+  });
+
+  it('are out of reach for who has signed out, through whatever was opened or may be; their shells go on for a while', async () => {
+    const { terminals, operator, domain, join } = await open(fixture);
+    const { signIn, context } = domain;
+    const key = await newKey();
+    const { actor } = await operator('bob');
+    await addOperator(context, actor, { public_key: key.hex, username: 'eve', role: 'operator' });
+    const signedIn = async () => {
+      const { nonce } = await signIn.challenge(key.hex);
+      return hashOfToken((await signIn.verify(key.hex, key.sign(Buffer.from(nonce, 'hex')))).token);
+    };
+    const eve = (token_hash: string): TerminalAsker => ({
+      actor: { type: 'operator', id: key.id, name: 'eve' },
+      role: 'operator',
+      token_hash,
+    });
+    const [here, elsewhere] = [await signedIn(), await signedIn()];
+    const opened = await terminals.open(eve(here), 'web-1', {});
+    const { session_id } = opened;
+    const controls = join(opened);
+    const looks = join(await terminals.attach(eve(elsewhere), session_id, 'view'));
+    // A session that is renewed is the same.
+    const renewed = hashOfToken((await signIn.renew(here)).token);
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(controls.over).toBeNull();
+    const unused = await terminals.attach(eve(renewed), session_id, 'view');
+    const others = await terminals.attach(eve(elsewhere), session_id, 'control');
+    await signIn.logout(renewed);
+    await new Promise((resolve) => setImmediate(resolve));
+    expect([controls.over, controls.code, looks.over]).toEqual(['cut', 'unauthenticated', null]);
+    expect(terminals.connect(ticketOf(unused), session_id, new MemoryClient())).toBeNull();
+    expect(await terminals.get(session_id)).toMatchObject({ status: 'active', viewers: 1 });
+    join(others);
   });
 
   it('hand out only so many tickets that nobody uses', async () => {

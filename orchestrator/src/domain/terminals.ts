@@ -39,6 +39,8 @@ import { type TerminalMode, type TerminalTicket, TerminalTickets } from './termi
 export interface TerminalAsker {
   readonly actor: Actor;
   readonly role: Role;
+  /** Of the sign-in session that it asks with, if any: who signs out has no connections left. */
+  readonly token_hash?: string;
 }
 
 export interface TerminalWish {
@@ -151,9 +153,14 @@ export function createTerminals(context: Context, parts: TerminalParts): Termina
     endAll((one) => rejected.has(one.node_id), interrupted('its agent is no longer approved'));
   };
   const endOfRemoved = (operatorId: string) => {
-    tickets.revoke({ operator_id: operatorId });
+    tickets.revoke((ticket) => ticket.operator_id === operatorId);
     for (const { live } of open.values()) live.cutOff(operatorId);
     endAll(({ live }) => live.operator_id === operatorId, ended('terminal_closed', 'its operator was removed'));
+  };
+  /** The shells go on for a while, as for everybody who goes. */
+  const endOfSignIn = (tokenHash: string, renewedAs: string | null) => {
+    if (renewedAs === null) tickets.revoke(({ token_hash }) => token_hash === tokenHash);
+    for (const { live } of open.values()) live.signInEnded(tokenHash, renewedAs);
   };
   const recheck = async () => {
     checking = true;
@@ -170,6 +177,7 @@ export function createTerminals(context: Context, parts: TerminalParts): Termina
   };
   const unsubscribe = context.bus.subscribe((hint) => {
     if (hint.type === 'operator_removed') endOfRemoved(hint.operator_id);
+    else if (hint.type === 'session_ended') endOfSignIn(hint.token_hash, hint.renewed_as);
     else if ((hint.type === 'agent_changed' || hint.type === 'agent_removed') && isInUse(hint.node_id))
       endOfRejected([hint.node_id]).catch((error: unknown) =>
         context.log.warn({ err: error }, 'an agent with open terminals could not be looked up'),
@@ -219,7 +227,7 @@ export function createTerminals(context: Context, parts: TerminalParts): Termina
   });
 
   return {
-    async open({ actor }, idOrName, { cols = 80, rows = 24, shell: wanted = undefined }) {
+    async open({ actor, token_hash }, idOrName, { cols = 80, rows = 24, shell: wanted = undefined }) {
       if (stopping) throw new MusterError('draining');
       const agent = await requireAgent(context, idOrName);
       const label = agent.name ?? agent.initial_hostname;
@@ -247,7 +255,7 @@ export function createTerminals(context: Context, parts: TerminalParts): Termina
         recording,
         recentScreen,
         onEnded: (end, digest) => {
-          tickets.revoke({ session_id });
+          tickets.revoke((ticket) => ticket.session_id === session_id);
           onRecord.promise
             .then<unknown>((is) => (is ? ends.record(session, end, digest) : transcripts.remove(session_id)))
             .catch((error: unknown) =>
@@ -294,7 +302,7 @@ export function createTerminals(context: Context, parts: TerminalParts): Termina
         const { notice, reason } = live.end;
         throw new MusterError(notice.type === 'error' ? notice.code : 'terminal_ended', reason);
       }
-      return connection({ session_id, operator_id: actor.id, username: actor.name, mode: 'control' });
+      return connection({ session_id, operator_id: actor.id, username: actor.name, mode: 'control', token_hash });
     },
 
     async list({ status, ...wish }) {
@@ -334,9 +342,10 @@ export function createTerminals(context: Context, parts: TerminalParts): Termina
       requireOwn(asker, row);
       const live = open.get(sessionId)?.live;
       if (row.status !== 'active' || !live || live.over) throw new MusterError('terminal_ended');
-      const { actor } = asker;
+      const { actor, token_hash } = asker;
+      const { session_id } = row;
       const target = { type: 'agent', id: row.node_id, name: await agentLabel(context, row.node_id) };
-      const given = connection({ session_id: row.session_id, operator_id: actor.id, username: actor.name, mode });
+      const given = connection({ session_id, operator_id: actor.id, username: actor.name, mode, token_hash });
       await db.write({
         name: 'terminals/attach',
         statements: [
@@ -367,13 +376,13 @@ export function createTerminals(context: Context, parts: TerminalParts): Termina
       if (found === null || found.session_id !== sessionId) return null;
       const live = open.get(found.session_id)?.live;
       if (!live || live.over) return null;
-      const { operator_id, username, mode } = found;
+      const { operator_id, username, mode, token_hash } = found;
       if (mode === 'view' && live.attached.length >= mostConnections) {
         client.tell({ type: 'error', code: 'terminal_limit', message: 'too many look on already' });
         client.close();
         return { mode, typed: () => {}, resized: () => {}, left: () => {} };
       }
-      return live.connect(client, { operator_id, username, mode, since: seconds(context.now()) });
+      return live.connect(client, { operator_id, username, mode, since: seconds(context.now()) }, token_hash);
     },
 
     async interruptLeftovers() {

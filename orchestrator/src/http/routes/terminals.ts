@@ -3,7 +3,11 @@ import type { TerminalAsker, Terminals } from '../../domain/terminals.ts';
 import { type Handlers, Reply, type Session, Stream } from '../handlers.ts';
 import { paged } from '../page.ts';
 
-const askerOf = (session: Session): TerminalAsker => ({ actor: actorOf(session), role: session.role });
+const askerOf = (session: Session): TerminalAsker => ({
+  actor: actorOf(session),
+  role: session.role,
+  token_hash: session.token_hash,
+});
 
 export function terminalHandlers(terminals: Terminals) {
   return {
