@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { createHash, randomBytes } from 'node:crypto';
-import { closeSync, existsSync, mkdtempSync, openSync, readFileSync } from 'node:fs';
+import { closeSync, existsSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir, userInfo } from 'node:os';
 import { join } from 'node:path';
 import { limits } from '@muster/protocol/wire';
@@ -290,12 +290,14 @@ describe.skipIf(process.platform !== 'linux')('a terminal', () => {
 
     it('is told to the jobs of a shell that would not tell them', async () => {
       const shell = await link.open({ shell: '/bin/sh' });
-      const file = join(mkdtempSync(join(tmpdir(), 'muster-terminal-')), 'told');
+      const folder = mkdtempSync(join(tmpdir(), 'muster-terminal-'));
+      const file = join(folder, 'told');
       const job = `trap "echo told > ${file}; exit" HUP; echo rea"dy"; while :; do sleep 0.02; done`;
       await shell.type(`sh -c '${job}' &\r`);
       await shell.shows('ready');
       shell.close();
       await link.until('the job to be told', () => existsSync(file));
+      rmSync(folder, { recursive: true });
     });
 
     it('comes with that of the link, and of the agent', async () => {
@@ -365,23 +367,26 @@ describe.skipIf(process.platform !== 'linux')('a terminal', () => {
       const limit = (files: string) => execFileSync('prlimit', ['--pid', `${process.pid}`, `--nofile=${files}`]);
       const before = execFileSync('prlimit', ['--pid', `${process.pid}`, '--nofile', '-o', 'SOFT', '--noheadings']);
       limit('500:');
-      // So many are left: for a terminal and the first pipes of a program, but not for all.
-      for (const left of [2, 4, 6]) {
-        const held: number[] = [];
-        try {
-          for (;;) held.push(openSync('/dev/null', 'r'));
-        } catch {
-          for (const fd of held.splice(-left)) closeSync(fd);
+      try {
+        // So many are left: for a terminal and the first pipes of a program, but not for all.
+        for (const left of [2, 4, 6]) {
+          const held: number[] = [];
+          try {
+            for (;;) held.push(openSync('/dev/null', 'r'));
+          } catch {
+            for (const fd of held.splice(-left)) closeSync(fd);
+          }
+          const { answer } = await link.open();
+          for (const fd of held) closeSync(fd);
+          expect(answer).toMatchObject({
+            type: 'terminal_refused',
+            code: 'failed',
+            message: expect.stringMatching(/EMFILE/),
+          });
         }
-        const { answer } = await link.open();
-        for (const fd of held) closeSync(fd);
-        expect(answer).toMatchObject({
-          type: 'terminal_refused',
-          code: 'failed',
-          message: expect.stringMatching(/EMFILE/),
-        });
+      } finally {
+        limit(`${before.toString().trim()}:`);
       }
-      limit(`${before.toString().trim()}:`);
     });
 
     it('on a number that was given out before', async () => {
