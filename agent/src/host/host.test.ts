@@ -1,6 +1,7 @@
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { withFilesLeft } from '../../test/few-files.ts';
 import { liveBytes } from '../../test/live-memory.ts';
 import { readAccounts } from './accounts.ts';
 import { systemClock } from './clock.ts';
@@ -157,6 +158,14 @@ describe('the output of a program', () => {
     expect(most).toBeGreaterThan(0);
     expect(most).toBeLessThan(8_000_000);
   }, 60_000);
+
+  test('of one that cannot be started, as no more files may be open, is an error and not the end', async () => {
+    const command = { program: 'sh', args: ['-c', 'read go <&4'], scriptFd: 0, timeLimit: 5_000, outputCap: 10 };
+    const errors: unknown[] = [];
+    for (let left = 1; left < 12; left++)
+      await withFilesLeft(left, () => runCommand(command, systemClock)).catch((error) => errors.push(error));
+    expect(String(errors.at(-1))).toMatch(/sh cannot be started: .*EMFILE/);
+  });
 
   test('leaves no open file behind', async () => {
     const open = () => readdirSync('/proc/self/fd').length;

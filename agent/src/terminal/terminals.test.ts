@@ -1,10 +1,10 @@
-import { execFileSync } from 'node:child_process';
 import { createHash, randomBytes } from 'node:crypto';
-import { closeSync, existsSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir, userInfo } from 'node:os';
 import { join } from 'node:path';
 import { limits } from '@muster/protocol/wire';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { withFilesLeft } from '../../test/few-files.ts';
 import { systemClock } from '../host/clock.ts';
 import { runCommand } from '../host/run-command.ts';
 import { TestLink } from './test/test-link.ts';
@@ -364,28 +364,14 @@ describe.skipIf(process.platform !== 'linux')('a terminal', () => {
 
     it('where the agent may open no more files, and the agent lives on', async () => {
       await link.open();
-      const limit = (files: string) => execFileSync('prlimit', ['--pid', `${process.pid}`, `--nofile=${files}`]);
-      const before = execFileSync('prlimit', ['--pid', `${process.pid}`, '--nofile', '-o', 'SOFT', '--noheadings']);
-      limit('500:');
-      try {
-        // So many are left: for a terminal and the first pipes of a program, but not for all.
-        for (const left of [2, 4, 6]) {
-          const held: number[] = [];
-          try {
-            for (;;) held.push(openSync('/dev/null', 'r'));
-          } catch {
-            for (const fd of held.splice(-left)) closeSync(fd);
-          }
-          const { answer } = await link.open();
-          for (const fd of held) closeSync(fd);
-          expect(answer).toMatchObject({
-            type: 'terminal_refused',
-            code: 'failed',
-            message: expect.stringMatching(/EMFILE/),
-          });
-        }
-      } finally {
-        limit(`${before.toString().trim()}:`);
+      // For a terminal and the first pipes of a program, but not for all.
+      for (const left of [2, 4, 6]) {
+        const { answer } = await withFilesLeft(left, () => link.open());
+        expect(answer).toMatchObject({
+          type: 'terminal_refused',
+          code: 'failed',
+          message: expect.stringMatching(/EMFILE/),
+        });
       }
     });
 

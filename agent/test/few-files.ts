@@ -1,0 +1,21 @@
+import { execFileSync } from 'node:child_process';
+import { closeSync, openSync } from 'node:fs';
+
+/** Does something while this process may open no more than so many files, and lets it open as many as before again. */
+export async function withFilesLeft<Result>(left: number, act: () => Promise<Result>): Promise<Result> {
+  const limit = (...options: string[]) => execFileSync('prlimit', ['--pid', `${process.pid}`, ...options]).toString();
+  const before = limit('--nofile', '--output=SOFT', '--noheadings').trim();
+  limit('--nofile=500:');
+  const held: number[] = [];
+  try {
+    try {
+      for (;;) held.push(openSync('/dev/null', 'r'));
+    } catch {
+      for (const fd of held.splice(-left)) closeSync(fd);
+    }
+    return await act();
+  } finally {
+    for (const fd of held) closeSync(fd);
+    limit(`--nofile=${before}:`);
+  }
+}
