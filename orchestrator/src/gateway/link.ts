@@ -159,14 +159,18 @@ export class Link {
     if (this.ws.bufferedAmount - windowed > this.owner.limits.slowReaderBytes) this.cut('slow_reader');
   }
 
-  /** Sends what was typed into a terminal of this link, within the window of that. */
-  sendTyped(channel: number, bytes: Uint8Array): void {
+  /**
+   * Sends what was typed into a terminal of this link, within the window of that.
+   * @param done called once, when the network has taken it or the link has ended
+   */
+  sendTyped(channel: number, bytes: Uint8Array, done: () => void): void {
     const { terminals } = this;
     if (this.state === 'closing' || terminals === null) return;
     const frame = encodeTerminalFrame(channel, bytes);
     terminals.unsentBytes += frame.length;
     this.ws.send(frame, () => {
       terminals.unsentBytes -= frame.length;
+      done();
     });
   }
 

@@ -17,6 +17,9 @@ const refusalCodes = {
   failed: 'terminal_failed',
 } as const satisfies Record<TerminalRefusal, string>;
 
+/** Frames of what is typed that may wait for the network: the rest goes together then. A full window takes fewer. */
+const mostUnsent = 8;
+
 /** Characters of what an agent says that people are shown. Half of what the wire takes, since one may be two there. */
 const longestText = 128;
 const longestMessage = 500;
@@ -47,6 +50,7 @@ export class Channel implements Shell {
   /** `write` has said that there is no room. */
   private full = false;
   private flushing = false;
+  private unsent = 0;
   /** The size that waits for the one before to leave. */
   private size: { cols: number; rows: number } | null = null;
   private resizing = false;
@@ -225,7 +229,15 @@ export class Channel implements Shell {
   private flush(): void {
     this.flushing = false;
     if (this.state !== 'open') return;
-    for (let next = this.typed.next(); next !== null; next = this.typed.next()) this.link.sendTyped(this.number, next);
+    while (this.unsent < mostUnsent) {
+      const next = this.typed.next();
+      if (next === null) break;
+      this.unsent++;
+      this.link.sendTyped(this.number, next, () => {
+        this.unsent--;
+        this.safely(() => this.flush());
+      });
+    }
     if (!this.full || this.typed.waiting > 0) return;
     this.full = false;
     this.tell(() => this.events.writable());

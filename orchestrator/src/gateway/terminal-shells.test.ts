@@ -493,6 +493,22 @@ describe('what is typed', () => {
     await agent.settled();
   });
 
+  it('goes in few frames over a link that takes none for a while', async () => {
+    await start();
+    const agent = await connected();
+    const { shell, channel } = await opened(agent);
+    let frames = 0;
+    agent.ws.on('message', (_, isBinary) => void (isBinary && frames++));
+    // In one turn, so that the network takes none of it; what is typed in a microtask goes by itself.
+    for (let at = 0; at < 10_000; at++) {
+      shell.write(Buffer.of(at % 251));
+      await null;
+    }
+    await until(() => agent.typed.get(channel)?.length === 10_000);
+    expect(agent.typed.get(channel)?.every((byte, at) => byte === at % 251)).toBe(true);
+    expect(frames).toBeLessThan(20);
+  });
+
   it('is not slowed by the rate of messages that its credits would come to', async () => {
     await start({ agentMessagesPerSecond: 10, agentMessageBurst: 20 });
     const agent = await connected();
