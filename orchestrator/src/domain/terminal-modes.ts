@@ -52,13 +52,21 @@ export class TerminalModes {
 
   /**
    * What is to follow the text of a screen.
-   * @param cursor where it stands, from 1
+   * @param cursor where it stands, from 1; null: where the text ends, at the end of a full row
    */
-  closing(cursor: { row: number; column: number }): string {
-    const rest = this.#rest();
-    // Setting margins moves the cursor.
-    const back = this.#margin === '' ? '' : `\x1b[${cursor.row};${cursor.column}H`;
-    return `${this.#switches((mode) => left.has(mode))}${rest}${back}`;
+  closing(cursor: { row: number; column: number } | null): string {
+    return `${this.#switches((mode) => left.has(mode))}${this.#rest()}${cursor === null ? '' : this.#placed(cursor)}`;
+  }
+
+  /** Whether bringing a terminal into this state moves its cursor. */
+  get movesCursor(): boolean {
+    return this.#margin !== '' || this.#switched.has(6);
+  }
+
+  #placed({ row, column }: { row: number; column: number }): string {
+    // Rows are counted from the margin, where that is switched on.
+    const above = this.#switched.get(6) === true ? Math.max(0, Number.parseInt(this.#margin, 10) - 1 || 0) : 0;
+    return `\x1b[${row - above};${column}H`;
   }
 
   get #margin(): string {

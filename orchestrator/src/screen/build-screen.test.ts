@@ -53,6 +53,8 @@ test.each([
   ['margins on the alternate screen', '\x1b[?1049hone\r\ntwo\r\nthree\x1b[1;3r\x1b[3;1H', 'a\r\nb'],
   ['colours and wide characters', '\x1b[38;5;202m橘\x1b[48;2;1;2;3m🐢é\x1b[1m!', 'e\u0301nd'],
   ['a line that is full', 'x'.repeat(40), 'y'],
+  ['a bar below that is full, and the cursor above it', `\x1b[?1049h\x1b[10;1H${'='.repeat(40)}\x1b[3;7H`, 'y'],
+  ['rows that are counted from a margin', '\x1b[3;8r\x1b[?6h\x1b[2;4Hone', 'two'],
 ])('%s is the same for whoever comes back', async (_, first, rest) => {
   const { all, back } = await compare(first, rest);
   expect(back).toEqual(all);

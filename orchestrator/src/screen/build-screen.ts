@@ -46,7 +46,8 @@ export async function buildScreen({ cols, rows, opening, lines }: ScreenJob): Pr
     }
   }
   const { cursorX, cursorY } = terminal.buffer.active;
-  const cursor = { row: cursorY + 1, column: Math.min(cursorX + 1, terminal.cols) };
+  // The text leaves it a column off where its last row is full, and where switching a mode has moved it.
+  const cursor = cursorX === terminal.cols && !modes.movesCursor ? null : { row: cursorY + 1, column: cursorX + 1 };
   // The alternate screen would be filled with the ground that is set when it is entered.
   const text = serializer.serialize({ scrollback }).replace('\x1b[?1049h', '\x1b[m\x1b[?1049h');
   const screen = Buffer.from(cleared + text + modes.closing(cursor));
