@@ -49,7 +49,9 @@ export async function buildScreen({ cols, rows, opening, lines }: ScreenJob): Pr
   // The text leaves it a column off where its last row is full, and where switching a mode has moved it.
   const cursor = cursorX === terminal.cols && !modes.movesCursor ? null : { row: cursorY + 1, column: cursorX + 1 };
   // The alternate screen would be filled with the ground that is set when it is entered.
-  const text = serializer.serialize({ scrollback }).replace('\x1b[?1049h', '\x1b[m\x1b[?1049h');
+  const written = serializer.serialize({ scrollback }).replace('\x1b[?1049h', '\x1b[m\x1b[?1049h');
+  // By no columns it means not at all; a terminal takes that for one.
+  const text = written.replaceAll('\x1b[0C', '').replaceAll('\x1b[0D', '');
   const screen = Buffer.from(cleared + text + modes.closing(cursor));
   return screen.length > mostBytes ? null : screen;
 }
