@@ -8,6 +8,7 @@ const shown = (...pieces: string[]): string => {
 };
 
 const hostile = {
+  'a character a thousand million times (REP)': '\u001b[1000000000b',
   'a question for the cursor (DSR)': '\u001b[6n',
   'a question for the terminal (DA)': '\u001b[c',
   'a second question for the terminal (DA2)': '\u001b[>c',
@@ -119,6 +120,8 @@ test('plain text has lines, and nothing that a terminal acts on', () => {
   expect(plain.feed('\u001b[1mone\u001b[0m\r\ntwo\r\r\n10%\r')).toBe('one\ntwo\n10%');
   expect(plain.feed('20%\r')).toBe('\n20%');
   expect(plain.feed('\n\tend')).toBe('\n\tend');
+  // As shells that have pastes bracketed write it behind each command.
+  expect(new PlainText().feed('$ ls\r\n\u001b[?2004l\rfile\r\n')).toBe('$ ls\nfile\n');
   fc.assert(
     fc.property(pieces, (all) => {
       const held = new PlainText();

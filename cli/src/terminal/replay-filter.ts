@@ -97,6 +97,8 @@ function csiAdmitted(
     if (final === 'h' || final === 'l') return params === '4' ? whole : '';
     // With five numbers it has the mouse tracked.
     if (final === 'T' && params.includes(';')) return '';
+    // A few bytes would have a terminal write for minutes.
+    if (final === 'b' && params.length > 4) return '';
     return plainFinals.has(final) ? whole : '';
   }
   // The shape of the cursor; everything reset, gently.
@@ -107,6 +109,7 @@ function csiAdmitted(
 export class PlainText {
   readonly #sequences = new ControlSequences({ c1: true });
   #heldReturn = false;
+  #lineBegins = true;
 
   feed(piece: string): string {
     let text = '';
@@ -118,10 +121,13 @@ export class PlainText {
             ? token.character
             : '';
       if (said === '') continue;
-      // A line that is written over is a line of its own here; of CR, CR, LF, as terminals get it, one end remains.
-      if (this.#heldReturn && said !== '\r' && said !== '\n') text += '\n';
+      // A line that is written over is a line of its own here, if there is anything on it; of CR, CR, LF, as terminals get
+      // it, one end remains.
+      if (this.#heldReturn && said !== '\r' && said !== '\n' && !this.#lineBegins) text += '\n';
       this.#heldReturn = said === '\r';
-      if (!this.#heldReturn) text += said;
+      if (this.#heldReturn) continue;
+      text += said;
+      this.#lineBegins = said === '\n';
     }
     return text;
   }
