@@ -33,7 +33,11 @@ export async function open(context: Context, wanted: string, { shell }: { shell?
 
 export async function attach(context: Context, wanted: string, { view }: { view?: boolean }): Promise<number> {
   const { call } = await context.connect();
-  const session_id = await findTerminal(call, wanted, 'active');
+  // Of one that has ended the orchestrator says so.
+  const session_id = await findTerminal(call, wanted, 'active').catch((error: unknown) => {
+    if (error instanceof CliError && error.code === 'id_unknown') return findTerminal(call, wanted);
+    throw error;
+  });
   const mode = view === true ? 'view' : 'control';
   const first = await call(attachTerminal, { params: { session_id }, body: { mode } });
   const { node_id } = await call(getTerminal, { params: { session_id } });
@@ -51,11 +55,15 @@ function refusedBy(agent: Agent, error: unknown): unknown {
     terminal_disabled: `Set remote_terminal.enabled: true ${file}.`,
     terminal_shell_refused: `Leave --shell away, or set remote_terminal.allow_operator_shell_override: true ${file}.`,
     terminal_limit: `End one that is no longer needed (muster terminal list --status active), or raise remote_terminal.max_sessions ${file}.`,
+    terminal_failed: `Check remote_terminal ${file}; its log says more.`,
     agent_offline: 'See when it was last heard: muster agents list',
   };
-  const remedy = remedies[code];
-  if (remedy === undefined) return error;
   const { exit, message } = explain(error);
+  const remedy =
+    code === 'terminal_shell_refused' && message.includes('/etc/shells')
+      ? 'Name one of those with --shell, or leave it away.'
+      : remedies[code];
+  if (remedy === undefined) return error;
   // An agent of an older release has none to turn on, and the answer says so.
   if (code === 'terminal_disabled' && /\brelease\b/.test(message)) return error;
   return new CliError(exit, code, message, remedy, { cause: error });

@@ -108,6 +108,8 @@ test('what an agent refuses names the key and the machine', async () => {
     expect(ran.stderr).toContain(`${key} in the configuration of the agent on web-1`);
   }
   expect(sent('openTerminal')[0]?.query).toEqual({ shell: '/bin/sh' });
+  answers.openTerminal = () => ({ code: 'terminal_shell_refused', detail: '"/bin/x" is not in /etc/shells of web-1' });
+  expect((await muster('open', 'web-1', '--shell', '/bin/x')).stderr).toContain('to do: Name one of those');
   answers.openTerminal = () => ({
     code: 'terminal_disabled',
     detail: 'the release of web-1 has no terminals: update its agent',
@@ -143,6 +145,14 @@ test('a session is named by the beginning or end of its id, if only one fits', a
   expect(both.stderr).toContain('2 ids of terminal sessions');
   const partly = await muster('close', 'a1s', 'nope', '--json');
   expect(partly).toMatchObject({ exit: 6, stdout: '{\n  "closed": [\n    "01KAGZ7Q4W8E2R5T6Y9V0P3A1S"\n  ]\n}\n' });
+});
+
+test('who attaches to a session that has ended is told that it has', async () => {
+  answers.listTerminals = ({ query }) => ({ body: query.status === 'active' ? two.slice(0, 1) : two });
+  answers.attachTerminal = () => ({ code: 'terminal_ended', detail: 'the session has ended' });
+  const ran = await muster('attach', 'b2s');
+  expect(ran).toMatchObject({ exit: 1, stderr: expect.stringContaining('the session has ended') });
+  expect(sent('attachTerminal')[0]?.params).toEqual({ session_id: two[1]!.session_id });
 });
 
 test('all that is known of a session is shown', async () => {
