@@ -286,7 +286,8 @@ test('connections that are lost as soon as they are made do not count as good on
     },
     onOpen: ({ socket }) => socket.terminate(),
   });
-  expect(await ending).toMatchObject({ kind: 'lost' });
+  // There is something to tell the person, also where no attempt failed.
+  expect(await ending).toMatchObject({ kind: 'lost', error: expect.objectContaining({ code: 'unreachable' }) });
   expect(far.length).toBeLessThan(30);
 });
 

@@ -1,6 +1,6 @@
 import { TextDecoder } from 'node:util';
 import { ApiError } from '@muster/protocol/client';
-import { CliError } from '../exit.ts';
+import { CliError, exits } from '../exit.ts';
 import { EscapeKeys } from './escape-keys.ts';
 import type { EndSignal, LocalTerminal, Size } from './local-terminal.ts';
 import { type Notice, readNotice } from './notice.ts';
@@ -396,7 +396,7 @@ class Live {
     if (this.#trouble === null || clock() - this.#connectedAt > goodAfter)
       this.#trouble = { since: clock(), wait: firstWait };
     const trouble = this.#trouble;
-    let error: unknown = null;
+    let error: unknown = new CliError(exits.unreachable, 'unreachable', 'each new one ended as soon as it was made');
     while (!this.#isOver && clock() - trouble.since < reattachFor) {
       await sleep(trouble.wait);
       if (this.#isOver) return;
