@@ -2,8 +2,8 @@ import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, 
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { removeDirectory, startAgent, type Told, temporaryDirectory } from './test/agent.ts';
-import { killedOff } from './test/cut.ts';
 import { directory, file, operation, script } from './test/desired.ts';
+import { killedOff } from './test/killed.ts';
 import { snapshotTree } from './test/tree.ts';
 
 let home: string;

@@ -5,8 +5,9 @@ import type { OperationMessage } from '@muster/protocol/wire';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { removeDirectory, startAgent, type TestAgent, type Told, temporaryDirectory } from './test/agent.ts';
-import { cutOff, killedOff } from './test/cut.ts';
+import { cutOff } from './test/cut.ts';
 import { block, directory, file, line, operation, script } from './test/desired.ts';
+import { killedOff } from './test/killed.ts';
 import { snapshotTree } from './test/tree.ts';
 
 /**

@@ -1,15 +1,10 @@
-import { spawn } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import type { OperationMessage } from '@muster/protocol/wire';
-import { build } from 'esbuild';
 import type { Clock } from '../../host/clock.ts';
 import { systemClock } from '../../host/clock.ts';
 import type { EngineOptions } from '../engine.ts';
 import { startAgent, type Told } from './agent.ts';
 
-/** An agent that is cut off at a step of the journal, in this process or, really killed, in one of its own. */
+/** An agent that is cut off at a step of the journal, in this process. The one of killed.ts is really killed. */
 
 /** Results that waited too long for others are told in a step more, on a busy machine at another each time: slow. */
 export const unhurried: Clock = { ...systemClock, monotonic: () => systemClock.monotonic() / 100 };
@@ -75,44 +70,4 @@ export async function cutOff(
   const told = await Promise.race([cutting, agent.run(operation).catch(() => null)]);
   await agent.stop();
   return { points, told };
-}
-
-let doomed: Promise<string> | null = null;
-
-/** In one file, as the agent is delivered: half of what a start of it costs is reading a hundred. Made once. */
-async function bundledDoomed(): Promise<string> {
-  const folder = mkdtempSync(join(tmpdir(), 'muster-doomed-'));
-  process.once('exit', () => rmSync(folder, { recursive: true, force: true }));
-  const outfile = join(folder, 'doomed.mjs');
-  await build({
-    entryPoints: [new URL('./doomed.ts', import.meta.url).pathname],
-    outfile,
-    bundle: true,
-    platform: 'node',
-    target: 'node24',
-    format: 'esm',
-    logLevel: 'error',
-    banner: { js: "import{createRequire as _cr}from'node:module';const require=_cr(import.meta.url);" },
-  });
-  return outfile;
-}
-
-/** The same with a process that kills itself (SIGKILL): what was on its way then is left as it is. */
-export async function killedOff(
-  dataDir: string,
-  operations: readonly OperationMessage[],
-  at: number,
-): Promise<{ points: string[]; killed: boolean }> {
-  doomed ??= bundledDoomed();
-  const program = await doomed;
-  const list = `${dataDir}/../operations.json`;
-  writeFileSync(list, JSON.stringify(operations));
-  const child = spawn(process.execPath, [program, dataDir, list, String(at)], { stdio: ['ignore', 'pipe', 'inherit'] });
-  let out = '';
-  child.stdout.on('data', (piece) => {
-    out += piece;
-  });
-  return await new Promise((resolve) =>
-    child.once('close', (_code, signal) => resolve({ points: out.trim().split('\n'), killed: signal === 'SIGKILL' })),
-  );
 }

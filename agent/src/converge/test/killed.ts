@@ -1,0 +1,52 @@
+import { spawn } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { OperationMessage } from '@muster/protocol/wire';
+import { build } from 'esbuild';
+
+/** An agent that is really killed, in a process of its own. Apart from what is bundled: the bundler cannot be. */
+
+let doomed: Promise<string> | null = null;
+
+/** In one file, as the agent is delivered: half of what a start of it costs is reading a hundred. Made once. */
+async function bundledDoomed(): Promise<string> {
+  const folder = mkdtempSync(join(tmpdir(), 'muster-doomed-'));
+  process.once('exit', () => rmSync(folder, { recursive: true, force: true }));
+  const outfile = join(folder, 'doomed.mjs');
+  await build({
+    entryPoints: [new URL('./doomed.ts', import.meta.url).pathname],
+    outfile,
+    bundle: true,
+    platform: 'node',
+    target: 'node24',
+    format: 'esm',
+    logLevel: 'error',
+    banner: { js: "import{createRequire as _cr}from'node:module';const require=_cr(import.meta.url);" },
+  });
+  return outfile;
+}
+
+/**
+ * Carries out operations with an agent that kills itself (SIGKILL) at a step of the last one: what was on its way then is
+ * left as it is.
+ * @param at number of the step, from 1; 0: never
+ */
+export async function killedOff(
+  dataDir: string,
+  operations: readonly OperationMessage[],
+  at: number,
+): Promise<{ points: string[]; killed: boolean }> {
+  doomed ??= bundledDoomed();
+  const program = await doomed;
+  const list = `${dataDir}/../operations.json`;
+  writeFileSync(list, JSON.stringify(operations));
+  const child = spawn(process.execPath, [program, dataDir, list, String(at)], { stdio: ['ignore', 'pipe', 'inherit'] });
+  let out = '';
+  child.stdout.on('data', (piece) => {
+    out += piece;
+  });
+  return await new Promise((resolve) =>
+    child.once('close', (_code, signal) => resolve({ points: out.trim().split('\n'), killed: signal === 'SIGKILL' })),
+  );
+}
