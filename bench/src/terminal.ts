@@ -18,13 +18,13 @@ import { scratchDirectory } from './scratch.ts';
  * orchestrator, the agent and everybody else; then the time from a key to its echo with many agents connected that send
  * samples, against a terminal of this machine in the same run. Orchestrator and agents with terminals are the real ones.
  *
- *     node bench/src/terminal.ts [--secs 60] [--rate 1000000] [--applies 21] [--agents 1000] [--keys 600] [--json]
+ *     node bench/src/terminal.ts [--secs 60] [--rate 1000000] [--applies 41] [--agents 1000] [--keys 600] [--json]
  */
 const { values: options } = parseArgs({
   options: {
     secs: { type: 'string', default: '60' },
     rate: { type: 'string', default: '1000000' },
-    applies: { type: 'string', default: '21' },
+    applies: { type: 'string', default: '41' },
     agents: { type: 'string', default: '1000' },
     keys: { type: 'string', default: '600' },
     json: { type: 'boolean', default: false },
