@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
-import { writeSync } from 'node:fs';
 import { systemClock } from '../src/clock.ts';
 import { LiveTerminal } from '../src/domain/live-terminal.ts';
 import { openTranscripts } from '../src/store/transcripts.ts';
+import { say } from './say.ts';
 import { MemoryShell, usualRules } from './terminals.ts';
 
 /** Records a shell that never stops, and says with each piece that it shows how long, and what, all of them were. */
@@ -61,14 +61,3 @@ function speak(): void {
   }
 }
 speak();
-
-/** Synchronous: what was said has left this process when it dies. Waits while the pipe is full. */
-function say(line: string): void {
-  for (;;)
-    try {
-      writeSync(1, line);
-      return;
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== 'EAGAIN') throw error;
-    }
-}

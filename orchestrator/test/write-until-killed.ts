@@ -1,8 +1,8 @@
-import { writeSync } from 'node:fs';
 import { openPostgres } from '../src/store/postgres.ts';
 import { defineQuery } from '../src/store/query.ts';
 import { openSqlite } from '../src/store/sqlite.ts';
 import { statement } from '../src/store/unit.ts';
+import { say } from './say.ts';
 
 /** Writes units, each of two rows, many at a time, and says the number of each that was acknowledged. It never ends. */
 const [kind, place] = process.argv.slice(2);
@@ -28,14 +28,4 @@ async function writeOn(): Promise<never> {
   }
 }
 
-/** Synchronous: what was said has left this process when it dies. Waits while the pipe is full. */
-function say(line: string): void {
-  for (;;)
-    try {
-      writeSync(1, line);
-      return;
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== 'EAGAIN') throw error;
-    }
-}
 await Promise.all(Array.from({ length: 20 }, writeOn));

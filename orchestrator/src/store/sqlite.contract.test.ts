@@ -1,12 +1,12 @@
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { MusterError } from '@muster/protocol';
 import { sql } from 'kysely';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { sampleAt } from '../../test/samples.ts';
 import { scratchDirectory } from '../../test/scratch.ts';
+import { missingMount } from '../../test/small-file-system.ts';
 import { type Database, OutcomeUnknown } from './database.ts';
 import { defineQuery } from './query.ts';
 import { openSqliteSamples } from './samples-sqlite.ts';
@@ -146,23 +146,9 @@ describe('the writer', () => {
   });
 });
 
-const tmpfs = (() => {
-  if (process.getuid?.() !== 0) return 'mounting a small file system needs root';
-  const probe = mkdtempSync(join(tmpdir(), 'muster-mount-'));
-  try {
-    execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=1m', 'tmpfs', probe], { stdio: 'pipe' });
-    execFileSync('umount', [probe], { stdio: 'pipe' });
-    return null;
-  } catch (error) {
-    return `no file system can be mounted: ${(error as Error).message}`;
-  } finally {
-    rmSync(probe, { recursive: true, force: true });
-  }
-})();
-
 describe('a full disk', () => {
   it('refuses the write, harms nothing, and takes writes again when there is room', async (context) => {
-    if (tmpfs && process.env.CI !== 'true') context.skip(tmpfs);
+    if (missingMount && process.env.CI !== 'true') context.skip(missingMount);
     const small = join(directory, 'small');
     mkdirSync(small);
     execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=3m', 'tmpfs', small]);
@@ -209,7 +195,7 @@ describe('a full disk', () => {
   });
 
   it('refuses samples, keeps those that were answered, and takes them again when there is room', async (context) => {
-    if (tmpfs && process.env.CI !== 'true') context.skip(tmpfs);
+    if (missingMount && process.env.CI !== 'true') context.skip(missingMount);
     const small = join(directory, 'small-samples');
     mkdirSync(small);
     execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=3m', 'tmpfs', small]);

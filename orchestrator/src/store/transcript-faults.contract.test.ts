@@ -9,6 +9,7 @@ import { buffer } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { afterAll, expect, it, vi } from 'vitest';
 import { ManualClock } from '../../test/manual-clock.ts';
+import { missingMount } from '../../test/small-file-system.ts';
 import { outputLines } from './cast.ts';
 import { openTranscripts } from './transcripts.ts';
 
@@ -38,22 +39,8 @@ it.each([1, 400])('a killed process has recorded all that it showed (killed afte
   ).toBe(sha256);
 });
 
-const tmpfs = (() => {
-  if (process.getuid?.() !== 0) return 'mounting a small file system needs root';
-  const probe = mkdtempSync(join(tmpdir(), 'muster-mount-'));
-  try {
-    execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=1m', 'tmpfs', probe], { stdio: 'pipe' });
-    execFileSync('umount', [probe], { stdio: 'pipe' });
-    return null;
-  } catch (error) {
-    return `no file system can be mounted: ${(error as Error).message}`;
-  } finally {
-    rmSync(probe, { recursive: true, force: true });
-  }
-})();
-
 it('a full disk is told once; the file then holds the lines that were told of, and its digest is theirs', async (context) => {
-  if (tmpfs && process.env.CI !== 'true') context.skip(tmpfs);
+  if (missingMount && process.env.CI !== 'true') context.skip(missingMount);
   const small = join(root, 'small');
   mkdirSync(small);
   execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=1m', 'tmpfs', small]);

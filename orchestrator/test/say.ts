@@ -1,0 +1,12 @@
+import { writeSync } from 'node:fs';
+
+/** Tells whoever started this process. Synchronous: what was said has left this process when it dies. Waits while the pipe is full. */
+export function say(line: string): void {
+  for (;;)
+    try {
+      writeSync(1, line);
+      return;
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'EAGAIN') throw error;
+    }
+}

@@ -1,0 +1,19 @@
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+/** Why no file system of a few MiB can be mounted here, to be filled by a test; null: one can. */
+export const missingMount = (() => {
+  if (process.getuid?.() !== 0) return 'mounting a small file system needs root';
+  const probe = mkdtempSync(join(tmpdir(), 'muster-mount-'));
+  try {
+    execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=1m', 'tmpfs', probe], { stdio: 'pipe' });
+    execFileSync('umount', [probe], { stdio: 'pipe' });
+    return null;
+  } catch (error) {
+    return `no file system can be mounted: ${(error as Error).message}`;
+  } finally {
+    rmSync(probe, { recursive: true, force: true });
+  }
+})();
