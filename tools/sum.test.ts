@@ -4,6 +4,7 @@ import { verdict } from './sum.ts';
 const tier = (passed: number, failed = 0, skipped: string[] = []) => ({
   passed,
   failed,
+  failures: Array.from({ length: failed }, (_, index) => `a.test.ts › ${index}: is not so`),
   skipped: skipped.map((name) => ({ test: name, reason: 'needs root' })),
 });
 
@@ -25,7 +26,12 @@ describe('the verdict of a test run', () => {
 
   test('failed tests are not counted twice for their step', () => {
     const { lines } = verdict([{ step: 'unit', ran: false, tally: tier(3, 2) }], false);
-    expect(lines.at(-1)).toBe('3 passed, 2 failed');
+    expect(lines).toEqual([
+      'failed: unit (2)',
+      'failed: a.test.ts › 0: is not so',
+      'failed: a.test.ts › 1: is not so',
+      '3 passed, 2 failed',
+    ]);
   });
 
   test('a runner that died without counts, or with good ones, is a failure', () => {

@@ -27,6 +27,8 @@ export function verdict(outcomes: readonly Outcome[], strict: boolean): { lines:
       failed++;
       lines.push(`failed: ${step}`);
     } else if (!ran) lines.push(`failed: ${step} (${tally?.failed})`);
+    // Last of all, where somebody who sees only the end of a long log finds them.
+    for (const failure of tally?.failures ?? []) lines.push(`failed: ${failure}`);
     for (const { test, reason } of tally?.skipped ?? []) {
       skipped++;
       lines.push(`${strict ? 'failed, since skipped' : 'skipped'}: ${test}${reason === null ? '' : `: ${reason}`}`);

@@ -1,11 +1,14 @@
 // A vitest reporter: leaves in the file $MUSTER_TALLY what test.ts adds up.
 import { writeFileSync } from 'node:fs';
 import { relative } from 'node:path';
+import { stripVTControlCharacters } from 'node:util';
 import type { Reporter, SerializedError, TestModule } from 'vitest/node';
 
 export interface Tally {
   passed: number;
   failed: number;
+  /** Each that failed: what failed, and the first line of why. */
+  failures: string[];
   skipped: Skip[];
 }
 
@@ -15,26 +18,36 @@ interface Skip {
   reason: string | null;
 }
 
+const firstLine = (error: SerializedError | undefined): string =>
+  stripVTControlCharacters(error?.message ?? 'for no reason it gave')
+    .split('\n', 1)[0]!
+    .slice(0, 300);
+
 export default class TallyReporter implements Reporter {
   onTestRunEnd(modules: readonly TestModule[], strayErrors: readonly SerializedError[]): void {
-    const tally: Tally = { passed: 0, failed: strayErrors.length, skipped: [] };
+    const tally: Tally = { passed: 0, failed: strayErrors.length, failures: strayErrors.map(firstLine), skipped: [] };
     for (const module of modules) {
+      const file = relative(process.cwd(), module.moduleId);
       let failedInside = false;
       for (const test of module.children.allTests()) {
         const result = test.result();
         if (result.state === 'passed') tally.passed++;
         else if (result.state === 'skipped')
           tally.skipped.push({
-            test: `${relative(process.cwd(), module.moduleId)} › ${test.fullName}`,
+            test: `${file} › ${test.fullName}`,
             reason: result.note ?? null,
           });
         else {
           tally.failed++;
+          tally.failures.push(`${file} › ${test.fullName}: ${firstLine(result.errors?.[0])}`);
           failedInside = true;
         }
       }
       // A file that does not load, or a hook that throws, fails although no test of it did.
-      if (module.state() === 'failed' && !failedInside) tally.failed++;
+      if (module.state() === 'failed' && !failedInside) {
+        tally.failed++;
+        tally.failures.push(`${file}: ${firstLine(module.errors()[0])}`);
+      }
     }
     const path = process.env.MUSTER_TALLY;
     if (path) writeFileSync(path, JSON.stringify(tally));
