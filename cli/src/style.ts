@@ -50,6 +50,13 @@ export function duration(seconds: number): string {
 export const ago = (at: number, now: number): string =>
   now - at < 5 ? 'just now' : `${largestUnit(Math.round(now - at))[0]} ago`;
 
+/** A time as scripts and logs have it: `2026-11-20T08:00:00Z`. Unix seconds. */
+export const timestamp = (at: number): string => new Date(at * 1000).toISOString().replace(/\.\d+Z$/, 'Z');
+
+/** When it was: how long ago, and under `--verbose` the time itself. */
+export const when = (at: number, { now, verbose }: Pick<Style, 'now' | 'verbose'>): string =>
+  verbose ? timestamp(at) : ago(at, now);
+
 /** @param count the noun stands in the singular for 1 */
 export const counted = (count: number, noun: string, plural = `${noun}s`): string =>
   `${count} ${count === 1 ? noun : plural}`;

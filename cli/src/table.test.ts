@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import stringWidth from 'string-width';
 import { expect, test } from 'vitest';
 import { style } from '../test/examples.ts';
-import { type Column, fitWidths, renderTable } from './table.ts';
+import { type Column, fitWidths, renderTable, wrap } from './table.ts';
 
 interface Row {
   name: string;
@@ -36,6 +36,70 @@ test('at 80 columns the widest column gives way', () => {
     a-name-of-some-length-for-a-mac…  000000000000  -
     東京のサーバー                    111111111111  x"
   `);
+});
+
+const sessions: Column<Row>[] = [
+  { heading: 'SESSION', text: ({ id }) => id },
+  { heading: 'AGENT', text: ({ name }) => name, flexible: true },
+  { heading: 'STATUS', text: () => 'interrupted', paint: (text, _, { color }) => color.yellow(text) },
+  { heading: 'OPENED', text: () => '12m ago', extra: true },
+  { heading: 'ATTACHED', text: ({ tags }) => tags, flexible: true },
+];
+
+test('where there is no good room, extra columns are left out, unless all of it is wanted', () => {
+  const at = (width: number, verbose = false) => renderTable(sessions, rows, style({ width, verbose }));
+  expect(at(80)).toContain('OPENED');
+  expect(at(60)).not.toContain('OPENED');
+  expect(widest(at(60))).toBeLessThanOrEqual(60);
+  expect(at(60)).toContain('interrupted');
+  expect(at(60, true)).toContain('OPENED');
+});
+
+test('where not even cut columns fit, each row is a few lines and nothing is cut', () => {
+  expect(renderTable(sessions, rows.slice(0, 2), style({ width: 40 }))).toMatchInlineSnapshot(`
+    "SESSION   3f8c2b0a9d7e
+    AGENT     web-1
+    STATUS    interrupted
+    OPENED    12m ago
+    ATTACHED  role=web site=paris rack=12
+              owner=platform-team tier=gold
+              zone=a
+
+    SESSION   000000000000
+    AGENT     a-name-of-some-length-for-a-ma
+              chine
+    STATUS    interrupted
+    OPENED    12m ago
+    ATTACHED  -"
+  `);
+  const colored = renderTable(sessions, rows, style({ width: 40, colored: true }));
+  expect(colored).toContain('\u001b[33minterrupted');
+});
+
+test('a table fits any terminal, whatever is in it', () => {
+  const arbitrary = fc.array(
+    fc.record({ name: fc.string({ unit: 'grapheme', maxLength: 60 }), id: fc.string(), tags: fc.option(fc.string()) }),
+    { minLength: 1, maxLength: 4 },
+  );
+  fc.assert(
+    fc.property(arbitrary, fc.integer({ min: 40, max: 120 }), (some, width) => {
+      expect(widest(renderTable(sessions, some, style({ width })))).toBeLessThanOrEqual(width);
+    }),
+  );
+});
+
+test('what is wrapped is all there, in lines that fit', () => {
+  fc.assert(
+    fc.property(
+      fc.string({ unit: 'grapheme-ascii', maxLength: 200 }),
+      fc.integer({ min: 4, max: 40 }),
+      (text, width) => {
+        const lines = wrap(text, width);
+        expect(lines.join('').replaceAll(' ', '')).toBe(text.replaceAll(' ', ''));
+        for (const line of lines) expect(stringWidth(line)).toBeLessThanOrEqual(width);
+      },
+    ),
+  );
 });
 
 test('away from a terminal nothing is cut', () => {

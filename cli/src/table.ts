@@ -11,11 +11,15 @@ export interface Column<Row> {
   paint?: (text: string, row: Row, style: Style) => string;
   /** May be cut when the line is too long; the widest such column gives way first. */
   flexible?: boolean;
+  /** Left out where the line has no good room for it, the last such column first; `--verbose` keeps it. */
+  extra?: boolean;
   align?: 'right';
 }
 
 const gap = 2;
 const narrowest = 6;
+/** Below this a flexible column says little: an extra one goes before it comes to that. */
+const comfortable = 12;
 
 /**
  * Widths that fit: the widest flexible column gives way until the line does, none below 6 or its heading.
@@ -41,16 +45,59 @@ export function fitWidths(
   return widths;
 }
 
-/** A table without lines, as wide as the terminal at most; without a limit when `style.width` is null. */
-export function renderTable<Row>(columns: readonly Column<Row>[], rows: readonly Row[], style: Style): string {
-  const cells = rows.map((row) => columns.map((column) => sanitiseLine(column.text(row) ?? '-')));
-  const natural = columns.map(({ heading }, at) =>
-    Math.max(stringWidth(heading), ...cells.map((line) => stringWidth(line[at] ?? ''))),
+/** A column with what it takes: all of it, what it can do with, and what it cannot do without. */
+interface Measured<Row> {
+  readonly column: Column<Row>;
+  readonly cells: readonly string[];
+  readonly natural: number;
+  readonly good: number;
+  readonly least: number;
+}
+
+function measure<Row>(column: Column<Row>, rows: readonly Row[]): Measured<Row> {
+  const cells = rows.map((row) => sanitiseLine(column.text(row) ?? '-'));
+  const heading = stringWidth(column.heading);
+  const natural = Math.max(heading, ...cells.map((cell) => stringWidth(cell)));
+  const atLeast = (width: number) => (column.flexible ? Math.min(natural, Math.max(width, heading)) : natural);
+  return { column, cells, natural, good: atLeast(comfortable), least: atLeast(narrowest) };
+}
+
+const lineOf = (widths: readonly number[]): number =>
+  widths.reduce((sum, width) => sum + width, 0) + gap * (widths.length - 1);
+
+/** The columns there is good room for: of the extra ones, the last go first. */
+function withRoom<Row>(columns: readonly Measured<Row>[], { width, verbose }: Style): Measured<Row>[] {
+  const kept = [...columns];
+  while (width !== null && !verbose && lineOf(kept.map(({ good }) => good)) > width) {
+    const last = kept.findLastIndex(({ column }) => column.extra);
+    if (last < 0) break;
+    kept.splice(last, 1);
+  }
+  return kept;
+}
+
+/**
+ * A table without lines, as wide as the terminal at most; without a limit when `style.width` is null. Where even cut
+ * columns do not fit, each row becomes a few lines, one a column, and nothing is cut.
+ */
+export function renderTable<Row>(all: readonly Column<Row>[], rows: readonly Row[], style: Style): string {
+  const measured = withRoom(
+    all.map((column) => measure(column, rows)),
+    style,
   );
-  const least = columns.map(({ heading, flexible }) => ({
-    least: flexible ? Math.max(narrowest, stringWidth(heading)) : Number.POSITIVE_INFINITY,
-  }));
-  const widths = fitWidths(natural, least, style.width);
+  if (style.width !== null && lineOf(measured.map(({ least }) => least)) > style.width)
+    return renderCards(
+      all.map((column) => measure(column, rows)),
+      rows,
+      style,
+      style.width,
+    );
+  const columns = measured.map(({ column }) => column);
+  const widths = fitWidths(
+    measured.map(({ natural }) => natural),
+    measured.map(({ column, least }) => ({ least: column.flexible ? least : Number.POSITIVE_INFINITY })),
+    style.width,
+  );
   const blank = Object.fromEntries(
     ['top', 'bottom', 'left', 'right', 'mid'].flatMap((side) => [
       [side, ''],
@@ -70,7 +117,7 @@ export function renderTable<Row>(columns: readonly Column<Row>[], rows: readonly
   for (const [at, row] of rows.entries())
     table.push(
       columns.map((column, index) => {
-        const text = cut(cells[at]?.[index] ?? '', widths[index] ?? 0, index, columns);
+        const text = cut(measured[index]?.cells[at] ?? '', widths[index] ?? 0, index, columns);
         return column.paint ? column.paint(text, row, style) : text;
       }),
     );
@@ -79,6 +126,55 @@ export function renderTable<Row>(columns: readonly Column<Row>[], rows: readonly
     .split('\n')
     .map((line) => line.trimEnd())
     .join('\n');
+}
+
+/** Rows one below the other, as narrow terminals have them: each column a line, its heading in front. */
+function renderCards<Row>(
+  columns: readonly Measured<Row>[],
+  rows: readonly Row[],
+  style: Style,
+  width: number,
+): string {
+  const margin = Math.max(...columns.map(({ column }) => stringWidth(column.heading))) + gap;
+  const cards = rows.map((row, at) =>
+    columns.flatMap(({ column, cells }) => {
+      const text = cells[at] ?? '';
+      // What has no heading is a mark, and says something only where it stands.
+      if (column.heading === '' && text.trim() === '') return [];
+      const heading = column.heading + ' '.repeat(margin - stringWidth(column.heading));
+      return wrap(text, Math.max(narrowest, width - margin)).map((line, part) => {
+        const painted = column.paint ? column.paint(line, row, style) : line;
+        return `${part === 0 ? style.color.bold(heading) : ' '.repeat(margin)}${painted}`.trimEnd();
+      });
+    }),
+  );
+  return cards.map((lines) => lines.join('\n')).join('\n\n');
+}
+
+/**
+ * Text in lines of a width at most: broken at spaces, and where there is none within a word.
+ * @param text one line, safe for a terminal
+ */
+export function wrap(text: string, width: number): string[] {
+  const lines: string[] = [];
+  let line = '';
+  for (const word of text.split(' ')) {
+    const longer = line === '' ? word : `${line} ${word}`;
+    if (stringWidth(longer) <= width) {
+      line = longer;
+      continue;
+    }
+    if (line !== '') lines.push(line);
+    line = '';
+    for (const character of word) {
+      if (line !== '' && stringWidth(line + character) > width) {
+        lines.push(line);
+        line = '';
+      }
+      line += character;
+    }
+  }
+  return line === '' && lines.length > 0 ? lines : [...lines, line];
 }
 
 /** Cut here rather than by the table, so that the gap between columns stays; right-aligned text gets its gap too. */

@@ -91,7 +91,7 @@ const shortId = 12;
 
 const columns = (idLength: number): Column<Agent>[] => [
   { heading: 'NAME', text: ({ name }) => name, flexible: true, paint: (text, _, { color }) => color.bold(text) },
-  { heading: 'NODE ID', text: ({ node_id }) => node_id.slice(0, idLength) },
+  { heading: 'NODE ID', extra: true, text: ({ node_id }) => node_id.slice(0, idLength) },
   {
     heading: 'STATUS',
     text: ({ status }) => status,
@@ -140,11 +140,13 @@ async function list(
       },
       {
         heading: 'HOSTNAME',
+        extra: true,
         text: ({ attributes, initial_hostname }) => attributes.hostname ?? initial_hostname,
         flexible: true,
       },
       {
         heading: 'SYSTEM',
+        extra: true,
         text: ({ attributes: { distro, platform, version } }) =>
           [distro ?? platform, version].filter(Boolean).join(' ') || null,
         flexible: true,

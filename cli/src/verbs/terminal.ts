@@ -16,7 +16,7 @@ import { agentLabel, agentNames } from '../find-agent.ts';
 import { findId } from '../find-id.ts';
 import { operatorNames } from '../operator-names.ts';
 import { sanitiseLine } from '../sanitise.ts';
-import { ago, type Colors, counted, duration } from '../style.ts';
+import { ago, type Colors, counted, duration, when } from '../style.ts';
 import { parseChoice, parseCount } from '../values.ts';
 import type { Register } from '../verb.ts';
 
@@ -145,8 +145,8 @@ async function list(context: Context, options: { status?: string; limit: string 
         text: ({ status }) => status,
         paint: (text, { status }, { color }) => paintStatus(text, status, color),
       },
-      { heading: 'OPENED', text: ({ opened_at }) => ago(opened_at, style.now) },
-      { heading: 'LASTED', text: (session) => lasted(session, style.now) },
+      { heading: 'OPENED', extra: true, text: ({ opened_at }) => when(opened_at, style) },
+      { heading: 'LASTED', extra: true, text: (session) => lasted(session, style.now) },
       { heading: 'ATTACHED', text: ({ attached }) => attachedTo(attached), flexible: true },
     ],
     sessions,
