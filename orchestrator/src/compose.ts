@@ -1,8 +1,9 @@
 import { createPrivateKey, randomBytes, randomFillSync, sign } from 'node:crypto';
-import { readFile } from 'node:fs/promises';
+import { readFile, statfs } from 'node:fs/promises';
 import type { AddressInfo } from 'node:net';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
+import { MusterError } from '@muster/protocol';
 import { announcementSigned } from '@muster/protocol/wire';
 import type { Logger } from 'pino';
 import { decodeTime, monotonicFactory } from 'ulid';
@@ -36,6 +37,7 @@ import { createAnnouncer } from './gateway/announcer.ts';
 import { createGateway, type Gateway } from './gateway/gateway.ts';
 import { Held } from './held.ts';
 import { createApp } from './http/app.ts';
+import { refuseGrowth } from './http/low-disk.ts';
 import type { Rates } from './http/rate.ts';
 import { recordRefused } from './http/refused-requests.ts';
 import { agentHandlers } from './http/routes/agents.ts';
@@ -58,6 +60,7 @@ import { loadIdentity } from './identity/identity.ts';
 import { lockDirectory } from './identity/instance-lock.ts';
 import { loadSecretKeys } from './identity/secret-keys.ts';
 import { type AuditKeeping, startAuditKeeping } from './schedule/audit-keeping.ts';
+import { type DiskGuard, startDiskGuard } from './schedule/disk-guard.ts';
 import { type DriftSweep, startDriftSweep } from './schedule/drift-sweep.ts';
 import { type Outbox, startOutbox } from './schedule/outbox.ts';
 import { type RemoteWrite, startRemoteWrite } from './schedule/remote-write.ts';
@@ -216,11 +219,26 @@ async function start(config: Config, dataDir: string, around: Surroundings, held
   const liveOutput = createLiveOutput(context);
   held.add(() => liveOutput.close());
   const remoteWrite = remoteWriteOf(context, clock, config);
+  const disk: DiskGuard = startDiskGuard(context, clock, {
+    room: async () => {
+      const { bsize, blocks, bavail } = await statfs(dataDir);
+      return { size: bsize * blocks, free: bsize * bavail };
+    },
+    reserve: () => config.disk.reserve,
+  });
+  held.add(() => disk.stop());
+  await disk.look();
   const metrics = createMetrics(context, samples, config.metrics.retention, remoteWrite?.take);
+  /** Samples are what is done without first: agents keep them and send them again. */
+  const recordSamples: typeof metrics.record = async (nodeId, given) => {
+    if (disk.low && db.kind === 'sqlite')
+      throw new MusterError('storage_full', 'The disk of the orchestrator is nearly full; none of these were kept');
+    await metrics.record(nodeId, given);
+  };
   const conductor = createRunConductor(context, documents, { maxConcurrent: config.runs.max_concurrent });
   gateway = createGateway({
     identity,
-    links: createAgentLinks(context, refusals, config.pending_capacity, metrics.record, liveOutput),
+    links: createAgentLinks(context, refusals, config.pending_capacity, recordSamples, liveOutput),
     bus,
     clock,
     log: log.child({ part: 'gateway' }),
@@ -262,6 +280,7 @@ async function start(config: Config, dataDir: string, around: Surroundings, held
         database: db.stats(),
         recordedBytes: transcripts.recorded,
         samples: { ...samples.stats(), passedOver: metrics.passedOver },
+        disk: disk.space,
         remoteWrite: remoteWrite?.stats() ?? null,
       }),
     },
@@ -287,7 +306,14 @@ async function start(config: Config, dataDir: string, around: Surroundings, held
       ...auditHandlers(context),
       ...eventHandlers(context, live),
       ...notificationHandlers(context, deliver, channelRule),
-      ...statusHandlers({ publicKey, version, well: async () => (await well()) && (upkeep?.secretsReadable ?? true) }),
+      ...statusHandlers({
+        publicKey,
+        version,
+        databaseKind: db.kind,
+        writable: well,
+        secretsReadable: () => upkeep?.secretsReadable ?? true,
+        disk: () => disk.space,
+      }),
       ...secretHandlers(context),
     },
     sessions: signIn,
@@ -297,6 +323,9 @@ async function start(config: Config, dataDir: string, around: Surroundings, held
     log: log.child({ part: 'api' }),
     version,
     ready: well,
+    requireRoom: (route) => {
+      if (disk.low) refuseGrowth(route, db.kind === 'postgres');
+    },
     telemetry: {
       ...told,
       agents: (filter) => metrics.standings(filter, stalePolls * config.metrics.poll_interval),
@@ -372,6 +401,8 @@ async function start(config: Config, dataDir: string, around: Surroundings, held
       skipRecentlyApplied: config.drift.skip_recently_applied,
       random: Math.random,
       lease: createLease(context, 'drift-sweep', holder),
+      // Its records would take what is kept for the results of what people asked for.
+      paused: () => disk.low && db.kind === 'sqlite',
     });
 
   const host = config.api_host === '0.0.0.0' || config.api_host === '::' ? '127.0.0.1' : config.api_host;

@@ -92,6 +92,18 @@ export const configSchema = z.strictObject({
     .max(3600)
     .default(30)
     .describe('seconds after which PostgreSQL gives a statement up'),
+  disk: z
+    .strictObject({
+      reserve: z
+        .number()
+        .int()
+        .min(0)
+        .max(2 ** 50)
+        .nullable()
+        .default(null)
+        .describe('bytes kept free on the disk of the data directory; null: 256 MiB, or 2 % of a small one; 0: none'),
+    })
+    .default({ reserve: null }),
   agents: z
     .strictObject({
       lost_after_secs: z.number().int().min(10).max(86_400).default(120).describe('grace time before an agent is lost'),

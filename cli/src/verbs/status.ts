@@ -21,7 +21,14 @@ async function status(context: Context): Promise<Exit> {
   const well = found.status === 'ok';
   if (out.json) out.data({ url: target.url, ...found });
   out.print(`${well ? color.green('ok') : color.red(sanitiseLine(found.status))}  ${target.url}`);
+  for (const reason of found.reasons) out.print(`            ${troubles[reason]}`);
   out.print(`version     ${sanitiseLine(found.version)}, protocol ${found.protocol_version}`);
   out.print(`public key  ${sanitiseLine(found.public_key)}`);
   return well ? exits.done : exits.failed;
 }
+
+const troubles = {
+  database: 'its database takes no writes: see its log',
+  secrets_key: 'a key for secrets is missing: some of them cannot be used',
+  disk: 'its disk is nearly full: new work is refused until there is room',
+} as const;

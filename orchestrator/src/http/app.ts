@@ -75,6 +75,8 @@ export interface AppOptions {
   readonly trustProxyTls?: boolean;
   /** Whether requests should be sent here now, for `/readyz`. */
   readonly ready?: () => boolean | Promise<boolean>;
+  /** Throws when there is no room for what a route would write. */
+  readonly requireRoom?: (route: Route) => void;
   /** What Prometheus is told at `/metrics` and below it; without it there is nothing there. */
   readonly telemetry?: Scraped & { answered(route: string | null, status: number, seconds: number): void };
   /** Told of refusals for want of a right, or for too many requests, before they are answered. */
@@ -201,6 +203,7 @@ export function createApp(options: AppOptions): FastifyInstance {
 
   const context = {
     validateAnswers: options.validateAnswers ?? false,
+    ...(options.requireRoom ? { requireRoom: options.requireRoom } : {}),
     trustProxyTls: options.trustProxyTls ?? false,
     draining: drain.signal,
     admit,

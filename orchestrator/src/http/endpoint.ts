@@ -24,6 +24,8 @@ export type AnyHandler = (call: {
 
 export interface EndpointContext {
   readonly validateAnswers: boolean;
+  /** Throws when there is no room for what the route would write. */
+  readonly requireRoom?: (route: Route) => void;
   /** A proxy on the way speaks TLS to the clients, whatever the connection here looks like. */
   readonly trustProxyTls?: boolean;
   readonly draining: AbortSignal;
@@ -115,6 +117,7 @@ export function registerEndpoint(
         // First: a refusal has to say whose it is.
         request.session = session;
         authorize(route.access, session);
+        context.requireRoom?.(route);
         if (route.confidential === true) requireConfidence(new Facts(request, reply, context.draining));
         done();
       };

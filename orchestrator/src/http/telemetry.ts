@@ -33,6 +33,13 @@ export interface Levels {
     readonly unitsFailed: number;
     readonly retries: number;
   };
+  /** Of the data directory's file system; null: not known. */
+  readonly disk: {
+    readonly size: number;
+    readonly free: number;
+    readonly reserve: number;
+    readonly low: boolean;
+  } | null;
   /** Bytes of what terminals showed that were recorded. */
   readonly recordedBytes: number;
   readonly samples: {
@@ -77,6 +84,10 @@ export function createTelemetry(sources: TelemetrySources, { processMetrics = fa
   const writeQueue = gauge('muster_write_queue_units', 'Writes handed to the database and not answered.');
   const writeBytes = gauge('muster_write_queue_bytes', 'What those take in memory.');
   const sampleQueue = gauge('muster_samples_queue', 'Samples handed in and not stored.');
+  const diskSize = gauge('muster_disk_size_bytes', 'Size of the file system of the data directory.');
+  const diskFree = gauge('muster_disk_free_bytes', 'What is free there.');
+  const diskReserve = gauge('muster_disk_reserve_bytes', 'Below this what would grow is refused; 0: never.');
+  const diskLow = gauge('muster_disk_low', '1 while it is refused.');
   const ended = counter('muster_operations_ended_total', 'Operations that have ended.', ['status']);
   // Counted elsewhere: read at each scrape.
   const totals = {
@@ -152,7 +163,13 @@ export function createTelemetry(sources: TelemetrySources, { processMetrics = fa
         unplaced.set(census.unplacedEvents);
       }
       ready.set(isReady ? 1 : 0);
-      const { database, samples, remoteWrite, ...levels } = sources.levels();
+      const { database, samples, remoteWrite, disk, ...levels } = sources.levels();
+      if (disk) {
+        diskSize.set(disk.size);
+        diskFree.set(disk.free);
+        diskReserve.set(disk.reserve);
+        diskLow.set(disk.low ? 1 : 0);
+      }
       connected.set(levels.connectedAgents);
       dispatchQueue.set(levels.dispatchQueue);
       dispatchBytes.set(levels.dispatchBytes);

@@ -13,6 +13,8 @@ const pullInMs = 3_600_000;
 export interface DriftSweepOptions extends SweepRules {
   /** Of all processes that share the database one sweeps. */
   readonly lease: Lease;
+  /** While it says so nothing is queued. */
+  readonly paused?: () => boolean;
 }
 
 export interface DriftSweep {
@@ -32,6 +34,7 @@ export function startDriftSweep(context: Context, clock: Clock, options: DriftSw
   const underWay = new Set<string>();
 
   const lookOnce = async () => {
+    if (options.paused?.() === true) return;
     const pull = clock.monotonic() - pulledInAt >= pullInMs;
     if (!pull && !(await anyDue(context))) return;
     const fence = await lease.hold();

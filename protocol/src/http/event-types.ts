@@ -240,6 +240,18 @@ export const eventTypes = {
     metadata: ['changed', 'version', 'expires_at', 'restriction'],
   },
   'secret.removed': { severity: ['info'], when: 'a secret was removed', target: 'secret', metadata: [] },
+  'disk.low': {
+    severity: ['critical'],
+    when: 'the disk of the orchestrator has less room than `disk.reserve`: new work is refused',
+    target: '',
+    metadata: ['size_bytes', 'free_bytes', 'reserve_bytes'],
+  },
+  'disk.recovered': {
+    severity: ['info'],
+    when: 'the disk has room again',
+    target: '',
+    metadata: ['size_bytes', 'free_bytes', 'reserve_bytes'],
+  },
   'secret.expiring': {
     severity: ['warning'],
     when: 'a secret expires soon, or has expired; once for each time of expiry',

@@ -12,6 +12,7 @@ export const notifyingEvents = [
   'state.failed',
   'run.halted',
   'secret.expiring',
+  'disk.low',
   'audit.pruned',
   'operator.added',
   'operator.removed',

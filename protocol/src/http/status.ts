@@ -7,8 +7,32 @@ export const statusSchema = z
     protocol_version: z.number().int(),
     public_key: z.string().describe('identity key of the orchestrator: what agents pin'),
     version: z.string(),
+    reasons: z
+      .array(z.enum(['database', 'secrets_key', 'disk']))
+      .describe(
+        'why it is degraded: the database takes no writes, a key for secrets is missing, the disk is nearly full',
+      ),
   })
   .meta({ id: 'Status' });
+
+export const healthSchema = z
+  .strictObject({
+    database: z.strictObject({
+      kind: z.enum(['sqlite', 'postgres']),
+      writable: z.boolean().describe('whether it took a write when it was last tried'),
+    }),
+    secrets_readable: z.boolean().describe('whether the key of every secret is there'),
+    disk: z
+      .strictObject({
+        size_bytes: z.number().int(),
+        free_bytes: z.number().int(),
+        reserve_bytes: z.number().int().describe('what would grow is refused while less is free; 0: never'),
+        low: z.boolean(),
+      })
+      .nullable()
+      .describe('the file system of the data directory; null: it cannot be asked'),
+  })
+  .meta({ id: 'Health' });
 
 export const getStatus = route({
   id: 'getStatus',
@@ -19,5 +43,25 @@ export const getStatus = route({
   access: 'anyone',
   answers: { 200: statusSchema },
   errors: [],
-  example: { answer: { status: 'ok', protocol_version: 1, public_key: 'ab'.repeat(32), version: '0.1.0' } },
+  example: {
+    answer: { status: 'ok', protocol_version: 1, public_key: 'ab'.repeat(32), version: '0.1.0', reasons: [] },
+  },
+});
+
+export const getHealth = route({
+  id: 'getHealth',
+  method: 'GET',
+  path: '/health',
+  tag: 'Status',
+  summary: 'How the database, the keys for secrets and the disk are',
+  access: 'operator',
+  answers: { 200: healthSchema },
+  errors: [],
+  example: {
+    answer: {
+      database: { kind: 'sqlite', writable: true },
+      secrets_readable: true,
+      disk: { size_bytes: 42_949_672_960, free_bytes: 21_474_836_480, reserve_bytes: 268_435_456, low: false },
+    },
+  },
 });

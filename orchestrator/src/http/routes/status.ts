@@ -1,14 +1,45 @@
 import { protocolVersion } from '@muster/protocol/wire';
+import type { DiskSpace } from '../../domain/disk-space.ts';
 import type { Handlers } from '../handlers.ts';
 
-/** @param well whether the database answers and takes writes */
-export function statusHandlers(about: { publicKey: string; version: string; well: () => boolean | Promise<boolean> }) {
+export interface StatusSources {
+  readonly publicKey: string;
+  readonly version: string;
+  readonly databaseKind: 'sqlite' | 'postgres';
+  /** Whether the database answers and takes writes. */
+  writable(): Promise<boolean>;
+  secretsReadable(): boolean;
+  disk(): DiskSpace | null;
+}
+
+export function statusHandlers(about: StatusSources) {
   return {
-    getStatus: async () => ({
-      status: (await about.well()) ? ('ok' as const) : ('degraded' as const),
-      protocol_version: protocolVersion,
-      public_key: about.publicKey,
-      version: about.version,
-    }),
+    getStatus: async () => {
+      const reasons = [
+        ...((await about.writable()) ? [] : ['database' as const]),
+        ...(about.secretsReadable() ? [] : ['secrets_key' as const]),
+        ...(about.disk()?.low ? ['disk' as const] : []),
+      ];
+      return {
+        status: reasons.length === 0 ? ('ok' as const) : ('degraded' as const),
+        protocol_version: protocolVersion,
+        public_key: about.publicKey,
+        version: about.version,
+        reasons,
+      };
+    },
+    getHealth: async () => {
+      const disk = about.disk();
+      return {
+        database: { kind: about.databaseKind, writable: await about.writable() },
+        secrets_readable: about.secretsReadable(),
+        disk: disk && {
+          size_bytes: disk.size,
+          free_bytes: disk.free,
+          reserve_bytes: disk.reserve,
+          low: disk.low,
+        },
+      };
+    },
   } satisfies Partial<Handlers>;
 }

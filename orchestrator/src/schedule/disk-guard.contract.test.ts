@@ -1,0 +1,76 @@
+import { expect, it } from 'vitest';
+import { describeDatabases } from '../../test/databases.ts';
+import { openDomain } from '../../test/domain.ts';
+import { listAudit } from '../domain/audit.ts';
+import { startDiskGuard } from './disk-guard.ts';
+
+/** The disk of the data directory, as the test has it. */
+describeDatabases('the guard over the disk', (fixture) => {
+  async function guarded() {
+    const domain = await openDomain(fixture);
+    const { context, clock } = domain;
+    const disk = { size: 1000, free: 500, looks: 0, broken: false };
+    const start = () =>
+      startDiskGuard(context, clock, {
+        room: async () => {
+          disk.looks++;
+          if (disk.broken) throw new Error('EIO');
+          return { size: disk.size, free: disk.free };
+        },
+        reserve: () => 100,
+      });
+    const events = async () => (await listAudit(context, {})).events.map(({ event_type }) => event_type).reverse();
+    return { domain, clock, disk, start, events };
+  }
+
+  it('says once that the disk is low and once that it has room again, also over a restart', async () => {
+    const { disk, start, events } = await guarded();
+    let guard = start();
+    await guard.look();
+    expect(guard.space).toEqual({ size: 1000, free: 500, reserve: 100, low: false });
+    expect(await events()).toEqual([]);
+    disk.free = 99;
+    await guard.look();
+    await guard.look();
+    expect(guard.low).toBe(true);
+    expect(await events()).toEqual(['disk.low']);
+    await guard.stop();
+    guard = start();
+    await guard.look();
+    expect(guard.low).toBe(true);
+    expect(await events()).toEqual(['disk.low']);
+    disk.free = 110;
+    await guard.look();
+    expect(guard.low).toBe(true);
+    disk.free = 125;
+    await guard.look();
+    expect(guard.low).toBe(false);
+    expect(await events()).toEqual(['disk.low', 'disk.recovered']);
+    await guard.stop();
+  });
+
+  it('looks every five seconds, every second near the end, and takes a disk that cannot be asked for no full one', async () => {
+    const { domain, clock, disk, start } = await guarded();
+    const guard = start();
+    await guard.look();
+    /** Lets a look that is due run to its end, writes and all. */
+    const pass = async (ms: number) => {
+      clock.advance(ms);
+      await guard.stop().then(() => {});
+    };
+    expect(disk.looks).toBe(1);
+    clock.advance(4_999);
+    expect(disk.looks).toBe(1);
+    disk.free = 399;
+    await pass(1);
+    expect(disk.looks).toBe(2);
+    const near = start();
+    await near.look();
+    disk.broken = true;
+    clock.advance(5_000);
+    await expect.poll(() => near.space).toBeNull();
+    expect(near.low).toBe(false);
+    await near.stop();
+    await domain.db.close();
+  });
+});

@@ -1,0 +1,92 @@
+import type { Clock } from '../clock.ts';
+import type { Context } from '../domain/context.ts';
+import { type DiskRoom, type DiskSpace, judgeDisk, recordDiskSpace, toldOfLowDisk } from '../domain/disk-space.ts';
+
+/** Looks how full the disk of the data directory is, now and then: nobody who asks for anything waits for that. */
+
+const usualMs = 5_000;
+/** Where the end is near a burst could be faster than the next look. */
+const nearMs = 1_000;
+const nearReserves = 4;
+
+export interface DiskGuardOptions {
+  /** Asks the file system. */
+  room(): Promise<DiskRoom>;
+  /** Bytes that are kept free; null: what fits the file system. Read at each look. */
+  reserve(): number | null;
+}
+
+export interface DiskGuard {
+  /** As it was when last looked; null: it could not be asked. */
+  readonly space: DiskSpace | null;
+  readonly low: boolean;
+  /** One look, for tests and for start. Never rejects. */
+  look(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+export function startDiskGuard(context: Context, clock: Clock, options: DiskGuardOptions): DiskGuard {
+  const { log } = context;
+  let space: DiskSpace | null = null;
+  /** What the newest event says; null: not read yet. */
+  let told: boolean | null = null;
+  let blind = false;
+  let stopped = false;
+  let callOff = () => {};
+  let running: Promise<void> = Promise.resolve();
+
+  const measure = async () => {
+    try {
+      const before = space?.low ?? false;
+      space = judgeDisk(await options.room(), options.reserve(), before);
+      blind = false;
+      const about = { free: space.free, size: space.size, reserve: space.reserve };
+      if (space.low && !before)
+        log.error(about, 'the disk is nearly full: what would grow is refused until there is room');
+      else if (before && !space.low) log.info(about, 'the disk has room again: everything is taken as before');
+    } catch (error) {
+      // Not taken for full: a disk that is will say so itself.
+      space = null;
+      if (!blind) log.warn({ err: error }, 'how full the disk is cannot be told');
+      blind = true;
+    }
+  };
+  const tell = async () => {
+    if (space === null) return;
+    try {
+      told ??= await toldOfLowDisk(context);
+      if (told === space.low) return;
+      await recordDiskSpace(context, space);
+      told = space.low;
+    } catch (error) {
+      log.debug({ err: error }, 'that the disk is full, or no more, could not be recorded; it is tried again');
+    }
+  };
+  const look = async () => {
+    await measure();
+    await tell();
+  };
+  const schedule = () => {
+    const near = space !== null && space.free < space.reserve * nearReserves;
+    callOff = clock.after(near ? nearMs : usualMs, () => {
+      running = look().then(() => {
+        if (!stopped) schedule();
+      });
+    });
+  };
+  schedule();
+  return {
+    get space() {
+      return space;
+    },
+    get low() {
+      return space?.low ?? false;
+    },
+    look,
+    async stop() {
+      stopped = true;
+      callOff();
+      await running;
+    },
+  };
+}
