@@ -4,7 +4,8 @@ import { explain, renderExplanation } from './explain.ts';
 import { sanitiseLine } from './sanitise.ts';
 
 /**
- * Does one thing after the other, and goes on after one that fails.
+ * Does one thing after the other, or a few at a time, and goes on after one that fails.
+ * @param atOnce how many at a time
  * @returns done, or partly failed; one thing alone fails as itself
  */
 export async function eachOf<T>(
@@ -12,9 +13,10 @@ export async function eachOf<T>(
   items: readonly T[],
   label: (item: T) => string,
   act: (item: T) => Promise<void>,
+  atOnce = 1,
 ): Promise<Exit> {
   let failed = 0;
-  for (const item of items) {
+  const one = async (item: T) => {
     try {
       await act(item);
     } catch (error) {
@@ -25,9 +27,37 @@ export async function eachOf<T>(
       if (told.exit === exits.signIn || told.exit === exits.usage) throw error;
       out.warn(`${sanitiseLine(label(item))}:\n${renderExplanation(told, out.noteColor, out.verbose)}`);
     }
-  }
+  };
+  await inTurns(items, atOnce, one);
   if (failed === 0) return exits.done;
   return failed === items.length ? exits.failed : exits.partly;
+}
+
+/**
+ * A few at a time, the next as soon as one is done; after one that throws nothing further is begun.
+ * @returns what came of each, in their order
+ */
+export async function inTurns<T, R>(
+  items: readonly T[],
+  atOnce: number,
+  act: (item: T, at: number) => Promise<R>,
+): Promise<R[]> {
+  const results: R[] = [];
+  let next = 0;
+  let isOver = false;
+  const work = async () => {
+    while (next < items.length && !isOver) {
+      const at = next++;
+      try {
+        results[at] = await act(items[at] as T, at);
+      } catch (error) {
+        isOver = true;
+        throw error;
+      }
+    }
+  };
+  await Promise.all(Array.from({ length: Math.min(atOnce, items.length) }, work));
+  return results;
 }
 
 /**

@@ -105,7 +105,8 @@ export function explain(error: unknown): Explanation {
 export function renderExplanation(told: Explanation, color: Colors, verbose: boolean): string {
   const lines = [`${color.red('error:')} ${sanitiseParagraph(told.message)}`];
   for (const { path, message, line, column } of told.errors) {
-    if (message === told.message) continue;
+    // Some messages have it in them already.
+    if (told.message.startsWith(message)) continue;
     const place = line === undefined ? sanitiseLine(path) : `${line}:${column ?? 1}`;
     lines.push(`  ${place === '' ? '' : `${color.bold(place)} `}${sanitiseLine(message)}`);
   }

@@ -241,6 +241,77 @@ describe('agents', () => {
     expect(sent('deleteTag')?.params.key).toBe('role');
   });
 
+  describe('several agents at once', () => {
+    const waiting = ['web-7', 'web-8', '1.2.3.4', 'db-1', 'db-2'].map((initial_hostname, at) =>
+      agent({ name: null, status: 'pending', node_id: `${at}f`.repeat(16), initial_hostname, attributes: {} }),
+    );
+    const named = ['web-1', 'web-2', 'db-1', 'db-2'].map((name, at) => agent({ name, node_id: `${at}e`.repeat(16) }));
+
+    test('all that wait are let in under their hostnames; one that cannot be a name ends it with 6', async () => {
+      answers.listAgents = () => ({ body: waiting });
+      answers.setAgentStatus = ({ params, body }) => ({
+        body: agent({ node_id: params.node_id ?? '', name: (body as { name: string }).name }),
+      });
+      const asked = await muster('agents', 'approve', '--all-pending', '--hostnames');
+      expect(asked).toMatchObject({ exit: 2, stdout: '' });
+      expect(asked.stderr).toContain('Approve 5 agents');
+      const ran = await muster('agents', 'approve', '--all-pending', '--hostnames', '--yes');
+      expect(ran.exit).toBe(6);
+      expect(ran.stdout.match(/^Approved (\S+)/gm)).toEqual(
+        ['web-7', 'web-8', 'db-1', 'db-2'].map((name) => `Approved ${name}`),
+      );
+      expect(ran.stderr).toContain('its hostname "1.2.3.4" cannot be a name');
+      expect(sent('listAgents')?.query).toEqual({ sort: 'name', status: 'pending' });
+      expect((await muster('agents', 'approve', '0f', '1f', '--name', 'x')).exit).toBe(2);
+    });
+
+    test('tags of many are set after asking, and told with one request', async () => {
+      answers.listAgents = () => ({ body: named });
+      const refused = await muster('agents', 'tag', '-l', 'role=web', 'site=paris');
+      expect(refused.exit).toBe(2);
+      expect(refused.stderr).toContain('Set site=paris on 4 agents: web-1, web-2, db-1, db-2');
+      expect(routes()).not.toContain('putTag');
+      server.seen.length = 0;
+      const ran = await muster('agents', 'tag', '-l', 'role=web', 'site=paris', '--yes', '--json');
+      expect(ran.exit).toBe(0);
+      expect(JSON.parse(ran.stdout).map(({ name }: { name: string }) => name)).toEqual(named.map(({ name }) => name));
+      expect(routes().toSorted()).toEqual(['listAgents', 'listAgents', ...named.map(() => 'putTag')]);
+    });
+
+    test('untag takes agents with commas between, or a selector', async () => {
+      answers.listAgents = () => ({ body: named });
+      expect((await muster('agents', 'untag', 'web-1,db-1', 'role', 'site')).exit).toBe(0);
+      const taken = server.seen.filter(({ route }) => route.id === 'deleteTag').map(({ params }) => params);
+      expect(taken.map(({ node_id, key }) => `${node_id?.slice(0, 2)} ${key}`).toSorted()).toEqual([
+        '0e role',
+        '0e site',
+        '2e role',
+        '2e site',
+      ]);
+      expect((await muster('agents', 'untag', 'web-1')).exit).toBe(2);
+      expect((await muster('agents', 'untag', '-l', 'role', 'role', '--yes')).exit).toBe(0);
+    });
+
+    test('show has them one below the other; --json is an array unless one was named', async () => {
+      answers.listAgents = () => ({ body: named });
+      answers.getAgent = () => ({ body: named[0] });
+      expect((await muster('agents', 'show', 'web-1', 'db-1')).stdout.match(/^node id/gm)).toHaveLength(2);
+      expect(JSON.parse((await muster('agents', 'show', 'web-1', '--json')).stdout)).toMatchObject({ name: 'web-1' });
+      expect(JSON.parse((await muster('agents', 'show', '-l', 'role', '--json')).stdout)).toHaveLength(4);
+    });
+
+    test('a wrong selector shows where', async () => {
+      answers.listAgents = () => ({
+        code: 'selector_invalid',
+        detail: 'expected a value (column 6)',
+        errors: [{ path: '/filter', message: 'expected a value', line: 1, column: 6 }],
+      });
+      const ran = await muster('agents', 'list', '-l', 'role=');
+      expect(ran.exit).toBe(2);
+      expect(ran.stderr).toContain('error: expected a value (column 6)\n  role=\n       ^\nto do: ');
+    });
+  });
+
   test('enrolling prints the line to paste and nothing else', async () => {
     const { stdout, stderr, exit } = await muster(
       'agents',

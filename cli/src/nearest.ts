@@ -1,12 +1,15 @@
 import { distance } from 'fastest-levenshtein';
 
+/** How many steps from what was typed a word may be that was meant. */
+const farthest = (wanted: string): number => Math.max(2, Math.floor(wanted.length / 3));
+
 /**
  * The known word that was probably meant.
  * @returns null when none is near: more than a third of it would have to change
  */
 export function nearest(wanted: string, known: readonly string[]): string | null {
   let best: string | null = null;
-  let least = Math.max(2, Math.floor(wanted.length / 3)) + 1;
+  let least = farthest(wanted) + 1;
   for (const word of known) {
     // Far longer or shorter words need no measuring; and a distance may not use up the whole of a short word.
     if (Math.abs(word.length - wanted.length) >= least) continue;
@@ -14,4 +17,16 @@ export function nearest(wanted: string, known: readonly string[]): string | null
     if (steps < least && steps < word.length) [best, least] = [word, steps];
   }
   return best;
+}
+
+/** The known words that may have been meant, nearest first: no more than `most`, none that `nearest` would not have. */
+export function nearestFew(wanted: string, known: readonly string[], most = 3): string[] {
+  const limit = farthest(wanted);
+  return known
+    .filter((word) => Math.abs(word.length - wanted.length) <= limit)
+    .map((word) => ({ word, steps: distance(wanted.toLowerCase(), word.toLowerCase()) }))
+    .filter(({ word, steps }) => steps <= limit && steps < word.length)
+    .sort((one, other) => one.steps - other.steps)
+    .slice(0, most)
+    .map(({ word }) => word);
 }

@@ -1,0 +1,14 @@
+import type { Client } from '@muster/protocol/client';
+import { type Agent, getAgent, listAgents } from '@muster/protocol/http';
+
+/** What a person calls an agent: its name, or its id while it has none. */
+export const agentLabel = (agent: Pick<Agent, 'name' | 'node_id'>): string => agent.name ?? agent.node_id.slice(0, 12);
+
+/** The names of a few agents one by one, of many at once. One that is gone has none. */
+export async function agentNames(call: Client, ids: ReadonlySet<string>): Promise<Map<string, string>> {
+  const agents =
+    ids.size > 20
+      ? await call(listAgents, {})
+      : await Promise.all([...ids].map((node_id) => call(getAgent, { params: { node_id } }).catch(() => null)));
+  return new Map(agents.flatMap((agent) => (agent === null ? [] : [[agent.node_id, agentLabel(agent)] as const])));
+}
