@@ -60,8 +60,12 @@ export function createContext(parts: Parts): Context {
       return target;
     },
     key: () => {
-      key ??= Promise.all([import('./key.ts'), context.target()]).then(([{ readKey }, { keyFile }]) =>
-        readKey(keyFile),
+      key ??= Promise.all([import('./key.ts'), import('./passphrase.ts'), context.target()]).then(
+        ([{ readKey }, { createPassphrases }, { keyFile }]) =>
+          readKey(keyFile, {
+            passphrases: createPassphrases(parts.env, parts.prompt),
+            agentSocket: parts.env.SSH_AUTH_SOCK,
+          }),
       );
       return key;
     },

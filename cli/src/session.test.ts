@@ -6,7 +6,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { type Standing, standIn } from '../test/orchestrator.ts';
 import { makeHome } from '../test/process.ts';
 import { openTransport } from './client.ts';
-import { makeKey } from './key.ts';
+import { makeKey } from './make-key.ts';
 import { judgeToken, openSession, tokenFile } from './session.ts';
 
 const token = { token: 't', issued_at: 1000, expires_at: 4600 };
@@ -95,7 +95,7 @@ test('a wrong signature is told as such', async () => {
   const { client } = await session(() => Date.now() / 1000);
   await client(null)(getStatus, {});
   const { key } = await makeKey(join(home.path, 'other'), { replace: false, now: () => 0 });
-  const lying = { ...key, sign: () => new Uint8Array(64) };
+  const lying = { ...key, sign: async () => new Uint8Array(64) };
   const opened = openSession({
     key: async () => lying,
     store: () => tokenFile(home.env, server.url, 'x'),

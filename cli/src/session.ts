@@ -85,7 +85,7 @@ export function openSession({ key, store, client, now }: SessionOptions): Sessio
       const { nonce } = await call(challenge, { body: { public_key: mine.publicKey } });
       if (!/^[0-9a-fA-F]{64}$/.test(nonce))
         throw new CliError(exits.signIn, 'nonce_invalid', 'the nonce is not 32 bytes');
-      const signature = Buffer.from(mine.sign(Buffer.from(nonce, 'hex'))).toString('hex');
+      const signature = Buffer.from(await mine.sign(Buffer.from(nonce, 'hex'))).toString('hex');
       return await keep(await call(verify, { body: { public_key: mine.publicKey, signature } }));
     } catch (error) {
       if (error instanceof ApiError && error.problem.code === 'operator_unknown')

@@ -1,0 +1,113 @@
+// Keys as OpenSSH keeps them: a line with the public half, a file with the private half, an agent that signs.
+import type { ParsedKey } from 'ssh2';
+
+/** The 32 bytes of an Ed25519 public key. */
+export type PublicKey = Buffer;
+
+const kind = 'ssh-ed25519';
+// Of RFC 4253, section 5: each field has its length before it. What stands before the key itself never varies.
+const head = Buffer.concat([Buffer.from([0, 0, 0, kind.length]), Buffer.from(kind), Buffer.from([0, 0, 0, 32])]);
+
+function ofBlob(blob: Buffer): PublicKey | null {
+  return blob.length === head.length + 32 && blob.subarray(0, head.length).equals(head)
+    ? blob.subarray(head.length)
+    : null;
+}
+const blobOf = (key: PublicKey): Buffer => Buffer.concat([head, key]);
+
+/** The line that `ssh-keygen` writes into `….pub`. */
+export const publicLine = (key: PublicKey, comment: string): string =>
+  `${kind} ${blobOf(key).toString('base64')}${comment === '' ? '' : ` ${comment}`}\n`;
+
+/**
+ * Reads such a line, as it is in `id_ed25519.pub`.
+ * @returns null when it is none, or not of an Ed25519 key
+ */
+export function readPublicLine(text: string): { key: PublicKey; comment: string } | null {
+  const [, base64, comment] = /^ssh-ed25519 ([A-Za-z0-9+/]+={0,2})(?:[ \t]+([^\r\n]*))?\s*$/.exec(text.trim()) ?? [];
+  const key = base64 === undefined ? null : ofBlob(Buffer.from(base64, 'base64'));
+  return key === null ? null : { key, comment: (comment ?? '').trim() };
+}
+
+export const isPrivateFile = (text: string): boolean => text.includes('-----BEGIN OPENSSH PRIVATE KEY-----');
+
+/**
+ * What a private file says without its passphrase (PROTOCOL.key of OpenSSH).
+ * @returns null when it is broken or of another kind of key
+ */
+export function readPrivateHead(text: string): { key: PublicKey; sealed: boolean } | null {
+  const body = /-----BEGIN OPENSSH PRIVATE KEY-----([\s\S]+?)-----END OPENSSH PRIVATE KEY-----/.exec(text)?.[1];
+  let rest = Buffer.from(body ?? '', 'base64');
+  const magic = Buffer.from('openssh-key-v1\0');
+  if (!rest.subarray(0, magic.length).equals(magic)) return null;
+  rest = rest.subarray(magic.length);
+  const take = (length: number): Buffer => {
+    const taken = rest.subarray(0, length);
+    rest = rest.subarray(length);
+    return taken;
+  };
+  const number = (): number => {
+    const bytes = take(4);
+    return bytes.length === 4 ? bytes.readUInt32BE() : 0;
+  };
+  const cipher = take(number()).toString('latin1');
+  take(number());
+  take(number());
+  if (number() !== 1) return null;
+  const key = ofBlob(take(number()));
+  return key === null ? null : { key, sealed: cipher !== 'none' };
+}
+
+type Signs = (message: Uint8Array) => Buffer;
+
+/**
+ * @returns what signs with the key of a private file; null when the passphrase is not its
+ * @throws Error when it is broken
+ */
+export async function openPrivateFile(text: string, passphrase: string | null): Promise<Signs | null> {
+  const { utils } = await loadSsh();
+  const parsed: ParsedKey | Error | (ParsedKey | Error)[] = utils.parseKey(text, passphrase ?? undefined);
+  const key = Array.isArray(parsed) ? parsed[0]! : parsed;
+  if (key instanceof Error) {
+    if (/bad passphrase|integrity/i.test(key.message)) return null;
+    throw key;
+  }
+  return (message) => {
+    const signature: Buffer | Error = key.sign(Buffer.from(message));
+    if (signature instanceof Error) throw signature;
+    return signature;
+  };
+}
+
+/** The Ed25519 keys that an agent holds. @param socket SSH_AUTH_SOCK */
+export async function keysOfAgent(socket: string): Promise<{ key: PublicKey; comment: string }[]> {
+  const { OpenSSHAgent } = await loadSsh();
+  const found = await new Promise<ParsedKey[]>((resolve, reject) => {
+    // Of the kinds of keys that its types speak of, this agent gives one.
+    new OpenSSHAgent(socket).getIdentities((error, keys) =>
+      error ? reject(error) : resolve((keys ?? []) as ParsedKey[]),
+    );
+  });
+  return found.flatMap((each) => {
+    const key = each.type === kind ? ofBlob(each.getPublicSSH()) : null;
+    return key === null ? [] : [{ key, comment: each.comment ?? '' }];
+  });
+}
+
+/** Has an agent sign. @returns the 64 bytes of the signature */
+export async function signByAgent(socket: string, key: PublicKey, message: Uint8Array): Promise<Buffer> {
+  const { OpenSSHAgent } = await loadSsh();
+  return await new Promise((resolve, reject) => {
+    new OpenSSHAgent(socket).sign(blobOf(key), Buffer.from(message), (error, signature) => {
+      if (error) reject(error);
+      else if (signature?.length !== 64) reject(new Error('its signature is not of 64 bytes'));
+      else resolve(signature);
+    });
+  });
+}
+
+/** A hundred milliseconds, for those who have such a key. */
+const loadSsh = async (): Promise<typeof import('ssh2')> => {
+  const loaded = await import('ssh2');
+  return loaded.default ?? loaded;
+};
