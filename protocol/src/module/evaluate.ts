@@ -38,14 +38,32 @@ export function evaluateText(text: string, scope: Scope): Evaluated {
     } else {
       const value = lookUp(part, scope);
       if (value === undefined) return fault(missing(part));
-      if (typeof value === 'object')
-        return fault(`${written(part)} is a list or a mapping, which cannot stand in text`);
-      plain += String(value);
+      const shown = inText(part, value);
+      if (typeof shown !== 'string') return shown;
+      plain += shown;
     }
   }
   if (pieces.length === 0) return { kind: 'value', value: plain };
   if (plain !== '') pieces.push({ text: plain });
   return { kind: 'deferred', parts: pieces };
+}
+
+/** A value as it stands among text, or why it cannot. */
+function inText(expression: Expression, value: Json): string | Evaluated {
+  const { separator } = expression;
+  if (separator !== null && Array.isArray(value)) {
+    const odd = value.findIndex((element) => typeof element === 'object');
+    if (odd === -1) return value.map(String).join(separator);
+    return fault(`element ${odd} of ${written(expression)} is no plain value, which join cannot put into text`);
+  }
+  // What stands in for a list that is not there is the text as it is.
+  if (separator !== null && value !== expression.fallback) return fault(`${written(expression)} is no list to join`);
+  if (typeof value !== 'object') return String(value);
+  return fault(
+    Array.isArray(value)
+      ? `${written(expression)} is a list, which cannot stand in text without | join("…")`
+      : `${written(expression)} is a mapping, which cannot stand in text`,
+  );
 }
 
 /** A text that stands for a value of another shape: the value of its one expression. */
@@ -57,6 +75,7 @@ export function evaluateWhole(text: string, shape: Field['shape'], scope: Scope)
     return fault('must be one expression, without a secret');
   const value = lookUp(expression, scope);
   if (value === undefined) return fault(missing(expression));
+  if (expression.separator !== null) return fault('join makes text, which cannot stand here');
   return { kind: 'value', value: coerced(value, shape) };
 }
 

@@ -120,6 +120,11 @@ class ExpressionCheck {
   }
 
   #fault(expression: Expression, place: Place): string | undefined {
+    if (expression.separator !== null) {
+      if (place.shape !== 'text') return 'join makes text, which cannot stand here';
+      if (expression.root !== 'param' && expression.root !== 'each')
+        return `${written(expression)} is text: only a list can be joined`;
+    }
     if (expression.root === 'secrets') {
       return place.secrets
         ? undefined
@@ -142,9 +147,15 @@ class ExpressionCheck {
         ? `there is no parameter "${expression.key}": declare it under parameters`
         : `there is no parameter "${expression.key}"${names.length > 100 ? '' : suggestion(expression.key, names)}`;
     }
+    if (expression.separator !== null) {
+      return declared.type === 'list'
+        ? undefined
+        : `the parameter "${expression.key}" is a ${declared.type}: only a list can be joined`;
+    }
     const isCollection = declared.type === 'list' || declared.type === 'map';
     if (collection ? declared.type !== place.shape : isCollection) {
-      return `the parameter "${expression.key}" is a ${declared.type}, which cannot stand here`;
+      const joined = !collection && declared.type === 'list' ? ' without | join("…")' : '';
+      return `the parameter "${expression.key}" is a ${declared.type}, which cannot stand here${joined}`;
     }
     return undefined;
   }

@@ -2,11 +2,18 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { escapeExpressions, parseExpressions, soleExpression } from './expression.ts';
 
-const expression = (root: string, key: string, offset = 0, fallback: string | null = null) => ({
+const expression = (
+  root: string,
+  key: string,
+  offset = 0,
+  fallback: string | null = null,
+  separator: string | null = null,
+) => ({
   kind: 'expression',
   root,
   key,
   fallback,
+  separator,
   offset,
 });
 
@@ -26,6 +33,9 @@ describe('expressions', () => {
     ['${{ tag.a | default("x y") }}', expression('tag', 'a', 0, 'x y')],
     ['${{tag.a|default( \'it is "x"\' )}}', expression('tag', 'a', 0, 'it is "x"')],
     ['${{ tag.a | default("") }}', expression('tag', 'a', 0, '')],
+    ['${{ param.a | join(", ") }}', expression('param', 'a', 0, null, ', ')],
+    ['${{param.a|default("none")|join("")}}', expression('param', 'a', 0, 'none', '')],
+    ['${{ each.a | join("\\n") | default("x") }}', expression('each', 'a', 0, 'x', '\n')],
     ['${{ tag.a | default("\\"}} ${{ \\\\ \\n") }}', expression('tag', 'a', 0, '"}} ${{ \\ \n')],
   ])('reads %s', (text, part) => {
     expect(parseExpressions(text)).toEqual({ parts: [part], faults: [] });
@@ -49,10 +59,14 @@ describe('expressions', () => {
     ['${{ tag.1a }}', '"tag.1a" is not of the form tag.<key>'],
     ['${{ param.a.b }}', '"param.a.b" is not of the form param.<name>'],
     ['${{ each. }}', 'each is written each, or each.<key> where the elements are mappings'],
-    ['${{ tag.a tag.b }}', 'only one name and | default("…") can stand in an expression'],
+    ['${{ tag.a tag.b }}', 'only one name, | default("…") and | join("…") can stand in an expression'],
     ['${{ tag.a | default(5) }}', 'default takes a text in quotes: | default("…")'],
     ['${{ tag.a | default }}', 'default takes a text: | default("…")'],
     ['${{ tag.a | default("a" }}', 'default("…") is not closed with ")"'],
+    ['${{ tag.a | upper("a") }}', 'unknown filter "upper": there are | default("…") and | join("…")'],
+    ['${{ param.a | join }}', 'join takes a text: | join("…")'],
+    ['${{ param.a | join(",") | join(";") }}', 'join is there twice'],
+    [`\${{ param.a | join("${'-'.repeat(65)}") }}`, 'what join puts between has at most 64 characters'],
     ['${{ tag.a | default("a }}', 'default takes a text in quotes: | default("…")'],
     ['${{ tag.a', 'the expression is not closed with "}}"; write $${{ for a plain ${{'],
   ])('refuses %s', (text, message) => {

@@ -10,6 +10,8 @@ export interface Expression {
   readonly key: string;
   /** Of `| default("…")`: stands in when there is no value. */
   readonly fallback: string | null;
+  /** Of `| join("…")`: what stands between the elements of a list. */
+  readonly separator: string | null;
   /** Of the opening `${{`, in UTF-16 units from the start of the text. */
   readonly offset: number;
 }
@@ -106,6 +108,12 @@ const blank = /\s*/y;
 const reference = /[^\s|{}"'()]+/y;
 const word = /[A-Za-z_]+/y;
 
+const filters = ['default', 'join'] as const;
+type Filter = (typeof filters)[number];
+/** Characters: lists are long, so what stands between their elements must be short. */
+const maximumSeparator = 64;
+const isFilter = (name: string): name is Filter => (filters as readonly string[]).includes(name);
+
 type Read = { expression: Expression; end: number } | { message: string };
 
 const readAt = (pattern: RegExp, text: string, position: number): string => {
@@ -124,34 +132,38 @@ function readExpression(text: string, start: number): Read {
   const named = readReference(name);
   if (typeof named === 'string') return { message: named };
   skipBlanks();
-  let fallback: string | null = null;
-  if (text[position] === '|') {
+  const given: Partial<Record<Filter, string>> = {};
+  while (text[position] === '|') {
     position += 1;
     skipBlanks();
     const filter = readAt(word, text, position);
-    if (filter !== 'default') {
-      return { message: `unknown filter ${quoted(filter)}: there is only | default("…")` };
+    if (!isFilter(filter)) {
+      return { message: `unknown filter ${quoted(filter)}: there are | default("…") and | join("…")` };
     }
+    if (given[filter] !== undefined) return { message: `${filter} is there twice` };
     position += filter.length;
     skipBlanks();
-    if (text[position] !== '(') return { message: 'default takes a text: | default("…")' };
+    if (text[position] !== '(') return { message: `${filter} takes a text: | ${filter}("…")` };
     position += 1;
     skipBlanks();
     const string = readString(text, position);
-    if (string === undefined) return { message: 'default takes a text in quotes: | default("…")' };
+    if (string === undefined) return { message: `${filter} takes a text in quotes: | ${filter}("…")` };
     position = string.end;
     skipBlanks();
-    if (text[position] !== ')') return { message: 'default("…") is not closed with ")"' };
+    if (text[position] !== ')') return { message: `${filter}("…") is not closed with ")"` };
     position += 1;
-    fallback = string.value;
+    if (filter === 'join' && string.value.length > maximumSeparator)
+      return { message: `what join puts between has at most ${maximumSeparator} characters` };
+    given[filter] = string.value;
     skipBlanks();
   }
   if (!text.startsWith(close, position)) {
     return text.includes(close, position)
-      ? { message: 'only one name and | default("…") can stand in an expression' }
+      ? { message: 'only one name, | default("…") and | join("…") can stand in an expression' }
       : { message: 'the expression is not closed with "}}"; write $${{ for a plain ${{' };
   }
-  return { expression: { kind: 'expression', ...named, fallback, offset: start }, end: position + close.length };
+  const filters = { fallback: given.default ?? null, separator: given.join ?? null };
+  return { expression: { kind: 'expression', ...named, ...filters, offset: start }, end: position + close.length };
 }
 
 /** @returns root and key, or what is wrong with the name */

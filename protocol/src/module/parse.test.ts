@@ -355,7 +355,7 @@ describe('refused at upload, with path, line and column', () => {
         '5:64 /resources/1/resource/file-unix/content "agent.id" is not of the form agent.name or agent.node_id',
         '5:80 /resources/1/resource/file-unix/content "secrets." is not of the form secrets.<name>',
         '6:42 /resources/2/resource/file-unix/path a secret cannot stand here: what it would yield is shown, or checked before it is known',
-        '6:71 /resources/2/resource/file-unix/content unknown filter "upper": there is only | default("…")',
+        '6:71 /resources/2/resource/file-unix/content unknown filter "upper": there are | default("…") and | join("…")',
         '6:93 /resources/2/resource/file-unix/content the expression is not closed with "}}"; write $${{ for a plain ${{',
       ],
     ],
@@ -412,6 +412,17 @@ describe('refused at upload, with path, line and column', () => {
         '4:25 /resources/0/for_each the parameter "p" is a string, which cannot stand here',
         '5:24 /resources/1/for_each must be one expression, such as "${{ param.users }}"',
         '6:25 /resources/2/for_each tag.x is text: a list comes from a parameter of type list',
+      ],
+    ],
+    [
+      'join of what is no list, or where no text stands',
+      `name: m\nparameters: { p: { type: string }, l: { type: list } }\nresources:\n  - { id: a, resource: { file-unix: { path: /a, content: "\${{ param.p | join(',') }}\${{ tag.x | join(',') }}" } } }\n  - { id: b, for_each: "\${{ param.l | join(',') }}", resource: { user-unix: { name: "\${{ each }}" } } }\n  - { id: c, resource: { file-unix: { path: /c, content: "\${{ param.l }}\${{ secrets.s | join(',') }}" } } }\n`,
+      [
+        '4:59 /resources/0/resource/file-unix/content the parameter "p" is a string: only a list can be joined',
+        '4:85 /resources/0/resource/file-unix/content tag.x is text: only a list can be joined',
+        '5:25 /resources/1/for_each join makes text, which cannot stand here',
+        '6:59 /resources/2/resource/file-unix/content the parameter "l" is a list, which cannot stand here without | join("…")',
+        '6:73 /resources/2/resource/file-unix/content secrets.s is text: only a list can be joined',
       ],
     ],
     [

@@ -236,6 +236,27 @@ resources:
     expect(service?.body).toEqual({ name: 's', enabled: false, environment: { A: '1', B: 'x' }, type: 'exec' });
   });
 
+  it('join a list into text', () => {
+    const list = (content: string, given: Json) =>
+      resolve(file(content, 'parameters: { p: { type: list, default: [] } }'), {}, { p: given });
+    expect(contentOf(list('{ ${{ param.p | join(", ") }} }', [22, 'ssh', true]))).toBe('{ 22, ssh, true }');
+    expect(contentOf(list('<${{ param.p | join("\\n") }}>', []))).toBe('<>');
+    expect(contentOf(list('${{ param.p | join("-") }}', ['${{ agent.name }}', '$&']))).toBe('${{ agent.name }}-$&');
+    expect(faultsOf(list('${{ param.p | join(",") }}', ['a', { b: 1 }]))[1]).toContain(
+      'element 1 of param.p is no plain value, which join cannot put into text',
+    );
+    const each = (element: Json) =>
+      resolve(
+        `parameters: { p: { type: list } }
+resources: [{ for_each: "\${{ param.p }}", resource: { file-unix: { path: /f, content: "\${{ each.k | join(',') | default('none') }}" } } }]`,
+        {},
+        { p: [element] },
+      );
+    expect(contentOf(each({ k: [1, 2] }))).toBe('1,2');
+    expect(contentOf(each({}))).toBe('none');
+    expect(faultsOf(each({ k: 'a' }))[1]).toContain('each.k is no list to join');
+  });
+
   it('without a value say what to do', () => {
     const more = 'parameters: { p: { type: string } }';
     const fault = (content: string, facts: Partial<AgentFacts> = {}) =>
