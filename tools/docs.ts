@@ -2,13 +2,14 @@
 // events and of kinds are those of the code. `node tools/docs.ts --write` makes the generated pages anew.
 import { execFileSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { dirname, join, relative } from 'node:path';
+import { basename, dirname, join, relative } from 'node:path';
 import { errorKinds } from '@muster/protocol';
 import { parseModule } from '@muster/protocol/module';
 import { muster, root } from './cli.ts';
 import { eventsPage } from './events-page.ts';
 import { kindsPage } from './kinds-page.ts';
 import { anchorsOf, blocksOf, commandsOf, linksOf } from './markdown.ts';
+import { recipePage } from './recipe-pages.ts';
 import { startHelp } from './start-options.ts';
 
 const skipped = new Set(['node_modules', 'dist', 'data', 'coverage']);
@@ -140,7 +141,16 @@ const generated: Record<string, () => string> = {
       filesBelow('orchestrator/src', '.ts').flatMap((path) => (path.endsWith('.test.ts') ? [] : [read(path)])),
     ),
   'docs/module-kinds.md': kindsPage,
+  ...Object.fromEntries(filesBelow('docs/recipes', '.yml').map((path) => [pageOf(path), () => recipe(path)])),
 };
+
+function pageOf(module: string): string {
+  return module.replace(/\.yml$/, '.md');
+}
+
+function recipe(module: string): string {
+  return recipePage(read(pageOf(module)), basename(module), read(module));
+}
 
 function main(): void {
   const faults: string[] = [];
