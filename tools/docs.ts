@@ -6,6 +6,7 @@ import { basename, dirname, join, relative } from 'node:path';
 import { errorKinds } from '@muster/protocol';
 import { parseModule } from '@muster/protocol/module';
 import { muster, root } from './cli.ts';
+import { type CliDescription, cliPage } from './cli-page.ts';
 import { eventsPage } from './events-page.ts';
 import { kindsPage } from './kinds-page.ts';
 import { anchorsOf, blocksOf, commandsOf, linksOf } from './markdown.ts';
@@ -42,10 +43,14 @@ interface Help {
   flags: Set<string>;
 }
 
-/** By the words of the verb; of all but what the launcher starts, which are programs of their own. */
-const said: Readonly<Record<string, string>> = JSON.parse(
-  execFileSync(process.execPath, [join(root, 'cli/src/every-help.ts')], { encoding: 'utf8' }),
+const cli: CliDescription = JSON.parse(
+  execFileSync(process.execPath, [join(root, 'cli/src/every-verb.ts')], {
+    encoding: 'utf8',
+    maxBuffer: 16 * 1024 * 1024,
+  }),
 );
+/** By the words of the verb; of all but what the launcher starts, which are programs of their own. */
+const said = cli.helps;
 const helps = new Map<string, Help>();
 function helpOf(words: readonly string[]): Help {
   const key = words.join(' ');
@@ -142,6 +147,8 @@ const generated: Record<string, () => string> = {
     ),
   'docs/module-kinds.md': kindsPage,
   ...Object.fromEntries(filesBelow('docs/recipes', '.yml').map((path) => [pageOf(path), () => recipe(path)])),
+  'docs/cli-reference.md': () => cliPage(cli, read('docs/api.md')),
+  'docs/cli-output.schema.json': () => `${JSON.stringify(cli.document, null, 2)}\n`,
 };
 
 function pageOf(module: string): string {

@@ -1,6 +1,6 @@
 import type { Fault } from '@muster/protocol';
 
-/** What scripts can tell apart. `docs/cli.md` explains each. */
+/** What scripts can tell apart. */
 export const exits = {
   done: 0,
   failed: 1,
@@ -11,6 +11,18 @@ export const exits = {
   partly: 6,
 } as const;
 export type Exit = (typeof exits)[keyof typeof exits];
+
+/** What each means, as the documentation has it. */
+export const exitMeanings: Readonly<Record<keyof typeof exits, string>> = {
+  done: 'done',
+  failed: 'failed: the orchestrator refused, a resource failed, a module has faults, or you said no',
+  usage: 'usage: what was typed cannot be meant so; nothing was sent',
+  pending: '`plan --exit-code`: an apply would change something; `drift --exit-code`: a machine has drifted',
+  signIn: 'sign-in: no usable key, or it is not an operator’s',
+  unreachable:
+    'unreachable: no orchestrator answers, its certificate is not trusted, it is stopping, or the agent is not connected',
+  partly: 'partly failed: of several things named, some were done',
+};
 
 /** Something that stops a verb, in words for the person who typed it. */
 export class CliError extends Error {

@@ -18,6 +18,7 @@ interface Entry {
 const everyday = 'Every day:';
 const fleet = 'Many machines:';
 const setup = 'Signing in:';
+const scripts = 'For scripts:';
 const roles = 'Running Muster:';
 
 const entries: readonly Entry[] = [
@@ -125,6 +126,12 @@ const entries: readonly Entry[] = [
     group: setup,
     summary: 'name orchestrators and switch between them',
     load: () => import('./verbs/profile.ts'),
+  },
+  {
+    name: 'schema',
+    group: scripts,
+    summary: 'the JSON Schemas of what verbs print with --json',
+    load: () => import('./verbs/schema.ts'),
   },
   { name: 'orchestrator', group: roles, summary: 'run an orchestrator', load: null },
   { name: 'agent', group: roles, summary: 'run an agent on this machine', load: null },

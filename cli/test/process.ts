@@ -7,6 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { runProgram } from '../src/program.ts';
 import type { Prompter } from '../src/prompt.ts';
 import { openLocalTerminal } from '../src/terminal/local-terminal.ts';
+import { checkShape } from './shape-check.ts';
 
 const entry = fileURLToPath(new URL('../src/main.ts', import.meta.url));
 
@@ -51,7 +52,11 @@ export function muster(
     });
     child.stderr.setEncoding('utf8').on('data', (piece: string) => (stderr += piece));
     child.on('error', reject);
-    child.on('close', (exit) => resolve({ exit, stdout, stderr }));
+    child.on('close', (exit) => {
+      const ran = { exit, stdout, stderr };
+      if (reader === 'hang up') resolve(ran);
+      else checkShape(args, ran).then(() => resolve(ran), reject);
+    });
     child.stdin.end(input);
   });
 }
@@ -84,7 +89,9 @@ export async function musterHere(
     terminal: async () => openLocalTerminal(process),
     onInterrupt: () => () => {},
   });
-  return { exit, stdout: stdout.text(), stderr: stderr.text() };
+  const ran = { exit, stdout: stdout.text(), stderr: stderr.text() };
+  await checkShape(args, ran);
+  return ran;
 }
 
 function collector(columns: number | undefined) {

@@ -1,0 +1,24 @@
+import {
+  applyAssignment,
+  cancelRun,
+  createAssignment,
+  getAssignment,
+  getRun,
+  listAssignments,
+  listRuns,
+  planAssignment,
+} from '@muster/protocol/http';
+import { z } from 'zod';
+import { answerOf, doneTo, prints, type Shapes } from './shape.ts';
+
+export const shapes: Shapes = {
+  'assignments list': prints(answerOf(listAssignments)),
+  'assignments show': prints(answerOf(getAssignment)),
+  'assignments create': prints(answerOf(createAssignment)),
+  'assignments remove': doneTo('removed'),
+  'assignments plan': prints(answerOf(planAssignment)),
+  'assignments apply': prints(answerOf(applyAssignment)),
+  'runs list': prints(answerOf(listRuns)),
+  'runs show': prints(answerOf(getRun)),
+  'runs cancel': prints(z.array(answerOf(cancelRun))),
+};

@@ -1,0 +1,34 @@
+import { z } from 'zod';
+import { errorShape } from './error.ts';
+import type { Shape, Shapes } from './shape.ts';
+
+const draft = { target: 'draft-2020-12', io: 'output', unrepresentable: 'any' } as const;
+
+/** The JSON Schema of what one verb prints; of lines, that of one line. */
+export const jsonSchemaOf = ({ schema }: Shape): Record<string, unknown> =>
+  z.toJSONSchema(schema, draft) as Record<string, unknown>;
+
+/** The JSON Schema of what stands on standard error when a verb fails. */
+export const errorJsonSchema = (): Record<string, unknown> =>
+  z.toJSONSchema(errorShape, draft) as Record<string, unknown>;
+
+/** One JSON Schema with all of them: a property for each verb, by its words, and `error`. */
+export function documentOf(shapes: Shapes): Record<string, unknown> {
+  const entries = Object.entries(shapes)
+    .filter((entry): entry is [string, Shape] => entry[1] !== null)
+    .toSorted(([one], [other]) => (one < other ? -1 : 1));
+  const schema = z
+    .strictObject({
+      ...Object.fromEntries(
+        entries.map(([words, { schema, form }]) => [
+          words,
+          (form === 'lines' ? z.union([schema]).describe('one a line') : schema).optional(),
+        ]),
+      ),
+      error: errorShape.optional(),
+    })
+    .describe(
+      'What each verb of `muster` prints on standard output with --json, by its words, and, as `error`, the last line of standard error when it fails.',
+    );
+  return z.toJSONSchema(schema, draft) as Record<string, unknown>;
+}

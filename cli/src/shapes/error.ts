@@ -1,0 +1,23 @@
+import { z } from 'zod';
+import { exits } from '../exit.ts';
+
+/** The last line of standard error, with `--json`, of whatever ends with another exit code than it should. */
+export const errorShape = z
+  .strictObject({
+    error: z.strictObject({
+      code: z.string().describe('stable, snake_case: docs/errors.md has those of the API'),
+      status: z.number().int().nullable().describe('of HTTP; null: it did not come from the orchestrator'),
+      message: z.string().describe('for people'),
+      remedy: z.string().nullable().describe('for people: what to do'),
+      errors: z.array(
+        z.strictObject({
+          path: z.string(),
+          message: z.string(),
+          line: z.number().int().optional(),
+          column: z.number().int().optional(),
+        }),
+      ),
+    }),
+    exit: z.literal(Object.values(exits)),
+  })
+  .meta({ id: 'CliError', title: 'Error' });

@@ -1,0 +1,45 @@
+import {
+  createChannel,
+  createSecret,
+  createWindow,
+  discover,
+  getSecret,
+  listAgents,
+  listChannels,
+  listEnrolmentTokens,
+  listNotifications,
+  listSecrets,
+  listWindows,
+  rotateSecretsKey,
+  testChannel,
+  updateChannel,
+  updateSecret,
+} from '@muster/protocol/http';
+import { z } from 'zod';
+import { answerOf, doneTo, prints, type Shapes } from './shape.ts';
+
+const announced = answerOf(discover) as z.ZodObject;
+const tested = answerOf(testChannel) as z.ZodObject;
+
+export const shapes: Shapes = {
+  discover: prints(announced.extend({ pending: answerOf(listAgents).describe('that came since') })),
+  'secrets list': prints(answerOf(listSecrets)),
+  'secrets get': prints(answerOf(getSecret)),
+  'secrets set': prints(answerOf(createSecret)),
+  'secrets update': prints(answerOf(updateSecret)),
+  'secrets remove': doneTo('removed'),
+  'secrets rotate-key': prints(answerOf(rotateSecretsKey)),
+  'enrolment-tokens list': prints(answerOf(listEnrolmentTokens)),
+  'enrolment-tokens revoke': doneTo('revoked'),
+  'notifications list': prints(answerOf(listNotifications)),
+  'notifications read': prints(z.strictObject({ read: z.union([z.literal('all'), z.array(z.string())]) })),
+  'channels list': prints(answerOf(listChannels)),
+  'channels add': prints(answerOf(createChannel)),
+  'channels update': prints(answerOf(updateChannel)),
+  'channels remove': doneTo('removed'),
+  'channels test': prints(z.array(tested.extend({ id: z.string() }))),
+  'windows list': prints(answerOf(listWindows)),
+  'windows add': prints(answerOf(createWindow)),
+  'windows end': doneTo('ended'),
+  'windows remove': doneTo('removed'),
+};

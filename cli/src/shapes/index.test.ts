@@ -1,0 +1,34 @@
+import type { Command } from 'commander';
+import { expect, test } from 'vitest';
+import { describeProgram, launched } from '../program.ts';
+import { documentOf, errorJsonSchema } from './document.ts';
+import { loadShapes } from './index.ts';
+
+const leaves = (command: Command, words: string[] = []): string[] =>
+  command.commands.length === 0
+    ? [words.join(' ')]
+    : command.commands.flatMap((each) => leaves(each, [...words, each.name()]));
+
+test('every verb declares what it prints with --json, and nothing else does', async () => {
+  const verbs = leaves(await describeProgram()).filter((words) => !launched.has(words));
+  expect(Object.keys(await loadShapes()).toSorted()).toEqual(verbs.toSorted());
+});
+
+test('those of a noun are found by the noun', async () => {
+  const all = await loadShapes();
+  for (const words of Object.keys(all)) {
+    const [noun = ''] = words.split(' ');
+    expect(await loadShapes(noun), words).toHaveProperty([words]);
+  }
+});
+
+test('the document has every verb that prints JSON, and errors', async () => {
+  const shapes = await loadShapes();
+  const document = documentOf(shapes) as { properties: Record<string, unknown>; $defs: Record<string, unknown> };
+  const printing = Object.keys(shapes).filter((words) => shapes[words] !== null);
+  expect(Object.keys(document.properties).toSorted()).toEqual([...printing, 'error'].toSorted());
+  expect(document.$defs).toHaveProperty('Agent');
+  expect(errorJsonSchema()).toMatchObject({
+    $defs: { CliError: { properties: { exit: { enum: [0, 1, 2, 3, 4, 5, 6] } } } },
+  });
+});

@@ -1,0 +1,37 @@
+import type { Shapes } from './shape.ts';
+
+/** By noun: what its verbs print with `--json`. Loaded only by who wants to know, never by a verb that runs. */
+const files: Readonly<Record<string, () => Promise<{ shapes: Shapes }>>> = {
+  agents: () => import('./agents.ts'),
+  modules: () => import('./modules.ts'),
+  plan: () => import('./work.ts'),
+  apply: () => import('./work.ts'),
+  drift: () => import('./work.ts'),
+  operations: () => import('./work.ts'),
+  assignments: () => import('./assignments.ts'),
+  runs: () => import('./assignments.ts'),
+  discover: () => import('./fleet.ts'),
+  secrets: () => import('./fleet.ts'),
+  'enrolment-tokens': () => import('./fleet.ts'),
+  notifications: () => import('./fleet.ts'),
+  channels: () => import('./fleet.ts'),
+  windows: () => import('./fleet.ts'),
+  terminal: () => import('./terminal.ts'),
+  status: () => import('./setup.ts'),
+  login: () => import('./setup.ts'),
+  logout: () => import('./setup.ts'),
+  operator: () => import('./setup.ts'),
+  profile: () => import('./setup.ts'),
+  schema: () => import('./schema.ts'),
+};
+
+/**
+ * What verbs print with `--json`, by their words.
+ * @param noun of one noun only; the default: of all
+ */
+export async function loadShapes(noun?: string): Promise<Shapes> {
+  const load = noun === undefined ? undefined : files[noun];
+  if (noun !== undefined && load === undefined) return {};
+  const loaded = await Promise.all((load ? [load] : Object.values(files)).map((each) => each()));
+  return Object.assign({}, ...loaded.map(({ shapes }) => shapes));
+}

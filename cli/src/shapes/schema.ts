@@ -1,0 +1,6 @@
+import { z } from 'zod';
+import { prints, type Shapes } from './shape.ts';
+
+export const shapes: Shapes = {
+  schema: prints(z.looseObject({}).describe('a JSON Schema, draft 2020-12')),
+};

@@ -1,0 +1,23 @@
+import { getTerminal, listTerminals } from '@muster/protocol/http';
+import { z } from 'zod';
+import { answerOf, doneTo, prints, type Shapes } from './shape.ts';
+
+export const shapes: Shapes = {
+  // What shells show is no JSON, asked for or not.
+  'terminal open': null,
+  'terminal attach': null,
+  'terminal replay': null,
+  'terminal list': prints(answerOf(listTerminals)),
+  'terminal show': prints(answerOf(getTerminal)),
+  'terminal download': prints(
+    z
+      .strictObject({
+        session_id: z.string(),
+        format: z.enum(['asciicast', 'raw']),
+        file: z.string(),
+        bytes: z.number().int(),
+      })
+      .describe('with `-o -` the transcript alone'),
+  ),
+  'terminal close': doneTo('closed'),
+};

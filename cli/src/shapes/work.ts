@@ -1,0 +1,36 @@
+import {
+  applyAgent,
+  cancelOperation,
+  checkDrift,
+  getOperation,
+  getOperationOutput,
+  listDrift,
+  listOperations,
+  operationSchema,
+  planAgent,
+} from '@muster/protocol/http';
+import { z } from 'zod';
+import { answerOf, prints, type Shapes } from './shape.ts';
+
+const outputs = (answerOf(getOperationOutput) as z.ZodObject<{ output: z.ZodType }>).shape.output;
+
+export const shapes: Shapes = {
+  plan: prints(answerOf(planAgent)),
+  apply: prints(answerOf(applyAgent)),
+  drift: prints(
+    z.union([
+      answerOf(checkDrift).describe('of one agent'),
+      z.null().describe('--latest of an agent that was never checked'),
+      answerOf(listDrift).describe('of all agents, and with --history'),
+    ]),
+  ),
+  'operations list': prints(answerOf(listOperations)),
+  'operations show': prints(
+    z.union([
+      answerOf(getOperation),
+      operationSchema.extend({ output: outputs }).meta({ id: 'OperationWithOutput' }).describe('with --output'),
+    ]),
+  ),
+  'operations output': prints(answerOf(getOperationOutput)),
+  'operations cancel': prints(z.array(answerOf(cancelOperation))),
+};

@@ -1,0 +1,72 @@
+import type { Command } from 'commander';
+import { describeProgram } from '../src/program.ts';
+import { errorShape } from '../src/shapes/error.ts';
+import { loadShapes } from '../src/shapes/index.ts';
+import type { Shape } from '../src/shapes/shape.ts';
+import type { Ran } from './process.ts';
+
+let known: Promise<Command> | undefined;
+
+/**
+ * The words of the verb that a command line names; null when it names none.
+ * @param args what is typed after `muster`
+ */
+async function verbOf(args: readonly string[]): Promise<string | null> {
+  known ??= describeProgram();
+  let command = await known;
+  const { options } = command;
+  const words: string[] = [];
+  for (let at = 0; at < args.length && command.commands.length > 0; at++) {
+    const word = args[at] as string;
+    if (word.startsWith('-')) {
+      if (options.some((option) => option.long === word && option.required)) at++;
+      continue;
+    }
+    const below = command.commands.find((each) => each.name() === word);
+    if (!below) return null;
+    words.push(word);
+    command = below;
+  }
+  return command.commands.length > 0 || words.length === 0 ? null : words.join(' ');
+}
+
+/**
+ * Holds what was printed under `--json` to what the verb declares, whatever the test that ran it looks at.
+ * @throws Error that names the verb and what does not fit
+ */
+export async function checkShape(args: readonly string[], { exit, stdout, stderr }: Ran): Promise<void> {
+  if (!args.includes('--json') || args.includes('--help') || args.includes('-h')) return;
+  const verb = await verbOf(args);
+  if (verb === null) return;
+  const shapes = await loadShapes();
+  const shape = shapes[verb];
+  if (shape === undefined) throw new Error(`muster ${verb} declares no shape of what it prints with --json`);
+  if (shape !== null) checkData(verb, shape, stdout, exit);
+  if (exit === 2 || exit === 4 || exit === 5 || (exit === 1 && stdout === '')) checkError(verb, stderr);
+}
+
+function checkData(verb: string, { schema, form }: Shape, stdout: string, exit: number | null): void {
+  if (stdout === '') {
+    if (exit === 0 && form === 'document') throw new Error(`muster ${verb} --json printed nothing`);
+    return;
+  }
+  if (!stdout.endsWith('\n')) throw new Error(`muster ${verb} --json: the last line has no end`);
+  for (const text of form === 'lines' ? stdout.slice(0, -1).split('\n') : [stdout]) {
+    const read = schema.safeParse(parse(verb, text));
+    if (!read.success) throw new Error(`muster ${verb} --json does not fit its shape: ${read.error.message}\n${text}`);
+  }
+}
+
+function checkError(verb: string, stderr: string): void {
+  const last = stderr.trimEnd().split('\n').at(-1) as string;
+  const read = errorShape.safeParse(parse(verb, last));
+  if (!read.success) throw new Error(`the error of muster ${verb} --json does not fit: ${read.error.message}\n${last}`);
+}
+
+function parse(verb: string, text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw new Error(`muster ${verb} --json printed what is no JSON: ${JSON.stringify(text.slice(0, 200))}`);
+  }
+}
