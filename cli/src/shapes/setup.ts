@@ -25,6 +25,7 @@ export const shapes: Shapes = {
       former_key_file: z.string().nullable(),
     }),
   ),
+  'operator passphrase': prints(z.strictObject({ key_file: z.string(), passphrase: z.boolean() })),
   'operator whoami': prints(
     z.union([
       operatorSchema
