@@ -33,7 +33,7 @@ export default defineConfig({
       {
         test: {
           name: 'unit',
-          include: ['{protocol,orchestrator,agent,cli,tools,bench}/**/*.test.ts'],
+          include: ['{protocol,orchestrator,agent,cli,tools,packaging,bench}/**/*.test.ts'],
           exclude: ['**/node_modules/**', '**/*.contract.test.ts'],
           testTimeout: 20_000,
           // By itself the runner would leave one of two cores idle.

@@ -37,6 +37,13 @@ describe('the command line', () => {
     expect(parseArguments(['connect', '[2001:db8::1]:1'])).toMatchObject({ connect: { host: '2001:db8::1', port: 1 } });
   });
 
+  it('can be asked to remember an address only', () => {
+    expect(parseArguments(['connect', 'h:1', '--token', '-', '--save'])).toMatchObject({
+      connect: { host: 'h', port: 1, token: '-' },
+      save: true,
+    });
+  });
+
   it('knows help and version wherever they stand', () => {
     expect(parseArguments(['connect', '-h'])).toBe('help');
     expect(parseArguments(['--version'])).toBe('version');
@@ -54,6 +61,7 @@ describe('the command line', () => {
     [['connect', 'h:1', 'more'], '"more" is one argument too many'],
     [['connect', 'h:1', '--orchestrator-key', 'ab'], '64 hexadecimal digits'],
     [['--token', 't'], 'go with an address'],
+    [['--save'], '--save goes with an address'],
     [['--log-format', 'xml'], 'json or text'],
     [['--log-level', 'loud'], 'one of debug, info, warn, error'],
     [['--hostname', 'a b'], '--hostname is'],

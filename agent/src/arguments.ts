@@ -12,7 +12,8 @@ and waits for approval. "discovery: { enabled: false }" in its configuration for
 
   connect HOST:PORT         the orchestrator's port for agents, usually 4747
   --orchestrator-key HEX    its public key, 64 hex digits; without, the first one seen is trusted
-  --token T                 enrolment token, from "muster agents enroll"
+  --token T                 enrolment token, from "muster agents enroll"; - reads it from standard input
+  --save                    only remember all this, and end: the service that runs the agent finds it
 
   --config FILE             YAML with remote_terminal, metrics, discovery; read again when it changes
   --data-dir D              the agent's key, journal and snapshots (default /var/lib/muster-agent)
@@ -35,6 +36,8 @@ export interface AgentArguments {
   logFormat: LogFormat;
   logLevel: 'debug' | 'info' | 'warn' | 'error';
   connect: { host: string; port: number; orchestratorKey: string | null; token: string | null } | null;
+  /** Only remember where to connect. */
+  save?: true;
 }
 
 /** The command line is not one of `help`; the message says what to type. */
@@ -49,6 +52,7 @@ const options = {
   'log-format': { type: 'string', default: 'text' },
   'log-level': { type: 'string', default: 'info' },
   'orchestrator-key': { type: 'string' },
+  save: { type: 'boolean', default: false },
   token: { type: 'string' },
   version: { type: 'boolean', default: false },
 } as const;
@@ -70,6 +74,9 @@ export function parseArguments(argv: readonly string[]): AgentArguments | 'help'
   if (values.hostname !== undefined && !/^[\x21-\x7e]{1,253}$/.test(values.hostname))
     throw new UsageError('--hostname is 1 to 253 printable characters without spaces');
   if (values['data-dir'] === '') throw new UsageError('--data-dir is empty');
+  const connect = parseConnect(positionals, values['orchestrator-key'], values.token);
+  if (values.save && connect === null)
+    throw new UsageError('--save goes with an address: muster agent connect HOST:PORT … --save');
   return {
     dataDir: values['data-dir'],
     configPath: values.config ?? null,
@@ -77,7 +84,8 @@ export function parseArguments(argv: readonly string[]): AgentArguments | 'help'
     hostname: values.hostname ?? null,
     logFormat,
     logLevel,
-    connect: parseConnect(positionals, values['orchestrator-key'], values.token),
+    connect,
+    ...(values.save ? { save: true as const } : {}),
   };
 }
 

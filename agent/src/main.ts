@@ -2,7 +2,8 @@ import { help, parseArguments, UsageError } from './arguments.ts';
 import { NoOrchestratorError, startAgent, version } from './compose.ts';
 import { systemClock } from './host/clock.ts';
 import { endProcess } from './host/end-process.ts';
-import { createLog } from './log.ts';
+import type { ServiceManager } from './host/service-manager.ts';
+import { createLog, type Log } from './log.ts';
 
 /** A stop that takes longer than this is ended the hard way; the journal makes that safe. */
 const stopLimitMs = 25_000;
@@ -21,10 +22,31 @@ function readArguments() {
   }
 }
 
+/** One line of standard input: other users of the machine see arguments. */
+async function readToken(): Promise<string> {
+  let text = '';
+  for await (const piece of process.stdin) {
+    text += String(piece);
+    if (text.length > 1024) break;
+  }
+  const token = text.trim();
+  if (!/^[\x21-\x7e]{1,128}$/.test(token)) fail('--token -: standard input must be one line with the token', 2);
+  return token;
+}
+
 async function main(): Promise<void> {
   const options = readArguments();
   if (options === 'help' || options === 'version') {
     process.stdout.write(options === 'help' ? help : `${version}\n`);
+    return;
+  }
+  if (options.connect?.token === '-') options.connect.token = await readToken();
+  if (options.save && options.connect) {
+    const { remember } = await import('./connection/remember.ts');
+    const nodeId = await remember(options.dataDir, options.connect).catch((error: Error) => fail(error.message, 1));
+    process.stdout.write(
+      `Agent ${nodeId} belongs to ${options.connect.host}:${options.connect.port} from its next start on.\n`,
+    );
     return;
   }
   const log = createLog({
@@ -47,11 +69,13 @@ async function main(): Promise<void> {
   });
   log.info({ node_id: agent.nodeId, version, data_dir: options.dataDir }, 'agent started');
 
+  let manager: ServiceManager | null = null;
   let stopping = false;
   const stop = (signal: NodeJS.Signals) => {
     if (stopping) endProcess(1);
     stopping = true;
     setTimeout(() => endProcess(1), stopLimitMs).unref();
+    manager?.stopping();
     agent.stop(signal).then(
       () => {
         clearInterval(alive);
@@ -68,6 +92,15 @@ async function main(): Promise<void> {
   };
   process.on('SIGTERM', stop);
   process.on('SIGINT', stop);
+  if (process.env.NOTIFY_SOCKET) manager = await tellManager(log);
+}
+
+/** Loaded only where somebody listens. */
+async function tellManager(log: Log): Promise<ServiceManager | null> {
+  const { serviceManager } = await import('./host/service-manager.ts');
+  const manager = serviceManager(process.env, systemClock, (message) => log.warn({}, message));
+  manager?.ready();
+  return manager;
 }
 
 await main();

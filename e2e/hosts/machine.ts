@@ -34,6 +34,8 @@ interface Place {
   bridge: Bridge;
   /** Files in its root before it boots for the first time, by path. */
   files: Readonly<Record<string, string>>;
+  /** Whether it sees this repository; false: it has nothing but what is installed on it. */
+  repository: boolean;
 }
 
 // The mounts are this machine's alone, in a mount namespace that goes when its last process does. So are its processes,
@@ -44,7 +46,7 @@ for procs in $GROUPS_FILES; do echo $$ > "$procs"; done
 mount -t overlay -o "lowerdir=$BASE,upperdir=$FOLDER/upper,workdir=$FOLDER/work,redirect_dir=off,metacopy=off,index=off" overlay "$FOLDER/root"
 exec systemd-nspawn --quiet --boot --register=no --keep-unit --directory="$FOLDER/root" --machine="$SHORT" --hostname="$SHORT" \
   --network-namespace-path="/run/netns/$NAME" --capability=CAP_NET_ADMIN --link-journal=no --resolv-conf=off --timezone=off \
-  --bind-ro="$REPOSITORY:${repositoryInside}" --kill-signal=SIGRTMIN+4 --console=pipe
+  \${REPOSITORY:+--bind-ro="$REPOSITORY:${repositoryInside}"} --kill-signal=SIGRTMIN+4 --console=pipe
 `;
 
 /** Of what a guest may do, that which would reach through to the machine that the tests run on. */
@@ -91,7 +93,7 @@ export class Machine {
   }
 
   #launch(): void {
-    const { base, folder } = this.#place;
+    const { base, folder, repository: seesRepository } = this.#place;
     const env = {
       PATH: process.env.PATH,
       SYSTEMD_NSPAWN_UNIFIED_HIERARCHY: '1',
@@ -102,7 +104,7 @@ export class Machine {
       FOLDER: folder,
       NAME: machineName(this.name),
       SHORT: this.name,
-      REPOSITORY: repository,
+      REPOSITORY: seesRepository ? repository : '',
     };
     // A test run that is killed takes its machines with it.
     const alone = ['--mount', '--propagation', 'private', '--pid', '--fork', '--kill-child', '--mount-proc'];

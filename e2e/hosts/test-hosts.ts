@@ -9,6 +9,8 @@ import { Bridge } from './network.ts';
 export interface MachineOptions {
   /** Files in its root before it boots for the first time, by path. */
   files?: Readonly<Record<string, string>>;
+  /** False: it does not see this repository. */
+  repository?: boolean;
 }
 
 /** In memory where there is much of it: what a test machine writes is thrown away. */
@@ -44,9 +46,9 @@ export class TestHosts {
   }
 
   /** A machine that is off. */
-  machine(name: string, { files = {} }: MachineOptions = {}): Machine {
+  machine(name: string, { files = {}, repository = true }: MachineOptions = {}): Machine {
     const folder = join(this.#disk, machineName(name));
-    const machine = new Machine({ name, base: this.base, folder, bridge: this.bridge, files });
+    const machine = new Machine({ name, base: this.base, folder, bridge: this.bridge, files, repository });
     this.#machines.push(machine);
     return machine;
   }

@@ -6,6 +6,7 @@ import { systemClock } from './clock.ts';
 import type { Running } from './compose.ts';
 import { ConfigError, exposesTokens, type Invocation, readInvocation, usage } from './config.ts';
 import { requestFields } from './log.ts';
+import { serviceManager } from './service-manager.ts';
 
 /** `muster orchestrator`: configuration, compose, listen, drain. */
 
@@ -90,12 +91,14 @@ try {
   throw error;
 }
 
+const manager = serviceManager(process.env, systemClock, (message) => log.warn({}, message));
 let stopping = false;
 const stop = (signal: string) => {
   if (stopping) process.exit(130);
   stopping = true;
   log.info({ signal }, 'stopping: finishing what is under way');
   setTimeout(() => fail('stopping took too long; cut off', 1), longestStopMs).unref();
+  manager?.stopping();
   running.stop().then(
     () => {
       log.info({}, 'stopped');
@@ -133,3 +136,9 @@ log.info(
   },
   `ready: API at ${running.apiUrl}, agents on port ${running.agentPort}`,
 );
+const people = running.bootstrapped
+  ? `; made ${config.bootstrap_username} its first operator`
+  : running.operators
+    ? ''
+    : '; nobody is its operator yet';
+manager?.ready(`API at ${running.apiUrl}, agents on port ${running.agentPort}${people}`);

@@ -1,0 +1,105 @@
+import { execFileSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import {
+  chmodSync,
+  copyFileSync,
+  lstatSync,
+  lutimesSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+
+/** One `.deb`, as dpkg-deb writes it: owned by root, and the same bytes whenever it is made of the same things. */
+
+export interface DebianPackage {
+  /** Fields of `control`, in their order; `Installed-Size` is reckoned. */
+  control: Readonly<Record<string, string>>;
+  /** What it installs, by absolute path. */
+  files: Readonly<Record<string, PackagedFile>>;
+  /** Absolute paths of those that belong to the administrator once they are there. */
+  conffiles: readonly string[];
+  scripts: Readonly<Record<string, string>>;
+}
+
+/** Its content, or a file to copy. */
+export type PackagedFile = { content: string | Buffer; mode?: number } | { copy: string; mode?: number };
+
+export type Compression = 'xz' | 'gzip' | 'none';
+
+/** Whether there is what packages are made with. */
+export function canBuild(): boolean {
+  try {
+    execFileSync('dpkg-deb', ['--version'], { stdio: 'ignore' });
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/**
+ * Writes a package.
+ * @param epoch seconds: the time of everything in it
+ * @throws Error with what dpkg-deb said
+ */
+export function writePackage(wanted: DebianPackage, path: string, epoch: number, compression: Compression): void {
+  const root = mkdtempSync(join(tmpdir(), 'muster-deb-'));
+  try {
+    chmodSync(root, 0o755);
+    const sums: string[] = [];
+    let bytes = 0;
+    for (const [place, file] of Object.entries(wanted.files).sort(byName)) {
+      const target = join(root, place);
+      put(target, file);
+      bytes += statSync(target).size;
+      if (!wanted.conffiles.includes(place))
+        sums.push(`${createHash('md5').update(readFileSync(target)).digest('hex')}  ${place.slice(1)}\n`);
+    }
+    const control: Record<string, string> = { ...wanted.control, 'Installed-Size': String(Math.ceil(bytes / 1024)) };
+    const { Description = '', ...fields } = control;
+    const lines = [...Object.entries(fields), ['Description', Description]].map(
+      ([name, value]) => `${name}: ${value}\n`,
+    );
+    put(join(root, 'DEBIAN/control'), { content: lines.join('') });
+    put(join(root, 'DEBIAN/md5sums'), { content: sums.join('') });
+    if (wanted.conffiles.length > 0)
+      put(join(root, 'DEBIAN/conffiles'), { content: wanted.conffiles.map((place) => `${place}\n`).join('') });
+    for (const [name, text] of Object.entries(wanted.scripts))
+      put(join(root, 'DEBIAN', name), { content: text, mode: 0o755 });
+    setTimes(root, epoch);
+    execFileSync('dpkg-deb', ['--root-owner-group', `-Z${compression}`, '--build', root, path], {
+      env: { ...process.env, SOURCE_DATE_EPOCH: String(epoch) },
+      stdio: ['ignore', 'ignore', 'pipe'],
+    });
+  } finally {
+    rmSync(root, { recursive: true, force: true });
+  }
+}
+
+const byName = ([a]: [string, unknown], [b]: [string, unknown]): number => (a < b ? -1 : 1);
+
+/** Whatever umask the builder has. */
+function put(target: string, file: PackagedFile): void {
+  makeFolder(dirname(target));
+  if ('content' in file) writeFileSync(target, file.content);
+  else copyFileSync(file.copy, target);
+  chmodSync(target, file.mode ?? 0o644);
+}
+
+function makeFolder(path: string): void {
+  if (statSync(path, { throwIfNoEntry: false })?.isDirectory()) return;
+  makeFolder(dirname(path));
+  mkdirSync(path);
+  chmodSync(path, 0o755);
+}
+
+function setTimes(path: string, epoch: number): void {
+  if (lstatSync(path).isDirectory()) for (const name of readdirSync(path)) setTimes(join(path, name), epoch);
+  lutimesSync(path, epoch, epoch);
+}

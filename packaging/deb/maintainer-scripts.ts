@@ -1,0 +1,78 @@
+/**
+ * What dpkg runs when a package with a unit is installed, upgraded, removed and purged. As debhelper writes it: an
+ * administrator who disabled or masked the unit finds it so after an upgrade, and each script may run twice.
+ */
+
+export type ScriptName = 'postinst' | 'prerm' | 'postrm';
+
+export interface UnitPackage {
+  unit: string;
+  /** Shell text when it was installed for the first time. */
+  welcome: string;
+  /** Everything it made while it ran, as absolute paths. Removed by a purge only. */
+  leftBehind: readonly string[];
+}
+
+const head = '#!/bin/sh\nset -e\n';
+
+const postinst = ({ unit, welcome }: UnitPackage) => `${head}
+case "$1" in
+  configure | abort-upgrade | abort-deconfigure | abort-remove)
+    # Undoes the mask that an earlier removal may have left.
+    deb-systemd-helper unmask ${unit} > /dev/null || true
+    if deb-systemd-helper --quiet was-enabled ${unit}; then
+      deb-systemd-helper enable ${unit} > /dev/null || true
+    else
+      # Somebody disabled it: only what belongs to it is brought up to date.
+      deb-systemd-helper update-state ${unit} > /dev/null || true
+    fi
+    if [ -d /run/systemd/system ]; then
+      systemctl --system daemon-reload > /dev/null || true
+      if [ -n "$2" ]; then action=restart; else action=start; fi
+      deb-systemd-invoke "$action" ${unit} > /dev/null || true
+    fi
+    ;;
+  *)
+    echo "postinst called with unknown argument \\"$1\\"" >&2
+    exit 1
+    ;;
+esac
+
+if [ "$1" = configure ] && [ -z "$2" ]; then
+  cat << 'END'
+${welcome.trimEnd()}
+END
+fi
+`;
+
+const prerm = ({ unit }: UnitPackage) => `${head}
+# An upgrade restarts it when all is in place.
+if [ "$1" = remove ] && [ -d /run/systemd/system ]; then
+  deb-systemd-invoke stop ${unit} > /dev/null || true
+fi
+`;
+
+const postrm = ({ unit, leftBehind }: UnitPackage) => `${head}
+if [ "$1" = remove ] && [ -d /run/systemd/system ]; then
+  systemctl --system daemon-reload > /dev/null || true
+fi
+if [ "$1" = purge ]; then
+  if [ -x /usr/bin/deb-systemd-helper ]; then
+    deb-systemd-helper purge ${unit} > /dev/null || true
+  fi
+  if [ -d /run/systemd/system ]; then
+    systemctl reset-failed ${unit} > /dev/null 2>&1 || true
+  fi
+  # Drop-ins of systemctl edit, too.
+  rm -rf --one-file-system /etc/systemd/system/${unit}.d
+${leftBehind.map((path) => `  rm -rf --one-file-system ${path}`).join('\n')}
+  rmdir --ignore-fail-on-non-empty /etc/muster 2> /dev/null || true
+fi
+`;
+
+/** The scripts of a package with a unit, by name. */
+export const maintainerScripts = (wanted: UnitPackage): Record<ScriptName, string> => ({
+  postinst: postinst(wanted),
+  prerm: prerm(wanted),
+  postrm: postrm(wanted),
+});

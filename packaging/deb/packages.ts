@@ -1,0 +1,190 @@
+import { createHash } from 'node:crypto';
+import { mkdirSync, readFileSync, rmSync } from 'node:fs';
+import { basename, join } from 'node:path';
+import { gzipSync } from 'node:zlib';
+import { type Compression, type DebianPackage, type PackagedFile, writePackage } from './archive.ts';
+import { maintainerScripts } from './maintainer-scripts.ts';
+
+/**
+ * The three packages: `muster`, the program; `muster-agent` and `muster-orchestrator`, a unit with its configuration
+ * each. That of the orchestrator carries the other two: machines install the agent from it.
+ */
+
+export interface PackagesWish {
+  /** The program for all roles. */
+  executable: string;
+  version: string;
+  /** Of Debian: `amd64`. */
+  architecture: string;
+  /** Where the packages go. */
+  out: string;
+  /** Seconds: the time of everything in them. */
+  epoch: number;
+  /** Of the program: xz takes twenty seconds and is a third smaller. */
+  compression?: Compression;
+  /** Completion files, by shell. */
+  completions?: Readonly<Partial<Record<'bash' | 'zsh' | 'fish', string>>>;
+}
+
+const here = import.meta.dirname;
+const root = join(here, '../..');
+const completionPlaces = {
+  bash: '/usr/share/bash-completion/completions/muster',
+  zsh: '/usr/share/zsh/vendor-completions/_muster',
+  fish: '/usr/share/fish/vendor_completions.d/muster.fish',
+};
+
+/** Where the orchestrator's package has what machines install. */
+const served = '/usr/share/muster/install';
+
+const orchestratorWelcome = `
+Muster's orchestrator runs. Make yourself its first admin, as the user you are:
+
+  sudo muster orchestrator init --username "$USER" --operator-key "$(muster operator init)"
+  muster agents list
+`;
+const agentWelcome = `
+Muster's agent is installed. Tell it where it belongs; on the orchestrator, muster agents enroll makes a token:
+
+  sudo muster agent connect HOST:4747 --orchestrator-key KEY --token TOKEN --save
+  sudo systemctl start muster-agent
+`;
+
+/**
+ * Builds all three.
+ * @returns their paths
+ */
+export function buildPackages(wish: PackagesWish): { muster: string; agent: string; orchestrator: string } {
+  const { executable, version, architecture, out, epoch, compression = 'xz' } = wish;
+  mkdirSync(out, { recursive: true });
+  const write = (
+    name: string,
+    arch: string,
+    deb: Omit<DebianPackage, 'control'> & { about: About },
+    how: Compression,
+  ) => {
+    const path = join(out, `${name}_${version}_${arch}.deb`);
+    rmSync(path, { force: true });
+    const control = {
+      Package: name,
+      Version: version,
+      Architecture: arch,
+      Maintainer: 'The Muster authors <muster@localhost>',
+      Section: 'admin',
+      Priority: 'optional',
+      ...deb.about,
+    };
+    const files = { ...deb.files, ...documents(name, version, epoch) };
+    writePackage({ control, files, conffiles: deb.conffiles, scripts: deb.scripts }, path, epoch, how);
+    return path;
+  };
+
+  const completions = Object.fromEntries(
+    Object.entries(wish.completions ?? {}).map(([shell, text]) => [
+      completionPlaces[shell as keyof typeof completionPlaces],
+      { content: text },
+    ]),
+  );
+  const muster = write(
+    'muster',
+    architecture,
+    {
+      about: {
+        // What Node itself needs; every Debian since 10 and Ubuntu since 20.04 has them.
+        Depends: 'libc6 (>= 2.28), libgcc-s1 | libgcc1, libstdc++6 (>= 8)',
+        Description:
+          'self-hosted orchestrator for fleets of real machines\n Keeps machines in the state you declare: files, packages, services, users.\n This is the program: command line, agent and orchestrator in one.',
+      },
+      files: { '/usr/bin/muster': { copy: executable, mode: 0o755 }, ...completions },
+      conffiles: [],
+      scripts: {},
+    },
+    compression,
+  );
+  const unitFiles = (role: 'agent' | 'orchestrator'): Record<string, PackagedFile> => ({
+    [`/lib/systemd/system/muster-${role}.service`]: { copy: join(here, `../systemd/muster-${role}.service`) },
+    [`/etc/muster/${role}.yml`]: { copy: join(here, `${role}.yml`) },
+  });
+  const agent = write(
+    'muster-agent',
+    'all',
+    {
+      about: {
+        Depends: `muster (= ${version}), init-system-helpers (>= 1.52)`,
+        Recommends: 'systemd',
+        Description:
+          'agent of Muster, the orchestrator for fleets of real machines\n Connects this machine to its orchestrator and keeps it in the declared state.',
+      },
+      files: unitFiles('agent'),
+      conffiles: ['/etc/muster/agent.yml'],
+      scripts: maintainerScripts({
+        unit: 'muster-agent.service',
+        welcome: agentWelcome,
+        leftBehind: ['/var/lib/muster-agent', '/etc/muster/agent.discover'],
+      }),
+    },
+    'gzip',
+  );
+  const orchestrator = write(
+    'muster-orchestrator',
+    architecture,
+    {
+      about: {
+        Depends: `muster (= ${version}), init-system-helpers (>= 1.52)`,
+        Recommends: 'systemd',
+        Description:
+          'orchestrator of Muster, for fleets of real machines\n The server that agents connect to, with its database and API.\n Carries the packages that machines install the agent from.',
+      },
+      files: {
+        ...unitFiles('orchestrator'),
+        ...servedFiles([muster, agent], executable),
+      },
+      conffiles: ['/etc/muster/orchestrator.yml'],
+      scripts: maintainerScripts({
+        unit: 'muster-orchestrator.service',
+        welcome: orchestratorWelcome,
+        leftBehind: [
+          ...['lib', 'cache', 'log'].flatMap((kind) => [
+            `/var/${kind}/muster-orchestrator`,
+            `/var/${kind}/private/muster-orchestrator`,
+          ]),
+          '/etc/muster/orchestrator.env',
+        ],
+      }),
+    },
+    // What is in it is squeezed already.
+    'none',
+  );
+  return { muster, agent, orchestrator };
+}
+
+type About = Readonly<{ Depends: string; Recommends?: string; Description: string }>;
+
+/** Packages and, for machines without dpkg, the sums of the program, which the orchestrator serves from where it is. */
+function servedFiles(packages: readonly string[], executable: string): Record<string, PackagedFile> {
+  const entries: [string, PackagedFile][] = packages.map((path) => [`${served}/${basename(path)}`, { copy: path }]);
+  return {
+    ...Object.fromEntries(entries),
+    [`${served}/muster-agent.service`]: { copy: join(here, '../systemd/muster-agent.service') },
+    [`${served}/SHA256SUMS`]: {
+      content: [
+        ...packages.map((path) => sumLine(path, basename(path))),
+        sumLine(executable, 'muster'),
+        sumLine(join(here, '../systemd/muster-agent.service'), 'muster-agent.service'),
+      ].join(''),
+    },
+  };
+}
+
+const sumLine = (path: string, name: string): string =>
+  `${createHash('sha256').update(readFileSync(path)).digest('hex')}  ${name}\n`;
+
+/** What Debian's policy wants of every package. */
+function documents(name: string, version: string, epoch: number): Record<string, PackagedFile> {
+  const date = new Date(epoch * 1000).toUTCString().replace('GMT', '+0000');
+  const changelog = `${name} (${version}) stable; urgency=medium\n\n  * Release ${version}.\n\n -- The Muster authors <muster@localhost>  ${date}\n`;
+  return {
+    [`/usr/share/doc/${name}/copyright`]: { copy: join(root, 'LICENSE') },
+    [`/usr/share/doc/${name}/changelog.gz`]: { content: gzipSync(changelog, { level: 9 }) },
+  };
+}
