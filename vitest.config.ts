@@ -21,7 +21,8 @@ const contract = {
   hookTimeout: 120_000,
   globalSetup: ['orchestrator/test/shared-postgres.ts'],
 };
-const e2e = { testTimeout: 120_000, hookTimeout: 120_000 };
+const bundled = ['tools/bundles-for-tests.ts'];
+const e2e = { testTimeout: 120_000, hookTimeout: 120_000, globalSetup: bundled };
 
 // Three tiers: `unit` decides on values, `contract` holds every implementation to one suite,
 // `e2e` runs real processes. The latter two wait as well as work: three and four files at a time keep two cores busy.
@@ -36,6 +37,7 @@ export default defineConfig({
           include: ['{protocol,orchestrator,agent,cli,tools,packaging,bench}/**/*.test.ts'],
           exclude: ['**/node_modules/**', '**/*.contract.test.ts'],
           testTimeout: 20_000,
+          globalSetup: bundled,
           // By itself the runner would leave one of two cores idle.
           maxWorkers: Math.max(2, availableParallelism() - 1),
         },

@@ -189,7 +189,7 @@ describe('muster agent', () => {
     if (reason) skip(reason);
     // An empty place that takes nothing, seen by this program alone.
     const command =
-      'mkdir -p .cache/agent && mount -t tmpfs -o ro none .cache/agent && exec cli/bin/muster agent --help';
+      'mkdir -p .cache/bundles && mount -t tmpfs -o ro none .cache/bundles && exec cli/bin/muster agent --help';
     const { status, stdout, stderr } = spawnSync('unshare', ['--mount', 'sh', '-c', command], {
       cwd: root,
       encoding: 'utf8',

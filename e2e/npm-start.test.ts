@@ -136,7 +136,7 @@ describe('npm start', () => {
     const { folder, start } = newcomer(stage, true);
     const program = start(freePorts);
     await running(program);
-    const [pid] = pidsOf('orchestrator/src/main.ts', folder);
+    const [pid] = pidsOf('orchestrator.cjs', folder);
     process.kill(pid as number, 'SIGKILL');
     expect((await program.ended).code).toBe(1);
     const said = program.lastLines(100).join('\n');

@@ -103,4 +103,4 @@ async function tellManager(log: Log): Promise<ServiceManager | null> {
   return manager;
 }
 
-await main();
+void main();

@@ -8,7 +8,9 @@ const { argv, env, stdin, stdout, stderr } = process;
 for (const stream of [stdout, stderr])
   stream.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 1));
 
-process.exitCode = await runProgram(argv.slice(2), {
+// An end before the answer is none that went well.
+process.exitCode = 1;
+void runProgram(argv.slice(2), {
   env,
   stdin,
   stdout,
@@ -25,4 +27,6 @@ process.exitCode = await runProgram(argv.slice(2), {
     process.once('SIGINT', leave);
     return () => process.off('SIGINT', leave);
   },
+}).then((exit) => {
+  process.exitCode = exit;
 });

@@ -1,5 +1,5 @@
-import { readFileSync } from 'node:fs';
 import { Command, CommanderError, Help, Option } from 'commander';
+import packageJson from '../package.json' with { type: 'json' };
 import type { TargetOptions } from './profile.ts';
 import type { Surroundings } from './run.ts';
 import type { Act, Register } from './verb.ts';
@@ -275,11 +275,8 @@ export async function runProgram(typed: readonly string[], surroundings: Surroun
         verb(context, ...(rest as never)),
       );
     };
-  const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as {
-    version: string;
-  };
   const program = createProgram({
-    version,
+    version: packageJson.version,
     act,
     width: stdout.isTTY ? (stdout.columns ?? 80) : null,
     stdout: (text) => void stdout.write(text),

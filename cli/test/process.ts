@@ -3,13 +3,11 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { PassThrough, Readable } from 'node:stream';
-import { fileURLToPath } from 'node:url';
+import { inject } from 'vitest';
 import { runProgram } from '../src/program.ts';
 import type { Prompter } from '../src/prompt.ts';
 import { openLocalTerminal } from '../src/terminal/local-terminal.ts';
 import { checkShape } from './shape-check.ts';
-
-const entry = fileURLToPath(new URL('../src/main.ts', import.meta.url));
 
 export interface Ran {
   exit: number | null;
@@ -30,7 +28,7 @@ export async function makeHome(): Promise<{ path: string; env: Record<string, st
 }
 
 /**
- * Runs the real program, with nobody at a terminal.
+ * Runs the real program, in one file as people run it, with nobody at a terminal.
  * @param started is handed the process, to send it a signal
  * @param reader `hang up`: goes away after the first piece of output, as `head` does
  */
@@ -42,7 +40,7 @@ export function muster(
   started: (child: ChildProcess) => void = () => {},
 ): Promise<Ran> {
   return new Promise((resolve, reject) => {
-    const child = spawn(process.execPath, [entry, ...args], { env, stdio: 'pipe' });
+    const child = spawn(process.execPath, [join(inject('bundles'), 'cli.cjs'), ...args], { env, stdio: 'pipe' });
     started(child);
     let stdout = '';
     let stderr = '';

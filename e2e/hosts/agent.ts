@@ -1,7 +1,5 @@
-import { execFileSync } from 'node:child_process';
-import { join } from 'node:path';
 import { getAgent, listAgents } from '@muster/protocol/http';
-import { root as repository } from '../../tools/cli.ts';
+import { bundles } from '../../tools/bundle.ts';
 import { eventually } from '../eventually.ts';
 import type { Orchestrator } from '../harness.ts';
 import { type Machine, repositoryInside } from './machine.ts';
@@ -38,8 +36,8 @@ export class HostAgent {
     address: string,
     options: AgentOptions = {},
   ): Promise<HostAgent> {
-    // The repository is read-only in there: what `muster agent` would build at its first start is built here.
-    execFileSync(process.execPath, [join(repository, 'tools/bundle-agent.ts')], { stdio: 'pipe' });
+    // The repository is read-only in there: what `muster agent` would make at its first start is made here.
+    await bundles();
     const token = await orchestrator.token(machine.name, options.tags);
     const connect = `${address}:${orchestrator.agentPort} --orchestrator-key ${orchestrator.publicKey} --token ${token}`;
     const text = [

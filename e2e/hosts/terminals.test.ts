@@ -1,9 +1,6 @@
-import { execFileSync } from 'node:child_process';
-import { join } from 'node:path';
 import { type AgentMessage, decodeTerminalFrame, encodeTerminalFrame } from '@muster/protocol/wire';
 import { describe, expect } from 'vitest';
 import { type ServedLink, TestOrchestrator } from '../../agent/test/test-orchestrator.ts';
-import { root as repository } from '../../tools/cli.ts';
 import { eventually } from '../eventually.ts';
 import { repositoryInside } from './machine.ts';
 import { noHosts, test } from './test.ts';
@@ -23,7 +20,6 @@ describe.skipIf(reason !== null)(`terminals of a real machine${reason === null ?
   test('are logins of the configured user, outside the unit of the agent, and end with it also when that is killed', async ({
     hosts,
   }) => {
-    execFileSync(process.execPath, [join(repository, 'tools/bundle-agent.ts')], { stdio: 'pipe' });
     const [machine, orchestrator] = await Promise.all([
       hosts.start('terminals'),
       TestOrchestrator.start('ed25519', 0, hosts.bridge.address),

@@ -58,87 +58,94 @@ function explain(error: unknown, { config, dataDir }: Invocation): string {
   return message;
 }
 
-const [command = '', ...args] = process.argv.slice(2);
-if (['migrate', 'export', 'import'].includes(command)) {
-  // Loaded apart, as the server below is: each starts without the other.
-  const { runOffline } = await import('./offline/run.ts');
-  process.exit(await runOffline(command, args, defaultDataDir));
-}
-const { startOrchestrator } = await import('./compose.ts');
+async function serve(): Promise<void> {
+  const given = invocation();
+  if (given.help) {
+    process.stdout.write(usage);
+    process.exit(0);
+  }
+  const { startOrchestrator } = await import('./compose.ts');
+  const log = createLog(given);
+  const { config } = given;
 
-const given = invocation();
-if (given.help) {
-  process.stdout.write(usage);
-  process.exit(0);
-}
-const log = createLog(given);
-const { config } = given;
+  let running: Running;
+  try {
+    running = await startOrchestrator(config, given.dataDir, {
+      log,
+      clock: systemClock,
+      sources: given.sources,
+      onFatal: (reason) => {
+        log.fatal({ err: reason }, 'the database is lost; exiting so that nothing is acknowledged that is not kept');
+        process.exit(1);
+      },
+    });
+  } catch (error) {
+    log.debug({ err: error }, 'start failed');
+    fail(explain(error, given), 1);
+    throw error;
+  }
 
-let running: Running;
-try {
-  running = await startOrchestrator(config, given.dataDir, {
-    log,
-    clock: systemClock,
-    sources: given.sources,
-    onFatal: (reason) => {
-      log.fatal({ err: reason }, 'the database is lost; exiting so that nothing is acknowledged that is not kept');
-      process.exit(1);
+  const manager = serviceManager(process.env, systemClock, (message) => log.warn({}, message));
+  let stopping = false;
+  const stop = (signal: string) => {
+    if (stopping) process.exit(130);
+    stopping = true;
+    log.info({ signal }, 'stopping: finishing what is under way');
+    setTimeout(() => fail('stopping took too long; cut off', 1), longestStopMs).unref();
+    manager?.stopping();
+    running.stop().then(
+      () => {
+        log.info({}, 'stopped');
+        process.exit(0);
+      },
+      (error: unknown) => {
+        log.error({ err: error }, 'stopping failed');
+        process.exit(1);
+      },
+    );
+  };
+  process.on('SIGTERM', () => stop('SIGTERM'));
+  process.on('SIGINT', () => stop('SIGINT'));
+
+  if (running.bootstrapped)
+    log.info({ username: config.bootstrap_username }, 'first operator made from the configuration');
+  if (exposesTokens(config))
+    log.warn(
+      { api_host: config.api_host },
+      'the API speaks plain HTTP to other machines: whoever is on the way reads session tokens. Let it listen on 127.0.0.1 behind a proxy that speaks TLS, or leave --no-tls away; if a proxy on another machine speaks TLS, say so with trust_proxy_tls',
+    );
+  if (!running.operators)
+    log.warn(
+      {},
+      'there is no operator yet: start with --bootstrap-key and --bootstrap-username (see: muster operator init)',
+    );
+  log.info(
+    {
+      event: 'ready',
+      api_url: running.apiUrl,
+      api_port: running.apiPort,
+      agent_port: running.agentPort,
+      public_key: running.publicKey,
+      ...(running.fingerprint === null ? {} : { fingerprint: running.fingerprint }),
     },
-  });
-} catch (error) {
-  log.debug({ err: error }, 'start failed');
-  fail(explain(error, given), 1);
-  throw error;
+    `ready: API at ${running.apiUrl}, agents on port ${running.agentPort}`,
+  );
+  const people = running.bootstrapped
+    ? `; made ${config.bootstrap_username} its first operator`
+    : running.operators
+      ? ''
+      : '; nobody is its operator yet';
+  manager?.ready(`API at ${running.apiUrl}, agents on port ${running.agentPort}${people}`);
 }
 
-const manager = serviceManager(process.env, systemClock, (message) => log.warn({}, message));
-let stopping = false;
-const stop = (signal: string) => {
-  if (stopping) process.exit(130);
-  stopping = true;
-  log.info({ signal }, 'stopping: finishing what is under way');
-  setTimeout(() => fail('stopping took too long; cut off', 1), longestStopMs).unref();
-  manager?.stopping();
-  running.stop().then(
-    () => {
-      log.info({}, 'stopped');
-      process.exit(0);
-    },
-    (error: unknown) => {
-      log.error({ err: error }, 'stopping failed');
-      process.exit(1);
-    },
-  );
-};
-process.on('SIGTERM', () => stop('SIGTERM'));
-process.on('SIGINT', () => stop('SIGINT'));
+async function main(): Promise<void> {
+  const [command = '', ...args] = process.argv.slice(2);
+  if (['migrate', 'export', 'import'].includes(command)) {
+    // Loaded apart, as the server below is: each starts without the other.
+    const { runOffline } = await import('./offline/run.ts');
+    process.exit(await runOffline(command, args, defaultDataDir));
+  }
+  await serve();
+}
 
-if (running.bootstrapped)
-  log.info({ username: config.bootstrap_username }, 'first operator made from the configuration');
-if (exposesTokens(config))
-  log.warn(
-    { api_host: config.api_host },
-    'the API speaks plain HTTP to other machines: whoever is on the way reads session tokens. Let it listen on 127.0.0.1 behind a proxy that speaks TLS, or leave --no-tls away; if a proxy on another machine speaks TLS, say so with trust_proxy_tls',
-  );
-if (!running.operators)
-  log.warn(
-    {},
-    'there is no operator yet: start with --bootstrap-key and --bootstrap-username (see: muster operator init)',
-  );
-log.info(
-  {
-    event: 'ready',
-    api_url: running.apiUrl,
-    api_port: running.apiPort,
-    agent_port: running.agentPort,
-    public_key: running.publicKey,
-    ...(running.fingerprint === null ? {} : { fingerprint: running.fingerprint }),
-  },
-  `ready: API at ${running.apiUrl}, agents on port ${running.agentPort}`,
-);
-const people = running.bootstrapped
-  ? `; made ${config.bootstrap_username} its first operator`
-  : running.operators
-    ? ''
-    : '; nobody is its operator yet';
-manager?.ready(`API at ${running.apiUrl}, agents on port ${running.agentPort}${people}`);
+void main();

@@ -4,4 +4,4 @@ import { buildScreen, type ScreenJob } from './build-screen.ts';
 /** A thread for one screen: what the bytes of a machine do to it ends with it. */
 const port = parentPort;
 if (!port) throw new Error('This file runs as a worker thread');
-port.postMessage(await buildScreen(workerData as ScreenJob));
+void buildScreen(workerData as ScreenJob).then((screen) => port.postMessage(screen));
