@@ -135,13 +135,14 @@ async function bundle(outdir: string): Promise<void> {
     minifyWhitespace: true,
     legalComments: 'none',
     logLevel: 'warning',
-    // Both of them native add-ons that \`ws\` can do without.
+    // Of `ws`, which does without as well.
     define: {
       'process.env.WS_NO_BUFFER_UTIL': '"1"',
       'process.env.WS_NO_UTF_8_VALIDATE': '"1"',
       'import.meta.main': 'false',
     },
-    external: ['bufferutil', 'utf-8-validate', 'pg-native'],
+    // Native parts that their users do without.
+    external: ['bufferutil', 'utf-8-validate', 'pg-native', 'cpu-features', '*.node'],
     banner: { js: banner },
     plugins: [englishOnly, threads, apart],
   });
