@@ -11,6 +11,7 @@ import { eventsPage } from './events-page.ts';
 import { kindsPage } from './kinds-page.ts';
 import { anchorsOf, blocksOf, commandsOf, linksOf } from './markdown.ts';
 import { recipePage } from './recipe-pages.ts';
+import { orphans } from './site/outline.ts';
 import { startHelp } from './start-options.ts';
 
 const skipped = new Set(['node_modules', 'dist', 'data', 'coverage']);
@@ -167,6 +168,8 @@ function main(): void {
     else if (!existsSync(join(root, path)) || read(path) !== text)
       faults.push(`${path}:1  it is not what the code says; run: node tools/docs.ts --write`);
   }
+  for (const page of orphans())
+    faults.push(`docs/${page}:1  no section of the outline has it; name it in tools/site/outline.ts`);
   for (const page of filesBelow('', '.md')) {
     const text = read(page);
     const say = (line: number, fault: string | null) => {

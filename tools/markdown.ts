@@ -45,17 +45,21 @@ export function linksOf(markdown: string): Link[] {
   return links;
 }
 
+/** The anchor of a heading, before it is told apart from others of the same text. */
+export const slugOf = (heading: string): string =>
+  heading
+    .toLowerCase()
+    .replace(/[^\p{L}\p{N}\s_-]/gu, '')
+    .trim()
+    .replace(/\s/g, '-');
+
 /** The anchors that a page's headings make, as the usual renderers name them. */
 export function anchorsOf(markdown: string): Set<string> {
   const anchors = new Set<string>();
   for (const { text, code } of linesOf(markdown)) {
     const heading = code ? null : /^#{1,6}\s+(.*?)\s*#*\s*$/.exec(text);
     if (!heading) continue;
-    const name = (heading[1] as string)
-      .toLowerCase()
-      .replace(/[^\p{L}\p{N}\s_-]/gu, '')
-      .trim()
-      .replace(/\s/g, '-');
+    const name = slugOf(heading[1] as string);
     let anchor = name;
     for (let count = 1; anchors.has(anchor); count++) anchor = `${name}-${count}`;
     anchors.add(anchor);
