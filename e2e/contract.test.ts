@@ -148,6 +148,14 @@ test('operations: answered at once where that is preferred, bound to a plan, lis
   const run = await ask('POST', '/assignments/all/apply', { batch: '50%', canary: null, offline: null }, prefer);
   expect([run.status, run.header('location')]).toEqual([202, `/api/v1/runs/${run.body.run_id}`]);
 
+  const ofAgents = await ask(
+    'POST',
+    '/runs',
+    { kind: 'plan', node_ids: [run.body.results[0].node_id], modules: [] },
+    prefer,
+  );
+  expect(ofAgents).toMatchObject({ status: 202, body: { assignment: null, kind: 'plan' } });
+
   const seen: string[] = [];
   for (let cursor: string | null = ''; cursor !== null; ) {
     const { body }: Answer = await ask('GET', `/state/operations?limit=2${cursor && `&cursor=${cursor}`}`);

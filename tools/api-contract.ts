@@ -126,6 +126,7 @@ POST /auth/renew operator > 200 token expires_at
 POST /auth/web-login operator > 200 code url
 POST /auth/web-login/redeem anyone < code > 200 token expires_at
 GET /runs operator > 200
+POST /runs operator < kind node_ids modules ${fanOut} > 200 202 ${run} ! 404 409
 GET /runs/{run_id} operator > 200 ${run} ! 404
 POST /runs/{run_id}/cancel operator > 200 202 ! 404
 POST /state/operations/{operation_id}/cancel operator > 202 ! 404

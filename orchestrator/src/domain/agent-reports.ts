@@ -214,7 +214,9 @@ async function auditedResults(
 ): Promise<{ assignment: string; audited: ResourceResult[] }> {
   const row = runId === null ? undefined : await db.get(runBasis, { run_id: runId });
   if (!row) return { assignment: '', audited: [] };
-  const { name, modules } = (fromJson(row.basis) as RunBasis).assignment;
+  const { assignment } = fromJson(row.basis) as RunBasis;
+  if (assignment === null) return { assignment: '', audited: [] };
+  const { name, modules } = assignment;
   return { assignment: name, audited: results.filter(({ module }) => modules.includes(module)) };
 }
 

@@ -33,7 +33,10 @@ export interface RunOptions {
 
 /** Kept beside it, since it may be long. */
 export interface RunBasis {
-  assignment: Assignment;
+  /** Null: agents that were named, and `modules` for them. */
+  assignment: Assignment | null;
+  /** Besides those that assignments give; those of an earlier release have none. */
+  modules?: readonly string[];
   /** Every assignment there was, by name. */
   assignments: Assignment[];
   /** The revision of each module that an assignment names. */
@@ -43,7 +46,8 @@ export interface RunBasis {
 export interface RunTerms extends RunOptions {
   readonly runId: string;
   readonly kind: 'apply' | 'plan';
-  readonly assignment: Assignment;
+  readonly assignment: Assignment | null;
+  readonly modules: readonly string[];
   readonly assignments: readonly Assignment[];
   readonly revisions: Revisions;
   readonly requestedBy: string;
@@ -91,6 +95,7 @@ export function termsOf(row: Row, basisText: JsonText<unknown>): RunTerms {
     runId: row.run_id,
     kind: row.kind === 'plan' ? 'plan' : 'apply',
     assignment: basis.assignment,
+    modules: basis.modules ?? [],
     assignments: basis.assignments,
     revisions: new Map(Object.entries(basis.revisions)),
     requestedBy: row.requested_by,

@@ -60,7 +60,7 @@ export async function giveTurns(
   const load = loader(documents, terms);
   const access = createSecretAccess(context);
   const note = (agent: Agent) =>
-    terms.kind === 'apply' && terms.assignment.window_only && !covers(windows, agent)
+    terms.kind === 'apply' && terms.assignment?.window_only && !covers(windows, agent)
       ? 'no maintenance window is open for the agent: nothing of this assignment is applied'
       : null;
   const expiresAt = seconds(context.now()) + terms.ttl;
@@ -75,10 +75,10 @@ export async function giveTurns(
         throw new MusterError('agent_not_approved', 'the agent is not approved any more');
       const windowEnd = coveredUntil(windows, agent);
       const desired = desiredModules(terms.assignments, agent, {
-        modules: [],
+        modules: terms.modules,
         windowOpen: windowEnd !== null,
         // To see what it would do is always allowed; doing it is for its window, or for its being enforced.
-        ...(terms.kind === 'plan' ? { including: terms.assignment.name } : {}),
+        ...(terms.kind === 'plan' && terms.assignment !== null ? { including: terms.assignment.name } : {}),
       });
       const resolved = resolvePayload(await load(desired.modules), desired, agent);
       const payload = encodePayload(resolved);
@@ -124,14 +124,14 @@ export async function expireTurns(context: Context, terms: RunTerms, nodeIds: re
 
 /** What a plan of an assignment that audits finds is recorded as drift. */
 const triggerOf = ({ assignment, kind }: Pick<RunTerms, 'assignment' | 'kind'>): 'audit' | null =>
-  kind === 'plan' && assignment.mode === 'audit' ? 'audit' : null;
+  kind === 'plan' && assignment?.mode === 'audit' ? 'audit' : null;
 
 const failed = (node_id: string, error: string): Turn => ({ node_id, operation_id: null, status: 'failed', error });
 
 /** @returns whether an agent's operation was not made after all: it was rejected in this moment, or has had its turn */
 async function write(
   context: Context,
-  { runId, kind, assignment, requestedBy }: RunTerms,
+  { runId, kind, assignment, modules: requested, requestedBy }: RunTerms,
   turns: readonly Turn[],
   operations: readonly QueuedOperation[],
   payloads: Payloads,
@@ -143,6 +143,7 @@ async function write(
     requested_by: requestedBy,
     created_at: seconds(context.now()),
     trigger: triggerOf({ assignment, kind }),
+    requested_modules: toJson([...requested]),
     rows: jsonRows(operations.map(({ modules, ...operation }) => ({ ...operation, modules: toJson(modules) }))),
   });
   const result = await context.db.write({

@@ -86,7 +86,11 @@ async function open(
     if (!next) return null;
     const seq = (seqs.get(agent.id) ?? 0) + 1;
     seqs.set(agent.id, seq);
-    const reports = reportsOf(next.operation.operation_id, results, { now: domain.now(), status });
+    const reports = reportsOf(next.operation.operation_id, results, { now: domain.now(), status }).map((report) =>
+      report.type === 'finished' && next.operation.kind === 'plan'
+        ? { ...report, plan_digest: 'ab'.repeat(32) }
+        : report,
+    );
     await domain.links.reported(agent.id, '01'.repeat(16), seq, reports);
     return next.operation;
   };
@@ -102,6 +106,87 @@ async function open(
     (await listAudit(context, { category, limit: 100 })).events.map(({ event_type }) => event_type).reverse();
   return { domain, context, actor, agents, start, carryOut, untilWork, outcomes, events };
 }
+
+describeDatabases('runs on agents that were named', (fixture) => {
+  const openNamed = async (count: number) => {
+    const opened = await open(fixture, count, { selector: 'role=nobody' });
+    const { domain, context, actor, agents } = opened;
+    await uploadModule(context, actor, 'extra', fileModule('extra'));
+    const node_ids = agents.map(({ id }) => id);
+    const begin = (request: Partial<RunRequest> = {}, about: { node_ids?: string[]; modules?: string[] } = {}) =>
+      startRun(
+        context,
+        domain.documents,
+        domain.conductor,
+        actor,
+        { node_ids, modules: ['extra'], ...about },
+        { kind: 'apply', ...request },
+      );
+    return { ...opened, node_ids, begin };
+  };
+
+  it('apply these modules there, in the order given, with canaries and batches', async () => {
+    const { context, agents, node_ids, begin, carryOut, untilWork, outcomes } = await openNamed(3);
+    // One of them twice: it has one turn all the same.
+    const id = await begin({ canary: 1, batch: 1 }, { node_ids: [node_ids[2]!, node_ids[0]!, node_ids[2]!] });
+    await untilWork(2);
+    expect(await carryOut(agents[2]!)).toMatchObject({ modules: ['extra'] });
+    await untilWork(0);
+    await carryOut(agents[0]!);
+    await vi.waitFor(async () => expect((await getRun(context, id)).status).toBe('succeeded'));
+    expect(await outcomes(id)).toEqual(['succeeded', 'succeeded']);
+    expect(await getRun(context, id)).toMatchObject({ assignment: null, kind: 'apply' });
+    expect((await listAudit(context, { category: 'run' })).events.at(-1)).toMatchObject({
+      event_type: 'run.started',
+      summary: 'apply of agents on 2 agents',
+      metadata: { agents: 2, modules: ['extra'], canary: 1 },
+    });
+  });
+
+  it('give each agent what its assignments give it as well', async () => {
+    const { context, actor, agents, begin, carryOut } = await openNamed(2);
+    await putOneTag(context, actor, agents[0]!.id, 'role', 'nobody');
+    await begin();
+    expect((await carryOut(agents[0]!))?.modules).toEqual(['motd', 'extra']);
+    expect((await carryOut(agents[1]!))?.modules).toEqual(['extra']);
+  });
+
+  it('follow the plan of the same agents, and each plan alone can be followed too', async () => {
+    const { context, domain, actor, agents, node_ids, begin, carryOut, outcomes } = await openNamed(2);
+    const plan = await begin({ kind: 'plan' });
+    for (const agent of agents) await carryOut(agent);
+    await vi.waitFor(async () => expect((await getRun(context, plan)).finished_at).not.toBeNull());
+    const planned = (await getRun(context, plan)).results[0]!;
+    const bound = await submitOperation(context, domain.documents, actor, planned.node_id, {
+      kind: 'apply',
+      modules: [],
+      plan_id: planned.operation_id!,
+      queue: true,
+    });
+    expect(await getOperation(context, bound)).toMatchObject({ modules: ['extra'], plan_id: planned.operation_id });
+    for (const agent of agents) await carryOut(agent);
+    await uploadModule(context, actor, 'extra', fileModule('extra', 'changed'));
+    const late = await begin({ plan_run_id: plan });
+    await vi.waitFor(async () => expect((await getRun(context, late)).status).toBe('failed'));
+    expect(await outcomes(late)).toEqual(node_ids.map(() => expect.stringContaining('not what it was when')));
+  });
+
+  it('are refused for agents, modules and plans that are not there', async () => {
+    const { domain, context, actor, begin, start, carryOut, agents } = await openNamed(1);
+    expect(await code(begin({}, { node_ids: ['ab'.repeat(16)] }))).toBe('agent_not_found');
+    expect(await code(begin({}, { modules: ['nothing'] }))).toBe('module_not_found');
+    expect(await code(begin({ plan_run_id: '01KAGZ5R3E5F6G7H8J9K0M1N2P' }))).toBe('run_not_found');
+    await createAssignment(context, actor, { name: 'other', modules: ['motd'], selector: 'role=web' });
+    const ofAssignment = await startRun(context, domain.documents, domain.conductor, actor, 'other', { kind: 'plan' });
+    await carryOut(agents[0]!);
+    await vi.waitFor(async () => expect((await getRun(context, ofAssignment)).finished_at).not.toBeNull());
+    expect(await code(begin({ plan_run_id: ofAssignment }))).toBe('invalid_input');
+    const ofAgents = await begin({ kind: 'plan' });
+    await carryOut(agents[0]!);
+    await vi.waitFor(async () => expect((await getRun(context, ofAgents)).finished_at).not.toBeNull());
+    expect(await code(start({ plan_run_id: ofAgents }))).toBe('invalid_input');
+  });
+});
 
 describeDatabases('runs in waves', (fixture) => {
   it('have no more agents at work than asked for, and end with the last', async () => {

@@ -1,10 +1,10 @@
 import { MusterError, type Summary } from '@muster/protocol';
-import type { Run } from '@muster/protocol/http';
+import type { Agent, Run } from '@muster/protocol/http';
 import { fromJson, toJson } from '../store/json-text.ts';
 import { jsonRows } from '../store/params.ts';
 import { insertRun, insertRunBasis, insertRunResults, runById, runResults, runs } from '../store/runs.ts';
 import { statement } from '../store/unit.ts';
-import { approvedMatching, requireSelector } from './agents.ts';
+import { agentsWithIds, approvedMatching, requireSelector } from './agents.ts';
 import { listAssignments, requireAssignment } from './assignments.ts';
 import { audited } from './audit.ts';
 import { type Actor, type Context, seconds } from './context.ts';
@@ -15,7 +15,10 @@ import { mapPage, type Page, type PageWish, readPage } from './page.ts';
 import { optionsOf, type RunBasis, type RunRequest } from './run-basis.ts';
 import type { RunConductor } from './run-conductor.ts';
 
-/** Runs: one assignment applied or planned on every agent it matches. */
+/** Runs: an assignment applied or planned on every agent it matches, or modules on agents that were named. */
+
+/** Whom a run is about: who is matched by the assignment of this name, or these agents, with modules for them. */
+export type RunAbout = string | { node_ids: readonly string[]; modules: readonly string[] };
 
 /** Rows that one statement writes. */
 const rowsAtOnce = 500;
@@ -24,30 +27,39 @@ const rowsAtOnce = 500;
  * Writes down whom the run is about and by what, then gives the first agents their turn: whatever becomes of this
  * process, the run goes on by its rows.
  * @returns the run's id
- * @throws MusterError assignment_not_found, assignment_audits, run_not_found, invalid_input, plan_stale
+ * @throws MusterError assignment_not_found, assignment_audits, agent_not_found, module_not_found, run_not_found,
+ *   invalid_input, plan_stale
  */
 export async function startRun(
   context: Context,
   documents: ModuleDocuments,
   conductor: RunConductor,
   actor: Actor,
-  assignmentName: string,
+  about: RunAbout,
   request: RunRequest,
 ): Promise<string> {
   const { db, presence } = context;
-  const assignment = await requireAssignment(context, assignmentName);
+  const assignment = typeof about === 'string' ? await requireAssignment(context, about) : null;
+  const modules = typeof about === 'string' ? [] : [...new Set(about.modules)];
   if (request.plan_run_id !== undefined)
-    await requirePlanRun(context, request.plan_run_id, assignmentName, request.kind);
-  if (request.kind === 'apply' && assignment.mode === 'audit') throw new MusterError('assignment_audits');
-  const matching = await approvedMatching(context, requireSelector(assignment.selector, '/selector'));
+    await requirePlanRun(context, request.plan_run_id, assignment?.name ?? modules, request.kind);
+  if (request.kind === 'apply' && assignment?.mode === 'audit') throw new MusterError('assignment_audits');
+  const matching =
+    assignment === null
+      ? await requireAgents(context, (about as Exclude<RunAbout, string>).node_ids)
+      : await approvedMatching(context, requireSelector(assignment.selector, '/selector'));
   // Those who are there first, so that nobody who is away is a canary without need.
   const [there, away] = [true, false].map((is) =>
     matching.filter(({ node_id }) => presence.isConnected(node_id) === is),
   );
   const rows = [...(there ?? []), ...(away ?? [])].map(({ node_id }, position) => ({ node_id, position }));
   const assignments = await listAssignments(context);
-  const revisions = await documents.revisions([...new Set(assignments.flatMap(({ modules }) => modules))]);
-  const basis: RunBasis = { assignment, assignments, revisions: Object.fromEntries(revisions) };
+  // What nobody can have had is told at once, not by each agent.
+  await documents.load(modules);
+  const revisions = await documents.revisions([
+    ...new Set([...assignments.flatMap((each) => each.modules), ...modules]),
+  ]);
+  const basis: RunBasis = { assignment, modules, assignments, revisions: Object.fromEntries(revisions) };
   const options = optionsOf(request, rows.length);
   const runId = context.newId();
   const now = seconds(context.now());
@@ -56,7 +68,7 @@ export async function startRun(
     statements: [
       statement(insertRun, {
         run_id: runId,
-        assignment: assignment.name,
+        assignment: assignment?.name ?? null,
         kind: request.kind,
         status: rows.length > 0 ? 'running' : 'succeeded',
         started_at: now,
@@ -69,9 +81,9 @@ export async function startRun(
       audited(context, {
         type: 'run.started',
         actor,
-        target: { type: 'run', id: runId, name: assignment.name },
-        summary: `${request.kind} of ${assignment.name} on ${rows.length} agents`,
-        metadata: { agents: rows.length, ...options },
+        target: { type: 'run', id: runId, name: assignment?.name ?? '' },
+        summary: `${request.kind} of ${assignment?.name ?? 'agents'} on ${rows.length} agents`,
+        metadata: { agents: rows.length, ...(assignment === null ? { modules } : {}), ...options },
       }),
     ],
   });
@@ -79,14 +91,38 @@ export async function startRun(
   return runId;
 }
 
-/** @throws MusterError run_not_found; invalid_input unless it is an ended plan of the assignment */
-async function requirePlanRun(context: Context, planRunId: string, assignment: string, kind: RunRequest['kind']) {
+/** @throws MusterError agent_not_found, naming the first that is not there */
+async function requireAgents(context: Context, nodeIds: readonly string[]): Promise<Agent[]> {
+  const ids = [...new Set(nodeIds)];
+  const found = new Map<string, Agent>();
+  for (let from = 0; from < ids.length; from += rowsAtOnce)
+    for (const [id, agent] of await agentsWithIds(context, ids.slice(from, from + rowsAtOnce))) found.set(id, agent);
+  return ids.map((id) => {
+    const agent = found.get(id);
+    if (agent === undefined)
+      throw new MusterError('agent_not_found', `there is no agent ${JSON.stringify(id.slice(0, 64))}`);
+    return agent;
+  });
+}
+
+/**
+ * @param of what is to be applied: an assignment, or modules on agents that are named
+ * @throws MusterError run_not_found; invalid_input unless it is an ended plan of the same
+ */
+async function requirePlanRun(
+  context: Context,
+  planRunId: string,
+  of: string | readonly string[],
+  kind: RunRequest['kind'],
+) {
   const fault = (message: string) =>
     new MusterError('invalid_input', `plan_run_id ${message}`, [{ path: '/plan_run_id', message }]);
   if (kind === 'plan') throw fault('is for an apply');
   const run = await findRow(context, planRunId);
   if (!run) throw new MusterError('run_not_found', `there is no run ${JSON.stringify(planRunId.slice(0, 64))}`);
-  if (run.kind !== 'plan' || run.assignment !== assignment) throw fault(`must be a plan of ${assignment}`);
+  const assignment = typeof of === 'string' ? of : null;
+  if (run.kind !== 'plan' || run.assignment !== assignment)
+    throw fault(`must be a plan of ${assignment ?? 'agents that were named'}`);
   if (run.finished_at === null) throw new MusterError('plan_stale', 'the plan has not ended yet');
 }
 

@@ -2,7 +2,7 @@ import type { OperationStatus } from '@muster/protocol';
 import type { JsonText } from './json-text.ts';
 import { defineQuery, defineVariants } from './query.ts';
 
-/** Runs: rows of what one assignment did on many agents. */
+/** Runs: rows of what was planned or applied on many agents. */
 
 type RunStatus = 'running' | 'succeeded' | 'failed' | 'halted' | 'cancelled';
 
@@ -94,6 +94,8 @@ export const insertRunOperations = defineQuery(
       requested_by: string;
       created_at: number;
       trigger: 'audit' | null;
+      /** Besides those that assignments give. */
+      requested_modules: string;
       rows: string;
     },
     d,
@@ -163,7 +165,7 @@ export const insertRunOperations = defineQuery(
               d.typed(p.created_at, 'integer').as('created_at'),
               s.ref('r.expires_at').as('expires_at'),
               s.ref('r.payload_digest').as('payload_digest'),
-              e.val('[]').as('requested_modules'),
+              d.typed(p.requested_modules, 'text').as('requested_modules'),
               s.ref('r.plan_id').as('plan_id'),
               d.typed(p.trigger, 'text').as('trigger'),
               s.ref('r.secret_versions').as('secret_versions'),

@@ -215,9 +215,9 @@ export const eventTypes = {
   'operator.removed': { severity: ['info'], when: 'an operator was removed', target: 'operator', metadata: [] },
   'run.started': {
     severity: ['info'],
-    when: 'an assignment was applied or planned',
+    when: 'an assignment was applied or planned, or agents that were named',
     target: 'run',
-    metadata: ['agents', 'batch', 'max_failures', 'canary', 'offline', 'ttl', 'plan_run_id'],
+    metadata: ['agents', 'modules', 'batch', 'max_failures', 'canary', 'offline', 'ttl', 'plan_run_id'],
   },
   'run.halted': {
     severity: ['critical'],

@@ -59,7 +59,7 @@ export const resultExample = {
 };
 const operationExample: Operation = { ...entryExample, resources: [resultExample] };
 
-const modulesField = z
+export const modulesField = z
   .array(z.string().max(128))
   .max(256)
   .describe('besides those that assignments give the agent; may be empty');

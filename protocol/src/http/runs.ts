@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { operationStatuses, summarySchema } from '../operation.ts';
 import { nodeExample } from './agents.ts';
-import { entryExample, operationId } from './operations.ts';
+import { entryExample, modulesField, operationId } from './operations.ts';
 import { nameParams, optional, pageQuery, route, unixSeconds } from './route.ts';
 
 export const runStatuses = ['running', 'succeeded', 'failed', 'halted', 'cancelled'] as const;
@@ -9,7 +9,7 @@ export const runStatuses = ['running', 'succeeded', 'failed', 'halted', 'cancell
 export const runSchema = z
   .strictObject({
     run_id: z.string(),
-    assignment: z.string().nullable(),
+    assignment: z.string().nullable().describe('null: of agents that were named'),
     kind: z.enum(['apply', 'plan']),
     status: z.enum(runStatuses),
     started_at: unixSeconds,
@@ -104,6 +104,38 @@ export const planAssignment = route({
   body: fanOutBody,
   answers: { 200: runSchema, 202: runSchema },
   errors: ['assignment_not_found', 'run_not_found'],
+});
+
+export const mostRunAgents = 20_000;
+
+export const startRun = route({
+  id: 'startRun',
+  method: 'POST',
+  path: '/runs',
+  tag: 'Runs',
+  summary: 'Plan or apply on agents that are named',
+  description:
+    'What the assignments of each agent give it, then `modules`: as on each agent alone, with one run over them all that goes on by itself.',
+  access: 'operator',
+  respondAsync: true,
+  body: fanOutBody.extend({
+    kind: z.enum(['apply', 'plan']),
+    node_ids: z
+      .array(z.string().max(64))
+      .min(1)
+      .max(mostRunAgents)
+      .describe('in the order in which they have their turn'),
+    modules: modulesField,
+    plan_run_id: optional(z.string().max(64)).describe(
+      'a plan of agents that were named, with the same modules: each agent does exactly what it planned, or nothing when something has changed since',
+    ),
+  }),
+  answers: { 200: runSchema, 202: runSchema },
+  errors: ['agent_not_found', 'module_not_found', 'run_not_found', 'plan_stale'],
+  example: {
+    body: { kind: 'apply', node_ids: [nodeExample], modules: ['motd'], canary: 1 },
+    answer: { ...runExample, assignment: null },
+  },
 });
 
 export const listRuns = route({

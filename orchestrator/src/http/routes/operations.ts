@@ -20,7 +20,7 @@ import {
 import type { RunRequest } from '../../domain/run-basis.ts';
 import type { RunConductor } from '../../domain/run-conductor.ts';
 import { cancelRun } from '../../domain/run-end.ts';
-import { awaitRun, getRun, listRuns, startRun } from '../../domain/runs.ts';
+import { awaitRun, getRun, listRuns, type RunAbout, startRun } from '../../domain/runs.ts';
 import { actorOf } from '../../domain/sign-in.ts';
 import { type Handlers, Reply, type RequestFacts, type Session } from '../handlers.ts';
 import { paged } from '../page.ts';
@@ -54,10 +54,10 @@ export function operationHandlers(
 
   const fanOut = async (
     { session, respondAsync, request }: Asked,
-    assignment: string,
+    about: RunAbout,
     wanted: RunRequest,
   ): Promise<Reply<200, Run> | Reply<202, Run>> => {
-    const id = await startRun(context, documents, conductor, actorOf(session), assignment, wanted);
+    const id = await startRun(context, documents, conductor, actorOf(session), about, wanted);
     const location = { location: `${apiPrefix}/runs/${id}` };
     if (respondAsync) return new Reply(202, await getRun(context, id), location);
     const { run, ended } = await awaitRun(context, waiting, id, request.signal);
@@ -82,6 +82,10 @@ export function operationHandlers(
     },
     applyAssignment: (call) => fanOut(call, call.params.name, { kind: 'apply', ...call.body }),
     planAssignment: (call) => fanOut(call, call.params.name, { kind: 'plan', ...call.body }),
+    startRun: (call) => {
+      const { node_ids, modules, ...request } = call.body;
+      return fanOut(call, { node_ids, modules }, request);
+    },
     listRuns: async ({ query }) => paged(await listRuns(context, query), query),
     getRun: ({ params }) => getRun(context, params.run_id),
     cancelRun: async ({ params, session }) => {
