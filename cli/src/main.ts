@@ -5,8 +5,13 @@ import { runProgram } from './program.ts';
 const { argv, env, stdin, stdout, stderr } = process;
 
 // `muster … | head` ends us without a fuss; any other fault of a stream is one.
-for (const stream of [stdout, stderr])
-  stream.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 1));
+stderr.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 1));
+stdout.on('error', (error: NodeJS.ErrnoException) => {
+  if (error.code === 'EPIPE') process.exit(0);
+  const why = error.code === 'ENOSPC' ? 'no space is left' : error.message;
+  stderr.write(`error: standard output cannot be written: ${why}\n`);
+  process.exit(1);
+});
 
 // An end before the answer is none that went well.
 process.exitCode = 1;

@@ -1,6 +1,6 @@
 import type { Environment } from './directories.ts';
 import { toJson } from './sanitise.ts';
-import { type Colors, colorsFor, duration, hasColor, type Style } from './style.ts';
+import { type Colors, colorsFor, columnsOf, duration, hasColor, type Style } from './style.ts';
 import { type Column, renderTable } from './table.ts';
 
 /** The part of a stream that is written to. */
@@ -16,6 +16,8 @@ export interface OutputOptions {
   env: Environment;
   json: boolean;
   verbose: boolean;
+  /** Leave out what a person may like to know besides the data. */
+  quiet?: boolean;
   /** Unix seconds. */
   now: () => number;
 }
@@ -42,7 +44,7 @@ export interface Output {
   raw(text: string): void;
   /** The answer for programs. */
   data(value: unknown): void;
-  /** What a person may like to know besides the data. Silent under `--json`. */
+  /** What a person may like to know besides the data. Silent under `--json` and `--quiet`. */
   note(text: string): void;
   /** What a person must know: also under `--json`. */
   warn(text: string): void;
@@ -53,13 +55,12 @@ export interface Output {
 
 const frames = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏'];
 
-export function createOutput({ stdout, stderr, env, json, verbose, now }: OutputOptions): Output {
-  const terminal = stdout.isTTY === true;
+export function createOutput({ stdout, stderr, env, json, verbose, quiet = false, now }: OutputOptions): Output {
   const noteColor = colorsFor(hasColor(stderr.isTTY === true, env));
   const style: Style = {
-    color: colorsFor(hasColor(terminal, env)),
+    color: colorsFor(hasColor(stdout.isTTY === true, env)),
     get width() {
-      return terminal ? Math.max(40, stdout.columns ?? 80) : null;
+      return columnsOf(stdout, env);
     },
     get now() {
       return now();
@@ -78,16 +79,16 @@ export function createOutput({ stdout, stderr, env, json, verbose, now }: Output
     raw: (text) => void stdout.write(text),
     data: (value) => void line(stdout, toJson(value)),
     note: (text) => {
-      if (!json) line(stderr, text);
+      if (!json && !quiet) line(stderr, text);
     },
     warn: (text) => void line(stderr, `${noteColor.yellow('warning:')} ${text}`),
     table: (columns, rows) => void line(stdout, renderTable(columns, rows, style)),
-    progress: (text) => startProgress(stderr, noteColor, env, json, text),
+    progress: (text) => startProgress(stderr, noteColor, env, json || quiet, text),
   };
 }
 
-function startProgress(stderr: Sink, color: Colors, env: Environment, json: boolean, first: string): Progress {
-  if (stderr.isTTY !== true || json || env.TERM === 'dumb') return { isSeen: false, update: () => {}, end: () => {} };
+function startProgress(stderr: Sink, color: Colors, env: Environment, silent: boolean, first: string): Progress {
+  if (stderr.isTTY !== true || silent || env.TERM === 'dumb') return { isSeen: false, update: () => {}, end: () => {} };
   let text = first;
   let frame = 0;
   let shown = false;

@@ -3,6 +3,7 @@ import { isAbsolute, join, resolve } from 'node:path';
 import { configDirectory, type Environment, writePrivateFile } from './directories.ts';
 import { CliError, exits, usageError } from './exit.ts';
 import { type Fingerprint, parseFingerprint } from './trust.ts';
+import { parseSwitch } from './values.ts';
 
 /** An orchestrator that is named rather than spelled out. */
 export interface Profile {
@@ -208,13 +209,6 @@ export function chooseTarget(options: TargetOptions, env: Environment, profiles:
     profile: profile ? name : null,
     given: given === undefined ? null : requireFingerprint(given),
     stored: profiles.servers[new URL(chosen).origin]?.fingerprint ?? null,
-    insecure: options.insecureSkipVerify ?? truth(env.MUSTER_INSECURE_SKIP_VERIFY),
+    insecure: options.insecureSkipVerify ?? parseSwitch('MUSTER_INSECURE_SKIP_VERIFY', env.MUSTER_INSECURE_SKIP_VERIFY),
   };
-}
-
-/** A switch in a variable: only a clear yes is one, since it takes a check away. */
-function truth(text: string | undefined): boolean {
-  if (text === undefined || /^(|0|false|no|off)$/i.test(text)) return false;
-  if (/^(1|true|yes|on)$/i.test(text)) return true;
-  throw usageError(`MUSTER_INSECURE_SKIP_VERIFY is ${JSON.stringify(text)}`, 'Set it to true or false.');
 }

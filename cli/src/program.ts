@@ -167,6 +167,9 @@ export const launched: ReadonlySet<string> = new Set(
 export interface GlobalOptions extends TargetOptions {
   json?: boolean;
   verbose?: boolean;
+  quiet?: boolean;
+  /** Commander's: false when `--no-color` was typed. */
+  color?: boolean;
 }
 
 interface ProgramOptions {
@@ -200,8 +203,10 @@ function createProgram(options: ProgramOptions): Command {
     .configureHelp({ showGlobalOptions: true, helpWidth: width ?? 100, formatHelp: globalsLast })
     .configureOutput({ writeOut: stdout, writeErr: stderr, outputError: (text, write) => write(text) })
     .exitOverride()
-    .addOption(new Option('--json', 'print data as JSON, and errors too').helpGroup('Output:'))
-    .addOption(new Option('-v, --verbose', 'leave nothing out; codes of errors').helpGroup('Output:'))
+    .addOption(new Option('--json', 'print data as JSON, and errors too (MUSTER_JSON)').helpGroup('Output:'))
+    .addOption(new Option('-v, --verbose', 'leave nothing out; codes of errors (MUSTER_VERBOSE)').helpGroup('Output:'))
+    .addOption(new Option('--quiet', 'data, warnings and errors only (MUSTER_QUIET)').helpGroup('Output:'))
+    .addOption(new Option('--no-color', 'no colours (MUSTER_NO_COLOR, NO_COLOR)').helpGroup('Output:'))
     .addOption(new Option('--url <url>', 'the orchestrator (MUSTER_URL)').helpGroup('Where to:'))
     .addOption(new Option('--profile <name>', 'one you have named (MUSTER_PROFILE)').helpGroup('Where to:'))
     .addOption(new Option('--key-file <file>', 'your operator key (MUSTER_KEY_FILE)').helpGroup('Where to:'))
@@ -262,7 +267,7 @@ export async function describeProgram(): Promise<Command> {
  * @returns the exit code
  */
 export async function runProgram(typed: readonly string[], surroundings: Surroundings): Promise<number> {
-  const { stdout, stderr } = surroundings;
+  const { stdout, stderr, env } = surroundings;
   let exit = 0;
   const act: Act =
     (verb) =>
@@ -275,12 +280,18 @@ export async function runProgram(typed: readonly string[], surroundings: Surroun
         verb(context, ...(rest as never)),
       );
     };
+  // What cannot be understood has no options yet, and who asked for JSON gets it all the same.
+  const end = typed.indexOf('--');
+  const json =
+    typed.slice(0, end === -1 ? undefined : end).includes('--json') || /^(1|true|yes|on)$/i.test(env.MUSTER_JSON ?? '');
   const program = createProgram({
     version: packageJson.version,
     act,
-    width: stdout.isTTY ? (stdout.columns ?? 80) : null,
+    width: stdout.isTTY ? Number(env.COLUMNS) || (stdout.columns ?? 80) : null,
     stdout: (text) => void stdout.write(text),
-    stderr: (text) => void stderr.write(text),
+    stderr: (text) => {
+      if (!json) stderr.write(text);
+    },
   });
   // `muster help plan` is `muster plan --help`: commander's own would not load the verb first.
   const [first, ...others] = typed;
@@ -290,7 +301,16 @@ export async function runProgram(typed: readonly string[], surroundings: Surroun
     return exit;
   } catch (error) {
     // Help, the version, or a usage fault that commander has told.
-    if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
+    if (error instanceof CommanderError) {
+      if (error.exitCode === 0) return 0;
+      if (json) {
+        const [{ tell }, { usageError }] = await Promise.all([import('./run.ts'), import('./exit.ts')]);
+        const [message = '', hint] = error.message.replace(/^error: /, '').split('\n');
+        const remedy = hint ?? 'Add --help to see how it is typed.';
+        return tell(usageError(message, remedy), { stderr, json, verbose: false, env });
+      }
+      return 2;
+    }
     throw error;
   }
 }

@@ -6,6 +6,7 @@ import { createOutput, type Sink } from './output.ts';
 import type { GlobalOptions } from './program.ts';
 import { createPrompter, type Prompter } from './prompt.ts';
 import type { LocalTerminal } from './terminal/local-terminal.ts';
+import { parseSwitch } from './values.ts';
 
 /** The process as a verb's surroundings. */
 export interface Surroundings {
@@ -28,11 +29,21 @@ export interface Surroundings {
  * @returns its exit code
  */
 export async function runVerb(
-  { env, stdin, stdout, stderr, prompt, now, sleep, terminal, onInterrupt }: Surroundings,
-  { json, verbose, ...options }: GlobalOptions,
+  { env: variables, stdin, stdout, stderr, prompt, now, sleep, terminal, onInterrupt }: Surroundings,
+  { json: jsonFlag, verbose: verboseFlag, quiet: quietFlag, color, ...options }: GlobalOptions,
   verb: (context: Context) => Promise<number | undefined>,
 ): Promise<number> {
-  const out = createOutput({ stdout, stderr, env, json: json === true, verbose: verbose === true, now });
+  let [json, verbose, quiet, plain] = [jsonFlag === true, verboseFlag === true, quietFlag === true, color === false];
+  try {
+    json ||= parseSwitch('MUSTER_JSON', variables.MUSTER_JSON);
+    verbose ||= parseSwitch('MUSTER_VERBOSE', variables.MUSTER_VERBOSE);
+    quiet ||= parseSwitch('MUSTER_QUIET', variables.MUSTER_QUIET);
+    plain ||= parseSwitch('MUSTER_NO_COLOR', variables.MUSTER_NO_COLOR);
+  } catch (error) {
+    return await tell(error, { stderr, json, verbose, env: variables });
+  }
+  const env = plain ? { ...variables, NO_COLOR: '1' } : variables;
+  const out = createOutput({ stdout, stderr, env, json, verbose, quiet, now });
   const context = createContext({
     env,
     out,
@@ -58,14 +69,17 @@ export async function runVerb(
   try {
     return (await verb(context)) ?? exits.done;
   } catch (error) {
-    return await tell(error, { stderr, json: json === true, verbose: verbose === true, env });
+    return await tell(error, { stderr, json, verbose, env });
   } finally {
     context.close();
   }
 }
 
-/** @returns the exit code that goes with the error */
-async function tell(
+/**
+ * Says on standard error what went wrong, for a person or as JSON.
+ * @returns the exit code that goes with it
+ */
+export async function tell(
   error: unknown,
   { stderr, json, verbose, env }: { stderr: Sink; json: boolean; verbose: boolean; env: Environment },
 ): Promise<Exit> {

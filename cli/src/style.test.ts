@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { ago, duration } from './style.ts';
+import { ago, columnsOf, duration, hasColor } from './style.ts';
 
 test.each([
   [0, '0s'],
@@ -18,4 +18,28 @@ test.each([
 test('how long ago is told roughly', () => {
   expect(ago(1000, 1004)).toBe('just now');
   expect(ago(1000, 1000 + 7199)).toBe('1h ago');
+});
+
+test.each([
+  ['a terminal', true, {}, true],
+  ['a pipe', false, {}, false],
+  ['a terminal that has none', true, { TERM: 'dumb' }, false],
+  ['NO_COLOR', true, { NO_COLOR: '1' }, false],
+  ['NO_COLOR that is empty', true, { NO_COLOR: '' }, true],
+  ['CLICOLOR=0', true, { CLICOLOR: '0' }, false],
+  ['FORCE_COLOR=0', true, { FORCE_COLOR: '0' }, false],
+  ['CLICOLOR_FORCE in a pipe', false, { CLICOLOR_FORCE: '1' }, true],
+  ['CLICOLOR_FORCE=0 in a pipe', false, { CLICOLOR_FORCE: '0' }, false],
+  ['FORCE_COLOR in a pipe', false, { FORCE_COLOR: '3', TERM: 'dumb' }, true],
+  ['NO_COLOR against what forces it', true, { NO_COLOR: '1', FORCE_COLOR: '1', CLICOLOR_FORCE: '1' }, false],
+])('colour: %s', (_, terminal, env, expected) => {
+  expect(hasColor(terminal, env)).toBe(expected);
+});
+
+test('COLUMNS says how wide a terminal is, and nothing of a pipe', () => {
+  expect(columnsOf({ isTTY: true, columns: 120 }, {})).toBe(120);
+  expect(columnsOf({ isTTY: true, columns: 120 }, { COLUMNS: '60' })).toBe(60);
+  expect(columnsOf({ isTTY: true, columns: 120 }, { COLUMNS: 'x' })).toBe(120);
+  expect(columnsOf({ isTTY: true }, {})).toBe(80);
+  expect(columnsOf({}, { COLUMNS: '60' })).toBeNull();
 });

@@ -14,9 +14,20 @@ export interface Style {
   readonly verbose: boolean;
 }
 
-/** Colour only on a terminal that has some, and never against NO_COLOR. */
+const isForced = (text: string | undefined): boolean => text !== undefined && !/^(|0|false)$/.test(text);
+
+/** Colour on a terminal that has some, elsewhere only where it is forced, and never against NO_COLOR. */
 export function hasColor(terminal: boolean, env: Environment): boolean {
-  return terminal && !env.NO_COLOR && env.TERM !== 'dumb';
+  if (env.NO_COLOR) return false;
+  if (isForced(env.CLICOLOR_FORCE) || isForced(env.FORCE_COLOR)) return true;
+  return terminal && env.TERM !== 'dumb' && env.CLICOLOR !== '0' && !/^(0|false)$/.test(env.FORCE_COLOR ?? '');
+}
+
+/** The width of a terminal: what it says of itself, unless COLUMNS says otherwise. Null: no terminal, so no limit. */
+export function columnsOf(stream: { isTTY?: boolean | undefined; columns?: number | undefined }, env: Environment) {
+  if (stream.isTTY !== true) return null;
+  const said = /^[1-9]\d{0,3}$/.test(env.COLUMNS ?? '') ? Number(env.COLUMNS) : stream.columns;
+  return Math.max(40, said ?? 80);
 }
 
 export const colorsFor = (on: boolean): Colors => picocolors.createColors(on);

@@ -40,6 +40,13 @@ export function parseCount(option: string, text: string, least: number, most: nu
   return count;
 }
 
+/** A switch in a variable: a clear yes or no. */
+export function parseSwitch(variable: string, text: string | undefined): boolean {
+  if (text === undefined || /^(|0|false|no|off)$/i.test(text)) return false;
+  if (/^(1|true|yes|on)$/i.test(text)) return true;
+  throw usageError(`${variable} is ${JSON.stringify(text)}`, 'Set it to true or false.');
+}
+
 /** One of a few words. */
 export function parseChoice<const C extends string>(option: string, text: string, choices: readonly C[]): C {
   const found = choices.find((choice) => choice === text);

@@ -1,0 +1,186 @@
+import { spawn } from 'node:child_process';
+import { closeSync, openSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { makeCertificate } from '../test/certificate.ts';
+import { agent, operation, variety } from '../test/examples.ts';
+import { type Answer, type Seen, type Standing, standIn } from '../test/orchestrator.ts';
+import { makeHome, musterHere } from '../test/process.ts';
+import { exits } from './exit.ts';
+
+// From what happens to the code that a script sees, and to what it finds on standard error.
+
+let home: Awaited<ReturnType<typeof makeHome>>;
+let server: Standing;
+let env: Record<string, string>;
+const answers: Record<string, (seen: Seen) => Answer | undefined> = {};
+
+beforeAll(async () => {
+  const certificate = await makeCertificate();
+  server = await standIn({
+    tls: certificate,
+    tokenLife: 1,
+    answers: new Proxy({}, { get: (_, id: string) => answers[id] }),
+  });
+  home = await makeHome();
+  env = { ...home.env, MUSTER_URL: server.url, MUSTER_FINGERPRINT: certificate.fingerprint };
+  await musterHere(['operator', 'init'], env);
+});
+afterAll(async () => {
+  await server.close();
+  await home.remove();
+});
+
+interface Cause {
+  args: string[];
+  exit: number;
+  code: string | null;
+  env?: Record<string, string>;
+  answers?: Record<string, (seen: Seen) => Answer | undefined>;
+}
+
+const none = (code: 'agent_not_found' | 'module_not_found') => () => ({ code, detail: 'it is not there' });
+const refused: Answer = { code: 'operator_unknown', detail: 'this key may not sign in' };
+
+const causes: Record<string, Cause> = {
+  'all is well': { args: ['agents', 'list'], exit: exits.done, code: null },
+  'what was named is not there': {
+    args: ['modules', 'show', 'nothing'],
+    answers: { getModule: none('module_not_found') },
+    exit: exits.failed,
+    code: 'module_not_found',
+  },
+  'an unknown verb': { args: ['agents', 'lst'], exit: exits.usage, code: 'usage' },
+  'an unknown noun': { args: ['agnets'], exit: exits.usage, code: 'usage' },
+  'an unknown flag': { args: ['agents', 'list', '--frobnicate'], exit: exits.usage, code: 'usage' },
+  'a missing argument': { args: ['agents', 'show'], exit: exits.usage, code: 'usage' },
+  'a word that is none of the choices': {
+    args: ['agents', 'list', '--status', 'well'],
+    exit: exits.usage,
+    code: 'usage',
+  },
+  'an address that is none': { args: ['status', '--url', 'ftp://x'], exit: exits.usage, code: 'usage' },
+  'a variable that says neither yes nor no': {
+    args: ['status'],
+    env: { MUSTER_QUIET: 'perhaps' },
+    exit: exits.usage,
+    code: 'usage',
+  },
+  'changes that are pending': {
+    args: ['plan', 'web-1', '--exit-code'],
+    answers: { planAgent: () => ({ body: operation(variety) }) },
+    exit: exits.pending,
+    code: null,
+  },
+  'no key': { args: ['agents', 'list', '--key-file', '/nonexistent/key'], exit: exits.signIn, code: 'key_missing' },
+  'a key that nobody knows': {
+    args: ['login'],
+    answers: { challenge: () => refused },
+    exit: exits.signIn,
+    code: 'operator_unknown',
+  },
+  'a session that has expired, and is opened no more': {
+    args: ['agents', 'list'],
+    answers: { challenge: () => refused },
+    exit: exits.signIn,
+    code: 'operator_unknown',
+  },
+  'a refused connection': {
+    args: ['status', '--url', 'https://127.0.0.1:1'],
+    exit: exits.unreachable,
+    code: 'unreachable',
+  },
+  'another certificate': {
+    args: ['status', '--fingerprint', 'ab'.repeat(32)],
+    exit: exits.unreachable,
+    code: 'certificate_changed',
+  },
+  'an unknown certificate and nobody to ask': {
+    args: ['status'],
+    env: { MUSTER_FINGERPRINT: '' },
+    exit: exits.unreachable,
+    code: 'certificate_unknown',
+  },
+  'an orchestrator that stops': {
+    args: ['agents', 'list'],
+    answers: { listAgents: () => ({ code: 'draining', detail: 'it is stopping' }) },
+    exit: exits.unreachable,
+    code: 'draining',
+  },
+  'something else at that address': {
+    args: ['modules', 'list'],
+    answers: { listModules: () => ({ text: '<html>' }) },
+    exit: exits.unreachable,
+    code: 'unexpected_answer',
+  },
+  'some of several': {
+    args: ['agents', 'reject', 'web-1', 'web-2', '--yes'],
+    answers: {
+      listAgents: () => ({ body: [agent({}), agent({ name: 'web-2', node_id: 'ab'.repeat(16) })] }),
+      getAgent: none('agent_not_found'),
+      setAgentStatus: ({ params }) =>
+        params.node_id === 'ab'.repeat(16) ? { code: 'storage_unavailable', detail: 'no disk' } : undefined,
+    },
+    exit: exits.partly,
+    code: null,
+  },
+};
+
+describe.each(Object.entries(causes))('%s', (_, cause) => {
+  test('has its code, and with --json its error', async () => {
+    Object.assign(answers, cause.answers);
+    try {
+      const typed = { ...env, ...cause.env };
+      expect((await musterHere(cause.args, typed)).exit).toBe(cause.exit);
+      const ran = await musterHere([...cause.args, '--json'], typed);
+      expect(ran.exit, ran.stderr).toBe(cause.exit);
+      if (cause.code === null) return;
+      expect(ran.stdout).toBe('');
+      const said = JSON.parse(ran.stderr.trimEnd().split('\n').at(-1) as string);
+      expect(said).toMatchObject({ error: { code: cause.code }, exit: cause.exit });
+    } finally {
+      for (const id of Object.keys(cause.answers ?? {})) delete answers[id];
+    }
+  });
+});
+
+test('every code of the table has a cause here', () => {
+  expect(new Set(Object.values(causes).map(({ exit }) => exit))).toEqual(new Set(Object.values(exits)));
+});
+
+/** The real program, on what a shell would have opened for it. */
+function start(args: string[], stdout: 'pipe' | number | 'ignore') {
+  const child = spawn(process.execPath, [fileURLToPath(new URL('./main.ts', import.meta.url)), ...args], {
+    env,
+    stdio: ['ignore', stdout, 'pipe'],
+  });
+  let stderr = '';
+  child.stderr?.setEncoding('utf8').on('data', (piece: string) => (stderr += piece));
+  const ended = new Promise<{ exit: number | null; signal: NodeJS.Signals | null; stderr: string }>((resolve) =>
+    child.on('close', (exit, signal) => resolve({ exit, signal, stderr })),
+  );
+  return { child, ended };
+}
+
+test('Ctrl-C ends the program by the signal, which a shell shows as 130', async () => {
+  const asked = new Promise<undefined>((resolve) => {
+    answers.discover = () => void resolve(undefined);
+  });
+  const { child, ended } = start(['discover', '--wait', '1h'], 'ignore');
+  await Promise.race([asked, ended]);
+  child.kill('SIGINT');
+  expect(await ended).toMatchObject({ exit: null, signal: 'SIGINT' });
+});
+
+test('a disk without room is told, and is a failure', async () => {
+  const full = openSync('/dev/full', 'w');
+  try {
+    expect(await start(['agents', 'list', '--json'], full).ended).toEqual({
+      exit: exits.failed,
+      signal: null,
+      stderr: 'error: standard output cannot be written: no space is left\n',
+    });
+  } finally {
+    closeSync(full);
+  }
+});
