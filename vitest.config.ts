@@ -36,7 +36,8 @@ export default defineConfig({
           name: 'unit',
           include: ['{protocol,orchestrator,agent,cli,tools,packaging,bench}/**/*.test.ts'],
           exclude: ['**/node_modules/**', '**/*.contract.test.ts'],
-          testTimeout: 20_000,
+          // Milliseconds when the machine is quiet; a limit is for what hangs, not for a machine that is busy.
+          testTimeout: 60_000,
           globalSetup: bundled,
           // By itself the runner would leave one of two cores idle.
           maxWorkers: Math.max(2, availableParallelism() - 1),
