@@ -1,3 +1,4 @@
+import { confirmRemoval } from './confirm.ts';
 import type { Context } from './context.ts';
 import { type Exit, exits } from './exit.ts';
 import { explain, renderExplanation } from './explain.ts';
@@ -61,15 +62,18 @@ export async function inTurns<T, R>(
 }
 
 /**
- * Removes what is named, one after the other, and says so of each.
+ * Removes what is named, once that was agreed to, one after the other, and says so of each.
+ * @param noun   what it is, for the question
  * @param remove removes the one of that name
  */
 export async function removeEach(
-  context: Pick<Context, 'out'>,
+  context: Pick<Context, 'out' | 'prompt'>,
   names: readonly string[],
+  { yes, noun }: { yes: boolean | undefined; noun: string },
   remove: (name: string) => Promise<unknown>,
 ): Promise<Exit> {
   const { out } = context;
+  await confirmRemoval(context, names, { yes, noun });
   const removed: string[] = [];
   const exit = await eachOf(
     context,

@@ -408,7 +408,7 @@ describe('modules', () => {
 
   test('list, remove and schema', async () => {
     expect((await muster('modules', 'list')).stdout).toMatch(/motd .* ada/);
-    expect((await muster('modules', 'remove', 'motd')).exit).toBe(0);
+    expect((await muster('modules', 'remove', 'motd', '--yes')).exit).toBe(0);
     expect(JSON.parse((await muster('modules', 'schema')).stdout)).toMatchObject({ type: 'object' });
   });
 });
@@ -569,8 +569,8 @@ describe('plan, apply, drift, operations', () => {
   test('operations are listed with the names of their agents, and shown with what scripts printed', async () => {
     const listed = await muster('operations', 'list', '--agent', 'web-1', '--status', 'succeeded', '--limit', '5');
     expect(listed.stdout).toMatch(/01KAGZ4D3E5F6G7H8J9K0M1N2P +web-1 +apply +succeeded/);
-    expect(sent('listOperations')?.query).toEqual({
-      agent: '3f8c2b0a9d7e41568c1b2a3d4e5f6071',
+    expect(sent('listAgentOperations')?.params).toEqual({ node_id: '3f8c2b0a9d7e41568c1b2a3d4e5f6071' });
+    expect(sent('listAgentOperations')?.query).toEqual({
       status: 'succeeded',
       limit: '5',
     });
@@ -648,7 +648,7 @@ describe('assignments and runs', () => {
       parameters: { motd: { greeting: 'hi' } },
     });
     expect((await run([...args, '--parameters', '-'], env, '{')).exit).toBe(2);
-    expect((await muster('assignments', 'remove', 'base')).stdout).toBe('Removed base.\n');
+    expect((await muster('assignments', 'remove', 'base', '--yes')).stdout).toBe('Removed base.\n');
   });
 
   const entry = { node_id: 'ab'.repeat(16), name: 'web-1', operation_id: null, error: null };

@@ -37,7 +37,7 @@ const entries: readonly Entry[] = [
   {
     name: 'modules',
     group: everyday,
-    summary: 'upload, check and show modules',
+    summary: 'upload, check, compare and show modules',
     load: () => import('./verbs/modules.ts'),
   },
   { name: 'plan', group: everyday, summary: 'see what an apply would do', load: () => import('./verbs/plan.ts') },
@@ -60,10 +60,28 @@ const entries: readonly Entry[] = [
     load: () => import('./verbs/operations.ts'),
   },
   {
+    name: 'state',
+    group: everyday,
+    summary: 'what is believed to be on a machine',
+    load: () => import('./verbs/state.ts'),
+  },
+  {
     name: 'terminal',
     group: everyday,
     summary: 'a shell on an agent; what sessions showed, played back',
     load: () => import('./verbs/terminal.ts'),
+  },
+  {
+    name: 'metrics',
+    group: everyday,
+    summary: 'cpu, memory, disk, load and network of agents, now and over time',
+    load: () => import('./verbs/metrics.ts'),
+  },
+  {
+    name: 'events',
+    group: everyday,
+    summary: 'what happens, as it happens',
+    load: () => import('./verbs/events.ts'),
   },
   {
     name: 'assignments',
@@ -84,6 +102,18 @@ const entries: readonly Entry[] = [
     load: () => import('./verbs/discover.ts'),
   },
   {
+    name: 'tags',
+    group: fleet,
+    summary: 'the tags in use; set and take them away on many agents',
+    load: () => import('./verbs/tags.ts'),
+  },
+  {
+    name: 'selectors',
+    group: fleet,
+    summary: 'try which agents a selector matches',
+    load: () => import('./verbs/selectors.ts'),
+  },
+  {
     name: 'secrets',
     group: fleet,
     summary: 'values that modules use and nobody sees',
@@ -92,7 +122,7 @@ const entries: readonly Entry[] = [
   {
     name: 'enrolment-tokens',
     group: fleet,
-    summary: 'list and revoke the tokens that let agents in',
+    summary: 'make, list and revoke the tokens that let agents in',
     load: () => import('./verbs/enrolment-tokens.ts'),
   },
   {
@@ -114,13 +144,25 @@ const entries: readonly Entry[] = [
     load: () => import('./verbs/windows.ts'),
   },
   {
+    name: 'audit',
+    group: fleet,
+    summary: 'everything that happened: list, follow, verify, export and prune it',
+    load: () => import('./verbs/audit.ts'),
+  },
+  {
     name: 'operator',
     group: setup,
-    summary: 'make an operator key; show who you are',
+    summary: 'make an operator key; show who you are; who may sign in',
     load: () => import('./verbs/operator.ts'),
   },
   { name: 'login', group: setup, summary: 'sign in now', load: () => import('./verbs/login.ts') },
   { name: 'logout', group: setup, summary: 'end the session', load: () => import('./verbs/logout.ts') },
+  {
+    name: 'web-login',
+    group: setup,
+    summary: 'a link that signs a browser in as you',
+    load: () => import('./verbs/web-login.ts'),
+  },
   {
     name: 'profile',
     group: setup,
@@ -132,6 +174,12 @@ const entries: readonly Entry[] = [
     group: scripts,
     summary: 'the JSON Schemas of what verbs print with --json',
     load: () => import('./verbs/schema.ts'),
+  },
+  {
+    name: 'settings',
+    group: roles,
+    summary: 'the configuration in force at the orchestrator',
+    load: () => import('./verbs/settings.ts'),
   },
   { name: 'orchestrator', group: roles, summary: 'run an orchestrator', load: null },
   { name: 'agent', group: roles, summary: 'run an agent on this machine', load: null },

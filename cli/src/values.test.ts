@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { parseChoice, parseCount, parseDuration, parseTag } from './values.ts';
+import { parseChoice, parseCount, parseDuration, parseMoment, parseTag } from './values.ts';
 
 test.each([
   ['role=web', { key: 'role', value: 'web' }],
@@ -20,7 +20,17 @@ test.each([
   expect(parseDuration(text)).toBe(seconds);
 });
 
+test('a moment is how long ago it was, a day, or a time', () => {
+  const now = 1_795_000_000.5;
+  expect(parseMoment('2h', now)).toBe(1_795_000_000 - 7200);
+  expect(parseMoment('2026-11-01T22:00:00Z', now)).toBe(Date.parse('2026-11-01T22:00:00Z') / 1000);
+  expect(parseMoment('2026-11-01', now)).toBe(new Date(2026, 10, 1).getTime() / 1000);
+});
+
 test.each([
+  () => parseMoment('90', 0),
+  () => parseMoment('yesterday', 0),
+  () => parseMoment('2026-13-01', 0),
   () => parseTag('role'),
   () => parseTag('=web'),
   () => parseDuration('soon'),

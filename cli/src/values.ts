@@ -32,6 +32,24 @@ export function parseTime(text: string): number {
   return Math.floor(time / 1000);
 }
 
+/**
+ * A moment as people say it: a length of time ago (`2h`, `7d`), a day, or a time as `parseTime` reads it.
+ * @param now Unix seconds
+ * @returns Unix seconds
+ */
+export function parseMoment(text: string, now: number): number {
+  if (/^\d{1,9}[smhdw]$/.test(text)) return Math.floor(now) - parseDuration(text);
+  if (/^\d{4}-\d\d-\d\d$/.test(text)) return parseTime(`${text}T00:00`);
+  try {
+    return parseTime(text);
+  } catch {
+    throw usageError(
+      `${JSON.stringify(text)} is not a time`,
+      'Write how long ago, like 30m, 2h or 7d, or a time like 2026-12-01 or 2026-12-01T22:00:00Z.',
+    );
+  }
+}
+
 /** A whole number within bounds. */
 export function parseCount(option: string, text: string, least: number, most: number): number {
   const count = /^\d{1,9}$/.test(text) ? Number(text) : Number.NaN;

@@ -1,4 +1,4 @@
-import { createEnrolmentToken, getAgent, listAgents, setAgentStatus } from '@muster/protocol/http';
+import { createEnrolmentToken, getAgent, getAttributes, listAgents, setAgentStatus } from '@muster/protocol/http';
 import { z } from 'zod';
 import { answerOf, doneTo, prints, type Shapes } from './shape.ts';
 
@@ -20,5 +20,11 @@ export const shapes: Shapes = {
   'agents remove': doneTo('removed'),
   'agents tag': prints(tagsOfAgents),
   'agents untag': prints(tagsOfAgents),
+  'agents attributes': prints(
+    z.union([
+      answerOf(getAttributes).describe('of the agent that was named'),
+      z.record(z.string(), answerOf(getAttributes)).describe('of several, by node id'),
+    ]),
+  ),
   'agents enroll': prints(answerOf(createEnrolmentToken)),
 };

@@ -20,5 +20,6 @@ export const shapes: Shapes = {
   'assignments apply': prints(answerOf(applyAssignment)),
   'runs list': prints(answerOf(listRuns)),
   'runs show': prints(answerOf(getRun)),
+  'runs follow': prints(answerOf(getRun)),
   'runs cancel': prints(z.array(answerOf(cancelRun))),
 };

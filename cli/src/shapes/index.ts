@@ -22,6 +22,14 @@ const files: Readonly<Record<string, () => Promise<{ shapes: Shapes }>>> = {
   logout: () => import('./setup.ts'),
   operator: () => import('./setup.ts'),
   profile: () => import('./setup.ts'),
+  tags: () => import('./records.ts'),
+  selectors: () => import('./records.ts'),
+  metrics: () => import('./records.ts'),
+  state: () => import('./records.ts'),
+  audit: () => import('./records.ts'),
+  events: () => import('./records.ts'),
+  settings: () => import('./records.ts'),
+  'web-login': () => import('./records.ts'),
   schema: () => import('./schema.ts'),
 };
 

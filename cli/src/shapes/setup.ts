@@ -34,6 +34,13 @@ export const shapes: Shapes = {
       z.strictObject({ public_key: publicKey }).describe('with --public-key'),
     ]),
   ),
+  'operator list': prints(z.array(operatorSchema)),
+  'operator show': prints(
+    z.union([operatorSchema.describe('that was named'), z.array(operatorSchema).describe('of several')]),
+  ),
+  'operator add': prints(operatorSchema),
+  'operator remove': doneTo('removed'),
+  'profile update': prints(profile),
   'profile create': prints(profile),
   'profile list': prints(
     z.array(profile.extend({ current: z.boolean(), fingerprint: z.string().nullable().describe('that is trusted') })),

@@ -32,5 +32,6 @@ export const shapes: Shapes = {
     ]),
   ),
   'operations output': prints(answerOf(getOperationOutput)),
+  'operations follow': prints(answerOf(getOperation)),
   'operations cancel': prints(z.array(answerOf(cancelOperation))),
 };

@@ -1,6 +1,6 @@
 import { isName } from '@muster/protocol';
 import type { Client } from '@muster/protocol/client';
-import { type Agent, deleteTag, listAgents, putTag, removeAgent, setAgentStatus } from '@muster/protocol/http';
+import { type Agent, deleteTag, listAgents, putTag, putTags, removeAgent, setAgentStatus } from '@muster/protocol/http';
 import { limits } from '@muster/protocol/wire';
 import type { Command } from 'commander';
 import { agentLabel } from '../agent-label.ts';
@@ -193,16 +193,38 @@ async function remove(context: Context, typed: string[], options: ManyOptions): 
   return exit;
 }
 
+/** Gives each the tags that are named, and takes all others away. */
+export async function replaceTags(context: Context, words: string[], options: ManyOptions): Promise<Exit> {
+  const { typed, pairs } = splitWords(words);
+  const tags = Object.fromEntries(pairs.map(parseTag).map(({ key, value }) => [key, value]));
+  const said = pairs.length === 0 ? 'no tags' : sanitiseLine(pairs.join(' '));
+  return await retag(context, typed, options, {
+    doing: `Leave ${said}, and take every other tag away, on`,
+    always: true,
+    change: async (call, node_id) => void (await call(putTags, { params: { node_id }, body: { tags } })),
+  });
+}
+
+/** Agents, then tags: the name of an agent has no equals sign. */
+function splitWords(words: readonly string[]): { typed: string[]; pairs: string[] } {
+  const first = words.findIndex((word) => word.includes('='));
+  return { typed: words.slice(0, first < 0 ? undefined : first), pairs: first < 0 ? [] : words.slice(first) };
+}
+
 /** Changes the tags of each and tells what they are then. */
 async function retag(
   context: Context,
   typed: string[],
   options: ManyOptions,
-  { doing, change }: { doing: string; change: (call: Client, node_id: string) => Promise<void> },
+  {
+    doing,
+    change,
+    always = false,
+  }: { doing: string; always?: boolean; change: (call: Client, node_id: string) => Promise<void> },
 ): Promise<Exit> {
   const { out } = context;
   const agents = await chooseAgents(context, typed, options);
-  await agreeTo(context, agents, { doing, ...options });
+  await agreeTo(context, agents, { doing, always, ...options });
   const { call } = await context.connect();
   const changed = new Set<string>();
   const one = async ({ node_id }: Agent) => {
@@ -227,21 +249,19 @@ async function retag(
   return exit;
 }
 
-async function tag(context: Context, words: string[], options: ManyOptions): Promise<Exit> {
-  // The name of an agent has no equals sign.
-  const first = words.findIndex((word) => word.includes('='));
-  const typed = first < 0 ? words : words.slice(0, first);
-  const tags = (first < 0 ? [] : words.slice(first)).map(parseTag);
+export async function tag(context: Context, words: string[], options: ManyOptions): Promise<Exit> {
+  const { typed, pairs } = splitWords(words);
+  const tags = pairs.map(parseTag);
   if (tags.length === 0) throw usageError('no tag was named', 'Tags are written key=value, e.g. role=web.');
   return await retag(context, typed, options, {
-    doing: `Set ${sanitiseLine(words.slice(first).join(' '))} on`,
+    doing: `Set ${sanitiseLine(pairs.join(' '))} on`,
     change: async (call, node_id) => {
       for (const { key, value } of tags) await call(putTag, { params: { node_id, key }, body: { value } });
     },
   });
 }
 
-async function untag(context: Context, words: string[], options: ManyOptions): Promise<Exit> {
+export async function untag(context: Context, words: string[], options: ManyOptions): Promise<Exit> {
   const typed = options.selector === undefined ? words.slice(0, 1) : [];
   const keys = words.slice(typed.length);
   if (keys.length === 0) throw usageError('no tag was named', 'For example: muster agents untag web-1 site');

@@ -1,5 +1,5 @@
-import { type Agent, agentStatuses, createEnrolmentToken, listAgents } from '@muster/protocol/http';
-import { Option } from 'commander';
+import { type Agent, agentStatuses, createEnrolmentToken, getAttributes, listAgents } from '@muster/protocol/http';
+import { type Command, Option } from 'commander';
 import { agentLabel } from '../agent-label.ts';
 import { type AgentOptions, chooseAgents, isOneNamed, selectorOption, severalNaming } from '../choose-agents.ts';
 import type { Context } from '../context.ts';
@@ -28,10 +28,26 @@ export const register: Register = (command, act) => {
     .addOption(selectorOption())
     .addHelpText('after', '\nExamples:\n  $ muster agents show web-1\n  $ muster agents show -l role=web')
     .action(act(show));
-  registerChanges(command, act);
   command
-    .command('enroll')
-    .description('make a token that lets an agent enrol, and print the command to paste on its machine')
+    .command('attributes')
+    .description('show what agents say of their machines: what selectors and modules read as attr.NAME')
+    .argument('[agents...]', severalNaming)
+    .addOption(selectorOption())
+    .addHelpText('after', '\nExample:\n  $ muster agents attributes web-1')
+    .action(act(attributes));
+  registerChanges(command, act);
+  withTokenTerms(
+    command
+      .command('enroll')
+      .description('make a token that lets an agent enrol, and print the command to paste on its machine'),
+  )
+    .addHelpText('after', '\nExample:\n  $ muster agents enroll --name web-2 --tag role=web')
+    .action(act(enroll));
+};
+
+/** What is said of a new token. */
+export const withTokenTerms = (command: Command): Command =>
+  command
     .option('--name <name>', 'the name it gets; for a token of one use')
     .option('--tag <key=value>', 'a tag it gets; may be repeated', (text: string, tags: string[] | undefined) => [
       ...(tags ?? []),
@@ -39,10 +55,7 @@ export const register: Register = (command, act) => {
     ])
     .option('--expires <duration>', 'how long the token is good, e.g. 30m, 12h, 7d', '1h')
     .option('--uses <n>', 'how many agents may use it', '1')
-    .option('--no-approve', 'they wait for approval')
-    .addHelpText('after', '\nExample:\n  $ muster agents enroll --name web-2 --tag role=web')
-    .action(act(enroll));
-};
+    .option('--no-approve', 'they wait for approval');
 
 const shortId = 12;
 
@@ -129,6 +142,36 @@ async function list(
   return undefined;
 }
 
+async function attributes(context: Context, typed: string[], options: AgentOptions): Promise<undefined> {
+  const { out } = context;
+  const { color } = out.style;
+  const agents = await chooseAgents(context, typed, options, { status: 'any' });
+  const { call } = await context.connect();
+  const [only] = agents;
+  // Of several the list has them already.
+  const found = new Map(agents.map((agent) => [agent.node_id, agent.attributes]));
+  if (only !== undefined && agents.length === 1)
+    found.set(only.node_id, await call(getAttributes, { params: { node_id: only.node_id } }));
+  if (out.json) {
+    out.data(isOneNamed(typed, agents) && only ? found.get(only.node_id) : Object.fromEntries(found));
+    return undefined;
+  }
+  for (const [at, agent] of agents.entries()) {
+    if (agents.length > 1) out.print(`${at === 0 ? '' : '\n'}${color.bold(sanitiseLine(agentLabel(agent)))}`);
+    const rows = Object.entries(found.get(agent.node_id) ?? {}).sort(([one], [other]) => (one < other ? -1 : 1));
+    if (rows.length === 0) out.note(`${agentLabel(agent)} has said nothing of its machine yet.`);
+    else
+      out.table(
+        [
+          { heading: 'ATTRIBUTE', text: ([name]) => name },
+          { heading: 'VALUE', text: ([, value]) => value, flexible: true },
+        ],
+        rows,
+      );
+  }
+  return undefined;
+}
+
 async function show(context: Context, typed: string[], options: AgentOptions): Promise<undefined> {
   const { out } = context;
   const agents = await chooseAgents(context, typed, options, { status: 'any' });
@@ -161,7 +204,8 @@ function describe(agent: Agent, { color, now }: Style): string {
   ].join('\n');
 }
 
-async function enroll(
+/** Makes a token, and prints it with the command to paste. */
+export async function enroll(
   context: Context,
   options: { name?: string; tag?: string[]; expires: string; uses: string; approve: boolean },
 ): Promise<undefined> {

@@ -56,6 +56,7 @@ export const register: Register = (command, act) => {
     .command('remove')
     .description('remove assignments; what they put on machines stays until the next apply there')
     .argument('<names...>')
+    .option('-y, --yes', 'do not ask')
     .addHelpText('after', '\nExample:\n  $ muster assignments remove base')
     .action(act(remove));
   command
@@ -196,9 +197,11 @@ async function readParameters(context: Context, file: string): Promise<Assignmen
   }
 }
 
-async function remove(context: Context, names: string[]): Promise<Exit> {
+async function remove(context: Context, names: string[], { yes }: { yes?: boolean }): Promise<Exit> {
   const { call } = await context.connect();
-  return removeEach(context, names, (name) => call(removeAssignment, { params: { name } }).catch(suggest(call, name)));
+  return removeEach(context, names, { yes, noun: 'assignment' }, (name) =>
+    call(removeAssignment, { params: { name } }).catch(suggest(call, name)),
+  );
 }
 
 async function plan(context: Context, name: string, options: { exitCode?: boolean }): Promise<Exit> {

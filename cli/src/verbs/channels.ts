@@ -4,19 +4,22 @@ import {
   type Channel,
   channelTypes,
   createChannel,
+  getChannel,
   listChannels,
   removeChannel,
   testChannel,
   updateChannel,
 } from '@muster/protocol/http';
 import type { Command } from 'commander';
+import { confirmRemoval } from '../confirm.ts';
 import type { Context } from '../context.ts';
 import { eachOf } from '../each.ts';
 import { CliError, type Exit, exits, usageError } from '../exit.ts';
 import { findId } from '../find-id.ts';
 import { nearest } from '../nearest.ts';
+import { operatorNames } from '../operator-names.ts';
 import { sanitiseLine } from '../sanitise.ts';
-import { ago } from '../style.ts';
+import { timestamp, when } from '../style.ts';
 import { parseChoice } from '../values.ts';
 import type { Register } from '../verb.ts';
 
@@ -38,6 +41,12 @@ export const register: Register = (command, act) => {
     .description('list channels: where notifications are sent to')
     .addHelpText('after', '\nExample:\n  $ muster channels list')
     .action(act(list));
+  command
+    .command('show')
+    .description('show a channel; what is secret in it is masked')
+    .argument('<channel>')
+    .addHelpText('after', `${naming}\nExample:\n  $ muster channels show on-call`)
+    .action(act(show));
   withConfig(
     command
       .command('add')
@@ -63,6 +72,7 @@ export const register: Register = (command, act) => {
     .command('remove')
     .description('remove channels with what waits to be sent to them')
     .argument('<channels...>')
+    .option('-y, --yes', 'do not ask')
     .addHelpText('after', `${naming}\nExample:\n  $ muster channels remove on-call`)
     .action(act(remove));
   command
@@ -180,11 +190,33 @@ async function list(context: Context): Promise<undefined> {
       { heading: 'NAME', text: ({ name }) => name, flexible: true, paint: (text, _, { color }) => color.bold(text) },
       { heading: 'TYPE', text: ({ channel_type }) => channel_type },
       { heading: 'TO', text: leadsTo, flexible: true },
-      { heading: 'SINCE', text: ({ created_at }) => ago(created_at, out.style.now) },
-      { heading: 'CHANNEL', text: ({ id }) => id },
+      { heading: 'SINCE', text: ({ created_at }) => when(created_at, out.style) },
+      { heading: 'CHANNEL', extra: true, text: ({ id }) => id },
     ],
     channels,
   );
+  return undefined;
+}
+
+async function show(context: Context, wanted: string): Promise<undefined> {
+  const { out } = context;
+  const { call } = await context.connect();
+  const { id } = await findChannel(call, wanted);
+  const channel = await call(getChannel, { params: { id } });
+  if (out.json) {
+    out.data(channel);
+    return undefined;
+  }
+  const names = await operatorNames(call);
+  const rows: [string, string][] = [
+    ['channel', channel.id],
+    ['type', channel.channel_type],
+    ...Object.entries(channel.config).map(([key, value]): [string, string] => [key, String(value)]),
+    ['since', `${timestamp(channel.created_at)}, by ${names.get(channel.created_by) ?? channel.created_by}`],
+  ];
+  const width = Math.max(...rows.map(([key]) => key.length));
+  out.print(out.style.color.bold(sanitiseLine(channel.name)));
+  for (const [key, value] of rows) out.print(`${sanitiseLine(key).padEnd(width)}  ${sanitiseLine(value)}`);
   return undefined;
 }
 
@@ -226,8 +258,9 @@ async function update(
   return undefined;
 }
 
-async function remove(context: Context, wanted: string[]): Promise<Exit> {
+async function remove(context: Context, wanted: string[], { yes }: { yes?: boolean }): Promise<Exit> {
   const { out } = context;
+  await confirmRemoval(context, wanted, { yes, noun: 'channel' });
   const { call } = await context.connect();
   const removed: string[] = [];
   const exit = await eachOf(

@@ -4,6 +4,7 @@ import {
   type DriftRecord,
   driftStatuses,
   getAgent,
+  getDrift,
   getOperation,
   latestDrift,
   listAgents,
@@ -13,7 +14,8 @@ import {
 import type { Context } from '../context.ts';
 import { inBrief, renderDrift, statusPaint, statusWord } from '../drift-text.ts';
 import { type Exit, exits, usageError } from '../exit.ts';
-import { agentLabel, findAgent } from '../find-agent.ts';
+import { agentLabel, agentNames, findAgent } from '../find-agent.ts';
+import { findId } from '../find-id.ts';
 import { applyLine } from '../operation.ts';
 import { ago } from '../style.ts';
 import type { Column } from '../table.ts';
@@ -24,6 +26,7 @@ interface Options {
   exitCode?: boolean;
   latest?: boolean;
   history?: boolean;
+  record?: string;
   filter?: string;
   status?: string;
   limit: string;
@@ -37,6 +40,7 @@ export const register: Register = (command, act) => {
     )
     .option('--latest', 'show its newest check instead of making one')
     .option('--history', 'list its checks, newest first, instead of making one')
+    .option('--record <id>', 'show this check: its id is in --history')
     .option('--filter <selector>', 'without an agent: those that match')
     .option('--status <status>', `of a list: ${driftStatuses.join(', ')}`)
     .option('--limit <n>', 'of a list: at most so many', '50')
@@ -53,6 +57,11 @@ async function drift(context: Context, wanted: string | undefined, options: Opti
   if (wanted === undefined && (options.latest || options.history))
     throw usageError('--latest and --history are of one agent: muster drift AGENT --history');
   if (options.latest && options.history) throw usageError('--latest and --history exclude each other');
+  if (options.record !== undefined) {
+    if (wanted !== undefined || options.latest || options.history)
+      throw usageError('--record names a check, and with it its agent', 'Leave everything else away.');
+    return recorded(context, options.record, options);
+  }
   if (wanted === undefined) return listOfAll(context, options);
   const { call } = await context.connect();
   const agent = await findAgent(call, wanted);
@@ -60,6 +69,15 @@ async function drift(context: Context, wanted: string | undefined, options: Opti
   return options.latest
     ? newest(context, call, agentLabel(agent), agent.node_id, options)
     : checkNow(context, call, agentLabel(agent), agent.node_id, options);
+}
+
+async function recorded(context: Context, wanted: string, options: Options): Promise<Exit> {
+  const { call } = await context.connect();
+  const ids = async () => (await call(listLatestDrift, { query: { limit: '500' } })).map(({ drift_id }) => drift_id);
+  const drift_id = await findId('check', 'muster drift AGENT --history', wanted, ids);
+  const record = await call(getDrift, { params: { drift_id } });
+  const names = await agentNames(call, new Set([record.node_id]));
+  return show(context, call, names.get(record.node_id) ?? record.node_id, record, options);
 }
 
 const exitOf = (drifted: boolean, { exitCode }: Options): Exit => (drifted && exitCode ? exits.pending : exits.done);

@@ -4,15 +4,24 @@ import { eachOf } from '../each.ts';
 import type { Exit } from '../exit.ts';
 import { findId } from '../find-id.ts';
 import { sanitiseLine } from '../sanitise.ts';
-import { duration } from '../style.ts';
+import { ago, duration } from '../style.ts';
 import type { Register } from '../verb.ts';
+import { enroll, withTokenTerms } from './agents.ts';
 
 export const register: Register = (command, act) => {
   command
     .command('list')
     .description('list the tokens that still let agents in, without their values')
+    .option('--all', 'also those that are used up, revoked or expired, for 30 days')
     .addHelpText('after', '\nExample:\n  $ muster enrolment-tokens list')
     .action(act(list));
+  withTokenTerms(
+    command
+      .command('create')
+      .description('make a token that lets an agent enrol, and print the command to paste; as agents enroll'),
+  )
+    .addHelpText('after', '\nExample:\n  $ muster enrolment-tokens create --uses 20 --tag role=web --expires 2h')
+    .action(act(enroll));
   command
     .command('revoke')
     .description('make tokens useless; agents that came in by them stay')
@@ -21,10 +30,13 @@ export const register: Register = (command, act) => {
     .action(act(revoke));
 };
 
-async function list(context: Context): Promise<undefined> {
+async function list(context: Context, options: { all?: boolean }): Promise<undefined> {
   const { out } = context;
   const { call } = await context.connect();
-  const tokens = await call(listEnrolmentTokens, {});
+  const tokens = await call(listEnrolmentTokens, {
+    query: options.all ? { include_ended: 'true' as const } : {},
+    all: true,
+  });
   if (out.json) {
     out.data(tokens);
     return undefined;
@@ -37,9 +49,17 @@ async function list(context: Context): Promise<undefined> {
     [
       { heading: 'TOKEN', text: ({ id }) => id },
       { heading: 'NAME', text: ({ name }) => name, flexible: true },
-      { heading: 'APPROVES', text: ({ approve }) => (approve ? 'yes' : 'no') },
+      { heading: 'APPROVES', extra: true, text: ({ approve }) => (approve ? 'yes' : 'no') },
       { heading: 'USES LEFT', text: ({ uses_left }) => String(uses_left), align: 'right' },
-      { heading: 'EXPIRES', text: ({ expires_at }) => `in ${duration(expires_at - out.style.now)}` },
+      {
+        heading: 'EXPIRES',
+        text: ({ expires_at, revoked_at }) =>
+          revoked_at !== null
+            ? `revoked ${ago(revoked_at, out.style.now)}`
+            : expires_at > out.style.now
+              ? `in ${duration(expires_at - out.style.now)}`
+              : ago(expires_at, out.style.now),
+      },
       {
         heading: 'TAGS',
         text: ({ tags }) =>
@@ -57,7 +77,7 @@ async function list(context: Context): Promise<undefined> {
 async function revoke(context: Context, wanted: string[]): Promise<Exit> {
   const { out } = context;
   const { call } = await context.connect();
-  const known = async () => (await call(listEnrolmentTokens, {})).map(({ id }) => id);
+  const known = async () => (await call(listEnrolmentTokens, { all: true })).map(({ id }) => id);
   const revoked: string[] = [];
   const exit = await eachOf(
     context,

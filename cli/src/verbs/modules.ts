@@ -1,18 +1,19 @@
-import { readFile } from 'node:fs/promises';
 import type { Fault } from '@muster/protocol';
-import { ApiError, type Client } from '@muster/protocol/client';
+import { ApiError } from '@muster/protocol/client';
 import { getModule, listModules, removeModule, uploadModule } from '@muster/protocol/http';
 import { moduleJsonSchema, parseModule } from '@muster/protocol/module';
 import type { Context } from '../context.ts';
 import { eachOf, removeEach } from '../each.ts';
-import { CliError, type Exit, exits, usageError } from '../exit.ts';
+import { CliError, type Exit, exits } from '../exit.ts';
 import { faultLine } from '../fault-text.ts';
-import { nearest } from '../nearest.ts';
 import { operatorNames } from '../operator-names.ts';
 import { sanitise, sanitiseLine } from '../sanitise.ts';
-import { ago, counted } from '../style.ts';
+import { counted, when } from '../style.ts';
 import { parseCount } from '../values.ts';
 import type { Register } from '../verb.ts';
+import { registerChecks } from './modules-check.ts';
+import { registerRevisions } from './modules-revisions.ts';
+import { missingModule, onlyOneStdin, readSource, suggestModule } from './modules-source.ts';
 
 export const register: Register = (command, act) => {
   command
@@ -37,6 +38,7 @@ export const register: Register = (command, act) => {
     .command('remove')
     .description('remove modules; what they put on machines stays until the next apply there')
     .argument('<names...>')
+    .option('-y, --yes', 'do not ask')
     .addHelpText('after', '\nExample:\n  $ muster modules remove motd')
     .action(act(remove));
   command
@@ -53,28 +55,9 @@ export const register: Register = (command, act) => {
     .description('print the JSON Schema of modules, for editors')
     .addHelpText('after', '\nExample:\n  $ muster modules schema > module.schema.json')
     .action(act(schema));
+  registerRevisions(command, act);
+  registerChecks(command, act);
 };
-
-interface Source {
-  /** As it is told to the person. */
-  file: string;
-  bytes: Uint8Array;
-}
-
-async function readSource({ stdin }: Context, file: string): Promise<Source> {
-  if (file === '-') return { file: '<stdin>', bytes: Buffer.from(await stdin()) };
-  try {
-    return { file, bytes: await readFile(file) };
-  } catch (error) {
-    const { code, message } = error as NodeJS.ErrnoException;
-    const why = code === 'ENOENT' ? 'there is no such file' : code === 'EISDIR' ? 'it is a directory' : message;
-    throw new CliError(exits.failed, 'file_unreadable', `${file} cannot be read: ${why}`, null, { cause: error });
-  }
-}
-
-function onlyOneStdin(files: readonly string[]): void {
-  if (files.filter((file) => file === '-').length > 1) throw usageError('standard input can be read once only');
-}
 
 /** Faults that stop a file, told at once; the error then only counts them. */
 class FaultyModule extends CliError {
@@ -150,42 +133,12 @@ async function list(context: Context): Promise<undefined> {
   out.table(
     [
       { heading: 'NAME', text: ({ name }) => name, flexible: true, paint: (text, _, { color }) => color.bold(text) },
-      { heading: 'UPLOADED', text: ({ uploaded_at }) => ago(uploaded_at, out.style.now) },
+      { heading: 'UPLOADED', text: ({ uploaded_at }) => when(uploaded_at, out.style) },
       { heading: 'BY', text: ({ uploaded_by }) => names.get(uploaded_by) ?? uploaded_by, flexible: true },
     ],
     modules,
   );
   return undefined;
-}
-
-/** Says which module was probably meant. */
-async function suggest(call: Client, wanted: string, error: unknown): Promise<never> {
-  if (!(error instanceof ApiError) || error.problem.code !== 'module_not_found') throw error;
-  const near = nearest(
-    wanted,
-    (await call(listModules, { all: true })).map(({ name }) => name),
-  );
-  throw new CliError(
-    exits.failed,
-    'module_not_found',
-    `there is no module ${JSON.stringify(wanted)}`,
-    `${near === null ? '' : `Did you mean ${near}? `}See the modules there are: muster modules list`,
-    { cause: error },
-  );
-}
-
-/** Of a module that is there, what is not is the revision. */
-async function missing(call: Client, name: string, revision: number | undefined, error: unknown): Promise<never> {
-  if (revision === undefined || !(error instanceof ApiError) || error.problem.code !== 'module_not_found')
-    return suggest(call, name, error);
-  const newest = await call(getModule, { params: { name } }).catch((other: unknown) => suggest(call, name, other));
-  throw new CliError(
-    exits.failed,
-    'module_not_found',
-    `${name} has no revision ${revision}; its newest is ${newest.revision}`,
-    null,
-    { cause: error },
-  );
 }
 
 async function show(context: Context, name: string, options: { revision?: string }): Promise<undefined> {
@@ -196,17 +149,17 @@ async function show(context: Context, name: string, options: { revision?: string
   const module = await call(getModule, {
     params: { name },
     query: revision === undefined ? {} : { revision: String(revision) },
-  }).catch((error: unknown) => missing(call, name, revision, error));
+  }).catch((error: unknown) => missingModule(call, name, revision, error));
   if (out.json) out.data(module);
   // A pipe or file gets the very bytes; a terminal only what is safe there.
   else out.raw(out.style.width === null ? module.content : sanitise(module.content));
   return undefined;
 }
 
-async function remove(context: Context, names: string[]): Promise<Exit> {
+async function remove(context: Context, names: string[], { yes }: { yes?: boolean }): Promise<Exit> {
   const { call } = await context.connect();
-  return removeEach(context, names, (name) =>
-    call(removeModule, { params: { name } }).catch((error: unknown) => suggest(call, name, error)),
+  return removeEach(context, names, { yes, noun: 'module' }, (name) =>
+    call(removeModule, { params: { name } }).catch((error: unknown) => suggestModule(call, name, error)),
   );
 }
 

@@ -105,15 +105,15 @@ describe('channels', () => {
     expect(tested.exit).toBe(6);
     expect(tested.stdout).toContain('on-call took it: the far end answered 200.');
     expect(tested.stderr).toContain('the far end answered 404');
-    expect(JSON.parse((await muster('channels', 'remove', 'on-call', 'chat', '--json')).stdout)).toEqual({
+    expect(JSON.parse((await muster('channels', 'remove', 'on-call', 'chat', '--yes', '--json')).stdout)).toEqual({
       removed: [hook.id, chat.id],
     });
   });
 
   test('that are not there are suggested, and two of one name are told apart', async () => {
-    expect((await muster('channels', 'remove', 'on-cal')).stderr).toContain('Did you mean on-call?');
+    expect((await muster('channels', 'remove', 'on-cal', '--yes')).stderr).toContain('Did you mean on-call?');
     answers.listChannels = () => ({ body: [hook, { ...chat, name: 'on-call' }] });
-    const ran = await muster('channels', 'remove', 'on-call');
+    const ran = await muster('channels', 'remove', 'on-call', '--yes');
     expect(ran.exit).toBe(1);
     expect(ran.stderr).toContain(chat.id);
     expect(sent('removeChannel')).toEqual([]);
@@ -192,7 +192,7 @@ describe('windows', () => {
     const [ended] = sent('updateWindow').map(({ body }) => body as { ends_at: number });
     expect(sent('updateWindow')[0]?.params).toEqual({ id: planned.id });
     expect(Math.abs((ended?.ends_at ?? 0) - now())).toBeLessThan(10);
-    expect(JSON.parse((await muster('windows', 'remove', planned.id, '--json')).stdout)).toEqual({
+    expect(JSON.parse((await muster('windows', 'remove', planned.id, '--yes', '--json')).stdout)).toEqual({
       removed: [planned.id],
     });
   });

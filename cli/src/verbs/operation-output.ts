@@ -1,4 +1,5 @@
 import { hasEnded } from '@muster/protocol';
+import type { Client } from '@muster/protocol/client';
 import { getOperation, getOperationOutput, type OperationOutput } from '@muster/protocol/http';
 import type { Context } from '../context.ts';
 import type { Exit } from '../exit.ts';
@@ -28,6 +29,27 @@ export async function output(context: Context, id: string, options: { follow?: b
       if (!out.json && Object.keys(answer.output).length === 0) out.note('No script of it has printed anything.');
       return options.follow ? exitOfOperation(operation) : 0;
     }
+    await sleep(askMs);
+  }
+}
+
+/** Shows what an operation prints, up to its end. Under `--json` it only waits. */
+export async function followOutput(
+  context: Context,
+  call: Client,
+  operation_id: string,
+  progress: { update(text: string): void; end(): void },
+): Promise<void> {
+  const { out, sleep } = context;
+  const shown = new Shown(context);
+  for (;;) {
+    const { node_id, status } = await call(getOperation, { params: { operation_id } });
+    const { output } = await call(getOperationOutput, { params: { node_id, operation_id } });
+    // What is printed and what spins must not stand in one line.
+    if (Object.keys(output).length > 0) progress.end();
+    if (!out.json) shown.show(output);
+    if (hasEnded(status)) return;
+    progress.update(`the operation is ${status}`);
     await sleep(askMs);
   }
 }

@@ -4,6 +4,7 @@ import {
   cancelOperation,
   getOperation,
   getOperationOutput,
+  listAgentOperations,
   listOperations,
   type Operation,
   type OperationEntry,
@@ -13,13 +14,14 @@ import { eachOf } from '../each.ts';
 import type { Exit } from '../exit.ts';
 import { agentNames, findAgent } from '../find-agent.ts';
 import { findId } from '../find-id.ts';
+import { exitOfOperation } from '../operation.ts';
 import { renderOperation, summaryText } from '../plan-text.ts';
 import { paintedBy } from '../run-text.ts';
 import { sanitise, sanitiseLine } from '../sanitise.ts';
 import { ago, duration } from '../style.ts';
 import { parseChoice, parseCount } from '../values.ts';
 import type { Register } from '../verb.ts';
-import { output } from './operation-output.ts';
+import { followOutput, output } from './operation-output.ts';
 
 const naming = 'its id, or the beginning or end of it if only one recent operation fits';
 
@@ -48,6 +50,14 @@ export const register: Register = (command, act) => {
     .addHelpText('after', '\nExample:\n  $ muster operations output 01KAGZ4D3E5F6G7H8J9K0M1N2P --follow')
     .action(act(output));
   command
+    .command('follow')
+    .description(
+      'wait for the end of an operation, show what its scripts print, and what came of it; ends with its exit code',
+    )
+    .argument('<operation>', naming)
+    .addHelpText('after', '\nExample:\n  $ muster operations follow 01KAGZ4D3E5F6G7H8J9K0M1N2P')
+    .action(act(follow));
+  command
     .command('cancel')
     .description('cancel operations: a queued one ends at once, a running one after the resource it is at')
     .argument('<operations...>', naming)
@@ -71,14 +81,15 @@ async function list(
   const kind = options.kind === undefined ? undefined : parseChoice('--kind', options.kind, ['apply', 'plan']);
   const { call } = await context.connect();
   const agent = options.agent === undefined ? undefined : await findAgent(call, options.agent);
-  const page = await call(listOperations, {
-    query: {
-      limit: String(limit),
-      ...(agent === undefined ? {} : { agent: agent.node_id }),
-      ...(status === undefined ? {} : { status }),
-      ...(kind === undefined ? {} : { kind }),
-    },
-  });
+  const query = {
+    limit: String(limit),
+    ...(status === undefined ? {} : { status }),
+    ...(kind === undefined ? {} : { kind }),
+  };
+  const page =
+    agent === undefined
+      ? await call(listOperations, { query })
+      : await call(listAgentOperations, { params: { node_id: agent.node_id }, query });
   if (out.json) {
     out.data(page);
     return undefined;
@@ -106,6 +117,21 @@ async function list(
   );
   if (page.has_more) out.note(`\nThere are more: --limit (up to 500)`);
   return undefined;
+}
+
+async function follow(context: Context, wanted: string): Promise<Exit> {
+  const { out } = context;
+  const { call } = await context.connect();
+  const operation_id = await findOperation(call, wanted);
+  const progress = out.progress('following the operation');
+  await followOutput(context, call, operation_id, progress).finally(progress.end);
+  const operation = await call(getOperation, { params: { operation_id } });
+  if (out.json) out.data(operation);
+  else {
+    const names = await agentNames(call, new Set([operation.node_id]));
+    out.print(renderOperation(operation, names.get(operation.node_id) ?? operation.node_id, out.style));
+  }
+  return exitOfOperation(operation);
 }
 
 async function show(context: Context, id: string, options: { output?: boolean }): Promise<undefined> {

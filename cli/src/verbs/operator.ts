@@ -9,6 +9,7 @@ import { makeKey, resealKey, useFile, usePublicLine } from '../make-key.ts';
 import { createPassphrases, newPassphrase } from '../passphrase.ts';
 import { sanitiseLine } from '../sanitise.ts';
 import type { Register } from '../verb.ts';
+import { registerPeople } from './operator-people.ts';
 
 export const register: Register = (command, act) => {
   command
@@ -37,6 +38,7 @@ export const register: Register = (command, act) => {
     .option('--public-key', 'print the public key only, without asking the orchestrator')
     .addHelpText('after', '\nExample:\n  $ muster operator whoami')
     .action(act(whoami));
+  registerPeople(command, act);
 };
 
 interface InitOptions {

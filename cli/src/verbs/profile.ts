@@ -1,6 +1,6 @@
 import type { Context } from '../context.ts';
 import { usageError } from '../exit.ts';
-import { createProfile, type Profile, readProfiles, writeProfiles } from '../profile.ts';
+import { createProfile, type Profile, type Profiles, readProfiles, writeProfiles } from '../profile.ts';
 import { showFingerprint } from '../trust.ts';
 import type { Register } from '../verb.ts';
 
@@ -16,6 +16,17 @@ export const register: Register = (command, act) => {
       '\nExample:\n  $ muster profile create prod --url https://orchestrator.example:4748 --fingerprint 9F:86:D0:81…',
     )
     .action(act(create));
+  command
+    .command('update')
+    .description('change a profile: what is named by --url, --key-file and --fingerprint; the rest stays')
+    .argument('<name>')
+    .option('--usual-key', 'use the usual key from now on, and none of its own')
+    .option('--rename <name>', 'another name')
+    .addHelpText(
+      'after',
+      '\nExample:\n  $ muster profile update prod --url https://new.example:4748 --fingerprint 9F:86:D0:81…',
+    )
+    .action(act(update));
   command
     .command('list')
     .description('list the profiles there are')
@@ -63,6 +74,50 @@ async function create(
   if (out.json) out.data({ name, ...profile });
   out.print(`The profile ${name} is ${profile.url}.`);
   return undefined;
+}
+
+async function update(
+  context: Context,
+  name: string,
+  options: { usualKey?: boolean; rename?: string },
+): Promise<undefined> {
+  const { out, env, now } = context;
+  const { url, keyFile, fingerprint } = context.options;
+  const { usualKey = false, rename } = options;
+  if (usualKey && keyFile !== undefined) throw usageError('--usual-key and --key-file say different things');
+  if (url === undefined && keyFile === undefined && fingerprint === undefined && !usualKey && rename === undefined)
+    throw usageError('nothing is to be changed', 'Name what: --url, --key-file, --usual-key, --fingerprint, --rename');
+  const { profiles, profile } = await known(context, name);
+  const next = rename ?? name;
+  if (next !== name && profiles.profiles[next])
+    throw usageError(`there is a profile ${next} already`, 'See those there are: muster profile list');
+  const changed = await createProfile(
+    env,
+    {
+      name: next,
+      url: url ?? profile.url,
+      keyFile: usualKey ? null : (keyFile ?? profile.key_file),
+      fingerprint: fingerprint ?? null,
+      replace: true,
+      use: profiles.current === name,
+    },
+    now,
+  );
+  // The certificate of an address that nobody goes to any more is forgotten with it.
+  const after = await readProfiles(env);
+  if (next !== name) delete after.profiles[name];
+  forgetServer(after, profile.url);
+  await writeProfiles(env, after);
+  if (out.json) out.data({ name: next, ...changed });
+  out.print(`The profile ${next} is ${changed.url}.`);
+  return undefined;
+}
+
+/** Forgets the certificate of an address, unless a profile goes there. */
+function forgetServer(profiles: Profiles, url: string): void {
+  const { origin } = new URL(url);
+  if (!Object.values(profiles.profiles).some((each) => new URL(each.url).origin === origin))
+    delete profiles.servers[origin];
 }
 
 async function list(context: Context): Promise<undefined> {
@@ -128,9 +183,7 @@ async function remove(context: Context, name: string): Promise<undefined> {
   const { out, env } = context;
   const { profiles, profile } = await known(context, name);
   delete profiles.profiles[name];
-  const { origin } = new URL(profile.url);
-  if (!Object.values(profiles.profiles).some(({ url }) => new URL(url).origin === origin))
-    delete profiles.servers[origin];
+  forgetServer(profiles, profile.url);
   if (profiles.current === name) profiles.current = null;
   await writeProfiles(env, profiles);
   if (out.json) out.data({ removed: [name] });

@@ -2,11 +2,11 @@ import type { Client } from '@muster/protocol/client';
 import { cancelRun, getRun, listRuns, type Run, runStatuses } from '@muster/protocol/http';
 import type { Context } from '../context.ts';
 import { eachOf } from '../each.ts';
-import type { Exit } from '../exit.ts';
+import { type Exit, exits } from '../exit.ts';
 import { findId } from '../find-id.ts';
 import { paintedBy, printRun } from '../run-text.ts';
 import { sanitiseLine } from '../sanitise.ts';
-import { ago } from '../style.ts';
+import { when } from '../style.ts';
 import { parseChoice, parseCount } from '../values.ts';
 import type { Register } from '../verb.ts';
 
@@ -25,6 +25,12 @@ export const register: Register = (command, act) => {
     .argument('<run>', 'its id, or the beginning or end of it if only one recent run fits')
     .addHelpText('after', '\nExample:\n  $ muster runs show 01KAGZ5R3E5F6G7H8J9K0M1N2P')
     .action(act(show));
+  command
+    .command('follow')
+    .description('wait for the end of a run, and say what becomes of each agent; ends with its exit code')
+    .argument('<run>', 'its id, or the beginning or end of it if only one recent run fits')
+    .addHelpText('after', '\nExample:\n  $ muster runs follow 01KAGZ5R3E5F6G7H8J9K0M1N2P')
+    .action(act(follow));
   command
     .command('cancel')
     .description('cancel runs: who has not had its turn is not tried, who has an operation is asked to end it')
@@ -71,7 +77,7 @@ async function list(
         text: ({ status }) => status,
         paint: (text, { status }, { color }) => paintedBy(status, color)(text),
       },
-      { heading: 'WHEN', text: ({ started_at }) => ago(started_at, out.style.now) },
+      { heading: 'WHEN', text: ({ started_at }) => when(started_at, out.style) },
     ],
     runs,
   );
@@ -85,6 +91,38 @@ async function show(context: Context, wanted: string): Promise<undefined> {
   if (out.json) out.data(run);
   else printRun(run, out);
   return undefined;
+}
+
+/** How often it is asked how far it is. Milliseconds. */
+const askMs = 1_000;
+
+async function follow(context: Context, wanted: string): Promise<Exit> {
+  const { out, sleep } = context;
+  const color = out.noteColor;
+  const { call } = await context.connect();
+  const run_id = await findRun(call, wanted);
+  const told = new Map<string, string>();
+  let run: Run;
+  for (;;) {
+    run = await call(getRun, { params: { run_id } });
+    for (const { node_id, name, status, error } of run.results) {
+      if (status === 'queued' || told.get(node_id) === status) continue;
+      told.set(node_id, status);
+      const why = error === null ? '' : `: ${error}`;
+      out.note(
+        `${paintedBy(status, color)(status.padEnd(11))} ${sanitiseLine(`${name ?? node_id.slice(0, 12)}${why}`)}`,
+      );
+    }
+    // A run that is halted waits for those who have an operation.
+    if (run.finished_at !== null) break;
+    await sleep(askMs);
+  }
+  if (out.json) out.data(run);
+  else {
+    out.note('');
+    printRun(run, out);
+  }
+  return run.status === 'succeeded' ? exits.done : exits.failed;
 }
 
 async function cancel(context: Context, wanted: string[]): Promise<Exit> {

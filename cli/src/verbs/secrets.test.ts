@@ -133,7 +133,7 @@ test('the list has every page, and a typo the nearest name', async () => {
 
 test('removing several goes on after one that fails', async () => {
   answers.removeSecret = ({ params }) => (params.name === 'a' ? absent() : undefined);
-  const ran = await muster(['remove', 'a', 'b']);
+  const ran = await muster(['remove', 'a', 'b', '--yes']);
   expect(ran.exit).toBe(6);
   expect(ran.stdout).toBe('Removed b.\n');
 });

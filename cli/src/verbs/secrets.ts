@@ -68,6 +68,7 @@ export const register: Register = (command, act) => {
     .command('remove')
     .description('remove secrets; what was put on machines with them stays there')
     .argument('<names...>')
+    .option('-y, --yes', 'do not ask')
     .addHelpText('after', '\nExample:\n  $ muster secrets remove db_password')
     .action(act(remove));
   command
@@ -273,9 +274,9 @@ async function update(context: Context, name: string, options: Terms): Promise<u
   return undefined;
 }
 
-async function remove(context: Context, names: string[]): Promise<Exit> {
+async function remove(context: Context, names: string[], { yes }: { yes?: boolean }): Promise<Exit> {
   const { call } = await context.connect();
-  return removeEach(context, names, (name) =>
+  return removeEach(context, names, { yes, noun: 'secret' }, (name) =>
     call(removeSecret, { params: { name } }).catch((error: unknown) => suggest(call, name, error)),
   );
 }

@@ -1,11 +1,13 @@
 import type { Client } from '@muster/protocol/client';
-import { createWindow, listWindows, removeWindow, updateWindow, type Window } from '@muster/protocol/http';
+import { createWindow, getWindow, listWindows, removeWindow, updateWindow, type Window } from '@muster/protocol/http';
+import { confirmRemoval } from '../confirm.ts';
 import type { Context } from '../context.ts';
 import { eachOf } from '../each.ts';
 import { type Exit, usageError } from '../exit.ts';
 import { findId } from '../find-id.ts';
+import { operatorNames } from '../operator-names.ts';
 import { sanitiseLine } from '../sanitise.ts';
-import { duration } from '../style.ts';
+import { duration, timestamp } from '../style.ts';
 import { parseDuration, parseTime } from '../values.ts';
 import type { Register } from '../verb.ts';
 
@@ -31,6 +33,24 @@ export const register: Register = (command, act) => {
     .addHelpText('after', `${times}\nExample:\n  $ muster windows add "kernel updates" --for 2h --selector site=paris`)
     .action(act(add));
   command
+    .command('show')
+    .description('show a maintenance window')
+    .argument('<window>')
+    .addHelpText('after', `${naming}\nExample:\n  $ muster windows show 01KAGZ8S4F6G7H8J9K0M1N2P3Q`)
+    .action(act(show));
+  command
+    .command('update')
+    .description('let a maintenance window end at another time, or give another reason')
+    .argument('<window>')
+    .option('--until <time>', 'when it ends')
+    .option('--for <duration>', 'how long it lasts from its start, e.g. 4h')
+    .option('--reason <text>', 'another reason')
+    .addHelpText(
+      'after',
+      `${naming}${times}\nWhen it starts, and which agents it is for, stays: remove it and add another.\n\nExample:\n  $ muster windows update 01KAGZ8S4F6G7H8J9K0M1N2P3Q --for 4h`,
+    )
+    .action(act(update));
+  command
     .command('end')
     .description('end open maintenance windows now')
     .argument('<windows...>')
@@ -40,13 +60,14 @@ export const register: Register = (command, act) => {
     .command('remove')
     .description('remove maintenance windows, as if they had not been planned')
     .argument('<windows...>')
+    .option('-y, --yes', 'do not ask')
     .addHelpText('after', `${naming}\nExample:\n  $ muster windows remove 01KAGZ8S4F6G7H8J9K0M1N2P3Q`)
     .action(act(remove));
 };
 
 const recent = (call: Client) => call(listWindows, { query: { limit: '500' } });
 
-const when = ({ starts_at, ends_at }: Window, now: number): string =>
+const stateOf = ({ starts_at, ends_at }: Window, now: number): string =>
   now < starts_at
     ? `in ${duration(starts_at - now)}, for ${duration(ends_at - starts_at)}`
     : now < ends_at
@@ -68,7 +89,7 @@ async function list(context: Context): Promise<undefined> {
   out.table(
     [
       { heading: 'WINDOW', text: ({ id }) => id },
-      { heading: 'WHEN', text: (window) => when(window, out.style.now) },
+      { heading: 'WHEN', text: (window) => stateOf(window, out.style.now) },
       {
         heading: 'FOR',
         text: ({ selector }) => (selector === null ? 'all agents' : selector || 'none'),
@@ -100,7 +121,54 @@ async function add(context: Context, reason: string, options: AddOptions): Promi
     body: { starts_at, ends_at, reason, ...(selector === undefined ? {} : { selector }) },
   });
   if (out.json) out.data(window);
-  out.print(`Planned ${window.id}: ${when(window, out.style.now)}.`);
+  out.print(`Planned ${window.id}: ${stateOf(window, out.style.now)}.`);
+  return undefined;
+}
+
+const findWindow = (call: Client, wanted: string): Promise<string> =>
+  findId('maintenance window', 'muster windows list', wanted, async () => (await recent(call)).map(({ id }) => id));
+
+async function show(context: Context, wanted: string): Promise<undefined> {
+  const { out } = context;
+  const { call } = await context.connect();
+  const window = await call(getWindow, { params: { id: await findWindow(call, wanted) } });
+  if (out.json) {
+    out.data(window);
+    return undefined;
+  }
+  const { id, starts_at, ends_at, reason, created_by, selector } = window;
+  const names = await operatorNames(call);
+  out.print(`${out.style.color.bold(sanitiseLine(reason))}  ${stateOf(window, out.style.now)}`);
+  out.print(`window   ${sanitiseLine(id)}`);
+  out.print(`starts   ${timestamp(starts_at)}`);
+  out.print(`ends     ${timestamp(ends_at)}`);
+  out.print(`for      ${sanitiseLine(selector === null ? 'all agents' : selector || 'no agent')}`);
+  out.print(`made by  ${sanitiseLine(names.get(created_by) ?? created_by)}`);
+  return undefined;
+}
+
+async function update(
+  context: Context,
+  wanted: string,
+  options: { until?: string; for?: string; reason?: string },
+): Promise<undefined> {
+  const { out } = context;
+  const { until, reason } = options;
+  if (until !== undefined && options.for !== undefined) throw usageError('--until and --for are the same');
+  if (until === undefined && options.for === undefined && reason === undefined)
+    throw usageError('say what to change', 'Give --until or --for, --reason, or both.');
+  const lasts = options.for === undefined ? undefined : parseDuration(options.for);
+  const end = until === undefined ? undefined : parseTime(until);
+  const { call } = await context.connect();
+  const id = await findWindow(call, wanted);
+  const starts = lasts === undefined ? 0 : (await call(getWindow, { params: { id } })).starts_at;
+  const ends_at = lasts === undefined ? end : starts + lasts;
+  const window = await call(updateWindow, {
+    params: { id },
+    body: { ...(ends_at === undefined ? {} : { ends_at }), ...(reason === undefined ? {} : { reason }) },
+  });
+  if (out.json) out.data(window);
+  out.print(`Changed ${sanitiseLine(window.reason)}: ${stateOf(window, out.style.now)}.`);
   return undefined;
 }
 
@@ -110,13 +178,12 @@ const each =
     const { out } = context;
     const { call } = await context.connect();
     const ids: string[] = [];
-    const known = async () => (await recent(call)).map(({ id }) => id);
     const exit = await eachOf(
       context,
       wanted,
       (id) => id,
       async (one) => {
-        const id = await findId('maintenance window', 'muster windows list', one, known);
+        const id = await findWindow(call, one);
         out.print(await act(call, id, context));
         ids.push(id);
       },
@@ -130,7 +197,12 @@ const end = each(async (call, id, { now }) => {
   return `Ended ${sanitiseLine(window.reason)}.`;
 }, 'ended');
 
-const remove = each(async (call, id) => {
+const removeThem = each(async (call, id) => {
   await call(removeWindow, { params: { id } });
   return `Removed ${sanitiseLine(id)}.`;
 }, 'removed');
+
+async function remove(context: Context, wanted: string[], { yes }: { yes?: boolean }): Promise<Exit> {
+  await confirmRemoval(context, wanted, { yes, noun: 'maintenance window' });
+  return removeThem(context, wanted);
+}

@@ -176,7 +176,10 @@ describeDatabases('agents', (fixture) => {
     const db = await newAgent(domain, actor, 'db-1');
     await putTags(context, actor, 'web-1', { role: 'web', site: 'paris' });
     await putOneTag(context, actor, db.id, 'role', 'db');
-    expect(await listTags(context)).toEqual({ role: ['db', 'web'], site: ['paris'] });
+    expect(await listTags(context)).toEqual({
+      tags: { role: ['db', 'web'], site: ['paris'] },
+      counts: { role: { db: 1, web: 1 }, site: { paris: 1 } },
+    });
     const found = async (filter: string) => (await listAgents(context, { filter })).map(({ node_id }) => node_id);
     expect(await found('role=web')).toEqual([web.id]);
     expect((await found('')).sort()).toEqual([web.id, db.id].sort());
@@ -194,7 +197,11 @@ describeDatabases('agents', (fixture) => {
       '/tags/1x',
     ]);
     expect(await places(putOneTag(context, actor, 'web-1', '1x', '\n'))).toEqual(['/key', '/value']);
-    expect(await listTags(context)).toEqual({ role: ['db'] });
+    await putTags(context, actor, 'web-1', { role: 'db', 'a.b': '' });
+    expect(await listTags(context)).toEqual({
+      tags: { 'a.b': [''], role: ['db'] },
+      counts: { 'a.b': { '': 1 }, role: { db: 2 } },
+    });
   });
 
   it('are listed by status, text and page', async () => {

@@ -458,13 +458,20 @@ export async function deleteOneTag(context: Context, actor: Actor, idOrName: str
   });
 }
 
-export async function listTags({ db }: Context): Promise<Record<string, string[]>> {
-  // A map while it grows: a tag may be called `constructor`.
-  const tags = new Map<string, string[]>();
-  for (const { key, value } of await db.all(tagValues, {})) {
+/** Every tag in use: the values of each key, and how many agents have each. */
+export async function listTags({ db }: Context): Promise<{
+  tags: Record<string, string[]>;
+  counts: Record<string, Record<string, number>>;
+}> {
+  // Maps while they grow: a tag may be called `constructor`.
+  const tags = new Map<string, Map<string, number>>();
+  for (const { key, value, agents } of await db.all(tagValues, {})) {
     const values = tags.get(key);
-    if (values) values.push(value);
-    else tags.set(key, [value]);
+    if (values) values.set(value, Number(agents));
+    else tags.set(key, new Map([[value, Number(agents)]]));
   }
-  return Object.fromEntries(tags);
+  return {
+    tags: Object.fromEntries([...tags].map(([key, values]) => [key, [...values.keys()]])),
+    counts: Object.fromEntries([...tags].map(([key, values]) => [key, Object.fromEntries(values)])),
+  };
 }

@@ -91,6 +91,19 @@ export async function pruneAudit(context: Context, actor: Actor, before: string,
   return prune(context, actor, readInstant(before, '/before'), { fence: [], signal });
 }
 
+/** How many events such a prune would remove now. */
+export async function countPrunable(context: Context, before: string): Promise<number> {
+  const { begin, cut } = await findPrunable(context, readInstant(before, '/before'));
+  return cut.place - begin.place;
+}
+
+/** The beginning of the chain as far as it is older: behind what was decided to go and is still there. */
+async function findPrunable(context: Context, before: number) {
+  const { anchor, cut: from } = await readChainEnds(context);
+  const begin = from.place > anchor.place ? from : anchor;
+  return { from, begin, cut: await findCut(context, begin, before) };
+}
+
 interface Pruning {
   fence: Fence;
   /** Leaves what was decided and not done yet to the schedule. */
@@ -100,9 +113,7 @@ interface Pruning {
 async function prune(context: Context, actor: Actor, before: number, how: Pruning): Promise<number> {
   const { fence } = how;
   await finishPruning(context, how);
-  const { anchor, cut: from } = await readChainEnds(context);
-  const begin = from.place > anchor.place ? from : anchor;
-  const cut = await findCut(context, begin, before);
+  const { from, begin, cut } = await findPrunable(context, before);
   if (cut.place === begin.place) return 0;
   const deleted = cut.place - begin.place;
   try {

@@ -12,7 +12,14 @@ import { putOneTag } from './agents.ts';
 import { listAudit } from './audit.ts';
 import { canonicalJson, genesis } from './audit-chain.ts';
 import { exportAudit } from './audit-export.ts';
-import { auditRetention, finishPruning, pruneAudit, pruneBySchedule, setAuditRetention } from './audit-retention.ts';
+import {
+  auditRetention,
+  countPrunable,
+  finishPruning,
+  pruneAudit,
+  pruneBySchedule,
+  setAuditRetention,
+} from './audit-retention.ts';
 import { createVerifier } from './audit-verification.ts';
 import { type Actor, systemActor } from './context.ts';
 import { createLease } from './leases.ts';
@@ -338,7 +345,10 @@ describeDatabases('the audit log', (fixture) => {
 
     it('removes what is older, says so, and leaves a log that can be verified', async () => {
       const { domain, times } = await threeHours();
+      expect(await countPrunable(domain.context, iso(times[1]!))).toBe(10);
       expect(await pruneAudit(domain.context, systemActor, iso(times[1]!))).toBe(10);
+      expect(await countPrunable(domain.context, iso(times[1]!))).toBe(0);
+      expect(await countPrunable(domain.context, iso(times[2]!))).toBe(10);
       const verdict = await verdictOf(domain);
       expect(verdict).toMatchObject({ ok: true, verified: 20, anchor: { place: 10 }, unchained: 1 });
       const { events } = await listAudit(domain.context, { category: 'audit' });

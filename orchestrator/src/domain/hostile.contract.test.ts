@@ -53,7 +53,7 @@ describeDatabases('hostile input', (fixture) => {
     const id = await startRun(context, domain.documents, domain.conductor, actor, 'constructor', { kind: 'plan' });
     expect(Object.keys({ a: 1 })).toEqual(['a']);
     expect((await getRun(context, id)).results).toMatchObject([{ node_id: agent.id, status: 'queued' }]);
-    expect(await listTags(context)).toEqual({
+    expect((await listTags(context)).tags).toEqual({
       constructor: ['a'],
       hasOwnProperty: ['d'],
       toString: ['b'],

@@ -119,7 +119,12 @@ export const tagBeyond = defineQuery('tags/beyond', (db, p: { node_id: string; c
 );
 
 export const tagValues = defineQuery('tags/values', (db) =>
-  db.selectFrom('agent_tags').select(['key', 'value']).distinct().orderBy('key').orderBy('value'),
+  db
+    .selectFrom('agent_tags')
+    .select((e) => ['key', 'value', e.fn.countAll<number>().as('agents')])
+    .groupBy(['key', 'value'])
+    .orderBy('key')
+    .orderBy('value'),
 );
 
 export const insertAgent = defineQuery(

@@ -180,11 +180,18 @@ export const listTags = route({
   method: 'GET',
   path: '/tags',
   tag: 'Tags',
-  summary: 'Every tag key in use with its values',
+  summary: 'Every tag key in use with its values, and how many agents have each',
   access: 'operator',
-  answers: { 200: z.strictObject({ tags: z.record(z.string(), z.array(z.string())) }) },
+  answers: {
+    200: z
+      .strictObject({
+        tags: z.record(z.string(), z.array(z.string())),
+        counts: z.record(z.string(), z.record(z.string(), z.number().int())).describe('agents, by key and value'),
+      })
+      .meta({ id: 'Tags' }),
+  },
   errors: [],
-  example: { answer: { tags: { role: ['db', 'web'] } } },
+  example: { answer: { tags: { role: ['db', 'web'] }, counts: { role: { db: 2, web: 12 } } } },
 });
 
 export const matchSelector = route({

@@ -150,9 +150,12 @@ export const pruneAudit = route({
   summary: 'Remove old events',
   description:
     'Removes the beginning of the chain, and keeps its last hash so that the rest can still be verified. Ends at the ' +
-    'first event that is not older.',
+    'first event that is not older. With `dry_run` it only says how many would go.',
   access: 'admin',
-  query: z.strictObject({ before: z.string().max(64).describe('RFC 3339, exclusive') }),
+  query: z.strictObject({
+    before: z.string().max(64).describe('RFC 3339, exclusive'),
+    dry_run: z.enum(['true', 'false']).optional().describe('`true`: count them, and remove none'),
+  }),
   answers: { 200: z.strictObject({ deleted: z.number().int() }).meta({ id: 'AuditPruned' }) },
   errors: [],
   example: { query: { before: '2026-01-01T00:00:00Z' }, answer: { deleted: 4711 } },

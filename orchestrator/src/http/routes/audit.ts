@@ -1,7 +1,7 @@
 import { MusterError } from '@muster/protocol';
 import { listAudit } from '../../domain/audit.ts';
 import { exportAudit } from '../../domain/audit-export.ts';
-import { auditRetention, pruneAudit, setAuditRetention } from '../../domain/audit-retention.ts';
+import { auditRetention, countPrunable, pruneAudit, setAuditRetention } from '../../domain/audit-retention.ts';
 import { createVerifier } from '../../domain/audit-verification.ts';
 import type { Context } from '../../domain/context.ts';
 import { actorOf } from '../../domain/sign-in.ts';
@@ -22,8 +22,11 @@ export function auditHandlers(context: Context) {
         throw request.signal.aborted ? new MusterError('draining') : error;
       }
     },
-    pruneAudit: async ({ query, session, request }) => ({
-      deleted: await pruneAudit(context, actorOf(session), query.before, request.signal),
+    pruneAudit: async ({ query: { before, dry_run }, session, request }) => ({
+      deleted:
+        dry_run === 'true'
+          ? await countPrunable(context, before)
+          : await pruneAudit(context, actorOf(session), before, request.signal),
     }),
     getAuditRetention: async () => ({ retention_days: await auditRetention(context) }),
     setAuditRetention: async ({ body, session }) => {

@@ -1,0 +1,44 @@
+import fc from 'fast-check';
+import stringWidth from 'string-width';
+import { expect, test } from 'vitest';
+import { codeFrame } from './code-frame.ts';
+import { colorsFor } from './style.ts';
+
+const plain = colorsFor(false);
+const source = 'name: motd\nsupports: [{ platform: linux }]\nresources:\n  - id: motd\n    resouce: {}\n';
+
+test('the lines around a fault, and a caret below it', () => {
+  expect(codeFrame(source, { line: 5, column: 5 }, plain)).toMatchInlineSnapshot(`
+    "  3 | resources:
+      4 |   - id: motd
+    > 5 |     resouce: {}
+        |     ^"
+  `);
+  expect(codeFrame(source, { line: 1 }, plain)).toMatchInlineSnapshot(`
+    "> 1 | name: motd
+        | ^
+      2 | supports: [{ platform: linux }]
+      3 | resources:"
+  `);
+  expect(codeFrame(source, {}, plain)).toBe('');
+  expect(codeFrame(source, { line: 99 }, plain)).toBe('');
+  expect(codeFrame('', { line: 1 }, plain)).toBe('');
+});
+
+test('the caret stands below the character, whatever stands before it', () => {
+  fc.assert(
+    fc.property(fc.string({ unit: 'grapheme', maxLength: 150 }), fc.string({ maxLength: 150 }), (before, after) => {
+      fc.pre(!/[\r\n]/.test(before + after));
+      const text = codeFrame(`${before}@${after}`, { line: 1, column: before.length + 1 }, plain);
+      const [line = '', caret = ''] = text.split('\n');
+      expect(text.split('\n')).toHaveLength(2);
+      expect(text.replaceAll('\n', '')).not.toMatch(/[\p{Cc}]/u);
+      // What stands above the caret is the character itself.
+      const width = stringWidth(caret.slice(0, caret.indexOf('^')));
+      let at = 0;
+      while (at < line.length && stringWidth(line.slice(0, at)) < width) at++;
+      expect(line.slice(at)).toContain('@');
+      expect(stringWidth(line.slice(0, line.indexOf('@', at)))).toBe(width);
+    }),
+  );
+});

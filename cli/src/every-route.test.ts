@@ -1,0 +1,177 @@
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { routes } from '@muster/protocol/http';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { type Answer, type Seen, type Standing, standIn } from '../test/orchestrator.ts';
+import { makeHome, musterHere } from '../test/process.ts';
+
+// Every route of the API has a verb that calls it: each line of the table is typed, and the server looks what came.
+
+const ulid = '01KAGZ4D3E5F6G7H8J9K0M1N2P';
+const key = 'd75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a';
+
+/** What is typed, by the id of the route that has to be called. FILE is a module. */
+const typed: Readonly<Record<string, string>> = {
+  challenge: 'login',
+  verify: 'login',
+  logout: 'logout',
+  renew: 'agents list',
+  webLogin: 'web-login',
+  listOperators: 'operator list',
+  addOperator: `operator add grace ${key}`,
+  getOperator: 'operator whoami',
+  removeOperator: 'operator remove ada --yes',
+  listAgents: 'agents list',
+  getAgent: 'agents show web-1',
+  setAgentStatus: 'agents reject web-1',
+  removeAgent: 'agents remove web-1 --yes',
+  getAttributes: 'agents attributes web-1',
+  putTags: 'tags replace web-1 role=web --yes',
+  putTag: 'tags set web-1 role=web',
+  deleteTag: 'tags remove web-1 role',
+  listTags: 'tags list',
+  matchSelector: 'selectors match role=web',
+  createEnrolmentToken: 'enrolment-tokens create',
+  listEnrolmentTokens: 'enrolment-tokens list',
+  revokeEnrolmentToken: `enrolment-tokens revoke ${ulid}`,
+  listSamples: 'metrics show web-1 --csv',
+  latestSample: 'metrics list web-1',
+  latestSamples: 'metrics list',
+  discover: 'discover --wait 0s',
+  listModules: 'modules list',
+  uploadModule: 'modules upload FILE',
+  getModule: 'modules show motd',
+  listModuleRevisions: 'modules history motd',
+  removeModule: 'modules remove motd --yes',
+  validateModule: 'modules check FILE',
+  orderModules: 'modules deps motd',
+  listAssignments: 'assignments list',
+  createAssignment: 'assignments create base -m motd --selector role=web',
+  getAssignment: 'assignments show base',
+  removeAssignment: 'assignments remove base --yes',
+  applyAssignment: 'assignments apply base --yes --remove',
+  planAssignment: 'assignments plan base',
+  applyAgent: 'apply web-1 -m motd --yes',
+  planAgent: 'plan web-1 -m motd',
+  getState: 'state show web-1',
+  listAgentOperations: 'operations list --agent web-1',
+  getOperationOutput: `operations output ${ulid}`,
+  listOperations: 'operations list',
+  getOperation: `operations show ${ulid}`,
+  cancelOperation: `operations cancel ${ulid}`,
+  listRuns: 'runs list',
+  getRun: `runs show ${ulid}`,
+  cancelRun: `runs cancel ${ulid}`,
+  checkDrift: 'drift web-1',
+  listDrift: 'drift web-1 --history',
+  listLatestDrift: 'drift',
+  latestDrift: 'drift web-1 --latest',
+  getDrift: `drift --record ${ulid}`,
+  listAudit: 'audit list',
+  exportAudit: 'audit export -o OUT',
+  verifyAudit: 'audit verify',
+  pruneAudit: 'audit prune --before 365d --yes',
+  getAuditRetention: 'audit retention show',
+  setAuditRetention: 'audit retention set 365 --yes',
+  followEvents: 'events',
+  listChannels: 'channels list',
+  createChannel: 'channels add ops slack --to https://hooks.example/x',
+  getChannel: 'channels show CHANNEL',
+  updateChannel: 'channels update CHANNEL --name ops',
+  removeChannel: 'channels remove CHANNEL --yes',
+  testChannel: 'channels test CHANNEL',
+  listNotifications: 'notifications list',
+  readNotification: `notifications read ${ulid}`,
+  readAllNotifications: 'notifications read --all',
+  listSecrets: 'secrets list',
+  createSecret: 'secrets set fresh --file FILE',
+  getSecret: 'secrets get db_password',
+  updateSecret: 'secrets update db_password --expires 90d',
+  removeSecret: 'secrets remove db_password --yes',
+  rotateSecretsKey: 'secrets rotate-key',
+  listWindows: 'windows list',
+  getWindow: `windows show ${ulid}`,
+  createWindow: 'windows add updates --for 2h',
+  updateWindow: `windows end ${ulid}`,
+  removeWindow: `windows remove ${ulid} --yes`,
+  getSettings: 'settings show',
+  getStatus: 'status',
+  openTerminal: 'terminal open web-1',
+  listTerminals: 'terminal list',
+  getTerminal: `terminal show ${ulid}`,
+  closeTerminal: `terminal close ${ulid}`,
+  attachTerminal: `terminal attach ${ulid} --view`,
+  getTranscript: `terminal download ${ulid} -o OUT`,
+};
+
+/** What only a browser calls, which has no key; and what is for programs that watch. */
+const notHere: readonly string[] = ['redeemWebLogin', 'getHealth', 'startRun'];
+
+let home: Awaited<ReturnType<typeof makeHome>>;
+let folder: string;
+let server: Standing;
+let env: Record<string, string>;
+
+/** Where the example of a route would keep a verb from going on to what it is here for. */
+const answers: Record<string, (seen: Seen) => Answer | undefined> = {
+  // Once; then it is refused, which ends the verb.
+  followEvents: () => ({ code: 'forbidden', detail: 'not here' }),
+  getSecret: ({ params }) =>
+    params.name === 'fresh' ? { code: 'secret_not_found', detail: 'there is none' } : undefined,
+  openTerminal: () => ({ code: 'agent_offline', detail: 'not here' }),
+  attachTerminal: () => ({ code: 'terminal_ended', detail: 'not here' }),
+};
+
+beforeAll(async () => {
+  server = await standIn({ answers });
+  home = await makeHome();
+  folder = await mkdtemp(join(tmpdir(), 'muster-routes-'));
+  await writeFile(
+    join(folder, 'motd.yml'),
+    'name: motd\nsupports: [{ platform: linux }]\nresources:\n  - id: motd\n    resource: { file-unix: { path: /etc/motd, content: "x" } }\n',
+  );
+  env = { ...home.env, MUSTER_URL: server.url };
+  expect((await musterHere(['operator', 'init'], env)).exit).toBe(0);
+});
+afterAll(async () => {
+  await server.close();
+  await home.remove();
+  await rm(folder, { recursive: true, force: true });
+});
+
+/** Makes the session one that is nearly over. */
+async function age({ XDG_CACHE_HOME = '' }: Record<string, string>): Promise<void> {
+  const sessions = join(XDG_CACHE_HOME, 'muster', 'sessions');
+  for (const name of await readdir(sessions)) {
+    const token = JSON.parse(await readFile(join(sessions, name), 'utf8')) as { expires_at: number };
+    await writeFile(join(sessions, name), JSON.stringify({ ...token, issued_at: token.expires_at - 36_000 }));
+  }
+}
+
+test('every route has a line in the table, and every line is of a route', () => {
+  expect([...Object.keys(typed), ...notHere].toSorted()).toEqual(routes.map(({ id }) => id).toSorted());
+});
+
+describe('what is typed calls the route', () => {
+  test.each(Object.entries(typed))('%s by muster %s', async (id, line) => {
+    const channel = routes.find((route) => route.id === 'listChannels')?.example.answer as { name: string }[];
+    const words = line
+      .replace('FILE', join(folder, 'motd.yml'))
+      .replace('OUT', join(folder, id))
+      .replace('CHANNEL', channel[0]?.name ?? '')
+      .split(' ');
+    if (id === 'challenge' || id === 'verify') server.forgetSessions();
+    if (id === 'renew') {
+      await musterHere(['login'], env);
+      await age(env);
+    }
+    server.seen.length = 0;
+    const ran = await musterHere(words, env);
+    expect(
+      server.seen.map(({ route }) => route.id),
+      ran.stderr + ran.stdout,
+    ).toContain(id);
+    if (!(id in answers)) expect(ran.stderr).not.toContain('this program has a fault');
+  });
+});

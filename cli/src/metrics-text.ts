@@ -1,0 +1,197 @@
+import { type MeasureName, measureNames, type Sample } from '@muster/protocol';
+import { bar, byShare, type Glyphs, type Point, sparkline } from './sparkline.ts';
+import { counted, type Style, timestamp } from './style.ts';
+
+/** What agents measure, as a person reads it. Pure: text from samples. */
+
+const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB'];
+
+/** `512 B`, `3.4 GiB`: three figures at most before the unit changes. */
+export function bytes(amount: number): string {
+  let unit = 0;
+  let value = Math.max(0, amount);
+  while (value >= 1000 && unit < units.length - 1) {
+    value /= 1024;
+    unit++;
+  }
+  return `${unit === 0 || value >= 100 ? Math.round(value) : value.toFixed(1)} ${units[unit]}`;
+}
+
+const percent = (value: number): string => `${Math.round(value)} %`;
+
+/** The share of something of which there is a total; null: one of both is not known. */
+export const shareOf = (used: number | null, total: number | null): number | null =>
+  used === null || total === null || total === 0 ? null : used / total;
+
+/** What a cell of a table says of a share: a bar where there is room for one, and the number. */
+export function shareCell(share: number | null, cells: number, glyphs: Glyphs): string {
+  if (share === null) return glyphs.none;
+  const text = percent(share * 100).padStart(5);
+  return cells === 0 ? text.trim() : `${bar(share, cells, glyphs)} ${text}`;
+}
+
+/** A stretch of time in columns. Unix seconds. */
+export interface Window {
+  /** The beginning of the first column. */
+  readonly from: number;
+  /** Of one column. */
+  readonly step: number;
+  readonly columns: number;
+}
+
+/**
+ * How a stretch of time is cut so that it fits, its end now. A column is never so short that a machine that is well has
+ * nothing in it.
+ * @param interval seconds between two samples; null: not known
+ */
+export function cutTime(since: number, now: number, columns: number, interval: number | null): Window {
+  const step = Math.max(1, Math.ceil(since / columns), Math.ceil((interval ?? 0) * 1.5));
+  const count = Math.min(columns, Math.max(1, Math.ceil(since / step)));
+  return { from: Math.floor(now / step) * step - (count - 1) * step, step, columns: count };
+}
+
+/** Seconds that usually lie between two samples; null: too few to say. */
+export function usualInterval(samples: readonly Pick<Sample, 'collected_at'>[]): number | null {
+  const apart = samples
+    .slice(1)
+    .map(({ collected_at }, at) => collected_at - (samples[at]?.collected_at ?? collected_at))
+    .toSorted((a, b) => a - b);
+  return apart[Math.floor(apart.length / 2)] ?? null;
+}
+
+/** The sample of each column; undefined: none came. One column stands in front: what counts up is told by two. */
+function columnsOf({ from, step, columns }: Window, samples: readonly Sample[]): (Sample | undefined)[] {
+  const cells: (Sample | undefined)[] = Array.from({ length: columns + 1 });
+  for (const sample of samples) {
+    const at = Math.floor((sample.collected_at - from) / step) + 1;
+    if (at >= 0 && at <= columns) cells[at] = sample;
+  }
+  return cells;
+}
+
+/** How fast a counter went from column to column, a second. Not known behind a gap, and after a restart. */
+function rates(cells: readonly (Sample | undefined)[], name: MeasureName, step: number): Point[] {
+  return cells.slice(1).map((sample, at) => {
+    if (sample === undefined) return undefined;
+    const before = cells[at]?.[name];
+    const value = sample[name];
+    return typeof before !== 'number' || value === null || value < before ? null : (value - before) / step;
+  });
+}
+
+interface Row {
+  readonly name: string;
+  readonly points: readonly Point[];
+  readonly text: (value: number) => string;
+  /** What is full; null: there is nothing like it, and the highest is the top. */
+  readonly full: number | null;
+  readonly of: string;
+  /** The top where nothing is full and all of it is lower: so that next to nothing does not look like much. */
+  readonly floor?: number;
+}
+
+function rowsOf(window: Window, samples: readonly Sample[], cpus: number | null): Row[] {
+  const cells = columnsOf(window, samples);
+  const newest = samples.at(-1);
+  const of = (name: MeasureName): Point[] =>
+    cells.slice(1).map((sample) => (sample === undefined ? undefined : sample[name]));
+  const total = (value: number | null | undefined) => ({
+    full: value ?? null,
+    of: typeof value === 'number' ? bytes(value) : '',
+  });
+  const rate = (name: string, measure: MeasureName): Row => ({
+    name,
+    points: rates(cells, measure, window.step),
+    text: (value) => `${bytes(value)}/s`,
+    full: null,
+    of: '',
+    floor: 1024,
+  });
+  return [
+    { name: 'cpu', points: of('cpu_usage'), text: percent, full: 100, of: '' },
+    { name: 'memory', points: of('memory_used'), text: bytes, ...total(newest?.memory_total) },
+    { name: 'disk', points: of('disk_used'), text: bytes, ...total(newest?.disk_total) },
+    {
+      name: 'load',
+      points: of('load1'),
+      text: (value) => value.toFixed(2),
+      full: cpus,
+      of: cpus === null ? '' : counted(cpus, 'cpu'),
+      floor: 1,
+    },
+    rate('net in', 'net_rx_bytes'),
+    rate('net out', 'net_tx_bytes'),
+  ];
+}
+
+const labelWidth = 9;
+const cellWidth = 11;
+const mostColumns = 120;
+
+/** What stands behind a row, by what there is room for. */
+const figuresFor = (width: number): readonly string[] =>
+  width >= 100
+    ? ['NOW', 'LOWEST', 'HIGHEST', 'OF']
+    : width >= 70
+      ? ['NOW', 'HIGHEST', 'OF']
+      : width >= 50
+        ? ['NOW', 'HIGHEST']
+        : ['NOW'];
+
+/** Columns there are for a row of this many. */
+export const columnsFor = (width: number | null): number =>
+  Math.min(mostColumns, (width ?? 100) - labelWidth - figuresFor(width ?? 100).length * cellWidth);
+
+/**
+ * One row a measure, oldest on the left.
+ * @param cpus of the machine: a load of so many is full; null: not known
+ */
+export function renderSeries(
+  window: Window,
+  samples: readonly Sample[],
+  style: Style,
+  { glyphs, cpus }: { glyphs: Glyphs; cpus: number | null },
+): string {
+  const { color, width } = style;
+  const figures = figuresFor(width ?? 100);
+  const head = ''.padEnd(labelWidth + window.columns) + figures.map((name) => name.padStart(cellWidth)).join('');
+  const lines = rowsOf(window, samples, cpus).map(({ name, points, text, full, of, floor = 0 }) => {
+    const numbers = points.filter((point) => typeof point === 'number');
+    const most = full ?? Math.max(...numbers, floor, Number.MIN_VALUE);
+    const last = points.findLast((point) => point !== undefined);
+    const said = (value: Point) => (typeof value === 'number' ? text(value) : glyphs.none);
+    const cell: Readonly<Record<string, string>> = {
+      NOW: said(last),
+      LOWEST: said(numbers.length === 0 ? null : Math.min(...numbers)),
+      HIGHEST: said(numbers.length === 0 ? null : Math.max(...numbers)),
+      OF: of,
+    };
+    const share = full === null || typeof last !== 'number' ? null : last / full;
+    const paint = byShare(share, color);
+    const behind = figures.map((figure) => {
+      const padded = (cell[figure] ?? '').padStart(cellWidth);
+      return figure === 'NOW' ? paint(padded) : padded;
+    });
+    return `${name.padEnd(labelWidth)}${color.cyan(sparkline(points, { least: 0, most }, glyphs))}${behind.join('')}`;
+  });
+  return [color.bold(head), ...lines].map((line) => line.trimEnd()).join('\n');
+}
+
+/** One sample in one line, for whoever follows in a pipe. */
+export function sampleLine(sample: Sample, glyphs: Glyphs): string {
+  const { cpu_usage, memory_used, memory_total, disk_used, disk_total, load1 } = sample;
+  const share = (value: number | null) => (value === null ? glyphs.none : percent(value * 100));
+  return [
+    timestamp(sample.collected_at),
+    `cpu ${cpu_usage === null ? glyphs.none : percent(cpu_usage)}`,
+    `memory ${share(shareOf(memory_used, memory_total))}`,
+    `disk ${share(shareOf(disk_used, disk_total))}`,
+    `load ${load1 === null ? glyphs.none : load1.toFixed(2)}`,
+  ].join('  ');
+}
+
+export const csvHead = ['collected_at', ...measureNames].join(',');
+
+/** What could not be measured is an empty field. */
+export const csvLine = (sample: Sample): string =>
+  [sample.collected_at, ...measureNames.map((name) => sample[name] ?? '')].join(',');

@@ -1,0 +1,64 @@
+import fc from 'fast-check';
+import stringWidth from 'string-width';
+import { describe, expect, test } from 'vitest';
+import { bar, glyphsFor, type Point, sparkline } from './sparkline.ts';
+
+const unicode = glyphsFor({});
+const plain = glyphsFor({}, true);
+
+describe('a row of numbers', () => {
+  test('lowest and highest are at the edges, what could not be had and gaps can be told apart', () => {
+    expect(sparkline([0, 25, 50, 75, 100], { least: 0, most: 100 }, unicode)).toBe('▁▃▅▆█');
+    expect(sparkline([0, null, undefined, 100], { least: 0, most: 100 }, unicode)).toBe('▁– █');
+    expect(sparkline([0, null, undefined, 100], { least: 0, most: 100 }, plain)).toBe('_? #');
+    expect(sparkline([7, 7], { least: 7, most: 7 }, unicode)).toBe('▁▁');
+  });
+
+  const point = fc.oneof(fc.double({ noNaN: true, min: -1e15, max: 1e15 }), fc.constant(null), fc.constant(undefined));
+  test('has one column a point; a higher number never stands lower', () => {
+    fc.assert(
+      fc.property(fc.array<Point>(point), fc.constantFrom(unicode, plain), (points, glyphs) => {
+        const numbers = points.filter((each) => typeof each === 'number');
+        const least = Math.min(...numbers, 0);
+        const most = Math.max(...numbers, 0);
+        const drawn = [...sparkline(points, { least, most }, glyphs)];
+        expect(drawn).toHaveLength(points.length);
+        expect(stringWidth(drawn.join(''))).toBe(points.length);
+        const level = (at: number) => glyphs.levels.indexOf(drawn[at] ?? '');
+        for (const [at, each] of points.entries()) {
+          if (typeof each !== 'number') {
+            expect(drawn[at]).toBe(each === null ? glyphs.none : ' ');
+            continue;
+          }
+          expect(level(at)).toBeGreaterThanOrEqual(0);
+          if (most > least && each === most) expect(level(at)).toBe(glyphs.levels.length - 1);
+          if (each === least) expect(level(at)).toBe(0);
+          for (const [before, other] of points.slice(0, at).entries())
+            if (typeof other === 'number' && other < each) expect(level(before)).toBeLessThanOrEqual(level(at));
+        }
+      }),
+    );
+  });
+});
+
+test('a bar is as wide as it is said to be, and full only when it is', () => {
+  expect(bar(0.5, 10, unicode)).toBe('█████░░░░░');
+  expect(bar(1.7, 4, plain)).toBe('####');
+  fc.assert(
+    fc.property(fc.double({ min: -2, max: 2, noNaN: true }), fc.integer({ min: 0, max: 60 }), (share, width) => {
+      expect(stringWidth(bar(share, width, unicode))).toBe(width);
+    }),
+  );
+});
+
+test.each([
+  [{}, unicode],
+  [{ LANG: 'de_DE.UTF-8' }, unicode],
+  [{ LANG: 'C', LC_ALL: 'C.utf8' }, unicode],
+  [{ LANG: 'C' }, plain],
+  [{ LANG: 'de_DE.UTF-8', LC_ALL: 'POSIX' }, plain],
+  [{ TERM: 'dumb' }, plain],
+  [{ TERM: 'linux', LANG: 'de_DE.UTF-8' }, plain],
+])('the characters fit the terminal: %o', (env, glyphs) => {
+  expect(glyphsFor(env)).toEqual(glyphs);
+});
