@@ -12,7 +12,7 @@ const layers: Record<string, Record<string, readonly string[]>> = {
     gateway: ['domain', 'bus', 'identity'],
     schedule: ['domain', 'bus'],
     // What is done to a database while no orchestrator runs on it: there is no domain then.
-    offline: ['store', 'identity'],
+    offline: ['domain', 'store', 'identity'],
     deliver: ['domain'],
     screen: ['domain', 'store'],
     domain: ['store', 'bus', 'identity'],

@@ -204,6 +204,20 @@ const entries: readonly Entry[] = [
     load: null,
     example: 'muster import --database-url-file /etc/muster/database-url muster.export',
   },
+  {
+    name: 'backup',
+    group: roles,
+    summary: 'write all of an orchestrator to a file while it runs, or verify one',
+    load: null,
+    example: 'muster backup --data-dir /var/lib/muster-orchestrator --encrypt muster.backup',
+  },
+  {
+    name: 'restore',
+    group: roles,
+    summary: 'put back what a backup holds, into an empty place',
+    load: null,
+    example: 'muster restore --data-dir /var/lib/muster-orchestrator muster.backup',
+  },
 ];
 
 /** Verbs that are programs of their own, which the launcher starts. */

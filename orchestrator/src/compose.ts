@@ -1,5 +1,5 @@
 import { createPrivateKey, randomBytes, randomFillSync, sign } from 'node:crypto';
-import { readFile, statfs } from 'node:fs/promises';
+import { readFile, stat, statfs } from 'node:fs/promises';
 import type { AddressInfo } from 'node:net';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
@@ -27,6 +27,7 @@ import { notificationsOf } from './domain/notifications.ts';
 import { createWaiting } from './domain/operation-waiting.ts';
 import { bootstrapOperator } from './domain/operators.ts';
 import { createRefusals } from './domain/refusals.ts';
+import { settleRestored } from './domain/restored.ts';
 import { createRunConductor } from './domain/run-conductor.ts';
 import { createSequencer } from './domain/sequencer.ts';
 import { describeSettings } from './domain/settings.ts';
@@ -59,6 +60,7 @@ import { loadApiCertificate } from './identity/api-certificate.ts';
 import { loadIdentity } from './identity/identity.ts';
 import { lockDirectory } from './identity/instance-lock.ts';
 import { loadSecretKeys } from './identity/secret-keys.ts';
+import { finishRestore } from './offline/restore-place.ts';
 import { type AuditKeeping, startAuditKeeping } from './schedule/audit-keeping.ts';
 import { type DiskGuard, startDiskGuard } from './schedule/disk-guard.ts';
 import { type DriftSweep, startDriftSweep } from './schedule/drift-sweep.ts';
@@ -126,6 +128,7 @@ const cutOffMs = 5_000;
 
 async function start(config: Config, dataDir: string, around: Surroundings, held: Held): Promise<Running> {
   const { log, clock } = around;
+  if (await finishCutOff(dataDir)) log.warn({}, 'a restore that had been cut off was brought to its end');
   const identity = await loadIdentity(dataDir);
   held.add(await lockDirectory(dataDir, 'orchestrator'));
   const publicKey = identity.publicKey.toString('hex');
@@ -184,6 +187,9 @@ async function start(config: Config, dataDir: string, around: Surroundings, held
     },
   };
 
+  const restored = await settleRestored(context);
+  if (restored)
+    log.warn({ ...restored }, 'restored from a backup: what was under way then is ended, enrolment tokens are revoked');
   let bootstrapped = false;
   if (config.bootstrap_key !== null && config.bootstrap_username !== null)
     bootstrapped = await bootstrapOperator(context, {
@@ -416,6 +422,17 @@ async function start(config: Config, dataDir: string, around: Surroundings, held
     operators: (await db.get(anyOperator, {})) !== undefined,
     stop: () => held.letGo(),
   };
+}
+
+/** What `muster restore` began and could not end. @throws Error when it is not whole, or still under way */
+async function finishCutOff(dataDir: string): Promise<boolean> {
+  if (!(await stat(join(dataDir, '.restoring')).catch(() => null))) return false;
+  const letGo = await lockDirectory(dataDir, 'orchestrator');
+  try {
+    return await finishRestore(dataDir);
+  } finally {
+    await letGo();
+  }
 }
 
 /** Where the database is that a configuration means. */

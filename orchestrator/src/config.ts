@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { isIP } from 'node:net';
-import { parseArgs } from 'node:util';
+import { type ParseArgsConfig, parseArgs } from 'node:util';
 import { closest } from 'fastest-levenshtein';
 import { parseDocument } from 'yaml';
 import { z } from 'zod';
@@ -231,6 +231,8 @@ export type Source = 'file' | 'environment' | 'flag';
 
 export interface Invocation {
   help: boolean;
+  /** The configuration file that was named. */
+  file: string | null;
   config: Config;
   /** By dotted key, for every value that somebody gave. */
   sources: Record<string, Source>;
@@ -312,6 +314,7 @@ export function readInvocation(args: string[], env: NodeJS.ProcessEnv, defaultDa
   if (values.help === true)
     return {
       help: true,
+      file: null,
       config: configSchema.parse({}),
       sources: {},
       dataDir: defaultDataDir,
@@ -337,6 +340,7 @@ export function readInvocation(args: string[], env: NodeJS.ProcessEnv, defaultDa
   checkRemoteWrite(config.metrics.remote_write);
   return {
     help: false,
+    file: file ?? null,
     config: withDatabaseUrl(config),
     sources: {
       ...(env.MUSTER_DATA_DIR === undefined ? {} : { data_dir: 'environment' as const }),
@@ -398,6 +402,28 @@ export function wordsOf(args: readonly string[]): { words: string[]; rest: strin
   });
   const at = new Map(tokens.flatMap((token) => (token.kind === 'positional' ? [[token.index, token.value]] : [])));
   return { words: [...at.values()], rest: args.filter((_, index) => !at.has(index)) };
+}
+
+/** Takes options that are none of the orchestrator's own, with their values, out of what was typed. */
+export function optionsOf(args: readonly string[], options: NonNullable<ParseArgsConfig['options']>) {
+  const { tokens, values } = parseArgs({
+    args: [...args],
+    options: { ...flags, ...options },
+    strict: false,
+    allowPositionals: true,
+    tokens: true,
+  });
+  const taken = new Set<number>();
+  let fault: string | null = null;
+  for (const token of tokens) {
+    if (token.kind !== 'option' || !(token.name in options)) continue;
+    taken.add(token.index);
+    if (options[token.name]?.type !== 'string') continue;
+    if (token.value === undefined) fault = `${token.rawName} needs a value`;
+    else if (!token.inlineValue) taken.add(token.index + 1);
+  }
+  const own = Object.fromEntries(Object.entries(values).filter(([name]) => name in options));
+  return { values: own, fault, rest: args.filter((_, index) => !taken.has(index)) };
 }
 
 function oneOf<const T extends string>(name: string, given: string, allowed: readonly T[]): T {

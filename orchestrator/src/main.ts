@@ -140,7 +140,7 @@ async function serve(): Promise<void> {
 
 async function main(): Promise<void> {
   const [command = '', ...args] = process.argv.slice(2);
-  if (['migrate', 'export', 'import'].includes(command)) {
+  if (['migrate', 'export', 'import', 'backup', 'restore'].includes(command)) {
     // Loaded apart, as the server below is: each starts without the other.
     const { runOffline } = await import('./offline/run.ts');
     process.exit(await runOffline(command, args, defaultDataDir));

@@ -187,6 +187,10 @@ export async function loadSecretKeys({ dataDir, file, env, holdsSecrets }: KeySo
   return new SecretKeys([made], ownFile);
 }
 
+/** Ids of the keys that a file of ours holds. @throws SecretKeysInvalid */
+export const keyIdsOf = (text: string): string[] =>
+  distinct(parseKeys(text, ownFileName)).map((bytes) => keyOf(bytes).id);
+
 const distinct = (keys: readonly Buffer[]): Buffer[] => [
   ...new Map(keys.map((bytes) => [bytes.toString('hex'), bytes])).values(),
 ];

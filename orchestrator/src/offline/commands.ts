@@ -1,5 +1,6 @@
 import { createReadStream } from 'node:fs';
 import { open, rename, rm } from 'node:fs/promises';
+import type { ParseArgsConfig } from 'node:util';
 import type { Config } from '../config.ts';
 import { migratePostgres } from '../store/migrate-postgres.ts';
 import { migrateSqlite } from '../store/migrate-sqlite.ts';
@@ -9,6 +10,7 @@ import { exportDatabase, importDatabase, type TransferReport } from '../store/tr
 import { postgresSource, postgresTarget } from '../store/transfer-postgres.ts';
 import { sqliteSource, sqliteTarget } from '../store/transfer-sqlite.ts';
 import { version as musterVersion } from '../version.ts';
+import { backupCommands } from './backup-commands.ts';
 import { type HeldPlace, holdPlace } from './place.ts';
 
 /** What is done to a database while no orchestrator runs on it. */
@@ -19,12 +21,22 @@ export interface Terminal {
   readonly stdin: AsyncIterable<Uint8Array>;
   readonly stdout: NodeJS.WritableStream;
   readonly now: () => number;
+  readonly env: NodeJS.ProcessEnv;
+  /** Options of the command itself. */
+  readonly given: Given;
+  /** The configuration file that was named. */
+  readonly configFile: string | null;
 }
+
+/** By name, as they were typed. */
+export type Given = Readonly<Record<string, string | boolean | readonly (string | boolean)[] | undefined>>;
 
 export interface OfflineCommand {
   readonly usage: string;
   /** Names of the words that it takes. */
   readonly words: readonly string[];
+  /** Options that only it has. */
+  readonly options?: NonNullable<ParseArgsConfig['options']>;
   /** @returns what `--json` prints */
   run(config: Config, dataDir: string, words: readonly string[], terminal: Terminal): Promise<object>;
 }
@@ -196,4 +208,5 @@ export const offlineCommands: Readonly<Record<string, OfflineCommand>> = {
   migrate,
   export: exporting,
   import: importing,
+  ...backupCommands,
 };

@@ -1,21 +1,28 @@
-import { ConfigError, type Invocation, readInvocation, wordsOf } from '../config.ts';
+import { ConfigError, type Invocation, optionsOf, readInvocation, wordsOf } from '../config.ts';
 import { offlineCommands } from './commands.ts';
 
 /**
- * Runs `muster migrate`, `export` or `import`.
+ * Runs `muster migrate`, `export`, `import`, `backup` or `restore`.
  * @param args what follows the command
  * @returns the exit code
  */
 export async function runOffline(command: string, args: readonly string[], defaultDataDir: string): Promise<number> {
-  const found = offlineCommands[command];
-  if (!found) throw new Error(`there is no command ${command}`);
   const { stdout, stderr } = process;
   const json = args.includes('--json');
   const say = (text: string) => void stderr.write(`${text}\n`);
-  const { words, rest } = wordsOf(args.filter((arg) => arg !== '--json'));
+  const rest = args.filter((arg) => arg !== '--json');
+  // `backup verify` is a command of its own.
+  const [verb = ''] = wordsOf(rest).words;
+  const longer = `${command} ${verb}`;
+  const found = offlineCommands[longer] ?? offlineCommands[command];
+  if (!found) throw new Error(`there is no command ${command}`);
+  const own = optionsOf(rest, found.options ?? {});
+  const { words, rest: common } = wordsOf(own.rest);
+  if (longer in offlineCommands) words.shift();
   let given: Invocation;
   try {
-    given = readInvocation(rest, process.env, defaultDataDir);
+    if (own.fault !== null) throw new ConfigError(own.fault);
+    given = readInvocation(common, process.env, defaultDataDir);
     if (!given.help && words.length !== found.words.length)
       throw new ConfigError(
         found.words.length === 0 ? `it takes no ${words[0]}` : `it takes ${found.words.join(' ')}, or - for a pipe`,
@@ -39,12 +46,18 @@ export async function runOffline(command: string, args: readonly string[], defau
       stdin: process.stdin,
       stdout,
       now: Date.now,
+      env: process.env,
+      given: own.values,
+      configFile: given.file,
     });
     // An export on standard output has it for itself.
-    if (json) (words.includes('-') && command === 'export' ? stderr : stdout).write(`${JSON.stringify(outcome)}\n`);
+    if (json)
+      (words.includes('-') && ['export', 'backup'].includes(command) ? stderr : stdout).write(
+        `${JSON.stringify(outcome)}\n`,
+      );
     return 0;
   } catch (error) {
     say(`muster ${command}: ${(error as Error).message}`);
-    return 1;
+    return error instanceof ConfigError ? 2 : 1;
   }
 }

@@ -81,3 +81,11 @@ export const revokeEnrolmentToken = defineQuery('enrolment/revoke', (db, p: { id
     .where('revoked_at', 'is', null)
     .where('uses_left', '>', 0),
 );
+
+export const revokeAllEnrolmentTokens = defineQuery('enrolment/revoke all', (db, p: { now: number }) =>
+  db
+    .updateTable('enrolment_tokens')
+    .set({ revoked_at: p.now })
+    .where('revoked_at', 'is', null)
+    .where('uses_left', '>', 0),
+);

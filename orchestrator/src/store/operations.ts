@@ -410,6 +410,16 @@ export const lostOperations = defineQuery(
       .limit(p.limit),
 );
 
+/** What has not ended, of all agents, oldest first. */
+export const oldestOpenOperations = defineQuery('operations/oldest of all open', (db, p: { limit: number }) =>
+  db
+    .selectFrom('operations')
+    .select(['operation_id', 'node_id', 'kind', 'run_id', 'requested_by'])
+    .where('status', 'in', ['queued', 'running'])
+    .orderBy('operation_id')
+    .limit(p.limit),
+);
+
 /** The largest id there is, so that the next is larger whatever the clock says. */
 export const lastOperationId = defineQuery('operations/last id', (db) =>
   db.selectFrom('operations').select('operation_id').orderBy('operation_id', 'desc').limit(1),

@@ -1,3 +1,4 @@
+import { measureNames } from '@muster/protocol';
 import type { Client } from 'pg';
 import { applyMigration, migratePostgres } from './migrate-postgres.ts';
 import { migrations } from './migrations/index.ts';
@@ -5,6 +6,7 @@ import { rowTypes } from './postgres-row-types.ts';
 import { connect, connectionSettings } from './postgres-settings.ts';
 import {
   inOrder,
+  type Snapshot,
   TransferRefused,
   type TransferRow,
   type TransferSource,
@@ -13,7 +15,7 @@ import {
   type TransferType,
 } from './transfer-table.ts';
 
-/** The caller holds the lock of the database, so that nobody else works on it. */
+/** The caller holds the lock of the database, so that nobody else works on it; a snapshot alone is taken beside others. */
 
 const quoted = (name: string): string => `"${name.replaceAll('"', '""')}"`;
 const batchRows = 500;
@@ -94,20 +96,7 @@ class PostgresDatabase implements TransferTarget {
       type === 'bytes' ? `translate(encode(${quoted(name)}, 'base64'), E'\\n', '')` : quoted(name),
     );
     const select = `select ${columns.join(', ')} from ${quoted(table.name)} order by ${table.key.map(quoted).join(', ')}`;
-    await this.#client.query(`declare all_rows no scroll cursor for ${select}`);
-    try {
-      for (;;) {
-        const { rows } = await this.#client.query<(string | number | null)[]>({
-          text: `fetch ${batchRows} from all_rows`,
-          rowMode: 'array',
-          types: rowTypes,
-        });
-        if (rows.length === 0) return;
-        yield rows;
-      }
-    } finally {
-      await this.#client.query('close all_rows').catch(() => undefined);
-    }
+    yield* fetched(this.#client, select);
   }
 
   async counted(table: TransferTable): Promise<number | null> {
@@ -186,6 +175,66 @@ class PostgresDatabase implements TransferTarget {
   }
 }
 
+/** Rows of a select, some at a time. Within a transaction. */
+async function* fetched(client: Client, select: string): AsyncGenerator<(string | number | null)[][]> {
+  await client.query(`declare all_rows no scroll cursor for ${select}`);
+  try {
+    for (;;) {
+      const { rows } = await client.query<(string | number | null)[]>({
+        text: `fetch ${batchRows} from all_rows`,
+        rowMode: 'array',
+        types: rowTypes,
+      });
+      if (rows.length === 0) return;
+      yield rows;
+    }
+  } finally {
+    await client.query('close all_rows').catch(() => undefined);
+  }
+}
+
+class PostgresSnapshot extends PostgresDatabase implements Snapshot {
+  readonly #url: string;
+  readonly #id: string;
+
+  constructor(client: Client, place: string, url: string, id: string) {
+    super(client, place, () => 0);
+    this.#url = url;
+    this.#id = id;
+  }
+
+  /** In a transaction of its own with the same view: an old slice can only be dropped when nobody reads it. */
+  async *samples(): AsyncGenerator<readonly TransferRow[]> {
+    const client = await connect(connectionSettings({ url: this.#url, applicationName: snapshotName }));
+    try {
+      await client.query('begin isolation level repeatable read read only');
+      await client.query(`set transaction snapshot '${this.#id.replaceAll("'", '')}'`);
+      yield* fetched(client, `select node_id, collected_at, ${measureNames.join(', ')} from samples`);
+      await client.query('commit');
+    } finally {
+      await client.end();
+    }
+  }
+}
+
+const snapshotName = 'muster-backup';
+
+/**
+ * The database as it is now, beside an orchestrator that works on it: without its lock.
+ * @param place how it is named to people
+ */
+export async function postgresSnapshot(url: string, place: string): Promise<Snapshot> {
+  const client = await connect(connectionSettings({ url, applicationName: snapshotName }));
+  try {
+    await client.query('begin isolation level repeatable read read only');
+    const { rows } = await client.query<{ id: string }>('select pg_export_snapshot() as id');
+    return new PostgresSnapshot(client, place, url, rows[0]?.id ?? '');
+  } catch (error) {
+    await client.end();
+    throw error;
+  }
+}
+
 const opened = async (url: string, place: string, applicationName: string, now: () => number) =>
   new PostgresDatabase(await connect(connectionSettings({ url, applicationName })), place, now);
 
@@ -206,3 +255,35 @@ export const postgresTarget = (
   applicationName: string,
   now: () => number,
 ): Promise<TransferTarget> => opened(url, place, applicationName, now);
+
+/** Whether there are tables of ours, and what a setting says there. */
+export async function postgresHolds(url: string, key: string): Promise<{ rows: boolean; setting: string | null }> {
+  const client = await connect(connectionSettings({ url }));
+  try {
+    const { rows } = await client.query<{ there: boolean }>(`select to_regclass('settings') is not null as there`);
+    if (!rows[0]?.there) return { rows: false, setting: null };
+    const found = await client.query<{ value: string }>('select value from settings where key = $1', [key]);
+    return { rows: true, setting: found.rows[0]?.value ?? null };
+  } finally {
+    await client.end();
+  }
+}
+
+/**
+ * Puts everything in the schema that is in use aside, under another name, and makes an empty one in its place.
+ * @returns what it is called now
+ */
+export async function movePostgresAside(url: string, name: string): Promise<string> {
+  const client = await connect(connectionSettings({ url }));
+  try {
+    const { rows } = await client.query<{ schema: string }>('select current_schema() as schema');
+    const schema = rows[0]?.schema ?? 'public';
+    await client.query('begin');
+    await client.query(`alter schema ${quoted(schema)} rename to ${quoted(name)}`);
+    await client.query(`create schema ${quoted(schema)}`);
+    await client.query('commit');
+    return `the schema ${name} of the database`;
+  } finally {
+    await client.end();
+  }
+}

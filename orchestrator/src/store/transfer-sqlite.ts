@@ -1,11 +1,14 @@
 import { closeSync, existsSync, fsyncSync, openSync, renameSync, rmSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
+import { measureNames } from '@muster/protocol';
 import type { Database, Statement } from 'better-sqlite3';
 import { migrateSqlite } from './migrate-sqlite.ts';
 import { migrations } from './migrations/index.ts';
-import { openSqliteFile } from './sqlite-connection.ts';
+import { chunksOf, tableOf } from './sample-chunks.ts';
+import { openSqliteFile, openSqliteReader } from './sqlite-connection.ts';
 import {
   inOrder,
+  type Snapshot,
   TransferRefused,
   type TransferRow,
   type TransferSource,
@@ -14,7 +17,7 @@ import {
   type TransferType,
 } from './transfer-table.ts';
 
-/** The caller holds the data directory, so that nobody else works on the file. */
+/** The caller holds the data directory, so that nobody else works on the file; a snapshot alone is taken beside others. */
 
 const quoted = (name: string): string => `"${name.replaceAll('"', '""')}"`;
 const batchRows = 500;
@@ -31,9 +34,9 @@ class SqliteSource implements TransferSource {
   readonly place: string;
   protected db: Database;
 
-  constructor(file: string, place = file) {
+  constructor(file: string, place = file, open = openSqliteFile) {
     this.place = `${place} (SQLite)`;
-    this.db = openSqliteFile(file);
+    this.db = open(file);
     // What Node makes of large integers otherwise is not what was stored.
     this.db.defaultSafeIntegers(false);
   }
@@ -101,6 +104,49 @@ class SqliteSource implements TransferSource {
 
   async close(): Promise<void> {
     this.db.close();
+  }
+}
+
+/** Reads in one transaction, which others neither see nor wait for; while it lasts their log cannot be folded in. */
+class SqliteSnapshot extends SqliteSource implements Snapshot {
+  readonly #samples: Database | null;
+
+  constructor(file: string, samplesFile: string | null) {
+    super(file, file, openSqliteReader);
+    this.#samples = samplesFile !== null && existsSync(samplesFile) ? openSqliteReader(samplesFile) : null;
+    // A transaction has its view from its first read on.
+    for (const db of [this.db, this.#samples])
+      if (db) {
+        db.exec('begin');
+        db.prepare('select count(*) from sqlite_schema').get();
+      }
+  }
+
+  async *samples(): AsyncGenerator<readonly TransferRow[]> {
+    const db = this.#samples;
+    if (!db) return;
+    const names = db.prepare<[], { name: string }>(`select name from sqlite_schema where type = 'table'`).all();
+    for (const chunk of chunksOf(names.map(({ name }) => name))) {
+      const all = db
+        .prepare<[], (string | number | null)[]>(
+          `select node_id, collected_at, ${measureNames.join(', ')} from ${tableOf(chunk)}`,
+        )
+        .raw(true);
+      let batch: TransferRow[] = [];
+      for (const row of all.iterate()) {
+        batch.push(row);
+        if (batch.length === batchRows) {
+          yield batch;
+          batch = [];
+        }
+      }
+      if (batch.length > 0) yield batch;
+    }
+  }
+
+  override async close(): Promise<void> {
+    this.#samples?.close();
+    await super.close();
   }
 }
 
@@ -196,3 +242,13 @@ export function sqliteSource(file: string): TransferSource {
 
 /** @param now Unix seconds, for the record of migrations */
 export const sqliteTarget = (file: string, now: () => number): TransferTarget => new SqliteTarget(file, now);
+
+/**
+ * Both files as they are now, beside whoever writes them.
+ * @param samplesFile null: without samples
+ * @throws TransferRefused when there is no such database
+ */
+export function sqliteSnapshot(file: string, samplesFile: string | null): Snapshot {
+  if (!existsSync(file)) throw new TransferRefused(`there is no database at ${file}`);
+  return new SqliteSnapshot(file, samplesFile);
+}

@@ -37,6 +37,12 @@ export interface TransferSource {
   close(): Promise<void>;
 }
 
+/** A database as it was at one moment, whoever works on it. */
+export interface Snapshot extends TransferSource {
+  /** Samples of machines: node id, time, and the measures in their order. In no order of their own. */
+  samples(): AsyncIterable<readonly TransferRow[]>;
+}
+
 /** An empty database that is filled in one piece. */
 export interface TransferTarget extends TransferSource {
   /** Makes the schema of this version, without any row, and begins. @throws TransferRefused unless nothing is there */

@@ -300,6 +300,12 @@ export const eventTypes = {
     target: 'agent',
     metadata: [...operation, 'requested_by', 'run_id', 'status', 'summary'],
   },
+  'system.restored': {
+    severity: ['warning'],
+    when: 'the orchestrator started on what was put back from a backup; what was under way then is ended, and enrolment tokens are revoked',
+    target: '',
+    metadata: ['backup_id', 'backup_created_at'],
+  },
   'terminal.opened': {
     severity: ['info'],
     when: 'an operator opened a terminal',

@@ -13,6 +13,7 @@ export const notifyingEvents = [
   'run.halted',
   'secret.expiring',
   'disk.low',
+  'system.restored',
   'audit.pruned',
   'operator.added',
   'operator.removed',

@@ -1,0 +1,195 @@
+import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import {
+  applyAgent,
+  checkDrift,
+  createSecret,
+  getAgent,
+  getOperation,
+  latestDrift,
+  listAgents,
+  listAudit,
+  listModules,
+  listNotifications,
+  putTag,
+  uploadModule,
+  verifyAudit,
+} from '@muster/protocol/http';
+import { afterAll, beforeAll, beforeEach, describe, expect } from 'vitest';
+import { PostgresMissing, type PostgresServer, startPostgres } from '../orchestrator/test/postgres-server.ts';
+import { eventually } from './eventually.ts';
+import { Orchestrator, type Stage, test } from './harness.ts';
+
+/** The drill: a backup of an orchestrator at work, its death, and another one that goes on from there. */
+
+const keysWritten = 5;
+
+interface Place {
+  env: NodeJS.ProcessEnv;
+}
+
+/** For whom it is encrypted, and with what it is opened. */
+interface Locked {
+  env: NodeJS.ProcessEnv;
+  closing: readonly string[];
+  opening: readonly string[];
+}
+
+async function run(stage: Stage, name: string, args: readonly string[], env: NodeJS.ProcessEnv): Promise<void> {
+  const program = stage.run(name, args, env);
+  const { code } = await program.ended;
+  expect(code, program.lastLines(20).join('\n')).toBe(0);
+}
+
+async function drill(stage: Stage, from: Place, to: Place, lock: Locked): Promise<void> {
+  const orchestrator = await stage.orchestrator({ env: from.env });
+  const { call } = orchestrator;
+  const agent = await stage.agent(orchestrator, 'web-1');
+  const params = { node_id: agent.nodeId };
+  const [motd, proof, done] = ['motd', 'proof', 'done'].map((name) => join(stage.dir, 'etc', name)) as [
+    string,
+    string,
+    string,
+  ];
+  const moduleOf = (name: string, resource: object) => ({
+    name,
+    content: JSON.stringify({ name, supports: [{ platform: 'linux' }], resources: [{ id: name, resource }] }),
+  });
+  const file = (path: string, content: string) => ({ 'file-unix': { path, content, mode: '0600' } });
+  await call(createSecret, { body: { name: 'db', value: 'hunter2-hunter2' } });
+  await call(uploadModule, { body: moduleOf('m', file(motd, 'welcome\n')) });
+  await call(applyAgent, { params, body: { modules: ['m'] } });
+  const slow = {
+    program: 'sh',
+    manages: 'a-line',
+    apply: `echo ran >> '${proof}'; while ! test -e '${done}'; do sleep 0.05; done`,
+  };
+  await call(uploadModule, { body: moduleOf('slow', { script: slow }) });
+  const { operation_id } = await call(applyAgent, { params, body: { modules: ['slow'] }, respondAsync: true });
+  await eventually('the script runs', async () => (existsSync(proof) ? true : null));
+  const unused = await orchestrator.token('web-2');
+
+  // One writer after the other key: whatever moment the backup is of, it holds a run of numbers without a gap.
+  let answered = 0;
+  let writing = true;
+  const writer = (async () => {
+    while (writing) {
+      const n = answered + 1;
+      await call(putTag, { params: { ...params, key: `w${n % keysWritten}` }, body: { value: String(n) } });
+      answered = n;
+    }
+  })();
+  await eventually('writes are under way', async () => (answered > 2 * keysWritten ? true : null));
+  const before = answered;
+  const backup = join(stage.dir, 'muster.backup');
+  const making = ['backup', '--data-dir', orchestrator.dataDir, ...lock.closing, backup];
+  await run(stage, 'backup', making, { ...from.env, ...lock.env });
+  const after = answered;
+  expect(after).toBeGreaterThan(before);
+  expect(statSync(backup).mode & 0o777).toBe(0o600);
+  expect(readFileSync(backup).includes('hunter2')).toBe(false);
+
+  // What came after it, and its end.
+  await call(uploadModule, { body: moduleOf('later', file(motd, 'later\n')) });
+  writing = false;
+  await writer;
+  await orchestrator.kill9();
+  writeFileSync(done, '');
+
+  const dataDir = stage.folder('restored');
+  await run(stage, 'restore', ['restore', '--data-dir', dataDir, ...lock.opening, backup], { ...to.env, ...lock.env });
+  expect(readdirSync(dataDir).filter((name) => name.startsWith('.'))).toEqual([]);
+  const restored = new Orchestrator(stage, dataDir, { env: to.env });
+  restored.apiPort = orchestrator.apiPort;
+  restored.agentPort = orchestrator.agentPort;
+  await restored.start();
+  expect(restored.publicKey).toBe(orchestrator.publicKey);
+
+  // Sessions of before are none any more.
+  await expect(call(listModules, {})).rejects.toMatchObject({ problem: { code: 'unauthenticated' } });
+  const again = restored.clientFor(orchestrator.operator);
+  // The history is that of the moment of the backup.
+  expect((await again(listModules, {})).map(({ name }) => name).sort()).toEqual(['m', 'slow']);
+  const { tags } = await again(getAgent, { params });
+  const numbers = Array.from({ length: keysWritten }, (_, key) => Number(tags[`w${key}`])).sort(
+    (one, other) => one - other,
+  );
+  const newest = numbers.at(-1) as number;
+  expect(numbers).toEqual(Array.from({ length: keysWritten }, (_, index) => newest - keysWritten + 1 + index));
+  expect(newest).toBeGreaterThanOrEqual(before);
+  expect(newest).toBeLessThanOrEqual(after + 1);
+  expect(await again(verifyAudit, {})).toMatchObject({ ok: true });
+  expect((await again(listAudit, { query: { limit: '500' } })).events.map(({ event_type }) => event_type)).toContain(
+    'system.restored',
+  );
+
+  // What was under way has an end, and happened once.
+  const interrupted = await again(getOperation, { params: { operation_id } });
+  expect(interrupted).toMatchObject({ status: 'interrupted', error: expect.stringContaining('restored') });
+
+  // The agent comes back by itself, approved; a token that may have been used is nobody's.
+  await agent.connected(2);
+  const [record] = await again(listAgents, {});
+  expect(record).toMatchObject({ name: 'web-1', status: 'approved', connected: true });
+  const stranger = stage.agentAt('web-2', [
+    `127.0.0.1:${restored.agentPort}`,
+    '--orchestrator-key',
+    restored.publicKey,
+    '--token',
+    unused,
+  ]);
+  stranger.launch();
+  await eventually('it is not let in', async () => {
+    const { events } = await again(listAudit, { query: { category: 'agent' } });
+    return events.some(({ event_type }) => /refused|pending/.test(event_type)) ? true : null;
+  });
+  expect((await again(listAgents, { query: { status: 'approved' } })).map(({ name }) => name)).toEqual(['web-1']);
+  await stranger.stop();
+
+  // Work goes on: secrets resolve, drift is found, and the script is not run a second time.
+  await again(uploadModule, {
+    body: moduleOf('secretive', file(join(stage.dir, 'etc/secret'), '${{ secrets.db }}\n')),
+  });
+  expect(await again(applyAgent, { params, body: { modules: ['m', 'secretive'] } })).toMatchObject({
+    status: 'succeeded',
+  });
+  expect(readFileSync(join(stage.dir, 'etc/secret'), 'utf8')).toBe('hunter2-hunter2\n');
+  writeFileSync(motd, 'by hand\n');
+  await again(checkDrift, { params });
+  expect(await again(latestDrift, { params })).toMatchObject({ status: 'drifted' });
+  expect(readFileSync(proof, 'utf8')).toBe('ran\n');
+  const { notifications } = await again(listNotifications, {});
+  expect(notifications.map(({ event_type }) => event_type)).toContain('system.restored');
+}
+
+describe('backup and restore', () => {
+  let server: PostgresServer | undefined;
+  let missing: PostgresMissing | undefined;
+  beforeAll(async () => {
+    try {
+      server = await startPostgres();
+    } catch (error) {
+      if (!(error instanceof PostgresMissing) || process.env.CI === 'true') throw error;
+      missing = error;
+    }
+  });
+  beforeEach(({ skip }) => {
+    if (missing) skip(missing.message);
+  });
+  afterAll(() => server?.stop());
+  const postgres = async (): Promise<Place> => ({ env: { MUSTER_DATABASE_URL: await server!.createDatabase() } });
+
+  test('from SQLite at work to PostgreSQL', async ({ stage }) => {
+    const env = { MUSTER_BACKUP_PASSPHRASE: 'correct horse battery staple' };
+    await drill(stage, { env: {} }, await postgres(), { env, closing: [], opening: [] });
+  });
+
+  test('from PostgreSQL at work to SQLite', async ({ stage }) => {
+    const identity = join(stage.dir, 'identity');
+    // As `age-keygen` writes it.
+    const key = 'AGE-SECRET-KEY-1GFPYYSJZGFPYYSJZGFPYYSJZGFPYYSJZGFPYYSJZGFPYYSJZGFPQ4EGAEX';
+    writeFileSync(identity, `# created: today\n${key}\n`, { mode: 0o600 });
+    const closing = ['--recipient', 'age1zvkyg2lqzraa2lnjvqej32nkuu0ues2s82hzrye869xeexvn73equnujwj'];
+    await drill(stage, await postgres(), { env: {} }, { env: {}, closing, opening: ['--identity', identity] });
+  });
+});

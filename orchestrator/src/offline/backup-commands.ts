@@ -1,0 +1,231 @@
+import { createHash } from 'node:crypto';
+import { createReadStream } from 'node:fs';
+import { type FileHandle, open, rename, rm, stat } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { ConfigError } from '../config.ts';
+import { TransferRefused } from '../store/transfer-table.ts';
+import type { BackupPart } from './backup-format.ts';
+import { verifyBackup } from './backup-read.ts';
+import { writeBackup } from './backup-write.ts';
+import type { Given, OfflineCommand } from './commands.ts';
+import { askPassphrase, identitiesOf, type Lock, type Openers, passphraseOf, refuseWeak } from './encryption.ts';
+import { restoreBackup } from './restore.ts';
+
+/** `muster backup`, `muster backup verify` and `muster restore`. */
+
+const places = `  --data-dir DIR              the orchestrator's data directory
+  --config FILE               its configuration, which goes into the backup too
+  --database-url-file FILE    file with the URL of a PostgreSQL database
+  --json                      print the outcome as JSON
+`;
+
+const openerOptions = {
+  'passphrase-file': { type: 'string' },
+  identity: { type: 'string', multiple: true },
+} as const;
+
+const list = (given: Given[string]): string[] => (Array.isArray(given) ? given.map(String) : []);
+const text = (given: Given[string]): string | null => (typeof given === 'string' ? given : null);
+
+async function lockOf(given: Given, env: NodeJS.ProcessEnv): Promise<Lock> {
+  const recipients = list(given.recipient);
+  const file = text(given['passphrase-file']);
+  const { MUSTER_BACKUP_PASSPHRASE: variable } = env;
+  if (recipients.length > 0) {
+    if (file !== null || given.encrypt === true) throw new ConfigError('give --recipient, or a passphrase, not both');
+    return { recipients };
+  }
+  if (file !== null) return { passphrase: refuseWeak(passphraseOf(file)) };
+  if (variable !== undefined && variable !== '') return { passphrase: refuseWeak(variable) };
+  if (given.encrypt !== true) return null;
+  const passphrase = refuseWeak(await askPassphrase('Passphrase for the backup: '));
+  if ((await askPassphrase('Once more: ')) !== passphrase)
+    throw new ConfigError('the two passphrases are not the same');
+  return { passphrase };
+}
+
+function openersOf(given: Given, env: NodeJS.ProcessEnv): Openers {
+  const file = text(given['passphrase-file']);
+  const { MUSTER_BACKUP_PASSPHRASE: variable } = env;
+  return {
+    identities: list(given.identity).flatMap(identitiesOf),
+    passphrase: async () =>
+      file !== null ? passphraseOf(file) : variable ? variable : askPassphrase('Passphrase of the backup: '),
+  };
+}
+
+function withoutOf(given: Given): BackupPart[] {
+  return list(given.without).map((part) => {
+    if (part === 'metrics' || part === 'transcripts') return part;
+    throw new ConfigError(`--without takes metrics or transcripts, not ${part}`);
+  });
+}
+
+const backup: OfflineCommand = {
+  words: ['FILE'],
+  options: {
+    ...openerOptions,
+    encrypt: { type: 'boolean' },
+    recipient: { type: 'string', multiple: true },
+    without: { type: 'string', multiple: true },
+  },
+  usage: `Usage: muster backup [options] FILE
+       muster backup verify [options] FILE
+
+Writes everything that an orchestrator is to a file, or to standard output for \`-\`: the database, its identity, the keys
+for secrets, certificates, the configuration file, transcripts of terminals and samples of metrics, all as of one moment.
+The orchestrator may run meanwhile. Nobody is signed in with what is restored from it.
+
+The file is read back and checked before it has its name. Without encryption whoever reads it has every secret and can be
+the orchestrator: encrypt what leaves the machine.
+
+${places}  --encrypt                   ask for a passphrase
+  --passphrase-file FILE      its first line is the passphrase; or MUSTER_BACKUP_PASSPHRASE
+  --recipient age1…           encrypt for this key of age (age-keygen makes one); may be repeated
+  --identity FILE             for \`verify\`: the key that opens it
+  --without PART              metrics or transcripts; may be repeated
+
+Examples:
+  $ muster backup --data-dir /var/lib/muster-orchestrator muster.backup
+  $ muster backup --config /etc/muster/orchestrator.yml --recipient age1… - | ssh vault 'cat > muster.backup'
+  $ muster backup verify --passphrase-file ./passphrase muster.backup
+`,
+  run: async (config, dataDir, [file = ''], terminal) => {
+    const { given, env, tell } = terminal;
+    const lock = await lockOf(given, env);
+    const without = withoutOf(given);
+    const wish = { config, dataDir, configFile: terminal.configFile, without, lock, now: terminal.now, tell };
+    if (file === '-') {
+      const report = await writeBackup(wish, (bytes) => written(terminal.stdout, bytes));
+      tell('written to standard output; check it with: muster backup verify FILE');
+      return { file: null, ...report, verified: false };
+    }
+    const openers: Openers | null =
+      lock === null || 'passphrase' in lock
+        ? { passphrase: lock === null ? null : async () => lock.passphrase, identities: [] }
+        : null;
+    const report = await intoFile(
+      file,
+      (write) => writeBackup(wish, write),
+      async (partial) => {
+        if (openers) await verifyBackup(createReadStream(partial), openers);
+      },
+    );
+    const size = `${(report.bytes / 1024 / 1024).toFixed(1)} MiB`;
+    tell(
+      `${file}: ${size}, ${lock === null ? 'not encrypted' : 'encrypted'}, ${openers ? 'read back and checked' : 'as written; to check what is in it takes the identity: muster backup verify --identity KEYFILE'}`,
+    );
+    return { file, ...report, verified: openers !== null };
+  },
+};
+
+const verify: OfflineCommand = {
+  words: ['FILE'],
+  options: openerOptions,
+  usage: backup.usage,
+  run: async (_config, _dataDir, [file = ''], terminal) => {
+    const bytes = file === '-' ? terminal.stdin : createReadStream(file);
+    const verdict = await verifyBackup(bytes, openersOf(terminal.given, terminal.env));
+    terminal.tell(
+      `a whole backup of ${verdict.created_at} (Muster ${verdict.muster_version}, ${verdict.database}): ${verdict.rows} rows, ${verdict.samples} samples, ${verdict.transcripts} transcripts; ${verdict.audit_events} audit events are one chain`,
+    );
+    if (verdict.keys_elsewhere.length > 0)
+      terminal.tell(`not in it, and needed for some of its secrets: the keys ${verdict.keys_elsewhere.join(', ')}`);
+    return { ok: true, ...verdict };
+  },
+};
+
+const restore: OfflineCommand = {
+  words: ['FILE'],
+  options: { ...openerOptions, force: { type: 'boolean' } },
+  usage: `Usage: muster restore [options] FILE
+
+Puts back what \`muster backup\` wrote, from a file, or from standard input for \`-\`: into an empty data directory, and an empty
+database where PostgreSQL is used. It may be another database than that of the backup. All of it is put back or nothing.
+Stop the orchestrator first. Its configuration of that time is put beside, not in force.
+
+Afterwards agents come back by themselves. Everybody signs in anew, and enrolment tokens are revoked: which of them were used
+since is not known. Operations that were under way at the time of the backup are \`interrupted\`. Operators, agents and
+secrets that were removed since are there again.
+
+${places}  --force                     put aside what is there, and keep it
+  --passphrase-file FILE      its first line is the passphrase; or MUSTER_BACKUP_PASSPHRASE, or it is asked for
+  --identity FILE             file with the AGE-SECRET-KEY-1… that opens it
+
+Examples:
+  $ muster restore --data-dir /var/lib/muster-orchestrator muster.backup
+  $ muster restore --data-dir ./data --database-url-file ./url muster.backup
+`,
+  run: async (config, dataDir, [file = ''], terminal) => {
+    const { given, env, tell } = terminal;
+    if (file !== '-') await stat(file);
+    const report = await restoreBackup({
+      config,
+      dataDir,
+      bytes: file === '-' ? terminal.stdin : createReadStream(file),
+      openers: openersOf(given, env),
+      force: given.force === true,
+      now: terminal.now,
+      tell,
+    });
+    tell(`restored: ${report.rows} rows, ${report.samples} samples, ${report.transcripts} transcripts`);
+    for (const kept of report.aside) tell(`as it was before: ${kept}`);
+    if (report.configuration !== null) tell(`the configuration of that time: ${report.configuration}`);
+    if (report.keys_elsewhere.length > 0)
+      tell(`not in the backup, and needed for some of its secrets: the keys ${report.keys_elsewhere.join(', ')}`);
+    tell('start the orchestrator, and look who may sign in: muster operators list');
+    return report;
+  },
+};
+
+export const backupCommands: Readonly<Record<string, OfflineCommand>> = { backup, 'backup verify': verify, restore };
+
+/** The file has its name when it is whole, on the disk, and was looked at again. */
+async function intoFile<T>(
+  path: string,
+  work: (write: (bytes: Uint8Array) => Promise<void>) => Promise<T>,
+  look: (partial: string) => Promise<void>,
+): Promise<T> {
+  const partial = `${path}.partial`;
+  const existing = await stat(path).catch(() => null);
+  if (existing?.isDirectory()) throw new TransferRefused(`${path} is a directory: name the file`);
+  await rm(partial, { force: true });
+  const handle = await open(partial, 'wx', 0o600);
+  const drop = () => {
+    void rm(partial, { force: true }).finally(() => process.exit(130));
+  };
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, drop);
+  try {
+    const hash = createHash('sha256');
+    const report = await work(async (bytes) => {
+      hash.update(bytes);
+      await writeAll(handle, bytes);
+    });
+    await handle.sync();
+    await handle.close();
+    const again = createHash('sha256');
+    for await (const piece of createReadStream(partial) as AsyncIterable<Buffer>) again.update(piece);
+    if (again.digest('hex') !== hash.digest('hex'))
+      throw new TransferRefused('the disk does not hold what was written; nothing was kept');
+    await look(partial);
+    await rename(partial, path);
+    const directory = await open(dirname(path), 'r');
+    await directory.sync().finally(() => directory.close());
+    return report;
+  } catch (error) {
+    await handle.close().catch(() => undefined);
+    await rm(partial, { force: true });
+    throw error;
+  } finally {
+    for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.off(signal, drop);
+  }
+}
+
+async function writeAll(handle: FileHandle, bytes: Uint8Array): Promise<void> {
+  for (let at = 0; at < bytes.length; ) at += (await handle.write(bytes, at)).bytesWritten;
+}
+
+const written = (stream: NodeJS.WritableStream, bytes: Uint8Array): Promise<void> =>
+  new Promise((resolve, reject) => {
+    stream.write(bytes, (error) => (error ? reject(error) : resolve()));
+  });

@@ -1,0 +1,66 @@
+/**
+ * The form of a backup, version 1: a gzipped tar, and around that age where it is encrypted. Its entries, in this order:
+ *
+ *     muster-backup.json          what it is: {"muster_backup":1,"id":…,"created_at":…,"schema_version":…,…}
+ *     keys/identity.key …         what the data directory has besides the database
+ *     config/orchestrator.yml …   the configuration file, and certificates that it names
+ *     terminals/ID.cast           transcripts, each as far as it was written at that moment
+ *     metrics/00000001 …          samples, one JSON array a line: [node_id, collected_at, …]
+ *     rows/00000001 …             an export of the database (transfer-format.ts), in pieces; put together they are one
+ *     manifest.json               {"entries":[{"name":…,"size":…,"sha256":…},…],…} of all before it
+ *
+ * So `age -d FILE | tar xzO --wildcards 'rows/*' | muster import -` works without this program's `restore`.
+ */
+
+export const backupVersion = 1;
+export const headerName = 'muster-backup.json';
+export const manifestName = 'manifest.json';
+
+export type BackupPart = 'metrics' | 'transcripts';
+
+export interface BackupHeader {
+  readonly muster_backup: number;
+  /** Random: the same backup is the same one wherever it is restored. */
+  readonly id: string;
+  readonly created_at: string;
+  readonly muster_version: string;
+  readonly schema_version: number;
+  readonly database: 'sqlite' | 'postgres';
+  readonly public_key: string;
+  /** Parts that were left out. */
+  readonly without: readonly BackupPart[];
+  /** Ids of the keys for secrets that are in it. */
+  readonly secret_keys: readonly string[];
+}
+
+export interface ManifestEntry {
+  readonly name: string;
+  readonly size: number;
+  readonly sha256: string;
+}
+
+export interface Manifest {
+  readonly entries: readonly ManifestEntry[];
+  readonly rows: number;
+  readonly samples: number;
+  /** Ids of keys that something in the database is encrypted under, and that are not in the backup. */
+  readonly keys_elsewhere: readonly string[];
+}
+
+const places: Readonly<Record<string, RegExp>> = {
+  keys: /^keys\/(identity\.key|secrets\.keys|api\.key|api\.crt)$/,
+  config: /^config\/(orchestrator\.yml|tls_cert\.pem|tls_key\.pem)$/,
+  terminals: /^terminals\/[0-9A-HJKMNP-TV-Z]{26}\.cast$/,
+  metrics: /^metrics\/\d{8}$/,
+  rows: /^rows\/\d{8}$/,
+};
+
+export type EntryKind = 'header' | 'manifest' | 'keys' | 'config' | 'terminals' | 'metrics' | 'rows';
+
+/** What an entry is by its name; null: nothing that a backup has. A name never leads anywhere but where it should. */
+export function kindOf(name: string): EntryKind | null {
+  if (name === headerName) return 'header';
+  if (name === manifestName) return 'manifest';
+  for (const [kind, place] of Object.entries(places)) if (place.test(name)) return kind as EntryKind;
+  return null;
+}

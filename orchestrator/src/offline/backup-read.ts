@@ -1,0 +1,240 @@
+import { createHash } from 'node:crypto';
+import { pipeline, Readable } from 'node:stream';
+import { createGunzip } from 'node:zlib';
+import { migrations } from '../store/migrations/index.ts';
+import { readExport } from '../store/transfer-format.ts';
+import { TransferRefused } from '../store/transfer-table.ts';
+import {
+  type BackupHeader,
+  backupVersion,
+  type EntryKind,
+  kindOf,
+  type Manifest,
+  type ManifestEntry,
+} from './backup-format.ts';
+import { ChainCheck } from './chain-check.ts';
+import { decrypting, isArmored, isEncrypted, LockError, longestMagic, type Openers } from './encryption.ts';
+import { BadArchive, readTar, type TarEntry } from './tar.ts';
+
+/** A backup as it is read: every entry known, in its place, and with the sum that the manifest says, or nothing of it counts. */
+
+export interface BackupVisitor {
+  /** Called first. @throws to read no further */
+  header(header: BackupHeader): Promise<void>;
+  /** A file of the data directory or a configuration. */
+  file(kind: 'keys' | 'config' | 'terminals', name: string, content: AsyncIterable<Buffer>): Promise<void>;
+  /** Lines of samples, all of them. */
+  samples(content: AsyncIterable<Buffer>): Promise<void>;
+  /** An export of the database, all of it. */
+  rows(content: AsyncIterable<Buffer>): Promise<void>;
+}
+
+type Entry = TarEntry & { kind: EntryKind; content: AsyncIterable<Buffer> };
+
+const longestText = 64 * 1024 * 1024;
+const order: readonly EntryKind[] = ['header', 'keys', 'config', 'terminals', 'metrics', 'rows', 'manifest'];
+
+/**
+ * Reads a whole backup.
+ * @throws TransferRefused when it is none, damaged or cut off, or from a newer release; LockError
+ */
+export async function readBackup(
+  bytes: AsyncIterable<Uint8Array>,
+  openers: Openers,
+  visitor: BackupVisitor,
+): Promise<{ header: BackupHeader; manifest: Manifest }> {
+  try {
+    return await readEntries(await opened(bytes, openers), visitor);
+  } catch (error) {
+    if (error instanceof TransferRefused || error instanceof LockError) throw error;
+    if (error instanceof BadArchive) throw new TransferRefused(`the backup cannot be used: ${error.message}`);
+    const { code, message } = error as NodeJS.ErrnoException;
+    if (code?.startsWith('Z_'))
+      throw new TransferRefused(`the backup cannot be used: it is damaged or cut off (${message})`);
+    if (
+      code === undefined &&
+      /ChaCha|poly1305|tag|stream|truncated|chunk|STREAM|invalid (header|version)/i.test(message)
+    )
+      throw new TransferRefused(`the backup cannot be used: what is encrypted is damaged or cut off (${message})`);
+    throw error;
+  }
+}
+
+/** Without encryption and compression. */
+async function opened(bytes: AsyncIterable<Uint8Array>, openers: Openers): Promise<AsyncIterable<Uint8Array>> {
+  const pieces = bytes[Symbol.asyncIterator]();
+  let head = Buffer.alloc(0);
+  while (head.length < longestMagic) {
+    const { done, value } = await pieces.next();
+    if (done) break;
+    head = Buffer.concat([head, value]);
+  }
+  if (isArmored(head))
+    throw new TransferRefused('the backup is armored: take that off with `age -d`, or with base64, first');
+  async function* whole(): AsyncGenerator<Uint8Array> {
+    yield head;
+    for (;;) {
+      const { done, value } = await pieces.next();
+      if (done) return;
+      yield value;
+    }
+  }
+  let packed: AsyncIterable<Uint8Array> = whole();
+  if (isEncrypted(head)) {
+    const web = Readable.toWeb(Readable.from(packed)) as ReadableStream<Uint8Array>;
+    packed = (await decrypting(web, openers)) as AsyncIterable<Uint8Array>;
+  } else if (head[0] !== 0x1f || head[1] !== 0x8b) throw new TransferRefused('this is no backup of Muster');
+  const gunzip = createGunzip();
+  pipeline(Readable.from(packed), gunzip, () => {});
+  return gunzip;
+}
+
+async function readEntries(
+  archive: AsyncIterable<Uint8Array>,
+  visitor: BackupVisitor,
+): Promise<{ header: BackupHeader; manifest: Manifest }> {
+  const seen: ManifestEntry[] = [];
+  const entries = known(archive, seen);
+  const first = await entries.next();
+  if (first.done || first.value.kind !== 'header') throw new TransferRefused('this is no backup of Muster');
+  const header = readHeader(await textOf(first.value));
+  await visitor.header(header);
+  let next = await entries.next();
+  /** What several entries of one kind hold, as one. */
+  async function* together(kind: EntryKind): AsyncGenerator<Buffer> {
+    while (!next.done && next.value.kind === kind) {
+      yield* next.value.content;
+      next = await entries.next();
+    }
+  }
+  for (const kind of order.slice(1)) {
+    if (kind === 'metrics') await visitor.samples(together(kind));
+    else if (kind === 'rows') {
+      if (next.done || next.value.kind !== 'rows')
+        throw new TransferRefused('the backup has no rows: it is cut off or damaged');
+      await visitor.rows(together(kind));
+      // What a visitor leaves counts all the same.
+      for await (const _ of together(kind));
+    } else if (kind === 'keys' || kind === 'config' || kind === 'terminals')
+      while (!next.done && next.value.kind === kind) {
+        await visitor.file(kind, next.value.name, next.value.content);
+        next = await entries.next();
+      }
+    else if (!next.done && next.value.kind === 'manifest') {
+      const before = [...seen];
+      const manifest = JSON.parse(await textOf(next.value)) as Manifest;
+      if (JSON.stringify(manifest.entries) !== JSON.stringify(before))
+        throw new TransferRefused('the backup is not what was written: its sums do not fit');
+      if (!(await entries.next()).done) throw new TransferRefused('there is something after the end of the backup');
+      return { header, manifest };
+    }
+  }
+  throw new TransferRefused(
+    next.done
+      ? 'the backup ends without its manifest: it is cut off'
+      : `${next.value.name} does not belong where it stands in the backup`,
+  );
+}
+
+/** Entries that a backup may have, with their sums put down once they are read. */
+async function* known(archive: AsyncIterable<Uint8Array>, seen: ManifestEntry[]): AsyncGenerator<Entry> {
+  for await (const { name, size, content } of readTar(archive)) {
+    const kind = kindOf(name);
+    if (kind === null)
+      throw new TransferRefused(`the backup has an entry that is none of ours: ${JSON.stringify(name.slice(0, 100))}`);
+    const hash = createHash('sha256');
+    async function* summed(): AsyncGenerator<Buffer> {
+      for await (const piece of content) {
+        hash.update(piece);
+        yield piece;
+      }
+    }
+    yield { name, size, kind, content: { [Symbol.asyncIterator]: summed } };
+    // The rest of one that was not read to its end.
+    for await (const _ of summed());
+    seen.push({ name, size, sha256: hash.digest('hex') });
+  }
+}
+
+async function textOf({ name, size, content }: Entry): Promise<string> {
+  if (size > longestText) throw new TransferRefused(`${name} is too large`);
+  const pieces: Buffer[] = [];
+  for await (const piece of content) pieces.push(Buffer.from(piece));
+  return Buffer.concat(pieces).toString('utf8');
+}
+
+function readHeader(text: string): BackupHeader {
+  let header: Partial<BackupHeader>;
+  try {
+    header = JSON.parse(text) as Partial<BackupHeader>;
+  } catch {
+    throw new TransferRefused('this is no backup of Muster');
+  }
+  if (typeof header?.muster_backup !== 'number') throw new TransferRefused('this is no backup of Muster');
+  if (header.muster_backup !== backupVersion)
+    throw new TransferRefused(
+      `this backup has the form of version ${header.muster_backup}, this Muster reads version ${backupVersion}`,
+    );
+  if (!Number.isInteger(header.schema_version) || typeof header.id !== 'string' || !/^[0-9a-f]{32}$/.test(header.id))
+    throw new TransferRefused('this is no backup of Muster');
+  const whole = header as BackupHeader;
+  if (whole.schema_version > migrations.length)
+    throw new TransferRefused(
+      `the backup is of Muster ${whole.muster_version} with schema version ${whole.schema_version}, this one knows versions up to ${migrations.length}: restore it with that release or a newer one`,
+    );
+  return whole;
+}
+
+export interface Verdict extends BackupHeader {
+  readonly rows: number;
+  readonly samples: number;
+  readonly transcripts: number;
+  readonly audit_events: number;
+  readonly keys_elsewhere: readonly string[];
+}
+
+/**
+ * Reads all of a backup and holds it to its own sums and to the chain of its audit log. Nothing is written anywhere.
+ * @throws TransferRefused, LockError
+ */
+export async function verifyBackup(bytes: AsyncIterable<Uint8Array>, openers: Openers): Promise<Verdict> {
+  const chain = new ChainCheck();
+  let rows = 0;
+  let samples = 0;
+  let transcripts = 0;
+  const { header, manifest } = await readBackup(bytes, openers, {
+    header: async () => {},
+    file: async (kind, _, content) => {
+      if (kind === 'terminals') transcripts++;
+      for await (const _piece of content);
+    },
+    samples: async (content) => {
+      for await (const _ of linesOf(content)) samples++;
+    },
+    rows: async (content) => {
+      for await (const line of readExport(content)) {
+        chain.take(line);
+        if (Array.isArray(line)) rows++;
+      }
+    },
+  });
+  if (rows !== manifest.rows || samples !== manifest.samples)
+    throw new TransferRefused('the backup is not what was written: its counts do not fit');
+  return { ...header, rows, samples, transcripts, audit_events: chain.end(), keys_elsewhere: manifest.keys_elsewhere };
+}
+
+/** Whole lines, without their ends. */
+export async function* linesOf(bytes: AsyncIterable<Buffer>): AsyncGenerator<string> {
+  let rest: Buffer = Buffer.alloc(0);
+  for await (const piece of bytes) {
+    rest = rest.length === 0 ? piece : Buffer.concat([rest, piece]);
+    for (let at = rest.indexOf(10); at !== -1; at = rest.indexOf(10)) {
+      yield rest.toString('utf8', 0, at);
+      rest = rest.subarray(at + 1);
+    }
+    if (rest.length > 1024 * 1024) throw new TransferRefused('a line of samples has no end');
+    // The piece may be a view of what is filled anew.
+    rest = Buffer.from(rest);
+  }
+  if (rest.length > 0) throw new TransferRefused('the samples are cut off');
+}

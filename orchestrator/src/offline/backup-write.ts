@@ -1,0 +1,341 @@
+import { createHash, createPrivateKey, randomBytes } from 'node:crypto';
+import { open, readFile, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { Readable } from 'node:stream';
+import { createGzip } from 'node:zlib';
+import { systemClock } from '../clock.ts';
+import type { Config } from '../config.ts';
+import { restoredKey } from '../domain/restored.ts';
+import { rawPublicKey } from '../identity/ed25519-key.ts';
+import { readPrivateFile } from '../identity/private-file.ts';
+import { keyIdsOf } from '../identity/secret-keys.ts';
+import { openTranscripts } from '../store/transcripts.ts';
+import { exportDatabase } from '../store/transfer.ts';
+import { postgresSnapshot } from '../store/transfer-postgres.ts';
+import { sqliteSnapshot } from '../store/transfer-sqlite.ts';
+import {
+  type Snapshot,
+  TransferRefused,
+  type TransferRow,
+  type TransferSource,
+  type TransferTable,
+} from '../store/transfer-table.ts';
+import { version as musterVersion } from '../version.ts';
+import {
+  type BackupHeader,
+  type BackupPart,
+  backupVersion,
+  headerName,
+  type Manifest,
+  type ManifestEntry,
+  manifestName,
+} from './backup-format.ts';
+import { encrypting, type Lock } from './encryption.ts';
+import { tarEnd, tarHeader, tarPadding } from './tar.ts';
+
+/** A backup as it is made: one moment of everything, beside an orchestrator that goes on, as a stream. */
+
+export interface BackupWish {
+  readonly config: Config;
+  readonly dataDir: string;
+  /** The configuration file, if there is one. */
+  readonly configFile: string | null;
+  readonly without: readonly BackupPart[];
+  readonly lock: Lock;
+  readonly now: () => number;
+  readonly tell: (line: string) => void;
+}
+
+export interface BackupReport {
+  readonly id: string;
+  readonly created_at: string;
+  readonly bytes: number;
+  readonly rows: number;
+  readonly samples: number;
+  readonly transcripts: number;
+  readonly keys_elsewhere: readonly string[];
+  readonly encrypted: boolean;
+}
+
+/** Rows and samples are put into entries of about so many bytes. */
+const pieceBytes = 4 * 1024 * 1024;
+/** SQLite cannot fold its log in while somebody reads an old moment of it: whoever takes too long gives up. */
+const mostLogGrowth = 1024 ** 3;
+/** Not in a backup: whoever signed in before signs in again. */
+const leftOut: ReadonlySet<string> = new Set(['sessions', 'web_login_codes']);
+
+/**
+ * Writes a backup.
+ * @param write takes the bytes of the file, and resolves when it can take more
+ */
+export async function writeBackup(
+  wish: BackupWish,
+  write: (bytes: Uint8Array) => Promise<void>,
+): Promise<BackupReport> {
+  const gzip = createGzip({ level: 3 });
+  const plain = Readable.toWeb(gzip) as ReadableStream<Uint8Array>;
+  const sealed = wish.lock === null ? plain : await encrypting(plain, wish.lock);
+  let bytes = 0;
+  const drained = (async () => {
+    for await (const piece of sealed as AsyncIterable<Uint8Array>) {
+      bytes += piece.length;
+      await write(piece);
+    }
+  })();
+  // A write that fails has to end the reading too.
+  drained.catch((error: Error) => gzip.destroy(error));
+  const put = (piece: Uint8Array): Promise<void> =>
+    new Promise((resolve, reject) => gzip.write(piece, (error) => (error ? reject(error) : resolve())));
+  try {
+    const report = await writeEntries(wish, put);
+    gzip.end();
+    await drained;
+    return { ...report, bytes, encrypted: wish.lock !== null };
+  } catch (error) {
+    gzip.destroy();
+    throw await drained.then(
+      () => error,
+      (first: unknown) => first ?? error,
+    );
+  }
+}
+
+async function writeEntries(wish: BackupWish, put: (bytes: Uint8Array) => Promise<void>) {
+  const { config, dataDir, without, tell } = wish;
+  const created = wish.now();
+  const archive = new Archive(put, Math.floor(created / 1000));
+  const identity = await readPrivateFile(join(dataDir, 'identity.key'));
+  if (identity === null) throw new Error(`${dataDir} is no data directory of an orchestrator: it has no identity.key`);
+  const { snapshot, secretsKeys } = await atOneMoment(wish);
+  try {
+    // Looked at in the same moment: what grows from now on is of later.
+    const transcripts = without.includes('transcripts') ? [] : await transcriptsOf(dataDir);
+    const ownKeys = secretsKeys === null ? [] : keyIdsOf(secretsKeys);
+    const header: BackupHeader = {
+      muster_backup: backupVersion,
+      id: randomBytes(16).toString('hex'),
+      created_at: new Date(created).toISOString(),
+      muster_version: musterVersion,
+      schema_version: await snapshot.version(),
+      database: config.database_url === null ? 'sqlite' : 'postgres',
+      public_key: (rawPublicKey(createPrivateKey(identity)) as Buffer).toString('hex'),
+      without,
+      secret_keys: ownKeys,
+    };
+    await archive.text(headerName, `${JSON.stringify(header)}\n`);
+    await archive.text('keys/identity.key', identity);
+    if (secretsKeys !== null) await archive.text('keys/secrets.keys', secretsKeys);
+    for (const name of ['api.key', 'api.crt']) {
+      const text = await readPrivateFile(join(dataDir, name));
+      if (text !== null) await archive.text(`keys/${name}`, text);
+    }
+    for (const [name, path] of [
+      ['orchestrator.yml', wish.configFile],
+      ['tls_cert.pem', config.tls_cert],
+      ['tls_key.pem', config.tls_key],
+    ] as const)
+      if (path !== null) await archive.text(`config/${name}`, await readFile(path, 'utf8'));
+    let recorded = 0;
+    for (const { id, size } of transcripts)
+      if (await archive.file(`terminals/${id}.cast`, join(dataDir, 'terminals', `${id}.cast`), size)) recorded++;
+    const watch = await logWatch(config, dataDir);
+    const samples = without.includes('metrics') ? 0 : await writeSamples(archive, snapshot, watch);
+    const about = { id: header.id, created_at: header.created_at };
+    const source = new BackupSource(snapshot, about);
+    const pieces = archive.pieces('rows');
+    const { rows } = await exportDatabase(
+      source,
+      async (text) => {
+        await watch();
+        await pieces.add(text);
+      },
+      { musterVersion, now: new Date(created) },
+    );
+    await pieces.end();
+    const elsewhere = [...source.keyIds].filter((id) => !ownKeys.includes(id)).sort();
+    await archive.end({ rows, samples, keys_elsewhere: elsewhere });
+    tell(`${rows} rows, ${samples} samples, ${recorded} transcripts, as of ${header.created_at}`);
+    if (elsewhere.length > 0)
+      tell(
+        `not in it: the keys for secrets ${elsewhere.join(', ')}, which are kept outside the data directory. Without them those secrets are lost: keep a copy`,
+      );
+    return { ...about, rows, samples, transcripts: recorded, keys_elsewhere: elsewhere };
+  } finally {
+    await snapshot.close();
+  }
+}
+
+/** The database, and the keys that it needs: a change of the keys in between is waited out. */
+async function atOneMoment({
+  config,
+  dataDir,
+  without,
+}: BackupWish): Promise<{ snapshot: Snapshot; secretsKeys: string | null }> {
+  const keys = () => readPrivateFile(join(dataDir, 'secrets.keys'));
+  for (let attempt = 1; ; attempt++) {
+    const before = await keys();
+    const snapshot =
+      config.database_url === null
+        ? sqliteSnapshot(join(dataDir, 'muster.db'), without.includes('metrics') ? null : join(dataDir, 'metrics.db'))
+        : await postgresSnapshot(config.database_url.reveal(), String(config.database_url));
+    const secretsKeys = await keys();
+    if (before === secretsKeys || attempt === 5) return { snapshot, secretsKeys };
+    await snapshot.close();
+  }
+}
+
+async function transcriptsOf(dataDir: string): Promise<{ id: string; size: number }[]> {
+  const directory = join(dataDir, 'terminals');
+  if (!(await stat(directory).catch(() => null))) return [];
+  const found: { id: string; size: number }[] = [];
+  for (const id of (await (await openTranscripts(directory, systemClock)).ids()).sort()) {
+    // One that is old enough may go at any moment.
+    const about = await stat(join(directory, `${id}.cast`)).catch(() => null);
+    if (about) found.push({ id, size: about.size });
+  }
+  return found;
+}
+
+async function writeSamples(archive: Archive, snapshot: Snapshot, watch: () => Promise<void>): Promise<number> {
+  const pieces = archive.pieces('metrics');
+  let count = 0;
+  for await (const rows of snapshot.samples()) {
+    await watch();
+    await pieces.add(rows.map((row) => `${JSON.stringify(row)}\n`).join(''));
+    count += rows.length;
+  }
+  await pieces.end();
+  return count;
+}
+
+/** Gives up when SQLite's log has grown too much: a slow pipe must not fill the disk of the orchestrator. */
+async function logWatch({ database_url }: Config, dataDir: string): Promise<() => Promise<void>> {
+  if (database_url !== null) return async () => {};
+  const size = async () =>
+    (
+      await Promise.all(['muster.db-wal', 'metrics.db-wal'].map((name) => stat(join(dataDir, name)).catch(() => null)))
+    ).reduce((sum, about) => sum + (about?.size ?? 0), 0);
+  const first = await size();
+  return async () => {
+    if ((await size()) > first + mostLogGrowth)
+      throw new TransferRefused(
+        'so much was written meanwhile that the database’s log would outgrow its disk: write the backup to a faster place, or at a quieter time',
+      );
+  };
+}
+
+/** What a database holds, but for sessions; with the mark by which it is known, once restored, for what it is. */
+class BackupSource implements TransferSource {
+  readonly place: string;
+  readonly keyIds = new Set<string>();
+  readonly #of: Snapshot;
+  readonly #about: { id: string; created_at: string };
+
+  constructor(of: Snapshot, about: { id: string; created_at: string }) {
+    this.place = of.place;
+    this.#of = of;
+    this.#about = about;
+  }
+
+  version = () => this.#of.version();
+  tables = () => this.#of.tables();
+  counted = (table: TransferTable) => this.#of.counted(table);
+  close = () => this.#of.close();
+
+  async *rows(table: TransferTable): AsyncGenerator<readonly TransferRow[]> {
+    if (leftOut.has(table.name)) return;
+    const at = (name: string) => table.columns.findIndex((column) => column.name === name);
+    if (table.name === 'settings') {
+      const all: TransferRow[] = [];
+      for await (const rows of this.#of.rows(table)) all.push(...rows);
+      const mark = { key: restoredKey, value: JSON.stringify(this.#about) };
+      const row = table.columns.map(({ name }) => mark[name as 'key' | 'value'] ?? null);
+      const key = at('key');
+      const others = all.filter((one) => one[key] !== restoredKey);
+      yield [...others, row].sort((one, other) => (String(one[key]) < String(other[key]) ? -1 : 1));
+      return;
+    }
+    const keyId = at('key_id');
+    for await (const rows of this.#of.rows(table)) {
+      if (keyId !== -1) for (const row of rows) if (typeof row[keyId] === 'string') this.keyIds.add(row[keyId]);
+      yield rows;
+    }
+  }
+}
+
+/** Puts entries into the archive and keeps their sums. */
+class Archive {
+  readonly #put: (bytes: Uint8Array) => Promise<void>;
+  readonly #seconds: number;
+  readonly #entries: ManifestEntry[] = [];
+
+  constructor(put: (bytes: Uint8Array) => Promise<void>, seconds: number) {
+    this.#put = put;
+    this.#seconds = seconds;
+  }
+
+  async text(name: string, text: string): Promise<void> {
+    const bytes = Buffer.from(text);
+    await this.#put(tarHeader({ name, size: bytes.length }, this.#seconds));
+    await this.#put(bytes);
+    await this.#put(tarPadding(bytes.length));
+    this.#entries.push({ name, size: bytes.length, sha256: createHash('sha256').update(bytes).digest('hex') });
+  }
+
+  /** The first `size` bytes of a file. @returns false when it is gone */
+  async file(name: string, path: string, size: number): Promise<boolean> {
+    const handle = await open(path).catch((error: NodeJS.ErrnoException) => {
+      if (error.code === 'ENOENT') return null;
+      throw error;
+    });
+    if (handle === null) return false;
+    const hash = createHash('sha256');
+    let left = size;
+    try {
+      await this.#put(tarHeader({ name, size }, this.#seconds));
+      const buffer = Buffer.alloc(Math.min(256 * 1024, size));
+      while (left > 0) {
+        const { bytesRead } = await handle.read(buffer, 0, Math.min(buffer.length, left), size - left);
+        if (bytesRead === 0) break;
+        const piece = buffer.subarray(0, bytesRead);
+        hash.update(piece);
+        left -= bytesRead;
+        await this.#put(piece);
+      }
+    } finally {
+      await handle.close();
+    }
+    if (left !== 0) throw new TransferRefused(`${path} became shorter while it was read`);
+    await this.#put(tarPadding(size));
+    this.#entries.push({ name, size, sha256: hash.digest('hex') });
+    return true;
+  }
+
+  /** Text of any length, in entries of a folder. */
+  pieces(folder: string): { add(text: string): Promise<void>; end(): Promise<void> } {
+    let count = 0;
+    let held: string[] = [];
+    let length = 0;
+    const flush = async () => {
+      if (length === 0) return;
+      const text = held.join('');
+      held = [];
+      length = 0;
+      await this.text(`${folder}/${String(++count).padStart(8, '0')}`, text);
+    };
+    return {
+      add: async (text) => {
+        held.push(text);
+        length += text.length;
+        if (length >= pieceBytes) await flush();
+      },
+      end: flush,
+    };
+  }
+
+  async end(about: Omit<Manifest, 'entries'>): Promise<void> {
+    const manifest: Manifest = { entries: [...this.#entries], ...about };
+    await this.text(manifestName, `${JSON.stringify(manifest)}\n`);
+    await this.#put(tarEnd());
+  }
+}

@@ -1,0 +1,69 @@
+import { categoryOf, genesis, hashOf } from '../domain/audit-chain.ts';
+import type { PlacedEvent } from '../domain/event-consumer.ts';
+import type { Line } from '../store/transfer-format.ts';
+import { TransferRefused } from '../store/transfer-table.ts';
+
+/** Whether the audit log in an export is the chain that was written: each hash computed anew, as the rows pass by. */
+
+type ReadLine = Exclude<Line, { trailer: unknown }>;
+
+/** Events stand in the order of their numbers, their places almost so: those that are early wait, but not without end. */
+const mostEarly = 100_000;
+
+export class ChainCheck {
+  #columns: readonly string[] = [];
+  #table = '';
+  #last = { place: 0, hash: genesis };
+  #head: { place: number; hash: string } | null = null;
+  readonly #early = new Map<number, PlacedEvent>();
+  #checked = 0;
+
+  /** @throws TransferRefused at the first event that does not fit */
+  take(line: ReadLine): void {
+    if (Array.isArray(line)) {
+      if (this.#table === 'audit_chain') this.#takeLink(this.#record(line));
+      else if (this.#table === 'audit_events') this.#takeEvent(this.#record(line) as unknown as PlacedEvent);
+    } else if ('table' in line) {
+      this.#table = line.table;
+      this.#columns = line.columns;
+    }
+  }
+
+  /** @returns how many events fit */
+  end(): number {
+    const { place, hash } = this.#last;
+    if (this.#early.size > 0) throw broken(place + 1, 'the event at this place is missing');
+    const head = this.#head;
+    if (head !== null && (head.place !== place || head.hash !== hash))
+      throw broken(Math.min(head.place, place) + 1, 'the chain does not end where its record says');
+    return this.#checked;
+  }
+
+  #record = (values: readonly unknown[]): Record<string, unknown> =>
+    Object.fromEntries(this.#columns.map((name, index) => [name, values[index]]));
+
+  #takeLink({ name, place, hash }: Record<string, unknown>): void {
+    const link = { place: Number(place), hash: String(hash) };
+    if (name === 'anchor') this.#last = link;
+    else if (name === 'head') this.#head = link;
+  }
+
+  #takeEvent(event: PlacedEvent): void {
+    // One without a place is newer than the chain.
+    if (typeof event.place !== 'number') return;
+    this.#early.set(event.place, event);
+    for (let next = this.#early.get(this.#last.place + 1); next; next = this.#early.get(this.#last.place + 1)) {
+      const { place, hash } = next;
+      if (next.category !== categoryOf(next.event_type)) throw broken(place, 'the category is not that of the type');
+      if (hashOf(this.#last.hash, next) !== hash)
+        throw broken(place, 'the hash is not that of the event and the one before it');
+      this.#early.delete(place);
+      this.#last = { place, hash };
+      this.#checked++;
+    }
+    if (this.#early.size > mostEarly) throw broken(this.#last.place + 1, 'the event at this place is missing');
+  }
+}
+
+const broken = (place: number, why: string) =>
+  new TransferRefused(`the audit log in the backup is not what was written: at place ${place} ${why}`);

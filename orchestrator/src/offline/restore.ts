@@ -1,0 +1,213 @@
+import { createReadStream } from 'node:fs';
+import { mkdir, open } from 'node:fs/promises';
+import { basename, join } from 'node:path';
+import { measureNames, type Sample } from '@muster/protocol';
+import type { Config } from '../config.ts';
+import { restoredKey } from '../domain/restored.ts';
+import { lockDirectory } from '../identity/instance-lock.ts';
+import { ensurePrivateDirectory } from '../identity/private-file.ts';
+import type { SampleStore } from '../store/samples.ts';
+import { openPostgresSamples } from '../store/samples-postgres.ts';
+import { openSqliteSamples } from '../store/samples-sqlite.ts';
+import { openSqliteReader } from '../store/sqlite-connection.ts';
+import { importDatabase } from '../store/transfer.ts';
+import { movePostgresAside, postgresHolds, postgresTarget } from '../store/transfer-postgres.ts';
+import { sqliteTarget } from '../store/transfer-sqlite.ts';
+import { TransferRefused } from '../store/transfer-table.ts';
+import type { BackupHeader } from './backup-format.ts';
+import { linesOf, readBackup } from './backup-read.ts';
+import type { Openers } from './encryption.ts';
+import { type HeldPlace, holdPlace } from './place.ts';
+import { beginRestore, completeRestore, contentOf, dropRestore, finishRestore } from './restore-place.ts';
+
+/** Puts back what a backup holds, all of it or nothing, into an empty place, on either database. */
+
+export interface RestoreWish {
+  readonly config: Config;
+  readonly dataDir: string;
+  readonly bytes: AsyncIterable<Uint8Array>;
+  readonly openers: Openers;
+  /** Puts what is there aside. */
+  readonly force: boolean;
+  readonly now: () => number;
+  readonly tell: (line: string) => void;
+}
+
+export interface RestoreReport {
+  readonly id: string;
+  readonly created_at: string;
+  readonly database: string;
+  readonly rows: number;
+  readonly samples: number;
+  readonly transcripts: number;
+  /** Where what was there before is now. */
+  readonly aside: readonly string[];
+  /** Where the configuration of that time is; null: there is none in the backup. */
+  readonly configuration: string | null;
+  readonly keys_elsewhere: readonly string[];
+}
+
+const configurationFolder = 'restored-configuration';
+
+/** @throws TransferRefused, LockError, and what the disk or the server says; nothing is changed then */
+export async function restoreBackup(wish: RestoreWish): Promise<RestoreReport> {
+  const { config, dataDir } = wish;
+  await ensurePrivateDirectory(dataDir);
+  const letGo = await lockDirectory(dataDir, 'orchestrator');
+  try {
+    if (await finishCutOff(dataDir))
+      throw new TransferRefused(
+        `a restore into ${dataDir} that had been cut off was brought to its end just now: start the orchestrator, or restore again with --force`,
+      );
+    const there = await contentOf(dataDir);
+    if (there.length > 0 && !wish.force)
+      throw new TransferRefused(
+        `${dataDir} is not empty (${there.slice(0, 3).join(', ')}…): restore into an empty one, or with --force, which keeps what is there beside it`,
+      );
+    const place = config.database_url === null ? null : await holdPlace(config, dataDir, false);
+    try {
+      return await restoreHeld(wish, place, there.length > 0);
+    } finally {
+      await place?.release();
+    }
+  } finally {
+    await letGo();
+  }
+}
+
+/** One that is whole is brought to its end; one that is not counts for nothing. */
+const finishCutOff = (dataDir: string): Promise<boolean> => finishRestore(dataDir).catch(() => false);
+
+async function restoreHeld(wish: RestoreWish, place: HeldPlace | null, occupied: boolean): Promise<RestoreReport> {
+  const { config, dataDir, force, tell } = wish;
+  const stamp = new Date(wish.now()).toISOString().replace(/[-:]|\.\d+/g, '');
+  const aside: string[] = [];
+  const { content, scratch } = await beginRestore(dataDir);
+  const samplesFile = join(scratch, 'samples');
+  let transcripts = 0;
+  let configuration: string | null = null;
+  try {
+    let about: BackupHeader | null = null;
+    let rows = 0;
+    const { header, manifest } = await readBackup(wish.bytes, wish.openers, {
+      header: async (found) => {
+        about = found;
+        tell(`restoring the backup of ${found.created_at}, made by Muster ${found.muster_version}`);
+      },
+      file: async (kind, name, bytes) => {
+        const folder = kind === 'terminals' ? 'terminals' : kind === 'config' ? configurationFolder : '';
+        if (kind === 'config') {
+          await mkdir(join(content, folder), { recursive: true, mode: 0o700 });
+          configuration = join(dataDir, folder);
+        } else if (kind === 'terminals') transcripts++;
+        await intoNewFile(join(content, folder, basename(name)), bytes);
+      },
+      samples: (bytes) => intoNewFile(samplesFile, bytes),
+      rows: async (bytes) => {
+        const now = () => Math.floor(wish.now() / 1000);
+        if (place?.kind === 'postgres') {
+          const mark = await postgresHolds(place.url, restoredKey);
+          // Cut off after its rows were kept: they are what they are to be.
+          if (mark.rows && mark.setting?.includes((about as unknown as BackupHeader).id)) return;
+          if (mark.rows && force)
+            aside.push(await movePostgresAside(place.url, `muster_before_restore_${stamp.toLowerCase()}`));
+        }
+        const target =
+          place?.kind === 'postgres'
+            ? await postgresTarget(place.url, place.name, place.applicationName, now)
+            : sqliteTarget(join(content, 'muster.db'), now);
+        try {
+          rows = (await importDatabase(bytes, target)).rows;
+        } finally {
+          await target.close();
+        }
+      },
+    });
+    if (place === null) checkFile(join(content, 'muster.db'));
+    const samples = await loadSamples(config, place, samplesFile, join(content, 'metrics.db'));
+    if (samples !== manifest.samples) throw new TransferRefused('not every sample of the backup could be put back');
+    const kept = occupied ? `before-restore-${stamp}` : null;
+    if (kept !== null) aside.push(join(dataDir, kept));
+    await completeRestore(dataDir, kept);
+    const { id, created_at } = header;
+    const database = place?.name ?? join(dataDir, 'muster.db');
+    const keys_elsewhere = manifest.keys_elsewhere;
+    return {
+      id,
+      created_at,
+      database,
+      rows: rows || manifest.rows,
+      samples,
+      transcripts,
+      aside,
+      configuration,
+      keys_elsewhere,
+    };
+  } catch (error) {
+    await dropRestore(dataDir).catch(() => undefined);
+    throw error;
+  }
+}
+
+async function intoNewFile(path: string, bytes: AsyncIterable<Buffer>): Promise<void> {
+  const handle = await open(path, 'wx', 0o600);
+  try {
+    for await (const piece of bytes) await handle.appendFile(piece);
+  } finally {
+    await handle.close();
+  }
+}
+
+/** @throws TransferRefused when SQLite itself finds fault with what was written */
+function checkFile(file: string): void {
+  const db = openSqliteReader(file);
+  try {
+    const verdict = db.pragma('integrity_check(1)', { simple: true });
+    if (verdict !== 'ok') throw new TransferRefused(`the restored database is damaged: ${verdict}`);
+  } finally {
+    db.close();
+  }
+}
+
+const atOnce = 10_000;
+
+/** @returns how many there were */
+async function loadSamples(config: Config, place: HeldPlace | null, file: string, target: string): Promise<number> {
+  let failure: Error | null = null;
+  const retentionSecs = config.metrics.retention;
+  const store: SampleStore =
+    place?.kind === 'postgres'
+      ? await openPostgresSamples({ url: place.url, retentionSecs })
+      : await openSqliteSamples({
+          file: target,
+          retentionSecs,
+          onFatal: (reason) => {
+            failure = reason;
+          },
+        });
+  try {
+    let count = 0;
+    let byNode = new Map<string, Sample[]>();
+    let waiting = 0;
+    const flush = async () => {
+      await Promise.all([...byNode].map(([nodeId, samples]) => store.add(nodeId, samples)));
+      if (failure !== null) throw failure;
+      byNode = new Map();
+      waiting = 0;
+    };
+    for await (const line of linesOf(createReadStream(file) as AsyncIterable<Buffer>)) {
+      const [nodeId, collected_at, ...measures] = JSON.parse(line) as [string, number, ...(number | null)[]];
+      const named = measureNames.map((name, index) => [name, measures[index] ?? null] as const);
+      const sample = { collected_at, ...Object.fromEntries(named) } as Sample;
+      const of = byNode.get(nodeId);
+      if (of) of.push(sample);
+      else byNode.set(nodeId, [sample]);
+      count++;
+      if (++waiting >= atOnce) await flush();
+    }
+    await flush();
+    return count;
+  } finally {
+    await store.close();
+  }
+}

@@ -1,0 +1,121 @@
+/** Tar as every system reads it (ustar; sizes beyond 8 GiB as GNU writes them): regular files of known length, one after the other. */
+
+const block = 512;
+
+export interface TarEntry {
+  readonly name: string;
+  readonly size: number;
+}
+
+/** What is read is no archive, or not all of one. */
+export class BadArchive extends Error {}
+
+/** @param seconds when it was changed */
+export function tarHeader({ name, size }: TarEntry, seconds: number): Buffer {
+  if (Buffer.byteLength(name) > 99) throw new Error(`${name} is too long a name for an archive`);
+  const header = Buffer.alloc(block);
+  const octal = (value: number, at: number, length: number) =>
+    header.write(value.toString(8).padStart(length - 1, '0'), at, 'latin1');
+  header.write(name, 0);
+  octal(0o600, 100, 8);
+  octal(0, 108, 8);
+  octal(0, 116, 8);
+  if (size < 8 ** 11) octal(size, 124, 12);
+  else {
+    header.writeUInt8(0x80, 124);
+    header.writeBigUInt64BE(BigInt(size), 128);
+  }
+  octal(seconds, 136, 12);
+  header.write('0', 156, 'latin1');
+  header.write('ustar\x0000', 257, 'latin1');
+  header.write('        ', 148, 'latin1');
+  header.write(`${checksumOf(header).toString(8).padStart(6, '0')}\0 `, 148, 'latin1');
+  return header;
+}
+
+/** What fills up the last block of an entry. */
+export const tarPadding = (size: number): Buffer => Buffer.alloc((block - (size % block)) % block);
+
+export const tarEnd = (): Buffer => Buffer.alloc(2 * block);
+
+function checksumOf(header: Buffer): number {
+  let sum = 0;
+  for (let at = 0; at < block; at++) sum += at >= 148 && at < 156 ? 32 : header.readUInt8(at);
+  return sum;
+}
+
+function readHeader(header: Buffer): TarEntry {
+  const text = (at: number, length: number) => header.toString('utf8', at, at + length).replace(/\0[\s\S]*$/, '');
+  const octal = (at: number, length: number) => {
+    const digits = text(at, length).trim();
+    return /^[0-7]+$/.test(digits) ? Number.parseInt(digits, 8) : Number.NaN;
+  };
+  if (octal(148, 8) !== checksumOf(header)) throw new BadArchive('it is damaged: an entry has a wrong checksum');
+  const size = header.readUInt8(124) === 0x80 ? Number(header.readBigUInt64BE(128)) : octal(124, 12);
+  const name = text(0, 100);
+  if (!Number.isSafeInteger(size) || size < 0 || name === '') throw new BadArchive('it is damaged: an entry is broken');
+  return { name, size };
+}
+
+/** Bytes in the pieces in which they come, taken in the pieces in which they are wanted. */
+class Source {
+  readonly #pieces: AsyncIterator<Uint8Array>;
+  #rest: Buffer = Buffer.alloc(0);
+
+  constructor(bytes: AsyncIterable<Uint8Array>) {
+    this.#pieces = bytes[Symbol.asyncIterator]();
+  }
+
+  /** At most so many bytes; none at the end. */
+  async take(most: number): Promise<Buffer> {
+    while (this.#rest.length === 0) {
+      const { done, value } = await this.#pieces.next();
+      if (done) return this.#rest;
+      this.#rest = Buffer.from(value.buffer, value.byteOffset, value.byteLength);
+    }
+    const taken = this.#rest.subarray(0, most);
+    this.#rest = this.#rest.subarray(most);
+    return taken;
+  }
+
+  /** So many, or fewer at the end. */
+  async takeAll(length: number): Promise<Buffer> {
+    const pieces: Buffer[] = [];
+    for (let left = length; left > 0; ) {
+      const piece = await this.take(left);
+      if (piece.length === 0) break;
+      pieces.push(piece);
+      left -= piece.length;
+    }
+    return Buffer.concat(pieces);
+  }
+}
+
+/**
+ * The entries of an archive. The content of each is to be read before the next is asked for; what is left of it is passed over.
+ * @throws BadArchive when it is cut off or damaged
+ */
+export async function* readTar(
+  bytes: AsyncIterable<Uint8Array>,
+): AsyncGenerator<TarEntry & { content: AsyncIterable<Buffer> }> {
+  const source = new Source(bytes);
+  for (let first = true; ; first = false) {
+    const header = await source.takeAll(block);
+    if (header.length < block) throw new BadArchive(first ? 'it is empty or no archive' : 'it is cut off');
+    if (header.every((byte) => byte === 0)) return;
+    const { name, size } = readHeader(header);
+    let left = size;
+    async function* content(): AsyncGenerator<Buffer> {
+      while (left > 0) {
+        const piece = await source.take(left);
+        if (piece.length === 0) throw new BadArchive(`it is cut off within ${name}`);
+        left -= piece.length;
+        yield piece;
+      }
+    }
+    yield { name, size, content: { [Symbol.asyncIterator]: content } };
+    for await (const _ of content());
+    const padding = (block - (size % block)) % block;
+    if ((await source.takeAll(padding)).length < padding) throw new BadArchive(`it is cut off after ${name}`);
+  }
+}
