@@ -96,7 +96,7 @@ const apart: Plugin = {
   setup(build) {
     const virtual = (filter: RegExp, contents: string) =>
       build.onLoad({ filter }, () => ({ contents, loader: 'js' as const }));
-    virtual(/better-sqlite3\/lib\/binding\.js$/, "exports.getBinding = () => musterAddon('sqlite');");
+    virtual(/better-sqlite3\/lib\/binding\.js$/, "exports.getBinding = (given) => given ?? musterAddon('sqlite');");
     virtual(/@lydell\/node-pty\/requireBinary\.js$/, "exports.requireBinary = () => musterAddon('pty');");
     build.onResolve({ filter: /^@scalar\/fastify-api-reference$/ }, ({ kind }) =>
       kind === 'entry-point' ? null : { path: './api-reference.cjs', external: true },
@@ -104,12 +104,12 @@ const apart: Plugin = {
   },
 };
 
-// In the executable, which has these in itself, `muster` is there and says where; elsewhere they are files.
+// In the executable, which has all of it in itself, `muster` is there; elsewhere there are files.
 const banner = `const musterThread = globalThis.muster?.thread ?? ((name) => new URL(name + '.cjs', require('node:url').pathToFileURL(__filename)));
-const musterAddon = globalThis.muster?.addon ?? ((name) => require(require('node:path').join(__dirname, '../../../node_modules', {
+const musterAddon = (name) => require(require('node:path').join(__dirname, '../../../node_modules', {
   sqlite: \`better-sqlite3/prebuilds/\${process.platform}-\${process.arch}.node\`,
   pty: \`@lydell/node-pty-\${process.platform}-\${process.arch}/pty.node\`,
-}[name])));`;
+}[name]));`;
 
 async function bundle(outdir: string): Promise<void> {
   const { build } = await import('esbuild');

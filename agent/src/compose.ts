@@ -15,6 +15,7 @@ import { MachineFacts } from './facts/machine-facts.ts';
 import type { Clock } from './host/clock.ts';
 import { lockDirectory } from './host/instance-lock.ts';
 import { machineSource } from './host/machine-source.ts';
+import { keepPtyAddonIn } from './host/pty.ts';
 import type { Log } from './log.ts';
 import { SampleBuffer } from './metrics/sample-buffer.ts';
 import { defaultMetrics, Sampler } from './metrics/sampler.ts';
@@ -43,6 +44,7 @@ export class NoOrchestratorError extends Error {}
 export async function startAgent(options: AgentArguments, clock: Clock, log: Log): Promise<Agent> {
   const identity = await loadAgentIdentity(options.dataDir);
   const unlock = await lockDirectory(options.dataDir);
+  keepPtyAddonIn(options.dataDir);
   const file = new OrchestratorFile(options.dataDir);
   const target = chooseTarget(file.read(), options.connect);
   let follow = (_isLinked?: boolean) => {};

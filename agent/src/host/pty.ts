@@ -1,5 +1,6 @@
 import { chmodSync, chownSync, closeSync, readSync, writeSync } from 'node:fs';
 import { ReadStream } from 'node:tty';
+import { executable } from '@muster/protocol/executable';
 import { errnoOf, HostFailure } from './failure.ts';
 import { markInheritable } from './inherited-files.ts';
 
@@ -144,8 +145,19 @@ export async function openPty(cols: number, rows: number, events: PtyEvents): Pr
   };
 }
 
-async function loadBinding() {
+type Binding = ReturnType<typeof import('@lydell/node-pty/requireBinary.js')['requireBinary']>;
+
+let addonDirectory: string | null = null;
+
+/** Where the single executable may put the native part of terminals, which it brings with it. */
+export function keepPtyAddonIn(directory: string): void {
+  addonDirectory = directory;
+}
+
+async function loadBinding(): Promise<Binding> {
   try {
+    const carried = addonDirectory === null ? undefined : executable()?.addon('pty', addonDirectory);
+    if (carried !== undefined) return carried as Binding;
     // Most agents never have a terminal, and should not pay for it.
     const { requireBinary } = await import('@lydell/node-pty/requireBinary.js');
     return requireBinary('pty.node');

@@ -1,8 +1,17 @@
 import { closeSync, openSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { executable } from '@muster/protocol/executable';
 import Sqlite, { type Database } from 'better-sqlite3';
 
 /** How long a connection waits for a lock that another process holds (a backup, a person with a shell), in ms. */
 const busyTimeoutMs = 5_000;
+
+/** The single executable brings the native part of SQLite with it, and puts it beside the database. */
+function native(file: string): { nativeBinding?: string } {
+  const addon = executable()?.addon('sqlite', dirname(file));
+  // The types know of a path only; what is loaded already is taken as well.
+  return addon === undefined ? {} : { nativeBinding: addon as string };
+}
 
 /**
  * Opens the file for writing; a new one is readable by its owner alone, and so are the log and index beside it, which
@@ -10,7 +19,7 @@ const busyTimeoutMs = 5_000;
  */
 export function openSqliteFile(file: string): Database {
   closeSync(openSync(file, 'a', 0o600));
-  return new Sqlite(file, { timeout: busyTimeoutMs });
+  return new Sqlite(file, { timeout: busyTimeoutMs, ...native(file) });
 }
 
 /** Settings of a writing connection: what is committed is on disk, and keys are held to. */
@@ -26,7 +35,7 @@ export function configureSqlite(db: Database): void {
 
 /** Opens the file for reading only; a writing connection must have opened it before. */
 export function openSqliteReader(file: string): Database {
-  const db = new Sqlite(file, { readonly: true, fileMustExist: true, timeout: busyTimeoutMs });
+  const db = new Sqlite(file, { readonly: true, fileMustExist: true, timeout: busyTimeoutMs, ...native(file) });
   db.pragma('query_only = on');
   db.pragma('cache_size = -32000');
   db.pragma('temp_store = memory');

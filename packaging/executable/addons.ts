@@ -1,0 +1,105 @@
+import { createHash, randomBytes } from 'node:crypto';
+import {
+  closeSync,
+  constants,
+  fstatSync,
+  lstatSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
+import { join } from 'node:path';
+
+export interface CarriedAddon {
+  readonly name: string;
+  /** Where it is put: in a folder `addons` of this. */
+  readonly directory: string;
+  readonly sha256: string;
+  content(): Buffer;
+}
+
+/** A temporary file that is older was left by a start that was killed. */
+const temporaryMs = 60_000;
+
+const loaded = new Map<string, unknown>();
+
+/** Its file, brought out unless it is there already: a name for each content, so that two releases do not meet. */
+export function addonPath({ name, directory, sha256, content }: CarriedAddon): string {
+  const folder = join(directory, 'addons');
+  const path = join(folder, `${name}-${sha256.slice(0, 16)}.node`);
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  requireOwn(folder, lstatSync(folder), 'directory');
+  if (isIntact(path, sha256)) return path;
+  const temporary = `${path}.${randomBytes(6).toString('hex')}.tmp`;
+  try {
+    writeFileSync(temporary, content(), { flag: 'wx', mode: 0o500 });
+    renameSync(temporary, path);
+  } catch (error) {
+    rmSync(temporary, { force: true });
+    throw error;
+  }
+  if (!isIntact(path, sha256)) throw new Error(`${path} is not what was written to it: is the disk well?`);
+  removeOthers(folder, name, path);
+  return path;
+}
+
+/** What others could have put there would run as this process. */
+function requireOwn(path: string, stats: ReturnType<typeof fstatSync>, kind: 'directory' | 'file'): void {
+  const isKind = kind === 'directory' ? stats.isDirectory() : stats.isFile();
+  const own = stats.uid === process.geteuid?.() || stats.uid === 0;
+  if (!isKind || !own || (Number(stats.mode) & 0o022) !== 0)
+    throw new Error(`${path} must be a ${kind} of this user that nobody else can write: remove it, and start again`);
+}
+
+function isIntact(path: string, sha256: string): boolean {
+  let file: number;
+  try {
+    file = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return false;
+    throw error;
+  }
+  try {
+    requireOwn(path, fstatSync(file), 'file');
+    return createHash('sha256').update(readFileSync(file)).digest('hex') === sha256;
+  } finally {
+    closeSync(file);
+  }
+}
+
+/** Those of former releases, and what a start that was killed left. Who has them loaded keeps them. */
+function removeOthers(folder: string, name: string, current: string): void {
+  for (const entry of readdirSync(folder)) {
+    const path = join(folder, entry);
+    if (!entry.startsWith(`${name}-`) || path === current) continue;
+    const stats = lstatSync(path, { throwIfNoEntry: false });
+    // One that is being written now is about to get its name.
+    if (entry.endsWith('.tmp') && stats !== undefined && Date.now() - stats.mtimeMs < temporaryMs) continue;
+    rmSync(path, { force: true });
+  }
+}
+
+/**
+ * @returns what it exports
+ * @throws Error when it cannot be brought out or loaded
+ */
+export function loadAddon(addon: CarriedAddon): unknown {
+  if (loaded.has(addon.name)) return loaded.get(addon.name);
+  const path = addonPath(addon);
+  const module = { exports: {} };
+  try {
+    process.dlopen(module, path);
+  } catch (error) {
+    const { message } = error as Error;
+    const remedy = message.includes('failed to map segment')
+      ? '. Its file system is mounted noexec: choose another data directory, or mount it with exec'
+      : '';
+    throw new Error(`${path} cannot be loaded: ${message}${remedy}`);
+  }
+  loaded.set(addon.name, module.exports);
+  return module.exports;
+}

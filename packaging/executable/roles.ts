@@ -1,0 +1,19 @@
+/** Which program of the executable runs what is typed first, with the word itself or without; cli/bin/muster has the same. */
+const roles: Readonly<Record<string, { program: 'orchestrator' | 'agent'; keepsWord: boolean }>> = {
+  orchestrator: { program: 'orchestrator', keepsWord: false },
+  agent: { program: 'agent', keepsWord: false },
+  migrate: { program: 'orchestrator', keepsWord: true },
+  export: { program: 'orchestrator', keepsWord: true },
+  import: { program: 'orchestrator', keepsWord: true },
+};
+
+/** Everything that is no verb of the command line but a program of its own. */
+export const launchedWords: readonly string[] = Object.keys(roles);
+
+/** @param words what was typed after `muster` */
+export function programFor(words: readonly string[]): { program: 'orchestrator' | 'agent' | 'cli'; words: string[] } {
+  const [first = '', ...rest] = words;
+  const role = Object.hasOwn(roles, first) ? roles[first] : undefined;
+  if (role === undefined) return { program: 'cli', words: [...words] };
+  return { program: role.program, words: role.keepsWord ? [...words] : rest };
+}
