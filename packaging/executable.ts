@@ -154,7 +154,9 @@ export async function executable(about: Build): Promise<string> {
   if (process.platform !== 'linux' || process.arch !== 'x64')
     throw new Error('the executable is built on linux-x64, which it is for');
   mkdirSync(cache, { recursive: true });
-  const hash = createHash('sha256').update(JSON.stringify(about)).update(basename(await bundles()));
+  const hash = createHash('sha256')
+    .update(JSON.stringify(about))
+    .update(basename(await bundles()));
   const own = readdirSync(join(here, 'executable')).map((name) => join(here, 'executable', name));
   for (const file of [import.meta.filename, ...own, join(root, 'protocol/src/executable.ts')].sort())
     hash.update(basename(file)).update('\0').update(readFileSync(file));
