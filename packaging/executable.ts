@@ -88,7 +88,6 @@ async function ownPrograms(folder: string): Promise<void> {
 
 /** As `prepare` of executable/programs.ts runs it. */
 function wrapped(name: string, text: string): string {
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: what is looked for is anything beyond ASCII
   if (/[^\x00-\x7f]/.test(text)) throw new Error(`${name}.cjs is not plain ASCII, and would be read wrongly`);
   return `(function(exports,require,module,__filename,__dirname){${text}\n})`;
 }
