@@ -5,6 +5,8 @@ const roles: Readonly<Record<string, { program: 'orchestrator' | 'agent'; keepsW
   migrate: { program: 'orchestrator', keepsWord: true },
   export: { program: 'orchestrator', keepsWord: true },
   import: { program: 'orchestrator', keepsWord: true },
+  backup: { program: 'orchestrator', keepsWord: true },
+  restore: { program: 'orchestrator', keepsWord: true },
 };
 
 /** Everything that is no verb of the command line but a program of its own. */
