@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import type { Command } from 'commander';
 import { expect, test } from 'vitest';
 import { exitMeanings, exits } from './exit.ts';
-import { describeProgram } from './program.ts';
+import { describeProgram, launched } from './program.ts';
 
 const page = await readFile(new URL('../../docs/cli.md', import.meta.url), 'utf8');
 const program = await describeProgram();
@@ -33,5 +33,33 @@ test.each(verbs.filter(({ words }) => words !== 'orchestrator' && words !== 'age
     command.outputHelp();
     expect(command.description()).not.toBe('');
     expect(help).toMatch(new RegExp(`^Examples?:\\n  \\$ muster ${words}`, 'm'));
+  },
+);
+
+/** The words of the `muster` in a line of an example: as a shell splits them, without pipes and redirections. */
+function wordsIn(line: string): string[][] {
+  return line
+    .replaceAll(/\$\(muster [^)]*\)/g, 'x')
+    .split(/\s\|\s|<\(|\)$/)
+    .map((part) => part.replace(/\s+>\s.*$/, '').trim())
+    .filter((part) => part.startsWith('muster '))
+    .map((part) =>
+      [...part.matchAll(/"([^"]*)"|'([^']*)'|(\S+)/g)]
+        .slice(1)
+        .map(([, double, single, bare]) => double ?? single ?? bare ?? ''),
+    );
+}
+
+const examples = verbs.flatMap(({ command }) => {
+  let help = '';
+  command.configureOutput({ writeOut: (text) => (help += text) });
+  command.outputHelp();
+  return [...help.matchAll(/^ {2}\$ (.*)$/gm)].flatMap(([, line = '']) => wordsIn(line));
+});
+
+test.each(examples.filter(([noun = '']) => !launched.has(noun)))(
+  'the example muster %s … can be typed',
+  async (...words) => {
+    await (await describeProgram()).parseAsync(words, { from: 'user' });
   },
 );

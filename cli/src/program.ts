@@ -181,6 +181,12 @@ const entries: readonly Entry[] = [
     summary: 'the configuration in force at the orchestrator',
     load: () => import('./verbs/settings.ts'),
   },
+  {
+    name: 'completion',
+    group: scripts,
+    summary: 'print what makes a shell complete lines of muster',
+    load: () => import('./verbs/completion.ts'),
+  },
   { name: 'orchestrator', group: roles, summary: 'run an orchestrator', load: null },
   { name: 'agent', group: roles, summary: 'run an agent on this machine', load: null },
   {
@@ -285,7 +291,6 @@ function createProgram(options: ProgramOptions): Command {
       '\nFirst steps:\n  $ muster operator init\n  $ muster login --url https://127.0.0.1:4748\n  $ muster agents list\n\nMore about a verb: muster VERB --help',
     );
 
-  const loaded = new Set<string>();
   for (const { name, summary, group, load, example } of entries) {
     const command = program.command(name).description(summary).helpGroup(group);
     if (example !== undefined) command.addHelpText('after', `\nExample:\n  $ ${example}`);
@@ -298,15 +303,17 @@ function createProgram(options: ProgramOptions): Command {
         .action(() => command.error(`error: muster ${name} is started by the launcher, cli/bin/muster`));
   }
   program.hook('preSubcommand', async (_, command) => {
-    await loadEntry(command, act, loaded);
+    await loadEntry(command, act);
   });
   return program;
 }
 
-async function loadEntry(command: Command, act: Act, loaded: Set<string>): Promise<void> {
+const loaded = new WeakSet<Command>();
+
+async function loadEntry(command: Command, act: Act): Promise<void> {
   const entry = entries.find(({ name }) => name === command.name());
-  if (!entry?.load || loaded.has(entry.name)) return;
-  loaded.add(entry.name);
+  if (!entry?.load || loaded.has(command)) return;
+  loaded.add(command);
   const { register } = await entry.load();
   register(command, act);
   for (const each of [command, ...command.commands]) each.helpCommand(false);
@@ -319,8 +326,20 @@ async function loadEntry(command: Command, act: Act, loaded: Set<string>): Promi
 export async function describeProgram(): Promise<Command> {
   const act: Act = () => async () => {};
   const program = createProgram({ version: '', act, stdout: () => {}, stderr: () => {}, width: null });
-  for (const command of program.commands) await loadEntry(command, act, new Set());
+  for (const command of program.commands) await loadEntry(command, act);
   return program;
+}
+
+/** Completes a line for a shell, which must never see anything go wrong. Only the noun that was typed is loaded. */
+async function complete(program: Command, typed: readonly string[], surroundings: Surroundings): Promise<void> {
+  try {
+    const noun = program.commands.find((command) => typed.slice(0, -1).includes(command.name()));
+    if (noun !== undefined) await loadEntry(noun, () => async () => {});
+    const { answer } = await import('./completion/answer.ts');
+    await answer(program, typed, surroundings);
+  } catch {
+    // The line stays as it is.
+  }
 }
 
 /**
@@ -357,6 +376,10 @@ export async function runProgram(typed: readonly string[], surroundings: Surroun
   });
   // `muster help plan` is `muster plan --help`: commander's own would not load the verb first.
   const [first, ...others] = typed;
+  if (first === '__complete') {
+    await complete(program, others.slice(others[0] === '--' ? 1 : 0), surroundings);
+    return 0;
+  }
   const words = first === undefined ? ['--help'] : first === 'help' ? [...others, '--help'] : typed;
   try {
     await program.parseAsync(words, { from: 'user' });

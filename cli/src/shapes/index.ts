@@ -30,6 +30,7 @@ const files: Readonly<Record<string, () => Promise<{ shapes: Shapes }>>> = {
   events: () => import('./records.ts'),
   settings: () => import('./records.ts'),
   'web-login': () => import('./records.ts'),
+  completion: () => import('./schema.ts'),
   schema: () => import('./schema.ts'),
 };
 

@@ -1,0 +1,184 @@
+import { execFile } from 'node:child_process';
+import { readdir, readFile, stat, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { makeCertificate } from '../../test/certificate.ts';
+import { agent } from '../../test/examples.ts';
+import { type Answer, type Seen, type Standing, standIn } from '../../test/orchestrator.ts';
+import { makeHome, musterHere } from '../../test/process.ts';
+import { describeProgram } from '../program.ts';
+import { completionScripts } from './scripts.ts';
+import { choicesIn, wantedBy } from './wanted.ts';
+
+const program = await describeProgram();
+const wanted = (...typed: string[]) => wantedBy(program, typed);
+const values = (...typed: string[]) => wanted(...typed).fixed.map(({ value }) => value);
+
+describe('what may stand there', () => {
+  test('nouns, then verbs, then nothing that is made up', () => {
+    expect(values('ag')).toEqual(expect.arrayContaining(['agents', 'modules', 'apply']));
+    expect(values('help', '')).toEqual(values(''));
+    expect(values('agents', '')).toEqual(expect.arrayContaining(['list', 'show', 'approve']));
+    expect(wanted('agents', 'lst', '')).toMatchObject({ fixed: [], source: null, files: false });
+    expect(wanted('status', '')).toMatchObject({ fixed: [], source: null, files: false });
+    expect(wanted('windows', 'add', '')).toMatchObject({ fixed: [], source: null, files: false });
+  });
+
+  test('options of the verb and of all verbs', () => {
+    const flags = values('agents', 'list', '--');
+    expect(flags).toEqual(expect.arrayContaining(['--status', '--json', '--url', '--help']));
+    expect(flags).not.toContain('--canary');
+    expect(wanted('agents', 'list', '--', '--').fixed).toEqual([]);
+  });
+
+  test.each([
+    [['agents', 'show', 'we'], 'agents', '', 'we'],
+    [['agents', 'show', 'web-1', ''], 'agents', '', ''],
+    [['apply', 'web-1', '-m', 'ng'], 'modules', '', 'ng'],
+    [['apply', '-m', 'base,ng'], 'modules', 'base,', 'ng'],
+    [['apply', '--module=ng'], 'modules', '--module=', 'ng'],
+    [['apply', '--module', '=', 'ng'], 'modules', '', 'ng'],
+    [['--url', 'https://x', 'modules', 'show', ''], 'modules', '', ''],
+    [['secrets', 'get', ''], 'secrets', '', ''],
+    [['secrets', 'set', 'x', '--agent', 'web-1', 'we'], 'agents', '', 'we'],
+    [['assignments', 'show', ''], 'assignments', '', ''],
+    [['runs', 'show', ''], 'runs', '', ''],
+    [['operations', 'cancel', ''], 'operations', '', ''],
+    [['terminal', 'close', ''], 'sessions', '', ''],
+    [['terminal', 'open', ''], 'agents', '', ''],
+    [['profile', 'use', ''], 'profiles', '', ''],
+    [['status', '--profile', ''], 'profiles', '', ''],
+    [['enrolment-tokens', 'revoke', ''], 'tokens', '', ''],
+  ])('%j is completed from %s', (typed, source, before, begins) => {
+    expect(wantedBy(program, typed)).toMatchObject({ source, before, begins, files: false });
+  });
+
+  test.each([[['modules', 'upload', '']], [['secrets', 'set', 'x', '--file', '']], [['status', '--key-file', '']]])(
+    '%j is the name of a file',
+    (typed) => {
+      expect(wantedBy(program, typed).files).toBe(true);
+    },
+  );
+
+  test('a name that is yet to be made is not completed', () => {
+    expect(wanted('profile', 'create', '').source).toBeNull();
+    expect(wanted('assignments', 'create', '').source).toBeNull();
+  });
+
+  test('choices are read from the help', () => {
+    expect(values('agents', 'list', '--status', '')).toEqual(['pending', 'approved', 'rejected']);
+    expect(values('drift', '--status', '')).toEqual(['in_sync', 'drifted', 'failed', 'cancelled']);
+    expect(values('completion', '')).toEqual(['bash', 'zsh', 'fish']);
+    expect(choicesIn('how long it lasts, e.g. 2h')).toEqual([]);
+  });
+});
+
+describe('what there is', () => {
+  let home: Awaited<ReturnType<typeof makeHome>>;
+  let server: Standing;
+  let env: Record<string, string>;
+  let answers: Record<string, (seen: Seen) => Answer | undefined> = {};
+
+  beforeAll(async () => {
+    const certificate = await makeCertificate();
+    server = await standIn({ tls: certificate, answers: new Proxy({}, { get: (_, id: string) => answers[id] }) });
+    home = await makeHome();
+    env = { ...home.env, MUSTER_URL: server.url, MUSTER_FINGERPRINT: certificate.fingerprint };
+    await musterHere(['operator', 'init'], env);
+  });
+  afterAll(async () => {
+    await server.close();
+    await home.remove();
+  });
+  beforeEach(() => {
+    answers = {};
+    server.seen.length = 0;
+  });
+  const complete = (variables: Record<string, string>, ...typed: string[]) =>
+    musterHere(['__complete', '--', ...typed], variables);
+  const own = (name: string) => ({ ...env, XDG_CACHE_HOME: join(home.path, name) });
+
+  test('agents are asked for once, and kept where only their reader reads', async () => {
+    const here = own('once');
+    answers.listAgents = () => ({
+      body: [agent({}), agent({ name: null, status: 'pending', node_id: 'ab'.repeat(16) }), agent({ name: 'db-1' })],
+    });
+    expect(await complete(here, 'agents', 'show', 'we')).toEqual({ exit: 0, stderr: '', stdout: 'web-1\tapproved\n' });
+    expect((await complete(here, 'agents', 'show', 'ab')).stdout).toBe(`${'ab'.repeat(16)}\tpending, web-1\n`);
+    expect((await complete(here, 'plan', 'db-1', 'db')).stdout).not.toContain('db-1');
+    expect(server.seen.filter(({ route }) => route.id === 'listAgents')).toHaveLength(1);
+    const kept = join(home.path, 'once', 'muster', 'completion');
+    const [file = ''] = await readdir(kept);
+    expect((await stat(join(kept, file))).mode & 0o777).toBe(0o600);
+    expect((await stat(kept)).mode & 0o777).toBe(0o700);
+  });
+
+  test('a name that a shell would take for more than a word is not offered', async () => {
+    answers.listModules = () => ({
+      body: ['motd', 'a b', '$(id)', '\u001b[2J', 'ünïcode'].map((name) => ({
+        name,
+        uploaded_at: 1,
+        uploaded_by: 'x',
+      })),
+    });
+    expect((await complete(own('odd'), 'modules', 'show', '')).stdout).toBe('motd\nünïcode\n');
+  });
+
+  test.each([
+    ['nobody answers', { MUSTER_URL: 'https://127.0.0.1:1' }],
+    ['the certificate is not known', { MUSTER_FINGERPRINT: '' }],
+    ['there is no key', { MUSTER_KEY_FILE: '/nonexistent' }],
+    ['a variable is wrong', { MUSTER_URL: 'ftp://x' }],
+  ])('nothing is said when %s', async (_, variables) => {
+    expect(await complete({ ...own('silent'), ...variables }, 'agents', 'show', '')).toEqual({
+      exit: 0,
+      stdout: '',
+      stderr: '',
+    });
+  });
+
+  test('what was known before does when the orchestrator has stopped', async () => {
+    const here = own('stale');
+    expect((await complete(here, 'modules', 'show', '')).stdout).toBe('motd\n');
+    const kept = join(home.path, 'stale', 'muster', 'completion');
+    const [name = ''] = await readdir(kept);
+    const { candidates } = JSON.parse(await readFile(join(kept, name), 'utf8'));
+    await writeFile(join(kept, name), JSON.stringify({ at: 1, candidates }));
+    answers.listModules = () => ({ code: 'draining', detail: 'it is stopping' });
+    expect((await complete(here, 'modules', 'show', '')).stdout).toBe('motd\n');
+    expect(server.seen.filter(({ route }) => route.id === 'listModules')).toHaveLength(2);
+  });
+
+  test('a real bash completes a line', async () => {
+    const entry = fileURLToPath(new URL('../main.ts', import.meta.url));
+    const script = `
+      muster() { ${process.execPath} ${entry} "$@"; }
+      source <(muster completion bash)
+      try() { COMP_WORDS=("$@"); COMP_CWORD=$(( $# - 1 )); COMPREPLY=(); _muster; echo "$*: \${COMPREPLY[*]}"; }
+      complete -p muster
+      try muster dri
+      try muster agents show w
+      try muster agents list --status = pe
+      cd /etc && try muster modules upload host
+    `;
+    const stdout = await new Promise<string>((resolve, reject) =>
+      execFile('bash', ['--norc', '-c', script], { env: own('bash') }, (error, out, err) =>
+        error || err ? reject(error ?? new Error(err)) : resolve(out),
+      ),
+    );
+    const lines = stdout.trimEnd().split('\n');
+    expect(lines.slice(0, 4)).toEqual([
+      'complete -F _muster muster',
+      'muster dri: drift',
+      'muster agents show w: web-1',
+      'muster agents list --status = pe: pending',
+    ]);
+    expect(lines[4]).toMatch(/ hostname\b/);
+  });
+});
+
+test.each(Object.entries(completionScripts))('the script of %s says where it belongs', async (shell, script) => {
+  expect((await musterHere(['completion', shell], {})).stdout).toBe(script);
+  expect(script).toContain(`muster completion ${shell}`);
+});

@@ -1,0 +1,112 @@
+import { createHash } from 'node:crypto';
+import { readFile, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Client } from '@muster/protocol/client';
+import type { Context } from '../context.ts';
+import { cacheDirectory, writePrivateFile } from '../directories.ts';
+import { readProfiles } from '../profile.ts';
+import type { Candidate, Source } from './wanted.ts';
+
+/** How long an answer is good enough not to ask again. Seconds. */
+const freshSecs = 20;
+/** A line has to be completed while somebody waits. */
+const most = '500';
+
+const named = (value: string, about = ''): Candidate => ({ value, about });
+const recent = { query: { limit: '50' } };
+
+/** One request each; what it takes is loaded only now. */
+const asks: Readonly<Record<Exclude<Source, 'profiles'>, (call: Client) => Promise<Candidate[]>>> = {
+  agents: async (call) => {
+    const { listAgents } = await import('@muster/protocol/http');
+    const agents = await call(listAgents, { query: { sort: 'name', limit: most } });
+    return agents.map(({ name, node_id, status, connected, initial_hostname }) =>
+      named(name ?? node_id, name === null ? `${status}, ${initial_hostname}` : connected ? status : 'not connected'),
+    );
+  },
+  modules: async (call) => {
+    const { listModules } = await import('@muster/protocol/http');
+    return (await call(listModules, {})).map(({ name }) => named(name));
+  },
+  assignments: async (call) => {
+    const { listAssignments } = await import('@muster/protocol/http');
+    return (await call(listAssignments, {})).map(({ name, selector }) => named(name, selector));
+  },
+  secrets: async (call) => {
+    const { listSecrets } = await import('@muster/protocol/http');
+    return (await call(listSecrets, { query: { limit: most } })).map(({ name, description }) =>
+      named(name, description ?? ''),
+    );
+  },
+  channels: async (call) => {
+    const { listChannels } = await import('@muster/protocol/http');
+    return (await call(listChannels, {})).map(({ name, channel_type }) => named(name, channel_type));
+  },
+  windows: async (call) => {
+    const { listWindows } = await import('@muster/protocol/http');
+    return (await call(listWindows, recent)).map(({ id, reason }) => named(id, reason));
+  },
+  operations: async (call) => {
+    const { listOperations } = await import('@muster/protocol/http');
+    const { operations } = await call(listOperations, recent);
+    return operations.map(({ operation_id, kind, status }) => named(operation_id, `${kind} ${status}`));
+  },
+  runs: async (call) => {
+    const { listRuns } = await import('@muster/protocol/http');
+    return (await call(listRuns, recent)).map(({ run_id, assignment, status }) =>
+      named(run_id, `${assignment ?? ''} ${status}`.trim()),
+    );
+  },
+  sessions: async (call) => {
+    const { listTerminals } = await import('@muster/protocol/http');
+    return (await call(listTerminals, recent)).map(({ session_id, status }) => named(session_id, status));
+  },
+  tokens: async (call) => {
+    const { listEnrolmentTokens } = await import('@muster/protocol/http');
+    return (await call(listEnrolmentTokens, {})).map(({ id, name }) => named(id, name ?? ''));
+  },
+  operators: async (call) => {
+    const { listOperators } = await import('@muster/protocol/http');
+    return (await call(listOperators, {})).map(({ username, role }) => named(username, role));
+  },
+};
+
+interface Kept {
+  at: number;
+  candidates: Candidate[];
+}
+
+async function read(path: string): Promise<Kept | null> {
+  try {
+    // What others may have written is not put before a shell.
+    const { mode, uid } = await stat(path);
+    if ((mode & 0o022) !== 0 || uid !== process.getuid?.()) return null;
+    const { at, candidates } = JSON.parse(await readFile(path, 'utf8')) as Kept;
+    return typeof at === 'number' && Array.isArray(candidates) ? { at, candidates } : null;
+  } catch {
+    return null;
+  }
+}
+
+/**
+ * What there is of a kind, from the orchestrator or as it was a moment ago.
+ * @param limitMs after which what was known before has to do
+ */
+export async function live(context: Context, source: Source, limitMs: number): Promise<Candidate[]> {
+  const { env, now } = context;
+  if (source === 'profiles')
+    return Object.entries((await readProfiles(env)).profiles).map(([name, { url }]) => named(name, url));
+  const { url, keyFile } = await context.target();
+  const id = createHash('sha256').update(`${url}\n${keyFile}\n${source}`).digest('hex').slice(0, 32);
+  const path = join(cacheDirectory(env), 'completion', `${id}.json`);
+  const kept = await read(path);
+  if (kept !== null && Math.abs(now() - kept.at) < freshSecs) return kept.candidates;
+  const asked = (async () => {
+    const { call } = await context.connect();
+    const candidates = await asks[source](call);
+    await writePrivateFile(path, JSON.stringify({ at: now(), candidates } satisfies Kept));
+    return candidates;
+  })();
+  const late = new Promise<null>((resolve) => setTimeout(resolve, limitMs, null).unref());
+  return (await Promise.race([asked, late]).catch(() => null)) ?? kept?.candidates ?? [];
+}

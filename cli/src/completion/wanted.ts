@@ -1,0 +1,183 @@
+import type { Argument, Command, Option } from 'commander';
+
+/** What is live: asked of the orchestrator, or of the profiles here. */
+export const sources = [
+  'agents',
+  'modules',
+  'assignments',
+  'secrets',
+  'channels',
+  'windows',
+  'operations',
+  'runs',
+  'sessions',
+  'tokens',
+  'operators',
+  'profiles',
+] as const;
+export type Source = (typeof sources)[number];
+
+export interface Candidate {
+  value: string;
+  /** Empty: nothing to say. */
+  about: string;
+}
+
+/** What may stand where the cursor is. */
+export interface Wanted {
+  /** Of the word, what stands before what is completed: `a,b,` of a list, `--flag=`. */
+  before: string;
+  /** What candidates begin with. */
+  begins: string;
+  /** Known without asking anybody. */
+  fixed: readonly Candidate[];
+  /** Null: nothing live. */
+  source: Source | null;
+  /** Already in the list, not to be named twice. */
+  named: readonly string[];
+  /** Names of files, which the shell completes itself. */
+  files: boolean;
+}
+
+/** By the name of an argument or of an option’s value. */
+const byWord: Readonly<Record<string, Source>> = {
+  agent: 'agents',
+  agents: 'agents',
+  module: 'modules',
+  modules: 'modules',
+  assignment: 'assignments',
+  assignments: 'assignments',
+  secret: 'secrets',
+  secrets: 'secrets',
+  channel: 'channels',
+  channels: 'channels',
+  window: 'windows',
+  windows: 'windows',
+  operation: 'operations',
+  operations: 'operations',
+  run: 'runs',
+  runs: 'runs',
+  session: 'sessions',
+  sessions: 'sessions',
+  operator: 'operators',
+  operators: 'operators',
+};
+
+/** By the noun, where an argument is only called `name`, `names`, `ids` or `words`. */
+const byNoun: Readonly<Record<string, Source>> = {
+  agents: 'agents',
+  tags: 'agents',
+  modules: 'modules',
+  assignments: 'assignments',
+  secrets: 'secrets',
+  channels: 'channels',
+  profile: 'profiles',
+  operator: 'operators',
+  'enrolment-tokens': 'tokens',
+};
+const byOption: Readonly<Record<string, Source>> = {
+  '--agent': 'agents',
+  '--module': 'modules',
+  '--profile': 'profiles',
+  '--assignment': 'assignments',
+  '--plan': 'operations',
+  '--plan-run': 'runs',
+};
+/** What these name is not there yet. */
+const making = new Set(['create', 'add', 'init']);
+
+const isFile = (word: string): boolean => /^(files?|path|paths|out)$/.test(word);
+
+/** Choices as help has them: `pending, approved or rejected only`, `of a list: in_sync, drifted`. */
+export function choicesIn(description: string): string[] {
+  const [, list] = /(?:^|: )([a-z][a-z_]*(?:(?:, | or |, or )[a-z][a-z_]*)+)/.exec(description) ?? [];
+  return list?.split(/, or |, | or /) ?? [];
+}
+
+const valueName = (option: Option): string => (/[<[]([^>\].]+)/.exec(option.flags)?.[1] ?? '').toLowerCase();
+
+const plain = (values: readonly string[]): Candidate[] => values.map((value) => ({ value, about: '' }));
+
+const firstLine = (text: string): string => text.split(/[\n;:]/)[0]?.trim() ?? '';
+
+/** The place of one value, after what the list before the last comma names. */
+function placeOf(word: string, fill: Pick<Wanted, 'fixed' | 'source' | 'files'>, used: readonly string[]): Wanted {
+  const at = fill.source === null ? 0 : word.lastIndexOf(',') + 1;
+  const named = [...used, ...word.slice(0, at).split(',')].flatMap((part) => part.split(',')).filter((part) => part);
+  return { before: word.slice(0, at), begins: word.slice(at), named, ...fill };
+}
+
+function valueOfOption(option: Option, word: string, used: readonly string[]): Wanted {
+  const choices = option.argChoices ?? choicesIn(option.description);
+  const files = isFile(valueName(option)) || /-file$/.test(option.long ?? '');
+  return placeOf(word, { fixed: plain(choices), source: byOption[option.long ?? ''] ?? null, files }, used);
+}
+
+function valueOfArgument(argument: Argument, command: Command, word: string, used: readonly string[]): Wanted {
+  const name = argument.name().toLowerCase();
+  const noun = command.parent?.parent ? command.parent.name() : command.name();
+  const general = /^(name|names|ids?|words)$/.test(name) && !making.has(command.name());
+  const source = byWord[name] ?? (general ? (byNoun[noun] ?? null) : null);
+  const choices = argument.argChoices ?? (source === null ? choicesIn(argument.description) : []);
+  return placeOf(word, { fixed: plain(choices), source, files: isFile(name) }, used);
+}
+
+const nothing: Wanted = { before: '', begins: '', fixed: [], source: null, named: [], files: false };
+
+/**
+ * What fits at the end of a line.
+ * @param program its verbs loaded, at least of the noun that was typed
+ * @param typed the words after `muster`; the last is the one to complete, and may be empty
+ */
+export function wantedBy(program: Command, typed: readonly string[]): Wanted {
+  // bash takes `--flag=value` apart.
+  const words = typed.filter((word, at) => !(word === '=' && typed[at - 1]?.startsWith('--')));
+  const last = words.at(-1) ?? '';
+  let command = program;
+  let open: Option | null = null;
+  let positional: string[] = [];
+  let optionsOver = false;
+  const known = () => [...command.options, ...(command === program ? [] : program.options)];
+  const find = (flag: string) => known().find(({ long, short }) => long === flag || short === flag);
+  for (const word of words.slice(0, -1)) {
+    if (!optionsOver && word === '--') {
+      [optionsOver, open] = [true, null];
+      continue;
+    }
+    if (!optionsOver && word.startsWith('-') && word !== '-') {
+      const option = find(word.split('=')[0] as string);
+      open = option && (option.required || option.optional) && !word.includes('=') ? option : null;
+      continue;
+    }
+    if (open !== null) {
+      if (!open.variadic) open = null;
+      continue;
+    }
+    const below = command.commands.find((each) => each.name() === word);
+    if (below) [command, positional] = [below, []];
+    else if (command === program && word === 'help') continue;
+    else if (command.commands.length > 0) return nothing;
+    else positional.push(word);
+  }
+  if (open !== null && !(open.variadic && last.startsWith('-'))) return valueOfOption(open, last, []);
+  if (!optionsOver && last.startsWith('-') && last !== '-') {
+    const [flag = '', value] = last.split(/=(.*)/s);
+    const option = value === undefined ? undefined : find(flag);
+    if (option && value !== undefined) {
+      const inner = valueOfOption(option, value, []);
+      return { ...inner, before: `${flag}=${inner.before}` };
+    }
+    const flags = known()
+      .filter(({ hidden }) => !hidden)
+      .map(({ long, short, description }) => ({ value: long ?? short ?? '', about: firstLine(description) }));
+    return { ...nothing, begins: last, fixed: [...flags, { value: '--help', about: 'show help' }] };
+  }
+  if (command.commands.length > 0) {
+    const verbs = command.createHelp().visibleCommands(command);
+    const fixed = verbs.map((each) => ({ value: each.name(), about: firstLine(each.description()) }));
+    return { ...nothing, begins: last, fixed };
+  }
+  const args = command.registeredArguments;
+  const argument = args[positional.length] ?? (args.at(-1)?.variadic ? args.at(-1) : undefined);
+  return argument ? valueOfArgument(argument, command, last, positional) : nothing;
+}
