@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { mkdir, open } from 'node:fs/promises';
 import { basename, join } from 'node:path';
@@ -80,7 +81,8 @@ const finishCutOff = (dataDir: string): Promise<boolean> => finishRestore(dataDi
 
 async function restoreHeld(wish: RestoreWish, place: HeldPlace | null, occupied: boolean): Promise<RestoreReport> {
   const { config, dataDir, force, tell } = wish;
-  const stamp = new Date(wish.now()).toISOString().replace(/[-:]|\.\d+/g, '');
+  // Of two within a second neither takes the place of the other.
+  const stamp = `${new Date(wish.now()).toISOString().replace(/[-:]|\.\d+/g, '')}-${randomBytes(2).toString('hex')}`;
   const aside: string[] = [];
   const { content, scratch } = await beginRestore(dataDir);
   const samplesFile = join(scratch, 'samples');
@@ -110,7 +112,7 @@ async function restoreHeld(wish: RestoreWish, place: HeldPlace | null, occupied:
           // Cut off after its rows were kept: they are what they are to be.
           if (mark.rows && mark.setting?.includes((about as unknown as BackupHeader).id)) return;
           if (mark.rows && force)
-            aside.push(await movePostgresAside(place.url, `muster_before_restore_${stamp.toLowerCase()}`));
+            aside.push(await movePostgresAside(place.url, `muster_before_restore_${stamp.toLowerCase().replace('-', '_')}`));
         }
         const target =
           place?.kind === 'postgres'

@@ -1,0 +1,223 @@
+import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { gunzipSync, gzipSync } from 'node:zlib';
+import { afterAll, expect, it } from 'vitest';
+import { happen, placeAll } from '../../test/audit.ts';
+import { type DatabaseFixture, describeDatabases } from '../../test/databases.ts';
+import { newAdmin, newAgent, openDomain } from '../../test/domain.ts';
+import { tokenOf } from '../../test/real-api.ts';
+import { scratchDirectory } from '../../test/scratch.ts';
+import { configSchema } from '../config.ts';
+import { DatabaseUrl } from '../database-url.ts';
+import { listAudit } from '../domain/audit.ts';
+import { createToken, listTokens } from '../domain/enrolment.ts';
+import { uploadModule } from '../domain/modules.ts';
+import { getOperation, submitOperation } from '../domain/operations.ts';
+import { settleRestored } from '../domain/restored.ts';
+import { createSecret } from '../domain/secrets.ts';
+import { loadIdentity } from '../identity/identity.ts';
+import { openPostgresSamples } from '../store/samples-postgres.ts';
+import { openSqliteSamples } from '../store/samples-sqlite.ts';
+import { openSqliteFile } from '../store/sqlite-connection.ts';
+import { verifyBackup } from './backup-read.ts';
+import { writeBackup } from './backup-write.ts';
+import { restoreBackup } from './restore.ts';
+
+const above = scratchDirectory('muster-backup-');
+afterAll(() => rmSync(above, { recursive: true, force: true }));
+let count = 0;
+const folder = () => {
+  const path = join(above, String(++count));
+  mkdirSync(path, { mode: 0o700 });
+  return path;
+};
+
+const nobody = { passphrase: null, identities: [] };
+const cast = `{"version":2}\n${'[0.1,"o","é"]\n'.repeat(100)}`;
+const terminal = '01KAGZ8R3E5F6G7H8J9K0M1N2P';
+const sampleAt = (collected_at: number) => ({
+  collected_at,
+  cpu_usage: 0.5,
+  memory_total: 8e9,
+  memory_used: 4e9,
+  disk_total: null,
+  disk_used: null,
+  uptime: 7,
+  load1: 0.25,
+  swap_used: 0,
+  net_rx_bytes: 1,
+  net_tx_bytes: 2,
+  processes: 3,
+});
+
+describeDatabases('backup and restore', (fixture) => {
+  /** Where an orchestrator is, and its configuration. */
+  async function place(at?: string) {
+    const dataDir = folder();
+    const where = fixture.kind === 'sqlite' ? join(dataDir, 'muster.db') : (at ?? (await fixture.place()));
+    const config = configSchema.parse({});
+    const whole = fixture.kind === 'sqlite' ? config : { ...config, database_url: new DatabaseUrl(where) };
+    const fixed: DatabaseFixture = { ...fixture, open: (options) => fixture.open({ ...options, at: where }) };
+    return { dataDir, where, config: whole, fixed };
+  }
+  const samplesAt = ({ dataDir, where }: { dataDir: string; where: string }) =>
+    fixture.kind === 'sqlite'
+      ? openSqliteSamples({
+          file: join(dataDir, 'metrics.db'),
+          retentionSecs: 86_400,
+          onFatal: (reason) => {
+            throw reason;
+          },
+        })
+      : openPostgresSamples({ url: where, retentionSecs: 86_400 });
+
+  async function filled() {
+    const spot = await place();
+    const domain = await openDomain(spot.fixed);
+    await loadIdentity(spot.dataDir);
+    mkdirSync(join(spot.dataDir, 'terminals'), { mode: 0o700 });
+    writeFileSync(join(spot.dataDir, 'terminals', `${terminal}.cast`), cast, { mode: 0o600 });
+    const { actor, key } = await newAdmin(domain);
+    const agent = await newAgent(domain, actor, 'web-1');
+    await tokenOf(domain, key);
+    const content = JSON.stringify({
+      name: 'm',
+      supports: [{ platform: 'linux' }],
+      resources: [{ resource: { 'file-unix': { path: '/etc/m', content: 'x' } } }],
+    });
+    await uploadModule(domain.context, actor, 'm', content);
+    const operation = await submitOperation(domain.context, domain.documents, actor, 'web-1', {
+      kind: 'apply',
+      modules: ['m'],
+    } as never);
+    await createToken(domain.context, actor, {} as never, { agents: 'x:1', publicKey: 'ab' } as never);
+    await createSecret(domain.context, actor, { name: 'db', value: 'hunter2' } as never);
+    await happen(domain, 300);
+    await placeAll(domain);
+    const samples = await samplesAt(spot);
+    await samples.add(agent.id, [sampleAt(domain.now()), sampleAt(domain.now() + 60)]);
+    await samples.close();
+    return { ...spot, domain, actor, agent, operation };
+  }
+  type Filled = Awaited<ReturnType<typeof filled>>;
+
+  async function backupOf({ config, dataDir }: Pick<Filled, 'config' | 'dataDir'>): Promise<Buffer> {
+    const pieces: Buffer[] = [];
+    const wish = {
+      config,
+      dataDir,
+      configFile: null,
+      without: [],
+      lock: null,
+      now: () => 1_800_000_000_000,
+      tell: () => {},
+    };
+    await writeBackup(wish, async (bytes) => void pieces.push(Buffer.from(bytes)));
+    return Buffer.concat(pieces);
+  }
+  async function* bytesOf(bytes: Buffer): AsyncGenerator<Uint8Array> {
+    for (let at = 0; at < bytes.length; at += 1000) yield bytes.subarray(at, at + 1000);
+  }
+  const restoreTo = ({ config, dataDir }: Pick<Filled, 'config' | 'dataDir'>, bytes: Buffer, force = false) =>
+    restoreBackup({
+      config,
+      dataDir,
+      bytes: bytesOf(bytes),
+      openers: nobody,
+      force,
+      now: () => 1_800_000_100_000,
+      tell: () => {},
+    });
+
+  it('puts back rows, keys, transcripts and samples as of that moment, and ends what was under way', async () => {
+    const from = await filled();
+    const bytes = await backupOf(from);
+    // What comes after it.
+    await happen(from.domain, 50);
+    const verdict = await verifyBackup(bytesOf(bytes), nobody);
+    expect(verdict).toMatchObject({
+      samples: 2,
+      transcripts: 1,
+      database: fixture.kind,
+      keys_elsewhere: [from.domain.context.secretKeys.active?.id],
+    });
+    expect(verdict.audit_events).toBeGreaterThan(300);
+
+    const to = await place();
+    expect(await restoreTo(to, bytes)).toMatchObject({ samples: 2, transcripts: 1, aside: [] });
+    for (const name of ['identity.key', `terminals/${terminal}.cast`])
+      expect(readFileSync(join(to.dataDir, name))).toEqual(readFileSync(join(from.dataDir, name)));
+    const domain = await openDomain(to.fixed);
+    const before = await listAudit(domain.context, { limit: 1 });
+    expect(before.events[0]?.event_type).not.toBe('system.restored');
+    expect(await settleRestored(domain.context)).toMatchObject({ id: verdict.id });
+    expect(await getOperation(domain.context, from.operation)).toMatchObject({ status: 'interrupted' });
+    const { items } = (await listTokens(domain.context, true, { limit: 10, offset: 0 } as never)) as unknown as {
+      items: { revoked_at: number | null }[];
+    };
+    expect(items.map(({ revoked_at }) => revoked_at)).toEqual([expect.any(Number)]);
+    const { events } = await listAudit(domain.context, { limit: 500 });
+    expect(events.filter(({ summary }) => /^it happened/.test(summary))).toHaveLength(300);
+    expect(events.map(({ event_type }) => event_type)).toContain('system.restored');
+    // Once.
+    expect(await settleRestored(domain.context)).toBeNull();
+    const samples = await samplesAt(to);
+    expect(await samples.since(from.agent.id, 0, 10)).toEqual([
+      sampleAt(from.domain.now()),
+      sampleAt(from.domain.now() + 60),
+    ]);
+    await samples.close();
+  });
+
+  it('that is cut off, or has any byte changed, is refused and leaves nothing', async () => {
+    const from = await filled();
+    const bytes = await backupOf(from);
+    const to = await place();
+    const archive = gunzipSync(bytes);
+    const broken = [
+      bytes.subarray(0, bytes.length - 1),
+      bytes.subarray(0, bytes.length >> 1),
+      ...[600, archive.indexOf('it happened 7'), archive.lastIndexOf('sha256'), archive.indexOf('"o"')].map((at) => {
+        const changed = Buffer.from(archive);
+        changed.writeUInt8(changed.readUInt8(at) ^ 1, at);
+        return gzipSync(changed);
+      }),
+    ];
+    for (const [index, one] of broken.entries()) {
+      await expect(verifyBackup(bytesOf(one), nobody), `${index}`).rejects.toThrow(
+        /cannot be used|not what was written|damaged|cut off|no backup|none of ours/,
+      );
+      await expect(restoreTo(to, one), `${index}`).rejects.toThrow();
+      expect(readdirSync(to.dataDir), `${index}`).toEqual([]);
+    }
+    await restoreTo(to, bytes);
+  });
+
+  it('is refused where something is, and with --force keeps it', async () => {
+    const from = await filled();
+    const bytes = await backupOf(from);
+    const to = await place();
+    await restoreTo(to, bytes);
+    await expect(restoreTo(to, bytes)).rejects.toThrow('is not empty');
+    const { aside } = await restoreTo(to, bytes, true);
+    // A database that was restored and not started since is the same one: there is nothing to put aside.
+    expect(aside.length).toBe(1);
+    expect(readdirSync(to.dataDir).filter((name) => name.startsWith('before-restore-'))).toHaveLength(1);
+    const domain = await openDomain(to.fixed);
+    await settleRestored(domain.context);
+    await domain.db.close();
+    if (fixture.kind === 'postgres')
+      expect((await restoreTo(to, bytes, true)).aside[0]).toMatch('schema muster_before_restore_');
+  });
+
+  it('whose audit log was changed by hand is found out', async () => {
+    if (fixture.kind === 'postgres') return;
+    const from = await filled();
+    const db = openSqliteFile(from.where);
+    db.exec(`update audit_events set summary = 'nothing happened' where summary = 'it happened 7'`);
+    db.close();
+    await expect(verifyBackup(bytesOf(await backupOf(from)), nobody)).rejects.toThrow(
+      /at place \d+ the hash is not that of the event/,
+    );
+  });
+});
