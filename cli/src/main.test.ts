@@ -324,8 +324,10 @@ describe('agents', () => {
       '12h',
     );
     expect(exit).toBe(0);
-    expect(stdout).toMatch(/^muster agent connect .*--token mt_4Jq2k9wZr7\n$/);
-    expect(stderr).toContain('npx muster agent connect');
+    expect(stdout).toMatch(
+      /^curl -fsSk --pinnedpubkey 'sha256.*\/install\/agent\.sh \| MUSTER_TOKEN=mt_4Jq2k9wZr7 sh -s -- .*\n$/,
+    );
+    expect(stderr).toMatch(/\n {2}muster agent connect .*--token mt_4Jq2k9wZr7\n/);
     expect(sent('createEnrolmentToken')?.body).toEqual({
       name: 'web-2',
       tags: { role: 'web' },

@@ -1,4 +1,4 @@
-import { createPrivateKey, randomBytes, randomFillSync, sign } from 'node:crypto';
+import { createPrivateKey, hash, randomBytes, randomFillSync, sign, X509Certificate } from 'node:crypto';
 import { readFile, stat, statfs } from 'node:fs/promises';
 import type { AddressInfo } from 'node:net';
 import { hostname } from 'node:os';
@@ -17,6 +17,7 @@ import { announcingEvents } from './domain/announce-events.ts';
 import { createCensus } from './domain/census.ts';
 import type { Context } from './domain/context.ts';
 import { createDiscovery } from './domain/discovery.ts';
+import { installSource } from './domain/enrolment-line.ts';
 import type { EventConsumer } from './domain/event-consumer.ts';
 import { createLease } from './domain/leases.ts';
 import { createLiveEvents } from './domain/live-events.ts';
@@ -38,6 +39,7 @@ import { createAnnouncer } from './gateway/announcer.ts';
 import { createGateway, type Gateway } from './gateway/gateway.ts';
 import { Held } from './held.ts';
 import { createApp } from './http/app.ts';
+import { readInstallFiles } from './http/install-files.ts';
 import { refuseGrowth } from './http/low-disk.ts';
 import type { Rates } from './http/rate.ts';
 import { recordRefused } from './http/refused-requests.ts';
@@ -253,9 +255,27 @@ async function start(config: Config, dataDir: string, around: Surroundings, held
   });
 
   let agentPort = config.agent_port;
-  const advertised = () => ({ agents: `${bracketed(config.advertised_host ?? hostname())}:${agentPort}`, publicKey });
+  const installFiles = await readInstallFiles(config.packages_dir, process.execPath);
+  const advertised = () => ({
+    agents: `${bracketed(config.advertised_host ?? hostname())}:${agentPort}`,
+    publicKey,
+    install: installSource({
+      hasPackages: installFiles.size > 0,
+      apiHost: config.api_host,
+      tls: tls !== null,
+      publicUrl: config.public_url,
+      ownUrl: apiAddress(),
+      keyDigest: tls === null ? null : keyDigestOf(tls.cert),
+    }),
+    note:
+      config.advertised_host === null
+        ? `advertised_host is not set: the line has the name of this machine, ${hostname()}, which the other one must know`
+        : null,
+  });
   let apiPort = config.api_port;
-  const apiAddress = () => `${tls ? 'https' : 'http'}://${bracketed(config.advertised_host ?? hostname())}:${apiPort}`;
+  const apiAddress = () =>
+    config.public_url?.replace(/\/+$/, '') ??
+    `${tls ? 'https' : 'http'}://${bracketed(config.advertised_host ?? hostname())}:${apiPort}`;
   const identityKey = createPrivateKey(identity.privateKeyPem);
   const discover = createDiscovery(context, {
     announcer: createAnnouncer(),
@@ -339,6 +359,7 @@ async function start(config: Config, dataDir: string, around: Surroundings, held
     },
     trustedProxies: config.trusted_proxies,
     limits: { rates: ratesOf(config) },
+    install: installFiles,
     trustProxyTls: config.trust_proxy_tls,
     ...(tls ? { tls } : {}),
   });
@@ -475,6 +496,10 @@ async function tlsOf(config: Config, certificate: { certificate: string; key: st
     key: await readFile(config.tls_key as string, 'utf8'),
   };
 }
+
+/** SHA-256 of the public key of a certificate in PEM, as curl pins it. */
+const keyDigestOf = (pem: string): string =>
+  hash('sha256', new X509Certificate(pem).publicKey.export({ format: 'der', type: 'spki' }), 'base64');
 
 /** On every address unless one is named; machines without IPv6 have no `::`. */
 async function listenForAgents(gateway: Gateway, config: Config): Promise<number> {

@@ -27,6 +27,14 @@ function isHttpUrl(text: string): boolean {
   return url !== null && (url.protocol === 'http:' || url.protocol === 'https:') && url.hash === '';
 }
 
+/** With a path if the proxy adds one, and nothing else. */
+function isPublicUrl(text: string): boolean {
+  const url = URL.canParse(text) ? new URL(text) : null;
+  return (
+    url?.protocol === 'https:' && url.username === '' && url.password === '' && url.search === '' && url.hash === ''
+  );
+}
+
 const remoteWrite = z
   .strictObject({
     url: z
@@ -64,6 +72,18 @@ export const configSchema = z.strictObject({
     .describe('public key of the first admin; ignored once an operator exists'),
   bootstrap_username: z.string().nullable().default(null),
   pending_capacity: z.number().int().min(1).max(1_000_000).default(100).describe('agents that may wait for approval'),
+  packages_dir: z
+    .string()
+    .min(1)
+    .nullable()
+    .default(null)
+    .describe('folder with what machines install the agent from; null: what came with the program'),
+  public_url: z
+    .string()
+    .refine(isPublicUrl, 'must look like https://muster.example')
+    .nullable()
+    .default(null)
+    .describe('https address of a proxy before the API, as people and machines reach it'),
   session_token_expiry_secs: secs(3600),
   tls_enabled: z.boolean().default(true),
   tls_cert: z.string().nullable().default(null).describe('PEM file; null: a certificate of our own making'),
@@ -267,6 +287,7 @@ const flags = {
 export const usage = `Usage: muster orchestrator [options]
 
 Runs the orchestrator: the API for operators and the port that agents dial.
+Where it is installed as a service, "muster orchestrator init" makes you its first admin.
 
   --config FILE               YAML file with the keys of docs/operations.md
   --data-dir DIR              where keys and the database are kept

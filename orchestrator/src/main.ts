@@ -145,6 +145,10 @@ async function main(): Promise<void> {
     const { runOffline } = await import('./offline/run.ts');
     process.exit(await runOffline(command, args, defaultDataDir));
   }
+  if (command === 'init') {
+    const { initOrchestrator } = await import('./offline/first-admin.ts');
+    process.exit(await initOrchestrator(args));
+  }
   await serve();
 }
 

@@ -1,7 +1,7 @@
-import { createHash } from 'node:crypto';
-import { mkdirSync, readFileSync, rmSync } from 'node:fs';
-import { basename, join } from 'node:path';
+import { mkdirSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
+import { type InstallFolder, installFolder } from '../install/folder.ts';
 import { type Compression, type DebianPackage, type PackagedFile, writePackage } from './archive.ts';
 import { maintainerScripts } from './maintainer-scripts.ts';
 
@@ -137,7 +137,7 @@ export function buildPackages(wish: PackagesWish): { muster: string; agent: stri
       },
       files: {
         ...unitFiles('orchestrator'),
-        ...servedFiles([muster, agent], executable),
+        ...servedFiles(installFolder(version, executable, [muster, agent])),
       },
       conffiles: ['/etc/muster/orchestrator.yml'],
       scripts: maintainerScripts({
@@ -160,24 +160,8 @@ export function buildPackages(wish: PackagesWish): { muster: string; agent: stri
 
 type About = Readonly<{ Depends: string; Recommends?: string; Description: string }>;
 
-/** Packages and, for machines without dpkg, the sums of the program, which the orchestrator serves from where it is. */
-function servedFiles(packages: readonly string[], executable: string): Record<string, PackagedFile> {
-  const entries: [string, PackagedFile][] = packages.map((path) => [`${served}/${basename(path)}`, { copy: path }]);
-  return {
-    ...Object.fromEntries(entries),
-    [`${served}/muster-agent.service`]: { copy: join(here, '../systemd/muster-agent.service') },
-    [`${served}/SHA256SUMS`]: {
-      content: [
-        ...packages.map((path) => sumLine(path, basename(path))),
-        sumLine(executable, 'muster'),
-        sumLine(join(here, '../systemd/muster-agent.service'), 'muster-agent.service'),
-      ].join(''),
-    },
-  };
-}
-
-const sumLine = (path: string, name: string): string =>
-  `${createHash('sha256').update(readFileSync(path)).digest('hex')}  ${name}\n`;
+const servedFiles = ({ files }: InstallFolder): Record<string, PackagedFile> =>
+  Object.fromEntries(Object.entries(files).map(([name, file]) => [`${served}/${name}`, file]));
 
 /** What Debian's policy wants of every package. */
 function documents(name: string, version: string, epoch: number): Record<string, PackagedFile> {

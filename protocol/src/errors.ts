@@ -143,6 +143,12 @@ export const errorKinds = {
     'The agent is not connected',
     'See when it was last heard with `muster agents list`; a terminal needs its machine now.',
   ),
+  package_not_found: kind(
+    404,
+    false,
+    'No such file to install from',
+    'Install the orchestrator from its package: that has what machines install; a clone has it once it was built.',
+  ),
   terminal_not_found: kind(404, false, 'No such terminal session', 'List the terminal sessions.'),
   secret_not_found: kind(404, false, 'No such secret', 'List the secrets with `muster secrets list`.'),
   enrolment_token_not_found: kind(404, false, 'No such enrolment token', 'List the enrolment tokens.'),

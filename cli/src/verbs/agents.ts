@@ -227,8 +227,15 @@ export async function enroll(
   });
   if (out.json) out.data(made);
   out.print(sanitiseLine(made.command));
-  out.note(
-    `\nPaste it on the machine, as root. Good for ${duration(made.expires_at - now())}, ${counted(made.uses_left, 'use')}; the token is not shown again.\nIn a clone of Muster’s repository, after npm ci, type it with npx in front: npx muster agent connect …`,
-  );
+  const good = `Good for ${duration(made.expires_at - now())}, ${counted(made.uses_left, 'use')}; the token is not shown again.`;
+  if (made.command === made.connect_command)
+    out.note(
+      `\nType it on the machine, as root, where the program is. ${good}\nIn a clone of Muster’s repository, after npm ci, type it with npx in front: npx muster agent connect …`,
+    );
+  else
+    out.note(
+      `\nPaste it on the machine: it installs the agent and connects it, as root or with sudo. ${good}\nWhere the program is installed already:\n  ${sanitiseLine(made.connect_command)}`,
+    );
+  if (made.note !== null) out.warn(sanitiseLine(made.note));
   return undefined;
 }

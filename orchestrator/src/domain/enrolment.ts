@@ -23,6 +23,7 @@ import type { AgentRow } from './agents.ts';
 import { requireAgentName, requireTags } from './agents.ts';
 import { audited } from './audit.ts';
 import { type Actor, type Context, seconds } from './context.ts';
+import { type EnrolmentPlaces, enrolmentLines } from './enrolment-line.ts';
 import { mapPage, type PageWish, readPage } from './page.ts';
 import { hashOfToken } from './sign-in.ts';
 
@@ -34,13 +35,6 @@ export interface TokenWish {
   name?: string | undefined;
   tags?: Record<string, string> | undefined;
   approve?: boolean | undefined;
-}
-
-export interface Advertised {
-  /** `host:port` that agents are told to dial. */
-  agents: string;
-  /** The orchestrator's identity key, hex. */
-  publicKey: string;
 }
 
 type TokenRow = NonNullable<Awaited<ReturnType<typeof byHash>>>;
@@ -59,7 +53,7 @@ const toToken = (row: Omit<TokenRow, 'token_hash'>) => ({
 });
 
 /** Makes a token; its value and the line to paste are in the answer and nowhere else. */
-export async function createToken(context: Context, actor: Actor, wish: TokenWish, advertised: Advertised) {
+export async function createToken(context: Context, actor: Actor, wish: TokenWish, advertised: EnrolmentPlaces) {
   const uses = wish.uses ?? 1;
   const approve = wish.approve ?? true;
   if (wish.name !== undefined) {
@@ -109,8 +103,7 @@ export async function createToken(context: Context, actor: Actor, wish: TokenWis
       }),
     ],
   });
-  const command = `muster agent connect ${advertised.agents} --orchestrator-key ${advertised.publicKey} --token ${token}`;
-  return { ...toToken(row), token, command };
+  return { ...toToken(row), token, ...enrolmentLines(advertised, token, approve) };
 }
 
 /** Newest first. @param ended also those that are used up, revoked or expired */

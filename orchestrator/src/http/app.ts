@@ -11,6 +11,8 @@ import { registerDocsPage } from './docs-page.ts';
 import { type AnyHandler, registerEndpoint } from './endpoint.ts';
 import { createFallback } from './fallback.ts';
 import type { Handlers, Session, Sessions } from './handlers.ts';
+import { registerInstall } from './install.ts';
+import type { InstallFiles } from './install-files.ts';
 import { LastingAnswers } from './lasting.ts';
 import { printOpenApi } from './openapi.ts';
 import { headersOf, musterErrorOf, problemOf, RefusedRequest } from './problem.ts';
@@ -79,6 +81,8 @@ export interface AppOptions {
   readonly requireRoom?: (route: Route) => void;
   /** What Prometheus is told at `/metrics` and below it; without it there is nothing there. */
   readonly telemetry?: Scraped & { answered(route: string | null, status: number, seconds: number): void };
+  /** What machines install the agent from; without it there is nothing. */
+  readonly install?: InstallFiles;
   /** Told of refusals for want of a right, or for too many requests, before they are answered. */
   readonly refused?: (call: RefusedCall) => Promise<void>;
   /** Of the product, for the OpenAPI document. */
@@ -231,6 +235,7 @@ export function createApp(options: AppOptions): FastifyInstance {
       opened: (request, mode, ms) => logUpgrade(log, request, mode, ms),
     });
   registerOpen(app, options);
+  registerInstall(app, options.install ?? new Map(), options.clock ?? systemClock);
   if (options.telemetry !== undefined)
     registerScraping(app, options.telemetry, {
       ...context,

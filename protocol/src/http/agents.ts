@@ -248,14 +248,27 @@ export const createEnrolmentToken = route({
     tags: optional(map),
     approve: optional(z.boolean()).describe('approved at once, under `name` or its hostname; default true'),
   }),
-  answers: { 201: enrolmentToken.extend({ token: z.string(), command: z.string() }).meta({ id: 'NewEnrolmentToken' }) },
+  answers: {
+    201: enrolmentToken
+      .extend({
+        token: z.string(),
+        command: z
+          .string()
+          .describe('to paste on the machine: installs the agent and connects it, where that is possible'),
+        connect_command: z.string().describe('for a machine that has the program'),
+        note: z.string().nullable().describe('why `command` installs nothing, or what else to know of it'),
+      })
+      .meta({ id: 'NewEnrolmentToken' }),
+  },
   errors: ['name_taken'],
   example: {
     body: { name: 'web-2', tags: { role: 'web' } },
     answer: {
       ...enrolmentExample,
       token: 'mt_4Jq2k9wZr7',
-      command: `muster agent connect orchestrator.example:4747 --orchestrator-key ${'ab'.repeat(32)} --token mt_4Jq2k9wZr7`,
+      command: `curl -fsSk --pinnedpubkey 'sha256//YhKJKSzoTt2b5FP18fvpHo7fJYqQCjAa3HWY3tvRMwE=' https://orchestrator.example:4748/install/agent.sh | MUSTER_TOKEN=mt_4Jq2k9wZr7 sh -s -- --from https://orchestrator.example:4748 --pin 'sha256//YhKJKSzoTt2b5FP18fvpHo7fJYqQCjAa3HWY3tvRMwE=' --to orchestrator.example:4747 --key ${'ab'.repeat(32)}`,
+      connect_command: `muster agent connect orchestrator.example:4747 --orchestrator-key ${'ab'.repeat(32)} --token mt_4Jq2k9wZr7`,
+      note: null,
     },
   },
 });

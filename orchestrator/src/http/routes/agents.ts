@@ -12,13 +12,14 @@ import {
   setStatus,
 } from '../../domain/agents.ts';
 import type { Context } from '../../domain/context.ts';
-import { type Advertised, createToken, listTokens, revokeToken } from '../../domain/enrolment.ts';
+import { createToken, listTokens, revokeToken } from '../../domain/enrolment.ts';
+import type { EnrolmentPlaces } from '../../domain/enrolment-line.ts';
 import { actorOf } from '../../domain/sign-in.ts';
 import { type Handlers, JsonBody } from '../handlers.ts';
 import { paged, pagedInChunks } from '../page.ts';
 
 /** @param advertised where agents are told to dial; asked for when needed, since a free port is known only then */
-export function agentHandlers(context: Context, advertised: () => Advertised) {
+export function agentHandlers(context: Context, advertised: () => EnrolmentPlaces) {
   return {
     listAgents: async ({ query }) => {
       const { limit = Number.MAX_SAFE_INTEGER, offset } = query;

@@ -1,0 +1,151 @@
+import { execFile } from 'node:child_process';
+import { randomBytes, X509Certificate } from 'node:crypto';
+import { chmod, chown, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { hostname } from 'node:os';
+import { dirname, join } from 'node:path';
+import { parseArgs, promisify } from 'node:util';
+import { type Document, parseDocument } from 'yaml';
+
+/**
+ * `muster orchestrator init`: makes somebody the first admin of an orchestrator that was installed as a service. It
+ * writes the key into the configuration as a person would, starts the service anew, and says what came of it.
+ */
+
+export const usage = `Usage: sudo muster orchestrator init --operator-key KEY --username NAME [options]
+
+Makes you the first admin of the orchestrator that is installed on this machine: writes your public key into its
+configuration, and starts it anew.
+
+  --operator-key KEY       your public key, as "muster operator init" prints it
+  --username NAME          your name
+  --advertised-host HOST   name or address under which people and machines reach this one
+  --config FILE            its configuration (/etc/muster/orchestrator.yml)
+  --data-dir DIR           its data (/var/lib/muster-orchestrator)
+  --service NAME           its unit (muster-orchestrator)
+
+Example: sudo muster orchestrator init --username ada --operator-key "$(muster operator init)"
+`;
+
+/** What is wrong with the command line. */
+class UsageError extends Error {}
+
+const options = {
+  'operator-key': { type: 'string' },
+  username: { type: 'string' },
+  'advertised-host': { type: 'string' },
+  config: { type: 'string', default: '/etc/muster/orchestrator.yml' },
+  'data-dir': { type: 'string', default: '/var/lib/muster-orchestrator' },
+  service: { type: 'string', default: 'muster-orchestrator' },
+  help: { type: 'boolean', short: 'h', default: false },
+} as const;
+
+function readArguments(args: readonly string[]) {
+  let values: ReturnType<typeof parseArgs<{ options: typeof options }>>['values'];
+  try {
+    values = parseArgs({ args: [...args], options, strict: true, allowPositionals: false }).values;
+  } catch (error) {
+    throw new UsageError((error as Error).message.split('. ')[0]);
+  }
+  const { 'operator-key': key = '', username = '', 'advertised-host': host } = values;
+  if (values.help) return null;
+  if (!/^[0-9a-fA-F]{64}$/.test(key.trim()))
+    throw new UsageError('--operator-key is 64 hexadecimal digits: "muster operator init" prints them');
+  if (username === '') throw new UsageError('--username is missing: the name that you will have');
+  if (host !== undefined && !/^[\x21-\x7e]{1,253}$/.test(host))
+    throw new UsageError('--advertised-host is a name or an address, such as muster.example');
+  return { key: key.trim().toLowerCase(), username, host: host ?? null, ...values };
+}
+
+/** What systemd and the files of the machine are asked for; handed in for tests. */
+export interface Machine {
+  /** Runs systemctl. @throws Error with what it said */
+  systemctl(...args: string[]): Promise<string>;
+  stdout(text: string): void;
+  stderr(text: string): void;
+}
+
+/** @returns the exit code */
+export async function initOrchestrator(args: readonly string[], machine: Machine = thisMachine): Promise<number> {
+  const say = (text: string) => machine.stderr(`muster orchestrator init: ${text}\n`);
+  try {
+    const given = readArguments(args);
+    if (given === null) {
+      machine.stdout(usage);
+      return 0;
+    }
+    const { key, username, host, config, service } = given;
+    await writeKeys(config, {
+      bootstrap_key: key,
+      bootstrap_username: username,
+      ...(host === null ? {} : { advertised_host: host }),
+    });
+    await machine.systemctl('restart', service).catch((error: Error) => {
+      throw new Error(`${service} does not start: ${error.message.trim()}; see journalctl -u ${service}`);
+    });
+    const status = (await machine.systemctl('show', '--property=StatusText', '--value', service)).trim();
+    const port = /:(\d+), agents on port/.exec(status)?.[1] ?? '4748';
+    const made = status.endsWith(`made ${username} its first operator`);
+    if (!made) {
+      say('this orchestrator has its first admin already, and takes no other by its configuration');
+      machine.stderr('An admin can let you in: muster operator add\n');
+      return 1;
+    }
+    const fingerprint = await fingerprintIn(given['data-dir']);
+    machine.stderr(`${username} is the first admin of this orchestrator.\n`);
+    if (fingerprint !== null) machine.stderr(`Fingerprint of its certificate: ${fingerprint}\n`);
+    machine.stderr(
+      `\nHere:\n  muster agents list\nElsewhere, with the same key:\n  muster login --url https://${host ?? hostname()}:${port}${fingerprint === null ? '' : ` --fingerprint ${fingerprint}`}\n`,
+    );
+    return 0;
+  } catch (error) {
+    if (error instanceof UsageError) {
+      say(`${error.message}\nSee: muster orchestrator init --help`);
+      return 2;
+    }
+    const { code, message } = error as NodeJS.ErrnoException;
+    say(
+      code === 'EACCES' || code === 'EPERM' ? `${message}\nRun it as root: sudo muster orchestrator init …` : message,
+    );
+    return 1;
+  }
+}
+
+/** Sets keys of the file and leaves everything else, comments too, as it is: old or new, never mixed. */
+export async function writeKeys(path: string, keys: Readonly<Record<string, string>>): Promise<void> {
+  const text = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== 'ENOENT') throw error;
+    throw new Error(`there is no ${path}: is the package muster-orchestrator installed? Else name it with --config`);
+  });
+  const document: Document = parseDocument(text);
+  if (document.errors.length > 0)
+    throw new Error(`${path} cannot be read: ${document.errors[0]?.message.split('\n')[0]}`);
+  if (document.contents === null) document.contents = document.createNode({}) as never;
+  for (const [name, value] of Object.entries(keys)) document.set(name, value);
+  const { mode, uid, gid } = await stat(path);
+  const temporary = join(dirname(path), `.orchestrator.${randomBytes(6).toString('hex')}.tmp`);
+  try {
+    await writeFile(temporary, document.toString({ lineWidth: 0 }), { mode: 0o600, flush: true });
+    await chown(temporary, uid, gid);
+    await chmod(temporary, mode & 0o777);
+    await rename(temporary, path);
+  } finally {
+    await rm(temporary, { force: true });
+  }
+}
+
+/** Null where the orchestrator has a certificate of somebody else's. */
+async function fingerprintIn(dataDir: string): Promise<string | null> {
+  const pem = await readFile(join(dataDir, 'api.crt')).catch(() => null);
+  return pem === null ? null : new X509Certificate(pem).fingerprint256;
+}
+
+const thisMachine: Machine = {
+  systemctl: async (...args) =>
+    (
+      await promisify(execFile)('systemctl', args).catch((error: Error & { stderr?: string }) => {
+        throw new Error(error.stderr?.trim() || error.message);
+      })
+    ).stdout,
+  stdout: (text) => void process.stdout.write(text),
+  stderr: (text) => void process.stderr.write(text),
+};

@@ -1,0 +1,189 @@
+#!/bin/sh
+# Installs the Muster agent on this machine and connects it to its orchestrator, which serves this script:
+#
+#   MUSTER_TOKEN=TOKEN sh agent.sh --from https://HOST:4748 [--pin PIN] --to HOST:4747 --key HEX [--wait no]
+#
+# `muster agents enroll` prints the whole line. On Debian and its kin it installs the packages muster and
+# muster-agent; elsewhere the program as /usr/local/bin/muster and a unit for systemd. It is the same for everybody:
+# what differs is in the arguments. Everything is in functions, so that half of it does nothing.
+set -eu
+
+# Filled in when Muster is built: what there is to fetch, each with its SHA-256.
+version='@VERSION@'
+sums='@SUMS@'
+
+say() { printf 'muster: %s\n' "$*"; }
+fail() {
+  printf 'muster: %s\n' "$*" >&2
+  exit 1
+}
+has() { command -v "$1" > /dev/null 2>&1; }
+
+# Runs a command as root: as it is, or by sudo or doas, which ask on the terminal.
+as_root() {
+  if [ "$(id -u)" = 0 ]; then
+    "$@"
+  elif has sudo; then
+    sudo -- "$@"
+  elif has doas; then
+    doas -- "$@"
+  else
+    fail 'this needs root: run it as root, or install sudo'
+  fi
+}
+
+sum_of() {
+  printf '%s\n' "$sums" | while read -r sum name; do
+    if [ "$name" = "$1" ]; then printf '%s' "$sum"; fi
+  done
+}
+
+# The name of what is there to fetch that begins with $1 and ends with $2; nothing when there is none.
+named() {
+  printf '%s\n' "$sums" | while read -r _ name; do
+    case $name in "$1"*"$2") printf '%s' "$name" ;; esac
+  done
+}
+
+# Fetches $1 from the orchestrator into $2, once. What it has to be is known: the sums came over the trusted connection
+# that this script came by.
+fetch_once() {
+  if has curl; then
+    if [ -n "$pin" ]; then
+      curl -fsSk --pinnedpubkey "$pin" --connect-timeout 20 -o "$2" "$from/install/$1"
+    else
+      curl -fsS --connect-timeout 20 -o "$2" "$from/install/$1"
+    fi
+  elif [ -n "$pin" ]; then
+    wget -q --no-check-certificate -O "$2" "$from/install/$1"
+  else
+    wget -q -O "$2" "$from/install/$1"
+  fi
+}
+
+# With as many machines at once the orchestrator has some of them come again.
+fetch() {
+  attempt=1
+  until fetch_once "$1" "$2"; do
+    [ "$attempt" -lt 20 ] || fail "$1 cannot be fetched from $from"
+    sleep $((attempt < 5 ? attempt : 5))
+    attempt=$((attempt + 1))
+  done
+  wanted=$(sum_of "$1")
+  found=$(sha256sum "$2" | cut -d ' ' -f 1)
+  if [ -z "$wanted" ] || [ "$wanted" != "$found" ]; then
+    fail "$1 from $from is not what it should be (SHA-256 $found, not $wanted)"
+  fi
+}
+
+# Another program may hold the lock of dpkg for a while.
+install_packages() {
+  attempt=1
+  until as_root env DEBIAN_FRONTEND=noninteractive dpkg --force-confold -i "$@" > "$work/dpkg.log" 2>&1; do
+    if ! grep -q 'lock' "$work/dpkg.log" || [ "$attempt" -ge 60 ]; then
+      cat "$work/dpkg.log" >&2
+      fail 'the packages cannot be installed'
+    fi
+    [ "$attempt" -gt 1 ] || say 'another program is installing packages: waiting for it'
+    sleep 5
+    attempt=$((attempt + 1))
+  done
+}
+
+install_by_hand() {
+  fetch muster "$work/muster"
+  fetch muster-agent.service "$work/packaged.service"
+  sed 's|/usr/bin/muster|/usr/local/bin/muster|' "$work/packaged.service" > "$work/muster-agent.service"
+  chmod 755 "$work/muster"
+  "$work/muster" --version > /dev/null || fail 'the program does not run on this system: it needs glibc 2.28 or newer'
+  # The agent that may run keeps the file that it was started from.
+  as_root mkdir -p /usr/local/bin /etc/muster
+  as_root cp "$work/muster" /usr/local/bin/.muster.new
+  as_root chmod 755 /usr/local/bin/.muster.new
+  as_root mv -f /usr/local/bin/.muster.new /usr/local/bin/muster
+  as_root cp "$work/muster-agent.service" /etc/systemd/system/muster-agent.service
+  as_root chmod 644 /etc/systemd/system/muster-agent.service
+  [ -e /etc/muster/agent.yml ] || printf '# Configuration of the Muster agent; see docs/operations.md.\n' | as_root tee /etc/muster/agent.yml > /dev/null
+  as_root systemctl daemon-reload
+  say 'to uninstall: systemctl disable --now muster-agent; rm -rf /usr/local/bin/muster /etc/systemd/system/muster-agent.service /etc/muster /var/lib/muster-agent'
+}
+
+usage() {
+  fail 'usage: MUSTER_TOKEN=TOKEN sh agent.sh --from URL [--pin PIN] --to HOST:PORT --key HEX [--wait no]; "muster agents enroll" prints the line'
+}
+
+main() {
+  token=${MUSTER_TOKEN:-}
+  # What is started here does not need it.
+  unset MUSTER_TOKEN
+  from='' pin='' to='' key='' wait=yes
+  while [ $# -gt 0 ]; do
+    [ $# -ge 2 ] || usage
+    case $1 in
+      --from) from=$2 ;;
+      --pin) pin=$2 ;;
+      --to) to=$2 ;;
+      --key) key=$2 ;;
+      # no: somebody has to approve the agent first.
+      --wait) wait=$2 ;;
+      *) usage ;;
+    esac
+    shift 2
+  done
+  case $from in https://?* | http://?*) ;; *) usage ;; esac
+  if [ -z "$to" ] || [ -z "$key" ] || [ -z "$token" ]; then usage; fi
+
+  [ "$(uname -s)" = Linux ] || fail "there is no agent for $(uname -s)"
+  case $(uname -m) in
+    x86_64 | amd64) architecture=amd64 ;;
+    *) fail "there is no agent for processors of the kind $(uname -m)" ;;
+  esac
+  [ -d /run/systemd/system ] || fail 'this machine does not run systemd; see docs/operations.md for how to run the agent without it'
+  has curl || has wget || fail 'this needs curl or wget'
+  has sha256sum || fail 'this needs sha256sum'
+  as_root true || fail 'this needs root'
+
+  work=$(mktemp -d)
+  trap 'rm -rf "$work"' EXIT
+  trap 'exit 130' INT
+  trap 'exit 143' TERM
+  umask 022
+  chmod 755 "$work"
+
+  program=$(named muster_ "_$architecture.deb")
+  agent=$(named muster-agent_ .deb)
+  if has dpkg && [ -n "$program" ] && [ -n "$agent" ]; then
+    say "installing the packages muster and muster-agent $version"
+    fetch "$program" "$work/$program"
+    fetch "$agent" "$work/$agent"
+    install_packages "$work/$program" "$work/$agent"
+    muster=/usr/bin/muster
+  elif [ -n "$(sum_of muster)" ]; then
+    say "installing the program muster $version"
+    install_by_hand
+    muster=/usr/local/bin/muster
+  else
+    fail 'this orchestrator has nothing that fits this machine'
+  fi
+
+  # One that runs already would write over what it is told here.
+  as_root systemctl stop muster-agent
+  printf '%s\n' "$token" | as_root "$muster" agent connect "$to" --orchestrator-key "$key" --token - --save
+  as_root systemctl enable --quiet muster-agent
+  as_root systemctl restart muster-agent
+
+  if [ "$wait" = no ]; then
+    say 'the agent runs, and waits for approval'
+    return
+  fi
+  # The token is forgotten once the orchestrator has let the agent in.
+  attempt=0
+  until as_root grep -q '"token":null' /var/lib/muster-agent/orchestrator.json; do
+    attempt=$((attempt + 1))
+    [ "$attempt" -le 60 ] || fail "the agent runs, but $to has not let it in yet: is that port open? See journalctl -u muster-agent"
+    sleep 1
+  done
+  say 'the agent is connected'
+}
+
+main "$@"

@@ -1,0 +1,52 @@
+import { createHash } from 'node:crypto';
+import { copyFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { basename, join } from 'node:path';
+
+/**
+ * What an orchestrator serves to machines that install the agent from it: the packages where there are any, the unit for
+ * machines without dpkg, the sums of all that, and the script, which knows the sums. The program itself is not in it: the
+ * orchestrator serves the file that it runs from.
+ */
+
+export interface InstallFolder {
+  /** Names with their content, or the files to copy. */
+  files: Readonly<Record<string, { content: string } | { copy: string }>>;
+}
+
+/** @param packages paths of the `.deb` files, if any could be built */
+export function installFolder(version: string, executable: string, packages: readonly string[]): InstallFolder {
+  const unit = join(import.meta.dirname, '../systemd/muster-agent.service');
+  const sums = [
+    ...packages.map((path) => sumLine(path, basename(path))),
+    sumLine(executable, 'muster'),
+    sumLine(unit, 'muster-agent.service'),
+  ];
+  const copies = [...packages, unit].map((path) => [basename(path), { copy: path }] as const);
+  return {
+    files: {
+      ...Object.fromEntries(copies),
+      SHA256SUMS: { content: sums.map((line) => `${line}\n`).join('') },
+      'agent.sh': { content: fillIn(version, sums) },
+    },
+  };
+}
+
+/** Writes it as a folder, in place of the one before. */
+export function writeInstallFolder({ files }: InstallFolder, out: string): void {
+  rmSync(out, { recursive: true, force: true });
+  mkdirSync(out, { recursive: true });
+  for (const [name, file] of Object.entries(files))
+    if ('content' in file) writeFileSync(join(out, name), file.content);
+    else copyFileSync(file.copy, join(out, name));
+}
+
+function sumLine(path: string, name: string): string {
+  if (!/^[A-Za-z0-9][A-Za-z0-9.+~_-]*$/.test(name)) throw new Error(`${name} cannot be served: it is no plain name`);
+  return `${createHash('sha256').update(readFileSync(path)).digest('hex')}  ${name}`;
+}
+
+function fillIn(version: string, sums: readonly string[]): string {
+  const script = readFileSync(join(import.meta.dirname, 'agent.sh'), 'utf8');
+  if (!/^[A-Za-z0-9.+~-]+$/.test(version)) throw new Error(`${version} is not a version`);
+  return script.replace('@VERSION@', version).replace('@SUMS@', sums.join('\n'));
+}
