@@ -44,5 +44,6 @@ function parameterTable(parameters: ModuleDocument['parameters']): string[] {
 function defaultOf(value: unknown): string {
   if (value === '') return 'empty';
   if (Array.isArray(value) && value.some((element) => typeof element === 'object')) return 'see the module';
-  return `\`${typeof value === 'string' ? value : JSON.stringify(value).replaceAll('","', '", "')}\``;
+  const text = typeof value === 'string' ? value : JSON.stringify(value).replaceAll(',', ', ');
+  return `\`${text.replaceAll('|', '\\|')}\``;
 }
