@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { type PoolPackage, packagePool } from './apt/pool.ts';
+import { type PoolName, type PoolPackage, packagePool } from './apt/pool.ts';
 import { SigningKey } from './apt/signing-key.ts';
 import type { Machine } from './machine.ts';
 import type { TestHosts } from './test-hosts.ts';
@@ -11,8 +11,8 @@ const suite = 'stable';
 const component = 'main';
 
 /**
- * A signed apt repository on the bridge, with nginx-light and what it needs, and the packages of `apt/packages.ts` in
- * two versions each. What it offers can be changed as it goes.
+ * A signed apt repository on the bridge. Unless another pool is named: nginx-light and what it needs, and the packages of
+ * `apt/packages.ts` in two versions each. What it offers can be changed as it goes.
  */
 export class AptRepository {
   readonly #pool: readonly PoolPackage[];
@@ -34,9 +34,9 @@ export class AptRepository {
   }
 
   /** Starts it; it offers everything. Test hosts are told of it by `use`. */
-  static async open(hosts: TestHosts): Promise<AptRepository> {
+  static async open(hosts: TestHosts, pool: PoolName = 'samples'): Promise<AptRepository> {
     const { address } = hosts.bridge;
-    const repository = new AptRepository(await packagePool(hosts.base), address);
+    const repository = new AptRepository(await packagePool(hosts.base, pool), address);
     await new Promise<void>((resolve) => repository.#server.listen(0, address, resolve));
     repository.#server.unref();
     return repository;

@@ -3,9 +3,10 @@
 import { missing } from '../requirements.ts';
 import { packagePool } from './apt/pool.ts';
 import { baseRoot } from './base-root.ts';
+import { recipesRoot } from './recipes-root.ts';
 import { rpmRoot } from './rpm-root.ts';
 
 if (missing('linux', 'root', 'namespaces', 'hosts') === null) {
   const base = await baseRoot();
-  await Promise.all([packagePool(base), rpmRoot()]);
+  await Promise.all([packagePool(base), rpmRoot(), recipesRoot().then((root) => packagePool(root, 'recipes'))]);
 }

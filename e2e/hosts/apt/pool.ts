@@ -6,8 +6,25 @@ import { promisify } from 'node:util';
 import { buildAlone, cacheFolder, debianMirror, suite } from '../base-root.ts';
 import { type PackageRecipe, recipes } from './packages.ts';
 
-/** Packages of Debian that tests install, with what they depend on beyond what a test host has. */
-const fetched = ['nginx-light', 'openrc'];
+interface Contents {
+  /** Packages of Debian, which come with what they depend on beyond what a test host has. */
+  fetched: readonly string[];
+  /** Those made here. */
+  made: readonly PackageRecipe[];
+}
+
+const contents = {
+  /** What most tests install. */
+  samples: { fetched: ['nginx-light', 'openrc'], made: recipes },
+  /** What the recipes of the documentation install, 25 MB, so that only their test waits for it. */
+  recipes: {
+    fetched: ['nginx', 'postgresql-15', 'nftables', 'unattended-upgrades', 'prometheus-node-exporter'],
+    // Containers are planned, and not run: their packages stand here by name.
+    made: ['docker.io', 'docker-compose'].map((name) => ({ name, version: '20.10' })),
+  },
+} satisfies Record<string, Contents>;
+export type PoolName = keyof typeof contents;
+
 /** Raised when how they are built changes. */
 const recipe = 1;
 
@@ -45,7 +62,7 @@ new=$pool.building
 rm -rf "$new"
 mkdir -p "$new"
 (${fetch})
-"$node" "$program" "$new"
+"$node" "$program" "$new" "$name"
 mv -T "$new" "$pool"
 `;
 
@@ -53,14 +70,15 @@ mv -T "$new" "$pool"
  * The packages of Debian and those made here, fetched and built when this is the first time.
  * @param base root that the packages are for
  */
-export async function packagePool(base: string): Promise<PoolPackage[]> {
+export async function packagePool(base: string, name: PoolName = 'samples'): Promise<PoolPackage[]> {
+  const { fetched, made }: Contents = contents[name];
   const key = createHash('sha256')
-    .update(JSON.stringify([base, fetched, recipes, recipe]))
+    .update(JSON.stringify([base, fetched, made, recipe]))
     .digest('hex');
   const pool = join(cacheFolder(), `packages-${key.slice(0, 12)}`);
   if (!existsSync(pool)) {
     const env = { PATH: process.env.PATH, LC_ALL: 'C', pool, base, suite, mirror: debianMirror() };
-    const more = { fetched: fetched.join(' '), node: process.execPath, program: import.meta.filename };
+    const more = { name, fetched: fetched.join(' '), node: process.execPath, program: import.meta.filename };
     try {
       await run('setpriv', buildAlone(pool, build), { env: { ...env, ...more } });
     } catch (error) {
@@ -71,9 +89,9 @@ export async function packagePool(base: string): Promise<PoolPackage[]> {
   return index.map((entry) => ({ ...entry, path: join(pool, entry.path) }));
 }
 
-/** Makes the packages of the recipes in a folder, and an index of all that is in it. */
-async function fill(pool: string): Promise<void> {
-  for (const recipe of recipes) await pack(pool, recipe);
+/** Makes packages in a folder, and an index of all that is in it. */
+async function fill(pool: string, { made }: Contents): Promise<void> {
+  for (const recipe of made) await pack(pool, recipe);
   await run('sh', ['-c', 'rm -rf -- "$1"/tree-*', 'sh', pool]);
   const index: PoolPackage[] = [];
   for (const path of readdirSync(pool).filter((name) => name.endsWith('.deb'))) {
@@ -105,4 +123,4 @@ async function pack(pool: string, recipe: PackageRecipe): Promise<void> {
   await run('dpkg-deb', ['--root-owner-group', '-Znone', '--build', tree, join(pool, `${name}_${version}_all.deb`)]);
 }
 
-if (import.meta.main) await fill(process.argv[2] as string);
+if (import.meta.main) await fill(process.argv[2] as string, contents[process.argv[3] as PoolName]);

@@ -1,0 +1,15 @@
+import { derivedRoot } from './derived-root.ts';
+
+/**
+ * The root of the machine that the recipes of the documentation are applied to. What the packages of the recipes depend on
+ * is in it, so that a test only unpacks the packages themselves; and a server of SSH, as on every machine of that kind.
+ */
+export const recipesRoot = (): Promise<string> =>
+  derivedRoot({
+    name: 'recipes',
+    packages: [
+      ...['adduser', 'ucf', 'netbase', 'xz-utils', 'openssh-server', 'libnftables1'],
+      ...['perl', 'libjson-perl', 'libllvm14', 'libicu72', 'libxml2', 'libxslt1.1', 'libpq5', 'ssl-cert', 'locales'],
+      ...['python3-apt', 'python3-dbus', 'python3-distro-info', 'python3-gi', 'lsb-release'],
+    ],
+  });

@@ -1,0 +1,148 @@
+import { generateKeyPairSync } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Json } from '@muster/protocol/module';
+import { root } from '../../tools/cli.ts';
+
+/** The recipes of the documentation as their test uses them: with values as an administrator would set them. */
+
+/** All that one machine gets, in this order. */
+export const recipes = [
+  ...['motd', 'users', 'nginx', 'postgresql', 'firewall', 'unattended-upgrades', 'node-exporter', 'backup'],
+  'sysctl-hardening',
+] as const;
+export type Recipe = (typeof recipes)[number];
+
+export const recipeText = (name: string): string => readFileSync(join(root, `docs/recipes/${name}.yml`), 'utf8');
+
+/** Each character of it means something to a shell, to SQL or to a connection string. */
+export const password = `it's "$(touch /pwned)" \\ :'x' %s`;
+
+export type Parameters = Record<string, Record<string, Json>>;
+
+/** What an assignment sets, where a default is not what is wanted. */
+export const parametersOf = (key: string, network: string): Parameters => ({
+  users: {
+    users: [
+      { name: 'ada', groups: ['admins'] },
+      { name: 'bob', groups: [], shell: '/bin/sh' },
+    ],
+    keys: [{ user: 'ada', key, comment: 'laptop' }],
+    leavers: ['mallory'],
+    password_login: 'no',
+  },
+  nginx: { names: ['www.example.com', 'example.com'] },
+  postgresql: { listen: '*', clients: [network] },
+  firewall: { tcp: [80, '9000-9200'] },
+  'unattended-upgrades': { keep: ['linux-'] },
+  backup: { keep: 3, sources: ['/etc', '/srv/www'], exclude: ['*.pub'] },
+  // A container must not set the others, and has this one from its kernel.
+  'sysctl-hardening': { kernel: [{ key: 'kernel.randomize_va_space', value: '2' }] },
+});
+
+/** The same, changed: what an administrator would do some day. */
+export const changedParameters = (parameters: Parameters): Parameters => ({
+  ...parameters,
+  motd: { message: 'Read the wiki first.' },
+  nginx: { ...parameters.nginx, port: 8080, title: 'Moved' },
+  firewall: { tcp: [8080, 5432, '9000-9200'] },
+});
+
+/** What the apply does then, and nothing else. */
+export const changesThen: Readonly<Record<string, string>> = {
+  'motd/motd': 'update',
+  'nginx/page': 'update',
+  'nginx/site': 'update',
+  'nginx/service': 'reload',
+  'firewall/rules': 'update',
+  'firewall/loaded': 'run',
+};
+
+/** Of what a plan cannot know, the package has done part of the work by then. */
+export const doneByPackage: Readonly<Record<string, string | null>> = {
+  'nginx/service': 'reload',
+  'postgresql/cluster': 'restart',
+  'postgresql/service': null,
+  'unattended-upgrades/schedule': 'update',
+  'unattended-upgrades/service': 'restart',
+  'node-exporter/arguments': 'update',
+  'node-exporter/service': 'restart',
+};
+
+/** What somebody does by hand, and the resources and fields that drift names then. */
+export const byHand: Readonly<Record<Recipe, { shell: string; moved: Readonly<Record<string, string[]>> }>> = {
+  motd: { shell: 'echo free beer > /etc/motd', moved: { motd: ['content'] } },
+  users: {
+    shell: [
+      'gpasswd -d ada admins > /dev/null; echo "ssh-ed25519 AAAA theirs" > /home/ada/.ssh/authorized_keys',
+      'useradd mallory; rm /etc/sudoers.d/muster-admins',
+    ].join('; '),
+    moved: {
+      'user[0]': ['additional_groups'],
+      'key[0]': ['ensure', 'comment'],
+      'leaver[0]': ['ensure'],
+      sudoers: ['ensure', 'content', 'owner', 'group', 'mode'],
+    },
+  },
+  nginx: {
+    shell: 'systemctl stop nginx; echo hacked > /srv/www/index.html',
+    moved: { page: ['content'], service: ['running'] },
+  },
+  postgresql: {
+    shell: `cd /; runuser -u postgres -- psql -qc "ALTER ROLE app PASSWORD 'guessed'"; sed -i '/scram-sha-256$/d' /etc/postgresql/15/main/pg_hba.conf`,
+    moved: { local: ['content'], 'client[0]': ['content'], role: ['check'] },
+  },
+  firewall: { shell: 'nft add rule inet muster_firewall input tcp dport 1-65535 accept', moved: { loaded: ['check'] } },
+  'unattended-upgrades': {
+    shell: `sed -i 's/Unattended-Upgrade "1"/Unattended-Upgrade "0"/' /etc/apt/apt.conf.d/20auto-upgrades`,
+    moved: { schedule: ['content'] },
+  },
+  'node-exporter': {
+    shell: 'systemctl disable --now prometheus-node-exporter 2> /dev/null',
+    moved: { service: ['enabled', 'running'] },
+  },
+  backup: {
+    shell: 'chmod 0755 /var/backups/muster; rm /etc/cron.d/muster-root-backup',
+    moved: { target: ['mode'], job: ['ensure', 'schedule', 'user', 'command'] },
+  },
+  'sysctl-hardening': {
+    shell:
+      'echo 1 > /proc/sys/net/ipv4/conf/all/accept_redirects; rm /etc/sysctl.d/90-muster-net.ipv4.tcp_syncookies.conf',
+    moved: { 'network[2]': ['value'], 'network[11]': ['persisted'] },
+  },
+};
+
+/** What stays when all of it is taken away, as the pages say. */
+export const staysAfterwards: readonly RegExp[] = [
+  // Accounts that packages made, as after a purge on Debian, and one that somebody else had made.
+  /^\/etc\/(passwd|group|shadow|gshadow|subuid|subgid)$/,
+  // A home directory that its owner used, and the archives.
+  /^\/home\/ada(\/|$)/,
+  /^\/var\/backups\/muster(\/|$)/,
+  // Data of a database is never deleted: its package is removed and not purged.
+  /postgresql/,
+  /^\/etc\/alternatives\//,
+  /^\/usr\/share\/man\/man\d\/[^/]+$/,
+  /^\/var\/lib\/ucf\//,
+];
+
+/** They stay as long as there is a cluster: Debian tells apt so. */
+export const clientsOfDatabase = ['postgresql-client-15', 'postgresql-client-common'];
+
+/** A key of the kind that OpenSSH reads in the form that Node writes it. */
+export function sshKey(): { line: string; privateKey: string } {
+  const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+  const { x = '', y = '' } = publicKey.export({ format: 'jwk' });
+  const field = (content: string | Buffer) => {
+    const bytes = Buffer.from(content as string);
+    const length = Buffer.alloc(4);
+    length.writeUInt32BE(bytes.length);
+    return Buffer.concat([length, bytes]);
+  };
+  const point = Buffer.concat([Buffer.from([4]), Buffer.from(x, 'base64url'), Buffer.from(y, 'base64url')]);
+  const blob = Buffer.concat([field('ecdsa-sha2-nistp256'), field('nistp256'), field(point)]);
+  return {
+    line: `ecdsa-sha2-nistp256 ${blob.toString('base64')}`,
+    privateKey: privateKey.export({ format: 'pem', type: 'sec1' }).toString(),
+  };
+}
