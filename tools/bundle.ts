@@ -16,7 +16,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { join, relative } from 'node:path';
-import type { Plugin } from 'esbuild';
+import type { Metafile, Plugin } from 'esbuild';
 
 const root = join(import.meta.dirname, '..');
 /** Holds a folder of programs for each state of the sources, and `current`: the name of the newest. */
@@ -111,18 +111,36 @@ const musterAddon = (name) => require(require('node:path').join(__dirname, '../.
   pty: \`@lydell/node-pty-\${process.platform}-\${process.arch}/pty.node\`,
 }[name]));`;
 
+/** Beside the programs: whose code is in them. */
+const packagesFile = 'packages.json';
+
+/** Folders of packages that something of is in the programs. */
+function packagesIn({ outputs }: Metafile): string[] {
+  const files = Object.values(outputs).flatMap(({ inputs }) =>
+    Object.entries(inputs).flatMap(([file, { bytesInOutput }]) => (bytesInOutput > 0 ? [file] : [])),
+  );
+  const folders = files.map((file) => /^.*\/?node_modules\/(@[^/]+\/)?[^/]+/.exec(file)?.[0]);
+  return [...new Set(folders)].filter((folder) => folder !== undefined).sort();
+}
+
+/** @returns folders, relative to the repository, of the packages whose code is in the programs */
+export async function bundledPackages(): Promise<string[]> {
+  return JSON.parse(readFileSync(join(await bundles(), packagesFile), 'utf8'));
+}
+
 async function bundle(outdir: string): Promise<void> {
   const { build } = await import('esbuild');
   const entryPoints = Object.entries(programs).map(([out, path]) => ({
     out,
     in: path.endsWith('.ts') ? join(root, path) : path,
   }));
-  await build({
+  const { metafile } = await build({
     entryPoints,
     absWorkingDir: root,
     outdir,
     outExtension: { '.js': '.cjs' },
     bundle: true,
+    metafile: true,
     platform: 'node',
     // Its other form looks for its parts while it runs.
     alias: { 'jsonc-parser': 'jsonc-parser/lib/esm/main.js' },
@@ -146,6 +164,7 @@ async function bundle(outdir: string): Promise<void> {
     banner: { js: banner },
     plugins: [englishOnly, threads, apart],
   });
+  writeFileSync(join(outdir, packagesFile), JSON.stringify(packagesIn(metafile), null, 2));
 }
 
 function forgetOld(newest: string): void {

