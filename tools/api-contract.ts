@@ -80,7 +80,7 @@ GET /assignments/{name} operator > 200 ${assignment} matches ! 404
 DELETE /assignments/{name} operator > 204 ! 404
 POST /assignments/{name}/apply operator < ${fanOut} > 200 202 ${run} ! 404 409
 POST /assignments/{name}/plan operator < ${fanOut} > 200 202 ${run} ! 404
-POST /agents/{node_id}/apply operator < modules plan_id? ttl? > 200 202 ${operation} ! 400 404 409 504
+POST /agents/{node_id}/apply operator < modules plan_id? ttl? offline? > 200 202 ${operation} ! 400 404 409 504
 POST /agents/{node_id}/plan operator < modules > 200 202 ${operation} ! 400 404 409 504
 GET /agents/{node_id}/state operator > 200 node_id applied pending_removals unapplied snapshot_operation_id updated_at ! 404
 GET /agents/{node_id}/state/operations operator ? ${operationQuery} > 200 ${operationPage} ! 404

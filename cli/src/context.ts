@@ -8,6 +8,9 @@ import type { Prompter } from './prompt.ts';
 import type { Session } from './session.ts';
 import type { LocalTerminal } from './terminal/local-terminal.ts';
 
+/** @returns `stay`: the program goes on, and `leave` ends it later as Ctrl-C would have */
+export type Interrupted = (leave: () => void) => 'stay' | undefined;
+
 /** Everything a verb is handed: nothing in it reaches for the process. */
 export interface Context {
   readonly env: Environment;
@@ -22,10 +25,10 @@ export interface Context {
   /** The terminal, or the pipes, that the program was started on, to be held by a verb until its end. */
   readonly terminal: () => Promise<LocalTerminal>;
   /**
-   * Says something before Ctrl-C ends the program.
+   * Does something when Ctrl-C is typed, before that ends the program; or keeps it from that.
    * @returns what takes that back
    */
-  readonly onInterrupt: (say: () => void) => () => void;
+  readonly onInterrupt: (say: Interrupted) => () => void;
   /** The orchestrator, connected to when first called. */
   connect(): Promise<Connection>;
   /** The operator key that is in use. */

@@ -31,7 +31,7 @@ function resourceLines(result: ResourceResult, style: Style): string[] {
   // Of what is gone altogether, the whole content would be one long addition.
   if (result.diff !== null && (!missing || style.verbose)) {
     lines.push(`      ${color.red('- on the machine')}  ${color.green('+ as declared')}`);
-    lines.push(...diffLines(result.diff, color));
+    lines.push(...diffLines(result.diff, color, false, style.verbose ? null : style.width));
   }
   return lines;
 }

@@ -26,6 +26,7 @@ const typing = (answers: string[] | null): Prompter => ({
   interactive: answers !== null,
   confirm: async () => false,
   ask: async () => '',
+  choose: async () => null,
   secret: async () => answers?.shift() ?? expect.fail('asked once too often'),
 });
 const readKey = (

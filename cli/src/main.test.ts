@@ -1,5 +1,6 @@
 import { readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import type { Run } from '@muster/protocol/http';
 import stringWidth from 'string-width';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { makeCertificate } from '../test/certificate.ts';
@@ -461,7 +462,7 @@ describe('plan, apply, drift, operations', () => {
     expect((await muster('apply', 'web-1', '--yes', '--queue')).exit).toBe(2);
     expect(routes()).not.toContain('applyAgent');
     expect((await muster('apply', 'web-1', '--yes', '--remove')).exit).toBe(0);
-    expect(sent('applyAgent')?.body).toEqual({ modules: [] });
+    expect(sent('applyAgent')?.body).toEqual({ modules: [], offline: 'report' });
     const gone = ['second', 'first'].map((module) => result({ module, action: 'remove', status: 'would_change' }));
     answers.planAgent = () => ({ body: operation(gone) });
     expect((await muster('apply', 'web-1', '--yes')).stderr).toContain('apply web-1 -m first -m second --yes');
@@ -521,6 +522,130 @@ describe('plan, apply, drift, operations', () => {
     expect(ran).toMatchObject({ exit: 0 });
     expect(ran.stdout).toContain('queued');
     expect(sent('applyAgent')?.body).toEqual({ modules: ['motd'], ttl: 43_200 });
+  });
+
+  describe('on several agents', () => {
+    const fleet = ['web-2', 'web-1', 'web-10'].map((name, at) => agent({ name, node_id: `${at}c`.repeat(16) }));
+    const outcome = (at: number, fields: Partial<Run['results'][number]> = {}): Run['results'][number] => ({
+      node_id: fleet[at]?.node_id ?? '',
+      name: fleet[at]?.name ?? null,
+      operation_id: `01KAGZ4D3E5F6G7H8J9K0M1N0${at}`,
+      status: 'succeeded',
+      error: null,
+      summary: operation(variety).summary,
+      ...fields,
+    });
+    const runOf = (results: Run['results'], fields: Partial<Run> = {}): Run => ({
+      run_id: '01KAGZ5R3E5F6G7H8J9K0M1N2P',
+      assignment: null,
+      kind: 'plan',
+      status: results.every(({ status }) => status === 'succeeded') ? 'succeeded' : 'failed',
+      started_at: 1_795_000_000,
+      finished_at: 1_795_000_002,
+      requested_by: '21fe31dfa154a261626bf854046fd227',
+      results,
+      ...fields,
+    });
+    const away = { operation_id: null, status: 'failed' as const, error: 'the agent is not connected', summary: null };
+    beforeEach(() => {
+      answers.listAgents = () => ({ body: fleet });
+      answers.getOperation = ({ params }) => ({
+        body: operation(variety, {
+          operation_id: params.operation_id ?? '',
+          node_id: fleet[Number(params.operation_id?.at(-1))]?.node_id ?? '',
+        }),
+      });
+    });
+
+    test('plans that are alike are shown once, by all who have them; 3 on request, 6 when some failed', async () => {
+      answers.startRun = () => ({ status: 202, body: runOf([outcome(0), outcome(1)]) });
+      const ran = await muster('plan', '-l', 'role=web', '-m', 'site', '--exit-code');
+      expect(ran.exit, ran.stderr).toBe(3);
+      expect(ran.stdout.match(/Plan for 2 agents: web-1, web-2 with site/g)).toHaveLength(1);
+      expect(ran.stdout).toContain('Plan for 2 agents: 2 to change; 12 resources to create or change, 2 to remove');
+      expect(sent('startRun')).toMatchObject({
+        body: { kind: 'plan', modules: ['site'], node_ids: fleet.map(({ node_id }) => node_id) },
+        headers: { prefer: 'respond-async' },
+      });
+      answers.startRun = () => ({ status: 202, body: runOf([outcome(0), outcome(2, away)]) });
+      const partly = await muster('plan', 'web-2', 'web-10', '--exit-code', '--json');
+      expect(partly.exit).toBe(6);
+      expect(JSON.parse(partly.stdout).results).toHaveLength(2);
+    });
+
+    test('apply asks once, and does exactly what was planned, where there is something to do', async () => {
+      const nothing = { summary: { total: 1, unchanged: 1, changed: 0, removed: 0, failed: 0, skipped: 0 } };
+      answers.startRun = ({ body }) => ({
+        status: 202,
+        body:
+          (body as { kind: string }).kind === 'plan'
+            ? runOf([outcome(0), outcome(1, nothing), outcome(2, away)])
+            : runOf([outcome(0)], { kind: 'apply' }),
+      });
+      const asked: string[] = [];
+      const prompt = {
+        interactive: true,
+        ask: async () => '',
+        secret: async () => '',
+        choose: async () => null,
+        confirm: async (question: string) => asked.push(question) > 0,
+      };
+      const args = ['apply', '--selector', 'role=web', '-m', 'site', '--canary', '1', '--batch', '25%'];
+      const ran = await run(args, { ...env, NO_COLOR: '1' }, '', { columns: 80, prompt });
+      expect(asked).toEqual(['Apply this on web-2? It removes 1 resource. 1 agent that was not planned is left out.']);
+      expect(server.seen.filter(({ route }) => route.id === 'startRun')[1]?.body).toEqual({
+        kind: 'apply',
+        modules: ['site'],
+        canary: 1,
+        batch: '25%',
+        plan_run_id: '01KAGZ5R3E5F6G7H8J9K0M1N2P',
+        node_ids: [fleet[0]?.node_id],
+      });
+      expect(ran.stdout).toContain('Nothing to do on web-1');
+      expect(ran.stdout).toContain('! web-10: the agent is not connected');
+      expect(ran.stdout).toContain('Applied on 1 agent in 2s: 1 succeeded');
+      // Who was asked for and could not be planned has nothing of it.
+      expect(ran.exit).toBe(6);
+    });
+
+    test('what failed is told with its reason and the end of what it printed', async () => {
+      const failed = result({ type: 'script', identity: 'deploy', id: 'deploy', status: 'failed', message: 'exit 2' });
+      answers.startRun = () => ({
+        status: 202,
+        body: runOf([outcome(0), outcome(1, { status: 'failed' })], { kind: 'apply', status: 'halted' }),
+      });
+      answers.getOperation = () => ({ body: operation([failed], { kind: 'apply', status: 'failed' }) });
+      answers.getOperationOutput = () => ({
+        body: {
+          operation_id: 'x',
+          output: {
+            'site/deploy': {
+              stdout: 'one\n',
+              stderr: 'a\nb\nc\n\u001b[2Jd\ne\nno disk\n',
+              exit_code: 2,
+              truncated: false,
+            },
+          },
+        },
+      });
+      const ran = await muster('apply', 'web-1', 'web-2', '-m', 'site', '--yes', '--max-failures', '0');
+      expect(ran.exit).toBe(6);
+      expect(ran.stdout).toContain('web-1\n  script deploy: exit 2\n    b\n    c\n    \\x1b[2Jd\n    e\n    no disk\n');
+      expect(ran.stdout).toContain('Applied on 2 agents in 2s: 1 succeeded, 1 failed');
+      expect(ran.stdout).toContain('The run was halted');
+      expect(ran.stderr).toContain('muster runs show 01KAGZ5R3E5F6G7H8J9K0M1N2P');
+    });
+
+    test('without -m nothing is removed that nobody agreed to; paces are for several', async () => {
+      answers.startRun = () => ({ status: 202, body: runOf([outcome(0), outcome(1)]) });
+      const ran = await muster('apply', 'web-1', 'web-2', '--yes');
+      expect(ran.exit).toBe(1);
+      expect(ran.stderr).toContain('would remove 2 resources on 2 agents; nothing was changed');
+      expect(server.seen.filter(({ route }) => route.id === 'startRun')).toHaveLength(1);
+      answers.getAgent = () => ({ body: fleet[1] });
+      expect((await muster('apply', 'web-1', '-m', 'a', '--yes', '--canary', '1')).exit).toBe(2);
+      expect((await muster('apply', '-l', 'role=web', '-m', 'a', '--yes', '--batch', '0')).exit).toBe(2);
+    });
   });
 
   test('drift tells the fields, and exits with 3 on request', async () => {
@@ -698,6 +823,7 @@ describe('assignments and runs', () => {
     const prompt: Prompter = {
       interactive: true,
       secret: async () => '',
+      choose: async () => null,
       confirm: async (question) => asked.push(question) < 0,
       ask: async () => '',
     };
@@ -758,7 +884,11 @@ describe('fan-outs', () => {
     expect((await muster('assignments', 'apply', 'base', '--yes', '--plan-run', planned)).exit).toBe(0);
     expect(sent('applyAssignment')?.body).toEqual({ plan_run_id: planned });
     expect((await muster('apply', 'web-1', '--yes', '--plan', '01KAGZ4D3E5F6G7H8J9K0M1N2P')).exit).toBe(0);
-    expect(sent('applyAgent')?.body).toEqual({ modules: [], plan_id: '01KAGZ4D3E5F6G7H8J9K0M1N2P' });
+    expect(sent('applyAgent')?.body).toEqual({
+      modules: [],
+      offline: 'report',
+      plan_id: '01KAGZ4D3E5F6G7H8J9K0M1N2P',
+    });
     expect((await muster('apply', 'web-1', '--yes', '--plan', 'x', '-m', 'motd')).exit).toBe(2);
   });
 
@@ -844,6 +974,7 @@ describe('at a terminal', () => {
     const prompt: Prompter = {
       interactive: true,
       secret: async () => '',
+      choose: async () => null,
       confirm: async (question) => next(question) === true,
       ask: async (question, initial, fault) => {
         const answer = next(`${question} [${initial}]`) as string;
@@ -865,7 +996,11 @@ describe('at a terminal', () => {
     expect(ran.exit, ran.stderr).toBe(0);
     expect(asked).toEqual(['Apply this on web-1? It removes 1 resource.']);
     // What was agreed to, and nothing else.
-    expect(sent('applyAgent')?.body).toEqual({ modules: ['motd'], plan_id: operation(variety).operation_id });
+    expect(sent('applyAgent')?.body).toEqual({
+      modules: ['motd'],
+      offline: 'report',
+      plan_id: operation(variety).operation_id,
+    });
     expect(ran.stdout.indexOf('Plan for web-1')).toBeLessThan(ran.stdout.indexOf('Apply on web-1'));
   });
 
@@ -1002,7 +1137,9 @@ describe('as a process of its own', () => {
       void asked.then(() => child.kill('SIGINT'));
     });
     expect(ran.exit).toBeNull();
-    expect(ran.stderr).toBe('It goes on without you; see: muster operations show 01KAGZ4D3E5F6G7H8J9K0M1N2P\n');
+    expect(ran.stderr).toBe(
+      'It goes on without you; see: muster operations show 01KAGZ4D3E5F6G7H8J9K0M1N2P\nTo end it: muster operations cancel 01KAGZ4D3E5F6G7H8J9K0M1N2P\n',
+    );
   });
 
   test('a reader that goes away is no error', async () => {

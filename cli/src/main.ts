@@ -25,12 +25,15 @@ void runProgram(argv.slice(2), {
   terminal: async () => (await import('./terminal/local-terminal.ts')).openLocalTerminal(process),
   onInterrupt: (say) => {
     const leave = () => {
-      say();
+      process.off('SIGINT', heard);
       // Ended by the signal itself, so that a shell sees why.
       process.kill(process.pid, 'SIGINT');
     };
-    process.once('SIGINT', leave);
-    return () => process.off('SIGINT', leave);
+    const heard = () => {
+      if (say(leave) !== 'stay') leave();
+    };
+    process.on('SIGINT', heard);
+    return () => process.off('SIGINT', heard);
   },
 }).then((exit) => {
   process.exitCode = exit;

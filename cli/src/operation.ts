@@ -1,97 +1,115 @@
 import { hasEnded } from '@muster/protocol';
 import { ApiError, type Client } from '@muster/protocol/client';
 import {
+  type Agent,
+  applyAgent,
+  cancelOperation,
   getOperation,
   getOperationOutput,
-  listAgentOperations,
   listModules,
   type Operation,
+  planAgent,
 } from '@muster/protocol/http';
+import { agentLabel } from './agent-label.ts';
+import { operationLines } from './apply-view.ts';
 import type { Context } from './context.ts';
 import { CliError, type Exit, exits } from './exit.ts';
+import { follow } from './follow.ts';
 import { nearest } from './nearest.ts';
 import { lastLine } from './output-text.ts';
+import { stepLine } from './plan-text.ts';
 import { sanitiseLine } from './sanitise.ts';
 
 /**
- * Has one agent plan or apply, and waits for its end. Whoever leaves meanwhile is told where the work is to be seen: it
- * does not end with this program.
- * @param work `begin` asks for it; `wait` false: only until it was taken
+ * Has one agent plan, and waits for its end: it changes nothing, so that whoever leaves meanwhile leaves nothing behind.
  */
-export async function seeThrough(
-  context: Pick<Context, 'out' | 'sleep' | 'onInterrupt'>,
+export async function planThrough(
+  context: Context,
   call: Client,
-  work: { agent: string; doing: string; modules: readonly string[]; begin: () => Promise<Operation>; wait?: boolean },
+  agent: Pick<Agent, 'name' | 'node_id'>,
+  modules: readonly string[],
 ): Promise<Operation> {
-  const { agent, doing, modules, begin, wait = true } = work;
-  const { out } = context;
-  const progress = out.progress(`${agent}: ${doing}`);
-  let known: string | null = null;
-  const release = context.onInterrupt(() => {
-    progress.end();
-    const where = known === null ? `list --agent ${shellWord(agent)}` : `show ${known}`;
-    out.note(`It goes on without you; see: muster operations ${where}`);
-  });
-  const endWatch = progress.isSeen
-    ? watchOutput(context, call, agent, (line) => progress.update(`${agent}: ${doing}: ${line}`))
-    : async () => {};
+  const progress = context.out.progress(`${sanitiseLine(agentLabel(agent))}: planning`);
   try {
-    const started = await begin();
-    known = started.operation_id;
-    return wait ? await awaitEnd(context, call, started) : started;
+    const body = { modules: [...modules] };
+    const started = await call(planAgent, { params: { node_id: agent.node_id }, body });
+    return await awaitEnd(context, call, started);
   } catch (error) {
-    return await workRefused(call, agent, modules, error);
+    return await workRefused(call, agentLabel(agent), modules, error);
   } finally {
-    release();
-    await endWatch();
     progress.end();
   }
 }
 
-/** How often somebody who waits is told what is being printed. Milliseconds. */
-const watchMs = 2_000;
+interface Apply {
+  modules: readonly string[];
+  /** Exactly that is done, or nothing. */
+  plan_id?: string | undefined;
+  /** What was agreed to: it tells what comes. */
+  plan?: Operation | undefined;
+}
 
 /**
- * Tells what the script that the agent runs printed last, while that is waited for.
- * @returns ends it
+ * Has one agent apply, and shows how far it is until its end. It goes on whatever becomes of this program: whoever leaves
+ * is told where it is to be seen, and how to end it.
  */
-function watchOutput(
-  { sleep }: Pick<Context, 'sleep'>,
+export async function applyThrough(
+  context: Context,
   call: Client,
-  node_id: string,
-  tell: (line: string) => void,
-): () => Promise<void> {
-  const over = new AbortController();
-  const { signal } = over;
-  const look = async (): Promise<string> => {
-    const query = { status: 'running' as const, limit: '1' };
-    const [operation] = (await call(listAgentOperations, { params: { node_id }, query, signal })).operations;
-    if (operation === undefined) return '';
-    const { operation_id } = operation;
-    const { output } = await call(getOperationOutput, { params: { node_id, operation_id }, signal });
-    const [place, running] = Object.entries(output).find(([, one]) => one.running) ?? [];
-    const line = running === undefined ? '' : lastLine(running.stdout) || lastLine(running.stderr);
-    return line === '' ? '' : sanitiseLine(`${place}: ${line}`);
-  };
-  // Whoever waits is told of the end all the same.
-  let looking: Promise<unknown> = Promise.resolve();
-  // In short ones: a program whose work is done does not stay for the rest of a long one.
-  const pause = async () => {
-    for (let left = watchMs; left > 0 && !signal.aborted; left -= 100) await sleep(100);
-  };
-  const watch = async () => {
-    for (await pause(); !signal.aborted; await pause()) {
-      const looked = look().catch(() => '');
-      looking = looked;
-      const line = await looked;
-      if (!signal.aborted && line !== '') tell(line);
-    }
-  };
-  void watch();
-  return async () => {
-    over.abort();
-    await looking;
-  };
+  agent: Pick<Agent, 'name' | 'node_id'>,
+  { modules, plan_id, plan }: Apply,
+): Promise<Operation> {
+  const { out } = context;
+  const name = agentLabel(agent);
+  const isSeen = out.live().isSeen;
+  let output = '';
+  let told = 0;
+  let looks = 0;
+  const ended = await follow<Operation>(context, {
+    begin: () =>
+      call(applyAgent, {
+        params: { node_id: agent.node_id },
+        body: { modules: [...modules], offline: 'report', ...(plan_id === undefined ? {} : { plan_id }) },
+        respondAsync: true,
+      }).catch((error) => workRefused(call, name, modules, error)),
+    look: async ({ operation_id }) => {
+      const operation = await call(getOperation, { params: { operation_id } });
+      if (isSeen && operation.status === 'running' && ++looks % 3 === 0) output = await printedLast(call, operation);
+      return operation;
+    },
+    hasEnded: ({ status }) => hasEnded(status),
+    draw: (operation, moment) =>
+      operationLines({ agent: name, doing: 'applying', operation, plan: plan ?? null, output }, moment, out.noteColor),
+    tell: ({ resources }) => {
+      const fresh = resources.slice(told).filter(({ status }) => status !== 'unchanged');
+      told = resources.length;
+      return fresh.map((result) => `${sanitiseLine(name)}:${stepLine(result, out.noteColor)}`);
+    },
+    see: (operation) =>
+      `muster operations ${operation === null ? `list --agent ${shellWord(name)}` : `show ${operation.operation_id}`}`,
+    end: ({ operation_id }) => `muster operations cancel ${operation_id}`,
+    cancel: async ({ operation_id }) => void (await call(cancelOperation, { params: { operation_id } })),
+  });
+  if (ended.plan_id !== null && ended.status === 'failed' && ended.error?.startsWith('plan_stale'))
+    throw new CliError(
+      exits.failed,
+      'plan_stale',
+      ended.error.replace(/^plan_stale:?\s*/, '') || 'something has changed since the plan',
+      'The machine, a module or the desired set has changed since the plan: run the same command again.',
+    );
+  return ended;
+}
+
+/** What the script that an agent is at printed last; nothing when that is not to be had. */
+async function printedLast(call: Client, { node_id, operation_id }: Operation): Promise<string> {
+  try {
+    const { output } = await call(getOperationOutput, { params: { node_id, operation_id } });
+    const running = Object.values(output).find((one) => one.running);
+    return running === undefined ? '' : sanitiseLine(lastLine(running.stdout) || lastLine(running.stderr));
+  } catch (error) {
+    if (error instanceof ApiError) return '';
+    throw error;
+  }
 }
 
 /** Waits for what the orchestrator answered before it had ended. */
@@ -120,7 +138,12 @@ export const applyLine = (agent: string, modules: readonly string[], ...flags: s
  * Tells why work was refused with what to do about it here: which module was probably meant, or how to have the work
  * done by an agent that is away.
  */
-async function workRefused(call: Client, agent: string, wanted: readonly string[], error: unknown): Promise<never> {
+export async function workRefused(
+  call: Client,
+  agent: string,
+  wanted: readonly string[],
+  error: unknown,
+): Promise<never> {
   if (error instanceof ApiError && error.problem.code === 'agent_not_connected')
     throw new CliError(
       exits.unreachable,

@@ -21,3 +21,10 @@ export const lastLine = (text: string): string =>
     .split(/[\r\n]/)
     .findLast((line) => line.trim() !== '')
     ?.trim() ?? '';
+
+/** The last lines that have anything on them. */
+export const lastLines = (text: string, most: number): string[] =>
+  text
+    .split(/[\r\n]/)
+    .filter((line) => line.trim() !== '')
+    .slice(-most);

@@ -1,4 +1,5 @@
 import type { Environment } from './directories.ts';
+import { createLiveBlock, type LiveBlock } from './live-block.ts';
 import { toJson } from './sanitise.ts';
 import { type Colors, colorsFor, columnsOf, duration, hasColor, type Style } from './style.ts';
 import { type Column, renderTable } from './table.ts';
@@ -8,6 +9,7 @@ export interface Sink {
   write(text: string): unknown;
   isTTY?: boolean | undefined;
   columns?: number | undefined;
+  rows?: number | undefined;
 }
 
 export interface OutputOptions {
@@ -51,6 +53,8 @@ export interface Output {
   table<Row>(columns: readonly Column<Row>[], rows: readonly Row[]): void;
   /** Says on a terminal that something is under way, once it takes more than a second. */
   progress(text: string): Progress;
+  /** Lines on standard error that follow what goes on; seen on a terminal that is no log of a build. */
+  live(): LiveBlock;
 }
 
 const frames = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏'];
@@ -84,6 +88,7 @@ export function createOutput({ stdout, stderr, env, json, verbose, quiet = false
     warn: (text) => void line(stderr, `${noteColor.yellow('warning:')} ${text}`),
     table: (columns, rows) => void line(stdout, renderTable(columns, rows, style)),
     progress: (text) => startProgress(stderr, noteColor, env, json || quiet, text),
+    live: () => createLiveBlock(stderr, stderr.isTTY === true && !json && !quiet && env.TERM !== 'dumb' && !env.CI),
   };
 }
 

@@ -19,16 +19,17 @@ test('a plan says what comes, changes, runs and goes, with fields and diffs, and
       +from Muster
   + create  directory-unix /srv (site/dir)
   > run     script deploy (site/deploy)
-      triggered by conf, motd
+      because of conf, motd
   > restart service-systemd nginx (site/svc)
-      triggered by conf
+      because of conf
   ~ update  file-unix /etc/site.token (site/token)
       holds a secret: its values are not shown
       content  •••• → ••••
   - remove  file-unix /etc/old (site)
       was there before Muster: its former content comes back
 
-Plan: 2 to create, 2 to update, 1 to remove, 1 to run, 1 to restart, 20 unchanged; 1 repairs drift`);
+Plan: 2 to create, 2 to update, 1 to remove, 1 to run, 1 to restart, 20
+  unchanged; 1 repairs drift`);
 });
 
 test('creating is green, updating yellow, removing red, running cyan; without colour there is not one escape', () => {

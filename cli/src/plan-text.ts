@@ -1,8 +1,9 @@
 import { hasEnded, type ResourceAction, type ResourceResult } from '@muster/protocol';
 import type { Operation } from '@muster/protocol/http';
 import { diffLines, fieldLines, headLine, messageLines, paintOf, tellingChanges } from './resource-text.ts';
-import { sanitiseLine, sanitiseParagraph } from './sanitise.ts';
+import { sanitise, sanitiseLine, sanitiseParagraph } from './sanitise.ts';
 import { counted, type Style } from './style.ts';
+import { wrapWords } from './width.ts';
 
 /** Plans and applies as a person reads them. */
 
@@ -54,7 +55,7 @@ function resourceLines(
   if (!detail) return lines;
   if (result.corrective) lines.push(`      ${color.dim('repairs drift')}`);
   if (result.triggered_by.length > 0)
-    lines.push(`      ${color.dim(`triggered by ${result.triggered_by.map(sanitiseLine).join(', ')}`)}`);
+    lines.push(`      ${color.dim(`because of ${result.triggered_by.map(sanitiseLine).join(', ')}`)}`);
   if (result.sensitive) lines.push(`      ${color.dim('holds a secret: its values are not shown')}`);
   const fresh = result.action === 'create';
   lines.push(
@@ -63,11 +64,20 @@ function resourceLines(
     ),
   );
   if (result.diff !== null) {
-    const body = diffLines(result.diff, color);
+    const body = diffLines(result.diff, color, false, style.verbose ? null : style.width);
     // Of a new file every line is new: where in it the hunk begins says nothing.
     lines.push(...(fresh ? body.filter((line, at) => at > 0 || !line.includes('@@ -0,0 ')) : body));
   }
   return lines;
+}
+
+/** One resource that was done, in one line: while it goes on. */
+export function stepLine(result: ResourceResult, color: Style['color']): string {
+  const style = { color, width: null, now: 0, verbose: false };
+  const line = headLine(result, verbOf(result), 9, style);
+  const isBad = result.status === 'failed' || result.status === 'unknown';
+  const [why = ''] = isBad && result.message !== null ? sanitise(result.message).split('\n') : [];
+  return why === '' ? line : `${line}: ${color.red(why)}`;
 }
 
 const counts = (resources: readonly ResourceResult[], status: 'would_change' | 'changed') => {
@@ -122,7 +132,7 @@ export function renderOperation(operation: Operation, agent: string, style: Styl
   const head = kind === 'plan' ? 'Plan for' : 'Apply on';
   const modules =
     operation.modules.length === 0 ? '' : color.dim(` with ${operation.modules.map(sanitiseLine).join(', ')}`);
-  const lines = [`${color.bold(`${head} ${sanitiseLine(agent)}`)}${modules}`, ''];
+  const lines = [wrapped(`${color.bold(`${head} ${sanitiseLine(agent)}`)}${modules}`, style), ''];
   const width = kind === 'plan' ? 7 : 9;
   // What was left alone for a reason is told with it: a removal that leaves something behind, say.
   const told = resources.filter((result) => verbose || result.status !== 'unchanged' || result.message !== null);
@@ -133,9 +143,11 @@ export function renderOperation(operation: Operation, agent: string, style: Styl
   else if (status === 'succeeded' && told.every((result) => result.status === 'unchanged'))
     lines.push(kind === 'plan' ? 'Nothing to do: the machine is as declared.' : 'Nothing had to be done.');
   // What it comes to is told at its end: until then there is nothing to count.
-  if (hasEnded(status) || resources.length > 0) lines.push(countLine(operation, style));
+  if (hasEnded(status) || resources.length > 0) lines.push(wrapped(countLine(operation, style), style));
   return lines.join('\n');
 }
+
+const wrapped = (text: string, { width }: Style): string => (width === null ? text : wrapWords(text, width, '  '));
 
 /** One line for a list: `3 changed, 20 unchanged`. */
 export function summaryText({ summary, status }: Pick<Operation, 'summary' | 'status'>): string {

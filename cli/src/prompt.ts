@@ -8,6 +8,15 @@ export interface Prompter {
   confirm(question: string): Promise<boolean>;
   /** @param initial what Enter alone means */
   ask(question: string, initial: string, fault: (answer: string) => string | undefined): Promise<string>;
+  /**
+   * @param choices the first is what Enter alone means
+   * @returns the choice; null for Ctrl-C, and when `over` is aborted
+   */
+  choose<C extends string>(
+    question: string,
+    choices: readonly { value: C; label: string }[],
+    over: AbortSignal,
+  ): Promise<C | null>;
   /** Asks for what nobody may see: nothing of the answer is shown, not even its length. */
   secret(question: string): Promise<string>;
 }
@@ -36,6 +45,12 @@ export function createPrompter(
       });
       if (isCancel(answer)) throw cancelled();
       return answer;
+    },
+    async choose(question, choices, over) {
+      const { select, isCancel } = await import('@clack/prompts');
+      const options = choices.map(({ value, label }) => ({ value: value as string, label }));
+      const answer = await select({ ...streams, message: question, options, signal: over });
+      return isCancel(answer) ? null : (choices.find(({ value }) => value === answer)?.value ?? null);
     },
     async secret(question) {
       const { password, isCancel } = await import('@clack/prompts');

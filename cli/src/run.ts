@@ -1,5 +1,5 @@
 import type { Readable } from 'node:stream';
-import { type Context, createContext } from './context.ts';
+import { type Context, createContext, type Interrupted } from './context.ts';
 import type { Environment } from './directories.ts';
 import { CliError, type Exit, exits } from './exit.ts';
 import { createOutput, type Sink } from './output.ts';
@@ -21,7 +21,7 @@ export interface Surroundings {
   sleep: (milliseconds: number) => Promise<void>;
   /** As `Context` has them. */
   terminal: () => Promise<LocalTerminal>;
-  onInterrupt: (say: () => void) => () => void;
+  onInterrupt: (say: Interrupted) => () => void;
 }
 
 /**

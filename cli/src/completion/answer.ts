@@ -59,7 +59,7 @@ export async function answer(program: Command, typed: readonly string[], surroun
         ...surroundings,
         env: { ...env, MUSTER_JSON: '', MUSTER_QUIET: '', MUSTER_VERBOSE: '', MUSTER_NO_COLOR: '' },
         stderr: silent as unknown as Surroundings['stderr'],
-        prompt: { interactive: false, confirm: nobody, ask: nobody, secret: nobody },
+        prompt: { interactive: false, confirm: nobody, ask: nobody, secret: nobody, choose: nobody },
       },
       targetIn(typed),
       async (context: Context) => {

@@ -8,6 +8,7 @@ import {
   listOperations,
   operationSchema,
   planAgent,
+  startRun,
 } from '@muster/protocol/http';
 import { z } from 'zod';
 import { answerOf, prints, type Shapes } from './shape.ts';
@@ -15,8 +16,18 @@ import { answerOf, prints, type Shapes } from './shape.ts';
 const outputs = (answerOf(getOperationOutput) as z.ZodObject<{ output: z.ZodType }>).shape.output;
 
 export const shapes: Shapes = {
-  plan: prints(answerOf(planAgent)),
-  apply: prints(answerOf(applyAgent)),
+  plan: prints(
+    z.union([
+      answerOf(planAgent).describe('of the agent that was named'),
+      answerOf(startRun).describe('of several, or by selector'),
+    ]),
+  ),
+  apply: prints(
+    z.union([
+      answerOf(applyAgent).describe('of the agent that was named'),
+      answerOf(startRun).describe('of several, or by selector'),
+    ]),
+  ),
   drift: prints(
     z.union([
       answerOf(checkDrift).describe('of one agent'),

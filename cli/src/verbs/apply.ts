@@ -1,45 +1,48 @@
 import type { Client } from '@muster/protocol/client';
-import { type Agent, applyAgent, getOperation, type Operation, planAgent } from '@muster/protocol/http';
+import { type Agent, applyAgent, getOperation, type Operation } from '@muster/protocol/http';
 import { Option } from 'commander';
+import { agentLabel } from '../agent-label.ts';
+import { type AgentOptions, chooseAgents, isOneNamed, selectorOption, severalNaming } from '../choose-agents.ts';
 import type { Context } from '../context.ts';
 import { CliError, type Exit, exits, usageError } from '../exit.ts';
-import { agentLabel, findAgent } from '../find-agent.ts';
-import { applyLine, exitOfOperation, seeThrough } from '../operation.ts';
+import { applyLine, applyThrough, exitOfOperation, planThrough, workRefused } from '../operation.ts';
 import { hasChanges, removalsOf, renderOperation } from '../plan-text.ts';
 import { counted } from '../style.ts';
-import { parseDuration } from '../values.ts';
 import type { Register } from '../verb.ts';
+import { applyToMany } from './apply-many.ts';
 import { findOperation } from './operations.ts';
+import { type PaceOptions, paceOf, paceOptions, waitOf } from './pace.ts';
 import { moduleOption } from './plan.ts';
 
 export const register: Register = (command, act) => {
   command
-    .argument('<agent>', 'name, node id, or the beginning of either if only one agent fits')
+    .argument('[agents...]', severalNaming)
+    .addOption(selectorOption())
     .addOption(moduleOption())
     .option('-y, --yes', 'apply at once, without showing the plan and asking')
     .option('--remove', 'without -m: what is no longer wanted may be removed')
     .option('--plan <operation>', 'do exactly what this plan of the agent says, or nothing')
     .addOption(new Option('--plan-id <operation>', 'the same as --plan').hideHelp())
     .option('--queue', 'do not wait: hand it over, also to an agent that is not connected')
-    .option('--ttl <duration>', 'how long it may wait for the agent, e.g. 12h; with --queue')
+    .option('--ttl <duration>', 'how long it may wait for the agent, e.g. 12h; with --queue');
+  paceOptions(command)
     .addHelpText(
       'after',
-      '\nShows the plan and asks; what is applied then is that plan, and when something has changed since, nothing.\nWithout a terminal there is nobody to ask: it needs --yes.\n\nWhat an earlier apply put on the machine and this one does not want is removed. Without -m that may be everything,\nso such an apply needs --remove.\n\nExamples:\n  $ muster apply web-1 -m motd\n  $ muster apply web-1 -m motd --yes --json\n  $ muster apply web-1 --remove\n  $ muster apply web-1 --plan 01KAGZ4D3E5F6G7H8J9K0M1N2P --yes',
+      '\nShows the plan and asks; what is applied then is that plan, and when something has changed since, nothing.\nWithout a terminal there is nobody to ask: it needs --yes.\n\nWhat an earlier apply put on the machine and this one does not want is removed. Without -m that may be everything,\nso such an apply needs --remove.\n\nOn several agents it goes on by itself as a run: see muster runs. Of a number of agents that are to fail at most, and of\ncanaries, what had no turn yet when it is halted is not tried.\n\nExamples:\n  $ muster apply web-1 -m motd\n  $ muster apply web-1 -m motd --yes --json\n  $ muster apply web-1 --remove\n  $ muster apply -l role=web -m nginx --canary 1 --batch 25% --max-failures 2\n  $ muster apply web-1 --plan 01KAGZ4D3E5F6G7H8J9K0M1N2P --yes',
     )
     .action(act(apply));
 };
 
-interface Options {
+interface Options extends AgentOptions, PaceOptions {
   module?: string[];
   yes?: boolean;
   remove?: boolean;
   queue?: boolean;
-  ttl?: string;
   plan?: string;
   planId?: string;
 }
 
-async function apply(context: Context, wanted: string, options: Options): Promise<Exit> {
+async function apply(context: Context, typed: string[], options: Options): Promise<Exit> {
   const { out, prompt } = context;
   const modules = options.module ?? [];
   // Whoever names modules knows that the apply is about modules; who forgot to must not lose what they had.
@@ -53,42 +56,46 @@ async function apply(context: Context, wanted: string, options: Options): Promis
     );
   if (given !== undefined && modules.length > 0)
     throw usageError('--plan and -m say different things', 'The plan has its modules: leave -m away.');
-  if (options.ttl !== undefined && !options.queue) throw usageError('--ttl is for --queue', null);
+  const { ttl } = waitOf(options, options.queue === true);
+  const pace = paceOf(options);
   if (options.queue && guarded)
     throw usageError(
       'with --queue and without -m nobody sees what would be removed',
       'Name the modules with -m, or say that what is no longer wanted may go: --remove',
     );
-  const ttl = options.ttl === undefined ? undefined : parseDuration(options.ttl);
+  const agents = await chooseAgents(context, typed, options);
   const { call } = await context.connect();
-  const agent = await findAgent(call, wanted);
+  const [agent] = agents;
+  if (agent === undefined || !isOneNamed(typed, agents)) {
+    if (given !== undefined) throw usageError('a plan is of one agent', 'Name that agent alone.');
+    const { yes = false, remove = false, queue = false } = options;
+    return await applyToMany(context, call, agents, { modules, pace, yes, remove, queue, ttl });
+  }
+  if (Object.keys(pace).length > 0) throw usageError('--canary, --batch and --max-failures are for several agents');
   const name = agentLabel(agent);
 
   let bound = given === undefined ? undefined : await findOperation(call, given);
+  let plan: Operation | undefined;
   if (bound !== undefined && !options.yes) {
-    const plan = await call(getOperation, { params: { operation_id: bound } });
+    plan = await call(getOperation, { params: { operation_id: bound } });
     out.print(renderOperation(plan, name, out.style));
     if (!(await agreed(context, name, plan))) return exits.done;
   } else if (bound === undefined && (!options.yes || guarded)) {
-    const plan = await seeThrough(context, call, {
-      agent: name,
-      doing: 'planning',
-      modules,
-      begin: () => call(planAgent, { params: { node_id: agent.node_id }, body: { modules } }),
-    });
+    plan = await planThrough(context, call, agent, modules);
     if (!options.yes) out.print(renderOperation(plan, name, out.style));
     if (guarded) refuseRemovals(plan, name, options.yes === true);
     if (!options.yes && !(await agreed(context, name, plan))) return exits.done;
     // What was agreed to is what is done.
     if (!options.yes) bound = plan.operation_id;
   }
-  const started = await start(context, call, agent, options, { ttl, bound });
   if (options.queue) {
+    const started = await handOver(call, agent, { modules, ttl, bound });
     if (out.json) out.data(started);
     out.print(`Handed over as ${started.operation_id}, ${started.status}.`);
     out.note(`See what became of it: muster operations show ${started.operation_id}`);
     return exits.done;
   }
+  const started = await applyThrough(context, call, agent, { modules, plan_id: bound, plan });
   if (out.json) out.data(started);
   else out.print(renderOperation(started, name, out.style, options.yes === true));
   if (exitOfOperation(started) !== exits.done && started.resources.some(({ type }) => type === 'script'))
@@ -128,25 +135,15 @@ async function agreed({ out, prompt }: Context, name: string, plan: Operation): 
   return true;
 }
 
-async function start(
-  context: Context,
+/** Asks for an apply that waits for its agent, and does not wait itself. */
+async function handOver(
   call: Client,
   agent: Agent,
-  options: Options,
-  { ttl, bound }: { ttl: number | undefined; bound: string | undefined },
+  { modules, ttl, bound }: { modules: string[]; ttl: number | undefined; bound: string | undefined },
 ): Promise<Operation> {
-  const modules = options.module ?? [];
-  const begin = () =>
-    call(applyAgent, {
-      params: { node_id: agent.node_id },
-      body: { modules, ...(ttl === undefined ? {} : { ttl }), ...(bound === undefined ? {} : { plan_id: bound }) },
-      ...(options.queue ? { respondAsync: true } : {}),
-    });
-  return await seeThrough(context, call, {
-    agent: agentLabel(agent),
-    doing: 'applying',
-    modules,
-    begin,
-    wait: !options.queue,
-  });
+  return await call(applyAgent, {
+    params: { node_id: agent.node_id },
+    body: { modules, ...(ttl === undefined ? {} : { ttl }), ...(bound === undefined ? {} : { plan_id: bound }) },
+    respondAsync: true,
+  }).catch((error) => workRefused(call, agentLabel(agent), modules, error));
 }

@@ -16,12 +16,15 @@ import type { Context } from '../context.ts';
 import { removeEach } from '../each.ts';
 import { CliError, type Exit, exits, usageError } from '../exit.ts';
 import { agentLabel } from '../find-agent.ts';
+import { agreeToPlans, changingIn, showOutcome, showPlans } from '../fleet.ts';
 import { nearest } from '../nearest.ts';
 import { printRun, removedIn, runChanges } from '../run-text.ts';
+import { exitOfRun, seeRunThrough } from '../run-through.ts';
 import { sanitiseLine } from '../sanitise.ts';
 import { counted } from '../style.ts';
-import { parseChoice, parseCount, parseDuration } from '../values.ts';
+import { parseChoice } from '../values.ts';
 import type { Register } from '../verb.ts';
+import { type PaceOptions, paceOf, paceOptions, waitOf } from './pace.ts';
 import { moduleOption } from './plan.ts';
 import { findRun } from './runs.ts';
 
@@ -66,15 +69,11 @@ export const register: Register = (command, act) => {
     .option('--exit-code', 'exit with 3 when an apply would change something')
     .addHelpText('after', '\nExample:\n  $ muster assignments plan base')
     .action(act(plan));
-  command
-    .command('apply')
+  paceOptions(command.command('apply'))
     .description('apply on every agent it matches, after showing the plan and asking')
     .argument('<name>')
     .option('-y, --yes', 'apply at once, without showing the plan and asking')
     .option('--remove', 'with --yes: what is no longer wanted may be removed')
-    .option('--canary <n>', 'so many agents first, the others only once all of these have succeeded')
-    .option('--batch <n>', 'at most so many agents at one time: a number, or a share such as 25%')
-    .option('--max-failures <n>', 'halt when more agents than that have failed')
     .option('--offline <how>', 'agents that are not connected: report (the default) or queue')
     .option('--queue', 'the same as --offline queue: they get it when they come back')
     .option('--ttl <duration>', 'how long it may wait for them, e.g. 12h; with --queue')
@@ -207,42 +206,28 @@ async function remove(context: Context, names: string[], { yes }: { yes?: boolea
 async function plan(context: Context, name: string, options: { exitCode?: boolean }): Promise<Exit> {
   const { out } = context;
   const { call } = await context.connect();
-  const run = await seeRunThrough(context, call, `${name}: planning`, () =>
-    call(planAssignment, { params: { name }, body: {} }).catch(suggest(call, name)),
-  );
+  const run = await planThrough(context, call, name);
   if (out.json) out.data(run);
-  else printRun(run, out);
+  else await showPlans(context, call, run);
+  out.note(out.noteColor.dim(`See it again: muster runs show ${sanitiseLine(run.run_id)}`));
   const exit = exitOfRun(run);
   if (exit === exits.done && options.exitCode && runChanges(run)) return exits.pending;
   return exit;
 }
 
-interface ApplyOptions {
+/** Plans on every agent it matches, and waits for that. */
+const planThrough = (context: Context, call: Client, name: string): Promise<Run> =>
+  seeRunThrough(context, call, {
+    doing: `Planning ${sanitiseLine(name)}:`,
+    begin: () => call(planAssignment, { params: { name }, body: {}, respondAsync: true }).catch(suggest(call, name)),
+  });
+
+interface ApplyOptions extends PaceOptions {
   yes?: boolean;
   remove?: boolean;
-  canary?: string;
-  batch?: string;
-  maxFailures?: string;
   offline?: string;
   queue?: boolean;
-  ttl?: string;
   planRun?: string;
-}
-
-const mostAgents = 1_000_000;
-
-/** What the options say, as the API takes it. @throws CliError (usage) */
-function fanOutOf(options: ApplyOptions, queue: boolean) {
-  const { canary, batch, maxFailures, ttl } = options;
-  if (ttl !== undefined && !queue) throw usageError('--ttl is for --queue');
-  const share = batch !== undefined && /^([1-9]\d?|100)%$/.test(batch);
-  return {
-    ...(canary === undefined ? {} : { canary: parseCount('--canary', canary, 1, mostAgents) }),
-    ...(batch === undefined ? {} : { batch: share ? batch : parseCount('--batch', batch, 1, mostAgents) }),
-    ...(maxFailures === undefined ? {} : { max_failures: parseCount('--max-failures', maxFailures, 0, mostAgents) }),
-    ...(queue ? { offline: 'queue' as const } : {}),
-    ...(ttl === undefined ? {} : { ttl: parseDuration(ttl) }),
-  };
 }
 
 async function apply(context: Context, name: string, options: ApplyOptions): Promise<Exit> {
@@ -256,15 +241,16 @@ async function apply(context: Context, name: string, options: ApplyOptions): Pro
     options.offline === undefined ? undefined : parseChoice('--offline', options.offline, ['report', 'queue']);
   if (how === 'report' && options.queue) throw usageError('--offline report and --queue say different things');
   const queue = options.queue === true || how === 'queue';
-  const body = fanOutOf(options, queue);
+  const pace = paceOf(options);
+  const body = { ...pace, ...waitOf(options, queue) };
   const { call } = await context.connect();
   const plan = await planToFollow(context, call, name, options);
-  if (!options.yes) {
-    printRun(plan as Run, out);
-    const removed = removedIn(plan as Run);
-    const warning = removed === 0 ? '' : out.noteColor.red(` It removes ${counted(removed, 'resource')}.`);
-    const agents = counted((plan as Run).results.length, 'agent');
-    if (!(await prompt.confirm(`Apply ${sanitiseLine(name)} on ${agents}?${warning}`)))
+  if (!options.yes && plan !== null) {
+    await showPlans(context, call, plan);
+    const agents = counted(changingIn(plan).length, 'agent');
+    // Who is away has no plan yet, and gets it all the same.
+    if (!queue && !(await agreeToPlans(context, plan, `${sanitiseLine(name)} on ${agents}`))) return exitOfRun(plan);
+    if (queue && !(await prompt.confirm(`Apply ${sanitiseLine(name)} also on those that are away?`)))
       throw new CliError(exits.failed, 'cancelled', 'cancelled; nothing was changed');
   } else if (plan !== null && options.planRun === undefined) refuseRemovals(plan, name);
   // What was shown is what is done; who is away was shown nothing.
@@ -273,12 +259,15 @@ async function apply(context: Context, name: string, options: ApplyOptions): Pro
     call(applyAssignment, {
       params: { name },
       body: { ...body, ...(bound === undefined ? {} : { plan_run_id: bound }) },
-      // Whoever queues for agents that are away does not wait for them.
-      ...(queue ? { respondAsync: true } : {}),
+      respondAsync: true,
     }).catch(suggest(call, name));
-  const run = queue ? await begin() : await seeRunThrough(context, call, `${name}: applying`, begin);
+  // Whoever queues for agents that are away does not wait for them.
+  const run = queue
+    ? await begin()
+    : await seeRunThrough(context, call, { doing: `Applying ${sanitiseLine(name)}:`, pace, begin });
   if (out.json) out.data(run);
-  else printRun(run, out);
+  else if (queue) printRun(run, out);
+  else await showOutcome(context, call, run);
   if (queue) out.note(`See what becomes of it: muster runs show ${run.run_id}`);
   return queue ? exits.done : exitOfRun(run);
 }
@@ -287,9 +276,7 @@ async function apply(context: Context, name: string, options: ApplyOptions): Pro
 async function planToFollow(context: Context, call: Client, name: string, options: ApplyOptions): Promise<Run | null> {
   if (options.planRun !== undefined) return call(getRun, { params: { run_id: await findRun(call, options.planRun) } });
   if (options.yes && options.remove) return null;
-  return seeRunThrough(context, call, `${name}: planning`, () =>
-    call(planAssignment, { params: { name }, body: {} }).catch(suggest(call, name)),
-  );
+  return planThrough(context, call, name);
 }
 
 /** Refuses what takes something away from machines without anybody having seen it. */
@@ -303,36 +290,4 @@ function refuseRemovals(plan: Run, name: string): void {
     `this would remove ${counted(removed, 'resource')} on ${counted(agents, 'agent')}; nothing was changed`,
     `See which: muster runs show ${plan.run_id}\nTo remove them: muster assignments apply ${sanitiseLine(name)} --yes --remove`,
   );
-}
-
-/** Waits for the end of a run. Whoever leaves meanwhile is told where it is to be seen. */
-async function seeRunThrough(
-  { out, sleep, onInterrupt }: Context,
-  call: Client,
-  doing: string,
-  begin: () => Promise<Run>,
-): Promise<Run> {
-  const progress = out.progress(doing);
-  let known: string | null = null;
-  const release = onInterrupt(() => {
-    progress.end();
-    out.note(`It goes on without you; see: muster runs ${known === null ? 'list' : `show ${known}`}`);
-  });
-  try {
-    let run = await begin();
-    known = run.run_id;
-    for (let wait = 500; run.finished_at === null; wait = Math.min(wait * 2, 5000)) {
-      await sleep(wait);
-      run = await call(getRun, { params: { run_id: run.run_id } });
-    }
-    return run;
-  } finally {
-    release();
-    progress.end();
-  }
-}
-
-function exitOfRun({ status, results }: Run): Exit {
-  if (status === 'succeeded' || status === 'running') return exits.done;
-  return results.some((result) => result.status === 'succeeded') ? exits.partly : exits.failed;
 }

@@ -1,10 +1,14 @@
-import { planAgent } from '@muster/protocol/http';
 import { Option } from 'commander';
+import { agentLabel } from '../agent-label.ts';
+import { type AgentOptions, chooseAgents, isOneNamed, selectorOption, severalNaming } from '../choose-agents.ts';
 import type { Context } from '../context.ts';
 import { type Exit, exits } from '../exit.ts';
-import { agentLabel, findAgent } from '../find-agent.ts';
-import { applyLine, exitOfOperation, seeThrough } from '../operation.ts';
+import { planFleet, showPlans } from '../fleet.ts';
+import { applyLine, exitOfOperation, planThrough } from '../operation.ts';
 import { hasChanges, removalsOf, renderOperation } from '../plan-text.ts';
+import { runChanges } from '../run-text.ts';
+import { exitOfRun } from '../run-through.ts';
+import { sanitiseLine } from '../sanitise.ts';
 import type { Register } from '../verb.ts';
 
 /** `-m a -m b`; also `-m a,b`. */
@@ -16,29 +20,39 @@ export const moduleOption = (description = 'a module besides those that assignme
 
 export const register: Register = (command, act) => {
   command
-    .argument('<agent>', 'name, node id, or the beginning of either if only one agent fits')
+    .argument('[agents...]', severalNaming)
+    .addOption(selectorOption())
+    .option('--all', 'every approved agent')
     .addOption(moduleOption())
     .option('--exit-code', 'exit with 3 when an apply would change something')
-    .addHelpText('after', '\nExamples:\n  $ muster plan web-1 -m motd\n  $ muster plan web-1 --exit-code --json')
+    .addHelpText(
+      'after',
+      '\nOf several agents the plans that are alike are shown once.\n\nExamples:\n  $ muster plan web-1 -m motd\n  $ muster plan web-1 --exit-code --json\n  $ muster plan -l role=web -m nginx\n  $ muster plan --all --exit-code',
+    )
     .action(act(plan));
 };
 
-async function plan(
-  context: Context,
-  wanted: string,
-  options: { module?: string[]; exitCode?: boolean },
-): Promise<Exit> {
+interface Options extends AgentOptions {
+  module?: string[];
+  exitCode?: boolean;
+}
+
+async function plan(context: Context, typed: string[], options: Options): Promise<Exit> {
   const { out } = context;
   const modules = options.module ?? [];
+  const agents = await chooseAgents(context, typed, options);
   const { call } = await context.connect();
-  const agent = await findAgent(call, wanted);
+  const [agent] = agents;
+  if (agent === undefined || !isOneNamed(typed, agents)) {
+    const run = await planFleet(context, call, agents, modules);
+    if (out.json) out.data(run);
+    else await showPlans(context, call, run);
+    out.note(out.noteColor.dim(`See it again: muster runs show ${sanitiseLine(run.run_id)}`));
+    const exit = exitOfRun(run);
+    return exit === exits.done && options.exitCode && runChanges(run) ? exits.pending : exit;
+  }
   const name = agentLabel(agent);
-  const operation = await seeThrough(context, call, {
-    agent: name,
-    doing: 'planning',
-    modules,
-    begin: () => call(planAgent, { params: { node_id: agent.node_id }, body: { modules } }),
-  });
+  const operation = await planThrough(context, call, agent, modules);
   if (out.json) out.data(operation);
   else out.print(renderOperation(operation, name, out.style));
   const exit = exitOfOperation(operation);

@@ -71,6 +71,7 @@ test('at a terminal the value is asked for', async () => {
     interactive: true,
     confirm: async () => false,
     ask: async () => '',
+    choose: async () => null,
     secret: async (question) => {
       asked.push(question);
       return 'hunter2';

@@ -80,6 +80,10 @@ describeDatabases('operations over HTTP', (fixture) => {
       status: 504,
       body: { code: 'agent_not_connected' },
     });
+    expect(await ask('POST', '/agents/web-1/apply', { modules: [], offline: 'report' }, true)).toMatchObject({
+      status: 504,
+      body: { code: 'agent_not_connected' },
+    });
     const { location } = await ask('POST', '/agents/web-1/apply', { modules: [], ttl: 60 }, true);
     const upkeep = startUpkeep(context, domain.clock);
     domain.clock.advance(61_000);

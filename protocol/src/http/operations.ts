@@ -80,6 +80,9 @@ export const applyAgent = route({
       'a succeeded plan of this agent: exactly that is done, or nothing when something has changed since',
     ),
     ttl: optional(z.number().int().min(1).max(31_536_000)).describe('seconds it may wait for the agent; default 86400'),
+    offline: optional(z.enum(['report', 'queue'])).describe(
+      'with `respond-async`, what becomes of it when the agent is not connected: refused, or waited for, the default; without, it is refused',
+    ),
   }),
   answers: { 200: operationSchema, 202: operationSchema },
   errors: [

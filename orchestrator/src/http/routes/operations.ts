@@ -41,9 +41,10 @@ export function operationHandlers(
   const operate = async (
     { session, respondAsync, request }: Asked,
     agent: string,
-    wanted: Omit<OperationRequest, 'queue'>,
+    wanted: Omit<OperationRequest, 'queue'> & { offline?: 'report' | 'queue' | undefined },
   ): Promise<Reply<200, Operation> | Reply<202, Operation>> => {
-    const asked = { ...wanted, queue: respondAsync };
+    const { offline, ...rest } = wanted;
+    const asked = { ...rest, queue: respondAsync && offline !== 'report' };
     const id = await submitOperation(context, documents, actorOf(session), agent, asked);
     const location = { location: `${apiPrefix}/state/operations/${id}` };
     if (respondAsync) return new Reply(202, await getOperation(context, id), location);

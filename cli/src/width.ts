@@ -1,0 +1,52 @@
+import stringWidth from 'string-width';
+
+/** Text and the columns that it takes on a terminal. */
+
+// The escapes of colours, which are all that we write ourselves.
+const paint = /\u001b\[[\d;]*m/y;
+
+/**
+ * Cut to so many columns, an ellipsis for what is missing. Colours stay, and end where they would have ended.
+ * @param width at least 1
+ */
+export function cutTo(text: string, width: number): string {
+  if (stringWidth(text) <= width) return text;
+  let kept = '';
+  let taken = 0;
+  let isColored = false;
+  for (let at = 0; at < text.length; ) {
+    paint.lastIndex = at;
+    const painted = paint.exec(text)?.[0];
+    if (painted !== undefined) {
+      kept += painted;
+      isColored = true;
+      at += painted.length;
+      continue;
+    }
+    const character = String.fromCodePoint(text.codePointAt(at) ?? 0);
+    const columns = stringWidth(character);
+    if (taken + columns > width - 1) break;
+    kept += character;
+    taken += columns;
+    at += character.length;
+  }
+  return `${kept}…${isColored ? '\u001b[0m' : ''}`;
+}
+
+/**
+ * Words over as many lines as they need.
+ * @param indent of the lines after the first
+ */
+export function wrapWords(text: string, width: number, indent: string): string {
+  if (stringWidth(text) <= width) return text;
+  const lines: string[] = [];
+  let line = '';
+  for (const word of text.split(' ')) {
+    const longer = line === '' ? word : `${line} ${word}`;
+    if (line.trim() !== '' && stringWidth(longer) > width) {
+      lines.push(line);
+      line = indent + word;
+    } else line = longer;
+  }
+  return [...lines, line].join('\n');
+}
