@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { codeFrame } from './code-frame.ts';
 import { colorsFor } from './style.ts';
 
-const plain = colorsFor(false);
+const plain = { color: colorsFor(false), width: null };
 const source = 'name: motd\nsupports: [{ platform: linux }]\nresources:\n  - id: motd\n    resouce: {}\n';
 
 test('the lines around a fault, and a caret below it', () => {
@@ -25,20 +25,34 @@ test('the lines around a fault, and a caret below it', () => {
   expect(codeFrame('', { line: 1 }, plain)).toBe('');
 });
 
+test('of long lines what is around the fault is shown, in the room there is', () => {
+  const long = `${'a'.repeat(100)}${'b'.repeat(100)}`;
+  const text = codeFrame(`${long}\n`, { line: 1, column: 101 }, { ...plain, width: 40 });
+  expect(text).toMatchInlineSnapshot(`
+    "> 1 | …aaaaaaaaaaaaaaaaaaaaabbbbbbbbbbb…
+        |                       ^"
+  `);
+});
+
 test('the caret stands below the character, whatever stands before it', () => {
   fc.assert(
-    fc.property(fc.string({ unit: 'grapheme', maxLength: 150 }), fc.string({ maxLength: 150 }), (before, after) => {
-      fc.pre(!/[\r\n]/.test(before + after));
-      const text = codeFrame(`${before}@${after}`, { line: 1, column: before.length + 1 }, plain);
-      const [line = '', caret = ''] = text.split('\n');
-      expect(text.split('\n')).toHaveLength(2);
-      expect(text.replaceAll('\n', '')).not.toMatch(/[\p{Cc}]/u);
-      // What stands above the caret is the character itself.
-      const width = stringWidth(caret.slice(0, caret.indexOf('^')));
-      let at = 0;
-      while (at < line.length && stringWidth(line.slice(0, at)) < width) at++;
-      expect(line.slice(at)).toContain('@');
-      expect(stringWidth(line.slice(0, line.indexOf('@', at)))).toBe(width);
-    }),
+    fc.property(
+      fc.string({ unit: 'grapheme', maxLength: 150 }),
+      fc.string({ maxLength: 150 }),
+      fc.constantFrom(40, 80, 200),
+      (before, after, width) => {
+        fc.pre(!/[\r\n]/.test(before + after));
+        const text = codeFrame(`${before}@${after}`, { line: 1, column: before.length + 1 }, { ...plain, width });
+        const [line = '', caret = ''] = text.split('\n');
+        expect(text.split('\n')).toHaveLength(2);
+        expect(text.replaceAll('\n', '')).not.toMatch(/[\p{Cc}]/u);
+        // What stands above the caret is the character itself.
+        const left = stringWidth(caret.slice(0, caret.indexOf('^')));
+        let at = 0;
+        while (at < line.length && stringWidth(line.slice(0, at)) < left) at++;
+        expect(line.slice(at)).toContain('@');
+        expect(stringWidth(line.slice(0, line.indexOf('@', at)))).toBe(left);
+      },
+    ),
   );
 });

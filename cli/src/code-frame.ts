@@ -1,19 +1,23 @@
 import type { Fault } from '@muster/protocol';
 import stringWidth from 'string-width';
 import { sanitiseLine } from './sanitise.ts';
-import type { Colors } from './style.ts';
+import type { Style } from './style.ts';
 
 /** Lines shown before and after the one with the fault. */
 const around = 2;
-/** Characters of a line that are shown on each side of the fault. */
-const beside = 60;
+/** Characters of a line that are shown, where there is no limit. */
+const longest = 120;
 
 /**
  * The lines around a fault, the place below marked by a caret.
  * @param source the text as it was read
  * @returns empty when the fault has no place in it
  */
-export function codeFrame(source: string, { line, column = 1 }: Pick<Fault, 'line' | 'column'>, color: Colors): string {
+export function codeFrame(
+  source: string,
+  { line, column = 1 }: Pick<Fault, 'line' | 'column'>,
+  { color, width }: Pick<Style, 'color' | 'width'>,
+): string {
   const lines = source.split(/\r\n|\r|\n/);
   // A file that ends with a newline has no further line.
   if (lines.at(-1) === '') lines.pop();
@@ -22,9 +26,10 @@ export function codeFrame(source: string, { line, column = 1 }: Pick<Fault, 'lin
   const last = Math.min(lines.length, line + around);
   const gutter = String(last).length;
   // Of long lines all show the same piece, so that what stands above another does so here.
-  const from = Math.max(0, column - 1 - beside);
+  const room = Math.max(10, Math.min(longest, width ?? longest) - gutter - 5 - 2);
+  const from = Math.max(0, column - 1 - Math.floor((room * 2) / 3));
   const piece = (text: string) => {
-    const kept = text.slice(from, column - 1 + beside);
+    const kept = text.slice(from, from + room);
     return `${from > 0 && text.length > 0 ? '…' : ''}${sanitiseLine(kept)}${text.length > from + kept.length ? '…' : ''}`;
   };
   const shown: string[] = [];

@@ -68,6 +68,13 @@ export const timestamp = (at: number): string => new Date(at * 1000).toISOString
 export const when = (at: number, { now, verbose }: Pick<Style, 'now' | 'verbose'>): string =>
   verbose ? timestamp(at) : ago(at, now);
 
+/**
+ * An id as a list shows it: on a narrow terminal its end, which differs most, and which names the thing as well as all
+ * of it does.
+ */
+export const listedId = (id: string, { width, verbose }: Pick<Style, 'width' | 'verbose'>): string =>
+  width === null || width >= 80 || verbose ? id : id.slice(-8);
+
 /** @param count the noun stands in the singular for 1 */
 export const counted = (count: number, noun: string, plural = `${noun}s`): string =>
   `${count} ${count === 1 ? noun : plural}`;

@@ -11,6 +11,8 @@ export interface Column<Row> {
   paint?: (text: string, row: Row, style: Style) => string;
   /** May be cut when the line is too long; the widest such column gives way first. */
   flexible?: boolean;
+  /** Columns without which it says little, where it is flexible; 12 unless it is said. */
+  wants?: number;
   /** Left out where the line has no good room for it, the last such column first; `--verbose` keeps it. */
   extra?: boolean;
   align?: 'right';
@@ -59,7 +61,7 @@ function measure<Row>(column: Column<Row>, rows: readonly Row[]): Measured<Row> 
   const heading = stringWidth(column.heading);
   const natural = Math.max(heading, ...cells.map((cell) => stringWidth(cell)));
   const atLeast = (width: number) => (column.flexible ? Math.min(natural, Math.max(width, heading)) : natural);
-  return { column, cells, natural, good: atLeast(comfortable), least: atLeast(narrowest) };
+  return { column, cells, natural, good: atLeast(column.wants ?? comfortable), least: atLeast(narrowest) };
 }
 
 const lineOf = (widths: readonly number[]): number =>
@@ -136,18 +138,24 @@ function renderCards<Row>(
   width: number,
 ): string {
   const margin = Math.max(...columns.map(({ column }) => stringWidth(column.heading))) + gap;
-  const cards = rows.map((row, at) =>
-    columns.flatMap(({ column, cells }) => {
-      const text = cells[at] ?? '';
-      // What has no heading is a mark, and says something only where it stands.
-      if (column.heading === '' && text.trim() === '') return [];
+  const cards = rows.map((row, at) => {
+    let mark = '';
+    return columns.flatMap(({ column, cells }) => {
+      const cell = cells[at] ?? '';
+      // What has no heading is a mark of what comes next.
+      if (column.heading === '') {
+        mark = cell.trim() === '' ? '' : `${cell} `;
+        return [];
+      }
+      const text = mark + cell;
+      mark = '';
       const heading = column.heading + ' '.repeat(margin - stringWidth(column.heading));
       return wrap(text, Math.max(narrowest, width - margin)).map((line, part) => {
         const painted = column.paint ? column.paint(line, row, style) : line;
         return `${part === 0 ? style.color.bold(heading) : ' '.repeat(margin)}${painted}`.trimEnd();
       });
-    }),
-  );
+    });
+  });
   return cards.map((lines) => lines.join('\n')).join('\n\n');
 }
 

@@ -19,6 +19,8 @@ export type Answer =
   | { status?: number; body: unknown }
   /** What is no JSON. */
   | { text: string }
+  /** The beginning of an answer, and then the connection is cut. */
+  | { cut: string }
   | { code: ErrorCode; detail: string; errors?: unknown[] };
 
 export interface Standing {
@@ -125,6 +127,7 @@ export async function standIn(
         ...(errors ? { errors } : {}),
       });
     } else if ('text' in given) response.end(given.text);
+    else if ('cut' in given) response.write(given.cut, () => response.destroy());
     else reply(given.status ?? 200, given.body);
   };
 

@@ -157,10 +157,11 @@ async function list(context: Context, options: Filters & { limit: string; cursor
       { heading: 'WHEN', text: (event) => eventWhen(event, out.style) },
       {
         heading: 'TYPE',
+        extra: true,
         text: ({ event_type }) => event_type,
         paint: (text, { severity }, { color }) => severityPaint(severity, color)(text),
       },
-      { heading: 'WHAT', text: ({ summary }) => summary, flexible: true },
+      { heading: 'WHAT', text: ({ summary }) => summary, flexible: true, wants: 28 },
       { heading: 'BY', text: (event) => actorOf(event) ?? 'muster', flexible: true, extra: true },
     ],
     found,

@@ -4,7 +4,7 @@ import { eachOf } from '../each.ts';
 import type { Exit } from '../exit.ts';
 import { findId } from '../find-id.ts';
 import { sanitiseLine } from '../sanitise.ts';
-import { ago, duration } from '../style.ts';
+import { ago, duration, listedId } from '../style.ts';
 import type { Register } from '../verb.ts';
 import { enroll, withTokenTerms } from './agents.ts';
 
@@ -47,7 +47,7 @@ async function list(context: Context, options: { all?: boolean }): Promise<undef
   }
   out.table(
     [
-      { heading: 'TOKEN', text: ({ id }) => id },
+      { heading: 'TOKEN', text: ({ id }) => listedId(id, out.style) },
       { heading: 'NAME', text: ({ name }) => name, flexible: true },
       { heading: 'APPROVES', extra: true, text: ({ approve }) => (approve ? 'yes' : 'no') },
       { heading: 'USES LEFT', text: ({ uses_left }) => String(uses_left), align: 'right' },

@@ -45,6 +45,7 @@ async function check(context: Context, files: string[]): Promise<Exit> {
   const { call } = await context.connect();
   const results: unknown[] = [];
   let faulty = 0;
+  let told = 0;
   const exit = await eachOf(
     context,
     files,
@@ -55,21 +56,21 @@ async function check(context: Context, files: string[]): Promise<Exit> {
       const { valid, faults, warnings } = await call(validateModule, { body: { content } });
       results.push({ file, valid, faults, warnings });
       if (!valid) faulty++;
-      for (const [told, isWarning] of [
-        ...faults.map((one) => [one, false] as const),
-        ...warnings.map((one) => [one, true] as const),
+      for (const [one, isWarning] of [
+        ...faults.map((each) => [each, false] as const),
+        ...warnings.map((each) => [each, true] as const),
       ]) {
         // The field may be absent, and is not undefined then.
         const fault = {
-          path: told.path,
-          message: told.message,
-          ...(told.line ? { line: told.line } : {}),
-          ...(told.column ? { column: told.column } : {}),
+          path: one.path,
+          message: one.message,
+          ...(one.line ? { line: one.line } : {}),
+          ...(one.column ? { column: one.column } : {}),
         };
-        const frame = codeFrame(content, fault, color);
-        out.print(
-          `${faultLine(file, fault, color, isWarning)}${frame === '' ? '' : `\n${frame}`}\n\n`.replace(/\n$/, ''),
-        );
+        const frame = codeFrame(content, fault, out.style);
+        if (told > 0) out.print('');
+        told++;
+        out.print(`${faultLine(file, fault, color, isWarning)}${frame === '' ? '' : `\n${frame}`}`);
       }
     },
   );

@@ -4,7 +4,7 @@ import { eachOf } from '../each.ts';
 import { type Exit, exits, usageError } from '../exit.ts';
 import { findId } from '../find-id.ts';
 import { sanitiseLine } from '../sanitise.ts';
-import { ago, counted } from '../style.ts';
+import { counted, listedId, when } from '../style.ts';
 import { parseCount } from '../values.ts';
 import type { Register } from '../verb.ts';
 
@@ -45,17 +45,19 @@ async function list(context: Context, options: { unread?: boolean; limit: string
       { heading: '', text: ({ read: seen }) => (seen ? ' ' : '•') },
       {
         heading: 'SEVERITY',
+        extra: true,
         text: ({ severity }) => severity,
         paint: (text, { severity }, { color }) =>
           severity === 'critical' ? color.red(text) : severity === 'warning' ? color.yellow(text) : text,
       },
-      { heading: 'WHEN', text: ({ timestamp_ms }) => ago(Math.floor(timestamp_ms / 1000), out.style.now) },
+      { heading: 'WHEN', text: ({ timestamp_ms }) => when(Math.floor(timestamp_ms / 1000), out.style) },
       {
         heading: 'WHAT',
         text: ({ summary, suppressed }) => (suppressed ? `${summary} (in a maintenance window)` : summary),
         flexible: true,
+        wants: 24,
       },
-      { heading: 'NOTIFICATION', text: ({ id }) => id },
+      { heading: 'NOTIFICATION', text: ({ id }) => listedId(id, out.style), extra: true },
     ],
     page.notifications,
   );

@@ -18,7 +18,7 @@ import { exitOfOperation } from '../operation.ts';
 import { renderOperation, summaryText } from '../plan-text.ts';
 import { paintedBy } from '../run-text.ts';
 import { sanitise, sanitiseLine } from '../sanitise.ts';
-import { ago, duration } from '../style.ts';
+import { ago, duration, listedId, when } from '../style.ts';
 import { parseChoice, parseCount } from '../values.ts';
 import type { Register } from '../verb.ts';
 import { followOutput, output } from './operation-output.ts';
@@ -102,7 +102,7 @@ async function list(
   const names = await agentNames(call, new Set(operations.map(({ node_id }) => node_id)));
   out.table<OperationEntry>(
     [
-      { heading: 'OPERATION', text: ({ operation_id }) => operation_id },
+      { heading: 'OPERATION', text: ({ operation_id }) => listedId(operation_id, out.style) },
       { heading: 'AGENT', text: ({ node_id }) => names.get(node_id) ?? node_id.slice(0, 12), flexible: true },
       { heading: 'KIND', text: ({ kind }) => kind },
       {
@@ -110,7 +110,7 @@ async function list(
         text: ({ status }) => status,
         paint: (text, { status }, { color }) => paintedBy(status, color)(text),
       },
-      { heading: 'WHEN', text: ({ created_at }) => ago(created_at, out.style.now) },
+      { heading: 'WHEN', text: ({ created_at }) => when(created_at, out.style) },
       { heading: 'RESOURCES', text: (operation) => summaryText(operation), flexible: true },
     ],
     operations,

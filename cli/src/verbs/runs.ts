@@ -6,7 +6,7 @@ import { type Exit, exits } from '../exit.ts';
 import { findId } from '../find-id.ts';
 import { paintedBy, printRun } from '../run-text.ts';
 import { sanitiseLine } from '../sanitise.ts';
-import { when } from '../style.ts';
+import { listedId, when } from '../style.ts';
 import { parseChoice, parseCount } from '../values.ts';
 import type { Register } from '../verb.ts';
 
@@ -69,7 +69,7 @@ async function list(
   }
   out.table(
     [
-      { heading: 'RUN', text: ({ run_id }) => run_id },
+      { heading: 'RUN', text: ({ run_id }) => listedId(run_id, out.style) },
       { heading: 'ASSIGNMENT', text: ({ assignment }) => assignment, flexible: true },
       { heading: 'KIND', text: ({ kind }) => kind },
       {

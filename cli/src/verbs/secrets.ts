@@ -18,7 +18,7 @@ import { CliError, type Exit, exits, usageError } from '../exit.ts';
 import { findAgent } from '../find-agent.ts';
 import { nearest } from '../nearest.ts';
 import { sanitiseLine } from '../sanitise.ts';
-import { ago, counted, duration, type Style } from '../style.ts';
+import { ago, counted, duration, type Style, when } from '../style.ts';
 import { parseDuration } from '../values.ts';
 import type { Register } from '../verb.ts';
 
@@ -140,8 +140,8 @@ async function list(context: Context): Promise<undefined> {
       { heading: 'NAME', text: ({ name }) => name, flexible: true, paint: (text, _, { color }) => color.bold(text) },
       { heading: 'EXPIRES', text: (secret) => expiry(secret, out.style) },
       { heading: 'MAY GO TO', text: holders, flexible: true },
-      { heading: 'CHANGED', text: ({ updated_at }) => ago(Date.parse(updated_at) / 1000, out.style.now) },
-      { heading: 'DESCRIPTION', text: ({ description }) => description, flexible: true },
+      { heading: 'CHANGED', extra: true, text: ({ updated_at }) => when(Date.parse(updated_at) / 1000, out.style) },
+      { heading: 'DESCRIPTION', extra: true, text: ({ description }) => description, flexible: true },
     ],
     secrets,
   );

@@ -7,7 +7,7 @@ import { type Exit, usageError } from '../exit.ts';
 import { findId } from '../find-id.ts';
 import { operatorNames } from '../operator-names.ts';
 import { sanitiseLine } from '../sanitise.ts';
-import { duration, timestamp } from '../style.ts';
+import { duration, listedId, timestamp } from '../style.ts';
 import { parseDuration, parseTime } from '../values.ts';
 import type { Register } from '../verb.ts';
 
@@ -88,7 +88,7 @@ async function list(context: Context): Promise<undefined> {
   }
   out.table(
     [
-      { heading: 'WINDOW', text: ({ id }) => id },
+      { heading: 'WINDOW', text: ({ id }) => listedId(id, out.style) },
       { heading: 'WHEN', text: (window) => stateOf(window, out.style.now) },
       {
         heading: 'FOR',

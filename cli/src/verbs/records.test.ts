@@ -1,0 +1,442 @@
+import { readdir, readFile, stat, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import {
+  agentExample,
+  chainedExample,
+  mostSamples,
+  operatorSchema,
+  routes,
+  sampleExample,
+} from '@muster/protocol/http';
+import stringWidth from 'string-width';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { agent } from '../../test/examples.ts';
+import { type Answer, type Seen, type Standing, standIn } from '../../test/orchestrator.ts';
+import { makeHome, musterHere as run } from '../../test/process.ts';
+import type { Prompter } from '../prompt.ts';
+
+// What is recorded and read: tags, metrics, the audit log, state, settings, operators, modules compared.
+
+let home: Awaited<ReturnType<typeof makeHome>>;
+let server: Standing;
+let answers: Record<string, (seen: Seen) => Answer | undefined> = {};
+let env: Record<string, string>;
+
+beforeAll(async () => {
+  server = await standIn({ answers: new Proxy({}, { get: (_, id: string) => answers[id] }) });
+  home = await makeHome();
+  env = { ...home.env, MUSTER_URL: server.url };
+  await run(['operator', 'init'], env);
+});
+afterAll(async () => {
+  await server.close();
+  await home.remove();
+});
+beforeEach(() => {
+  server.seen.length = 0;
+});
+afterEach(() => {
+  answers = {};
+});
+
+const muster = (...args: string[]) => run(args, env);
+const json = async (...args: string[]) => JSON.parse((await muster(...args, '--json')).stdout);
+const all = (id: string) => server.seen.filter(({ route }) => route.id === id);
+const sent = (id: string) => all(id)[0];
+const widest = (text: string) =>
+  Math.max(...text.split('\n').map((line) => stringWidth(line.replace(/\u001b\[\d+m/g, ''))));
+
+/** Somebody at a terminal of this width who answers every question so, and what they were asked. */
+function person(columns: number, answer: boolean) {
+  const asked: string[] = [];
+  const prompt: Prompter = {
+    interactive: true,
+    confirm: async (question) => {
+      asked.push(question);
+      return answer;
+    },
+    ask: async () => '',
+    secret: async () => '',
+  };
+  return { asked, types: (...args: string[]) => run(args, { ...env, NO_COLOR: '1' }, '', { columns, prompt }) };
+}
+
+describe('tags', () => {
+  test('are listed with how many agents have each; a pipe has the key on every line', async () => {
+    expect((await muster('tags', 'list')).stdout).toMatch(/^KEY +VALUE +AGENTS\nrole +db +2\nrole +web +12\n$/);
+    expect((await person(80, true).types('tags', 'list')).stdout).toMatch(/role +db +2\n +web +12/);
+    expect(await json('tags', 'list', 'role')).toEqual({
+      tags: { role: ['db', 'web'] },
+      counts: { role: { db: 2, web: 12 } },
+    });
+    expect((await muster('tags', 'list', 'rolle')).exit).toBe(2);
+    answers.listTags = () => ({ body: { tags: {}, counts: {} } });
+    expect((await muster('tags', 'list')).stderr).toContain('muster tags set');
+  });
+
+  test('are replaced only when that was agreed to', async () => {
+    expect((await muster('tags', 'replace', 'web-1', 'role=db')).exit).toBe(2);
+    expect(sent('putTags')).toBeUndefined();
+    const no = person(80, false);
+    expect((await no.types('tags', 'replace', 'web-1', 'role=db', 'a=b')).exit).toBe(1);
+    expect(no.asked).toEqual(['Leave role=db a=b, and take every other tag away, on web-1?']);
+    expect(sent('putTags')).toBeUndefined();
+    expect((await person(80, true).types('tags', 'replace', 'web-1', 'role=db', 'a=b')).exit).toBe(0);
+    expect(sent('putTags')?.body).toEqual({ tags: { role: 'db', a: 'b' } });
+  });
+});
+
+describe('metrics', () => {
+  test('of all agents are one request, of a few one each; who has none shows as such', async () => {
+    answers.listAgents = () => ({ body: [agent({}), agent({ node_id: 'ab'.repeat(16), name: 'web-2' })] });
+    const listed = await muster('metrics', 'list');
+    expect(listed.stdout).toMatch(
+      /^AGENT +CPU +MEMORY +DISK +LOAD +UPTIME +TAKEN\nweb-1 +13 % +25 % +30 % +0\.42 +10d +/,
+    );
+    expect(listed.stdout).toMatch(/web-2 +- +- +- +- +- +never/);
+    expect(all('latestSamples')).toHaveLength(1);
+    server.seen.length = 0;
+    const drawn = await person(80, true).types('metrics', 'list', 'web-1');
+    expect(drawn.stdout).toContain('█░░░░░░░░░  13 %');
+    expect(widest(drawn.stdout)).toBeLessThanOrEqual(80);
+    expect(all('latestSamples')).toHaveLength(0);
+    expect(sent('latestSample')?.params).toEqual({ node_id: agentExample.node_id });
+  });
+
+  test.each([80, 40])(
+    'over a time fit %i columns, and are asked for in averages as wide as a column',
+    async (columns) => {
+      const now = Math.floor(Date.now() / 1000);
+      const at = (ago: number) => ({ ...sampleExample, collected_at: now - ago });
+      answers.listSamples = ({ query }) => ({
+        body: {
+          node_id: agentExample.node_id,
+          samples: query.step === undefined ? [at(90), at(60), at(30)] : [at(2000), at(1000), at(0)],
+        },
+      });
+      const ran = await person(columns, true).types('metrics', 'show', 'web-1', '--since', '24h');
+      expect(ran.stdout).toMatch(/last 1d, \S+( \S+)? a column, newest 3\ds ago/);
+      for (const name of ['cpu', 'memory', 'disk', 'load', 'net in', 'net out'])
+        expect(ran.stdout).toContain(`\n${name}`);
+      // The first line is a sentence, and may be longer.
+      expect(widest(ran.stdout.split('\n').slice(1).join('\n'))).toBeLessThanOrEqual(columns);
+      const averages = all('listSamples').find(({ query }) => query.step !== undefined);
+      const step = Number(averages?.query.step);
+      expect(step * columns).toBeGreaterThan(86_400);
+      // One column more, for what counts up.
+      expect(now - Number(averages?.query.since)).toBeGreaterThan(86_400);
+      expect(Number(averages?.query.since) % step).toBe(0);
+    },
+  );
+
+  test('for programs are every sample, as CSV or JSON', async () => {
+    const ran = await muster('metrics', 'show', 'web-1', '--csv', '--since', '7d', '--step', '5m');
+    expect(ran.stdout.split('\n')).toEqual([
+      expect.stringMatching(/^collected_at,cpu_usage,memory_total,/),
+      expect.stringMatching(/^1795000000,12\.5,8589934592,/),
+      '',
+    ]);
+    expect(sent('listSamples')?.query).toMatchObject({ step: '300', limit: String(mostSamples) });
+    expect((await json('metrics', 'show', 'web-1')).samples).toHaveLength(1);
+    answers.listSamples = () => ({ status: 204, body: undefined });
+    expect(await json('metrics', 'show', 'web-1')).toEqual({ node_id: agentExample.node_id, samples: [] });
+    expect((await muster('metrics', 'show', 'web-1')).stderr).toContain('no sample of that time');
+    for (const wrong of [
+      ['--since', '5s'],
+      ['--step', '5m'],
+      ['--csv', '--json'],
+      ['--follow', '--json'],
+    ])
+      expect((await muster('metrics', 'show', 'web-1', ...wrong)).exit).toBe(2);
+  });
+
+  test('are followed sample by sample, none twice', async () => {
+    let asked = 0;
+    answers.listSamples = ({ query }) => {
+      if (asked++ === 3) return { code: 'agent_not_found', detail: 'it is gone' };
+      const next = Math.max(1_795_000_000, Number(query.since));
+      return { body: { node_id: agentExample.node_id, samples: [{ ...sampleExample, collected_at: next }] } };
+    };
+    const ran = await muster('metrics', 'follow', 'web-1', '--json');
+    const times = ran.stdout
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line).collected_at as number);
+    expect(times).toEqual([times[0], times[0]! + 1, times[0]! + 2]);
+    expect(ran).toMatchObject({ exit: 1, stderr: expect.stringContaining('it is gone') });
+  });
+});
+
+describe('the audit log', () => {
+  test('is listed by every filter; times are how long ago, or times', async () => {
+    const ran = await muster(
+      ...['audit', 'list', '--agent', 'web-1', '--operator', 'ada', '--type', 'agent.approved', '--category', 'agent'],
+      ...['--since', '2h', '--until', '2026-11-20T08:00:00Z', '--limit', '7'],
+    );
+    expect(ran.stdout).toMatch(/agent\.approved +agent web-1 approved +ada/);
+    const { query } = sent('listAudit') as Seen;
+    expect(query).toMatchObject({
+      agent: agentExample.node_id,
+      operator: 'ada',
+      event_type: 'agent.approved',
+      category: 'agent',
+      before: '2026-11-20T08:00:00.000Z',
+      limit: '7',
+    });
+    expect(Math.abs(Date.parse(query.after ?? '') - (Date.now() - 7_200_000))).toBeLessThan(60_000);
+    expect((await muster('audit', 'list', '--since', 'yesterday')).exit).toBe(2);
+  });
+
+  test('is read page by page, up to what is wanted', async () => {
+    const { place: _, hash: __, ...event } = chainedExample;
+    answers.listAudit = ({ query }) => ({
+      body: {
+        events: Array.from({ length: Number(query.limit) }, () => event),
+        has_more: true,
+        next_cursor: `after-${query.cursor ?? 'none'}`,
+      },
+    });
+    const page = await json('audit', 'list', '--limit', '700');
+    expect(page.events).toHaveLength(700);
+    expect(page).toMatchObject({ has_more: true, next_cursor: 'after-after-none' });
+    expect(all('listAudit').map(({ query }) => query.limit)).toEqual(['500', '200']);
+  });
+
+  test('that holds says so; one that is broken says where, and ends with 1', async () => {
+    expect(await muster('audit', 'verify')).toMatchObject({
+      exit: 0,
+      stdout: expect.stringContaining('The chain holds: 1207 events verified.'),
+    });
+    answers.verifyAudit = ({ route }) => ({
+      body: {
+        ...(route.example.answer as object),
+        ok: false,
+        verified: 41,
+        fault: { place: 42, event_id: '01KAGZ7R3E5F6G7H8J9K0M1N2P', message: 'the event is missing' },
+      },
+    });
+    const broken = await muster('audit', 'verify');
+    expect(broken).toMatchObject({
+      exit: 1,
+      stdout: expect.stringMatching(/broken at place 42: the event is missing\nevent +01KAGZ7R3E5F6G7H8J9K0M1N2P\n/),
+    });
+    expect((await muster('audit', 'verify', '--json')).exit).toBe(1);
+  });
+
+  test('is pruned after it was said how much would go, and agreed to', async () => {
+    expect((await muster('audit', 'prune', '--before', '365d')).exit).toBe(2);
+    expect(sent('pruneAudit')).toBeUndefined();
+    const no = person(80, false);
+    expect((await no.types('audit', 'prune', '--before', '365d')).exit).toBe(1);
+    expect(no.asked).toEqual([expect.stringMatching(/^Remove 4711 events before 20..-..-..T\S+Z for good\?$/)]);
+    expect(all('pruneAudit').map(({ query }) => query.dry_run)).toEqual(['true']);
+    server.seen.length = 0;
+    expect(await json('audit', 'prune', '--before', '2026-01-01T00:00:00Z', '--yes')).toMatchObject({ deleted: 4711 });
+    expect(all('pruneAudit').map(({ query }) => query)).toEqual([{ before: '2026-01-01T00:00:00.000Z' }]);
+    expect(await json('audit', 'prune', '--before', '1d', '--dry-run')).toMatchObject({ would_delete: 4711 });
+  });
+
+  test('is exported to a file whole or not at all', async () => {
+    const file = join(home.path, 'audit.jsonl');
+    answers.exportAudit = () => ({ text: `${JSON.stringify(chainedExample)}\n`.repeat(3) });
+    expect(await json('audit', 'export', '-o', file, '--since', '30d')).toMatchObject({ file, events: 3 });
+    expect((await readFile(file, 'utf8')).split('\n')).toHaveLength(4);
+    expect((await stat(file)).mode & 0o777).toBe(0o600);
+    answers.exportAudit = () => ({ cut: '{"half": ' });
+    const cut = await muster('audit', 'export', '-o', file);
+    expect(cut.exit).not.toBe(0);
+    expect(await readFile(file, 'utf8')).toContain('approved');
+    expect((await readdir(home.path)).filter((name) => name.includes('part'))).toEqual([]);
+  });
+
+  test('is kept for as long as was agreed to', async () => {
+    expect((await muster('audit', 'retention', 'set', '30')).exit).toBe(2);
+    expect((await muster('audit', 'retention', 'set', 'x', '--yes')).exit).toBe(2);
+    expect(sent('setAuditRetention')).toBeUndefined();
+    expect((await muster('audit', 'retention', 'set', '365', '--yes')).stdout).toBe('Events are kept for 365 days.\n');
+    expect(sent('setAuditRetention')?.body).toEqual({ retention_days: 365 });
+    answers.setAuditRetention = () => ({ body: { retention_days: null } });
+    expect(await json('audit', 'retention', 'clear', '--yes')).toEqual({ retention_days: null });
+  });
+});
+
+test('events are lines, those of the log and those that pass', async () => {
+  const frames = `id: 1207\ndata: ${JSON.stringify(chainedExample)}\n\nevent: run\ndata: {"run_id":"x"}\n\n`;
+  let asked = 0;
+  answers.followEvents = () => (asked++ === 0 ? { text: frames } : { code: 'forbidden', detail: 'no more' });
+  const ran = await muster('events', '--category', 'agent,run', '--json');
+  expect(
+    ran.stdout
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line)),
+  ).toEqual([
+    { event: 'audit', data: chainedExample },
+    { event: 'run', data: { run_id: 'x' } },
+  ]);
+  expect(all('followEvents').map(({ query }) => query)).toEqual([
+    { category: 'agent,run' },
+    { category: 'agent,run', last_event_id: '1207' },
+  ]);
+  asked = 0;
+  expect((await muster('events')).stdout).toMatch(/^\d\d:00:00 agent\.approved +agent web-1 approved by ada\n/);
+  asked = 0;
+  // What has no place in the log is not of the log.
+  expect((await muster('audit', 'follow')).stdout.trim().split('\n')).toHaveLength(1);
+  expect((await muster('events', '--after', 'x')).exit).toBe(2);
+});
+
+describe('operators', () => {
+  const line = 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAINdamAGCsQq31Uv+08lkBzoO4XLz2qYjJa8CGmj3B1Ea grace@laptop';
+  const hex = 'd75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a';
+
+  test('are added by a public key, hex or of OpenSSH: the same key', async () => {
+    const file = join(home.path, 'id_ed25519.pub');
+    await writeFile(file, `# keys\nssh-rsa AAAAB3NzaC1yc2E= old\n${line}\n`);
+    for (const key of [[hex.toUpperCase()], ['--from-ssh', file], ['--from-ssh', line]])
+      expect((await muster('operator', 'add', 'grace', ...key, '--role', 'admin')).exit).toBe(0);
+    expect((await run(['operator', 'add', 'grace', '--from-ssh', '-', '--role', 'admin'], env, line)).exit).toBe(0);
+    expect(all('addOperator').map(({ body }) => body)).toEqual(
+      Array(4).fill({ public_key: hex, username: 'grace', role: 'admin' }),
+    );
+  });
+
+  test('what is no such key is told before anything is sent', async () => {
+    const file = join(home.path, 'id_rsa');
+    await writeFile(file, '-----BEGIN OPENSSH PRIVATE KEY-----\n');
+    const wrongs = [
+      [],
+      ['abc'],
+      [line],
+      [hex, '--from-ssh', line],
+      ['--from-ssh', file],
+      ['--from-ssh', 'ssh-rsa AAAA x'],
+    ];
+    for (const wrong of wrongs) expect((await muster('operator', 'add', 'grace', ...wrong)).exit).toBe(2);
+    expect((await muster('operator', 'add', 'grace', '--from-ssh', file)).stderr).toContain('private key');
+    expect(sent('addOperator')).toBeUndefined();
+  });
+
+  test('are removed by name after a question; a wrong name removes nobody', async () => {
+    const [ada] = operatorSchema.array().parse(routeExample('listOperators'));
+    answers.listOperators = () => ({
+      body: [ada, { ...ada, operator_id: 'ab'.repeat(16), username: 'grace' }],
+    });
+    expect((await muster('operator', 'remove', 'grace')).exit).toBe(2);
+    const wrong = await muster('operator', 'remove', 'grace', 'graze', '--yes');
+    expect(wrong).toMatchObject({ exit: 1, stderr: expect.stringContaining('Did you mean grace?') });
+    expect(sent('removeOperator')).toBeUndefined();
+    expect(await json('operator', 'remove', 'grace', '--yes')).toEqual({ removed: ['ab'.repeat(16)] });
+    expect(await json('operator', 'show', 'ada')).toMatchObject({ username: 'ada' });
+    expect((await muster('operator', 'show', 'ada', 'nobody')).exit).toBe(6);
+  });
+});
+
+const routeExample = (id: string) => {
+  const route = routes.find((each) => each.id === id);
+  return route?.example.answer;
+};
+
+test('settings are shown with where they come from, by parts, and those that were changed', async () => {
+  expect((await muster('settings', 'show')).stdout).toMatch(
+    /^KEY +VALUE +FROM\napi_port +4748 +default\ndrift\.enabled/,
+  );
+  expect((await muster('settings', 'show', '--changed')).stdout).toMatch(/^KEY.*\ndrift\.interval +600 +file\n$/);
+  expect(await json('settings', 'show', 'drift')).toEqual({
+    settings: { 'drift.enabled': true, 'drift.interval': 600 },
+    sources: { 'drift.enabled': 'default', 'drift.interval': 'file' },
+  });
+  expect((await muster('settings', 'show', 'api_prt')).stderr).toContain('Did you mean api_port?');
+});
+
+test('a selector is tried; a wrong one shows where', async () => {
+  expect((await muster('selectors', 'match', 'role=web')).stdout).toMatch(/web-1 +3f8c2b0a9d7e\S+ +up +role=web/);
+  answers.matchSelector = () => ({ body: { matches: [] } });
+  expect((await muster('selectors', 'match', 'a=b')).exit).toBe(0);
+  expect((await muster('selectors', 'match', 'a=b', '--exit-code')).exit).toBe(1);
+  answers.matchSelector = () => ({
+    code: 'selector_invalid',
+    detail: 'a value is missing',
+    errors: [{ path: '/selector', message: 'a value is missing', line: 1, column: 6 }],
+  });
+  expect((await muster('selectors', 'match', 'role=')).stderr).toContain('role=\n  ');
+});
+
+describe('modules', () => {
+  const revisions: Record<string, string> = { 1: 'name: motd\na: 1\n', 2: 'name: motd\na: 2\n' };
+  beforeEach(() => {
+    answers.getModule = ({ query, route }) => ({
+      body: {
+        ...(route.example.answer as object),
+        revision: Number(query.revision ?? 2),
+        content: revisions[query.revision ?? '2'],
+      },
+    });
+  });
+
+  test('two revisions, or a file and what is stored, are compared', async () => {
+    expect((await muster('modules', 'diff', 'motd')).stdout).toBe(
+      '--- motd, revision 1\n+++ motd, revision 2\n@@ -1,2 +1,2 @@\n name: motd\n-a: 1\n+a: 2\n',
+    );
+    expect((await muster('modules', 'diff', 'motd', '2', '1', '--exit-code')).exit).toBe(3);
+    expect(await json('modules', 'diff', 'motd', '2', '2')).toMatchObject({ equal: true, diff: '' });
+    const file = join(home.path, 'mine.yml');
+    await writeFile(file, 'name: motd\na: 3\n');
+    const mine = await muster('modules', 'diff', 'motd', '--file', file);
+    expect(mine.stdout).toContain(`--- motd, revision 2\n+++ ${file}\n`);
+    expect(mine.stdout).toContain('-a: 2\n+a: 3\n');
+    await writeFile(file, 'name: other\nsupports: [{ platform: linux }]\nresources: []\n');
+    expect((await muster('modules', 'diff', 'motd', '--file', file)).exit).toBe(2);
+    expect((await muster('modules', 'diff', 'motd', '1', '2', '--file', file)).exit).toBe(2);
+  });
+
+  test('what the orchestrator finds in a file is shown where it is', async () => {
+    const file = join(home.path, 'bad.yml');
+    await writeFile(file, 'name: bad\nresources: 7\n');
+    answers.validateModule = () => ({
+      body: {
+        valid: false,
+        faults: [{ path: '/resources', message: 'must be a list', line: 2, column: 12 }],
+        warnings: [],
+      },
+    });
+    const ran = await muster('modules', 'check', file);
+    expect(ran).toMatchObject({ exit: 1, stderr: '1 of 1 module with faults\n' });
+    expect(ran.stdout).toBe(`${file}:2:12 must be a list\n  1 | name: bad\n> 2 | resources: 7\n    |            ^\n`);
+    expect(await json('modules', 'check', file)).toMatchObject({ valid: false, files: [{ file, valid: false }] });
+    expect((await muster('modules', 'check', file, join(home.path, 'absent.yml'))).exit).toBe(6);
+  });
+});
+
+test('a removal is asked for at a terminal, and has to be meant elsewhere', async () => {
+  for (const noun of ['modules', 'assignments', 'secrets', 'channels', 'windows'])
+    expect((await muster(noun, 'remove', 'x')).stderr).toContain('--yes');
+  const no = person(80, false);
+  expect((await no.types('modules', 'remove', 'motd', 'base')).exit).toBe(1);
+  expect(no.asked).toEqual(['Remove 2 modules: motd, base?']);
+  expect(sent('removeModule')).toBeUndefined();
+});
+
+test('a maintenance window gets another end, from its start on', async () => {
+  const id = '01KAGZ8S4F6G7H8J9K0M1N2P3Q';
+  expect((await muster('windows', 'update', id, '--for', '4h', '--reason', 'more')).exit).toBe(0);
+  expect(sent('updateWindow')?.body).toEqual({ ends_at: 1_795_000_000 + 14_400, reason: 'more' });
+  for (const wrong of [[], ['--for', '1h', '--until', '2026-12-01T22:00:00Z']])
+    expect((await muster('windows', 'update', id, ...wrong)).exit).toBe(2);
+});
+
+test('a profile is changed where it was said, and keeps the rest', async () => {
+  const own = { ...env, XDG_CONFIG_HOME: join(home.path, 'profiles') };
+  const type = (...args: string[]) => run(['profile', ...args], own);
+  await type('create', 'prod', '--url', 'https://a.example', '--key-file', '/k', '--fingerprint', 'ab'.repeat(32));
+  expect((await type('update', 'prod')).exit).toBe(2);
+  expect((await type('update', 'prd', '--url', 'https://b.example')).exit).toBe(2);
+  expect((await type('update', 'prod', '--url', 'https://b.example', '--rename', 'live')).exit).toBe(0);
+  expect(JSON.parse((await type('list', '--json')).stdout)).toEqual([
+    { name: 'live', url: 'https://b.example', key_file: '/k', current: true, fingerprint: null },
+  ]);
+  // The certificate of an address that nobody goes to any more is not known any more.
+  expect(await readFile(join(home.path, 'profiles', 'muster', 'profiles.json'), 'utf8')).not.toContain('abab');
+  expect((await type('update', 'live', '--usual-key')).exit).toBe(0);
+  expect(JSON.parse((await type('list', '--json')).stdout)).toMatchObject([{ key_file: null, current: true }]);
+});

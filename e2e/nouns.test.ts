@@ -1,0 +1,132 @@
+import { X509Certificate } from 'node:crypto';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { ChainedEvent } from '@muster/protocol/http';
+import { expect } from 'vitest';
+import { musterHere } from '../cli/test/process.ts';
+import { eventually } from './eventually.ts';
+import { test } from './harness.ts';
+
+/**
+ * A walk over what is recorded and read, by a real orchestrator and its agent. The verbs run in this process, where what
+ * they print with `--json` is held to their schemas; what follows runs in one of its own, as it does not end.
+ */
+test('tags, metrics, the audit log, events, state, modules compared and operators', async ({ stage }) => {
+  const orchestrator = await stage.orchestrator({ env: { MUSTER_METRICS_POLL_INTERVAL: '1' } });
+  const key = join(stage.folder('keys'), 'operator.key');
+  writeFileSync(key, orchestrator.operator.privateKey.export({ type: 'pkcs8', format: 'pem' }), { mode: 0o600 });
+  const certificate = new X509Certificate(readFileSync(join(orchestrator.dataDir, 'api.crt')));
+  const env = Object.fromEntries(
+    Object.entries(
+      stage.environment({
+        MUSTER_URL: orchestrator.url,
+        MUSTER_KEY_FILE: key,
+        MUSTER_FINGERPRINT: certificate.fingerprint256,
+      }),
+    ).filter((entry): entry is [string, string] => entry[1] !== undefined),
+  );
+  const muster = async (...args: string[]) => {
+    const ran = await musterHere(args, env);
+    expect(ran.exit, `muster ${args.join(' ')}\n${ran.stderr}${ran.stdout}`).toBe(0);
+    return ran.stdout;
+  };
+  const json = async (...args: string[]) => JSON.parse(await muster(...args, '--json'));
+
+  // Somebody looks on from before the agent is there, and misses nothing while the orchestrator is away.
+  const follower = stage.run('events', ['events', '--json'], env);
+  const seen = () => follower.events('audit').map(({ data }) => data as ChainedEvent);
+  await muster('agents', 'list');
+  await eventually('the follower is there', async () =>
+    // What happens once it is connected, it sees.
+    (await json('web-login')) && seen().some(({ event_type }) => event_type === 'auth.web_login_requested')
+      ? true
+      : null,
+  );
+  const config = join(stage.folder('config'), 'agent.yml');
+  writeFileSync(config, 'metrics: { collection_interval: 1 }\n');
+  const agent = await stage.agent(orchestrator, 'web-1', { flags: ['--config', config] });
+
+  await muster('tags', 'set', 'web-1', 'role=web', 'site=paris');
+  expect(await json('tags', 'list')).toEqual({
+    tags: { role: ['web'], site: ['paris'] },
+    counts: { role: { web: 1 }, site: { paris: 1 } },
+  });
+  await muster('tags', 'replace', 'web-1', 'role=db', '--yes');
+  expect(await json('selectors', 'match', 'role=db !site')).toEqual({ matches: [agent.nodeId] });
+  expect(await json('agents', 'attributes', 'web-1')).toMatchObject({ platform: 'linux' });
+
+  // Modules: checked here, compared with what is stored, in their order, applied, and what is believed then.
+  const file = join(stage.dir, 'site.yml');
+  const motd = (text: string) =>
+    `name: site\nsupports: [{ platform: linux }]\nresources:\n  - id: a\n    resource: { file-unix: { path: ${join(stage.dir, 'a')}, content: ${text} } }\n  - id: b\n    depends_on: [a]\n    resource: { file-unix: { path: ${join(stage.dir, 'b')}, content: x } }\n`;
+  writeFileSync(file, motd('7'));
+  const faulty = await musterHere(['modules', 'check', file], env);
+  expect(faulty.exit).toBe(1);
+  expect(faulty.stdout).toMatch(/^\S+site\.yml:5:\d+ .*\n[\s\S]*\n> 5 \| .*\n +\| +\^\n/);
+  writeFileSync(file, motd('one'));
+  expect(await json('modules', 'check', file)).toMatchObject({ valid: true });
+  await muster('modules', 'upload', file);
+  writeFileSync(file, motd('two'));
+  expect(await json('modules', 'diff', 'site', '--file', file)).toMatchObject({ equal: false, from: { revision: 1 } });
+  await muster('modules', 'upload', file);
+  expect(await muster('modules', 'diff', 'site')).toMatch(/^-.*content: one.*\n\+.*content: two/m);
+  expect(await json('modules', 'history', 'site')).toMatchObject([{ revision: 2 }, { revision: 1 }]);
+  expect(await muster('modules', 'deps', 'site', '--agent', 'web-1')).toMatch(
+    /1 +site\/a .*\n2 +site\/b .*\n +└ after site\/a/,
+  );
+  const { operation_id } = await json('apply', 'web-1', '-m', 'site', '--yes');
+  expect(await json('operations', 'follow', operation_id)).toMatchObject({ status: 'succeeded' });
+  expect(await json('state', 'show', 'web-1')).toMatchObject({
+    applied: [{ id: 'a' }, { id: 'b' }],
+    snapshot_operation_id: operation_id,
+  });
+  const { drift_id } = await json('drift', 'web-1');
+  expect(await json('drift', '--record', drift_id)).toMatchObject({ status: 'in_sync' });
+
+  // Operators, by a key of OpenSSH.
+  const line = 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAINdamAGCsQq31Uv+08lkBzoO4XLz2qYjJa8CGmj3B1Ea grace@laptop';
+  const { operator_id } = await json('operator', 'add', 'grace', '--from-ssh', line);
+  expect(await json('operator', 'remove', 'grace', '--yes')).toEqual({ removed: [operator_id] });
+  expect(await json('operator', 'list', '--all')).toMatchObject([{ username: 'ada' }, { username: 'grace' }]);
+
+  // A window gets another end; a channel and a setting are shown.
+  const window = await json('windows', 'add', 'updates', '--for', '1h');
+  expect(await json('windows', 'update', window.id, '--for', '3h')).toMatchObject({
+    ends_at: window.starts_at + 10_800,
+  });
+  expect(await json('windows', 'show', window.id)).toMatchObject({ ends_at: window.starts_at + 10_800 });
+  expect(await muster('settings', 'show', 'bootstrap_username')).toMatch(/bootstrap_username +ada +flag/);
+
+  // Samples of a second each.
+  await eventually('there are samples', async () => ((await json('metrics', 'list'))[agent.nodeId] ? true : null));
+  expect(await json('metrics', 'show', 'web-1')).toMatchObject({ node_id: agent.nodeId });
+  expect(await muster('metrics', 'show', 'web-1')).toMatch(/\ncpu .*%\n?/);
+
+  // The orchestrator goes and comes back: the follower goes on, and all it saw is what the log has, in order.
+  await orchestrator.stop();
+  await orchestrator.start();
+  await muster('tags', 'set', 'web-1', 'last=one');
+  await eventually('the follower has seen the last event', async () =>
+    seen().some(({ summary }) => summary.includes('last=one')) ? true : null,
+  );
+  const out = join(stage.dir, 'audit.jsonl');
+  await muster('audit', 'export', '-o', out);
+  const log = readFileSync(out, 'utf8')
+    .trim()
+    .split('\n')
+    .map((text) => JSON.parse(text) as ChainedEvent);
+  const places = seen().map(({ place }) => place);
+  expect(places).toEqual(places.map((_, at) => (places[0] ?? 0) + at));
+  expect(seen()).toEqual(log.filter(({ place }) => place >= (places[0] ?? 0) && place <= (places.at(-1) ?? 0)));
+  expect(await json('audit', 'list', '--agent', 'web-1', '--type', 'state.applied', '--since', '1h')).toMatchObject({
+    events: [{ metadata: { operation_id } }],
+    has_more: false,
+  });
+  expect(await json('audit', 'verify')).toMatchObject({ ok: true, fault: null });
+  const { would_delete } = await json('audit', 'prune', '--before', '0s', '--dry-run');
+  expect(would_delete).toBeGreaterThan(places.length);
+  expect(await json('audit', 'prune', '--before', '0s', '--yes')).toMatchObject({ deleted: expect.any(Number) });
+  expect(await json('audit', 'verify')).toMatchObject({ ok: true, anchor: { place: expect.any(Number) } });
+  expect(await json('audit', 'retention', 'set', '30', '--yes')).toEqual({ retention_days: 30 });
+  expect(await json('audit', 'retention', 'clear', '--yes')).toEqual({ retention_days: null });
+});
