@@ -123,7 +123,7 @@ const placeOf = ({ module, id }: Resource, at: number): string =>
   id === null ? `${module} #${at + 1}` : `${module}/${id}`;
 
 /** One line a resource; below it what it waits for, and what of that also starts it. */
-export function orderLines({ resources }: ModuleOrder, color: Colors): string[] {
+function orderLines({ resources }: ModuleOrder, color: Colors): string[] {
   const width = String(resources.length).length;
   const names = resources.map((resource, at) => sanitiseLine(placeOf(resource, at)));
   const longest = Math.min(32, Math.max(0, ...names.map((name) => name.length)));
