@@ -112,7 +112,9 @@ async function restoreHeld(wish: RestoreWish, place: HeldPlace | null, occupied:
           // Cut off after its rows were kept: they are what they are to be.
           if (mark.rows && mark.setting?.includes((about as unknown as BackupHeader).id)) return;
           if (mark.rows && force)
-            aside.push(await movePostgresAside(place.url, `muster_before_restore_${stamp.toLowerCase().replace('-', '_')}`));
+            aside.push(
+              await movePostgresAside(place.url, `muster_before_restore_${stamp.toLowerCase().replace('-', '_')}`),
+            );
         }
         const target =
           place?.kind === 'postgres'
