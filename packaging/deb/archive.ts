@@ -31,7 +31,8 @@ export interface DebianPackage {
 /** Its content, or a file to copy. */
 export type PackagedFile = { content: string | Buffer; mode?: number } | { copy: string; mode?: number };
 
-export type Compression = 'xz' | 'gzip' | 'none';
+/** `quick`: gzip at its lowest level, for packages that are thrown away. */
+export type Compression = 'xz' | 'gzip' | 'quick' | 'none';
 
 /** Whether there is what packages are made with. */
 export function canBuild(): boolean {
@@ -73,10 +74,20 @@ export function writePackage(wanted: DebianPackage, path: string, epoch: number,
     for (const [name, text] of Object.entries(wanted.scripts))
       put(join(root, 'DEBIAN', name), { content: text, mode: 0o755 });
     setTimes(root, epoch);
-    execFileSync('dpkg-deb', ['--root-owner-group', `-Z${compression}`, '--build', root, path], {
-      env: { ...process.env, SOURCE_DATE_EPOCH: String(epoch) },
-      stdio: ['ignore', 'ignore', 'pipe'],
-    });
+    execFileSync(
+      'dpkg-deb',
+      [
+        '--root-owner-group',
+        ...(compression === 'quick' ? ['-Zgzip', '-z1'] : [`-Z${compression}`]),
+        '--build',
+        root,
+        path,
+      ],
+      {
+        env: { ...process.env, SOURCE_DATE_EPOCH: String(epoch) },
+        stdio: ['ignore', 'ignore', 'pipe'],
+      },
+    );
   } finally {
     rmSync(root, { recursive: true, force: true });
   }

@@ -1,0 +1,141 @@
+import { describe, expect } from 'vitest';
+import { eventually } from '../eventually.ts';
+import { test as base } from '../harness.ts';
+import { dpkgInstall, InstalledOrchestrator, openHosts, packages } from './installed.ts';
+import type { Machine } from './machine.ts';
+import { volatilePaths } from './root-difference.ts';
+import { noHosts } from './test.ts';
+import type { TestHosts } from './test-hosts.ts';
+
+const reason = noHosts();
+
+const test = base.extend<{ $file: { hosts: TestHosts } }>({
+  hosts: [
+    // biome-ignore lint/correctness/noEmptyPattern: what a fixture depends on is read from its first parameter
+    async ({}, use) => {
+      const hosts = await openHosts();
+      try {
+        await use(hosts);
+      } finally {
+        await hosts.end();
+      }
+    },
+    { scope: 'file' },
+  ],
+});
+
+const property = async (machine: Machine, unit: string, name: string): Promise<string> =>
+  (await machine.exec('systemctl', 'show', `--property=${name}`, '--value', unit)).trim();
+
+/** The agent's data directory is looked at too. */
+const volatile = volatilePaths.filter((path) => !path.includes('muster'));
+/** What `purge` may leave: nothing but what the system itself writes. */
+const written = ['/etc/machine-id', '/etc/hostname', '/var/lib/dbus/machine-id'];
+
+const hello = `name: hello
+supports: [{ platform: linux }]
+resources:
+  - id: file
+    resource: { file-unix: { path: /srv/hello, content: "kept by muster\\n" } }
+  - id: big
+    resource:
+      script:
+        program: sh
+        manages: what was counted
+        apply: |
+          cat /proc/self/cgroup > /var/tmp/where
+          head -c 300M /dev/zero | tail -c 300M | wc -c > /var/tmp/counted
+        check: test -e /var/tmp/counted
+`;
+
+describe.skipIf(reason !== null)(`installed from packages${reason === null ? '' : ` (${reason})`}`, () => {
+  test('an orchestrator and an agent that enrols by the pasted line work, come back, are upgraded, and leave nothing', async ({
+    hosts,
+    onTestFailed,
+  }) => {
+    onTestFailed(() => console.error(hosts.report()));
+    const [older, newer] = [await packages('0.0.9'), await packages()];
+    const web = hosts.machine('web', { repository: false });
+    const [orchestrator] = await Promise.all([InstalledOrchestrator.start(hosts, 'orch', older), web.start()]);
+    const { machine } = orchestrator;
+
+    // Hardened, and all that it has to do it can.
+    expect(await property(machine, 'muster-orchestrator', 'ActiveState')).toBe('active');
+    const exposure = /Overall exposure level for \S+: ([\d.]+)/.exec(
+      await machine.sh('systemd-analyze security muster-orchestrator | tail -1'),
+    );
+    expect(Number(exposure?.[1])).toBeLessThan(2);
+    const pid = await property(machine, 'muster-orchestrator', 'MainPID');
+    const status = await machine.exec('cat', `/proc/${pid}/status`);
+    expect(status).toMatch(/^CapBnd:\t0{16}$/m);
+    expect(status).toMatch(/^NoNewPrivs:\t1$/m);
+    expect(status).not.toMatch(/^Uid:\t0\t/m);
+    expect(await property(machine, 'muster-orchestrator', 'LimitNOFILE')).toBe('65536');
+    expect(
+      (await machine.run(['su', 'nobody', '-s', '/bin/sh', '-c', 'ls /var/lib/muster-orchestrator/'])).code,
+    ).not.toBe(0);
+
+    // The line as it was printed, in a shell of the other machine.
+    const shown = await orchestrator.enrol(web, '--tag', 'role=web');
+    expect(shown).toContain('the agent is connected');
+    const { node_id } = await orchestrator.connected('web');
+    expect(await property(web, 'muster-agent', 'MemoryMax')).toBe(String(512 * 1024 * 1024));
+
+    // Work: a file, and a script that takes more memory than the agent may.
+    await web.sh(
+      'mkdir -p /etc/systemd/system/muster-agent.service.d; printf "[Service]\\nMemoryMax=200M\\nWatchdogSec=6\\n" > /etc/systemd/system/muster-agent.service.d/test.conf; systemctl daemon-reload; systemctl restart muster-agent',
+    );
+    await orchestrator.connected('web');
+    await machine.run(['sh', '-c', 'cat > /root/hello.yml'], { input: hello });
+    await machine.sh('muster modules upload /root/hello.yml; muster apply web -m hello --yes');
+    expect(await web.sh('cat /srv/hello /var/tmp/counted')).toBe(`kept by muster\n${300 * 1024 * 1024}\n`);
+    const where = await web.exec('cat', '/var/tmp/where');
+    expect(where).toMatch(/\/muster-script-[0-9a-f]+\.scope$/m);
+    expect(where).not.toContain('muster-agent.service');
+    const inUnit = await web.sh(
+      'cat /sys/fs/cgroup/*/system.slice/muster-agent.service/cgroup.procs /sys/fs/cgroup/system.slice/muster-agent.service/cgroup.procs 2> /dev/null | sort -u',
+    );
+    expect(inUnit.trim()).toBe(await property(web, 'muster-agent', 'MainPID'));
+
+    // One that hangs is killed, and started anew.
+    const stopped = await property(web, 'muster-agent', 'MainPID');
+    await web.exec('kill', '-STOP', stopped);
+    await eventually('systemd starts the agent anew', async () =>
+      ['', '0', stopped].includes(await property(web, 'muster-agent', 'MainPID')) ? null : true,
+    );
+    expect(await web.sh('journalctl -u muster-agent -o cat | grep -i watchdog')).toContain('Watchdog timeout');
+
+    await Promise.all([machine.reboot(), web.reboot()]);
+    expect((await orchestrator.connected('web')).node_id).toBe(node_id);
+
+    // Both upgraded: the data is kept, the agent is the same, what was disabled or changed by hand stays.
+    const former = await property(machine, 'muster-orchestrator', 'MainPID');
+    await Promise.all([
+      dpkgInstall(machine, [newer.muster, newer.orchestrator]),
+      dpkgInstall(web, [newer.muster, newer.agent]),
+    ]);
+    expect(await property(machine, 'muster-orchestrator', 'MainPID')).not.toBe(former);
+    expect((await orchestrator.connected('web')).node_id).toBe(node_id);
+    expect(await machine.exec('cat', '/etc/muster/orchestrator.yml')).toContain('bootstrap_username: ada');
+    expect(await machine.exec('muster', 'modules', 'list')).toContain('hello');
+    await machine.exec('muster', 'plan', 'web', '-m', 'hello', '--exit-code');
+
+    // Removed, all data is there; purged, nothing is.
+    await Promise.all([
+      machine.sh('dpkg --remove muster-orchestrator muster; test -s /var/lib/muster-orchestrator/muster.db'),
+      web.sh(
+        'rm /srv/hello /var/tmp/counted /var/tmp/where; dpkg --remove muster-agent muster; test -s /var/lib/muster-agent/agent.key',
+      ),
+    ]);
+    await Promise.all([
+      machine.sh('dpkg --purge muster-orchestrator muster; rm -rf /root/hello.yml /root/.config /root/.cache'),
+      web.sh('dpkg --purge muster-agent muster'),
+    ]);
+    for (const each of [machine, web]) {
+      const left = each.changes(volatile);
+      for (const path of written) delete left[path];
+      expect({ machine: each.name, left }).toEqual({ machine: each.name, left: {} });
+      expect(await each.sh('systemctl list-unit-files --no-legend | grep muster || true')).toBe('');
+    }
+  });
+});
