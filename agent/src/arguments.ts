@@ -21,6 +21,8 @@ and waits for approval. "discovery: { enabled: false }" in its configuration for
   --facts-dir D             YAML files and programs that add attributes (default facts.d in the data directory)
   --log-format json|text    (default text)
   --log-level LEVEL         debug, info, warn or error (default info)
+  --check-config FILE       say what is wrong with a configuration file, and start nothing (2: something is)
+  --print-schema            print its JSON Schema, for editors
   -h, --help                this text
   --version                 the version
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { ConfigError, configChanges, defaultConfig, parseConfig } from './config.ts';
+import { ConfigError, configChanges, defaultConfig, faultsOfFile, parseConfig } from './config.ts';
 
 describe('the configuration', () => {
   it('has defaults for everything', () => {
@@ -53,5 +53,19 @@ describe('the configuration', () => {
       'metrics.enabled: true → false',
     ]);
     expect(configChanges(next, next)).toEqual([]);
+  });
+});
+
+describe('a file that is only checked', () => {
+  it('has all its faults told, each with its line', () => {
+    expect(
+      faultsOfFile('remote_terminal:\n  enabled: maybe\n  shel: x\nmetrics:\n  collection_interval: 0\n', 'a.yml'),
+    ).toEqual([
+      'a.yml:2: remote_terminal.enabled must be true or false',
+      expect.stringMatching(/^a\.yml:3: remote_terminal\.shel is not known.*shell/),
+      'a.yml:5: metrics.collection_interval must be at least 1',
+    ]);
+    expect(faultsOfFile('a: 1\na: 2\n', 'a.yml')).toEqual([expect.stringMatching(/^a\.yml:2: /)]);
+    expect(faultsOfFile('', 'a.yml')).toEqual([]);
   });
 });

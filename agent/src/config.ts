@@ -1,57 +1,11 @@
+import { agentConfigSchema } from '@muster/protocol/agent-config';
 import { suggestion } from '@muster/protocol/nearest';
-import { parse, YAMLParseError } from 'yaml';
-import { z } from 'zod';
+import { isMap, isScalar, LineCounter, parse, parseDocument, YAMLParseError } from 'yaml';
+import type { z } from 'zod';
 
-/** The agent's configuration file. Every key may be absent. */
-const configSchema = z.strictObject({
-  remote_terminal: z
-    .strictObject({
-      enabled: z.boolean().default(false),
-      /** Empty: the login shell of the user. */
-      shell: z.string().max(4096).default(''),
-      allow_operator_shell_override: z.boolean().default(false),
-      max_sessions: z.int().min(1).max(10_000).default(100),
-      /** Empty: the one that the agent runs as. */
-      user: z
-        .string()
-        .max(256)
-        .regex(/^([A-Za-z0-9_][A-Za-z0-9_.@\\-]*\$?)?$/, 'not the name of a user')
-        .default(''),
-    })
-    .prefault({}),
-  metrics: z
-    .strictObject({
-      enabled: z.boolean().default(true),
-      /** Seconds. */
-      collection_interval: z.int().min(1).max(86_400).default(30),
-    })
-    .prefault({}),
-  scripts: z
-    .strictObject({
-      /** Seconds for the `apply` or `undo` of one; what is not done by then is ended. */
-      time_limit: z.int().min(1).max(86_400).default(1800),
-    })
-    .prefault({}),
-  packages: z
-    .strictObject({
-      /** Seconds for one transaction; one that is not through by then is asked to end. */
-      time_limit: z.int().min(1).max(86_400).default(3600),
-      /** Seconds that one waits while another program holds the lock of apt or dpkg. */
-      lock_timeout: z.int().min(0).max(86_400).default(600),
-    })
-    .prefault({}),
-  discovery: z
-    .strictObject({
-      /** Null: only an agent that was started without an address lets itself be found. */
-      enabled: z.boolean().nullable().default(null),
-      /** UDP. */
-      port: z.int().min(1).max(65_535).default(4747),
-    })
-    .prefault({}),
-});
-export type AgentConfig = z.infer<typeof configSchema>;
+export type AgentConfig = z.infer<typeof agentConfigSchema>;
 
-export const defaultConfig: AgentConfig = configSchema.parse({});
+export const defaultConfig: AgentConfig = agentConfigSchema.parse({});
 
 /** The file does not hold a configuration; the message names each place and what to do. */
 export class ConfigError extends Error {
@@ -75,9 +29,49 @@ export function parseConfig(text: string): AgentConfig {
     const message = (error as Error).message.split('\n')[0]!.replace(/ at line \d+, column \d+:?$/, '');
     throw new ConfigError([`${line === undefined ? '' : `line ${line}: `}${message}`]);
   }
-  const parsed = configSchema.safeParse(document ?? {});
+  const parsed = agentConfigSchema.safeParse(document ?? {});
   if (parsed.success) return parsed.data;
   throw new ConfigError(parsed.error.issues.flatMap(faultsOf));
+}
+
+/**
+ * Everything that is wrong with a file, each with its line as far as it has one.
+ * @param file as it is named in what is said
+ */
+export function faultsOfFile(text: string, file: string): string[] {
+  const lines = new LineCounter();
+  const document = parseDocument(text, { uniqueKeys: true, schema: 'core', lineCounter: lines });
+  if (document.errors.length > 0)
+    return document.errors.map(({ message, pos }) => {
+      const first = (message.split('\n')[0] as string).replace(/ at line \d+, column \d+:?$/, '');
+      return `${file}:${lines.linePos(pos[0]).line}: ${first}`;
+    });
+  const lineOf = (path: readonly PropertyKey[]): string => {
+    let node: unknown = document.contents;
+    let line = '';
+    for (const key of path) {
+      const pair = isMap(node) ? node.items.find((item) => isScalar(item.key) && item.key.value === key) : undefined;
+      if (!isScalar(pair?.key) || !pair.key.range) break;
+      line = `:${lines.linePos(pair.key.range[0]).line}`;
+      node = pair.value;
+    }
+    return `${file}${line}`;
+  };
+  let value: unknown;
+  try {
+    value = document.toJS({ maxAliasCount: 0 });
+  } catch (error) {
+    return [`${file}: ${(error as Error).message}`];
+  }
+  const parsed = agentConfigSchema.safeParse(value ?? {});
+  if (parsed.success) return [];
+  return parsed.error.issues.flatMap((issue) => {
+    const keys = issue.code === 'unrecognized_keys' ? issue.keys : [null];
+    return faultsOf(issue).map((fault, index) => {
+      const key = keys[index] ?? null;
+      return `${lineOf(key === null ? issue.path : [...issue.path, key])}: ${fault}`;
+    });
+  });
 }
 
 function faultsOf(issue: z.core.$ZodIssue): string[] {

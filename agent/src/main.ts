@@ -34,7 +34,31 @@ async function readToken(): Promise<string> {
   return token;
 }
 
+/** What is answered without starting anything; most agents are never asked, so it is loaded then. */
+async function answered(args: readonly string[]): Promise<boolean> {
+  if (args.includes('--print-schema')) {
+    const { agentConfigJsonSchema } = await import('@muster/protocol/agent-config');
+    process.stdout.write(`${JSON.stringify(agentConfigJsonSchema(), null, 2)}\n`);
+    return true;
+  }
+  const at = args.findIndex((arg) => arg === '--check-config' || arg.startsWith('--check-config='));
+  if (at === -1) return false;
+  const file = args[at]?.split('=').slice(1).join('=') || args[at + 1];
+  if (file === undefined) return fail('--check-config needs a FILE', 2);
+  const [{ faultsOfFile }, { readTextFile }] = await Promise.all([
+    import('./config.ts'),
+    import('./host/watch-file.ts'),
+  ]);
+  const text = await readTextFile(file).catch((error: Error) => fail(error.message, 2));
+  const faults = faultsOfFile(text, file);
+  for (const fault of faults) process.stderr.write(`${fault}\n`);
+  if (faults.length === 0) process.stdout.write(`${file} is good\n`);
+  process.exitCode = faults.length === 0 ? 0 : 2;
+  return true;
+}
+
 async function main(): Promise<void> {
+  if (await answered(process.argv.slice(2))) return;
   const options = readArguments();
   if (options === 'help' || options === 'version') {
     process.stdout.write(options === 'help' ? help : `${version}\n`);

@@ -4,12 +4,13 @@ import type { AddressInfo } from 'node:net';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { MusterError } from '@muster/protocol';
+import { agentConfigJsonSchema, agentConfigSchemaId } from '@muster/protocol/agent-config';
 import { announcementSigned } from '@muster/protocol/wire';
 import type { Logger } from 'pino';
 import { decodeTime, monotonicFactory } from 'ulid';
 import { createInProcessBus } from './bus/in-process.ts';
 import type { Clock } from './clock.ts';
-import type { Config, Invocation } from './config.ts';
+import { type Config, configJsonSchema, configSchemaId, type Invocation } from './config.ts';
 import { createDeliver } from './deliver/deliver.ts';
 import { createRemoteWrite } from './deliver/remote-write.ts';
 import { createAgentLinks } from './domain/agent-links.ts';
@@ -348,6 +349,7 @@ async function start(config: Config, dataDir: string, around: Surroundings, held
     refused: recordRefused(refusals),
     log: log.child({ part: 'api' }),
     version,
+    configSchemas: { [configSchemaId]: configJsonSchema, [agentConfigSchemaId]: agentConfigJsonSchema },
     ready: well,
     requireRoom: (route) => {
       if (disk.low) refuseGrowth(route, db.kind === 'postgres');

@@ -2,7 +2,7 @@ import { mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { exposesTokens, readInvocation } from './config.ts';
+import { configJsonSchema, configSchema, exposesTokens, faultsOfFile, readInvocation } from './config.ts';
 import { describeSettings } from './domain/settings.ts';
 
 const file = (text: string): string => {
@@ -17,6 +17,7 @@ describe('the configuration', () => {
   it('has the defaults that the documentation gives', () => {
     expect(read([])).toEqual({
       help: false,
+      file: null,
       dataDir: '/var/lib/x',
       logFormat: 'text',
       logLevel: 'info',
@@ -244,5 +245,28 @@ describe('the configuration', () => {
 
   it('takes numbers in names for names', () => {
     expect(read([], { MUSTER_ADVERTISED_HOST: '10' }).config.advertised_host).toBe('10');
+  });
+
+  it('says everything that is wrong with a file, each with its line', () => {
+    const faults = (text: string) => faultsOfFile(file(text)).map((fault) => fault.replace(/^.*muster\.yml/, ''));
+    expect(
+      faults('api_port: 1\ndrift:\n  intervall: 4\n  interval: no\ntrusted_proxies: [1.2.3.4, bad]\n').sort(),
+    ).toEqual([
+      ':3: drift.intervall is not a key there is; did you mean interval?',
+      expect.stringMatching(/^:4: drift\.interval: /),
+      expect.stringMatching(/^:5: trusted_proxies\.1: /),
+    ]);
+    expect(faults('api_port: 1\n\napi_port: 2\n')).toEqual([expect.stringMatching(/^:3: .*unique/)]);
+    expect(faults('# nothing\n')).toEqual([]);
+    // What was written elsewhere has no line of the file.
+    expect(() => read(['--config', file('api_port: 1\n'), '--api-port', '70000'])).toThrow(/^configuration: api_port/);
+  });
+
+  it('is described by a schema that takes what the program takes', () => {
+    const schema = configJsonSchema() as { $id: string; properties: Record<string, object>; required?: string[] };
+    expect(schema.$id).toBe('/schemas/orchestrator.json');
+    expect(Object.keys(schema.properties)).toEqual(Object.keys(configSchema.shape));
+    expect(schema.required ?? []).toEqual([]);
+    expect(schema.properties.database_url).toMatchObject({ type: ['string', 'null'] });
   });
 });

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { isIP } from 'node:net';
 import { type ParseArgsConfig, parseArgs } from 'node:util';
 import { closest } from 'fastest-levenshtein';
-import { parseDocument } from 'yaml';
+import { isScalar, isMap as isYamlMap, LineCounter, parseDocument } from 'yaml';
 import { z } from 'zod';
 import { DatabaseUrl, isDatabaseUrl } from './database-url.ts';
 
@@ -281,6 +281,8 @@ const flags = {
   'database-url-file': { type: 'string' },
   'log-format': { type: 'string' },
   'log-level': { type: 'string' },
+  'check-config': { type: 'string' },
+  'print-schema': { type: 'boolean' },
   help: { type: 'boolean', short: 'h' },
 } as const;
 
@@ -304,6 +306,8 @@ Where it is installed as a service, "muster orchestrator init" makes you its fir
   --database-url URL          the URL itself; whoever lists processes sees the password in it
   --log-format text|json      json: nothing but JSON lines on stdout
   --log-level debug|info|warn|error
+  --check-config FILE         say what is wrong with a configuration file, and start nothing (2: something is)
+  --print-schema              print its JSON Schema, for editors
 
 Every option is also a variable: MUSTER_API_PORT, MUSTER_DATA_DIR, MUSTER_DRIFT_INTERVAL …
 
@@ -343,7 +347,7 @@ export function readInvocation(args: string[], env: NodeJS.ProcessEnv, defaultDa
       logLevel: 'info',
     };
   const file = values.config ?? env.MUSTER_CONFIG;
-  const fromFile = file === undefined ? {} : readFile(file);
+  const { value: fromFile, lineOf } = file === undefined ? noFile : readFile(file);
   const fromEnv = readEnvironment(env);
   const fromFlags: Raw = {};
   for (const [name, value] of Object.entries(values)) {
@@ -352,7 +356,7 @@ export function readInvocation(args: string[], env: NodeJS.ProcessEnv, defaultDa
   }
   if (values['no-tls']) fromFlags.tls_enabled = false;
   const parsed = configSchema.safeParse(merge(merge(fromFile, fromEnv), fromFlags));
-  if (!parsed.success) throw new ConfigError(explain(parsed.error, file));
+  if (!parsed.success) throw new ConfigError(explain(parsed.error, placeIn(file, lineOf, [fromEnv, fromFlags])));
   const config = parsed.data;
   if ((config.tls_cert === null) !== (config.tls_key === null))
     throw new ConfigError('tls_cert and tls_key belong together: give both, or neither');
@@ -458,30 +462,90 @@ function suggestion(args: readonly string[]): string {
   return unknown === undefined ? '' : `\nDid you mean --${closest(unknown.slice(2), Object.keys(flags))}?`;
 }
 
-function readFile(file: string): Raw {
+/** What a file holds, and in which line a key stands; null: in none. */
+interface ReadFile {
+  readonly value: Raw;
+  readonly lineOf: (path: readonly PropertyKey[]) => number | null;
+}
+
+const noFile: ReadFile = { value: {}, lineOf: () => null };
+
+function readFile(file: string): ReadFile {
   let text: string;
   try {
     text = readFileSync(file, 'utf8');
   } catch (error) {
     throw new ConfigError(`the configuration ${file} cannot be read: ${(error as Error).message}`);
   }
-  const document = parseDocument(text, { uniqueKeys: true });
-  const [fault] = document.errors;
-  if (fault) throw new ConfigError(`${file}: ${withoutSource(fault.message)}`);
+  const lines = new LineCounter();
+  const document = parseDocument(text, { uniqueKeys: true, lineCounter: lines });
+  if (document.errors.length > 0)
+    throw new ConfigError(
+      document.errors
+        .map(({ message, pos }) => `${file}:${lines.linePos(pos[0]).line}: ${withoutSource(message)}`)
+        .join('\n'),
+    );
   let value: unknown;
   try {
     value = document.toJS({ maxAliasCount: 0 });
   } catch (error) {
     throw new ConfigError(`${file}: ${(error as Error).message}; write the value out instead`);
   }
-  if (value === null) return {};
+  if (value === null) return noFile;
   if (typeof value !== 'object' || Array.isArray(value)) throw new ConfigError(`${file} must hold a mapping of keys`);
-  return value as Raw;
+  const lineOf = (path: readonly PropertyKey[]): number | null => {
+    let node: unknown = document.contents;
+    let found: number | null = null;
+    for (const key of path) {
+      if (!isYamlMap(node)) break;
+      const pair = node.items.find(({ key: name }) => isScalar(name) && String(name.value) === String(key));
+      if (!isScalar(pair?.key)) return null;
+      found = pair.key.range ? lines.linePos(pair.key.range[0]).line : found;
+      node = pair.value;
+    }
+    return found;
+  };
+  return { value: value as Raw, lineOf };
 }
 
-/** What the parser says and where. It shows the line too, and quotes it: there may be a token or a password in it. */
+/** What the parser says. It shows the line too, and quotes it: there may be a token or a password in it. */
 const withoutSource = (message: string): string =>
   (message.split('\n')[0] as string).replace(/:$/, '').replace(/: ".*"(?= at line \d+, column \d+$|$)/, '');
+
+/** Where a value was written that is wrong: the line of the file, unless something else was put in its place. */
+function placeIn(file: string | undefined, lineOf: ReadFile['lineOf'], over: readonly Raw[]) {
+  return (path: readonly PropertyKey[]): string => {
+    const elsewhere = over.some((part) => {
+      let at: unknown = part;
+      for (const key of path) at = isMap(at) ? at[String(key)] : undefined;
+      return at !== undefined;
+    });
+    if (file === undefined || elsewhere) return 'configuration';
+    const line = lineOf(path);
+    return line === null ? file : `${file}:${line}`;
+  };
+}
+
+/**
+ * Everything that is wrong with a file, a line each; nothing when an orchestrator would start with it. What variables and
+ * flags add does not count.
+ */
+export function faultsOfFile(file: string): string[] {
+  try {
+    readInvocation(['--config', file], {}, 'data');
+    return [];
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error;
+    return error.message.split('\n');
+  }
+}
+
+/** The configuration file as JSON Schema, for editors. */
+export const configSchemaId = '/schemas/orchestrator.json';
+export function configJsonSchema(): object {
+  const schema = z.toJSONSchema(configSchema, { io: 'input', unrepresentable: 'any' });
+  return { ...schema, $id: configSchemaId, title: 'Configuration of a Muster orchestrator' };
+}
 
 /** `MUSTER_DRIFT_INTERVAL` is `drift.interval`. Other variables that begin so are not ours to judge. */
 function readEnvironment(env: NodeJS.ProcessEnv): Raw {
@@ -564,19 +628,18 @@ function sourced(part: Raw, source: Source, above = ''): Record<string, Source> 
 
 const isMap = (value: unknown): value is Raw => typeof value === 'object' && value !== null && !Array.isArray(value);
 
-function explain(error: z.ZodError, file: string | undefined): string {
-  const where = file === undefined ? 'configuration' : file;
+function explain(error: z.ZodError, where: (path: readonly PropertyKey[]) => string): string {
   return error.issues
     .map((issue) => {
       const path = issue.path.join('.');
-      if (issue.code !== 'unrecognized_keys') return `${where}: ${path}: ${issue.message}`;
+      if (issue.code !== 'unrecognized_keys') return `${where(issue.path)}: ${path}: ${issue.message}`;
       let section: Readonly<Record<string, unknown>> | null = configSchema.shape;
       for (const key of issue.path) section = sectionOf(section?.[key as string]);
       const known = Object.keys(section ?? {});
       return issue.keys
         .map((key) => {
           const name = [...issue.path, key].join('.');
-          return `${where}: ${name} is not a key there is${known.length > 0 ? `; did you mean ${closest(key, known)}?` : ''}`;
+          return `${where([...issue.path, key])}: ${name} is not a key there is${known.length > 0 ? `; did you mean ${closest(key, known)}?` : ''}`;
         })
         .join('\n');
     })

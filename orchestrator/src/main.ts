@@ -4,7 +4,15 @@ import { type Logger, pino } from 'pino';
 import pretty from 'pino-pretty';
 import { systemClock } from './clock.ts';
 import type { Running } from './compose.ts';
-import { ConfigError, exposesTokens, type Invocation, readInvocation, usage } from './config.ts';
+import {
+  ConfigError,
+  configJsonSchema,
+  exposesTokens,
+  faultsOfFile,
+  type Invocation,
+  readInvocation,
+  usage,
+} from './config.ts';
 import { requestFields } from './log.ts';
 import { serviceManager } from './service-manager.ts';
 
@@ -58,7 +66,25 @@ function explain(error: unknown, { config, dataDir }: Invocation): string {
   return message;
 }
 
+/** What is answered without starting anything. @returns the exit code; null: nothing of that was asked */
+function answered(args: readonly string[]): number | null {
+  if (args.includes('--print-schema')) {
+    process.stdout.write(`${JSON.stringify(configJsonSchema(), null, 2)}\n`);
+    return 0;
+  }
+  const at = args.findIndex((arg) => arg === '--check-config' || arg.startsWith('--check-config='));
+  if (at === -1) return null;
+  const file = args[at]?.split('=').slice(1).join('=') || args[at + 1];
+  if (file === undefined) return fail('--check-config needs a FILE', 2);
+  const faults = faultsOfFile(file);
+  for (const fault of faults) process.stderr.write(`${fault}\n`);
+  if (faults.length === 0) process.stdout.write(`${file} is good\n`);
+  return faults.length === 0 ? 0 : 2;
+}
+
 async function serve(): Promise<void> {
+  const done = answered(process.argv.slice(2));
+  if (done !== null) process.exit(done);
   const given = invocation();
   if (given.help) {
     process.stdout.write(usage);

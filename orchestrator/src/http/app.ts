@@ -85,6 +85,8 @@ export interface AppOptions {
   readonly install?: InstallFiles;
   /** Told of refusals for want of a right, or for too many requests, before they are answered. */
   readonly refused?: (call: RefusedCall) => Promise<void>;
+  /** JSON Schemas of the configuration files, by where they are found. */
+  readonly configSchemas?: Readonly<Record<string, () => object>>;
   /** Of the product, for the OpenAPI document. */
   readonly version: string;
   /** Holds every answer to its schema; for tests. */
@@ -257,6 +259,10 @@ function registerOpen(app: FastifyInstance, options: AppOptions): void {
     moduleSchema ??= JSON.stringify(moduleJsonSchema());
     return reply.header('content-type', 'application/schema+json').send(moduleSchema);
   });
+  for (const [path, schemaOf] of Object.entries(options.configSchemas ?? {}))
+    app.get(path, (_request, reply) =>
+      reply.header('content-type', 'application/schema+json').send(JSON.stringify(schemaOf())),
+    );
   registerDocsPage(app);
   app.get('/healthz', (_request, reply) => reply.header('content-type', json).send('{"status":"ok"}'));
   app.get('/readyz', async (_request, reply) => {

@@ -84,3 +84,14 @@ describe.runIf(existsSync(executablePath) || process.env.CI === 'true')('in a br
     expect(asked).toContain(`${url}/openapi.json`);
   }, 60_000);
 });
+
+test('schemas of configuration files are served where they say they are', async () => {
+  const app = testApp({}, { configSchemas: { '/schemas/agent.json': () => ({ $id: '/schemas/agent.json' }) } });
+  const answer = await app.inject({ url: '/schemas/agent.json' });
+  expect([answer.statusCode, answer.headers['content-type'], answer.json()]).toEqual([
+    200,
+    'application/schema+json; charset=utf-8',
+    { $id: '/schemas/agent.json' },
+  ]);
+  await app.close();
+});

@@ -1,0 +1,69 @@
+import { z } from 'zod';
+
+/** The agent's configuration file. Every key may be absent. */
+export const agentConfigSchema = z.strictObject({
+  remote_terminal: z
+    .strictObject({
+      enabled: z.boolean().default(false),
+      shell: z.string().max(4096).default('').describe('Empty: the login shell of the user'),
+      allow_operator_shell_override: z.boolean().default(false),
+      max_sessions: z.int().min(1).max(10_000).default(100),
+      user: z
+        .string()
+        .max(256)
+        .regex(/^([A-Za-z0-9_][A-Za-z0-9_.@\\-]*\$?)?$/, 'not the name of a user')
+        .default('')
+        .describe('Empty: the one that the agent runs as'),
+    })
+    .prefault({}),
+  metrics: z
+    .strictObject({
+      enabled: z.boolean().default(true),
+      collection_interval: z.int().min(1).max(86_400).default(30).describe('Seconds'),
+    })
+    .prefault({}),
+  scripts: z
+    .strictObject({
+      time_limit: z
+        .int()
+        .min(1)
+        .max(86_400)
+        .default(1800)
+        .describe('Seconds for the `apply` or `undo` of one; what is not done by then is ended'),
+    })
+    .prefault({}),
+  packages: z
+    .strictObject({
+      time_limit: z
+        .int()
+        .min(1)
+        .max(86_400)
+        .default(3600)
+        .describe('Seconds for one transaction; one that is not through by then is asked to end'),
+      lock_timeout: z
+        .int()
+        .min(0)
+        .max(86_400)
+        .default(600)
+        .describe('Seconds that one waits while another program holds the lock of apt or dpkg'),
+    })
+    .prefault({}),
+  discovery: z
+    .strictObject({
+      enabled: z
+        .boolean()
+        .nullable()
+        .default(null)
+        .describe('Null: only an agent that was started without an address lets itself be found'),
+      port: z.int().min(1).max(65_535).default(4747).describe('UDP'),
+    })
+    .prefault({}),
+});
+
+export const agentConfigSchemaId = '/schemas/agent.json';
+
+/** The agent's configuration file as JSON Schema, for editors. */
+export function agentConfigJsonSchema(): object {
+  const schema = z.toJSONSchema(agentConfigSchema, { io: 'input' });
+  return { ...schema, $id: agentConfigSchemaId, title: 'Configuration of a Muster agent' };
+}
