@@ -170,6 +170,12 @@ const entries: readonly Entry[] = [
     load: () => import('./verbs/profile.ts'),
   },
   {
+    name: 'doctor',
+    group: setup,
+    summary: 'find what is wrong, and what to do about it',
+    load: () => import('./verbs/doctor.ts'),
+  },
+  {
     name: 'schema',
     group: scripts,
     summary: 'the JSON Schemas of what verbs print with --json',

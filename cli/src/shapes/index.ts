@@ -31,6 +31,7 @@ const files: Readonly<Record<string, () => Promise<{ shapes: Shapes }>>> = {
   settings: () => import('./records.ts'),
   'web-login': () => import('./records.ts'),
   completion: () => import('./schema.ts'),
+  doctor: () => import('./doctor.ts'),
   schema: () => import('./schema.ts'),
 };
 

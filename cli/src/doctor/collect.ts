@@ -1,0 +1,316 @@
+import { type Stats, statfsSync } from 'node:fs';
+import { readdir, readFile, stat } from 'node:fs/promises';
+import { request as plainRequest } from 'node:http';
+import { request as secureRequest } from 'node:https';
+import { connect as connectTcp } from 'node:net';
+import { join } from 'node:path';
+import type { TLSSocket } from 'node:tls';
+import { promisify } from 'node:util';
+import { unreachable } from '../client.ts';
+import type { Context } from '../context.ts';
+import { cacheDirectory, configDirectory } from '../directories.ts';
+import { explain } from '../explain.ts';
+import type { Target } from '../profile.ts';
+import type { Disk, Place } from './finding.ts';
+import type { HereFacts } from './here.ts';
+import type { MachineFacts } from './machine.ts';
+import type { FleetFacts, ReachFacts } from './orchestrator.ts';
+
+/** Collecting only: what it means is judged elsewhere. */
+
+const limitMs = 5_000;
+
+async function statOf(path: string): Promise<Stats | null> {
+  return stat(path).catch(() => null);
+}
+
+async function placeOf(path: string, what: string): Promise<Place> {
+  const found = await statOf(path);
+  return {
+    path,
+    what,
+    isDirectory: found?.isDirectory() === true,
+    mode: found === null ? null : found.mode & 0o777,
+    uid: found?.uid ?? 0,
+  };
+}
+
+export async function collectHere(context: Context): Promise<HereFacts> {
+  const { env } = context;
+  const configuration = await context.target().then(
+    () => null,
+    (error: unknown) => explain(error),
+  );
+  const target = configuration === null ? await context.target() : null;
+  const key = await context.key().catch((error: unknown) => explain(error));
+  const sessions = join(cacheDirectory(env), 'sessions');
+  const tokens = await readdir(sessions).catch(() => []);
+  const places = [
+    placeOf(configDirectory(env), 'your key and what you trust'),
+    placeOf(join(configDirectory(env), 'profiles.json'), 'which certificates you trust'),
+    placeOf(sessions, 'session tokens'),
+    ...tokens.slice(0, 100).map((name) => placeOf(join(sessions, name), 'a session token')),
+    // A key that is refused for its mode has said so already.
+    ...('publicKey' in key && key.kept !== 'agent' ? [placeOf(key.path, 'your operator key')] : []),
+  ];
+  return {
+    uid: process.getuid?.() ?? 0,
+    places: await Promise.all(places),
+    configuration: configuration === null ? null : { message: configuration.message, remedy: configuration.remedy },
+    key:
+      'publicKey' in key
+        ? { path: key.path, publicKey: key.publicKey, kept: key.kept }
+        : { path: target?.keyFile ?? null, message: key.message, remedy: key.remedy },
+    variables: ['NODE_TLS_REJECT_UNAUTHORIZED', 'MUSTER_INSECURE_SKIP_VERIFY'].filter((name) => env[name]),
+  };
+}
+
+interface Raw {
+  status: number;
+  date: string | undefined;
+  text: string;
+  certificate: ReachFacts['certificate'];
+}
+
+/** One request that carries nothing of the operator: the certificate is looked at, whatever it is. */
+function ask(url: URL): Promise<Raw> {
+  return new Promise((resolve, reject) => {
+    const secure = url.protocol === 'https:';
+    const request = (secure ? secureRequest : plainRequest)(
+      url,
+      { agent: false, timeout: limitMs, ...(secure ? { rejectUnauthorized: false } : {}) },
+      (answer) => {
+        const socket = answer.socket as TLSSocket;
+        const seen = secure ? socket.getPeerX509Certificate() : undefined;
+        const certificate = seen
+          ? {
+              fingerprint: seen.fingerprint256.replaceAll(':', '').toLowerCase(),
+              validFrom: Date.parse(seen.validFrom) / 1000,
+              validTo: Date.parse(seen.validTo) / 1000,
+              vouched: socket.authorized,
+            }
+          : null;
+        let text = '';
+        answer.setEncoding('utf8').on('data', (piece: string) => {
+          text += piece;
+          if (text.length > 65_536) request.destroy(new Error('the answer is too long'));
+        });
+        answer.on('end', () =>
+          resolve({ status: answer.statusCode ?? 0, date: answer.headers.date, text, certificate }),
+        );
+      },
+    );
+    request.on('timeout', () => request.destroy(Object.assign(new Error('no answer'), { code: 'ETIMEDOUT' })));
+    request.on('error', reject);
+    request.end();
+  });
+}
+
+function statusIn(text: string): (ReachFacts['status'] & { public_key?: unknown }) | null {
+  try {
+    const { status, version, protocol_version, reasons, public_key } = JSON.parse(text);
+    if (typeof status !== 'string' || typeof version !== 'string') return null;
+    return {
+      status,
+      version,
+      protocol_version,
+      reasons: Array.isArray(reasons) ? reasons.map(String) : [],
+      public_key,
+    };
+  } catch {
+    return null;
+  }
+}
+
+/** @returns what was seen, and the identity that the orchestrator says it has */
+export async function collectReach(
+  { now, env }: Pick<Context, 'now' | 'env'>,
+  target: Target,
+  own: ReachFacts['own'],
+): Promise<{ facts: ReachFacts; publicKey: string | null }> {
+  const { url } = target;
+  const proxies = ['HTTPS_PROXY', 'https_proxy', 'HTTP_PROXY', 'http_proxy', 'ALL_PROXY', 'all_proxy'].filter(
+    (name) => env[name],
+  );
+  const expected = target.given ?? target.stored;
+  const nothing = { certificate: null, serverTime: null, status: null, ready: null };
+  const base = { url, now: now(), expected, proxies, own };
+  try {
+    const answer = await ask(new URL(`${url}/api/v1/status`));
+    const ready = await ask(new URL(`${url}/readyz`)).then(
+      ({ status }) => status,
+      () => null,
+    );
+    const status = statusIn(answer.text);
+    if (status === null)
+      return {
+        facts: {
+          ...base,
+          ...nothing,
+          unreachable: { message: `what answers at ${url} is no orchestrator`, remedy: 'Name its address with --url.' },
+        },
+        publicKey: null,
+      };
+    const time = Date.parse(answer.date ?? '') / 1000;
+    return {
+      facts: {
+        ...base,
+        now: now(),
+        unreachable: null,
+        certificate: answer.certificate,
+        serverTime: Number.isNaN(time) ? null : time,
+        status,
+        ready,
+      },
+      publicKey: typeof status.public_key === 'string' ? status.public_key : null,
+    };
+  } catch (error) {
+    const { message, remedy } = unreachable(new URL(url), error as Error);
+    return { facts: { ...base, ...nothing, unreachable: { message, remedy } }, publicKey: null };
+  }
+}
+
+/** @returns null when somebody takes the connection, else why not */
+function dial(host: string, port: number): Promise<string | null> {
+  return new Promise((resolve) => {
+    const socket = connectTcp({ host, port, timeout: limitMs });
+    const end = (why: string | null) => {
+      socket.destroy();
+      resolve(why);
+    };
+    socket.on('connect', () => end(null));
+    socket.on('timeout', () => end('no answer in time'));
+    socket.on('error', (error: NodeJS.ErrnoException) => end(error.code ?? error.message));
+  });
+}
+
+/** Asks as the operator. @throws what a call throws */
+export async function collectFleet(
+  context: Context,
+  version: string | null,
+  options: { audit?: boolean },
+): Promise<FleetFacts> {
+  const http = await import('@muster/protocol/http');
+  const { call, target } = await context.connect();
+  // Alone, as the first one signs in.
+  const health = await call(http.getHealth, {});
+  const [agents, secrets, notifications] = await Promise.all([
+    call(http.listAgents, { query: { sort: 'name' } }),
+    call(http.listSecrets, { query: { limit: '1000' } }),
+    call(http.listNotifications, { query: { limit: '100', unread: 'true' } }),
+  ]);
+  // For admins only.
+  const settings = await call(http.getSettings, {}).then(
+    (answer) => answer.settings,
+    () => null,
+  );
+  const port = settings?.agent_port;
+  const host = typeof settings?.advertised_host === 'string' ? settings.advertised_host : new URL(target.url).hostname;
+  const audit = options.audit ? await call(http.verifyAudit, {}) : null;
+  return {
+    now: context.now(),
+    version,
+    agents,
+    secrets,
+    disk: health.disk,
+    secretsReadable: health.secrets_readable,
+    database: health.database,
+    unreadCritical: notifications.notifications.filter(({ severity }) => severity === 'critical').length,
+    channel:
+      typeof port === 'number' && port > 0
+        ? { address: `${host}:${port}`, error: await dial(host.replace(/^\[|\]$/g, ''), port) }
+        : null,
+    audit: audit && { ok: audit.ok, verified: audit.verified, fault: audit.fault?.message ?? null },
+  };
+}
+
+async function unitOf(name: string): Promise<MachineFacts['unit']> {
+  const { execFile } = await import('node:child_process');
+  try {
+    const { stdout } = await promisify(execFile)(
+      'systemctl',
+      ['show', name, '--property=LoadState,ActiveState,UnitFileState'],
+      { timeout: limitMs },
+    );
+    const value = (property: string) => new RegExp(`^${property}=(.*)$`, 'm').exec(stdout)?.[1] ?? '';
+    if (value('LoadState') !== 'loaded') return null;
+    return { name, state: value('ActiveState'), enabled: value('UnitFileState') };
+  } catch {
+    return null;
+  }
+}
+
+function diskOf(path: string): Disk | null {
+  try {
+    const { bsize, blocks, bavail } = statfsSync(path);
+    return { path, size: bsize * blocks, free: bsize * bavail };
+  } catch {
+    return null;
+  }
+}
+
+const keptIn: Readonly<Record<MachineFacts['program'], readonly [name: string, what: string][]>> = {
+  agent: [
+    ['agent.key', 'the key of this machine'],
+    ['orchestrator.json', 'where the agent belongs'],
+  ],
+  orchestrator: [
+    ['identity.key', 'its identity, which agents pin'],
+    ['secrets.keys', 'the keys that secrets are encrypted under'],
+    ['api.key', 'the key of its certificate'],
+    ['muster.db', 'everything it knows'],
+  ],
+};
+
+export const usualDirectories = {
+  agent: '/var/lib/muster-agent',
+  orchestrator: '/var/lib/muster-orchestrator',
+} as const;
+
+const usualPorts = [
+  { port: 4747, what: 'of agents' },
+  { port: 4748, what: 'of the API' },
+];
+
+/** @param isNamed whoever says that it is here wants to know when it is not */
+export async function collectMachine(
+  program: MachineFacts['program'],
+  directory: string,
+  isNamed: boolean,
+  orchestratorKey: string | null,
+): Promise<MachineFacts | null> {
+  const [unit, found] = await Promise.all([unitOf(`muster-${program}`), statOf(directory)]);
+  if (!isNamed && unit === null && found === null) return null;
+  const inside = await readdir(directory).catch(() => null);
+  const places = found === null ? [] : [await placeOf(directory, `the data of the ${program}`)];
+  for (const [name, what] of inside === null ? [] : keptIn[program])
+    places.push(await placeOf(join(directory, name), what));
+  const facts: MachineFacts = {
+    program,
+    directory,
+    uid: process.getuid?.() ?? 0,
+    readable: inside !== null,
+    owner: found?.uid ?? null,
+    places,
+    unit,
+    disk: found === null ? null : diskOf(directory),
+    belongs: null,
+    orchestratorKey,
+    ports: [],
+  };
+  if (program === 'orchestrator')
+    facts.ports = await Promise.all(
+      usualPorts.map(async ({ port, what }) => ({ port, what, listening: (await dial('127.0.0.1', port)) === null })),
+    );
+  else {
+    const text = await readFile(join(directory, 'orchestrator.json'), 'utf8').catch(() => null);
+    const { host, port, orchestrator_key } = text === null ? {} : JSON.parse(text);
+    if (typeof host === 'string' && typeof port === 'number')
+      facts.belongs = {
+        address: `${host}:${port}`,
+        key: typeof orchestrator_key === 'string' ? orchestrator_key : null,
+        error: await dial(host, port),
+      };
+  }
+  return facts;
+}

@@ -1,0 +1,283 @@
+import { chmod, mkdir, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { makeCertificate } from '../../test/certificate.ts';
+import { agent } from '../../test/examples.ts';
+import { type Answer, type Seen, type Standing, standIn } from '../../test/orchestrator.ts';
+import { makeHome, musterHere } from '../../test/process.ts';
+import { type Finding, judgeDisk, judgePlace } from './finding.ts';
+import { judgeHere } from './here.ts';
+import { judgeMachine, type MachineFacts } from './machine.ts';
+import { type FleetFacts, judgeFleet, judgeReach, type ReachFacts } from './orchestrator.ts';
+
+const now = 1_795_000_000;
+const day = 86_400;
+const bad = (findings: readonly Finding[]) =>
+  findings.filter(({ verdict }) => verdict !== 'ok').map(({ check, verdict }) => `${check}: ${verdict}`);
+/** What is wrong is said with why, and what to do. */
+const expectAdvice = (findings: readonly Finding[]) => {
+  for (const finding of findings) if (finding.verdict !== 'ok') expect(finding.why, finding.check).not.toBeNull();
+};
+
+const here = {
+  uid: 1000,
+  places: [],
+  configuration: null,
+  key: { path: '/k', publicKey: 'ab'.repeat(32), kept: 'plain' as const },
+  variables: [],
+};
+const place = { path: '/k', what: 'your key', isDirectory: false, mode: 0o600, uid: 1000 };
+
+describe('here', () => {
+  test('all is well', () => {
+    expect(bad(judgeHere({ ...here, places: [place, { ...place, mode: null }] }))).toEqual([]);
+  });
+
+  test.each([
+    ['a key that others read', { ...here, places: [{ ...place, mode: 0o640 }] }, 'file_mode: problem', 'chmod 600 /k'],
+    [
+      'a directory that others enter',
+      { ...here, places: [{ ...place, isDirectory: true, mode: 0o755 }] },
+      'file_mode: problem',
+      'chmod 700 /k',
+    ],
+    ['a file of somebody else', { ...here, places: [{ ...place, uid: 0 }] }, 'file_owner: problem', 'chown 1000 /k'],
+    [
+      'no key',
+      { ...here, key: { path: '/k', message: 'there is none', remedy: 'muster operator init' } },
+      'operator_key: problem',
+      'muster operator init',
+    ],
+    [
+      'profiles that cannot be read',
+      { ...here, configuration: { message: 'no JSON', remedy: 'Mend it.' } },
+      'configuration: problem',
+      'Mend it.',
+    ],
+    [
+      'a variable that switches trust off',
+      { ...here, variables: ['NODE_TLS_REJECT_UNAUTHORIZED'] },
+      'tls_variable: warning',
+      'unset NODE_TLS_REJECT_UNAUTHORIZED',
+    ],
+  ])('%s', (_, facts, verdict, remedy) => {
+    const findings = judgeHere(facts);
+    expect(bad(findings)).toEqual([verdict]);
+    expect(findings.find((each) => each.verdict !== 'ok')?.remedy).toBe(remedy);
+    expectAdvice(findings);
+  });
+
+  test('nothing is said of what is not there', () => {
+    expect(judgePlace('here', { ...place, mode: null }, 1000)).toBeNull();
+  });
+
+  test.each([
+    [100 * 1024 ** 3, 50 * 1024 ** 3, 'ok'],
+    [100 * 1024 ** 3, 1024 ** 3, 'warning'],
+    [1024 ** 3, 400 * 1024 ** 2, 'warning'],
+    [1024 ** 3, 10 * 1024 ** 2, 'problem'],
+  ])('of %i bytes %i free: %s', (size, free, verdict) => {
+    expect(judgeDisk('machine', { path: '/x', size, free }).verdict).toBe(verdict);
+  });
+});
+
+const reached: ReachFacts = {
+  url: 'https://o:4748',
+  now,
+  unreachable: null,
+  certificate: { fingerprint: 'ab'.repeat(32), validFrom: now - day, validTo: now + 300 * day, vouched: false },
+  expected: 'ab'.repeat(32),
+  serverTime: now,
+  status: { status: 'ok', version: '1.2.3', protocol_version: 3, reasons: [] },
+  ready: 200,
+  proxies: [],
+  own: { version: '1.2.3', protocol: 3 },
+};
+const certificate = reached.certificate as NonNullable<ReachFacts['certificate']>;
+
+describe('the way to the orchestrator', () => {
+  test.each<[string, Partial<ReachFacts>, string[]]>([
+    ['all is well', {}, []],
+    ['nobody answers', { unreachable: { message: 'no', remedy: null } }, ['reachable: problem']],
+    [
+      'nobody answers, and there is a proxy',
+      { unreachable: { message: 'no', remedy: null }, proxies: ['HTTPS_PROXY'] },
+      ['reachable: problem', 'proxy: warning'],
+    ],
+    ['a proxy that is in nobody’s way', { proxies: ['HTTPS_PROXY'] }, []],
+    ['another certificate', { expected: 'cd'.repeat(32) }, ['certificate: problem']],
+    ['a certificate that is not trusted yet', { expected: null }, ['certificate: problem']],
+    ['an authority vouches for it', { expected: null, certificate: { ...certificate, vouched: true } }, []],
+    ['plain HTTP', { certificate: null, expected: null }, ['certificate: warning']],
+    ['it has expired', { certificate: { ...certificate, validTo: now - 1 } }, ['certificate_expiry: problem']],
+    ['it expires soon', { certificate: { ...certificate, validTo: now + day } }, ['certificate_expiry: warning']],
+    ['it is not valid yet', { certificate: { ...certificate, validFrom: now + day } }, ['certificate_expiry: problem']],
+    ['clocks that differ a little', { serverTime: now - 5 }, []],
+    ['clocks that differ', { serverTime: now - 60 }, ['clock: warning']],
+    ['clocks that differ much', { serverTime: now + 3600 }, ['clock: problem']],
+    ['it is stopping', { ready: 503 }, ['ready: problem']],
+    [
+      'it is degraded',
+      { status: { ...reached.status!, status: 'degraded', reasons: ['disk', 'database'] } },
+      ['health: problem', 'health: problem'],
+    ],
+    ['another version', { own: { version: '1.2.4', protocol: 3 } }, ['version: warning']],
+  ])('%s', (_, facts, expected) => {
+    const findings = judgeReach({ ...reached, ...facts });
+    expect(bad(findings)).toEqual(expected);
+    expectAdvice(findings);
+  });
+});
+
+const fleet: FleetFacts = {
+  now,
+  version: '0.1.0',
+  agents: [agent({})],
+  secrets: [],
+  disk: { size_bytes: 1e12, free_bytes: 5e11, reserve_bytes: 1e8, low: false },
+  secretsReadable: true,
+  database: { kind: 'sqlite', writable: true },
+  unreadCritical: 0,
+  channel: { address: 'o:4747', error: null },
+  audit: null,
+};
+const secret = (name: string, days: number) =>
+  ({ name, expires_at: new Date((now + days * day) * 1000).toISOString() }) as FleetFacts['secrets'][number];
+
+describe('what the orchestrator keeps', () => {
+  test.each<[string, Partial<FleetFacts>, string[]]>([
+    ['all is well', {}, []],
+    ['no writes', { database: { kind: 'postgres', writable: false } }, ['database: problem']],
+    ['a key is missing', { secretsReadable: false }, ['secrets_key: problem']],
+    ['the disk is low', { disk: { ...fleet.disk!, low: true } }, ['disk: problem']],
+    [
+      'the agents’ port is closed',
+      { channel: { address: 'o:4747', error: 'ECONNREFUSED' } },
+      ['channel_port: problem'],
+    ],
+    ['an agent waits', { agents: [agent({ status: 'pending', name: null })] }, ['agents_pending: warning']],
+    ['an agent is lost', { agents: [agent({ connected: false })] }, ['agents_lost: warning']],
+    ['an agent is old', { agents: [agent({ agent_version: '0.0.9' })] }, ['agents_version: warning']],
+    ['a rejected one matters to nobody', { agents: [agent({ status: 'rejected', connected: false })] }, []],
+    [
+      'secrets expire',
+      { secrets: [secret('a', -1), secret('b', 3), secret('c', 90)] },
+      ['secrets_expired: problem', 'secrets_expiring: warning'],
+    ],
+    ['something happened', { unreadCritical: 2 }, ['notifications: warning']],
+    ['the audit log was changed', { audit: { ok: false, verified: 3, fault: 'x' } }, ['audit_chain: problem']],
+    ['the audit log fits', { audit: { ok: true, verified: 3, fault: null } }, []],
+  ])('%s', (_, facts, expected) => {
+    const findings = judgeFleet({ ...fleet, ...facts });
+    expect(bad(findings)).toEqual(expected);
+    expectAdvice(findings);
+  });
+});
+
+const machine: MachineFacts = {
+  program: 'agent',
+  directory: '/var/lib/muster-agent',
+  uid: 0,
+  readable: true,
+  owner: 0,
+  places: [],
+  unit: { name: 'muster-agent', state: 'active', enabled: 'enabled' },
+  disk: null,
+  belongs: { address: 'o:4747', key: 'ab'.repeat(32), error: null },
+  orchestratorKey: 'ab'.repeat(32),
+  ports: [],
+};
+const unit = machine.unit as NonNullable<MachineFacts['unit']>;
+const belongs = machine.belongs as NonNullable<MachineFacts['belongs']>;
+const port = { port: 4748, what: 'of the API', listening: true };
+
+describe('this machine', () => {
+  test.each<[string, Partial<MachineFacts>, string[]]>([
+    ['all is well', {}, []],
+    ['it does not run', { unit: { ...unit, state: 'failed' } }, ['unit: problem']],
+    ['it would not be there after a restart', { unit: { ...unit, enabled: 'disabled' } }, ['unit: warning']],
+    ['there is no data', { owner: null }, ['data_directory: problem']],
+    ['who looks is not root', { readable: false }, ['data_directory: warning']],
+    ['its orchestrator is away', { belongs: { ...belongs, error: 'ECONNREFUSED' } }, ['agent_orchestrator: problem']],
+    ['never connected', { belongs: { ...belongs, key: null } }, ['agent_pin: warning']],
+    ['another orchestrator', { orchestratorKey: 'cd'.repeat(32) }, ['agent_pin: warning']],
+    ['a port is open', { ports: [port] }, []],
+    ['a port is closed', { ports: [{ ...port, listening: false }] }, ['port: warning']],
+    ['a port is taken', { unit: { ...unit, state: 'failed' }, ports: [port] }, ['unit: problem', 'port: problem']],
+  ])('%s', (_, facts, expected) => {
+    const findings = judgeMachine({ ...machine, ...facts });
+    expect(bad(findings)).toEqual(expected);
+    expectAdvice(findings);
+  });
+});
+
+describe('the verb', () => {
+  let home: Awaited<ReturnType<typeof makeHome>>;
+  let server: Standing;
+  let env: Record<string, string>;
+  const answers: Record<string, (seen: Seen) => Answer | undefined> = {};
+
+  beforeAll(async () => {
+    const tls = await makeCertificate();
+    server = await standIn({ tls, answers: new Proxy({}, { get: (_, id: string) => answers[id] }) });
+    home = await makeHome();
+    env = { ...home.env, MUSTER_URL: server.url, MUSTER_FINGERPRINT: tls.fingerprint };
+    await musterHere(['operator', 'init'], env);
+  });
+  afterAll(async () => {
+    await server.close();
+    await home.remove();
+  });
+
+  const look = async (variables: Record<string, string>, ...args: string[]) => {
+    const ran = await musterHere(['doctor', '--json', ...args], variables);
+    return { exit: ran.exit, findings: JSON.parse(ran.stdout).findings as Finding[] };
+  };
+
+  test('finds what is wrong on both sides, and nothing is sent to a stranger', async () => {
+    answers.listAgents = () => ({ body: [agent({ connected: false })] });
+    answers.getSettings = ({ route }) => ({
+      body: { ...(route.example.answer as object), settings: { agent_port: 1, advertised_host: '127.0.0.1' } },
+    });
+    const { findings } = await look(env);
+    expect(bad(findings)).toEqual(expect.arrayContaining(['agents_lost: warning', 'channel_port: problem']));
+    expect(findings).toContainEqual(expect.objectContaining({ check: 'database', verdict: 'ok' }));
+    delete answers.listAgents;
+    delete answers.getSettings;
+    server.seen.length = 0;
+    const stranger = await look({ ...env, MUSTER_FINGERPRINT: 'ab'.repeat(32) });
+    expect(stranger.exit).toBe(1);
+    expect(bad(stranger.findings)).toContain('certificate: problem');
+    expect(server.seen.map(({ route }) => route.id)).toEqual(['getStatus']);
+  });
+
+  test('says what it can when nobody answers, or what was typed is wrong', async () => {
+    const away = await look({ ...env, MUSTER_URL: 'https://127.0.0.1:1', HTTPS_PROXY: 'http://proxy' });
+    expect(away.exit).toBe(1);
+    expect(bad(away.findings)).toEqual(expect.arrayContaining(['reachable: problem', 'proxy: warning']));
+    const wrong = await look({ ...env, MUSTER_URL: 'ftp://x' });
+    expect(bad(wrong.findings)).toContain('configuration: problem');
+    const locked = await look({ ...env, MUSTER_KEY_FILE: '/nonexistent' });
+    expect(bad(locked.findings)).toEqual(expect.arrayContaining(['operator_key: problem', 'signed_in: problem']));
+  });
+
+  test('looks at an agent of this machine, as a person reads it', async () => {
+    const directory = join(home.path, 'agent');
+    await mkdir(directory, { mode: 0o700 });
+    const listening = createServer().listen(0, '127.0.0.1');
+    await new Promise((resolve) => listening.once('listening', resolve));
+    const { port } = listening.address() as { port: number };
+    const pinned = { host: '127.0.0.1', port, orchestrator_key: 'ab'.repeat(32), token: null };
+    await writeFile(join(directory, 'orchestrator.json'), JSON.stringify(pinned));
+    await chmod(join(directory, 'orchestrator.json'), 0o644);
+    const ran = await musterHere(['doctor', '--agent', '--data-dir', directory], env);
+    listening.close();
+    expect(ran.exit).toBe(1);
+    expect(ran.stdout).toContain(`problem  ${directory}/orchestrator.json is 0644: others can get at it\n`);
+    expect(ran.stdout).toContain(`to do: chmod 600 ${directory}/orchestrator.json\n`);
+    expect(ran.stdout).toContain(`ok       its orchestrator at 127.0.0.1:${port} answers\n`);
+    expect(ran.stdout).toContain('the key that it pinned is that of the orchestrator asked here');
+    expect((await musterHere(['doctor', '--data-dir', directory], env)).exit).toBe(2);
+  });
+});

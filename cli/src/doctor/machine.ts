@@ -1,0 +1,117 @@
+import { type Disk, type Finding, findingsOf, judgeDisk, judgePlace, type Place } from './finding.ts';
+
+/** A program of Muster on this machine: what was found of it. */
+export interface MachineFacts {
+  program: 'agent' | 'orchestrator';
+  directory: string;
+  /** Who looks: only root and the owner see what is inside. */
+  uid: number;
+  readable: boolean;
+  /** Of the data directory; null: it is not there. */
+  owner: number | null;
+  places: readonly Place[];
+  /** What systemd says of its unit; null: there is no such unit, or no systemd. */
+  unit: { name: string; state: string; enabled: string } | null;
+  disk: Disk | null;
+  /** Of an agent: where it belongs. */
+  belongs: { address: string; key: string | null; error: string | null } | null;
+  /** The identity of the orchestrator that was asked; null: none was. */
+  orchestratorKey: string | null;
+  /** Of an orchestrator: its usual ports, and whether something listens. */
+  ports: readonly { port: number; what: string; listening: boolean }[];
+}
+
+const { ok, warning, problem } = findingsOf('machine');
+
+/** What is to be said of a program that is, or should be, on this machine. */
+export function judgeMachine(facts: MachineFacts): Finding[] {
+  const { program, directory, readable, owner, places, unit, disk, belongs, orchestratorKey, ports } = facts;
+  const findings: Finding[] = [];
+  if (unit !== null) {
+    const told = `${unit.name} is ${unit.state}`;
+    const log = `systemctl status ${unit.name}; journalctl -u ${unit.name} -n 50`;
+    if (unit.state !== 'active')
+      findings.push(
+        problem('unit', told, `The ${program} of this machine does not run.`, `systemctl start ${unit.name}; ${log}`),
+      );
+    else if (unit.enabled !== 'enabled')
+      findings.push(
+        warning(
+          'unit',
+          `${told}, and ${unit.enabled}`,
+          'It will not be there after a restart.',
+          `systemctl enable ${unit.name}`,
+        ),
+      );
+    else findings.push(ok('unit', `${told} and enabled`));
+  }
+  if (owner === null) {
+    findings.push(
+      problem(
+        'data_directory',
+        `there is no ${directory}`,
+        `The ${program} never ran here, or with another --data-dir.`,
+        program === 'agent' ? 'Let it in: muster agents enroll' : 'Name the directory: --data-dir',
+      ),
+    );
+    return findings;
+  }
+  if (!readable) {
+    findings.push(
+      warning(
+        'data_directory',
+        `${directory} is closed to you`,
+        'What is in it was not looked at.',
+        'sudo muster doctor',
+      ),
+    );
+  }
+  findings.push(...places.flatMap((place) => judgePlace('machine', place, owner) ?? []));
+  if (disk !== null) findings.push(judgeDisk('machine', disk));
+  if (belongs !== null) {
+    findings.push(
+      belongs.error === null
+        ? ok('agent_orchestrator', `its orchestrator at ${belongs.address} answers`)
+        : problem(
+            'agent_orchestrator',
+            `its orchestrator at ${belongs.address} does not answer: ${belongs.error}`,
+            'The agent cannot connect.',
+            'Is it running, is the port open? Another address: muster agent connect HOST:PORT',
+          ),
+    );
+    if (belongs.key === null)
+      findings.push(
+        warning('agent_pin', 'it has not pinned the key of its orchestrator yet', 'It never was connected.', null),
+      );
+    else if (orchestratorKey !== null)
+      findings.push(
+        belongs.key === orchestratorKey
+          ? ok('agent_pin', 'the key that it pinned is that of the orchestrator asked here')
+          : warning(
+              'agent_pin',
+              'the key that it pinned is not that of the orchestrator asked here',
+              'It belongs to another one, or that one was made anew and it refuses to connect.',
+              'If it should belong here: muster agents enroll, and paste the line on this machine',
+            ),
+      );
+  }
+  const runs = unit?.state === 'active';
+  for (const { port, what, listening } of unit === null ? [] : ports) {
+    const who = `See who: ss -ltnp 'sport = :${port}'`;
+    if (runs && listening) findings.push(ok('port', `port ${port}, ${what}, is open`));
+    else if (runs)
+      findings.push(
+        warning(
+          'port',
+          `nothing listens on port ${port}, ${what}`,
+          'Unless it is configured otherwise, nobody can connect.',
+          who,
+        ),
+      );
+    else if (listening)
+      findings.push(
+        problem('port', `something else listens on port ${port}, ${what}`, `The ${program} cannot start there.`, who),
+      );
+  }
+  return findings;
+}

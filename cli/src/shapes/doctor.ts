@@ -1,0 +1,15 @@
+import { z } from 'zod';
+import { prints, type Shapes } from './shape.ts';
+
+const finding = z.strictObject({
+  area: z.enum(['here', 'orchestrator', 'fleet', 'machine']),
+  check: z.string().describe('what was looked at: stable, snake_case'),
+  verdict: z.enum(['ok', 'warning', 'problem']),
+  what: z.string(),
+  why: z.string().nullable(),
+  remedy: z.string().nullable(),
+});
+
+export const shapes: Shapes = {
+  doctor: prints(z.strictObject({ ok: z.boolean().describe('there is no problem'), findings: z.array(finding) })),
+};
