@@ -55,6 +55,7 @@ function person(columns: number, answer: boolean) {
       asked.push(question);
       return answer;
     },
+    choose: async () => null,
     ask: async () => '',
     secret: async () => '',
   };
