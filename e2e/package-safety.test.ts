@@ -46,6 +46,20 @@ dpkg --purge sample-data sample-dependent sample-config sample-plain > /dev/null
     expect(await machine.sh('ls -d /etc/sample-data /var/lib/sample-data 2> /dev/null || true')).toBe('');
   });
 
+  test('nor of what came along with it, when others only suggest that', async () => {
+    await clear();
+    await machine.sh(`mkdir -p /tmp/fan/DEBIAN; printf '%s\n' 'Package: sample-fan' 'Version: 1' 'Architecture: all' \
+'Maintainer: Tests <tests@example.com>' 'Suggests: sample-plain' 'Description: made for tests' > /tmp/fan/DEBIAN/control
+dpkg-deb --build /tmp/fan /tmp/fan.deb > /dev/null; dpkg --install /tmp/fan.deb > /dev/null; rm -r /tmp/fan /tmp/fan.deb`);
+    expect(ends(await apply(of('sample-dependent')))).toEqual([['changed', null]]);
+    expect(ends(await apply())).toEqual([['changed', null]]);
+    expect(
+      await machine.sh(
+        "dpkg-query -W -f '${Package}:${db:Status-Status} ' sample-fan sample-plain; dpkg --purge sample-fan > /dev/null",
+      ),
+    ).toBe('sample-fan:installed sample-plain:not-installed ');
+  });
+
   test('what was put there between a try that failed and the one that did not', async () => {
     await clear();
     repository.offer(({ name }) => name !== 'sample-plain');

@@ -108,10 +108,15 @@ async function unneeded(
     }
   // Of one that somebody removed by hand, what it needed may still be there.
   const brought = new Set(all.filter(({ name }) => !outcomes.has(name)).flatMap((one) => one.brought.map(plain)));
-  const alone = going.length === 0 ? ['autoremove'] : ['remove', '--auto-remove', '--', ...names(going)];
+  const alone =
+    going.length === 0 ? autoremove : ['remove', '--auto-remove', ...suggestedIsNotNeeded, '--', ...names(going)];
   const extras = brought.size === 0 ? [] : (await whatGoes(alone)).filter((name) => brought.has(name));
   return [...new Set([...names(going), ...extras])];
 }
+
+/** By itself apt keeps what any package suggests, as `tar` does with every packer: of what we brought, most would stay. */
+const suggestedIsNotNeeded = ['-o', 'APT::AutoRemove::SuggestsImportant=false'];
+const autoremove = [...suggestedIsNotNeeded, 'autoremove'];
 
 /** As apt prints and takes a name. */
 const plainForApt = (name: string, { native }: Pick<DpkgDatabase, 'native'>): string =>
@@ -127,7 +132,7 @@ export async function orphansOf(trace: Trace, machine: Machine): Promise<string[
     return found !== undefined && isThere(found.state) && found.auto;
   });
   if (there.length === 0) return [];
-  const { stdout, exitCode } = await simulate(['autoremove'], machine);
+  const { stdout, exitCode } = await simulate(autoremove, machine);
   if (exitCode !== 0) return [];
   const unneeded = new Set(parseSimulation(stdout).removed);
   return there.map((key) => plainForApt(key, database)).filter((name) => unneeded.has(name));
