@@ -205,8 +205,28 @@ describe.skipIf(reason !== null)(`the recipes${reason === null ? '' : ` (${reaso
     expect((await agent.log(1000)).split('\n').filter((line) => line.includes('"event":"connected"'))).toHaveLength(1);
   });
 
+  test('put nothing in place that the programs do not accept', async () => {
+    report();
+    await orchestrator.call(removeAssignment, { params: { name: assignment } });
+    const changed = changedParameters(parameters);
+    const users = { ...changed.users, sudo: 'ALL = nobody' };
+    await assign({ ...changed, users, nginx: { ...changed.nginx, names: ['a{b'] }, firewall: { tcp: [99_999] } });
+    const applied = await apply();
+    expect(applied).toMatchObject({ status: 'failed', summary: { failed: 3, changed: 0 } });
+    const said = (id: string) => applied.resources.find((resource) => resource.id === id)?.message ?? '';
+    expect(said('sudoers')).toMatch(/was refused, `validate` ended with 1: .*expected a fully-qualified path name/s);
+    expect(said('site')).toMatch(/was refused, `validate` ended with 1: .*directive "server_name" is not terminated/s);
+    expect(said('rules')).toMatch(/was refused, `validate` ended with 1: .*(Error|99999)/s);
+    // What was in force before still is.
+    expect(await page(8080)).toContain('<h1>Moved</h1>');
+    expect(await reaches(machine.address, 5432)).toBe(true);
+    expect(await machine.sh(`${ssh} ada@127.0.0.1 sudo -n id -u`)).toBe('0\n');
+  });
+
   test('of containers is planned', async () => {
     report();
+    await orchestrator.call(removeAssignment, { params: { name: assignment } });
+    await assign(changedParameters(parameters));
     const planned = await plan('compose-stack');
     expect(planned).toMatchObject({ status: 'succeeded', error: null });
     const stack = planned.resources.filter(({ module }) => module === 'compose-stack');
