@@ -1,12 +1,22 @@
 // `npm run build`: everything that is released, in dist/. --fast: weakly compressed, for tests.
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { chmodSync, copyFileSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  copyFileSync,
+  linkSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import type { Build } from '@muster/protocol/executable';
 import { buildPackages } from './deb/packages.ts';
 import { describeBuild, executable } from './executable.ts';
+import { installFolder, writeInstallFolder } from './install/folder.ts';
 import { billOfMaterials, licencesOfOthers } from './papers.ts';
 import { shippedComponents } from './shipped.ts';
 import { writeTarball } from './tarball.ts';
@@ -67,6 +77,9 @@ export async function buildAll(folder: string, { fast = false, env = process.env
   const wish = { executable: program, version, architecture: 'amd64', out: folder, epoch } as const;
   const debs = buildPackages({ ...wish, compression, completions: completions(program) });
   writeSums(folder);
+  // What an orchestrator of this clone serves.
+  writeInstallFolder(installFolder(version, program, [debs.muster, debs.agent]), join(folder, 'install'));
+  linkSync(program, join(folder, 'install', 'muster'));
   return { folder, build, tarball, debs };
 }
 

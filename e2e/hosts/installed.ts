@@ -21,7 +21,7 @@ export interface Packages {
 }
 
 /** A root with curl: what a machine has that the enrolment line is pasted on. */
-const curlRoot = () => derivedRoot({ name: 'debian-curl', packages: ['curl', 'wget'] });
+export const curlRoot = () => derivedRoot({ name: 'debian-curl', packages: ['curl', 'wget'] });
 
 /** Machines that have curl. Used as `TestHosts.open`. */
 export const openHosts = async (): Promise<TestHosts> => TestHosts.open({ base: await curlRoot() });

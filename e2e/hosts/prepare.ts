@@ -3,10 +3,16 @@
 import { missing } from '../requirements.ts';
 import { packagePool } from './apt/pool.ts';
 import { baseRoot } from './base-root.ts';
+import { curlRoot } from './installed.ts';
 import { recipesRoot } from './recipes-root.ts';
 import { rpmRoot } from './rpm-root.ts';
 
 if (missing('linux', 'root', 'namespaces', 'hosts') === null) {
   const base = await baseRoot();
-  await Promise.all([packagePool(base), rpmRoot(), recipesRoot().then((root) => packagePool(root, 'recipes'))]);
+  await Promise.all([
+    packagePool(base),
+    rpmRoot(),
+    curlRoot(),
+    recipesRoot().then((root) => packagePool(root, 'recipes')),
+  ]);
 }

@@ -11,7 +11,7 @@ import { RefusedRequest } from './problem.ts';
  * them has nothing to show yet. So that a thousand machines at once hold up nobody, so many are served at one time as
  * keep the network busy; the others are told to come again. Who is too slow gives up the place.
  */
-export interface TransferLimits {
+interface TransferLimits {
   /** At one time. */
   readonly transfers: number;
   /** Of one address, or one IPv6 network. */
@@ -21,7 +21,7 @@ export interface TransferLimits {
   readonly lookMs: number;
 }
 
-export const defaultTransferLimits: TransferLimits = {
+const defaultTransferLimits: TransferLimits = {
   transfers: 24,
   perAddress: 8,
   leastBytes: 256 * 1024,

@@ -11,7 +11,7 @@ import { type Document, parseDocument } from 'yaml';
  * writes the key into the configuration as a person would, starts the service anew, and says what came of it.
  */
 
-export const usage = `Usage: sudo muster orchestrator init --operator-key KEY --username NAME [options]
+const usage = `Usage: sudo muster orchestrator init --operator-key KEY --username NAME [options]
 
 Makes you the first admin of the orchestrator that is installed on this machine: writes your public key into its
 configuration, and starts it anew.
@@ -111,7 +111,7 @@ export async function initOrchestrator(args: readonly string[], machine: Machine
 }
 
 /** Sets keys of the file and leaves everything else, comments too, as it is: old or new, never mixed. */
-export async function writeKeys(path: string, keys: Readonly<Record<string, string>>): Promise<void> {
+async function writeKeys(path: string, keys: Readonly<Record<string, string>>): Promise<void> {
   const text = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
     if (error.code !== 'ENOENT') throw error;
     throw new Error(`there is no ${path}: is the package muster-orchestrator installed? Else name it with --config`);

@@ -1,0 +1,129 @@
+import { spawnSync } from 'node:child_process';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { installFolder } from './folder.ts';
+
+/** The script with everything it runs replaced: each program writes down how it was called. */
+let folder = '';
+let script = '';
+const bin = () => join(folder, 'bin');
+
+/** A program that is shell text; `$LOG` is what was called. */
+function program(name: string, text: string): void {
+  writeFileSync(join(bin(), name), `#!/bin/sh\necho "${name} $*" >> "$LOG"\n${text}\n`, { mode: 0o755 });
+}
+
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), 'muster-script-'));
+  mkdirSync(bin());
+  const files = ['muster_1.2.3_amd64.deb', 'muster-agent_1.2.3_all.deb', 'muster'];
+  for (const name of files) writeFileSync(join(folder, name), name);
+  const [first = '', second = '', executable = ''] = files.map((name) => join(folder, name));
+  const made = installFolder('1.2.3', executable, [first, second]).files['agent.sh'];
+  script = made !== undefined && 'content' in made ? made.content : '';
+  // As root, on a machine with systemd and dpkg; what is fetched comes from the folder.
+  program('id', 'echo 0');
+  program('uname', '[ "$1" = -s ] && echo Linux || echo "${MACHINE:-x86_64}"');
+  program('sleep', '');
+  program(
+    'dpkg',
+    '[ -z "${LOCKED:-}" ] || [ -e "$LOG.tried" ] || { : > "$LOG.tried"; echo "dpkg frontend lock was locked" >&2; exit 2; }',
+  );
+  program('systemctl', '');
+  program('grep', 'case "$*" in *token*) exit 0 ;; esac; exec /bin/grep "$@"');
+  program(
+    'curl',
+    'while [ $# -gt 1 ]; do if [ "$1" = -o ]; then out=$2; fi; shift; done; cp "$SERVED/${1##*/}" "$out"',
+  );
+});
+afterAll(() => rmSync(folder, { recursive: true }));
+
+/** Runs the script, or the first bytes of it. */
+function run(
+  args: readonly string[],
+  {
+    env = {},
+    bytes = Number.POSITIVE_INFINITY,
+    shell = 'sh',
+  }: { env?: Record<string, string>; bytes?: number; shell?: string } = {},
+) {
+  const log = join(folder, 'log');
+  for (const path of [log, `${log}.tried`]) rmSync(path, { force: true });
+  const text = script
+    .replace('/run/systemd/system', folder)
+    .replaceAll('muster=/usr/bin/muster', `muster=${join(bin(), 'muster')}`);
+  program('muster', 'cat >> "$LOG"');
+  const { status, stdout, stderr } = spawnSync(shell, ['-s', '--', ...args], {
+    input: text.slice(0, bytes),
+    env: { PATH: `${bin()}:/usr/bin:/bin`, LOG: log, SERVED: folder, MUSTER_TOKEN: 'mt_secret', ...env },
+    encoding: 'utf8',
+  });
+  return { status, shown: stdout + stderr, called: existsSync(log) ? readFileSync(log, 'utf8').split('\n') : [] };
+}
+
+const key = 'ab'.repeat(32);
+const usual = ['--from', 'https://m.example:4748', '--pin', 'sha256//x=', '--to', 'm.example:4747', '--key', key];
+
+describe('the script that installs an agent', () => {
+  test('fetches by the pinned key, checks, installs, and tells the token to nobody by its arguments', () => {
+    const { status, shown, called } = run(usual);
+    expect({ status, shown }).toMatchObject({ status: 0, shown: expect.stringContaining('the agent is connected') });
+    const fetched = called.filter((line) => line.startsWith('curl'));
+    expect(fetched).toHaveLength(2);
+    for (const line of fetched) expect(line).toContain('-fsSk --pinnedpubkey sha256//x= ');
+    expect(called.find((line) => line.startsWith('dpkg'))).toMatch(
+      /muster_1\.2\.3_amd64\.deb \S+muster-agent_1\.2\.3_all\.deb$/,
+    );
+    const told = called.indexOf(`muster agent connect m.example:4747 --orchestrator-key ${key} --token - --save`);
+    expect(called[told + 1]).toBe('mt_secret');
+    expect(called.filter((line) => line.includes('mt_secret'))).toEqual(['mt_secret']);
+    expect(called.indexOf('systemctl stop muster-agent')).toBeLessThan(told);
+    expect(called.lastIndexOf('systemctl restart muster-agent')).toBeGreaterThan(told);
+  });
+
+  test('checks certificates as usual where no key is pinned, and does not wait for who must approve', () => {
+    const { shown, called } = run(['--from', 'https://m.example', '--to', 'm:4747', '--key', key, '--wait', 'no']);
+    expect(shown).toContain('waits for approval');
+    for (const line of called.filter((each) => each.startsWith('curl'))) expect(line).not.toMatch(/-\w*k|pinned/);
+  });
+
+  test('installs nothing that is not what it should be', () => {
+    const other = mkdtempSync(join(tmpdir(), 'muster-script-'));
+    for (const name of ['muster_1.2.3_amd64.deb', 'muster-agent_1.2.3_all.deb'])
+      writeFileSync(join(other, name), 'evil');
+    const { status, shown, called } = run(usual, { env: { SERVED: other } });
+    expect({ status, shown }).toMatchObject({ status: 1, shown: expect.stringContaining('is not what it should be') });
+    expect(called.some((line) => /^(dpkg|systemctl|muster)/.test(line))).toBe(false);
+    rmSync(other, { recursive: true });
+  });
+
+  test('waits while another program installs', () => {
+    expect(run(usual, { env: { LOCKED: '1' } })).toMatchObject({
+      status: 0,
+      shown: expect.stringContaining('waiting for it'),
+    });
+  });
+
+  test.each([
+    [[], {}, 'usage'],
+    [usual.slice(0, -2), {}, 'usage'],
+    [[...usual, '--more'], {}, 'usage'],
+    [[...usual, '--more', 'x'], {}, 'usage'],
+    [['--from', 'ftp://x', ...usual.slice(2)], {}, 'usage'],
+    [usual, { MUSTER_TOKEN: '' }, 'usage'],
+    [usual, { MACHINE: 'riscv64' }, 'no agent for processors of the kind riscv64'],
+  ] as [string[], Record<string, string>, string][])('does nothing for %j %j', (args, env, words) => {
+    const { status, shown, called } = run(args, { env });
+    expect({ status, shown }).toMatchObject({ status: 1, shown: expect.stringContaining(words) });
+    expect(called.some((line) => /^(curl|dpkg|systemctl|muster)/.test(line))).toBe(false);
+  });
+
+  test('does nothing when it came by halves', () => {
+    for (const bytes of [500, 1500, 3000, 5000, script.length - 12]) {
+      const { called } = run(usual, { bytes });
+      expect(called.filter((line) => line !== '')).toEqual([]);
+    }
+  });
+});
