@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { defaultConfig as agentDefaults } from '../agent/src/config.ts';
 import { readInvocation } from '../orchestrator/src/config.ts';
+import { reloadable } from '../orchestrator/src/reload.ts';
 import { root } from '../tools/cli.ts';
 
 /** Dotted keys with their values, as the tables of docs/operations.md have them. */
@@ -39,6 +40,11 @@ describe('docs/operations.md', () => {
     const { config } = readInvocation([], {}, 'data');
     const expected = Object.fromEntries(Object.entries(flat(config)).map(([key, value]) => [key, shown(value)]));
     expect(tableAfter('| key | default | what it is |\n')).toEqual(expected);
+  });
+
+  test('marks the keys that hold when the configuration is read again', () => {
+    const marked = [...page.matchAll(/^\| `([a-z_.]+)` \|.* ↻ \|$/gm)].map(([, key]) => key);
+    expect(marked.sort()).toEqual([...reloadable].sort());
   });
 
   test('names every key of the agent with its default', () => {

@@ -114,6 +114,8 @@ async function main(): Promise<void> {
       },
     );
   };
+  // By itself it would end the agent. The configuration is read again when it changes, whether somebody says so or not.
+  process.on('SIGHUP', () => log.info({}, 'the configuration is read whenever its file changes: nothing else to do'));
   process.on('SIGTERM', stop);
   process.on('SIGINT', stop);
   if (process.env.NOTIFY_SOCKET) manager = await tellManager(log);

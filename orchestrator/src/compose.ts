@@ -3,6 +3,7 @@ import { readFile, stat, statfs } from 'node:fs/promises';
 import type { AddressInfo } from 'node:net';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
+import type { Server as TlsServer } from 'node:tls';
 import { MusterError } from '@muster/protocol';
 import { agentConfigJsonSchema, agentConfigSchemaId } from '@muster/protocol/agent-config';
 import { announcementSigned } from '@muster/protocol/wire';
@@ -64,6 +65,7 @@ import { loadIdentity } from './identity/identity.ts';
 import { lockDirectory } from './identity/instance-lock.ts';
 import { loadSecretKeys } from './identity/secret-keys.ts';
 import { finishRestore } from './offline/restore-place.ts';
+import { type Changes, changesOf, reloaded } from './reload.ts';
 import { type AuditKeeping, startAuditKeeping } from './schedule/audit-keeping.ts';
 import { type DiskGuard, startDiskGuard } from './schedule/disk-guard.ts';
 import { type DriftSweep, startDriftSweep } from './schedule/drift-sweep.ts';
@@ -94,6 +96,11 @@ export interface Running {
   /** True when this start made the first operator. */
   bootstrapped: boolean;
   operators: boolean;
+  /**
+   * Puts in force what may change while it runs. What needs a start is only told, counted from what was started with.
+   * @throws Error, nothing having been changed, when a certificate cannot be used
+   */
+  reload(next: Config): Promise<Changes>;
   /** Takes nothing new, finishes what is under way, lets go of everything. */
   stop(): Promise<void>;
 }
@@ -131,6 +138,8 @@ const cutOffMs = 5_000;
 
 async function start(config: Config, dataDir: string, around: Surroundings, held: Held): Promise<Running> {
   const { log, clock } = around;
+  /** As it is in force: what may change while this runs is asked for here. */
+  let current = config;
   if (await finishCutOff(dataDir)) log.warn({}, 'a restore that had been cut off was brought to its end');
   const identity = await loadIdentity(dataDir);
   held.add(await lockDirectory(dataDir, 'orchestrator'));
@@ -202,7 +211,6 @@ async function start(config: Config, dataDir: string, around: Surroundings, held
 
   const transcripts = await openTranscripts(join(dataDir, 'terminals'), clock);
   held.add(() => transcripts.stop());
-  const { terminals: wanted } = config;
   const terminals = createTerminals(context, {
     clock,
     transcripts,
@@ -210,10 +218,18 @@ async function start(config: Config, dataDir: string, around: Surroundings, held
     shells: { open: (wish, events) => (gateway as Gateway).shells.open(wish, events) },
     recentScreen: createRecentScreen({ transcripts, clock, log }),
     rules: {
-      reattachSecs: wanted.reattach_secs,
-      idleLimitSecs: wanted.idle_limit,
-      transcriptLimit: wanted.transcript_limit,
-      recordInput: wanted.record_input,
+      get reattachSecs() {
+        return current.terminals.reattach_secs;
+      },
+      get idleLimitSecs() {
+        return current.terminals.idle_limit;
+      },
+      get transcriptLimit() {
+        return current.terminals.transcript_limit;
+      },
+      get recordInput() {
+        return current.terminals.record_input;
+      },
     },
   });
   held.add(() => terminals.stop());
@@ -233,7 +249,7 @@ async function start(config: Config, dataDir: string, around: Surroundings, held
       const { bsize, blocks, bavail } = await statfs(dataDir);
       return { size: bsize * blocks, free: bsize * bavail };
     },
-    reserve: () => config.disk.reserve,
+    reserve: () => current.disk.reserve,
   });
   held.add(() => disk.stop());
   await disk.look();
@@ -329,7 +345,7 @@ async function start(config: Config, dataDir: string, around: Surroundings, held
       ...windowHandlers(context),
       ...terminalHandlers(terminals),
       ...metricsHandlers(metrics),
-      ...settingsHandlers(describeSettings({ data_dir: dataDir, ...config }, around.sources ?? {})),
+      ...settingsHandlers(() => describeSettings({ data_dir: dataDir, ...current }, around.sources ?? {})),
       ...auditHandlers(context),
       ...eventHandlers(context, live),
       ...notificationHandlers(context, deliver, channelRule),
@@ -357,7 +373,7 @@ async function start(config: Config, dataDir: string, around: Surroundings, held
     telemetry: {
       ...told,
       agents: (filter) => metrics.standings(filter, stalePolls * config.metrics.poll_interval),
-      token: config.metrics_token,
+      token: () => current.metrics_token,
     },
     trustedProxies: config.trusted_proxies,
     limits: { rates: ratesOf(config) },
@@ -400,9 +416,16 @@ async function start(config: Config, dataDir: string, around: Surroundings, held
   agentPort = await listenForAgents(agents, config);
   upkeep = startUpkeep(context, clock, {
     lostAfterSecs: config.agents.lost_after_secs,
-    retention: { driftDays: config.drift.retention_days, operationDays: config.operations.retention_days },
+    retention: {
+      get driftDays() {
+        return current.drift.retention_days;
+      },
+      get operationDays() {
+        return current.operations.retention_days;
+      },
+    },
     pruneSamples: metrics.prune,
-    pruneTerminals: () => pruneTerminals(context, transcripts, config.terminals.retention_days),
+    pruneTerminals: () => pruneTerminals(context, transcripts, current.terminals.retention_days),
     runs: conductor,
     refusals,
     secretsExpiryNoticeDays: config.secrets_expiry_notice_days,
@@ -419,15 +442,25 @@ async function start(config: Config, dataDir: string, around: Surroundings, held
   outbox = startOutbox(context, clock, {
     deliver,
     random: Math.random,
-    giveUpAfter: config.notifications.give_up_after,
-    retentionDays: config.notifications.retention_days,
+    get giveUpAfter() {
+      return current.notifications.give_up_after;
+    },
+    get retentionDays() {
+      return current.notifications.retention_days;
+    },
     lease: createLease(context, 'outbox', holder),
   });
   if (config.drift.enabled)
     driftSweep = startDriftSweep(context, clock, {
-      interval: config.drift.interval,
-      maxConcurrent: config.drift.max_concurrent,
-      skipRecentlyApplied: config.drift.skip_recently_applied,
+      get interval() {
+        return current.drift.interval;
+      },
+      get maxConcurrent() {
+        return current.drift.max_concurrent;
+      },
+      get skipRecentlyApplied() {
+        return current.drift.skip_recently_applied;
+      },
       random: Math.random,
       lease: createLease(context, 'drift-sweep', holder),
       // Its records would take what is kept for the results of what people asked for.
@@ -443,6 +476,16 @@ async function start(config: Config, dataDir: string, around: Surroundings, held
     fingerprint: certificate?.fingerprint ?? null,
     bootstrapped,
     operators: (await db.get(anyOperator, {})) !== undefined,
+    reload: async (next) => {
+      // Read before anything is changed: files that cannot be are no reason to do half of it.
+      const secured = certificate ?? (next.tls_enabled ? await tlsOf(next, null) : null);
+      if (tls && certificate === null && secured && 'cert' in secured)
+        (app.server as unknown as TlsServer).setSecureContext({ ...secured, minVersion: 'TLSv1.2' });
+      const changes = changesOf(config, next);
+      current = reloaded(current, next);
+      app.setRates(ratesOf(current));
+      return changes;
+    },
     stop: () => held.letGo(),
   };
 }

@@ -130,6 +130,30 @@ async function serve(): Promise<void> {
       },
     );
   };
+  let reloading: Promise<void> = Promise.resolve();
+  const reload = async () => {
+    let next: Invocation;
+    try {
+      next = readInvocation(process.argv.slice(2), process.env, defaultDataDir);
+      const { now, atStart } = await running.reload(next.config);
+      log.info(
+        { in_force: now },
+        now.length === 0
+          ? 'configuration read again: nothing that holds at once has changed'
+          : 'configuration read again',
+      );
+      if (atStart.length > 0)
+        log.warn({ keys: atStart }, 'these keys have changed too, and hold from the next start on');
+    } catch (error) {
+      log.error(
+        { err: error },
+        `the configuration cannot be used, and nothing was changed: ${(error as Error).message}`,
+      );
+    }
+  };
+  process.on('SIGHUP', () => {
+    reloading = reloading.then(reload);
+  });
   process.on('SIGTERM', () => stop('SIGTERM'));
   process.on('SIGINT', () => stop('SIGINT'));
 

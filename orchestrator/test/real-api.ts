@@ -70,7 +70,7 @@ export function realApiFixture() {
         ...notificationHandlers(context, async () => ({ status: 200, retryAfterMs: null }), { denyPrivate: false }),
         ...terminalHandlers(terminals),
         ...metricsHandlers(metrics),
-        ...settingsHandlers(describeSettings({ api_port: 4748 }, {})),
+        ...settingsHandlers(() => describeSettings({ api_port: 4748 }, {})),
         ...auditHandlers(context),
         ...eventHandlers(context, createLiveEvents(context, domain.clock, domain.signIn)),
         ...statusHandlers({

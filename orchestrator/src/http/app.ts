@@ -35,6 +35,8 @@ declare module 'fastify' {
     drain(): void;
     /** Ends what an operator who was removed is still being answered. */
     cutOff(operatorId: string): void;
+    /** Other bounds on how many requests there may be. */
+    setRates(rates: Rates): void;
   }
 }
 
@@ -101,7 +103,7 @@ export interface AppOptions {
 export function createApp(options: AppOptions): FastifyInstance {
   const limits: Limits = { ...defaultLimits, ...options.limits };
   const { log } = options;
-  const rates = createRates(limits.rates);
+  let rates = createRates(limits.rates);
   const drain = new AbortController();
 
   const app = createServer({
@@ -179,6 +181,10 @@ export function createApp(options: AppOptions): FastifyInstance {
 
   app.decorateRequest('session', null);
   app.decorate('drain', () => drain.abort());
+  // What was counted so far is forgotten: nobody is refused for what was allowed.
+  app.decorate('setRates', (wanted: Rates) => {
+    rates = createRates(wanted);
+  });
   const lasting = new LastingAnswers();
   app.decorate('cutOff', (operatorId: string) => lasting.cutOff(operatorId));
   let endTerminals = () => Promise.resolve();
@@ -232,7 +238,7 @@ export function createApp(options: AppOptions): FastifyInstance {
       connections: options.terminals,
       clock: options.clock ?? systemClock,
       log,
-      rate: rates.ticket,
+      rate: { spend: (address) => rates.ticket.spend(address), giveBack: (address) => rates.ticket.giveBack(address) },
       most: Math.floor(limits.connections / 2),
       opened: (request, mode, ms) => logUpgrade(log, request, mode, ms),
     });

@@ -18,7 +18,7 @@ export interface Scraped {
   /** Of the agents that a selector matches. Without it nothing is shown of single agents. */
   readonly agents?: ((filter: string | undefined) => Promise<readonly AgentStanding[]>) | undefined;
   /** With it no session is needed. */
-  readonly token: string | null;
+  readonly token: string | null | (() => string | null);
 }
 
 export interface ScrapingContext {
@@ -32,8 +32,10 @@ export interface ScrapingContext {
 const agentsQuery = z.strictObject({ filter: z.string().max(2048).optional() });
 
 export function registerScraping(app: FastifyInstance, scraped: Scraped, context: ScrapingContext): void {
-  const expected = scraped.token === null ? null : digest(scraped.token);
   const onRequest = async (request: FastifyRequest): Promise<void> => {
+    // Asked for each time: it may be another one since.
+    const token = typeof scraped.token === 'function' ? scraped.token() : scraped.token;
+    const expected = token === null ? null : digest(token);
     const sent = bearerToken(request.headers.authorization);
     // Digests are compared: they are of one length, and how far they agree says nothing of the token.
     if (expected !== null && sent !== null && timingSafeEqual(digest(sent), expected)) return;

@@ -2,4 +2,5 @@ import type { Settings } from '@muster/protocol/http';
 import type { Handlers } from '../handlers.ts';
 
 /** @param settings what is in force, without its secrets */
-export const settingsHandlers = (settings: Settings) => ({ getSettings: () => settings }) satisfies Partial<Handlers>;
+export const settingsHandlers = (settings: () => Settings) =>
+  ({ getSettings: () => settings() }) satisfies Partial<Handlers>;

@@ -1,0 +1,79 @@
+import type { Config } from './config.ts';
+
+/** What of a configuration holds from the moment it is read again on, and what only from the next start on. */
+
+/** Keys that are asked for whenever they matter. All others were given to something at the start. */
+export const reloadable: readonly string[] = [
+  'disk.reserve',
+  'drift.interval',
+  'drift.max_concurrent',
+  'drift.retention_days',
+  'drift.skip_recently_applied',
+  'metrics_token',
+  'notifications.give_up_after',
+  'notifications.retention_days',
+  'operations.retention_days',
+  'rates.session_per_second',
+  'rates.sign_in_burst',
+  'rates.sign_in_per_minute',
+  'terminals.idle_limit',
+  'terminals.reattach_secs',
+  'terminals.record_input',
+  'terminals.retention_days',
+  'terminals.transcript_limit',
+  'tls_cert',
+  'tls_key',
+];
+
+export interface Changes {
+  /** Keys that changed and hold at once. */
+  readonly now: readonly string[];
+  /** Keys that changed and hold from the next start on. */
+  readonly atStart: readonly string[];
+}
+
+/** @returns which keys differ; values are not told, some are secret */
+export function changesOf(before: Config, after: Config): Changes {
+  const old = flat(before);
+  const fresh = flat(after);
+  const changed = [...new Set([...old.keys(), ...fresh.keys()])]
+    .filter((key) => old.get(key) !== fresh.get(key))
+    .sort();
+  return {
+    now: changed.filter((key) => reloadable.includes(key)),
+    atStart: changed.filter((key) => !reloadable.includes(key)),
+  };
+}
+
+/** The configuration with what holds at once taken from the newer one. */
+export function reloaded(before: Config, after: Config): Config {
+  const next = structuredCloneOf(before);
+  for (const key of reloadable) {
+    const [section, name] = key.split('.') as [keyof Config, string | undefined];
+    if (name === undefined) (next as Record<string, unknown>)[section] = after[section];
+    else (next[section] as Record<string, unknown>)[name] = (after[section] as Record<string, unknown>)[name];
+  }
+  return next;
+}
+
+/** Sections anew; values that are objects of their own stay what they are. */
+const structuredCloneOf = (config: Config): Config =>
+  Object.fromEntries(
+    Object.entries(config).map(([key, value]) => [key, isSection(value) ? { ...value } : value]),
+  ) as Config;
+
+const isSection = (value: unknown): value is object =>
+  typeof value === 'object' && value !== null && Object.getPrototypeOf(value) === Object.prototype;
+
+function flat(part: object, above = ''): Map<string, string> {
+  const found = new Map<string, string>();
+  for (const [key, value] of Object.entries(part)) {
+    if (isSection(value)) for (const [inner, text] of flat(value, `${above}${key}.`)) found.set(inner, text);
+    // A URL with a password says of itself only what may be shown; what it is tells whether it changed.
+    else found.set(above + key, hasReveal(value) ? value.reveal() : JSON.stringify(value));
+  }
+  return found;
+}
+
+const hasReveal = (value: unknown): value is { reveal(): string } =>
+  typeof value === 'object' && value !== null && 'reveal' in value;
