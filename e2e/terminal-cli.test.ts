@@ -1,13 +1,12 @@
-import { X509Certificate } from 'node:crypto';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { connect, createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
-import { spawn } from '@lydell/node-pty';
 import { listTerminals } from '@muster/protocol/http';
 import { expect } from 'vitest';
 import { muster } from '../tools/cli.ts';
 import { eventually } from './eventually.ts';
-import { type Orchestrator, type Stage, test } from './harness.ts';
+import { test } from './harness.ts';
+import { operatorEnvironment, Person } from './person.ts';
 
 /** Passes bytes on to a port until it is cut; then anew. */
 async function passage(port: number): Promise<{ port: number; cut(): void; close(): void }> {
@@ -39,59 +38,6 @@ async function passage(port: number): Promise<{ port: number; cut(): void; close
   };
 }
 
-/** A person at a terminal, in which one line of a shell runs. */
-class Person {
-  readonly #terminal;
-  /** All that the terminal was told to show. */
-  shown = '';
-  #seen = 0;
-
-  constructor(stage: Stage, line: string, env: NodeJS.ProcessEnv) {
-    const clean = Object.entries({ ...stage.environment(env), TERM: 'xterm-256color' });
-    this.#terminal = spawn('/bin/sh', ['-c', line], {
-      cols: 90,
-      rows: 30,
-      env: Object.fromEntries(clean.filter((each): each is [string, string] => each[1] !== undefined)),
-    });
-    this.#terminal.onData((text) => {
-      this.shown += text;
-    });
-  }
-
-  type(text: string): void {
-    this.#terminal.write(text);
-  }
-
-  resize(cols: number, rows: number): void {
-    this.#terminal.resize(cols, rows);
-  }
-
-  /** Waits for what comes behind all that was waited for before. */
-  async sees(text: string): Promise<void> {
-    await eventually(`the terminal shows ${JSON.stringify(text)}`, async () => {
-      const at = this.shown.indexOf(text, this.#seen);
-      if (at < 0) throw new Error(`it has shown ${JSON.stringify(this.shown.slice(-2000))}`);
-      this.#seen = at + text.length;
-      return true;
-    });
-  }
-
-  kill(): void {
-    this.#terminal.kill('SIGKILL');
-  }
-}
-
-function environment(stage: Stage, orchestrator: Orchestrator, port: number): NodeJS.ProcessEnv {
-  const key = join(stage.folder('keys'), 'operator.key');
-  writeFileSync(key, orchestrator.operator.privateKey.export({ format: 'pem', type: 'pkcs8' }), { mode: 0o600 });
-  const certificate = new X509Certificate(readFileSync(join(orchestrator.dataDir, 'api.crt')));
-  return {
-    MUSTER_URL: `https://127.0.0.1:${port}`,
-    MUSTER_KEY_FILE: key,
-    MUSTER_FINGERPRINT: certificate.fingerprint256,
-  };
-}
-
 test('a terminal on an agent, typed into as a person does: it is put right at its end, and can be played back', async ({
   stage,
   onTestFinished,
@@ -101,7 +47,7 @@ test('a terminal on an agent, typed into as a person does: it is put right at it
   writeFileSync(config, 'remote_terminal: { enabled: true, shell: /bin/sh }\n');
   await stage.agent(orchestrator, 'web-1', { flags: ['--config', config] });
   const line = await passage(orchestrator.apiPort);
-  const env = environment(stage, orchestrator, line.port);
+  const env = operatorEnvironment(stage, orchestrator, line.port);
   const open = `stty -g; ${muster} terminal open web-1; echo "code=$?"; stty -g; echo done`;
   const person = new Person(stage, open, env);
   onTestFinished(() => {

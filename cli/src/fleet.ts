@@ -153,7 +153,9 @@ export async function showOutcome({ out }: Context, call: Client, run: Run): Pro
     ...(cancelled === 0 ? [] : [color.red(`${cancelled} cancelled`)]),
     ...(untried === 0 ? [] : [`${untried} not tried`]),
   ];
-  out.print(`\n${color.bold(`Applied on ${counted(results.length, 'agent')}${took}:`)} ${parts.join(', ')}`);
+  out.print(
+    `\n${color.bold(`${status === 'cancelled' ? 'Cancelled' : 'Applied'} on ${counted(results.length, 'agent')}${took}:`)} ${parts.join(', ')}`,
+  );
   if (status === 'halted')
     out.print(
       color.red('The run was halted: too many failed, or a canary did; who had not had its turn was not tried.'),

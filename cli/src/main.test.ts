@@ -636,6 +636,35 @@ describe('plan, apply, drift, operations', () => {
       expect(ran.stderr).toContain('muster runs show 01KAGZ5R3E5F6G7H8J9K0M1N2P');
     });
 
+    test('drift compares several now, tells those that have drifted, and goes on after one that is away', async () => {
+      const moved = result({
+        action: 'update',
+        status: 'would_change',
+        changes: [{ field: 'mode', from: '0', to: '1' }],
+      });
+      answers.checkDrift = ({ params }) =>
+        params.node_id === fleet[2]?.node_id
+          ? { code: 'agent_not_connected', detail: 'web-10 is not connected' }
+          : {
+              body: {
+                ...drift(params.node_id === fleet[0]?.node_id ? [moved] : []),
+                node_id: params.node_id,
+                status: params.node_id === fleet[0]?.node_id ? 'drifted' : 'in_sync',
+              },
+            };
+      const ran = await muster('drift', '-l', 'role=web', '--check', '--exit-code');
+      expect(ran.exit).toBe(6);
+      expect(ran.stdout).toContain('web-2 has drifted');
+      expect(ran.stdout).not.toContain('web-1');
+      expect(ran.stdout).toContain('3 machines: 1 drifted, 1 in sync, 1 could not be compared');
+      expect(ran.stderr).toContain('web-10 is not connected');
+      const two = await muster('drift', 'web-2', 'web-1', '--exit-code', '--json');
+      expect(two.exit).toBe(3);
+      expect(JSON.parse(two.stdout).map(({ status }: { status: string }) => status)).toEqual(['drifted', 'in_sync']);
+      expect((await muster('drift', '--all')).exit).toBe(2);
+      expect((await muster('drift', 'web-1', 'web-2', '--latest')).exit).toBe(2);
+    });
+
     test('without -m nothing is removed that nobody agreed to; paces are for several', async () => {
       answers.startRun = () => ({ status: 202, body: runOf([outcome(0), outcome(1)]) });
       const ran = await muster('apply', 'web-1', 'web-2', '--yes');

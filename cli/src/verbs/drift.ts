@@ -11,18 +11,23 @@ import {
   listDrift,
   listLatestDrift,
 } from '@muster/protocol/http';
+import { Option } from 'commander';
+import { type AgentOptions, chooseAgents, selectorOption, severalNaming } from '../choose-agents.ts';
 import type { Context } from '../context.ts';
 import { inBrief, renderDrift, statusPaint, statusWord } from '../drift-text.ts';
+import { eachOf } from '../each.ts';
 import { type Exit, exits, usageError } from '../exit.ts';
 import { agentLabel, agentNames, findAgent } from '../find-agent.ts';
 import { findId } from '../find-id.ts';
 import { applyLine } from '../operation.ts';
-import { ago } from '../style.ts';
+import { showingFault } from '../selector-fault.ts';
+import { ago, counted } from '../style.ts';
 import type { Column } from '../table.ts';
 import { parseChoice, parseCount } from '../values.ts';
 import type { Register } from '../verb.ts';
 
-interface Options {
+interface Options extends AgentOptions {
+  check?: boolean;
   exitCode?: boolean;
   latest?: boolean;
   history?: boolean;
@@ -34,26 +39,37 @@ interface Options {
 
 export const register: Register = (command, act) => {
   command
-    .argument(
-      '[agent]',
-      'name, node id, or the beginning of either if only one agent fits; without it, every agent’s newest check',
-    )
+    .argument('[agents...]', `${severalNaming}; without them, the newest check of every agent`)
+    .option('--check', 'with --selector or --all: compare those machines now')
+    .option('--all', 'with --check: every approved agent')
     .option('--latest', 'show its newest check instead of making one')
     .option('--history', 'list its checks, newest first, instead of making one')
     .option('--record <id>', 'show this check: its id is in --history')
-    .option('--filter <selector>', 'without an agent: those that match')
+    .addOption(selectorOption())
+    .addOption(new Option('--filter <selector>', 'the same as --selector').hideHelp())
     .option('--status <status>', `of a list: ${driftStatuses.join(', ')}`)
     .option('--limit <n>', 'of a list: at most so many', '50')
     .option('--exit-code', 'exit with 3 when a machine has drifted')
     .addHelpText(
       'after',
-      '\nExamples:\n  $ muster drift web-1\n  $ muster drift web-1 --history --limit 10\n  $ muster drift --status drifted --filter role=web',
+      '\nExamples:\n  $ muster drift web-1\n  $ muster drift web-1 --history --limit 10\n  $ muster drift --status drifted -l role=web\n  $ muster drift -l role=web --check --exit-code',
     )
     .action(act(drift));
 };
 
-async function drift(context: Context, wanted: string | undefined, options: Options): Promise<Exit> {
-  if (wanted !== undefined && options.filter !== undefined) throw usageError('--filter is for all agents, not for one');
+async function drift(context: Context, typed: string[], given: Options): Promise<Exit> {
+  const { selector = given.filter } = given;
+  const options = { ...given, ...(selector === undefined ? {} : { filter: selector }) };
+  if (typed.length > 0 && selector !== undefined)
+    throw usageError('agents are either named or selected', 'Leave the names away, or --selector.');
+  if (options.all && !options.check) throw usageError('--all is for --check; without it all are listed');
+  const single = typed.length === 1 && !typed[0]?.includes(',') && typed[0] !== '-';
+  const wanted = single ? typed[0] : undefined;
+  if (options.check || typed.length > 1 || (typed.length === 1 && !single)) {
+    if (options.latest || options.history || options.record !== undefined)
+      throw usageError('--latest, --history and --record are of one agent');
+    return await checkSeveral(context, typed, options);
+  }
   if (wanted === undefined && (options.latest || options.history))
     throw usageError('--latest and --history are of one agent: muster drift AGENT --history');
   if (options.latest && options.history) throw usageError('--latest and --history exclude each other');
@@ -69,6 +85,46 @@ async function drift(context: Context, wanted: string | undefined, options: Opti
   return options.latest
     ? newest(context, call, agentLabel(agent), agent.node_id, options)
     : checkNow(context, call, agentLabel(agent), agent.node_id, options);
+}
+
+/** As many machines are compared at one time. */
+const atOnce = 8;
+
+/** Compares several machines now: those that have drifted in full, then what it comes to. */
+async function checkSeveral(context: Context, typed: string[], options: Options): Promise<Exit> {
+  const { out } = context;
+  const agents = await chooseAgents(context, typed, options);
+  const { call } = await context.connect();
+  const progress = out.progress(`comparing ${agents.length} machines with what was applied`);
+  const records: DriftRecord[] = [];
+  const exit = await eachOf(
+    context,
+    agents,
+    agentLabel,
+    async ({ node_id }) => {
+      records.push(await call(checkDrift, { params: { node_id } }));
+      progress.update(`compared ${records.length} of ${agents.length} machines with what was applied`);
+    },
+    atOnce,
+  ).finally(progress.end);
+  const places = new Map(agents.map(({ node_id }, at) => [node_id, at]));
+  records.sort((one, other) => (places.get(one.node_id) ?? 0) - (places.get(other.node_id) ?? 0));
+  const of = (status: DriftRecord['status']) => records.filter((record) => record.status === status);
+  if (out.json) out.data(records);
+  const nameOf = ({ node_id }: DriftRecord) => agentLabel(agents[places.get(node_id) ?? 0] ?? { name: null, node_id });
+  for (const record of records)
+    if (record.status !== 'in_sync' || out.verbose) out.print(`${renderDrift(record, nameOf(record), out.style)}\n`);
+  const [drifted, same, failed] = [
+    of('drifted').length,
+    of('in_sync').length,
+    agents.length - of('drifted').length - of('in_sync').length,
+  ];
+  out.print(
+    `${out.style.color.bold(`${counted(agents.length, 'machine')}:`)} ${drifted} drifted, ${same} in sync${failed === 0 ? '' : `, ${failed} could not be compared`}`,
+  );
+  if (exit !== exits.done) return exit;
+  if (failed > 0) return failed === agents.length ? exits.failed : exits.partly;
+  return exitOf(drifted > 0, options);
 }
 
 async function recorded(context: Context, wanted: string, options: Options): Promise<Exit> {
@@ -152,7 +208,7 @@ async function listOfAll(context: Context, options: Options): Promise<Exit> {
   const wish = wishOf(options);
   const { call } = await context.connect();
   const query = { ...wish, ...(options.filter === undefined ? {} : { filter: options.filter }) };
-  const records = await call(listLatestDrift, { query });
+  const records = await call(listLatestDrift, { query }).catch(showingFault(options.filter ?? ''));
   if (out.json) out.data(records);
   else if (records.length === 0)
     out.note(options.status === undefined ? 'No agent was checked yet: muster drift AGENT' : 'There is no such agent.');

@@ -1,0 +1,128 @@
+import { execFile } from 'node:child_process';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { listRuns, uploadModule } from '@muster/protocol/http';
+import { expect } from 'vitest';
+import { muster } from '../tools/cli.ts';
+import { eventually } from './eventually.ts';
+import { test } from './harness.ts';
+import { operatorEnvironment, Person } from './person.ts';
+
+/** A script that runs until there is a file, and again each time. */
+const gated = (name: string, gate: string) => `name: ${name}
+supports: [{ platform: linux }]
+resources:
+  - id: wait
+    resource:
+      script:
+        program: sh
+        check: test -e ${gate}.never
+        apply: "until [ -e ${gate} ]; do sleep 0.05; done"
+`;
+
+const uneven = `name: uneven
+supports: [{ platform: linux }]
+resources:
+  - id: first
+    resource:
+      script:
+        program: sh
+        check: test -e /proc/none
+        apply: "echo looking; echo no room here >&2; test \${{ attr.hostname }} = web-1"
+`;
+
+test('many agents from the command line: planned together, applied as one run, left running, cancelled, partly failed', async ({
+  stage,
+  onTestFinished,
+}) => {
+  const orchestrator = await stage.orchestrator();
+  const tags = { role: 'web' };
+  await Promise.all(
+    ['web-1', 'web-2'].map((name) => stage.agent(orchestrator, name, { tags, flags: ['--hostname', name] })),
+  );
+  const gates = stage.folder('gates');
+  for (const [name, content] of [
+    ['uneven', uneven],
+    ['one', gated('one', join(gates, 'one'))],
+    [
+      'two',
+      `${gated('two', join(gates, 'two'))}  - resource: { directory-unix: { path: ${gates}/after } }
+`,
+    ],
+  ] as const)
+    await orchestrator.call(uploadModule, { body: { name, content } });
+  const env = operatorEnvironment(stage, orchestrator);
+  const run = (...args: string[]): Promise<{ code: number; stdout: string; stderr: string }> =>
+    new Promise((resolve) => {
+      execFile(muster, args, { env: stage.environment(env) }, (error, stdout, stderr) =>
+        resolve({ code: error === null ? 0 : Number(error.code), stdout, stderr }),
+      );
+    });
+
+  const [planned, wrongSelector, wrongName] = await Promise.all([
+    run('plan', '-l', 'role=web', '-m', 'uneven', '--exit-code'),
+    run('plan', '-l', 'role=web site in paris'),
+    run('plan', 'wbe-1', 'web-2', '-m', 'uneven'),
+  ]);
+  expect(planned, planned.stderr).toMatchObject({ code: 3 });
+  expect(planned.stdout.match(/^Plan for 2 agents: web-1, web-2 with uneven$/gm)).toHaveLength(1);
+  expect(wrongSelector.code).toBe(2);
+  expect(wrongSelector.stderr).toMatch(/\n {2}role=web site in paris\n {19}\^\n/);
+  expect(wrongName.code).toBe(1);
+  expect(wrongName.stderr).toContain('Did you mean web-1');
+
+  const partly = await run('apply', '-l', 'role=web', '-m', 'uneven', '--yes');
+  expect(partly.code, partly.stderr).toBe(6);
+  expect(partly.stdout).toMatch(/^! web-2 failed/m);
+  expect(partly.stdout).toMatch(/^web-2\n {2}script .*\n {4}no room here$/m);
+  expect(partly.stdout).toContain('1 succeeded, 1 failed');
+
+  const atTerminal = (line: string): Person => {
+    // A shell ends with what the signal of Ctrl-C ended, unless it has something to do for that itself.
+    const person = new Person(stage, `trap : INT; stty -g; ${line}; echo "code=$?"; stty -g; echo done`, env);
+    onTestFinished(() => person.kill());
+    return person;
+  };
+  const isPutRight = (person: Person) => {
+    const [before, after] = person.shown.match(/^[0-9a-f]+(:[0-9a-f]+)+/gm) ?? [];
+    expect(after).toBe(before);
+    // The cursor is where it can be seen.
+    expect(person.shown.lastIndexOf('\u001b[?25h')).toBeGreaterThanOrEqual(person.shown.lastIndexOf('\u001b[?25l'));
+  };
+
+  const leaver = atTerminal(`${muster} apply web-1 web-2 -m one`);
+  await leaver.sees('Apply this on 2 agents?');
+  leaver.type('y');
+  await leaver.sees('2 at work');
+  leaver.type('\u0003');
+  await leaver.sees('What now?');
+  await leaver.sees('Go on watching');
+  leaver.type('\u001b[B\u001b[B\r');
+  await leaver.sees('2 at work');
+  leaver.type('\u0003');
+  await leaver.sees('Go on watching');
+  leaver.type('\r');
+  await leaver.sees('To end it: muster runs cancel');
+  await leaver.sees('code=130');
+  await leaver.sees('done');
+  isPutRight(leaver);
+  const newest = async () => (await orchestrator.call(listRuns, { query: { limit: '1' } }))[0];
+  expect(await newest()).toMatchObject({ status: 'running', kind: 'apply', assignment: null });
+  writeFileSync(join(gates, 'one'), '');
+  await eventually('the run that was left has ended', async () => (await newest())?.status === 'succeeded');
+
+  const canceller = atTerminal(`${muster} apply web-1 web-2 -m two`);
+  await canceller.sees('Apply this on 2 agents?');
+  canceller.type('y');
+  await canceller.sees('2 at work');
+  canceller.type('\u0003');
+  await canceller.sees('Go on watching');
+  canceller.type('\u001b[B\r');
+  await canceller.sees('Cancelling');
+  writeFileSync(join(gates, 'two'), '');
+  await canceller.sees('2 cancelled');
+  await canceller.sees('code=1');
+  await canceller.sees('done');
+  isPutRight(canceller);
+  expect(await newest()).toMatchObject({ status: 'cancelled' });
+});

@@ -1,0 +1,64 @@
+import { X509Certificate } from 'node:crypto';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { spawn } from '@lydell/node-pty';
+import { eventually } from './eventually.ts';
+import type { Orchestrator, Stage } from './harness.ts';
+
+/** A person at a terminal, in which one line of a shell runs. */
+export class Person {
+  readonly #terminal;
+  /** All that the terminal was told to show. */
+  shown = '';
+  #seen = 0;
+
+  constructor(stage: Stage, line: string, env: NodeJS.ProcessEnv) {
+    const clean = Object.entries({ ...stage.environment(env), TERM: 'xterm-256color' });
+    this.#terminal = spawn('/bin/sh', ['-c', line], {
+      cols: 90,
+      rows: 30,
+      env: Object.fromEntries(clean.filter((each): each is [string, string] => each[1] !== undefined)),
+    });
+    this.#terminal.onData((text) => {
+      this.shown += text;
+    });
+  }
+
+  type(text: string): void {
+    this.#terminal.write(text);
+  }
+
+  resize(cols: number, rows: number): void {
+    this.#terminal.resize(cols, rows);
+  }
+
+  /** Waits for what comes behind all that was waited for before. */
+  async sees(text: string): Promise<void> {
+    await eventually(`the terminal shows ${JSON.stringify(text)}`, async () => {
+      const at = this.shown.indexOf(text, this.#seen);
+      if (at < 0) throw new Error(`it has shown ${JSON.stringify(this.shown.slice(-2000))}`);
+      this.#seen = at + text.length;
+      return true;
+    });
+  }
+
+  kill(): void {
+    this.#terminal.kill('SIGKILL');
+  }
+}
+
+/** What the command line needs to reach an orchestrator as its first admin. */
+export function operatorEnvironment(
+  stage: Stage,
+  orchestrator: Orchestrator,
+  port = orchestrator.apiPort,
+): NodeJS.ProcessEnv {
+  const key = join(stage.folder('keys'), 'operator.key');
+  writeFileSync(key, orchestrator.operator.privateKey.export({ format: 'pem', type: 'pkcs8' }), { mode: 0o600 });
+  const certificate = new X509Certificate(readFileSync(join(orchestrator.dataDir, 'api.crt')));
+  return {
+    MUSTER_URL: `https://127.0.0.1:${port}`,
+    MUSTER_KEY_FILE: key,
+    MUSTER_FINGERPRINT: certificate.fingerprint256,
+  };
+}
