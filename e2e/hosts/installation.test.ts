@@ -137,5 +137,6 @@ describe.skipIf(reason !== null)(`installed from packages${reason === null ? '' 
       expect({ machine: each.name, left }).toEqual({ machine: each.name, left: {} });
       expect(await each.sh('systemctl list-unit-files --no-legend | grep muster || true')).toBe('');
     }
-  });
+    // Two machines, four boots, and the packages, which may have to be built first.
+  }, 240_000);
 });
