@@ -14,6 +14,7 @@ const benches: Readonly<Record<string, string>> = {
   'fan-out': 'an apply that changes nothing on every agent, against the same bytes with nothing kept',
   metrics: 'samples stored a second, against raw batched inserts',
   'metrics-day': 'a day of samples of 1,000 agents: bytes on disk, and how fast they are given back',
+  'start-up': 'muster --help and muster status, against a bare node and a bare HTTPS request',
   terminal: 'a shell that shows without end, and the echo of keys under 1,000 agents, against a local terminal',
   writes: 'units committed a second, and the delay of the event loop meanwhile',
 };

@@ -1,0 +1,114 @@
+/**
+ * What `muster --help` and `muster status` cost before they say anything: against a bare `node -e 0`, and against a bare
+ * HTTPS request to the same server. Processor time is judged, since a machine that is busy says nothing by its clock.
+ *
+ *     npm run bench -- start-up --rounds 9
+ */
+import { spawn } from 'node:child_process';
+import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { createServer } from 'node:https';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { getStatus } from '@muster/protocol/http';
+import { makeCertificate } from '../../cli/test/certificate.ts';
+import { atMost, conclude, notJudged, ratioLine, table } from './report.ts';
+
+const root = join(import.meta.dirname, '../..');
+const { values } = parseArgs({ options: { rounds: { type: 'string', default: '7' } } });
+const rounds = Number(values.rounds);
+/** Starts in one go: a single one is too short for the clock of processor time. */
+const inOneGo = 5;
+
+interface Cost {
+  /** Milliseconds of one start. */
+  wall: number;
+  cpu: number;
+}
+
+/** Starts a program a few times, one after the other. */
+function startOften(command: readonly string[], env: NodeJS.ProcessEnv): Promise<Cost> {
+  const script = `n=0; while [ $n -lt ${inOneGo} ]; do "$@" > /dev/null 2>&1 || exit 1; n=$((n+1)); done; times`;
+  return new Promise((resolve, reject) => {
+    const begun = performance.now();
+    const child = spawn('sh', ['-c', script, 'sh', ...command], { env, stdio: ['ignore', 'pipe', 'inherit'] });
+    let said = '';
+    child.stdout.setEncoding('utf8').on('data', (piece: string) => (said += piece));
+    child.on('close', (exit) => {
+      const wall = (performance.now() - begun) / inOneGo;
+      // The second line is of the children: user and system.
+      const times = [...(said.split('\n')[1] ?? '').matchAll(/(\d+)m([\d.]+)s/g)];
+      if (exit !== 0 || times.length !== 2) reject(new Error(`${command.join(' ')} failed`));
+      else {
+        const seconds = times.reduce((sum, [, minutes, rest]) => sum + Number(minutes) * 60 + Number(rest), 0);
+        resolve({ wall, cpu: (seconds * 1000) / inOneGo });
+      }
+    });
+  });
+}
+
+const median = (numbers: readonly number[]): number =>
+  numbers.toSorted((one, other) => one - other)[Math.floor(numbers.length / 2)] ?? Number.NaN;
+
+const home = mkdtempSync(join(tmpdir(), 'muster-bench-'));
+const tls = await makeCertificate();
+const body = JSON.stringify(getStatus.example.answer);
+const server = createServer(tls, (_, response) => response.setHeader('content-type', 'application/json').end(body));
+await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+const url = `https://127.0.0.1:${(server.address() as AddressInfo).port}`;
+const env = {
+  PATH: process.env.PATH,
+  HOME: home,
+  MUSTER_URL: url,
+  MUSTER_FINGERPRINT: tls.fingerprint,
+};
+const request = `require('node:https').get('${url}/api/v1/status', { rejectUnauthorized: false, agent: false }, (answer) => answer.resume())`;
+
+const launcher = join(root, 'cli/bin/muster');
+const executable = join(root, 'dist/muster');
+const node = process.execPath;
+const programs: Record<string, readonly string[]> = {
+  'node -e 0': [node, '-e', '0'],
+  'muster --help, a clone’s launcher': [launcher, '--help'],
+  'muster --help, its sources': [node, join(root, 'cli/src/main.ts'), '--help'],
+  ...(existsSync(executable) ? { 'muster --help, the executable': [executable, '--help'] } : {}),
+  'a bare HTTPS request by node': [node, '-e', request],
+  'muster status, a clone’s launcher': [launcher, 'status'],
+  ...(existsSync(executable) ? { 'muster status, the executable': [executable, 'status'] } : {}),
+};
+
+try {
+  const costs = new Map(Object.keys(programs).map((name) => [name, [] as Cost[]]));
+  for (let round = 0; round < rounds; round++)
+    for (const [name, command] of Object.entries(programs)) costs.get(name)?.push(await startOften(command, env));
+  const of = (name: string, what: keyof Cost) => median((costs.get(name) ?? []).map((cost) => cost[what]));
+  console.log(
+    table(
+      ['one start', 'wall ms', 'CPU ms'],
+      Object.keys(programs).map((name) => [name, of(name, 'wall'), of(name, 'cpu')]),
+    ),
+  );
+  const help = (name: string) => of(`muster --help, ${name}`, 'cpu') / of('node -e 0', 'cpu');
+  console.log(
+    ratioLine(
+      'muster --help, launcher / node -e 0, wall',
+      of('muster --help, a clone’s launcher', 'wall'),
+      of('node -e 0', 'wall'),
+      'ms',
+    ),
+  );
+  const [status, bare] = [of('muster status, a clone’s launcher', 'wall'), of('a bare HTTPS request by node', 'wall')];
+  console.log(ratioLine('muster status, launcher / a bare request, wall', status, bare, 'ms'));
+  const verdicts = [
+    atMost('muster --help, launcher, CPU', help('a clone’s launcher'), 2, '× of node -e 0'),
+    existsSync(executable)
+      ? atMost('muster --help, executable, CPU', help('the executable'), 2, '× of node -e 0')
+      : notJudged('muster --help, executable, CPU', '≤ 2 × of node -e 0', 'dist/muster is not there: npm run build'),
+  ];
+  process.exitCode = conclude('start-up', verdicts);
+} finally {
+  server.close();
+  server.closeAllConnections();
+  rmSync(home, { recursive: true, force: true });
+}
