@@ -146,7 +146,7 @@ async function serve(): Promise<void> {
         log.warn({ keys: atStart }, 'these keys have changed too, and hold from the next start on');
     } catch (error) {
       log.error(
-        { err: error },
+        error instanceof ConfigError ? {} : { err: error },
         `the configuration cannot be used, and nothing was changed: ${(error as Error).message}`,
       );
     }
