@@ -55,8 +55,34 @@ export async function buildAll(folder: string, { fast = false, env = process.env
   copyFileSync(join(root, 'LICENSE'), join(folder, 'LICENSE'));
   copyFileSync(join(here, 'Containerfile'), join(folder, 'Containerfile'));
 
-  const name = `muster-${version}-linux-x64`;
-  const tarball = join(folder, `${name}.tar.gz`);
+  const tarball = buildTarball({ program, build, licences, bill, folder, level: fast ? 1 : 9 });
+
+  const compression = fast ? 'gzip' : 'xz';
+  const wish = { executable: program, version, architecture: 'amd64', out: folder, epoch } as const;
+  const debs = buildPackages({ ...wish, compression, completions: completions(program) });
+  writeSums(folder);
+  // What an orchestrator of this clone serves.
+  writeInstallFolder(installFolder(version, program, [debs.muster, debs.agent]), join(folder, 'install'));
+  linkSync(program, join(folder, 'install', 'muster'));
+  return { folder, build, tarball, debs };
+}
+
+/**
+ * Builds the archive for machines without packages.
+ * @returns its path
+ */
+export function buildTarball(parts: {
+  program: string;
+  build: Build;
+  licences: string;
+  bill: string;
+  folder: string;
+  /** Of gzip, 1 to 9. */
+  level: number;
+}): string {
+  const { program, build, licences, bill, folder, level } = parts;
+  const name = `muster-${build.version}-linux-x64`;
+  const path = join(folder, `${name}.tar.gz`);
   const copies = Object.fromEntries(
     ['agent', 'orchestrator'].flatMap((role) => [
       [`systemd/muster-${role}.service`, { copy: join(here, `systemd/muster-${role}.service`) }],
@@ -71,16 +97,8 @@ export async function buildAll(folder: string, { fast = false, env = process.env
     'sbom.cdx.json': { content: bill },
     ...copies,
   };
-  writeTarball({ name, files, epoch, level: fast ? 1 : 9 }, tarball);
-
-  const compression = fast ? 'gzip' : 'xz';
-  const wish = { executable: program, version, architecture: 'amd64', out: folder, epoch } as const;
-  const debs = buildPackages({ ...wish, compression, completions: completions(program) });
-  writeSums(folder);
-  // What an orchestrator of this clone serves.
-  writeInstallFolder(installFolder(version, program, [debs.muster, debs.agent]), join(folder, 'install'));
-  linkSync(program, join(folder, 'install', 'muster'));
-  return { folder, build, tarball, debs };
+  writeTarball({ name, files, epoch: Date.parse(build.date) / 1000, level }, path);
+  return path;
 }
 
 /** What a shell completes, as the program itself writes it. */

@@ -46,7 +46,8 @@ function run(command: string, args: readonly string[], cwd = root, env: Record<s
     });
   } catch (error) {
     const { stderr, code, message } = error as { stderr?: string; code?: string; message: string };
-    if (code === 'ENOENT') throw new Error(`${command} is missing: install binutils`);
+    if (code === 'ENOENT')
+      throw new Error(`${command} is missing: install ${command === 'strip' ? 'binutils' : 'util-linux'}`);
     throw new Error(`${basename(command)} failed: ${stderr || message}`);
   }
 }
@@ -190,7 +191,14 @@ export async function executable(about: Build): Promise<string> {
   ].sort())
     hash.update(basename(file)).update('\0').update(readFileSync(file));
   const path = join(cache, `muster-${hash.digest('hex').slice(0, 16)}`);
-  if (!existsSync(path)) await make(path, about);
-  forgetOld(basename(path));
+  // In a process of its own, and one at a time: who else wants it waits for that one.
+  if (!existsSync(path))
+    run('flock', [`${cache}.lock`, process.execPath, import.meta.filename, path, JSON.stringify(about)]);
   return path;
+}
+
+if (import.meta.main) {
+  const [, , path, about] = process.argv as [string, string, string, string];
+  if (!existsSync(path)) await make(path, JSON.parse(about));
+  forgetOld(basename(path));
 }

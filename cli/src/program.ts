@@ -1,3 +1,4 @@
+import { executable } from '@muster/protocol/executable';
 import { Command, CommanderError, Help, Option } from 'commander';
 import packageJson from '../package.json' with { type: 'json' };
 import type { TargetOptions } from './profile.ts';
@@ -269,7 +270,7 @@ function createProgram(options: ProgramOptions): Command {
   const program = new Command('muster');
   program
     .description('Muster keeps fleets of real machines in the state you declare.')
-    .version(version, '-V, --version', 'print the version')
+    .version(version, '-V, --version', 'print the version; with -v, of what it was built')
     .helpOption('-h, --help', 'show help')
     .helpCommand(false)
     .showSuggestionAfterError(true)
@@ -348,6 +349,20 @@ async function complete(program: Command, typed: readonly string[], surroundings
   }
 }
 
+/** `muster --version -v`, in any order. */
+const asksForBuild = (words: readonly string[]): boolean =>
+  words.length === 2 &&
+  words.some((word) => /^(-V|--version)$/.test(word)) &&
+  words.some((word) => /^(-v|--verbose)$/.test(word));
+
+/** What a report of a fault should say of the program. */
+function buildText(): string {
+  const build = executable()?.build;
+  if (build === undefined) return `${packageJson.version}\nfrom a clone, on Node ${process.version}\n`;
+  const { version, commit, date, node } = build;
+  return `${version}\ncommit ${commit ?? 'none: built from changed files'}\nbuilt from the state of ${date}\non Node ${node}\n`;
+}
+
 /**
  * Does what was typed.
  * @param typed the words after `muster`
@@ -387,6 +402,10 @@ export async function runProgram(typed: readonly string[], surroundings: Surroun
     return 0;
   }
   const words = first === undefined ? ['--help'] : first === 'help' ? [...others, '--help'] : typed;
+  if (asksForBuild(words)) {
+    stdout.write(buildText());
+    return 0;
+  }
   try {
     await program.parseAsync(words, { from: 'user' });
     return exit;

@@ -1,0 +1,96 @@
+import { copyFileSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { basename, join } from 'node:path';
+import { describe, expect } from 'vitest';
+import { buildTarball } from '../../packaging/build.ts';
+import { describeBuild, executable } from '../../packaging/executable.ts';
+import { eventually } from '../eventually.ts';
+import type { Machine } from './machine.ts';
+import { noHosts, test } from './test.ts';
+
+const reason = noHosts();
+const build = describeBuild({});
+const module = `
+name: motd
+supports:
+  - { platform: linux }
+templates:
+  - id: greeting
+    content: "Welcome to \${{ agent.name }}\\n"
+resources:
+  - id: motd
+    resource:
+      file-unix: { path: /etc/motd, template: greeting, mode: "0644" }
+  - id: note
+    resource:
+      script: { program: /bin/sh, manages: a note, apply: "id -un > /root/note", check: "test -e /root/note" }
+`;
+
+/** The archive of what is built, in a machine's `/opt`. */
+async function unpack(machine: Machine): Promise<void> {
+  const folder = mkdtempSync(join(tmpdir(), 'muster-tarball-'));
+  try {
+    const program = await executable(build);
+    const tarball = buildTarball({ program, build, licences: '', bill: '', folder, level: 1 });
+    mkdirSync(join(machine.rootPath, 'opt'), { recursive: true });
+    copyFileSync(tarball, join(machine.rootPath, 'opt', basename(tarball)));
+    await machine.sh(
+      `cd /opt; tar xzf muster-*.tar.gz; rm muster-*.tar.gz; ln -s /opt/muster-*/muster /usr/local/bin/muster`,
+    );
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+const orchestratorUnit = `systemd-run --quiet --unit=orchestrator -p DynamicUser=yes -p StateDirectory=own -p StateDirectoryMode=0700 \\
+  -p ProtectSystem=strict -p ProtectHome=yes -p PrivateTmp=yes -p UMask=0077 \\
+  muster orchestrator --data-dir /var/lib/own --log-format json --bootstrap-username ada --bootstrap-key`;
+
+describe.skipIf(reason !== null)(`the executable${reason === null ? '' : ` (${reason})`}`, () => {
+  test('is all that a machine without Node needs to be an orchestrator, an agent, and a place to type at', async ({
+    hosts,
+  }) => {
+    const machine = await hosts.start('bare', { repository: false });
+    await unpack(machine);
+    expect((await machine.run(['sh', '-c', 'command -v node || ls -d /muster'])).code).not.toBe(0);
+    expect(await machine.sh('muster --help')).toContain('Every day:');
+    expect(await machine.sh('muster --version -v')).toBe(
+      `${build.version}\ncommit ${build.commit ?? 'none: built from changed files'}\nbuilt from the state of ${build.date}\non Node ${build.node}\n`,
+    );
+
+    const key = (await machine.sh('muster operator init')).trim().split('\n').at(-1);
+    await machine.sh(`${orchestratorUnit} ${key}`);
+    const logOf = async (unit: string) => await machine.sh(`journalctl --unit ${unit} --output=cat --lines 100`);
+    const { fingerprint, public_key } = await eventually('the orchestrator is ready', async () => {
+      const line = (await logOf('orchestrator')).split('\n').find((line) => line.includes('"event":"ready"'));
+      return line === undefined ? null : (JSON.parse(line) as { fingerprint: string; public_key: string });
+    });
+    await machine.sh(`muster login --url https://127.0.0.1:4748 --fingerprint ${fingerprint}`);
+    const { token } = JSON.parse(await machine.sh('muster agents enroll --name bare --json')) as { token: string };
+    await machine.sh(`
+      printf 'remote_terminal: { enabled: true }' > /etc/agent.yml
+      systemd-run --quiet --unit=agent muster agent --config /etc/agent.yml --log-format json \\
+        connect 127.0.0.1:4747 --orchestrator-key ${public_key} --token ${token}`);
+    await eventually('the agent is connected', async () =>
+      (await logOf('agent')).includes('"connected"') ? true : null,
+    );
+
+    await machine.run(['sh', '-euc', 'cat > /root/motd.yml; muster modules upload /root/motd.yml'], { input: module });
+    await machine.sh('muster apply bare -m motd --yes');
+    expect(await machine.sh('cat /etc/motd /root/note')).toBe('Welcome to bare\nroot\n');
+
+    // What it brings with it is its own user's alone, and is not brought out anew.
+    const brought = 'stat --format "%n %a %i" /var/lib/own/addons/* /var/lib/muster-agent/addons/*';
+    const shell = await machine.run(['muster', 'terminal', 'open', 'bare'], { input: 'tty; exit 42\n' });
+    expect(shell).toMatchObject({ code: 42, stdout: expect.stringContaining('/dev/pts/') });
+    const files = await machine.sh(brought);
+    expect(files).toMatch(
+      /^\/var\/lib\/own\/addons\/sqlite-[0-9a-f]{16}\.node 500 \d+\n\S+\/pty-[0-9a-f]{16}\.node 500 \d+\n$/,
+    );
+    await machine.sh('systemctl kill --signal=KILL agent');
+    await machine.sh(
+      'muster backup --data-dir /var/lib/own /root/backup --no-encryption 2> /dev/null || muster export --data-dir /var/lib/own /root/export',
+    );
+    expect(await machine.sh(brought)).toBe(files);
+  });
+});
