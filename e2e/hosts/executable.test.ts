@@ -1,4 +1,4 @@
-import { copyFileSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { copyFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { describe, expect } from 'vitest';
@@ -23,7 +23,7 @@ resources:
       file-unix: { path: /etc/motd, template: greeting, mode: "0644" }
   - id: note
     resource:
-      script: { program: /bin/sh, manages: a note, apply: "id -un > /root/note", check: "test -e /root/note" }
+      script: { program: sh, manages: a note, apply: "id -un > /root/note", check: "test -e /root/note" }
 `;
 
 /** The archive of what is built, in a machine's `/opt`. */
@@ -49,8 +49,21 @@ const orchestratorUnit = `systemd-run --quiet --unit=orchestrator -p DynamicUser
 describe.skipIf(reason !== null)(`the executable${reason === null ? '' : ` (${reason})`}`, () => {
   test('is all that a machine without Node needs to be an orchestrator, an agent, and a place to type at', async ({
     hosts,
+    onTestFailed,
   }) => {
     const machine = await hosts.start('bare', { repository: false });
+    onTestFailed(async () => {
+      const { stdout } = await machine.run([
+        'journalctl',
+        '--unit',
+        'agent',
+        '--unit',
+        'orchestrator',
+        '--lines',
+        '60',
+      ]);
+      console.error(stdout);
+    });
     await unpack(machine);
     expect((await machine.run(['sh', '-c', 'command -v node || ls -d /muster'])).code).not.toBe(0);
     expect(await machine.sh('muster --help')).toContain('Every day:');
@@ -75,7 +88,8 @@ describe.skipIf(reason !== null)(`the executable${reason === null ? '' : ` (${re
       (await logOf('agent')).includes('"connected"') ? true : null,
     );
 
-    await machine.run(['sh', '-euc', 'cat > /root/motd.yml; muster modules upload /root/motd.yml'], { input: module });
+    writeFileSync(join(machine.rootPath, 'root/motd.yml'), module);
+    await machine.sh('muster modules upload /root/motd.yml');
     await machine.sh('muster apply bare -m motd --yes');
     expect(await machine.sh('cat /etc/motd /root/note')).toBe('Welcome to bare\nroot\n');
 
@@ -88,9 +102,7 @@ describe.skipIf(reason !== null)(`the executable${reason === null ? '' : ` (${re
       /^\/var\/lib\/own\/addons\/sqlite-[0-9a-f]{16}\.node 500 \d+\n\S+\/pty-[0-9a-f]{16}\.node 500 \d+\n$/,
     );
     await machine.sh('systemctl kill --signal=KILL agent');
-    await machine.sh(
-      'muster backup --data-dir /var/lib/own /root/backup --no-encryption 2> /dev/null || muster export --data-dir /var/lib/own /root/export',
-    );
+    await machine.sh('muster export --data-dir /var/lib/own /root/export; test -s /root/export');
     expect(await machine.sh(brought)).toBe(files);
   });
 });

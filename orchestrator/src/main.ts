@@ -26,8 +26,17 @@ const fail = (message: string, code: number): never => {
   process.exit(code);
 };
 
-const defaultDataDir =
-  process.getuid?.() === 0 ? '/var/lib/muster-orchestrator' : join(homedir(), '.local/share/muster-orchestrator');
+function findDefaultDataDir(): string {
+  const ofService = '/var/lib/muster-orchestrator';
+  if (process.getuid?.() === 0) return ofService;
+  try {
+    return join(homedir(), '.local/share/muster-orchestrator');
+  } catch {
+    // A user that is made for the service, and has no home.
+    return ofService;
+  }
+}
+const defaultDataDir = findDefaultDataDir();
 
 function invocation(): Invocation {
   try {
