@@ -102,7 +102,11 @@ describe.skipIf(reason !== null)(`the executable${reason === null ? '' : ` (${re
       /^\/var\/lib\/own\/addons\/sqlite-[0-9a-f]{16}\.node 500 \d+\n\S+\/pty-[0-9a-f]{16}\.node 500 \d+\n$/,
     );
     await machine.sh('systemctl kill --signal=KILL agent');
-    await machine.sh('muster export --data-dir /var/lib/own /root/export; test -s /root/export');
+    await machine.sh(
+      'systemctl stop orchestrator; muster export --data-dir /var/lib/private/own /root/export; test -s /root/export',
+    );
+    // Root runs nothing that the user of the orchestrator could have written.
+    expect(await machine.sh('stat --format %a:%u /var/cache/muster/addons/*')).toBe('500:0\n');
     expect(await machine.sh(brought)).toBe(files);
   });
 });

@@ -144,6 +144,8 @@ export function buildPackages(wish: PackagesWish): { muster: string; agent: stri
         unit: 'muster-orchestrator.service',
         welcome: orchestratorWelcome,
         leftBehind: [
+          // What root brought out of the program to work on the database: backup, export.
+          '/var/cache/muster',
           ...['lib', 'cache', 'log'].flatMap((kind) => [
             `/var/${kind}/muster-orchestrator`,
             `/var/${kind}/private/muster-orchestrator`,

@@ -10,13 +10,15 @@ import {
   readFileSync,
   renameSync,
   rmSync,
+  statSync,
   writeFileSync,
 } from 'node:fs';
+import { homedir } from 'node:os';
 import { join } from 'node:path';
 
 export interface CarriedAddon {
   readonly name: string;
-  /** Where it is put: in a folder `addons` of this. */
+  /** Where it is put: in a folder `addons` of this, if it is this user's, else of a cache that is. */
   readonly directory: string;
   readonly sha256: string;
   content(): Buffer;
@@ -27,9 +29,20 @@ const temporaryMs = 60_000;
 
 const loaded = new Map<string, unknown>();
 
+/** Root working on what a service's own user has must neither run what that could write, nor leave what that cannot read. */
+function isOwn(directory: string): boolean {
+  const stats = statSync(directory, { throwIfNoEntry: false });
+  return stats === undefined || stats.uid === process.geteuid?.();
+}
+
+function ownCache(): string {
+  if (process.geteuid?.() === 0) return '/var/cache/muster';
+  return join(process.env.XDG_CACHE_HOME || join(homedir(), '.cache'), 'muster');
+}
+
 /** Its file, brought out unless it is there already: a name for each content, so that two releases do not meet. */
 export function addonPath({ name, directory, sha256, content }: CarriedAddon): string {
-  const folder = join(directory, 'addons');
+  const folder = join(isOwn(directory) ? directory : ownCache(), 'addons');
   const path = join(folder, `${name}-${sha256.slice(0, 16)}.node`);
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   requireOwn(folder, lstatSync(folder), 'directory');
