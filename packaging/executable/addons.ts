@@ -41,7 +41,7 @@ function ownCache(): string {
 }
 
 /** Its file, brought out unless it is there already: a name for each content, so that two releases do not meet. */
-export function addonPath({ name, directory, sha256, content }: CarriedAddon): string {
+function addonPath({ name, directory, sha256, content }: CarriedAddon): string {
   const folder = join(isOwn(directory) ? directory : ownCache(), 'addons');
   const path = join(folder, `${name}-${sha256.slice(0, 16)}.node`);
   mkdirSync(folder, { recursive: true, mode: 0o700 });
