@@ -9,7 +9,7 @@ import { type Colors, counted, duration } from './style.ts';
 /** What is drawn while operations and runs go on: values in, lines out. */
 
 /** How much of it is done. */
-export function bar(done: number, total: number, width: number, color: Colors): string {
+function bar(done: number, total: number, width: number, color: Colors): string {
   const full = total === 0 ? 0 : Math.round((Math.min(done, total) / total) * width);
   return color.green('█'.repeat(full)) + color.dim('░'.repeat(width - full));
 }

@@ -50,7 +50,7 @@ export function namesText(names: readonly string[], { verbose }: Pick<Style, 've
 }
 
 /** What all plans of a run come to, in one line. */
-export function totalLine({ results }: Pick<Run, 'results'>, { color }: Style): string {
+function totalLine({ results }: Pick<Run, 'results'>, { color }: Style): string {
   let [changing, same, failed, changed, removed] = [0, 0, 0, 0, 0];
   for (const { status, summary } of results) {
     if (status !== 'succeeded' || summary === null) failed++;

@@ -50,13 +50,15 @@ function resourceLines(
   const lines = [headLine(result, verbOf(result), width, style)];
   if (result.status === 'failed' || result.status === 'unknown') {
     const text = result.message ?? (result.status === 'unknown' ? 'it may have run in part' : 'no reason was given');
-    lines.push(...messageLines(text, color.red));
-  } else if (result.message !== null) lines.push(...messageLines(result.message, color.dim));
+    lines.push(...messageLines(text, color.red, style.width));
+  } else if (result.message !== null) lines.push(...messageLines(result.message, color.dim, style.width));
   if (!detail) return lines;
   if (result.corrective) lines.push(`      ${color.dim('repairs drift')}`);
   if (result.triggered_by.length > 0)
-    lines.push(`      ${color.dim(`because of ${result.triggered_by.map(sanitiseLine).join(', ')}`)}`);
-  if (result.sensitive) lines.push(`      ${color.dim('holds a secret: its values are not shown')}`);
+    lines.push(
+      ...messageLines(`because of ${result.triggered_by.map(sanitiseLine).join(', ')}`, color.dim, style.width),
+    );
+  if (result.sensitive) lines.push(...messageLines('holds a secret: its values are not shown', color.dim, style.width));
   const fresh = result.action === 'create';
   lines.push(
     ...fieldLines(tellingChanges(result), style, (from, to) =>

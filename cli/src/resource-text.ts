@@ -2,7 +2,7 @@ import type { FieldChange, ResourceAction, ResourceResult } from '@muster/protoc
 import stringWidth from 'string-width';
 import { sanitise, sanitiseLine } from './sanitise.ts';
 import type { Colors, Style } from './style.ts';
-import { cutTo } from './width.ts';
+import { cutTo, wrapWords } from './width.ts';
 
 /** What plans, applies and drift share: one resource with its fields and its diff. */
 
@@ -66,7 +66,10 @@ function shown(values: readonly (string | null)[], room: number | null): (string
   if (room === null) return texts.map((text) => (text === null ? null : [...text].join('')));
   let same = 0;
   if (one && other) while (same < Math.min(one.length, other.length) && one[same] === other[same]) same++;
-  const from = one && other && Math.max(one.length, other.length) > room ? Math.max(0, same - lead) : 0;
+  const from =
+    one && other && Math.max(one.length, other.length) > room
+      ? Math.max(0, same - Math.min(lead, Math.floor(room / 4)))
+      : 0;
   return texts.map((text) =>
     text === null ? null : cutTo(`${from > 1 ? '…' : ''}${[...text].slice(from > 1 ? from : 0).join('')}`, room),
   );
@@ -77,7 +80,7 @@ function roomOf({ verbose, width }: Pick<Style, 'verbose' | 'width'>, name: numb
   if (verbose) return null;
   if (width === null) return longestValue;
   const rest = width - indent.length - name - 2 - (values > 1 ? 3 : 0);
-  return Math.max(10, Math.min(longestValue, Math.floor(rest / values)));
+  return Math.max(7, Math.min(longestValue, Math.floor(rest / values)));
 }
 
 /**
@@ -119,9 +122,11 @@ export function diffLines(diff: string, color: Colors, headers = false, width: n
 }
 
 /** What the agent says about it, also of several lines. */
-export function messageLines(message: string, paint: Paint): string[] {
+export function messageLines(message: string, paint: Paint, width: number | null = null): string[] {
+  const wrap = (line: string) => (width === null ? line : wrapWords(line, width - indent.length, ''));
   return sanitise(message.trimEnd())
     .split('\n')
+    .flatMap((line) => wrap(line).split('\n'))
     .map((line) => indent + paint(line));
 }
 

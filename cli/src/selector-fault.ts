@@ -10,7 +10,7 @@ const around = 30;
  * The selector with a caret below the place of its fault, two lines; of a long one what is around it.
  * @param column from 1, in UTF-16 units
  */
-export function pointAt(selector: string, column: number): string {
+function pointAt(selector: string, column: number): string {
   const at = Math.min(Math.max(0, column - 1), selector.length);
   const from = Math.max(0, at - around);
   const to = Math.min(selector.length, at + around);
