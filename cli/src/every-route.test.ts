@@ -60,6 +60,7 @@ const typed: Readonly<Record<string, string>> = {
   listOperations: 'operations list',
   getOperation: `operations show ${ulid}`,
   cancelOperation: `operations cancel ${ulid}`,
+  startRun: 'plan -l role=web -m motd',
   listRuns: 'runs list',
   getRun: `runs show ${ulid}`,
   cancelRun: `runs cancel ${ulid}`,
@@ -97,6 +98,7 @@ const typed: Readonly<Record<string, string>> = {
   removeWindow: `windows remove ${ulid} --yes`,
   getSettings: 'settings show',
   getStatus: 'status',
+  getHealth: 'doctor',
   openTerminal: 'terminal open web-1',
   listTerminals: 'terminal list',
   getTerminal: `terminal show ${ulid}`,
@@ -105,8 +107,8 @@ const typed: Readonly<Record<string, string>> = {
   getTranscript: `terminal download ${ulid} -o OUT`,
 };
 
-/** What only a browser calls, which has no key; and what is for programs that watch. */
-const notHere: readonly string[] = ['redeemWebLogin', 'getHealth', 'startRun'];
+/** What only a browser calls, which has no key. */
+const notHere: readonly string[] = ['redeemWebLogin'];
 
 let home: Awaited<ReturnType<typeof makeHome>>;
 let folder: string;

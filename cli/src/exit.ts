@@ -17,7 +17,8 @@ export const exitMeanings: Readonly<Record<keyof typeof exits, string>> = {
   done: 'done',
   failed: 'failed: the orchestrator refused, a resource failed, a module has faults, or you said no',
   usage: 'usage: what was typed cannot be meant so; nothing was sent',
-  pending: '`plan --exit-code`: an apply would change something; `drift --exit-code`: a machine has drifted',
+  pending:
+    '`plan --exit-code`: an apply would change something; `drift --exit-code`: a machine has drifted; `modules diff --exit-code`: they differ',
   signIn: 'sign-in: no usable key, or it is not an operator’s',
   unreachable:
     'unreachable: no orchestrator answers, its certificate is not trusted, it is stopping, or the agent is not connected',

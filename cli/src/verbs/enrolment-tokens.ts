@@ -48,7 +48,7 @@ async function list(context: Context, options: { all?: boolean }): Promise<undef
   out.table(
     [
       { heading: 'TOKEN', text: ({ id }) => listedId(id, out.style) },
-      { heading: 'NAME', text: ({ name }) => name, flexible: true },
+      { heading: 'NAME', text: ({ name }) => name, flexible: true, extra: true },
       { heading: 'APPROVES', extra: true, text: ({ approve }) => (approve ? 'yes' : 'no') },
       { heading: 'USES LEFT', text: ({ uses_left }) => String(uses_left), align: 'right' },
       {

@@ -104,14 +104,14 @@ async function list(
     [
       { heading: 'OPERATION', text: ({ operation_id }) => listedId(operation_id, out.style) },
       { heading: 'AGENT', text: ({ node_id }) => names.get(node_id) ?? node_id.slice(0, 12), flexible: true },
-      { heading: 'KIND', text: ({ kind }) => kind },
+      { heading: 'KIND', extra: true, text: ({ kind }) => kind },
       {
         heading: 'STATUS',
         text: ({ status }) => status,
         paint: (text, { status }, { color }) => paintedBy(status, color)(text),
       },
       { heading: 'WHEN', text: ({ created_at }) => when(created_at, out.style) },
-      { heading: 'RESOURCES', text: (operation) => summaryText(operation), flexible: true },
+      { heading: 'RESOURCES', text: (operation) => summaryText(operation), flexible: true, extra: true },
     ],
     operations,
   );

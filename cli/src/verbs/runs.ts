@@ -71,7 +71,7 @@ async function list(
     [
       { heading: 'RUN', text: ({ run_id }) => listedId(run_id, out.style) },
       { heading: 'ASSIGNMENT', text: ({ assignment }) => assignment, flexible: true },
-      { heading: 'KIND', text: ({ kind }) => kind },
+      { heading: 'KIND', extra: true, text: ({ kind }) => kind },
       {
         heading: 'STATUS',
         text: ({ status }) => status,
