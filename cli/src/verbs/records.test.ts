@@ -58,7 +58,6 @@ function person(columns: number, answer: boolean) {
     choose: async () => null,
     ask: async () => '',
     secret: async () => '',
-    choose: async () => Promise.reject(new Error('nothing is to be chosen here')),
   };
   return { asked, types: (...args: string[]) => run(args, { ...env, NO_COLOR: '1' }, '', { columns, prompt }) };
 }
