@@ -92,7 +92,8 @@ export async function writeBackup(
     await drained;
     return { ...report, bytes, encrypted: wish.lock !== null };
   } catch (error) {
-    gzip.destroy();
+    // With the reason: else all that is known of it afterwards is that the reading was aborted.
+    gzip.destroy(error as Error);
     throw await drained.then(
       () => error,
       (first: unknown) => first ?? error,

@@ -1,5 +1,4 @@
-import { readFileSync } from 'node:fs';
-import { open } from 'node:fs/promises';
+import { openSync, readFileSync } from 'node:fs';
 import { ReadStream, WriteStream } from 'node:tty';
 
 /** Backups that only some can read: the age format (age-encryption.org), so that its own tools open them too. */
@@ -92,13 +91,18 @@ export function identitiesOf(file: string): string[] {
 
 /** Asks at the terminal, also when standard input and output are something else. Nothing of the answer is shown. */
 export async function askPassphrase(question: string): Promise<string> {
-  const terminal = await open('/dev/tty', 'r+').catch(() => {
+  // Plain numbers, open to the end of the process: a FileHandle closes its own when it is collected, and by then the number
+  // may be that of a file of the backup.
+  let input: ReadStream;
+  let output: WriteStream;
+  try {
+    input = new ReadStream(openSync('/dev/tty', 'r'));
+    output = new WriteStream(openSync('/dev/tty', 'w'));
+  } catch {
     throw new LockError(
       'there is no terminal to ask for a passphrase at: give --passphrase-file or MUSTER_BACKUP_PASSPHRASE',
     );
-  });
-  const input = new ReadStream(terminal.fd);
-  const output = new WriteStream(terminal.fd);
+  }
   try {
     output.write(question);
     input.setRawMode(true);
