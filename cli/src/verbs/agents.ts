@@ -227,7 +227,7 @@ export async function enroll(
   });
   if (out.json) out.data(made);
   out.print(sanitiseLine(made.command));
-  const good = `Good for ${duration(made.expires_at - now())}, ${counted(made.uses_left, 'use')}; the token is not shown again.`;
+  const good = `Good for ${duration(Math.ceil((made.expires_at - now()) / 60) * 60)}, ${counted(made.uses_left, 'use')}; the token is not shown again.`;
   if (made.command === made.connect_command)
     out.note(
       `\nType it on the machine, as root, where the program is. ${good}\nIn a clone of Muster’s repository, after npm ci, type it with npx in front: npx muster agent connect …`,

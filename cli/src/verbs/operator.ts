@@ -59,8 +59,8 @@ async function init(context: Context, options: InitOptions): Promise<undefined> 
   out.note(whereKept(key));
   if (former !== null) out.note(`The former key is kept in ${former}.`);
   out.note(
-    `Next, start an orchestrator that knows it:\n  muster orchestrator --bootstrap-key ${key.publicKey} --bootstrap-username NAME\n` +
-      'or have an admin of a running one add it as an operator.',
+    `Next, on the machine of an orchestrator that has no admin yet:\n  sudo muster orchestrator init --username NAME --operator-key ${key.publicKey}\n` +
+      `or have an admin let you in:\n  muster operator add NAME ${key.publicKey}`,
   );
   return undefined;
 }
