@@ -88,6 +88,12 @@ const flagsOf = (words: readonly string[]): string[] =>
 function musterFault(words: readonly string[]): string | null {
   const verb: string[] = [];
   let help = helpOf([]);
+  // A program of its own, of which the help says where it is; it takes no verbs besides.
+  if (words[0] === 'orchestrator' && words[1] === 'init') {
+    const { flags } = helpOf(['orchestrator', 'init']);
+    const unknown = flagsOf(words).filter((flag) => !flags.has(flag));
+    return unknown.length === 0 ? null : `\`muster orchestrator init\` has no ${unknown.join(', ')}`;
+  }
   for (const word of words) {
     if (help.verbs.length === 0 || !/^[a-z][a-z-]*$/.test(word)) break;
     if (!help.verbs.includes(word))

@@ -35,6 +35,7 @@ describe('commands of a page', () => {
       'cd x && npm run check',
       "npx muster tag web-1 'a b'   > out",
       'echo npm',
+      'ada@control:~$ sudo npx muster status',
       '```',
     ].join('\n');
     expect(commandsOf(page, ['npm', 'npx'])).toEqual([
@@ -42,6 +43,7 @@ describe('commands of a page', () => {
       { words: ['npx', 'muster', 'agents', 'list', '--json'], line: 3 },
       { words: ['npm', 'run', 'check'], line: 4 },
       { words: ['npx', 'muster', 'tag', 'web-1', "'a b'"], line: 5 },
+      { words: ['npx', 'muster', 'status'], line: 7 },
     ]);
   });
 });

@@ -77,7 +77,8 @@ export function commandsOf(markdown: string, programs: readonly string[]): Comma
     const words: string[] = [];
     for (const word of text
       .trim()
-      .replace(/^[$#] /, '')
+      .replace(/^([a-z][\w-]*@[\w-]+:[^\s$#]*)?[$#] /, '')
+      .replace(/^sudo (?!-)/, '')
       .match(/"[^"]*"|'[^']*'|\S+/g) ?? []) {
       if (/^(#|\||>|<<|&|;|\\$)/.test(word)) break;
       words.push(word);

@@ -1,0 +1,90 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { CommanderError } from 'commander';
+import { describe, expect, test } from 'vitest';
+import { parse } from 'yaml';
+import { defaultConfig as agentDefaults, parseConfig as parseAgentConfig } from '../agent/src/config.ts';
+import { describeProgram } from '../cli/src/program.ts';
+import { configSchema } from '../orchestrator/src/config.ts';
+import { blocksOf, commandsOf } from '../tools/markdown.ts';
+
+const root = join(import.meta.dirname, '..');
+const pages = [
+  'README.md',
+  ...readdirSync(join(root, 'docs'), { recursive: true, encoding: 'utf8' }).map((path) => join('docs', path)),
+]
+  .filter((path) => path.endsWith('.md') && !path.includes('.vitepress'))
+  .toSorted();
+
+/** The command lines of blocks that are there to be typed, those broken over several lines as one. */
+function typedOn(page: string): { words: string[]; line: number }[] {
+  return blocksOf(readFileSync(join(root, page), 'utf8'))
+    .filter(({ language }) => ['sh', 'console'].includes(language))
+    .flatMap(({ source, line }) =>
+      commandsOf(`\`\`\`\n${source.replaceAll(/\\\n\s*/g, '')}\`\`\`\n`, ['muster', 'npx']).map((command) => ({
+        words: command.words[0] === 'npx' ? command.words.slice(1) : command.words,
+        line: line + command.line - 1,
+      })),
+    )
+    .filter(({ words }) => words[0] === 'muster' && !words.some((word) => word.includes('…')));
+}
+
+const program = await describeProgram();
+// What the launcher starts reads its own words.
+const own = new Set(
+  program.commands
+    .filter(
+      (command) =>
+        command.commands.length === 0 &&
+        command.args.length === 0 &&
+        command.registeredArguments[0]?.variadic &&
+        command.options.length === 0,
+    )
+    .map((command) => command.name()),
+);
+
+describe('every command that the documentation shows is understood', () => {
+  test.each(pages.map((page) => ({ page, commands: typedOn(page) })).filter(({ commands }) => commands.length > 0))(
+    '$page',
+    async ({ commands }) => {
+      const faults: string[] = [];
+      for (const { words, line } of commands) {
+        const [, ...typed] = words.map((word) => word.replace(/^(["'])(.*)\1$/, '$2'));
+        if (own.has(typed[0] as string)) continue;
+        try {
+          await program.parseAsync(typed, { from: 'user' });
+        } catch (error) {
+          if (!(error instanceof CommanderError)) throw error;
+          if (error.exitCode !== 0) faults.push(`line ${line}: muster ${typed.join(' ')}: ${error.message}`);
+        }
+      }
+      expect(faults).toEqual([]);
+    },
+  );
+
+  test('which are many', () => {
+    expect(pages.flatMap(typedOn).length).toBeGreaterThan(100);
+  });
+});
+
+describe('every configuration that the documentation shows is taken', () => {
+  /** Keys at the beginning of YAML that is for other programs. */
+  const others = new Set(['scrape_configs']);
+  const shown = pages.flatMap((page) =>
+    blocksOf(readFileSync(join(root, page), 'utf8'))
+      .filter(({ language, source }) => /^ya?ml$/.test(language) && !/^(name|resources|- id):/m.test(source))
+      .map(({ source, line }) => ({ place: `${page}:${line}`, source, first: /^([a-z_]+):/m.exec(source)?.[1] ?? '' })),
+  );
+
+  test.each(shown.filter(({ first }) => !others.has(first)))('$place', ({ source, first }) => {
+    const orchestrators = configSchema.safeParse(parse(source));
+    // `metrics` and `discovery` are sections of both.
+    if (orchestrators.success) return;
+    if (first in agentDefaults) expect(() => parseAgentConfig(source)).not.toThrow();
+    else expect(orchestrators.error.issues).toEqual([]);
+  });
+
+  test('which there are', () => {
+    expect(shown.length).toBeGreaterThan(2);
+  });
+});
