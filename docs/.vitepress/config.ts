@@ -3,6 +3,7 @@ import { dirname, join } from 'node:path';
 import { defineConfig } from 'vitepress';
 import { root } from '../../tools/cli.ts';
 import { slugOf } from '../../tools/markdown.ts';
+import { consoleHtml } from '../../tools/site/console-html.ts';
 import { placeOf, siteLink } from '../../tools/site/links.ts';
 import { llmsFull, llmsIndex } from '../../tools/site/llms.ts';
 import { outline, pagePaths } from '../../tools/site/outline.ts';
@@ -38,6 +39,12 @@ export default defineConfig({
         const render = markdown.renderer.rules[rule];
         markdown.renderer.rules[rule] = (...args) => (render?.(...args) ?? '').replaceAll('{{', '&#123;&#123;');
       }
+      const fence = markdown.renderer.rules.fence;
+      markdown.renderer.rules.fence = (tokens, index, ...rest) => {
+        const token = tokens[index];
+        if (token?.info.trim() === 'console') return consoleHtml(token.content);
+        return fence?.(tokens, index, ...rest) ?? '';
+      };
       markdown.core.ruler.push('links of the repository', (state) => {
         const page = `docs/${(state.env.realPath ?? state.env.path).slice(docs.length + 1)}`;
         for (const token of state.tokens.flatMap(({ children }) => children ?? [])) {

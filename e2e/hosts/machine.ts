@@ -176,14 +176,19 @@ export class Machine {
     return `/proc/${this.#leader}/root`;
   }
 
-  /** Begins a command in it, as its root user and with a plain environment. */
-  begin(command: readonly string[], stdin: 'ignore' | 'pipe' = 'ignore'): ChildProcess {
+  /** What is started on the machine that the tests run on, to run a command in this one as its root user. */
+  entering(command: readonly string[], env: Readonly<Record<string, string>> = {}): string[] {
     if (this.#leader === 0) throw new Error(`${this.name} is off`);
     const enter = ['-t', String(this.#leader), '-m', '-p', '-u', '-i', '-n', '-C', '-r', '-w', '--'];
     const drop = ['setpriv', '--pdeathsig', 'KILL', '--bounding-set', withheld, '--inh-caps', '-all', '--'];
-    return spawn('nsenter', [...enter, ...drop, 'env', '-i', ...environment, ...command], {
-      stdio: [stdin, 'pipe', 'pipe'],
-    });
+    const variables = Object.entries(env).map(([name, value]) => `${name}=${value}`);
+    return ['nsenter', ...enter, ...drop, 'env', '-i', ...environment, ...variables, ...command];
+  }
+
+  /** Begins a command in it, as its root user and with a plain environment. */
+  begin(command: readonly string[], stdin: 'ignore' | 'pipe' = 'ignore'): ChildProcess {
+    const [file, ...args] = this.entering(command);
+    return spawn(file as string, args, { stdio: [stdin, 'pipe', 'pipe'] });
   }
 
   /** Runs a command in it to its end, whatever that is. */

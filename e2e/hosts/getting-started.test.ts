@@ -1,0 +1,57 @@
+import { copyFileSync } from 'node:fs';
+import { basename, join } from 'node:path';
+import { describe } from 'vitest';
+import { root } from '../../tools/cli.ts';
+import { openHosts, packages } from './installed.ts';
+import { test as base, noHosts } from './test.ts';
+import type { TestHosts } from './test-hosts.ts';
+import { Walk } from './walk.ts';
+
+const reason = noHosts();
+/** Where it is kept what a newcomer types and is shown: to be read by people now and then. */
+const transcript = join(root, '.cache/getting-started.txt');
+
+const test = base.extend<{ $file: { hosts: TestHosts } }>({
+  hosts: [
+    // biome-ignore lint/correctness/noEmptyPattern: what a fixture depends on is read from its first parameter
+    async ({}, use) => {
+      const hosts = await openHosts();
+      try {
+        await use(hosts);
+      } finally {
+        await hosts.end();
+      }
+    },
+    { scope: 'file' },
+  ],
+});
+
+describe.skipIf(reason !== null)(`getting started${reason === null ? '' : ` (${reason})`}`, () => {
+  test('from nothing to three managed machines, every command as the page shows it', { timeout: 300_000 }, async ({
+    hosts,
+    onTestFailed,
+  }) => {
+    onTestFailed(() => console.error(hosts.report()));
+    const names = ['control', 'web-1', 'web-2', 'db-1'];
+    const [built, control, ...others] = await Promise.all([
+      packages(),
+      ...names.map((name) => hosts.start(name, { repository: false })),
+    ]);
+    if (control === undefined) throw new Error('there is no machine');
+    const machines = [control, ...others];
+    // What the page takes for granted: machines that know each other by name, and somebody who may use sudo.
+    const known = machines.map(({ address, name }) => `${address} ${name}\n`).join('');
+    for (const machine of machines) await machine.sh(`printf '127.0.0.1 localhost\n${known}' > /etc/hosts`);
+    await control.sh(`
+      useradd --create-home --shell /bin/bash ada
+      echo 'ada ALL=(ALL) NOPASSWD: ALL' > /etc/sudoers.d/ada`);
+    for (const path of [built.muster, built.orchestrator])
+      copyFileSync(path, join(control.rootPath, 'home/ada', basename(path)));
+    const walk = new Walk(machines, transcript);
+    try {
+      await walk.through('docs/getting-started.md');
+    } finally {
+      walk.end();
+    }
+  });
+});

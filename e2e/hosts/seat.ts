@@ -1,0 +1,129 @@
+import { type IPty, spawn } from '@lydell/node-pty';
+import { Terminal } from '@xterm/headless';
+import type { Step } from '../../tools/console.ts';
+import { eventually } from '../eventually.ts';
+import type { Machine } from './machine.ts';
+
+const cols = 110;
+const rows = 40;
+/** How long a terminal says nothing before a question in it counts as asked. */
+const quietMs = 150;
+
+/** A person who has signed in on a machine, at a terminal that shows what a real one would. */
+export class Seat {
+  readonly #pty: IPty;
+  readonly #screen = new Terminal({ cols, rows, scrollback: 20_000, allowProposedApi: true });
+  #lastByte = performance.now();
+  /** What was written to the screen and is not on it yet. */
+  #pending = 0;
+  #ended = false;
+
+  /** @param user of that machine; begins as a login in their home */
+  constructor(machine: Machine, user: string) {
+    const inside = ['script', '--quiet', '--return', '--command', `su --login ${user}`, '/dev/null'];
+    const [file, ...args] = machine.entering(inside, { TERM: 'xterm-256color' });
+    this.#pty = spawn(file as string, args, { cols, rows });
+    this.#pty.onData((text) => {
+      this.#lastByte = performance.now();
+      this.#pending++;
+      this.#screen.write(text, () => {
+        this.#pending--;
+      });
+    });
+    this.#pty.onExit(() => {
+      this.#ended = true;
+    });
+    // As a terminal answers programs that ask it things.
+    this.#screen.onData((answer) => this.#pty.write(answer));
+  }
+
+  /** Number of the line, from the beginning of all, in which the cursor is. */
+  get #at(): number {
+    const { baseY, cursorY } = this.#screen.buffer.active;
+    return baseY + cursorY;
+  }
+
+  /** What is on the screen from a line to the cursor's; lines that only the width broke are one. */
+  #lines(from: number): string[] {
+    const lines: string[] = [];
+    for (let at = from; at <= this.#at; at++) {
+      const line = this.#screen.buffer.active.getLine(at);
+      const text = line?.translateToString(true) ?? '';
+      if (line?.isWrapped && lines.length > 0) lines.push((lines.pop() as string) + text);
+      else lines.push(text);
+    }
+    return lines;
+  }
+
+  get #line(): string {
+    return this.#lines(this.#at).join('').trimEnd();
+  }
+
+  /** All that it shows at the moment, for whoever looks for a fault. */
+  get view(): string {
+    return this.#lines(Math.max(0, this.#at - rows)).join('\n');
+  }
+
+  /** Waits until it waits for a command, from that line on. */
+  async #prompts(prompt: string, from: number, answer: () => void, timeoutMs: number): Promise<void> {
+    await eventually(
+      `${prompt} after\n${this.view}`,
+      async () => {
+        if (this.#pending > 0) return null;
+        if (this.#at >= from && this.#line === prompt) return true;
+        if (this.#ended) throw new Error('the terminal has ended');
+        answer();
+        return null;
+      },
+      timeoutMs,
+    );
+  }
+
+  /**
+   * Types a command and waits until whoever is there waits for the next.
+   * @param command as it is typed
+   * @param next the prompt that comes after it
+   * @param answers what is typed at questions, taken from the front
+   * @returns the lines that it showed
+   */
+  async type(
+    { prompt }: Step,
+    command: string,
+    next: string,
+    answers: string[],
+    timeoutMs = 40_000,
+  ): Promise<string[]> {
+    await this.#prompts(prompt, 0, () => {}, timeoutMs);
+    let from = this.#at;
+    for (const line of command.split('\n')) {
+      const bare = (text: string) => text.replaceAll(/\s+/g, '');
+      this.#pty.write(line);
+      await eventually(`${line} is typed`, async () =>
+        this.#pending === 0 && bare(this.#lines(from).join('')).endsWith(bare(line)) ? true : null,
+      );
+      from = this.#at + 1;
+      this.#pty.write('\r');
+    }
+    let asked = '';
+    await this.#prompts(
+      next,
+      from,
+      () => {
+        // A question is marked so while it waits, and otherwise once it has an answer; or it is where the cursor stands.
+        const marked = this.#lines(from).findLast((line) => line.includes('◆'));
+        const question = marked ?? (/[:?]$/.test(this.#line) ? `${this.#at} ${this.#line}` : undefined);
+        const quiet = performance.now() - this.#lastByte > quietMs;
+        if (question === undefined || !quiet || question === asked || answers.length === 0) return;
+        asked = question;
+        for (const key of (answers.shift() as string).replaceAll('⏎', '\r')) this.#pty.write(key);
+      },
+      timeoutMs,
+    );
+    return this.#lines(from).slice(0, -1);
+  }
+
+  end(): void {
+    this.#pty.kill('SIGKILL');
+    this.#screen.dispose();
+  }
+}

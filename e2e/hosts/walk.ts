@@ -1,0 +1,102 @@
+import { appendFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { root as repository } from '../../tools/cli.ts';
+import { compareOutput, filledIn, type Samples, type Session, sessionsOf } from '../../tools/console.ts';
+import type { Machine } from './machine.ts';
+import { Seat } from './seat.ts';
+
+/** How long somebody looks again. */
+const patienceMs = 90_000;
+
+/** Goes through a page as a person does: types what it shows on the machine that its prompt names, and reads the answers. */
+export class Walk {
+  readonly #machines: ReadonlyMap<string, Machine>;
+  readonly #seats = new Map<string, Seat>();
+  /** Every line that was shown so far. */
+  readonly #shown: string[] = [];
+  readonly #faults: string[] = [];
+  /** What ids really were for which the page has others. */
+  #samples: Samples = new Map();
+
+  readonly #file: string;
+
+  /** @param transcript file to which goes what is typed and shown, as it is, for people to read */
+  constructor(machines: readonly Machine[], transcript: string) {
+    this.#machines = new Map(machines.map((machine) => [machine.name, machine]));
+    this.#file = transcript;
+    mkdirSync(dirname(transcript), { recursive: true });
+    writeFileSync(transcript, '');
+  }
+
+  #tell(...lines: string[]): void {
+    this.#shown.push(...lines);
+    appendFileSync(this.#file, lines.map((line) => `${line.trimEnd()}\n`).join(''));
+  }
+
+  /** @throws Error with every step that shows something else than the page says, or the first that does not end */
+  async through(page: string): Promise<void> {
+    for (const session of sessionsOf(readFileSync(join(repository, page), 'utf8'))) await this.#session(page, session);
+    if (this.#faults.length > 0) throw new Error(this.#faults.join('\n\n'));
+  }
+
+  async #session(page: string, { steps, typed, copied, repeated, line }: Session): Promise<void> {
+    const first = steps[0]?.prompt ?? '';
+    for (const { file, to } of copied) await this.#copy(file, to);
+    const answers = [...typed];
+    const seat = this.#seat(first);
+    for (const [index, step] of steps.entries()) {
+      const command = filledIn(step.command, this.#shown, this.#samples);
+      // The last command leads back to where the session began.
+      const next = steps[index + 1]?.prompt ?? first;
+      const type = async () => {
+        const lines = await seat.type(step, command, next, answers).catch((error: Error) => {
+          this.#tell(seat.view);
+          this.#faults.push(`${page}:${step.line} ${command}\n${error.message}`);
+          throw new Error(this.#faults.join('\n\n'), { cause: error });
+        });
+        this.#tell(`${step.prompt} ${command.replaceAll('\n', '\n> ')}`, ...lines);
+        return { lines, compared: compareOutput(step.expected, lines, this.#samples) };
+      };
+      let { lines, compared } = await type();
+      const end = performance.now() + patienceMs;
+      while (repeated && compared.fault !== null && performance.now() < end) {
+        await sleep(1000);
+        ({ lines, compared } = await type());
+      }
+      if (compared.fault === null) this.#samples = compared.samples;
+      else this.#faults.push(`${page}:${step.line} ${command}\n${compared.fault}\n${lines.join('\n')}`);
+    }
+    this.#tell('');
+    if (answers.length > 0) this.#faults.push(`${page}:${line} nobody asked for ${JSON.stringify(answers)}`);
+  }
+
+  #machine(name: string): Machine {
+    const machine = this.#machines.get(name);
+    if (machine === undefined) throw new Error(`there is no machine ${name}`);
+    return machine;
+  }
+
+  #seat(prompt: string): Seat {
+    const who = prompt.split(':')[0] as string;
+    const known = this.#seats.get(who);
+    if (known) return known;
+    const [user, name] = who.split('@') as [string, string];
+    const seat = new Seat(this.#machine(name), user);
+    this.#seats.set(who, seat);
+    return seat;
+  }
+
+  async #copy(file: string, to: string): Promise<void> {
+    const [who, path] = to.split(':') as [string, string];
+    const [user, name] = who.split('@') as [string, string];
+    const input = readFileSync(join(repository, file), 'utf8');
+    const { code, stderr } = await this.#machine(name).run(['su', '--login', user, '-c', `cat > '${path}'`], { input });
+    if (code !== 0) throw new Error(`${file} cannot be copied to ${to}: ${stderr}`);
+  }
+
+  end(): void {
+    for (const seat of this.#seats.values()) seat.end();
+    this.#seats.clear();
+  }
+}

@@ -1,0 +1,171 @@
+import { blocksOf } from './markdown.ts';
+
+/**
+ * Sessions at a terminal as pages show them: blocks marked `console`, in which a prompt says who types where, and what
+ * follows is what the terminal shows. `…` stands for what differs from one time to another: in a line some text of it,
+ * alone in a line any number of lines.
+ */
+
+export interface Step {
+  /** As `ada@control:~$`. */
+  prompt: string;
+  command: string;
+  /** The lines that the page shows below. */
+  expected: string[];
+  line: number;
+}
+
+export interface Session {
+  line: number;
+  steps: Step[];
+  /** What is typed at questions, in their order; from the comment `<!-- typed: … -->` in front of the block. */
+  typed: string[];
+  /** A file of the repository that is copied before, and where to: `<!-- copied: docs/x.yml ada@control:x.yml -->`. */
+  copied: { file: string; to: string }[];
+  /** Its commands are typed again until they show what the page shows: `<!-- repeated: … -->`. */
+  repeated: boolean;
+}
+
+const promptAndCommand = /^([a-z][\w-]*@[\w-]+:[^\s$#]*[$#])(?: (.*))?$/;
+
+/** The commands that a block of a session types; null: the line is none. */
+export function typedIn(line: string): { prompt: string; command: string } | null {
+  const match = promptAndCommand.exec(line);
+  return match ? { prompt: match[1] as string, command: match[2] ?? '' } : null;
+}
+
+/** Every session of a page. */
+export function sessionsOf(markdown: string): Session[] {
+  const lines = markdown.split('\n');
+  return blocksOf(markdown)
+    .filter(({ language }) => language === 'console')
+    .map(({ source, line }) => ({ line, steps: stepsOf(source, line), ...remarksAbove(lines, line - 2) }));
+}
+
+function stepsOf(source: string, first: number): Step[] {
+  const steps: Step[] = [];
+  source.split('\n').forEach((text, index) => {
+    const typed = typedIn(text);
+    if (typed) steps.push({ ...typed, expected: [], line: first + index + 1 });
+    else if (text.startsWith('> ') && steps.at(-1)?.expected.length === 0)
+      (steps.at(-1) as Step).command += `\n${text.slice(2)}`;
+    else if (steps.length > 0) steps.at(-1)?.expected.push(text);
+  });
+  for (const { expected } of steps) while (expected.at(-1)?.trim() === '') expected.pop();
+  return steps;
+}
+
+/** The comments directly above a block, which is as far as a reader's eye is not concerned. */
+function remarksAbove(lines: readonly string[], from: number): Pick<Session, 'typed' | 'copied' | 'repeated'> {
+  const typed: string[] = [];
+  const copied: Session['copied'] = [];
+  let repeated = false;
+  for (let at = from; at >= 0; at--) {
+    const remark = /^<!-- (typed|copied|repeated): (.*) -->$/.exec(lines[at] as string);
+    if (!remark) break;
+    const [, what, text] = remark as unknown as [string, string, string];
+    if (what === 'repeated') repeated = true;
+    else if (what === 'typed') typed.unshift(...text.split(' | '));
+    else {
+      const [file, to] = text.split(' ') as [string, string];
+      copied.unshift({ file, to });
+    }
+  }
+  return { typed, copied, repeated };
+}
+
+const escaped = (text: string): string => text.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&');
+
+/**
+ * What a page shows in place of an id that is another each time, as a page is easier to read than one full of gaps: an
+ * id of 26 or the 8 last characters of one, a node id or the beginning of one. By what it really was.
+ */
+export type Samples = ReadonlyMap<string, string>;
+
+const sample =
+  /\b(?:[0-9A-HJKMNP-TV-Z]{26}|(?=[A-Z]*\d)(?=\d*[A-Z])[0-9A-HJKMNP-TV-Z]{8}|[0-9a-f]{32}|[0-9a-f]{12})\b/g;
+const likeIt = (id: string): string => `(${/[A-Z]/.test(id) ? '[0-9A-Z]' : '[0-9a-f]'}{${id.length}})`;
+
+/** @returns what a line adds to what is known of samples; null: the line is another one */
+function lineMatch(line: string, shown: string, known: Samples): Samples | null {
+  const ids: string[] = [];
+  // Runs of blanks are any, and `…` is any text.
+  const words = line
+    .trim()
+    .split(/(…|\s+)/)
+    .map((part) => {
+      if (part === '…') return '.*?';
+      if (/^\s+$/.test(part)) return '\\s+';
+      let text = '';
+      let at = 0;
+      for (const { 0: id, index } of part.matchAll(sample)) {
+        text += escaped(part.slice(at, index));
+        at = index + id.length;
+        const is = known.get(id);
+        if (is !== undefined) text += escaped(is);
+        else if (ids.includes(id)) text += `\\${ids.indexOf(id) + 1}`;
+        else {
+          ids.push(id);
+          text += likeIt(id);
+        }
+      }
+      return text + escaped(part.slice(at));
+    });
+  const found = new RegExp(`^\\s*${words.join('')}\\s*$`, 'u').exec(shown);
+  return found ? new Map([...known, ...ids.map((id, index) => [id, found[index + 1] as string] as const)]) : null;
+}
+
+/**
+ * Holds what a terminal has shown against what the page shows.
+ * @returns what is wrong, or what is known of samples from now on
+ */
+export function compareOutput(
+  expected: readonly string[],
+  shown: readonly string[],
+  known: Samples,
+): { fault: string } | { fault: null; samples: Samples } {
+  const wanted = expected.filter((line) => line.trim() !== '');
+  const lines = shown.filter((line) => line.trim() !== '');
+  // The farthest that any way of reading it went.
+  let farthest = { wanted: 0, line: 0 };
+  const from = (at: number, line: number, samples: Samples): Samples | null => {
+    if (line + at > farthest.line + farthest.wanted) farthest = { wanted: at, line };
+    const next = wanted[at];
+    if (next === undefined) return line === lines.length ? samples : null;
+    if (next.trim() === '…') {
+      for (let to = line; to <= lines.length; to++) {
+        const found = from(at + 1, to, samples);
+        if (found) return found;
+      }
+      return null;
+    }
+    const there = lines[line];
+    const found = there === undefined ? null : lineMatch(next, there, samples);
+    return found && from(at + 1, line + 1, found);
+  };
+  const samples = from(0, 0, known);
+  if (samples) return { fault: null, samples };
+  const missing = wanted[farthest.wanted];
+  const stopped = lines[farthest.line];
+  if (missing === undefined) return { fault: `it shows more than the page: ${JSON.stringify(stopped)}` };
+  const instead = stopped === undefined ? 'nothing more' : JSON.stringify(stopped);
+  return { fault: `it should show ${JSON.stringify(missing)}, and shows ${instead}` };
+}
+
+/**
+ * What is really typed for a command of a page: samples are what they were, and a line with `…` in it is one that was shown
+ * before; a person copies it from there.
+ * @param shown every line that was shown so far, the oldest first
+ * @throws Error when nothing that was shown fits
+ */
+export const filledIn = (command: string, shown: readonly string[], known: Samples): string =>
+  command
+    .split('\n')
+    .map((line) => {
+      const text = line.replaceAll(sample, (id) => known.get(id) ?? id);
+      if (!text.includes('…')) return text;
+      const copied = shown.findLast((each) => lineMatch(text, each, known));
+      if (copied === undefined) throw new Error(`nothing that was shown looks like ${text}`);
+      return copied.trim();
+    })
+    .join('\n');

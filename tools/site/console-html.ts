@@ -1,0 +1,26 @@
+import { typedIn } from '../console.ts';
+
+/** A session at a terminal as the site shows it: what is typed stands out, and it alone is copied. */
+
+const escapes: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '{': '&#123;' };
+const escaped = (text: string): string => text.replaceAll(/[&<>{]/g, (char) => escapes[char] as string);
+
+/** @param source the text of a `console` block */
+export function consoleHtml(source: string): string {
+  let answered = true;
+  const lines = source.trimEnd().split('\n');
+  const html = lines.map((line) => {
+    const typed = typedIn(line);
+    const goesOn = !typed && !answered && line.startsWith('> ');
+    if (typed) answered = false;
+    else if (!goesOn) answered = true;
+    if (typed) return part('prompt', `${typed.prompt} `) + part('typed', `${typed.command}\n`);
+    if (goesOn) return part('prompt', '> ') + part('typed', `${line.slice(2)}\n`);
+    return part('shown', `${line}\n`);
+  });
+  // The classes are those that the theme's button for copying looks for.
+  return `<div class="language-console"><button title="Copy what is typed" class="copy"></button><span class="lang">terminal</span><pre class="console"><code>${html.join('')}</code></pre></div>`;
+}
+
+const part = (kind: 'prompt' | 'typed' | 'shown', text: string): string =>
+  `<span class="${kind}${kind === 'typed' ? '' : ' vp-copy-ignore'}">${escaped(text)}</span>`;
