@@ -1,6 +1,5 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { CommanderError } from 'commander';
 import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { defaultConfig as agentDefaults, parseConfig as parseAgentConfig } from '../agent/src/config.ts';
@@ -54,8 +53,9 @@ describe('every command that the documentation shows is understood', () => {
         try {
           await program.parseAsync(typed, { from: 'user' });
         } catch (error) {
-          if (!(error instanceof CommanderError)) throw error;
-          if (error.exitCode !== 0) faults.push(`line ${line}: muster ${typed.join(' ')}: ${error.message}`);
+          if ((error as Error).name !== 'CommanderError') throw error;
+          const { exitCode, message } = error as { exitCode: number; message: string };
+          if (exitCode !== 0) faults.push(`line ${line}: muster ${typed.join(' ')}: ${message}`);
         }
       }
       expect(faults).toEqual([]);
