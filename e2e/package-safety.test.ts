@@ -139,6 +139,37 @@ $ENV{DPKG_FRONTEND_LOCKED} = 1; system("dpkg -i /tmp/sample-data_*.deb > /dev/nu
     ]);
   });
 
+  /** What somebody does between the last look and the lock: done before apt-get itself begins. */
+  const justBefore = (verb: string, shell: string) =>
+    machine.run(['sh', '-euc', 'cat > /usr/local/sbin/apt-get; chmod 755 /usr/local/sbin/apt-get'], {
+      input: `#!/bin/sh
+case " $* " in *" --simulate "*) ;; *" ${verb} "*) rm /usr/local/sbin/apt-get; ${shell} > /dev/null 2>&1 ;; esac
+exec /usr/bin/apt-get "$@"
+`,
+    });
+
+  test('what was installed, and needs it, in the moment before apt has the lock', async () => {
+    await clear();
+    expect(ends(await apply(of('sample-plain')))).toEqual([['changed', null]]);
+    await justBefore('remove', '/usr/bin/apt-get install -qq sample-data');
+    const { results } = await apply();
+    expect(await machine.sh("dpkg-query -W -f '${db:Status-Status}' sample-data sample-plain")).toBe(
+      'installedinstalled',
+    );
+    expect(results).toMatchObject([{ status: 'failed', message: expect.stringMatching(/needs it: sample-data$/) }]);
+  });
+
+  test('what was installed again in the moment before what is left of it goes', async () => {
+    await clear();
+    expect(ends(await apply(of('sample-data')))).toEqual([['changed', null]]);
+    await justBefore('purge', '/usr/bin/apt-get install -qq sample-data');
+    const { results } = await apply();
+    expect(await machine.sh("dpkg-query -W -f '${db:Status-Status}' sample-data; ls -d /var/lib/sample-data")).toBe(
+      'installed/var/lib/sample-data\n',
+    );
+    expect(results).toMatchObject([{ status: 'changed', message: expect.stringContaining('was installed again') }]);
+  });
+
   test('what the machine or the agent runs on is refused, in a plan too', async () => {
     await clear();
     const wanted = ['dpkg', 'libc6', 'systemd-sysv'].map((name) => ({ ...of(name, { ensure: 'absent' }), id: name }));

@@ -1,4 +1,5 @@
 import { statSync } from 'node:fs';
+import { guardEnvironment, guardOptions, type MayGo, refusedByGuard } from './apt-guard.ts';
 import { aptComplaint, isLocked, withoutCredentials } from './apt-output.ts';
 import { type PackageToolContext, untilUnlocked } from './package-lock.ts';
 import { namesIn } from './read-system.ts';
@@ -34,31 +35,31 @@ export function aptGet(args: readonly string[], context: PackageToolContext): Pr
   return aptGetWaiting(args, context, context.limits.packageLockMs);
 }
 
+/** What came of a removal: the transaction, or what it would have taken along, in which case nothing was changed. */
+export type RemovalResult = { done: TransactionResult } | { refused: string[] };
+
 /**
- * One transaction of apt that removes something. Whoever holds the lock may install what needs it, and apt would take that
- * along: after each wait what would go is looked at again.
- * @param isStillRight whether it would still do just what was decided
- * @returns null when it would do something else by now
+ * One transaction of apt that removes something, and only that: whoever installs what needs it, until apt has the lock, does
+ * not lose it.
  * @throws LeftRunning when the agent stops first
  */
-export async function aptRemove(
-  names: readonly string[],
-  isStillRight: () => Promise<boolean>,
-  context: PackageToolContext,
-): Promise<TransactionResult | null> {
-  let waited = false;
-  const run = async (): Promise<TransactionResult | null> => {
-    if (waited && !(await isStillRight())) return null;
-    waited = true;
-    return aptGetWaiting(['remove', '--', ...names], context, 0);
-  };
-  return untilUnlocked(run, context, (result) => isLocked(result?.output ?? ''));
+export async function aptRemove(mayGo: MayGo, context: PackageToolContext): Promise<RemovalResult> {
+  const verb = mayGo.what === 'installed' ? 'remove' : 'purge';
+  const args = [...guardOptions, verb, '--', ...mayGo.names];
+  const done = await untilUnlocked(
+    () => aptGetWaiting(args, context, 0, guardEnvironment(mayGo)),
+    context,
+    ({ output }) => isLocked(output),
+  );
+  const refused = done.exitCode === 0 ? null : refusedByGuard(done.output);
+  return refused === null ? { done } : { refused };
 }
 
 function aptGetWaiting(
   args: readonly string[],
   context: PackageToolContext,
   waitMs: number,
+  more: Readonly<Record<string, string>> = {},
 ): Promise<TransactionResult> {
   const options = [
     ...['-q', '-y', '-o', 'Dpkg::Use-Pty=0', '-o', 'Dpkg::Progress-Fancy=0'],
@@ -66,7 +67,7 @@ function aptGetWaiting(
     ...keepConffiles.flatMap((option) => ['-o', `Dpkg::Options::=${option}`]),
     ...onlyWhatIsAsked,
   ];
-  return transaction('apt-get', [...options, ...args], context);
+  return transaction('apt-get', [...options, ...args], context, more);
 }
 
 /**
@@ -85,12 +86,13 @@ async function transaction(
   program: string,
   args: readonly string[],
   context: PackageToolContext,
+  more: Readonly<Record<string, string>> = {},
 ): Promise<TransactionResult> {
   const result = await runTransaction(
     {
       program,
       args,
-      environment,
+      environment: { ...environment, ...more },
       timeLimit: context.limits.packageMs,
       outputCap: context.limits.outputBytes,
       purpose: 'packages',

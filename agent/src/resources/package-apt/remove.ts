@@ -1,4 +1,4 @@
-import { aptRemove, dpkg, simulate } from '../../host/apt.ts';
+import { aptRemove, simulate } from '../../host/apt.ts';
 import { aptComplaint, dpkgComplaint, parseSimulation } from '../../host/apt-output.ts';
 import { type DpkgDatabase, ownedPaths } from '../../host/dpkg.ts';
 import { HostFailure } from '../../host/failure.ts';
@@ -35,24 +35,17 @@ export async function removeAll(farewells: readonly Farewell[], machine: Machine
     if (judgement !== null) judged.set(farewell, judgement);
   }
   if (going.length > 0) {
-    const known = new Set(going);
-    const isStillRight = async () => {
-      const { stdout, exitCode } = await simulate(['remove', '--', ...going], machine);
-      return exitCode === 0 && parseSimulation(stdout).removed.every((name) => known.has(plainForApt(name, before)));
-    };
-    const result = await aptRemove(going, isStillRight, machine);
+    const result = await aptRemove({ names: going, native: before.native, what: 'installed' }, machine);
     machine.stale();
     await mend(machine);
     const after = await machine.database(dpkgDatabase);
     for (const { name } of present) {
       if (outcomes.has(name) || !isThere(seenIn(after, name).state)) continue;
-      if (result === null) {
-        outcomes.set(name, {
-          failure: 'not removed: while the lock was waited for, something was installed that needs it',
-        });
+      if ('refused' in result) {
+        outcomes.set(name, { failure: neededByNow(result.refused) });
         continue;
       }
-      const { output, truncated, exitCode } = result;
+      const { output, truncated, exitCode } = result.done;
       const own = dpkgComplaint(output, name.split(':')[0] ?? name);
       outcomes.set(name, {
         failure: own ?? aptComplaint(output),
@@ -118,6 +111,11 @@ async function unneeded(
 const suggestedIsNotNeeded = ['-o', 'APT::AutoRemove::SuggestsImportant=false'];
 const autoremove = [...suggestedIsNotNeeded, 'autoremove'];
 
+const neededByNow = (names: readonly string[]): string => {
+  const which = names.length === 0 ? '' : `: ${names.slice(0, 20).join(', ')}`;
+  return `not removed: while the lock was waited for, something was installed that needs it${which}`;
+};
+
 /** As apt prints and takes a name. */
 const plainForApt = (name: string, { native }: Pick<DpkgDatabase, 'native'>): string =>
   plainName(name, native).replace(/:all$/, '');
@@ -174,9 +172,12 @@ async function clearUp({ trace, group, kept }: Judgement, machine: Machine): Pro
   const remains = gone.filter((key) => database.packages.get(key)?.state === 'config-files');
   if (kept !== null) return remains.length === 0 ? null : `kept its configuration and data: ${kept}`;
   if (remains.length > 0) {
-    const result = await dpkg(['--purge', '--', ...remains.map((key) => key.replace(/:all$/, ''))], machine);
+    const names = remains.map((key) => plainForApt(key, database));
+    const result = await aptRemove({ names, native: database.native, what: 'leftovers' }, machine);
     machine.stale();
-    if (result.exitCode !== 0) return `its configuration could not be removed: ${aptComplaint(result.output)}`;
+    if ('refused' in result) return `kept its configuration and data: ${result.refused.join(', ')} was installed again`;
+    const { exitCode, output } = result.done;
+    if (exitCode !== 0) return `its configuration could not be removed: ${aptComplaint(output)}`;
   }
   const after = await takeFootprint();
   if (after !== null) await sweep(gone, trace, after, machine);
