@@ -79,6 +79,14 @@ test('a token that may not be renewed any more is replaced by signing in', async
   expect(routes()).toEqual(['challenge', 'verify', 'renew', 'challenge', 'verify']);
 });
 
+test('calls that begin at once share one sign-in', async () => {
+  const { open } = await session(() => Date.now() / 1000);
+  const opened = open();
+  const [first, ...others] = await Promise.all([opened.token(), opened.token(), opened.token()]);
+  expect(others).toEqual([first, first]);
+  expect(routes()).toEqual(['challenge', 'verify']);
+});
+
 test('the token is in a file that only its owner reads', async () => {
   const { open } = await session(() => Date.now() / 1000);
   const opened = open();

@@ -100,20 +100,29 @@ export function openSession({ key, store, client, now }: SessionOptions): Sessio
     }
   };
 
-  return {
-    async token() {
-      held ??= await store(await key()).read();
-      const verdict = judgeToken(held, now());
-      if (held !== null && verdict === 'use') return held.token;
-      if (held !== null && verdict === 'renew') {
-        try {
-          return (await keep(await client(held.token)(renew, {}))).token;
-        } catch (error) {
-          // Too old to be renewed, or ended by others: the key still opens.
-          if (!(error instanceof ApiError)) throw error;
-        }
+  let opening: Promise<string> | null = null;
+  const openOnce = async (): Promise<string> => {
+    held ??= await store(await key()).read();
+    const verdict = judgeToken(held, now());
+    if (held !== null && verdict === 'use') return held.token;
+    if (held !== null && verdict === 'renew') {
+      try {
+        return (await keep(await client(held.token)(renew, {}))).token;
+      } catch (error) {
+        // Too old to be renewed, or ended by others: the key still opens.
+        if (!(error instanceof ApiError)) throw error;
       }
-      return (await signIn()).token;
+    }
+    return (await signIn()).token;
+  };
+
+  return {
+    token() {
+      // Calls made at once share one sign-in: each would ask for the passphrase.
+      opening ??= openOnce().finally(() => {
+        opening = null;
+      });
+      return opening;
     },
     signIn,
     async isOpen() {
