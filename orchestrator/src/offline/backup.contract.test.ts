@@ -19,6 +19,7 @@ import { loadIdentity } from '../identity/identity.ts';
 import { openPostgresSamples } from '../store/samples-postgres.ts';
 import { openSqliteSamples } from '../store/samples-sqlite.ts';
 import { openSqliteFile } from '../store/sqlite-connection.ts';
+import { postgresHolds } from '../store/transfer-postgres.ts';
 import { verifyBackup } from './backup-read.ts';
 import { writeBackup } from './backup-write.ts';
 import { restoreBackup } from './restore.ts';
@@ -189,8 +190,31 @@ describeDatabases('backup and restore', (fixture) => {
       );
       await expect(restoreTo(to, one), `${index}`).rejects.toThrow();
       expect(readdirSync(to.dataDir), `${index}`).toEqual([]);
+      if (fixture.kind === 'postgres')
+        expect(await postgresHolds(to.where, 'any'), `${index}`).toEqual({ rows: false, setting: null });
     }
     await restoreTo(to, bytes);
+  });
+
+  it('that turns out to be broken takes nothing away from what is there, with --force either', async () => {
+    const from = await filled();
+    const bytes = await backupOf(from);
+    const to = await place();
+    await restoreTo(to, bytes);
+    const domain = await openDomain(to.fixed);
+    await settleRestored(domain.context);
+    await domain.db.close();
+    const there = readdirSync(to.dataDir).sort();
+    const archive = gunzipSync(bytes);
+    archive.write('0', archive.lastIndexOf('"sha256":"') + 10);
+    archive.write('1', archive.lastIndexOf('"sha256":"') + 11);
+    for (const broken of [bytes.subarray(0, bytes.length - 1), gzipSync(archive)]) {
+      await expect(restoreTo(to, broken, true)).rejects.toThrow('the backup');
+      expect(readdirSync(to.dataDir).sort()).toEqual(there);
+      const again = await openDomain(to.fixed);
+      expect(await getOperation(again.context, from.operation)).toMatchObject({ status: 'interrupted' });
+      await again.db.close();
+    }
   });
 
   it('is refused where something is, and with --force keeps it', async () => {

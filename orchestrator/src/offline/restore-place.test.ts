@@ -2,7 +2,14 @@ import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync
 import { join } from 'node:path';
 import { afterAll, beforeEach, describe, expect, test } from 'vitest';
 import { scratchDirectory } from '../../test/scratch.ts';
-import { beginRestore, completeRestore, contentOf, finishRestore } from './restore-place.ts';
+import {
+  beginRestore,
+  completeRestore,
+  contentOf,
+  dropRestore,
+  finishRestore,
+  goOnWithDatabase,
+} from './restore-place.ts';
 
 /** Cut off at each step, the directory is what it was or what it is to be; the next who comes by brings it there. */
 const above = scratchDirectory('muster-restore-');
@@ -44,6 +51,20 @@ describe('a data directory that is put back', () => {
     await expect(finishRestore(directory)).rejects.toThrow('run `muster restore` again');
     expect((await contentOf(directory)).sort()).toEqual(['identity.key', 'muster.db']);
     await begun();
+    await completeRestore(directory, aside);
+    expectRestored();
+  });
+
+  test('whose database elsewhere is there already is not given up: nothing starts on the two until it is whole', async () => {
+    await begun();
+    await goOnWithDatabase(directory, 'muster_before');
+    // It fails then, and another that fails does not take that back.
+    for (const _ of [1, 2]) {
+      await dropRestore(directory);
+      await expect(finishRestore(directory)).rejects.toThrow('with the same backup; what was in the database is in');
+      await begun();
+    }
+    await goOnWithDatabase(directory, null);
     await completeRestore(directory, aside);
     expectRestored();
   });

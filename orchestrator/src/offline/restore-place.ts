@@ -1,6 +1,6 @@
 import { chown, lstat, mkdir, open, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { createPrivateFile } from '../identity/private-file.ts';
+import { createPrivateFile, replacePrivateFile } from '../identity/private-file.ts';
 
 /**
  * A data directory that is being put back. All of it is first made in a folder within it; a file there says that it is
@@ -12,6 +12,8 @@ const folder = '.restoring';
 const whole = 'whole';
 /** What was there before is out of the way. */
 const cleared = 'cleared';
+/** A database elsewhere is, or is about to be, that of the backup: nothing goes back from there. Holds where the former one is. */
+const database = 'database';
 
 export interface Restoring {
   /** Becomes the content of the data directory. */
@@ -35,22 +37,48 @@ export async function contentOf(dataDir: string): Promise<string[]> {
 
 /** Makes an empty place, in place of one that was begun. The caller holds the directory. */
 export async function beginRestore(dataDir: string): Promise<Restoring> {
-  await rm(staging(dataDir), { recursive: true, force: true });
+  await dropRestore(dataDir);
   const content = join(staging(dataDir), 'content');
   await mkdir(join(content, 'terminals'), { recursive: true, mode: 0o700 });
+  // Whoever starts there is to see that it is not whole.
+  await giveTo(staging(dataDir), await ownerOf(dataDir));
   return { content, scratch: staging(dataDir) };
 }
 
-export const dropRestore = (dataDir: string): Promise<void> => rm(staging(dataDir), { recursive: true, force: true });
+/** Takes back what was begun; one whose database is there already stays begun. */
+export async function dropRestore(dataDir: string): Promise<void> {
+  const there = await readdir(staging(dataDir)).catch(() => [] as string[]);
+  for (const name of there)
+    if (name !== database) await rm(join(staging(dataDir), name), { recursive: true, force: true });
+  if (!there.includes(database)) await rm(staging(dataDir), { recursive: true, force: true });
+}
+
+/**
+ * Called before a database elsewhere is committed: until the directory is whole too, nobody starts on the two.
+ * @param aside where what was in it is then; null: nothing was
+ */
+export async function goOnWithDatabase(dataDir: string, aside: string | null): Promise<void> {
+  const path = join(staging(dataDir), database);
+  const former = await readFile(path, 'utf8').catch(() => '');
+  await replacePrivateFile(path, [former, aside ?? ''].filter((name) => name !== '').join(', '));
+  await giveTo(path, await ownerOf(dataDir));
+}
 
 /**
  * Says that everything is there: from here on it is brought to its end by whoever comes by.
  * @param aside where what is in the directory goes; null: there is nothing
  */
 export async function completeRestore(dataDir: string, aside: string | null): Promise<void> {
-  const { uid, gid } = await stat(dataDir);
-  await settleTree(join(staging(dataDir), 'content'), process.getuid?.() === 0 ? { uid, gid } : null);
-  await createPrivateFile(join(staging(dataDir), whole), aside ?? '');
+  const prepared = join(staging(dataDir), 'prepared');
+  await createPrivateFile(prepared, aside ?? '');
+  const owner = await ownerOf(dataDir);
+  await settleTree(staging(dataDir), owner);
+  if (aside !== null) {
+    await mkdir(join(dataDir, aside), { mode: 0o700 });
+    await giveTo(join(dataDir, aside), owner);
+  }
+  await rename(prepared, join(staging(dataDir), whole));
+  await sync(staging(dataDir));
   await finishRestore(dataDir);
 }
 
@@ -67,6 +95,11 @@ export async function finishRestore(dataDir: string): Promise<boolean> {
   });
   if (there === null) return false;
   if (!there.includes(cleared)) {
+    const former = there.includes(database) ? (await readFile(at(database), 'utf8')).trim() : null;
+    if (!there.includes(whole) && former !== null)
+      throw new Error(
+        `a restore into ${dataDir} was cut off when its database was there and the directory was not: run \`muster restore\` again, with the same backup${former === '' ? '' : `; what was in the database is in its schema ${former}`}`,
+      );
     if (!there.includes(whole))
       throw new Error(
         `a restore into ${dataDir} is under way, or was cut off before it was whole: run \`muster restore\` again, or remove ${staging(dataDir)}`,
@@ -88,9 +121,21 @@ export async function finishRestore(dataDir: string): Promise<boolean> {
   return true;
 }
 
-/** Puts everything below on disk, and gives it to whom the directory belongs. */
-async function settleTree(path: string, owner: { uid: number; gid: number } | null): Promise<void> {
+type Owner = { uid: number; gid: number } | null;
+
+/** To whom what root makes here is to belong; null: to whoever makes it. */
+async function ownerOf(dataDir: string): Promise<Owner> {
+  const { uid, gid } = await stat(dataDir);
+  return process.getuid?.() === 0 ? { uid, gid } : null;
+}
+
+async function giveTo(path: string, owner: Owner): Promise<void> {
   if (owner) await chown(path, owner.uid, owner.gid);
+}
+
+/** Puts everything below on disk, and gives it to whom the directory belongs. */
+async function settleTree(path: string, owner: Owner): Promise<void> {
+  await giveTo(path, owner);
   if ((await lstat(path)).isDirectory())
     for (const name of await readdir(path)) await settleTree(join(path, name), owner);
   await sync(path);

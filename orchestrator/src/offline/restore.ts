@@ -11,15 +11,22 @@ import type { SampleStore } from '../store/samples.ts';
 import { openPostgresSamples } from '../store/samples-postgres.ts';
 import { openSqliteSamples } from '../store/samples-sqlite.ts';
 import { openSqliteReader } from '../store/sqlite-connection.ts';
-import { importDatabase } from '../store/transfer.ts';
-import { movePostgresAside, postgresHolds, postgresTarget } from '../store/transfer-postgres.ts';
+import { fillDatabase } from '../store/transfer.ts';
+import { postgresHolds, postgresTarget } from '../store/transfer-postgres.ts';
 import { sqliteTarget } from '../store/transfer-sqlite.ts';
-import { TransferRefused } from '../store/transfer-table.ts';
+import { TransferRefused, type TransferTarget } from '../store/transfer-table.ts';
 import type { BackupHeader } from './backup-format.ts';
 import { linesOf, readBackup } from './backup-read.ts';
 import type { Openers } from './encryption.ts';
 import { type HeldPlace, holdPlace } from './place.ts';
-import { beginRestore, completeRestore, contentOf, dropRestore, finishRestore } from './restore-place.ts';
+import {
+  beginRestore,
+  completeRestore,
+  contentOf,
+  dropRestore,
+  finishRestore,
+  goOnWithDatabase,
+} from './restore-place.ts';
 
 /** Puts back what a backup holds, all of it or nothing, into an empty place, on either database. */
 
@@ -88,9 +95,12 @@ async function restoreHeld(wish: RestoreWish, place: HeldPlace | null, occupied:
   const samplesFile = join(scratch, 'samples');
   let transcripts = 0;
   let configuration: string | null = null;
+  /** Filled, and not committed. */
+  let target: TransferTarget | null = null;
   try {
     let about: BackupHeader | null = null;
     let rows = 0;
+    let schema: string | null = null;
     const { header, manifest } = await readBackup(wish.bytes, wish.openers, {
       header: async (found) => {
         about = found;
@@ -111,22 +121,19 @@ async function restoreHeld(wish: RestoreWish, place: HeldPlace | null, occupied:
           const mark = await postgresHolds(place.url, restoredKey);
           // Cut off after its rows were kept: they are what they are to be.
           if (mark.rows && mark.setting?.includes((about as unknown as BackupHeader).id)) return;
-          if (mark.rows && force)
-            aside.push(
-              await movePostgresAside(place.url, `muster_before_restore_${stamp.toLowerCase().replace('-', '_')}`),
-            );
+          if (mark.rows && force) schema = `muster_before_restore_${stamp.toLowerCase().replace('-', '_')}`;
         }
-        const target =
+        target =
           place?.kind === 'postgres'
-            ? await postgresTarget(place.url, place.name, place.applicationName, now)
+            ? await postgresTarget(place.url, place.name, place.applicationName, now, schema)
             : sqliteTarget(join(content, 'muster.db'), now);
-        try {
-          rows = (await importDatabase(bytes, target)).rows;
-        } finally {
-          await target.close();
-        }
+        rows = (await fillDatabase(bytes, target)).rows;
       },
     });
+    // All of it was read, and is what was written: only now does it count.
+    if (place !== null) await goOnWithDatabase(dataDir, schema);
+    await (target as TransferTarget | null)?.commit();
+    if (schema !== null) aside.push(`the schema ${schema} of the database`);
     if (place === null) checkFile(join(content, 'muster.db'));
     const samples = await loadSamples(config, place, samplesFile, join(content, 'metrics.db'));
     if (samples !== manifest.samples) throw new TransferRefused('not every sample of the backup could be put back');
@@ -150,6 +157,8 @@ async function restoreHeld(wish: RestoreWish, place: HeldPlace | null, occupied:
   } catch (error) {
     await dropRestore(dataDir).catch(() => undefined);
     throw error;
+  } finally {
+    await (target as TransferTarget | null)?.close();
   }
 }
 

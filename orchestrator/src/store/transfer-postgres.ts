@@ -40,11 +40,14 @@ class PostgresDatabase implements TransferTarget {
   readonly place: string;
   readonly #client: Client;
   readonly #now: () => number;
+  readonly #aside: string | null;
 
-  constructor(client: Client, place: string, now: () => number) {
+  /** @param aside the name under which what is there is kept, as this is filled; null: nothing may be there */
+  constructor(client: Client, place: string, now: () => number, aside: string | null) {
     this.#client = client;
     this.place = `${place} (PostgreSQL)`;
     this.#now = now;
+    this.#aside = aside;
   }
 
   async #all<Row extends object>(text: string, values: unknown[] = []): Promise<Row[]> {
@@ -122,11 +125,12 @@ class PostgresDatabase implements TransferTarget {
   }
 
   async begin(version: number): Promise<void> {
+    // Schema and rows come in one transaction: of an import that fails nothing is left, and nothing is put aside.
+    await this.#client.query('begin isolation level repeatable read');
+    if (this.#aside !== null) await moveSchemaAside(this.#client, this.#aside);
     const [table] = await this.tables();
     if (table || (await this.version()) > 0)
       throw new TransferRefused(`${this.place} has tables already: import into a database that is new and empty`);
-    // Schema and rows come in one transaction: of an import that fails nothing is left.
-    await this.#client.query('begin isolation level repeatable read');
     for (const migration of migrations.slice(0, version))
       await applyMigration(this.#client, migration, migration.version === 1, { now: this.#now });
     // What migrations begin with is in the export too, as it has become.
@@ -198,7 +202,7 @@ class PostgresSnapshot extends PostgresDatabase implements Snapshot {
   readonly #id: string;
 
   constructor(client: Client, place: string, url: string, id: string) {
-    super(client, place, () => 0);
+    super(client, place, () => 0, null);
     this.#url = url;
     this.#id = id;
   }
@@ -235,8 +239,13 @@ export async function postgresSnapshot(url: string, place: string): Promise<Snap
   }
 }
 
-const opened = async (url: string, place: string, applicationName: string, now: () => number) =>
-  new PostgresDatabase(await connect(connectionSettings({ url, applicationName })), place, now);
+const opened = async (
+  url: string,
+  place: string,
+  applicationName: string,
+  now: () => number,
+  aside: string | null = null,
+) => new PostgresDatabase(await connect(connectionSettings({ url, applicationName })), place, now, aside);
 
 /**
  * @param place           how it is named to people
@@ -248,13 +257,17 @@ export async function postgresSource(url: string, place: string, applicationName
   return database;
 }
 
-/** @param now Unix seconds, for the record of migrations */
+/**
+ * @param now   Unix seconds, for the record of migrations
+ * @param aside a schema: what is there is in it once this is committed; null: nothing may be there
+ */
 export const postgresTarget = (
   url: string,
   place: string,
   applicationName: string,
   now: () => number,
-): Promise<TransferTarget> => opened(url, place, applicationName, now);
+  aside: string | null = null,
+): Promise<TransferTarget> => opened(url, place, applicationName, now, aside);
 
 /** Whether there are tables of ours, and what a setting says there. */
 export async function postgresHolds(url: string, key: string): Promise<{ rows: boolean; setting: string | null }> {
@@ -269,21 +282,10 @@ export async function postgresHolds(url: string, key: string): Promise<{ rows: b
   }
 }
 
-/**
- * Puts everything in the schema that is in use aside, under another name, and makes an empty one in its place.
- * @returns what it is called now
- */
-export async function movePostgresAside(url: string, name: string): Promise<string> {
-  const client = await connect(connectionSettings({ url }));
-  try {
-    const { rows } = await client.query<{ schema: string }>('select current_schema() as schema');
-    const schema = rows[0]?.schema ?? 'public';
-    await client.query('begin');
-    await client.query(`alter schema ${quoted(schema)} rename to ${quoted(name)}`);
-    await client.query(`create schema ${quoted(schema)}`);
-    await client.query('commit');
-    return `the schema ${name} of the database`;
-  } finally {
-    await client.end();
-  }
+/** Puts everything in the schema that is in use under another name, and makes an empty one in its place. */
+async function moveSchemaAside(client: Client, name: string): Promise<void> {
+  const { rows } = await client.query<{ schema: string }>('select current_schema() as schema');
+  const schema = rows[0]?.schema ?? 'public';
+  await client.query(`alter schema ${quoted(schema)} rename to ${quoted(name)}`);
+  await client.query(`create schema ${quoted(schema)}`);
 }

@@ -81,6 +81,17 @@ export async function importDatabase(
   target: TransferTarget,
   about: Telling = {},
 ): Promise<TransferReport> {
+  const report = await fillDatabase(bytes, target, about);
+  await target.commit();
+  return report;
+}
+
+/** The same, but for the commit: nothing counts until the caller has said so. */
+export async function fillDatabase(
+  bytes: AsyncIterable<Uint8Array>,
+  target: TransferTarget,
+  about: Telling = {},
+): Promise<TransferReport> {
   const done = new Map<string, { table: TransferTable; end: TableEnd }>();
   let tables: readonly TransferTable[] = [];
   let version = 0;
@@ -125,7 +136,6 @@ export async function importDatabase(
   if (open || forgotten.length > 0)
     throw new TransferRefused(`the export lacks tables of its schema: ${forgotten.join(', ')}`);
   const report = await compared([...done.values()], target, about);
-  await target.commit();
   return { schema_version: version, rows: sum(report), tables: report };
 }
 
