@@ -150,6 +150,8 @@ async function make(path: string, about: Build): Promise<void> {
       useCodeCache: false,
       // What a shell has in NODE_OPTIONS is for other programs.
       execArgvExtension: 'none',
+      // A debugger's port that SIGUSR1 opens would let every user of the machine run programs as this one.
+      execArgv: ['--disable-sigusr1'],
       assets: Object.fromEntries(assets.map((name) => [name, name])),
     };
     writeFileSync(join(folder, 'config.json'), JSON.stringify(config));

@@ -326,7 +326,7 @@ describe('agents', () => {
     );
     expect(exit).toBe(0);
     expect(stdout).toMatch(
-      /^curl -fsSk --pinnedpubkey 'sha256.*\/install\/agent\.sh \| MUSTER_TOKEN=mt_4Jq2k9wZr7 sh -s -- .*\n$/,
+      /^\(curl -fsSk --pinnedpubkey 'sha256.*\/install\/agent\.sh \|\| echo exit 1\) \| MUSTER_TOKEN=mt_4Jq2k9wZr7 sh -s -- .*\n$/,
     );
     expect(stderr).toMatch(/\n {2}muster agent connect .*--token mt_4Jq2k9wZr7\n/);
     expect(sent('createEnrolmentToken')?.body).toEqual({

@@ -93,6 +93,9 @@ describe.skipIf(reason !== null)(`the executable${reason === null ? '' : ` (${re
     await machine.sh('muster apply bare -m motd --yes');
     expect(await machine.sh('cat /etc/motd /root/note')).toBe('Welcome to bare\nroot\n');
 
+    // Nobody gets into either by a debugger.
+    await machine.sh('systemctl kill --kill-whom=main --signal=USR1 agent orchestrator');
+
     // What it brings with it is its own user's alone, and is not brought out anew.
     const brought = 'stat --format "%n %a %i" /var/lib/own/addons/* /var/lib/muster-agent/addons/*';
     const shell = await machine.run(['muster', 'terminal', 'open', 'bare'], { input: 'tty; exit 42\n' });
@@ -101,6 +104,7 @@ describe.skipIf(reason !== null)(`the executable${reason === null ? '' : ` (${re
     expect(files).toMatch(
       /^\/var\/lib\/own\/addons\/sqlite-[0-9a-f]{16}\.node 500 \d+\n\S+\/pty-[0-9a-f]{16}\.node 500 \d+\n$/,
     );
+    expect(await machine.sh('ss --listening --tcp --numeric --no-header')).not.toContain(':9229');
     await machine.sh('systemctl kill --signal=KILL agent');
     await machine.sh(
       'systemctl stop orchestrator; muster export --data-dir /var/lib/private/own /root/export; test -s /root/export',

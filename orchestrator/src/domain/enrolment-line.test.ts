@@ -48,7 +48,7 @@ describe('the line to paste', () => {
   test('fetches the script over a connection whose key it knows, and keeps the token out of the arguments', () => {
     const { command, connect_command, note } = enrolmentLines(places, 'mt_1', true);
     expect(command).toBe(
-      "curl -fsSk --pinnedpubkey 'sha256//qwerty+/=' https://muster.example:4748/install/agent.sh | " +
+      "(curl -fsSk --pinnedpubkey 'sha256//qwerty+/=' https://muster.example:4748/install/agent.sh || echo exit 1) | " +
         "MUSTER_TOKEN=mt_1 sh -s -- --from https://muster.example:4748 --pin 'sha256//qwerty+/=' " +
         `--to muster.example:4747 --key ${publicKey}`,
     );
@@ -61,7 +61,7 @@ describe('the line to paste', () => {
   test('trusts the usual authorities where a proxy stands before the API, and waits for nobody who must approve first', () => {
     const install = { from: 'https://muster.example', pin: null };
     const { command } = enrolmentLines({ ...places, install }, 'mt_1', false);
-    expect(command).toMatch(/^curl -fsS https:\/\/muster\.example\/install\/agent\.sh \| /);
+    expect(command).toMatch(/^\(curl -fsS https:\/\/muster\.example\/install\/agent\.sh \|\| /);
     expect(command).not.toContain('pin');
     expect(command).toMatch(/ --wait no$/);
   });
@@ -69,6 +69,14 @@ describe('the line to paste', () => {
   test('is the one for a machine that has the program, with the reason, where nothing can be installed from', () => {
     const { command, connect_command, note } = enrolmentLines({ ...places, install: { refused: 'why' } }, 'mt_1', true);
     expect({ command, note }).toEqual({ command: connect_command, note: 'why' });
+  });
+
+  test('fails when nothing, or only half of it, can be fetched', () => {
+    const { command } = enrolmentLines(places, 'mt_1', true);
+    const ended = (curl: string) => spawnSync('sh', ['-c', `curl() { ${curl}; }\n${command}`]).status;
+    expect(ended('return 90')).not.toBe(0);
+    expect(ended('echo "main() {"; echo "exit 0"; return 18')).not.toBe(0);
+    expect(ended('echo exit 0')).toBe(0);
   });
 
   test('runs nothing that an address of the configuration holds', () => {

@@ -47,7 +47,9 @@ export function enrolmentLines(places: EnrolmentPlaces, token: string, approved:
   ];
   const told = options.map(([name = '', value = '']) => `${name} ${word(value)}`).join(' ');
   // The token is in the environment: other users of the machine see arguments.
-  return { command: `${fetched} | MUSTER_TOKEN=${word(token)} sh -s -- ${told}`, connect_command: connect, note };
+  // The end of a line like this is that of its shell, which of nothing is a success: it is told when nothing comes.
+  const command = `(${fetched} || echo exit 1) | MUSTER_TOKEN=${word(token)} sh -s -- ${told}`;
+  return { command, connect_command: connect, note };
 }
 
 /** A word of a POSIX shell that means just this text. */
