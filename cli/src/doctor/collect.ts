@@ -73,13 +73,17 @@ interface Raw {
 }
 
 /** One request that carries nothing of the operator: the certificate is looked at, whatever it is. */
-function ask(url: URL): Promise<Raw> {
+function ask(url: URL, limit: number): Promise<Raw> {
   return new Promise((resolve, reject) => {
+    const fail = (error: NodeJS.ErrnoException) =>
+      reject(error.name === 'AbortError' ? Object.assign(new Error('no answer'), { code: 'ETIMEDOUT' }) : error);
     const secure = url.protocol === 'https:';
     const request = (secure ? secureRequest : plainRequest)(
       url,
-      { agent: false, timeout: limitMs, ...(secure ? { rejectUnauthorized: false } : {}) },
+      // In all, not between two bytes: something that drips would be waited for without end.
+      { agent: false, signal: AbortSignal.timeout(limit), ...(secure ? { rejectUnauthorized: false } : {}) },
       (answer) => {
+        answer.on('error', fail);
         const socket = answer.socket as TLSSocket;
         const seen = secure ? socket.getPeerX509Certificate() : undefined;
         const certificate = seen
@@ -100,8 +104,7 @@ function ask(url: URL): Promise<Raw> {
         );
       },
     );
-    request.on('timeout', () => request.destroy(Object.assign(new Error('no answer'), { code: 'ETIMEDOUT' })));
-    request.on('error', reject);
+    request.on('error', fail);
     request.end();
   });
 }
@@ -122,11 +125,15 @@ function statusIn(text: string): (ReachFacts['status'] & { public_key?: unknown 
   }
 }
 
-/** @returns what was seen, and the identity that the orchestrator says it has */
+/**
+ * @param limit milliseconds for an answer
+ * @returns what was seen, and the identity that the orchestrator says it has
+ */
 export async function collectReach(
   { now, env }: Pick<Context, 'now' | 'env'>,
   target: Target,
   own: ReachFacts['own'],
+  limit = limitMs,
 ): Promise<{ facts: ReachFacts; publicKey: string | null }> {
   const { url } = target;
   const proxies = ['HTTPS_PROXY', 'https_proxy', 'HTTP_PROXY', 'http_proxy', 'ALL_PROXY', 'all_proxy'].filter(
@@ -136,8 +143,8 @@ export async function collectReach(
   const nothing = { certificate: null, serverTime: null, status: null, ready: null };
   const base = { url, now: now(), expected, proxies, own };
   try {
-    const answer = await ask(new URL(`${url}/api/v1/status`));
-    const ready = await ask(new URL(`${url}/readyz`)).then(
+    const answer = await ask(new URL(`${url}/api/v1/status`), limit);
+    const ready = await ask(new URL(`${url}/readyz`), limit).then(
       ({ status }) => status,
       () => null,
     );
@@ -173,6 +180,10 @@ export async function collectReach(
 /** @returns null when somebody takes the connection, else why not */
 function dial(host: string, port: number): Promise<string | null> {
   return new Promise((resolve) => {
+    if (!Number.isInteger(port) || port < 1 || port > 65_535) {
+      resolve('there is no such port');
+      return;
+    }
     const socket = connectTcp({ host, port, timeout: limitMs });
     const end = (why: string | null) => {
       socket.destroy();
@@ -199,11 +210,10 @@ export async function collectFleet(
     call(http.listSecrets, { query: { limit: '1000' } }),
     call(http.listNotifications, { query: { limit: '100', unread: 'true' } }),
   ]);
-  // For admins only.
-  const settings = await call(http.getSettings, {}).then(
-    (answer) => answer.settings,
-    () => null,
-  );
+  // For admins only: whoever is none and asks is written down in the audit log.
+  const { operatorId } = await context.key();
+  const { role } = await call(http.getOperator, { params: { operator_id: operatorId } });
+  const settings = role === 'admin' ? (await call(http.getSettings, {})).settings : null;
   const port = settings?.agent_port;
   const host = typeof settings?.advertised_host === 'string' ? settings.advertised_host : new URL(target.url).hostname;
   const audit = options.audit ? await call(http.verifyAudit, {}) : null;
@@ -217,11 +227,19 @@ export async function collectFleet(
     database: health.database,
     unreadCritical: notifications.notifications.filter(({ severity }) => severity === 'critical').length,
     channel:
-      typeof port === 'number' && port > 0
+      typeof port === 'number' && port !== 0
         ? { address: `${host}:${port}`, error: await dial(host.replace(/^\[|\]$/g, ''), port) }
         : null,
     audit: audit && { ok: audit.ok, verified: audit.verified, fault: audit.fault?.message ?? null },
   };
+}
+
+function fieldsIn(text: string): Record<string, unknown> {
+  try {
+    return (JSON.parse(text) ?? {}) as Record<string, unknown>;
+  } catch {
+    return {};
+  }
 }
 
 async function unitOf(name: string): Promise<MachineFacts['unit']> {
@@ -295,6 +313,7 @@ export async function collectMachine(
     unit,
     disk: found === null ? null : diskOf(directory),
     belongs: null,
+    damaged: false,
     orchestratorKey,
     ports: [],
   };
@@ -304,7 +323,8 @@ export async function collectMachine(
     );
   else {
     const text = await readFile(join(directory, 'orchestrator.json'), 'utf8').catch(() => null);
-    const { host, port, orchestrator_key } = text === null ? {} : JSON.parse(text);
+    const { host, port, orchestrator_key } = text === null ? {} : fieldsIn(text);
+    facts.damaged = text !== null && (typeof host !== 'string' || typeof port !== 'number');
     if (typeof host === 'string' && typeof port === 'number')
       facts.belongs = {
         address: `${host}:${port}`,

@@ -1,11 +1,14 @@
 import { chmod, mkdir, writeFile } from 'node:fs/promises';
-import { createServer } from 'node:net';
+import { createServer as createPlainServer, type ServerResponse } from 'node:http';
+import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { makeCertificate } from '../../test/certificate.ts';
 import { agent } from '../../test/examples.ts';
 import { type Answer, type Seen, type Standing, standIn } from '../../test/orchestrator.ts';
 import { makeHome, musterHere } from '../../test/process.ts';
+import type { Target } from '../profile.ts';
+import { collectReach } from './collect.ts';
 import { type Finding, judgeDisk, judgePlace } from './finding.ts';
 import { judgeHere } from './here.ts';
 import { judgeMachine, type MachineFacts } from './machine.ts';
@@ -122,6 +125,11 @@ describe('the way to the orchestrator', () => {
       { status: { ...reached.status!, status: 'degraded', reasons: ['disk', 'database'] } },
       ['health: problem', 'health: problem'],
     ],
+    [
+      'reasons that nobody knows',
+      { status: { ...reached.status!, status: 'degraded', reasons: ['constructor', 'toString'] } },
+      ['health: problem', 'health: problem'],
+    ],
     ['another version', { own: { version: '1.2.4', protocol: 3 } }, ['version: warning']],
   ])('%s', (_, facts, expected) => {
     const findings = judgeReach({ ...reached, ...facts });
@@ -185,6 +193,7 @@ const machine: MachineFacts = {
   unit: { name: 'muster-agent', state: 'active', enabled: 'enabled' },
   disk: null,
   belongs: { address: 'o:4747', key: 'ab'.repeat(32), error: null },
+  damaged: false,
   orchestratorKey: 'ab'.repeat(32),
   ports: [],
 };
@@ -200,6 +209,7 @@ describe('this machine', () => {
     ['there is no data', { owner: null }, ['data_directory: problem']],
     ['who looks is not root', { readable: false }, ['data_directory: warning']],
     ['its orchestrator is away', { belongs: { ...belongs, error: 'ECONNREFUSED' } }, ['agent_orchestrator: problem']],
+    ['where it belongs cannot be read', { belongs: null, damaged: true }, ['agent_orchestrator: problem']],
     ['never connected', { belongs: { ...belongs, key: null } }, ['agent_pin: warning']],
     ['another orchestrator', { orchestratorKey: 'cd'.repeat(32) }, ['agent_pin: warning']],
     ['a port is open', { ports: [port] }, []],
@@ -279,5 +289,56 @@ describe('the verb', () => {
     expect(ran.stdout).toContain(`ok       its orchestrator at 127.0.0.1:${port} answers\n`);
     expect(ran.stdout).toContain('the key that it pinned is that of the orchestrator asked here');
     expect((await musterHere(['doctor', '--data-dir', directory], env)).exit).toBe(2);
+  });
+
+  test.each(['{"host": "127', 'null', '{}', '{"host": "127.0.0.1", "port": 99999}'])(
+    'an agent whose place to connect to is %j',
+    async (text) => {
+      const directory = join(home.path, 'damaged');
+      await mkdir(directory, { mode: 0o700, recursive: true });
+      await writeFile(join(directory, 'orchestrator.json'), text, { mode: 0o600 });
+      const { findings } = await look(env, '--agent', '--data-dir', directory);
+      expect(bad(findings)).toContain('agent_orchestrator: problem');
+    },
+  );
+
+  test('who is no admin asks for nothing that is refused, as that would be in the audit log', async () => {
+    answers.getOperator = ({ route }) => ({ body: { ...(route.example.answer as object), role: 'operator' } });
+    server.seen.length = 0;
+    const { exit, findings } = await look(env);
+    delete answers.getOperator;
+    expect(exit).toBe(0);
+    expect(findings).toContainEqual(expect.objectContaining({ check: 'database', verdict: 'ok' }));
+    expect(server.seen.map(({ route }) => route.id)).not.toContain('getSettings');
+  });
+
+  test('a port that there is not, of an orchestrator that is not well', async () => {
+    answers.getSettings = ({ route }) => ({
+      body: { ...(route.example.answer as object), settings: { agent_port: 99_999, advertised_host: '127.0.0.1' } },
+    });
+    const { findings } = await look(env);
+    delete answers.getSettings;
+    expect(bad(findings)).toContain('channel_port: problem');
+  });
+
+  test('an answer that never ends, is cut or is too long is waited for no longer than it may take', async () => {
+    let drip: (response: ServerResponse) => void = () => {};
+    const strange = createPlainServer((_, response) => drip(response)).listen(0, '127.0.0.1');
+    await new Promise((resolve) => strange.once('listening', resolve));
+    const target = { url: `http://127.0.0.1:${(strange.address() as AddressInfo).port}` } as Target;
+    const what = async (behaviour: typeof drip) => {
+      drip = behaviour;
+      const { facts } = await collectReach({ now: () => now, env: {} }, target, reached.own, 300);
+      return facts.unreachable?.message;
+    };
+    let dripping: NodeJS.Timeout | undefined;
+    expect(await what((response) => (dripping = setInterval(() => response.write(' '), 20)))).toContain('in time');
+    clearInterval(dripping);
+    expect(await what((response) => response.writeHead(200).write('{', () => void response.destroy()))).toContain(
+      'no orchestrator',
+    );
+    expect(await what((response) => response.end('x'.repeat(100_000)))).toContain('too long');
+    strange.closeAllConnections();
+    strange.close();
   });
 });

@@ -15,6 +15,8 @@ export interface MachineFacts {
   disk: Disk | null;
   /** Of an agent: where it belongs. */
   belongs: { address: string; key: string | null; error: string | null } | null;
+  /** Of an agent: the file that says where it belongs is there, and does not say it. */
+  damaged: boolean;
   /** The identity of the orchestrator that was asked; null: none was. */
   orchestratorKey: string | null;
   /** Of an orchestrator: its usual ports, and whether something listens. */
@@ -25,7 +27,7 @@ const { ok, warning, problem } = findingsOf('machine');
 
 /** What is to be said of a program that is, or should be, on this machine. */
 export function judgeMachine(facts: MachineFacts): Finding[] {
-  const { program, directory, readable, owner, places, unit, disk, belongs, orchestratorKey, ports } = facts;
+  const { program, directory, readable, owner, places, unit, disk, belongs, damaged, orchestratorKey, ports } = facts;
   const findings: Finding[] = [];
   if (unit !== null) {
     const told = `${unit.name} is ${unit.state}`;
@@ -68,6 +70,15 @@ export function judgeMachine(facts: MachineFacts): Finding[] {
   }
   findings.push(...places.flatMap((place) => judgePlace('machine', place, owner) ?? []));
   if (disk !== null) findings.push(judgeDisk('machine', disk));
+  if (damaged)
+    findings.push(
+      problem(
+        'agent_orchestrator',
+        `${directory}/orchestrator.json is damaged`,
+        'The agent does not know where it belongs.',
+        `rm ${directory}/orchestrator.json, then muster agents enroll, and paste the line on this machine`,
+      ),
+    );
   if (belongs !== null) {
     findings.push(
       belongs.error === null

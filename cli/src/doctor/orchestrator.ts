@@ -122,7 +122,9 @@ export function judgeReach(facts: ReachFacts): Finding[] {
     );
   if (status === null) return findings;
   for (const reason of status.reasons) {
-    const [what, remedy] = reasons[reason] ?? [`it says it is degraded: ${sanitiseLine(reason)}`, 'Look at its log.'];
+    // Whatever it says: `constructor` is no reason of the table.
+    const known = Object.hasOwn(reasons, reason) ? reasons[reason] : undefined;
+    const [what, remedy] = known ?? [`it says it is degraded: ${sanitiseLine(reason)}`, 'Look at its log.'];
     findings.push(problem('health', what, 'Work is refused, or cannot be recorded.', remedy));
   }
   if (status.status === 'ok') findings.push(ok('health', 'it says it is well'));

@@ -1,5 +1,6 @@
 import { protocolVersion } from '@muster/protocol/wire';
 import packageJson from '../../package.json' with { type: 'json' };
+import { unreachable } from '../client.ts';
 import type { Context } from '../context.ts';
 import { collectFleet, collectHere, collectMachine, collectReach, usualDirectories } from '../doctor/collect.ts';
 import { type Finding, findingsOf } from '../doctor/finding.ts';
@@ -63,6 +64,8 @@ async function doctor(context: Context, options: Options): Promise<Exit> {
   return problems === 0 ? exits.done : exits.failed;
 }
 
+const timedOut = Object.assign(new Error('no answer in time'), { code: 'ETIMEDOUT' });
+
 /** @returns the identity of the orchestrator; null when it was not reached */
 async function askOrchestrator(context: Context, options: Options, findings: Finding[]): Promise<string | null> {
   const target = await context.target().catch(() => null);
@@ -72,7 +75,12 @@ async function askOrchestrator(context: Context, options: Options, findings: Fin
   findings.push(...judgeReach(facts));
   if (facts.unreachable !== null || (!isTrusted(facts) && !target.insecure)) return publicKey;
   try {
-    findings.push(...judgeFleet(await collectFleet(context, facts.status?.version ?? null, options)));
+    const asked = collectFleet(context, facts.status?.version ?? null, options);
+    const late = new Promise<never>((_, reject) => {
+      const secs = options.audit ? 600 : 60;
+      setTimeout(() => reject(unreachable(new URL(target.url), timedOut)), secs * 1000).unref();
+    });
+    findings.push(...judgeFleet(await Promise.race([asked, late])));
   } catch (error) {
     const { message, remedy } = explain(error);
     findings.push(
