@@ -44,6 +44,9 @@ describe('events of a stream', () => {
       for (let no = 0; no < 100; no++) reader.feed(`data: ${'x'.repeat(100_000)}\n`);
     };
     expect(much).toThrow('longer');
+    const empty = new FrameReader();
+    const nothing = 'data:\n'.repeat(100_000);
+    expect(() => Array.from({ length: 50 }, () => empty.feed(nothing))).toThrow('longer');
     expect(() => new FrameReader().feed('x'.repeat(5_000_000))).toThrow('longer');
   });
 });

@@ -43,7 +43,8 @@ export class FrameReader {
     const value = at < 0 ? '' : line.slice(line[at + 1] === ' ' ? at + 2 : at + 1);
     if (field === 'data') {
       this.#data.push(value);
-      this.#length += value.length;
+      // Empty ones take room as well.
+      this.#length += value.length + 1;
     } else if (field === 'event') this.#event = value;
     else if (field === 'id' && !value.includes('\0')) this.#id = value;
     return null;

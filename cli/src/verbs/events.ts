@@ -87,8 +87,8 @@ async function passing(
   const told = Object.entries(rest).flatMap(([name, value]) => (value === null ? [] : [`${name} ${String(value)}`]));
   if (typeof node_id === 'string') {
     if (!names.has(node_id)) {
-      const found = (await agentNames(call, new Set([node_id]))).get(node_id);
-      if (found !== undefined) names.set(node_id, found);
+      // One that is gone is asked for once as well.
+      names.set(node_id, (await agentNames(call, new Set([node_id]))).get(node_id) ?? node_id);
     }
     told.unshift(names.get(node_id) ?? node_id);
   }
