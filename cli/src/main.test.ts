@@ -53,7 +53,7 @@ describe('keys and sessions', () => {
     expect(again.stderr).toContain('--force');
     const forced = await run(['operator', 'init', '--force', '--key-file', join(home.path, 'other')], env);
     expect(forced.stdout).toMatch(/^[0-9a-f]{64}\n$/);
-    expect(forced.stderr).toContain('muster orchestrator --bootstrap-key');
+    expect(forced.stderr).toContain('muster orchestrator init --username NAME --operator-key');
     expect((await stat(join(home.path, 'other'))).mode & 0o777).toBe(0o600);
   });
 
