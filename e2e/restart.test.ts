@@ -1,14 +1,27 @@
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { applyAgent, checkDrift, getAgent, getState, listAgents, planAgent, uploadModule } from '@muster/protocol/http';
+import {
+  applyAgent,
+  checkDrift,
+  getAgent,
+  getSettings,
+  getState,
+  listAgents,
+  planAgent,
+  uploadModule,
+} from '@muster/protocol/http';
 import { expect } from 'vitest';
 import { eventually } from './eventually.ts';
 import { test } from './harness.ts';
 import { siteModule } from './site.ts';
 
 test('a second start takes up where the first left off', async ({ stage }) => {
-  const orchestrator = await stage.orchestrator();
+  const files = { orchestrator: join(stage.dir, 'orchestrator.yml'), agent: join(stage.dir, 'agent.yml') };
+  for (const file of Object.values(files)) writeFileSync(file, '');
+  const orchestrator = await stage.orchestrator({ flags: ['--config', files.orchestrator] });
   const { call } = orchestrator;
-  const agent = await stage.agent(orchestrator, 'web-1', { tags: { role: 'web' } });
+  const flags = ['--config', files.agent];
+  const agent = await stage.agent(orchestrator, 'web-1', { tags: { role: 'web' }, flags });
   const { nodeId } = agent;
   const params = { node_id: nodeId };
   await call(uploadModule, {
@@ -17,6 +30,27 @@ test('a second start takes up where the first left off', async ({ stage }) => {
   const body = { modules: ['site'] };
   await call(applyAgent, { params, body });
   const state = await call(getState, { params });
+
+  // Both read their configuration again when they are told to; what cannot be used changes nothing.
+  const said = (of: typeof agent | typeof orchestrator, text: string) =>
+    eventually(text, async () => (of.program.lastLines(20).some((line) => line.includes(text)) ? true : null));
+  writeFileSync(files.orchestrator, 'drift: { interval: 77 }\npending_capacity: 7\n');
+  orchestrator.program.kill('SIGHUP');
+  await said(orchestrator, 'hold from the next start on');
+  writeFileSync(files.orchestrator, 'drift: { interval: 78 }\nnonsense: 1\n');
+  orchestrator.program.kill('SIGHUP');
+  await said(orchestrator, 'nothing was changed');
+  expect(await call(getSettings, {})).toMatchObject({
+    settings: { drift: { interval: 77 }, pending_capacity: 100 },
+    sources: { 'drift.interval': 'file' },
+  });
+  agent.program.kill('SIGHUP');
+  await said(agent, 'read again');
+  writeFileSync(files.agent, 'nonsense: 1\n');
+  agent.program.kill('SIGHUP');
+  await said(agent, 'is broken');
+  writeFileSync(files.orchestrator, '');
+  writeFileSync(files.agent, '');
 
   expect((await agent.stop()).code).toBe(0);
   await eventually('the link is gone', async () => ((await call(getAgent, { params })).connected ? null : true));

@@ -27,6 +27,8 @@ export const version = packageJson.version;
 
 export interface Agent {
   readonly nodeId: string;
+  /** Reads the configuration at once; without, it does when the file changes. */
+  reload(): Promise<void>;
   /** Ends what runs at a resource's end, tells the orchestrator, says goodbye. */
   stop(reason: string): Promise<void>;
 }
@@ -158,6 +160,7 @@ export async function startAgent(options: AgentArguments, clock: Clock, log: Log
   facts.follow(() => connection.attributesChanged());
   return {
     nodeId: identity.nodeId,
+    reload: () => configured.again(),
     async stop(reason) {
       configured.end();
       driftWatch.end();
@@ -184,6 +187,8 @@ interface Configured {
   packageLockMs(): number;
   terminal(): TerminalSettings;
   metrics(): AgentConfig['metrics'];
+  /** Reads the file at once. */
+  again(): Promise<void>;
   end(): void;
 }
 
@@ -203,6 +208,7 @@ const unconfigured: Configured = {
   packageLockMs: () => defaultLimits.packageLockMs,
   terminal: () => noTerminals,
   metrics: () => defaultMetrics,
+  again: async () => {},
   end: () => {},
 };
 
@@ -223,7 +229,7 @@ async function followConfig(path: string, clock: Clock, log: Log, onChange: () =
     throw error instanceof ConfigError ? new ConfigError([error.message], path) : error;
   }
   for (const change of configChanges(defaultConfig, config)) log.debug({ change }, 'configuration');
-  const end = watchFile(path, text, clock, (changed) => {
+  const watch = watchFile(path, text, clock, (changed) => {
     if (changed === null) {
       log.error({ path }, 'the configuration is gone; the last one stays');
       return;
@@ -244,7 +250,8 @@ async function followConfig(path: string, clock: Clock, log: Log, onChange: () =
     packageLockMs: () => config.packages.lock_timeout * 1000,
     terminal: () => config.remote_terminal,
     metrics: () => config.metrics,
-    end,
+    again: () => watch.again(),
+    end: () => watch.end(),
   };
 }
 

@@ -114,8 +114,13 @@ async function main(): Promise<void> {
       },
     );
   };
-  // By itself it would end the agent. The configuration is read again when it changes, whether somebody says so or not.
-  process.on('SIGHUP', () => log.info({}, 'the configuration is read whenever its file changes: nothing else to do'));
+  // By itself it would end the agent. A file that changes is found without it; this says at once whether it can be used.
+  process.on('SIGHUP', () => {
+    void agent.reload().then(
+      () => log.info({}, 'the configuration was read again'),
+      (error: Error) => log.error({ error }, 'the configuration could not be read again'),
+    );
+  });
   process.on('SIGTERM', stop);
   process.on('SIGINT', stop);
   if (process.env.NOTIFY_SOCKET) manager = await tellManager(log);

@@ -65,7 +65,7 @@ import { loadIdentity } from './identity/identity.ts';
 import { lockDirectory } from './identity/instance-lock.ts';
 import { loadSecretKeys } from './identity/secret-keys.ts';
 import { finishRestore } from './offline/restore-place.ts';
-import { type Changes, changesOf, reloaded } from './reload.ts';
+import { type Changes, changesOf, reloaded, sourcesAfter } from './reload.ts';
 import { type AuditKeeping, startAuditKeeping } from './schedule/audit-keeping.ts';
 import { type DiskGuard, startDiskGuard } from './schedule/disk-guard.ts';
 import { type DriftSweep, startDriftSweep } from './schedule/drift-sweep.ts';
@@ -100,7 +100,7 @@ export interface Running {
    * Puts in force what may change while it runs. What needs a start is only told, counted from what was started with.
    * @throws Error, nothing having been changed, when a certificate cannot be used
    */
-  reload(next: Config): Promise<Changes>;
+  reload(next: Config, sources: Invocation['sources']): Promise<Changes>;
   /** Takes nothing new, finishes what is under way, lets go of everything. */
   stop(): Promise<void>;
 }
@@ -140,6 +140,7 @@ async function start(config: Config, dataDir: string, around: Surroundings, held
   const { log, clock } = around;
   /** As it is in force: what may change while this runs is asked for here. */
   let current = config;
+  let sources = around.sources ?? {};
   if (await finishCutOff(dataDir)) log.warn({}, 'a restore that had been cut off was brought to its end');
   const identity = await loadIdentity(dataDir);
   held.add(await lockDirectory(dataDir, 'orchestrator'));
@@ -310,8 +311,18 @@ async function start(config: Config, dataDir: string, around: Surroundings, held
       return false;
     }
   };
-  const channelRule = { denyPrivate: config.notifications.deny_private };
-  const deliver = createDeliver({ version, now: () => clock.now(), ...channelRule });
+  const channelRule = {
+    get denyPrivate() {
+      return current.notifications.deny_private;
+    },
+  };
+  const deliver = createDeliver({
+    version,
+    now: () => clock.now(),
+    get denyPrivate() {
+      return channelRule.denyPrivate;
+    },
+  });
   const told = createTelemetry(
     {
       census: createCensus(context),
@@ -345,7 +356,7 @@ async function start(config: Config, dataDir: string, around: Surroundings, held
       ...windowHandlers(context),
       ...terminalHandlers(terminals),
       ...metricsHandlers(metrics),
-      ...settingsHandlers(() => describeSettings({ data_dir: dataDir, ...current }, around.sources ?? {})),
+      ...settingsHandlers(() => describeSettings({ data_dir: dataDir, ...current }, sources)),
       ...auditHandlers(context),
       ...eventHandlers(context, live),
       ...notificationHandlers(context, deliver, channelRule),
@@ -435,7 +446,9 @@ async function start(config: Config, dataDir: string, around: Surroundings, held
   const holder = `${hostname()}:${dataDir}`;
   auditKeeping = startAuditKeeping(context, clock, {
     sequencer: createSequencer(context, { consumers }),
-    retentionDays: config.audit.retention_days,
+    get retentionDays() {
+      return current.audit.retention_days;
+    },
     holder,
   });
   await upkeep.round();
@@ -476,12 +489,13 @@ async function start(config: Config, dataDir: string, around: Surroundings, held
     fingerprint: certificate?.fingerprint ?? null,
     bootstrapped,
     operators: (await db.get(anyOperator, {})) !== undefined,
-    reload: async (next) => {
+    reload: async (next, from) => {
       // Read before anything is changed: files that cannot be are no reason to do half of it.
       const secured = certificate ?? (next.tls_enabled ? await tlsOf(next, null) : null);
       if (tls && certificate === null && secured && 'cert' in secured)
         (app.server as unknown as TlsServer).setSecureContext({ ...secured, minVersion: 'TLSv1.2' });
-      const changes = changesOf(config, next);
+      const changes = changesOf(config, current, next, { ownCertificate: certificate !== null });
+      sources = sourcesAfter(sources, from);
       current = reloaded(current, next);
       app.setRates(ratesOf(current));
       return changes;

@@ -144,7 +144,7 @@ async function serve(): Promise<void> {
     let next: Invocation;
     try {
       next = readInvocation(process.argv.slice(2), process.env, defaultDataDir);
-      const { now, atStart } = await running.reload(next.config);
+      const { now, atStart } = await running.reload(next.config, next.sources);
       log.info(
         { in_force: now },
         now.length === 0

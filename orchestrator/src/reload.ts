@@ -1,15 +1,17 @@
-import type { Config } from './config.ts';
+import type { Config, Invocation } from './config.ts';
 
 /** What of a configuration holds from the moment it is read again on, and what only from the next start on. */
 
 /** Keys that are asked for whenever they matter. All others were given to something at the start. */
 export const reloadable: readonly string[] = [
+  'audit.retention_days',
   'disk.reserve',
   'drift.interval',
   'drift.max_concurrent',
   'drift.retention_days',
   'drift.skip_recently_applied',
   'metrics_token',
+  'notifications.deny_private',
   'notifications.give_up_after',
   'notifications.retention_days',
   'operations.retention_days',
@@ -26,23 +28,44 @@ export const reloadable: readonly string[] = [
 ];
 
 export interface Changes {
-  /** Keys that changed and hold at once. */
+  /** Keys that changed since it was read last, and hold at once. */
   readonly now: readonly string[];
-  /** Keys that changed and hold from the next start on. */
+  /** Keys that are other than at the start, and hold from the next one on. */
   readonly atStart: readonly string[];
 }
 
-/** @returns which keys differ; values are not told, some are secret */
-export function changesOf(before: Config, after: Config): Changes {
-  const old = flat(before);
-  const fresh = flat(after);
-  const changed = [...new Set([...old.keys(), ...fresh.keys()])]
-    .filter((key) => old.get(key) !== fresh.get(key))
-    .sort();
+/**
+ * @param start   what the process was started with
+ * @param current what is in force
+ * @param about   whether the API has a certificate of its own making: one from a file takes its place at a start only
+ * @returns which keys differ; values are not told, some are secret
+ */
+export function changesOf(
+  start: Config,
+  current: Config,
+  next: Config,
+  { ownCertificate }: { ownCertificate: boolean },
+): Changes {
+  const holdsAtOnce = (key: string) => reloadable.includes(key) && !(ownCertificate && key.startsWith('tls_'));
   return {
-    now: changed.filter((key) => reloadable.includes(key)),
-    atStart: changed.filter((key) => !reloadable.includes(key)),
+    now: differing(current, next).filter(holdsAtOnce),
+    atStart: differing(start, next).filter((key) => !holdsAtOnce(key)),
   };
+}
+
+function differing(one: Config, other: Config): string[] {
+  const old = flat(one);
+  const fresh = flat(other);
+  return [...new Set([...old.keys(), ...fresh.keys()])].filter((key) => old.get(key) !== fresh.get(key)).sort();
+}
+
+type Sources = Invocation['sources'];
+
+/** Where the values in force come from, after what holds at once was taken from the newer configuration. */
+export function sourcesAfter(before: Sources, next: Sources): Sources {
+  const stay = Object.entries(before).filter(([key]) => !reloadable.includes(key));
+  const come = Object.entries(next).filter(([key]) => reloadable.includes(key));
+  return Object.fromEntries([...stay, ...come]);
 }
 
 /** The configuration with what holds at once taken from the newer one. */

@@ -8,7 +8,7 @@ import { readTextFile, watchFile } from './watch-file.ts';
 let dir: string;
 let path: string;
 let clock: ManualClock;
-let end: () => void;
+let watch: ReturnType<typeof watchFile>;
 let seen: (string | null)[];
 
 beforeEach(async () => {
@@ -17,10 +17,10 @@ beforeEach(async () => {
   await writeFile(path, 'a');
   clock = new ManualClock();
   seen = [];
-  end = watchFile(path, 'a', clock, (text) => seen.push(text));
+  watch = watchFile(path, 'a', clock, (text) => seen.push(text));
 });
 afterEach(async () => {
-  end();
+  watch.end();
   await rm(dir, { recursive: true, force: true });
 });
 
@@ -33,6 +33,14 @@ async function changes(count: number): Promise<void> {
 }
 
 describe('a watched file', () => {
+  it('is told of at once to whoever asks, changed or not', async () => {
+    await watch.again();
+    expect(seen).toEqual(['a']);
+    await writeFile(path, 'b');
+    await watch.again();
+    expect(seen).toEqual(['a', 'b']);
+  });
+
   it('tells of each replacement, also after the first', async () => {
     for (const [n, text] of ['b', 'c', 'd'].entries()) {
       await writeFile(join(dir, 'new'), text);

@@ -14,21 +14,21 @@ const rescanMs = 30_000;
  * along.
  * @param known the text that is known already; null when there was no file
  * @param changed gets the new text, null once the file is gone
- * @returns ends the watch
+ * @returns ends the watch; `again` tells of the file at once, changed or not
  */
 export function watchFile(
   path: string,
   known: string | null,
   clock: Clock,
   changed: (text: string | null) => void,
-): () => void {
+): { end(): void; again(): Promise<void> } {
   let text = known;
   let ended = false;
   let watcher: FSWatcher | null = null;
   let callOffQuiet = () => {};
   let callOffRescan = () => {};
 
-  async function look(): Promise<void> {
+  async function look(again = false): Promise<void> {
     let now: string | null;
     try {
       now = await readFile(path, 'utf8');
@@ -36,7 +36,7 @@ export function watchFile(
       if (errnoOf(error) !== 'ENOENT') return;
       now = null;
     }
-    if (ended || now === text) return;
+    if (ended || (now === text && !again)) return;
     text = now;
     changed(now);
   }
@@ -63,11 +63,14 @@ export function watchFile(
   }
   arm();
   rescan();
-  return () => {
-    ended = true;
-    callOffQuiet();
-    callOffRescan();
-    watcher?.close();
+  return {
+    again: () => look(true),
+    end() {
+      ended = true;
+      callOffQuiet();
+      callOffRescan();
+      watcher?.close();
+    },
   };
 }
 

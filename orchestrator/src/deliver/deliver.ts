@@ -24,7 +24,8 @@ export interface DeliverOptions extends Pick<SendLimits, 'denyPrivate' | 'resolv
 }
 
 /** Sends messages over the network. Each carries its id, the same at every attempt. */
-export function createDeliver({ version, now, denyPrivate, resolve }: DeliverOptions): Deliver {
+export function createDeliver(options: DeliverOptions): Deliver {
+  const { version, now, resolve } = options;
   return (target, message, { timeoutMs, signal }) => {
     const { url, headers, body } = postOf(target, message, Math.floor(now() / 1000));
     const common = {
@@ -32,6 +33,14 @@ export function createDeliver({ version, now, denyPrivate, resolve }: DeliverOpt
       'idempotency-key': message.delivery_id,
       'x-muster-delivery': message.delivery_id,
     };
-    return send({ url, headers: { ...common, ...headers }, body }, { timeoutMs, denyPrivate, signal, resolve });
+    return send(
+      { url, headers: { ...common, ...headers }, body },
+      {
+        timeoutMs,
+        denyPrivate: options.denyPrivate,
+        signal,
+        resolve,
+      },
+    );
   };
 }

@@ -22,16 +22,14 @@ export interface AuditKeeping {
 export interface AuditKeepingOptions {
   sequencer: Sequencer;
   /** Of the configuration; 0: nothing is removed. */
-  retentionDays: number;
+  /** Read at each round. */
+  readonly retentionDays: number;
   /** Names this process among those that share the database, the same after a restart. */
   holder: string;
 }
 
-export function startAuditKeeping(
-  context: Context,
-  clock: Clock,
-  { sequencer, retentionDays, holder }: AuditKeepingOptions,
-): AuditKeeping {
+export function startAuditKeeping(context: Context, clock: Clock, options: AuditKeepingOptions): AuditKeeping {
+  const { sequencer, holder } = options;
   const lease = createLease(context, 'audit', holder);
   let running: Promise<void> | null = null;
   let due: { at: number; callOff: () => void } | null = null;
@@ -56,7 +54,7 @@ export function startAuditKeeping(
   };
   const prune = async (fence: Fence) => {
     try {
-      const deleted = await pruneBySchedule(context, retentionDays, { fence, signal: stopping.signal });
+      const deleted = await pruneBySchedule(context, options.retentionDays, { fence, signal: stopping.signal });
       if (deleted > 0) context.log.info({ deleted }, 'audit events that were kept long enough are removed');
     } catch (error) {
       context.log.error({ err: error }, 'old audit events could not be removed; it is tried again');
