@@ -20,6 +20,7 @@ const refused = [
   'putTag',
   'putTags',
   'rotateSecretsKey',
+  'startRun',
   'updateChannel',
   'updateSecret',
   'updateWindow',
