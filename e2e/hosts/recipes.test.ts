@@ -23,11 +23,13 @@ import {
   changesThen,
   clientsOfDatabase,
   doneByPackage,
+  hostile,
   type Parameters,
   parametersOf,
   password,
   recipes,
   recipeText,
+  refusals,
   sshKey,
   staysAfterwards,
 } from './recipes.ts';
@@ -210,17 +212,45 @@ describe.skipIf(reason !== null)(`the recipes${reason === null ? '' : ` (${reaso
     await orchestrator.call(removeAssignment, { params: { name: assignment } });
     const changed = changedParameters(parameters);
     const users = { ...changed.users, sudo: 'ALL = nobody' };
-    await assign({ ...changed, users, nginx: { ...changed.nginx, names: ['a{b'] }, firewall: { tcp: [99_999] } });
+    const postgresql = { ...changed.postgresql, shared_buffers: 'lots' };
+    await assign({
+      ...changed,
+      users,
+      postgresql,
+      nginx: { ...changed.nginx, port: 99_999 },
+      firewall: { tcp: [99_999] },
+    });
     const applied = await apply();
-    expect(applied).toMatchObject({ status: 'failed', summary: { failed: 3, changed: 0 } });
+    expect(applied).toMatchObject({ status: 'failed', summary: { failed: 4, changed: 0 } });
     const said = (id: string) => applied.resources.find((resource) => resource.id === id)?.message ?? '';
     expect(said('sudoers')).toMatch(/was refused, `validate` ended with 1: .*expected a fully-qualified path name/s);
-    expect(said('site')).toMatch(/was refused, `validate` ended with 1: .*directive "server_name" is not terminated/s);
+    expect(said('site')).toMatch(/was refused, `validate` ended with 1: .*invalid port in "99999/s);
+    expect(said('settings')).toMatch(
+      /was refused, `validate` ended with 1: .*invalid value for parameter "shared_buffers"/s,
+    );
     expect(said('rules')).toMatch(/was refused, `validate` ended with 1: .*(Error|99999)/s);
     // What was in force before still is.
     expect(await page(8080)).toContain('<h1>Moved</h1>');
     expect(await reaches(machine.address, 5432)).toBe(true);
     expect(await machine.sh(`${ssh} ada@127.0.0.1 sudo -n id -u`)).toBe('0\n');
+  });
+
+  test('let no value out of its place', async () => {
+    report();
+    await orchestrator.call(removeAssignment, { params: { name: assignment } });
+    await assign({ ...changedParameters(parameters), ...hostile });
+    const applied = await apply();
+    const failed = applied.resources.filter(({ status }) => status === 'failed');
+    expect(Object.fromEntries(failed.map(({ module, id, message }) => [`${module}/${id}`, message]))).toEqual(
+      Object.fromEntries(
+        Object.entries(refusals).map(([id, words]) => [id, expect.stringMatching(`was refused, .*${words}`)]),
+      ),
+    );
+    expect(
+      await machine.sh('ls /pwned 2> /dev/null || true; nft list tables; apt-config dump | grep -c pwned || true'),
+    ).toBe('table inet muster_firewall\n0\n');
+    expect(await machine.sh('cat /etc/sudoers.d/muster-admins')).toBe('%admins ALL=(ALL:ALL) NOPASSWD: ALL\n');
+    expect(await machine.sh('systemctl --failed --no-legend')).toBe('');
   });
 
   test('of containers is planned', async () => {

@@ -112,6 +112,35 @@ export const byHand: Readonly<Record<Recipe, { shell: string; moved: Readonly<Re
   },
 };
 
+/** Values that mean more than a value where they come to stand: each would be taken by the program that reads it. */
+export const hostile: Parameters = {
+  users: { sudo: 'ALL=(ALL) ALL\nmallory ALL=(ALL) NOPASSWD: ALL', password_login: 'no\nPermitEmptyPasswords yes' },
+  nginx: { names: ['_; location /etc/ { root /; } #'] },
+  postgresql: { role: "x';touch$IFS/pwned;'", clients: ['0.0.0.0/0'], listen: "*'\narchive_command = 'touch /pwned" },
+  firewall: {
+    tcp: [
+      '80 }\n}\n}\ntable ip theirs { }\ntable inet muster_firewall {\nset more {\ntype inet_service\nelements = { 1',
+    ],
+  },
+  'unattended-upgrades': { mail: 'a"; APT::Update::Pre-Invoke { "touch /pwned"; }; B "', keep: ['lib.*'] },
+  'node-exporter': { arguments: ['"\nLD_PRELOAD="/tmp/theirs.so'] },
+  backup: { keep: 0 },
+};
+
+/** What refuses them, before they are in place. */
+export const refusals: Readonly<Record<string, string>> = {
+  'users/sudoers': 'a line break in a value',
+  'users/sshd-config': 'a line break in a value',
+  'nginx/site': 'a value has a line break or one of',
+  'postgresql/settings': 'a value has a line break or a quote in it',
+  'postgresql/access': "not two plain names: app x';touch",
+  'firewall/rules': 'a value has a line break, a quote or one of',
+  'unattended-upgrades/policy': 'a value has a line break or a quote in it',
+  'unattended-upgrades/keep[0]': 'a pattern is letters, digits and',
+  'node-exporter/arguments': 'a value has a line break, a quote or a backslash in it',
+  'backup/program': 'keep has to be 1 or more',
+};
+
 /** What stays when all of it is taken away, as the pages say. */
 export const staysAfterwards: readonly RegExp[] = [
   // Accounts that packages made, as after a purge on Debian, and one that somebody else had made.
