@@ -14,7 +14,7 @@ import {
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import type { Build } from '@muster/protocol/executable';
-import { buildPackages } from './deb/packages.ts';
+import { buildPackages, type Packages, packagesIn } from './deb/packages.ts';
 import { describeBuild, executable } from './executable.ts';
 import { installFolder, writeInstallFolder } from './install/folder.ts';
 import { billOfMaterials, licencesOfOthers } from './papers.ts';
@@ -29,7 +29,7 @@ export interface Artifacts {
   readonly build: Build;
   /** All in one archive, for machines without packages. */
   readonly tarball: string;
-  readonly debs: { readonly muster: string; readonly agent: string; readonly orchestrator: string };
+  readonly debs: Packages;
 }
 
 /**
@@ -55,34 +55,38 @@ export async function buildAll(folder: string, { fast = false, env = process.env
   copyFileSync(join(root, 'LICENSE'), join(folder, 'LICENSE'));
   copyFileSync(join(here, 'Containerfile'), join(folder, 'Containerfile'));
 
-  const tarball = buildTarball({ program, build, licences, bill, folder, level: fast ? 1 : 9 });
+  const artifacts = artifactsIn(folder, build);
+  writeTarballOf({ program, build, licences, bill, path: artifacts.tarball, level: fast ? 1 : 9 });
 
-  const compression = fast ? 'gzip' : 'xz';
-  const wish = { executable: program, version, architecture: 'amd64', out: folder, epoch } as const;
+  const compression = fast ? 'quick' : 'xz';
+  const wish = { executable: program, version, architecture: 'amd64', out: folder, epoch, licences } as const;
   const debs = buildPackages({ ...wish, compression, completions: completions(program) });
   writeSums(folder);
   // What an orchestrator of this clone serves.
   writeInstallFolder(installFolder(version, program, [debs.muster, debs.agent]), join(folder, 'install'));
   linkSync(program, join(folder, 'install', 'muster'));
-  return { folder, build, tarball, debs };
+  return artifacts;
 }
 
-/**
- * Builds the archive for machines without packages.
- * @returns its path
- */
-export function buildTarball(parts: {
+/** Where in a folder everything is that is built there. */
+export function artifactsIn(folder: string, build: Build): Artifacts {
+  const tarball = join(folder, `${tarballName(build)}.tar.gz`);
+  return { folder, build, tarball, debs: packagesIn(folder, build.version, 'amd64') };
+}
+
+const tarballName = ({ version }: Build): string => `muster-${version}-linux-x64`;
+
+/** Writes the archive for machines without packages. */
+function writeTarballOf(parts: {
   program: string;
   build: Build;
   licences: string;
   bill: string;
-  folder: string;
+  path: string;
   /** Of gzip, 1 to 9. */
   level: number;
-}): string {
-  const { program, build, licences, bill, folder, level } = parts;
-  const name = `muster-${build.version}-linux-x64`;
-  const path = join(folder, `${name}.tar.gz`);
+}): void {
+  const { program, build, licences, bill, path, level } = parts;
   const copies = Object.fromEntries(
     ['agent', 'orchestrator'].flatMap((role) => [
       [`systemd/muster-${role}.service`, { copy: join(here, `systemd/muster-${role}.service`) }],
@@ -97,8 +101,7 @@ export function buildTarball(parts: {
     'sbom.cdx.json': { content: bill },
     ...copies,
   };
-  writeTarball({ name, files, epoch: Date.parse(build.date) / 1000, level }, path);
-  return path;
+  writeTarball({ name: tarballName(build), files, epoch: Date.parse(build.date) / 1000, level }, path);
 }
 
 /** What a shell completes, as the program itself writes it. */

@@ -1,9 +1,8 @@
-import { copyFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { copyFileSync, mkdirSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { describe, expect } from 'vitest';
-import { buildTarball } from '../../packaging/build.ts';
-import { describeBuild, executable } from '../../packaging/executable.ts';
+import { built } from '../../packaging/built.ts';
+import { describeBuild } from '../../packaging/executable.ts';
 import { eventually } from '../eventually.ts';
 import type { Machine } from './machine.ts';
 import { noHosts, test } from './test.ts';
@@ -28,18 +27,12 @@ resources:
 
 /** The archive of what is built, in a machine's `/opt`. */
 async function unpack(machine: Machine): Promise<void> {
-  const folder = mkdtempSync(join(tmpdir(), 'muster-tarball-'));
-  try {
-    const program = await executable(build);
-    const tarball = buildTarball({ program, build, licences: '', bill: '', folder, level: 1 });
-    mkdirSync(join(machine.rootPath, 'opt'), { recursive: true });
-    copyFileSync(tarball, join(machine.rootPath, 'opt', basename(tarball)));
-    await machine.sh(
-      `cd /opt; tar xzf muster-*.tar.gz; rm muster-*.tar.gz; ln -s /opt/muster-*/muster /usr/local/bin/muster`,
-    );
-  } finally {
-    rmSync(folder, { recursive: true, force: true });
-  }
+  const { tarball } = await built();
+  mkdirSync(join(machine.rootPath, 'opt'), { recursive: true });
+  copyFileSync(tarball, join(machine.rootPath, 'opt', basename(tarball)));
+  await machine.sh(
+    `cd /opt; tar xzf muster-*.tar.gz; rm muster-*.tar.gz; ln -s /opt/muster-*/muster /usr/local/bin/muster`,
+  );
 }
 
 const orchestratorUnit = `systemd-run --quiet --unit=orchestrator -p DynamicUser=yes -p StateDirectory=own -p StateDirectoryMode=0700 \\

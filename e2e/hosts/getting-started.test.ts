@@ -1,8 +1,9 @@
 import { copyFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { describe } from 'vitest';
+import { built } from '../../packaging/built.ts';
 import { root } from '../../tools/cli.ts';
-import { openHosts, packages } from './installed.ts';
+import { openHosts } from './installed.ts';
 import { test as base, noHosts } from './test.ts';
 import type { TestHosts } from './test-hosts.ts';
 import { Walk } from './walk.ts';
@@ -33,8 +34,8 @@ describe.skipIf(reason !== null)(`getting started${reason === null ? '' : ` (${r
   }) => {
     onTestFailed(() => console.error(hosts.report()));
     const names = ['control', 'web-1', 'web-2', 'db-1'];
-    const [built, control, ...others] = await Promise.all([
-      packages(),
+    const [{ debs }, control, ...others] = await Promise.all([
+      built(),
       ...names.map((name) => hosts.start(name, { repository: false })),
     ]);
     if (control === undefined) throw new Error('there is no machine');
@@ -45,7 +46,7 @@ describe.skipIf(reason !== null)(`getting started${reason === null ? '' : ` (${r
     await control.sh(`
       useradd --create-home --shell /bin/bash ada
       echo 'ada ALL=(ALL) NOPASSWD: ALL' > /etc/sudoers.d/ada`);
-    for (const path of [built.muster, built.orchestrator])
+    for (const path of [debs.muster, debs.orchestrator])
       copyFileSync(path, join(control.rootPath, 'home/ada', basename(path)));
     const walk = new Walk(machines, transcript);
     try {

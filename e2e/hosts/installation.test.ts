@@ -1,7 +1,8 @@
 import { describe, expect } from 'vitest';
+import { built } from '../../packaging/built.ts';
 import { eventually } from '../eventually.ts';
 import { test as base } from '../harness.ts';
-import { dpkgInstall, InstalledOrchestrator, openHosts, packages } from './installed.ts';
+import { dpkgInstall, InstalledOrchestrator, openHosts } from './installed.ts';
 import type { Machine } from './machine.ts';
 import { volatilePaths } from './root-difference.ts';
 import { noHosts } from './test.ts';
@@ -54,7 +55,7 @@ describe.skipIf(reason !== null)(`installed from packages${reason === null ? '' 
     onTestFailed,
   }) => {
     onTestFailed(() => console.error(hosts.report()));
-    const [older, newer] = [await packages('0.0.9'), await packages()];
+    const { older, debs: newer } = await built();
     const web = hosts.machine('web', { repository: false });
     const [orchestrator] = await Promise.all([InstalledOrchestrator.start(hosts, 'orch', older), web.start()]);
     const { machine } = orchestrator;
@@ -104,6 +105,16 @@ describe.skipIf(reason !== null)(`installed from packages${reason === null ? '' 
       ['', '0', stopped].includes(await property(web, 'muster-agent', 'MainPID')) ? null : true,
     );
     expect(await web.sh('journalctl -u muster-agent -o cat | grep -i watchdog')).toContain('Watchdog timeout');
+
+    // Both can be told to read their configuration again, and stay up.
+    const running = await property(web, 'muster-agent', 'MainPID');
+    await machine.exec('systemctl', 'reload', 'muster-orchestrator');
+    await web.exec('systemctl', 'reload', 'muster-agent');
+    await orchestrator.connected('web');
+    expect(await property(machine, 'muster-orchestrator', 'MainPID')).toBe(pid);
+    expect(await property(web, 'muster-agent', 'MainPID')).toBe(running);
+    expect(await machine.sh('systemd-analyze verify muster-orchestrator.service 2>&1')).not.toMatch(/muster/);
+    expect(await web.sh('systemd-analyze verify muster-agent.service 2>&1')).not.toMatch(/muster/);
 
     await Promise.all([machine.reboot(), web.reboot()]);
     expect((await orchestrator.connected('web')).node_id).toBe(node_id);

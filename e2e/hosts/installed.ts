@@ -1,8 +1,7 @@
-import { copyFileSync, existsSync, mkdirSync, renameSync, rmSync } from 'node:fs';
+import { copyFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
-import { buildPackages } from '../../packaging/deb/packages.ts';
-import { describeBuild, executable } from '../../packaging/executable.ts';
-import { root as repository } from '../../tools/cli.ts';
+import { built } from '../../packaging/built.ts';
+import type { Packages } from '../../packaging/deb/packages.ts';
 import { eventually } from '../eventually.ts';
 import { derivedRoot } from './derived-root.ts';
 import type { Machine } from './machine.ts';
@@ -13,47 +12,11 @@ import { TestHosts } from './test-hosts.ts';
  * is typed on them is what the documentation says.
  */
 
-/** Paths of the three packages. */
-export interface Packages {
-  muster: string;
-  agent: string;
-  orchestrator: string;
-}
-
 /** A root with curl: what a machine has that the enrolment line is pasted on. */
 export const curlRoot = () => derivedRoot({ name: 'debian-curl', packages: ['curl', 'wget'] });
 
 /** Machines that have curl. Used as `TestHosts.open`. */
 export const openHosts = async (): Promise<TestHosts> => TestHosts.open({ base: await curlRoot() });
-
-/**
- * The packages of this state of the sources, built when they are not there yet.
- * @param version theirs; another one than the program's for the sake of upgrades
- */
-export async function packages(version?: string): Promise<Packages> {
-  const about = describeBuild({});
-  const program = await executable(about);
-  const wanted = version ?? about.version;
-  const folder = join(repository, '.cache', 'packages', `${basename(program)}-${wanted}`);
-  const paths: Packages = {
-    muster: join(folder, `muster_${wanted}_amd64.deb`),
-    agent: join(folder, `muster-agent_${wanted}_all.deb`),
-    orchestrator: join(folder, `muster-orchestrator_${wanted}_amd64.deb`),
-  };
-  if (existsSync(folder)) return paths;
-  const building = `${folder}.${process.pid}`;
-  mkdirSync(building, { recursive: true });
-  const epoch = Date.parse(about.date) / 1000;
-  const wish = { executable: program, version: wanted, architecture: 'amd64', epoch, compression: 'quick' as const };
-  buildPackages({ ...wish, out: building });
-  try {
-    renameSync(building, folder);
-  } catch {
-    // Another test file was faster.
-    rmSync(building, { recursive: true, force: true });
-  }
-  return paths;
-}
 
 /** Puts packages on a machine's disk and installs them, as a person with the files does. */
 export async function dpkgInstall(machine: Machine, paths: readonly string[]): Promise<string> {
@@ -71,9 +34,9 @@ export class InstalledOrchestrator {
   }
 
   /** Starts a machine, installs the packages on it, and makes its root the first admin, signed in. */
-  static async start(hosts: TestHosts, name: string, built?: Packages): Promise<InstalledOrchestrator> {
+  static async start(hosts: TestHosts, name: string, packages?: Packages): Promise<InstalledOrchestrator> {
     const [{ muster, orchestrator }, machine] = await Promise.all([
-      built ?? packages(),
+      packages ?? built().then(({ debs }) => debs),
       hosts.start(name, { repository: false }),
     ]);
     await dpkgInstall(machine, [muster, orchestrator]);

@@ -1,6 +1,6 @@
-// Builds what test hosts start from, and the executable that some of them run, while other tests run: `npm test` starts this first. A test that needs one of them
+// Builds what test hosts start from, and what some of them install, while other tests run: `npm test` starts this first. A test that needs one of them
 // before it is there waits for its lock, and builds it itself, with the reason, when this could not.
-import { describeBuild, executable } from '../../packaging/executable.ts';
+import { built } from '../../packaging/built.ts';
 import { missing } from '../requirements.ts';
 import { packagePool } from './apt/pool.ts';
 import { baseRoot } from './base-root.ts';
@@ -16,5 +16,5 @@ if (missing('linux', 'root', 'namespaces', 'hosts') === null) {
     curlRoot(),
     recipesRoot().then((root) => packagePool(root, 'recipes')),
   ]);
-  await executable(describeBuild({}));
+  await built();
 }

@@ -17,6 +17,7 @@ describe.skipIf(!canBuild())('Debian packages', () => {
       architecture: 'amd64',
       out,
       epoch: 1_795_000_000,
+      licences: 'of others',
       compression: 'gzip',
     });
   beforeAll(() => {
@@ -37,6 +38,7 @@ describe.skipIf(!canBuild())('Debian packages', () => {
 
   test('hold what they should, owned by root whoever builds them', () => {
     expect(contents(built.muster)).toContain('-rwxr-xr-x root/root ./usr/bin/muster');
+    expect(contents(built.muster)).toContain('-rw-r--r-- root/root ./usr/share/doc/muster/THIRD-PARTY-LICENCES.gz');
     expect(contents(built.agent)).toContain('-rw-r--r-- root/root ./lib/systemd/system/muster-agent.service');
     expect(contents(built.orchestrator)).toEqual(
       expect.arrayContaining([

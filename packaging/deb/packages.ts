@@ -1,5 +1,5 @@
 import { mkdirSync, rmSync } from 'node:fs';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { type InstallFolder, installFolder } from '../install/folder.ts';
 import { type Compression, type DebianPackage, type PackagedFile, writePackage } from './archive.ts';
@@ -20,6 +20,8 @@ export interface PackagesWish {
   out: string;
   /** Seconds: the time of everything in them. */
   epoch: number;
+  /** Of others, whose work is in the program: they go with it. */
+  licences: string;
   /** Of the program: xz takes twenty seconds and is a third smaller. */
   compression?: Compression;
   /** Completion files, by shell. */
@@ -50,20 +52,30 @@ Muster's agent is installed. Tell it where it belongs; on the orchestrator, must
   sudo systemctl start muster-agent
 `;
 
+/** Paths of the three. */
+export interface Packages {
+  readonly muster: string;
+  readonly agent: string;
+  readonly orchestrator: string;
+}
+
+/** Where in a folder they are. */
+export const packagesIn = (folder: string, version: string, architecture: string): Packages => ({
+  muster: join(folder, `muster_${version}_${architecture}.deb`),
+  agent: join(folder, `muster-agent_${version}_all.deb`),
+  orchestrator: join(folder, `muster-orchestrator_${version}_${architecture}.deb`),
+});
+
 /**
  * Builds all three.
  * @returns their paths
  */
-export function buildPackages(wish: PackagesWish): { muster: string; agent: string; orchestrator: string } {
-  const { executable, version, architecture, out, epoch, compression = 'xz' } = wish;
+export function buildPackages(wish: PackagesWish): Packages {
+  const { executable, version, architecture, out, epoch, licences, compression = 'xz' } = wish;
+  const { muster, agent, orchestrator } = packagesIn(out, version, architecture);
   mkdirSync(out, { recursive: true });
-  const write = (
-    name: string,
-    arch: string,
-    deb: Omit<DebianPackage, 'control'> & { about: About },
-    how: Compression,
-  ) => {
-    const path = join(out, `${name}_${version}_${arch}.deb`);
+  const write = (path: string, deb: Omit<DebianPackage, 'control'> & { about: About }, how: Compression) => {
+    const [name = '', , arch = ''] = basename(path, '.deb').split('_');
     rmSync(path, { force: true });
     const control = {
       Package: name,
@@ -76,7 +88,6 @@ export function buildPackages(wish: PackagesWish): { muster: string; agent: stri
     };
     const files = { ...deb.files, ...documents(name, version, epoch) };
     writePackage({ control, files, conffiles: deb.conffiles, scripts: deb.scripts }, path, epoch, how);
-    return path;
   };
 
   const completions = Object.fromEntries(
@@ -85,9 +96,8 @@ export function buildPackages(wish: PackagesWish): { muster: string; agent: stri
       { content: text },
     ]),
   );
-  const muster = write(
-    'muster',
-    architecture,
+  write(
+    muster,
     {
       about: {
         // What Node itself needs; every Debian since 10 and Ubuntu since 20.04 has them.
@@ -95,7 +105,11 @@ export function buildPackages(wish: PackagesWish): { muster: string; agent: stri
         Description:
           'self-hosted orchestrator for fleets of real machines\n Keeps machines in the state you declare: files, packages, services, users.\n This is the program: command line, agent and orchestrator in one.',
       },
-      files: { '/usr/bin/muster': { copy: executable, mode: 0o755 }, ...completions },
+      files: {
+        '/usr/bin/muster': { copy: executable, mode: 0o755 },
+        '/usr/share/doc/muster/THIRD-PARTY-LICENCES.gz': { content: gzipSync(licences, { level: 9 }) },
+        ...completions,
+      },
       conffiles: [],
       scripts: {},
     },
@@ -105,9 +119,8 @@ export function buildPackages(wish: PackagesWish): { muster: string; agent: stri
     [`/lib/systemd/system/muster-${role}.service`]: { copy: join(here, `../systemd/muster-${role}.service`) },
     [`/etc/muster/${role}.yml`]: { copy: join(here, `${role}.yml`) },
   });
-  const agent = write(
-    'muster-agent',
-    'all',
+  write(
+    agent,
     {
       about: {
         Depends: `muster (= ${version}), init-system-helpers (>= 1.52)`,
@@ -125,9 +138,8 @@ export function buildPackages(wish: PackagesWish): { muster: string; agent: stri
     },
     'gzip',
   );
-  const orchestrator = write(
-    'muster-orchestrator',
-    architecture,
+  write(
+    orchestrator,
     {
       about: {
         Depends: `muster (= ${version}), init-system-helpers (>= 1.52)`,

@@ -53,8 +53,9 @@ function run(
   for (const path of [log, `${log}.tried`]) rmSync(path, { force: true });
   const text = script
     .replace('/run/systemd/system', folder)
-    .replaceAll('muster=/usr/bin/muster', `muster=${join(bin(), 'muster')}`);
-  program('muster', 'cat >> "$LOG"');
+    .replaceAll('muster=/usr/bin/muster', `muster=${join(bin(), 'muster')}`)
+    .replaceAll('/var/lib/muster-agent', folder);
+  program('muster', `cat >> "$LOG"; echo new > ${join(folder, 'orchestrator.json')}; exit "\${REFUSED:-0}"`);
   const { status, stdout, stderr } = spawnSync(shell, ['-s', '--', ...args], {
     input: text.slice(0, bytes),
     env: { PATH: `${bin()}:/usr/bin:/bin`, LOG: log, SERVED: folder, MUSTER_TOKEN: 'mt_secret', ...env },
@@ -97,6 +98,28 @@ describe('the script that installs an agent', () => {
     expect({ status, shown }).toMatchObject({ status: 1, shown: expect.stringContaining('is not what it should be') });
     expect(called.some((line) => /^(dpkg|systemctl|muster)/.test(line))).toBe(false);
     rmSync(other, { recursive: true });
+  });
+
+  test('leaves an agent where it belonged when it cannot be told, or is not let in', () => {
+    const known = join(folder, 'orchestrator.json');
+    const grep = readFileSync(join(bin(), 'grep'), 'utf8');
+    const failures = [
+      { env: { REFUSED: '2' }, status: 2 },
+      { letIn: 'exit 1', status: 1 },
+    ];
+    for (const { env = {}, letIn, status } of failures) {
+      writeFileSync(known, 'old');
+      if (letIn !== undefined) program('grep', letIn);
+      const result = run(usual, { env });
+      expect(result).toMatchObject({ status, shown: expect.stringContaining('runs again as it was before') });
+      expect(readFileSync(known, 'utf8')).toBe('old');
+      expect(result.called.filter((line) => line.startsWith('systemctl')).at(-1)).toBe('systemctl start muster-agent');
+    }
+    writeFileSync(join(bin(), 'grep'), grep);
+    expect(run(usual).status).toBe(0);
+    expect(readFileSync(known, 'utf8')).toBe('new\n');
+    expect(existsSync(`${known}.former`)).toBe(false);
+    rmSync(known);
   });
 
   test('waits while another program installs', () => {

@@ -108,6 +108,25 @@ install_by_hand() {
   say 'to uninstall: systemctl disable --now muster-agent; rm -rf /usr/local/bin/muster /etc/systemd/system/muster-agent.service /etc/muster /var/lib/muster-agent'
 }
 
+# An agent that belonged to an orchestrator already goes back there when this one does not let it in.
+go_back() {
+  [ -n "$former" ] || return 0
+  as_root systemctl stop muster-agent || true
+  as_root mv -f "$former" "$known"
+  as_root systemctl start muster-agent || true
+  say 'the agent runs again as it was before: nothing has changed for it' >&2
+}
+
+forget_former() {
+  [ -z "$former" ] || as_root rm -f "$former"
+  former=''
+}
+
+leave() {
+  go_back
+  rm -rf "$work"
+}
+
 usage() {
   fail 'usage: MUSTER_TOKEN=TOKEN sh agent.sh --from URL [--pin PIN] --to HOST:PORT --key HEX [--wait no]; "muster agents enroll" prints the line'
 }
@@ -144,7 +163,8 @@ main() {
   as_root true || fail 'this needs root'
 
   work=$(mktemp -d)
-  trap 'rm -rf "$work"' EXIT
+  former='' known=/var/lib/muster-agent/orchestrator.json
+  trap leave EXIT
   trap 'exit 130' INT
   trap 'exit 143' TERM
   umask 022
@@ -168,11 +188,16 @@ main() {
 
   # One that runs already would write over what it is told here.
   as_root systemctl stop muster-agent
+  if as_root test -f "$known"; then
+    as_root cp -p "$known" "$known.former"
+    former=$known.former
+  fi
   printf '%s\n' "$token" | as_root "$muster" agent connect "$to" --orchestrator-key "$key" --token - --save
   as_root systemctl enable --quiet muster-agent
   as_root systemctl restart muster-agent
 
   if [ "$wait" = no ]; then
+    forget_former
     say 'the agent runs, and waits for approval'
     return
   fi
@@ -183,6 +208,7 @@ main() {
     [ "$attempt" -le 60 ] || fail "the agent runs, but $to has not let it in yet: is that port open? See journalctl -u muster-agent"
     sleep 1
   done
+  forget_former
   say 'the agent is connected'
 }
 

@@ -1,0 +1,52 @@
+import { execFileSync } from 'node:child_process';
+import { existsSync, readFileSync } from 'node:fs';
+import { basename, join } from 'node:path';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { type Built, built } from '../packaging/built.ts';
+
+const isBuilder = process.platform === 'linux' && process.arch === 'x64' && existsSync('/usr/bin/dpkg-deb');
+
+describe.skipIf(!isBuilder)('what is released', () => {
+  let made: Built;
+  beforeAll(async () => {
+    made = await built();
+  }, 240_000);
+  const run = (program: string, ...args: string[]) =>
+    execFileSync(program, args, { cwd: made.folder, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] });
+
+  test('is what its sums say, all of it', () => {
+    const { version } = made.build;
+    const names = readFileSync(join(made.folder, 'SHA256SUMS'), 'utf8').match(/(?<= {2}).+$/gm);
+    expect(names).toEqual(
+      [
+        ...['Containerfile', 'LICENSE', 'THIRD-PARTY-LICENCES', 'muster', `muster-${version}.cdx.json`],
+        ...[made.tarball, made.debs.muster, made.debs.agent, made.debs.orchestrator].map((path) => basename(path)),
+      ].sort(),
+    );
+    run('sha256sum', '--check', '--strict', 'SHA256SUMS');
+  });
+
+  test('is stripped, and brings the licences of others in each form', () => {
+    expect(run('readelf', '--section-headers', 'muster')).not.toMatch(/\.(symtab|debug_info)/);
+    const licences = readFileSync(join(made.folder, 'THIRD-PARTY-LICENCES'), 'utf8');
+    expect(licences).toContain('\nfastify ');
+    const inPackage = run(
+      'sh',
+      '-c',
+      `dpkg-deb --fsys-tarfile ${basename(made.debs.muster)} | tar -xO ./usr/share/doc/muster/THIRD-PARTY-LICENCES.gz | gzip -d`,
+    );
+    expect(inPackage).toBe(licences);
+    expect(run('tar', '-xOzf', made.tarball, `${basename(made.tarball, '.tar.gz')}/THIRD-PARTY-LICENCES`)).toBe(
+      licences,
+    );
+  });
+
+  test('has a bill of what is in it, and of nothing that only builds or tests it', () => {
+    const text = readFileSync(join(made.folder, `muster-${made.build.version}.cdx.json`), 'utf8');
+    const { components } = JSON.parse(text) as { components: { name: string; licenses: object[] }[] };
+    const names = components.map(({ name }) => name);
+    for (const shipped of ['node', 'fastify', 'zod', '@lydell/node-pty-linux-x64']) expect(names).toContain(shipped);
+    for (const tool of ['vitest', 'typescript', 'esbuild', 'postject', 'fast-check']) expect(names).not.toContain(tool);
+    expect(components.filter(({ licenses }) => licenses.length === 0)).toEqual([]);
+  });
+});
