@@ -189,5 +189,5 @@ describeDatabases('retention', (fixture) => {
     domain.clock.advance(31 * dayMs);
     await pruneHistory(context, { driftDays: 0, operationDays: 30 });
     expect((await listOperations(context, {})).operations).toEqual([]);
-  }, 30_000);
+  });
 });

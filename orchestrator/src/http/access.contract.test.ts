@@ -181,7 +181,9 @@ describeDatabases('access', (fixture) => {
           continue;
         }
         const answer = await ask(api, route, authorization);
-        if (route.path.includes('{')) expect(answer.statusCode, `${what} ${answer.body}`).toBe(404);
+        // The agents of a run are named in the body.
+        if (route.path.includes('{') || route.id === 'startRun')
+          expect(answer.statusCode, `${what} ${answer.body}`).toBe(404);
         else expect([401, 403, 404], `${what} ${answer.body}`).not.toContain(answer.statusCode);
       }
     await api.app.close();

@@ -101,6 +101,7 @@ describeDatabases('the API', (fixture) => {
       addOperator: { public_key: (await newKey()).hex, username: 'bob', role: 'operator' },
       applyAgent: { modules: ['m'] },
       planAgent: { modules: ['m'] },
+      startRun: { kind: 'plan', node_ids: [agent.id], modules: ['m'] },
       orderModules: { modules: ['m'] },
       uploadModule: { name: 'm', content: moduleText },
       setAgentStatus: { status: 'approved', name: 'web-1' },
