@@ -131,20 +131,23 @@ async function drill(stage: Stage, from: Place, to: Place, lock: Locked): Promis
   await agent.connected(2);
   const [record] = await again(listAgents, {});
   expect(record).toMatchObject({ name: 'web-1', status: 'approved', connected: true });
-  const stranger = stage.agentAt('web-2', [
-    `127.0.0.1:${restored.agentPort}`,
-    '--orchestrator-key',
-    restored.publicKey,
-    '--token',
-    unused,
-  ]);
-  stranger.launch();
-  await eventually('it is not let in', async () => {
-    const { events } = await again(listAudit, { query: { category: 'agent' } });
-    return events.some(({ event_type }) => /refused|pending/.test(event_type)) ? true : null;
-  });
-  expect((await again(listAgents, { query: { status: 'approved' } })).map(({ name }) => name)).toEqual(['web-1']);
-  await stranger.stop();
+  // Which database it is makes no difference to that: a process less.
+  if (from.env.MUSTER_DATABASE_URL === undefined) {
+    const stranger = stage.agentAt('web-2', [
+      `127.0.0.1:${restored.agentPort}`,
+      '--orchestrator-key',
+      restored.publicKey,
+      '--token',
+      unused,
+    ]);
+    stranger.launch();
+    await eventually('it is not let in', async () => {
+      const { events } = await again(listAudit, { query: { category: 'agent' } });
+      return events.some(({ event_type }) => /refused|pending/.test(event_type)) ? true : null;
+    });
+    expect((await again(listAgents, { query: { status: 'approved' } })).map(({ name }) => name)).toEqual(['web-1']);
+    await stranger.stop();
+  }
 
   // Work goes on: secrets resolve, drift is found, and the script is not run a second time.
   await again(uploadModule, {

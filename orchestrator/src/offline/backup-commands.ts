@@ -6,6 +6,7 @@ import { ConfigError } from '../config.ts';
 import { TransferRefused } from '../store/transfer-table.ts';
 import type { BackupPart } from './backup-format.ts';
 import { verifyBackup } from './backup-read.ts';
+import { keepNewest, numberToKeep, placeOfBackup } from './backup-series.ts';
 import { writeBackup } from './backup-write.ts';
 import type { Given, OfflineCommand } from './commands.ts';
 import { askPassphrase, identitiesOf, type Lock, type Openers, passphraseOf, refuseWeak } from './encryption.ts';
@@ -68,13 +69,15 @@ const backup: OfflineCommand = {
     encrypt: { type: 'boolean' },
     recipient: { type: 'string', multiple: true },
     without: { type: 'string', multiple: true },
+    keep: { type: 'string' },
   },
   usage: `Usage: muster backup [options] FILE
        muster backup verify [options] FILE
 
 Writes everything that an orchestrator is to a file, or to standard output for \`-\`: the database, its identity, the keys
 for secrets, certificates, the configuration file, transcripts of terminals and samples of metrics, all as of one moment.
-The orchestrator may run meanwhile. Nobody is signed in with what is restored from it.
+The orchestrator may run meanwhile. Nobody is signed in with what is restored from it. Where FILE is a directory the backup
+gets a name in it, with the time.
 
 The file is read back and checked before it has its name. Without encryption whoever reads it has every secret and can be
 the orchestrator: encrypt what leaves the machine.
@@ -84,21 +87,26 @@ ${places}  --encrypt                   ask for a passphrase
   --recipient age1…           encrypt for this key of age (age-keygen makes one); may be repeated
   --identity FILE             for \`verify\`: the key that opens it
   --without PART              metrics or transcripts; may be repeated
+  --keep N                    in a directory: removes all but the newest N of these backups, once the new one is whole
 
 Examples:
   $ muster backup --data-dir /var/lib/muster-orchestrator muster.backup
   $ muster backup --config /etc/muster/orchestrator.yml --recipient age1… - | ssh vault 'cat > muster.backup'
   $ muster backup verify --passphrase-file ./passphrase muster.backup
 `,
-  run: async (config, dataDir, [file = ''], terminal) => {
+  run: async (config, dataDir, [named = ''], terminal) => {
     const { given, env, tell } = terminal;
+    const keep = numberToKeep(text(given.keep));
+    const { file, series } = await placeOfBackup(named, terminal.now());
+    if (keep !== null && series === null)
+      throw new ConfigError('--keep is for a directory of backups: name one that is there');
     const lock = await lockOf(given, env);
     const without = withoutOf(given);
     const wish = { config, dataDir, configFile: terminal.configFile, without, lock, now: terminal.now, tell };
     if (file === '-') {
       const report = await writeBackup(wish, (bytes) => written(terminal.stdout, bytes));
       tell('written to standard output; check it with: muster backup verify FILE');
-      return { file: null, ...report, verified: false };
+      return { file: null, ...report, verified: false, removed: [] };
     }
     const openers: Openers | null =
       lock === null || 'passphrase' in lock
@@ -115,7 +123,9 @@ Examples:
     tell(
       `${file}: ${size}, ${lock === null ? 'not encrypted' : 'encrypted'}, ${openers ? 'read back and checked' : 'as written; to check what is in it takes the identity: muster backup verify --identity KEYFILE'}`,
     );
-    return { file, ...report, verified: openers !== null };
+    const removed = series !== null && keep !== null ? await keepNewest(series, keep) : [];
+    for (const name of removed) tell(`removed: ${name}`);
+    return { file, ...report, verified: openers !== null, removed };
   },
 };
 
@@ -187,8 +197,6 @@ async function intoFile<T>(
   look: (partial: string) => Promise<void>,
 ): Promise<T> {
   const partial = `${path}.partial`;
-  const existing = await stat(path).catch(() => null);
-  if (existing?.isDirectory()) throw new TransferRefused(`${path} is a directory: name the file`);
   await rm(partial, { force: true });
   const handle = await open(partial, 'wx', 0o600);
   const drop = () => {

@@ -53,7 +53,7 @@ export async function readBackup(
       throw new TransferRefused(`the backup cannot be used: it is damaged or cut off (${message})`);
     if (
       code === undefined &&
-      /ChaCha|poly1305|tag|stream|truncated|chunk|STREAM|invalid (header|version)/i.test(message)
+      /ChaCha|poly1305|tag|stream|stanza|truncated|chunk|STREAM|invalid (header|version)/i.test(message)
     )
       throw new TransferRefused(`the backup cannot be used: what is encrypted is damaged or cut off (${message})`);
     throw error;

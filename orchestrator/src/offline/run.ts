@@ -57,7 +57,8 @@ export async function runOffline(command: string, args: readonly string[], defau
       );
     return 0;
   } catch (error) {
-    say(`muster ${command}: ${(error as Error).message}`);
+    const { code, path, message } = error as NodeJS.ErrnoException;
+    say(`muster ${command}: ${code === 'ENOENT' && path ? `there is no ${path}` : message}`);
     return error instanceof ConfigError ? 2 : 1;
   }
 }
