@@ -7,6 +7,8 @@ export type ScriptName = 'postinst' | 'prerm' | 'postrm';
 
 export interface UnitPackage {
   unit: string;
+  /** Disabled until somebody enables it; an end of the package is its end. */
+  timer?: string;
   /** Shell text when it was installed for the first time. */
   welcome: string;
   /** Everything it made while it ran, as absolute paths. Removed by a purge only. */
@@ -45,10 +47,10 @@ END
 fi
 `;
 
-const prerm = ({ unit }: UnitPackage) => `${head}
+const prerm = ({ unit, timer }: UnitPackage) => `${head}
 # An upgrade restarts it when all is in place.
 if [ "$1" = remove ] && [ -d /run/systemd/system ]; then
-  deb-systemd-invoke stop ${unit} > /dev/null || true
+  deb-systemd-invoke stop ${[unit, timer].filter((name) => name !== undefined).join(' ')} > /dev/null || true
 fi
 `;
 

@@ -43,6 +43,8 @@ describe.skipIf(!canBuild())('Debian packages', () => {
     expect(contents(built.orchestrator)).toEqual(
       expect.arrayContaining([
         '-rw-r--r-- root/root ./etc/muster/orchestrator.yml',
+        '-rw-r--r-- root/root ./lib/systemd/system/muster-backup.service',
+        '-rw-r--r-- root/root ./lib/systemd/system/muster-backup.timer',
         '-rw-r--r-- root/root ./usr/share/muster/install/muster_1.2.3_amd64.deb',
         '-rw-r--r-- root/root ./usr/share/muster/install/muster-agent_1.2.3_all.deb',
       ]),

@@ -149,11 +149,19 @@ export function buildPackages(wish: PackagesWish): Packages {
       },
       files: {
         ...unitFiles('orchestrator'),
+        // Installed, and run by nobody until the timer is enabled.
+        ...Object.fromEntries(
+          ['service', 'timer'].map((kind) => [
+            `/lib/systemd/system/muster-backup.${kind}`,
+            { copy: join(here, `../systemd/muster-backup.${kind}`) },
+          ]),
+        ),
         ...servedFiles(installFolder(version, executable, [muster, agent])),
       },
       conffiles: ['/etc/muster/orchestrator.yml'],
       scripts: maintainerScripts({
         unit: 'muster-orchestrator.service',
+        timer: 'muster-backup.timer',
         welcome: orchestratorWelcome,
         leftBehind: [
           // What root brought out of the program to work on the database: backup, export.
@@ -163,6 +171,12 @@ export function buildPackages(wish: PackagesWish): Packages {
             `/var/${kind}/private/muster-orchestrator`,
           ]),
           '/etc/muster/orchestrator.env',
+          '/etc/muster/backup.env',
+          // By systemctl enable; the backups themselves stay.
+          '/etc/systemd/system/timers.target.wants/muster-backup.timer',
+          '/etc/systemd/system/muster-backup.timer.d',
+          '/etc/systemd/system/muster-backup.service.d',
+          '/var/lib/systemd/timers/stamp-muster-backup.timer',
         ],
       }),
     },
