@@ -52,6 +52,9 @@ const causes: Record<string, Cause> = {
   },
   'an unknown verb': { args: ['agents', 'lst'], exit: exits.usage, code: 'usage' },
   'an unknown noun': { args: ['agnets'], exit: exits.usage, code: 'usage' },
+  'help of an unknown noun': { args: ['help', 'agnets'], exit: exits.usage, code: 'usage' },
+  'a noun without a verb': { args: ['agents'], exit: exits.usage, code: 'usage' },
+  'a tag that nobody has': { args: ['tags', 'list', 'rol'], exit: exits.failed, code: 'tag_not_found' },
   'an unknown flag': { args: ['agents', 'list', '--frobnicate'], exit: exits.usage, code: 'usage' },
   'a missing argument': { args: ['agents', 'show'], exit: exits.usage, code: 'usage' },
   'a word that is none of the choices': {
@@ -142,6 +145,11 @@ describe.each(Object.entries(causes))('%s', (_, cause) => {
       for (const id of Object.keys(cause.answers ?? {})) delete answers[id];
     }
   });
+});
+
+test('a noun without a verb is told in words', async () => {
+  const { stderr } = await musterHere(['agents', '--json'], env);
+  expect(JSON.parse(stderr)).toMatchObject({ error: { message: 'the verb is missing' } });
 });
 
 test('every code of the table has a cause here', () => {

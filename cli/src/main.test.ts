@@ -787,6 +787,10 @@ describe('assignments and runs', () => {
     expect((await muster('assignments', 'show', 'base')).stdout).toContain('it matches no agent');
     answers.getAssignment = () => ({ code: 'assignment_not_found', detail: 'no such assignment' });
     expect((await muster('assignments', 'show', 'bsae')).stderr).toContain('Did you mean base?');
+    answers.listModules = () => ({ body: [{ name: 'motd', uploaded_at: 1, uploaded_by: 'x' }] });
+    answers.createAssignment = () => ({ code: 'unknown_module', detail: 'there is no module "modt"' });
+    const made = await muster('assignments', 'create', 'x', '-m', 'motd', '-m', 'modt', '--selector', 'a=b');
+    expect(made.stderr).toContain('Did you mean motd?');
   });
 
   test('an assignment is made of modules and a selector, and parameters from a file', async () => {

@@ -65,6 +65,12 @@ test('flags win over variables, variables over the profile', () => {
   });
 });
 
+test('a profile that is not there is told with the nearest', () => {
+  expect(() => chooseTarget({ profile: 'prdo' }, env, profiles)).toThrow(
+    expect.objectContaining({ remedy: expect.stringContaining('Did you mean prod?') }),
+  );
+});
+
 test('an address that was spelled out does not take the key of the current profile along', () => {
   expect(chooseTarget({ url: 'https://other.example' }, env, profiles)).toMatchObject({
     keyFile: '/home/ada/cfg/muster/operator.key',

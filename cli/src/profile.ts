@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { isAbsolute, join, resolve } from 'node:path';
 import { configDirectory, type Environment, writePrivateFile } from './directories.ts';
 import { CliError, exits, usageError } from './exit.ts';
+import { nearest } from './nearest.ts';
 import { type Fingerprint, parseFingerprint } from './trust.ts';
 import { parseSwitch } from './values.ts';
 
@@ -62,6 +63,13 @@ function faulty(path: string, what: string, cause?: unknown): CliError {
 
 const isRecord = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
+
+/** Says which profile was probably meant. */
+export function missingProfile(wanted: string, { profiles }: Profiles): CliError {
+  const near = nearest(wanted, Object.keys(profiles));
+  const remedy = `${near === null ? '' : `Did you mean ${near}? `}See those there are: muster profile list`;
+  return usageError(`there is no profile ${JSON.stringify(wanted)}`, remedy);
+}
 
 /** @returns none when there is no file yet */
 export async function readProfiles(env: Environment): Promise<Profiles> {
@@ -198,8 +206,7 @@ export function chooseTarget(options: TargetOptions, env: Environment, profiles:
   const asked = options.profile ?? (env.MUSTER_PROFILE || undefined);
   const name = asked ?? (url === undefined ? profiles.current : null);
   const profile = name === null ? undefined : profiles.profiles[name];
-  if (asked !== undefined && !profile)
-    throw usageError(`there is no profile ${JSON.stringify(asked)}`, 'See those there are: muster profile list');
+  if (asked !== undefined && !profile) throw missingProfile(asked, profiles);
   const chosen = parseUrl(url ?? profile?.url ?? defaultUrl);
   const keyFile = options.keyFile ?? (env.MUSTER_KEY_FILE || undefined) ?? profile?.key_file ?? defaultKeyPath(env);
   const given = options.fingerprint ?? (env.MUSTER_FINGERPRINT || undefined);

@@ -401,7 +401,11 @@ export async function runProgram(typed: readonly string[], surroundings: Surroun
     await complete(program, others.slice(others[0] === '--' ? 1 : 0), surroundings);
     return 0;
   }
-  const words = first === undefined ? ['--help'] : first === 'help' ? [...others, '--help'] : typed;
+  const wanted = others.find((word) => !word.startsWith('-'));
+  // One that is not there is told as such, with the nearest.
+  const isKnown = wanted === undefined || program.commands.some((command) => command.name() === wanted);
+  const words =
+    first === undefined ? ['--help'] : first === 'help' ? [...others, ...(isKnown ? ['--help'] : [])] : typed;
   if (asksForBuild(words)) {
     stdout.write(buildText());
     return 0;
@@ -415,7 +419,8 @@ export async function runProgram(typed: readonly string[], surroundings: Surroun
       if (error.exitCode === 0) return 0;
       if (json) {
         const [{ tell }, { usageError }] = await Promise.all([import('./run.ts'), import('./exit.ts')]);
-        const [message = '', hint] = error.message.replace(/^error: /, '').split('\n');
+        const said = error.code === 'commander.help' ? 'the verb is missing' : error.message;
+        const [message = '', hint] = said.replace(/^error: /, '').split('\n');
         const remedy = hint ?? 'Add --help to see how it is typed.';
         return tell(usageError(message, remedy), { stderr, json, verbose: false, env });
       }

@@ -57,7 +57,15 @@ export async function answer(program: Command, typed: readonly string[], surroun
     await runVerb(
       {
         ...surroundings,
-        env: { ...env, MUSTER_JSON: '', MUSTER_QUIET: '', MUSTER_VERBOSE: '', MUSTER_NO_COLOR: '' },
+        // No agent: what holds the key there may ask for a touch.
+        env: {
+          ...env,
+          SSH_AUTH_SOCK: undefined,
+          MUSTER_JSON: '',
+          MUSTER_QUIET: '',
+          MUSTER_VERBOSE: '',
+          MUSTER_NO_COLOR: '',
+        },
         stderr: silent as unknown as Surroundings['stderr'],
         prompt: { interactive: false, confirm: nobody, ask: nobody, secret: nobody, choose: nobody },
       },

@@ -97,10 +97,16 @@ describe('what there is', () => {
   });
   const complete = (variables: Record<string, string>, ...typed: string[]) =>
     musterHere(['__complete', '--', ...typed], variables);
-  const own = (name: string) => ({ ...env, XDG_CACHE_HOME: join(home.path, name) });
+  /** Caches of its own, and a session. */
+  const own = async (name: string) => {
+    const here = { ...env, XDG_CACHE_HOME: join(home.path, name) };
+    await musterHere(['login'], here);
+    server.seen.length = 0;
+    return here;
+  };
 
   test('agents are asked for once, and kept where only their reader reads', async () => {
-    const here = own('once');
+    const here = await own('once');
     answers.listAgents = () => ({
       body: [agent({}), agent({ name: null, status: 'pending', node_id: 'ab'.repeat(16) }), agent({ name: 'db-1' })],
     });
@@ -116,30 +122,37 @@ describe('what there is', () => {
 
   test('a name that a shell would take for more than a word is not offered', async () => {
     answers.listModules = () => ({
-      body: ['motd', 'a b', '$(id)', '\u001b[2J', 'ünïcode'].map((name) => ({
+      body: ['motd', 'a b', '$(id)', '\u001b[2J', '--yes', 'ünïcode'].map((name) => ({
         name,
         uploaded_at: 1,
         uploaded_by: 'x',
       })),
     });
-    expect((await complete(own('odd'), 'modules', 'show', '')).stdout).toBe('motd\nünïcode\n');
+    expect((await complete(await own('odd'), 'modules', 'show', '')).stdout).toBe('motd\nünïcode\n');
   });
 
   test.each([
     ['nobody answers', { MUSTER_URL: 'https://127.0.0.1:1' }],
-    ['the certificate is not known', { MUSTER_FINGERPRINT: '' }],
+    ['the certificate is not known', { MUSTER_FINGERPRINT: '', XDG_CONFIG_HOME: '/nonexistent' }],
     ['there is no key', { MUSTER_KEY_FILE: '/nonexistent' }],
     ['a variable is wrong', { MUSTER_URL: 'ftp://x' }],
   ])('nothing is said when %s', async (_, variables) => {
-    expect(await complete({ ...own('silent'), ...variables }, 'agents', 'show', '')).toEqual({
+    const MUSTER_KEY_FILE = join(home.path, 'config', 'muster', 'operator.key');
+    expect(await complete({ ...(await own('silent')), MUSTER_KEY_FILE, ...variables }, 'agents', 'show', '')).toEqual({
       exit: 0,
       stdout: '',
       stderr: '',
     });
   });
 
+  test('nobody is signed in by pressing Tab', async () => {
+    const here = { ...env, XDG_CACHE_HOME: join(home.path, 'signed-out') };
+    expect(await complete(here, 'agents', 'show', '')).toEqual({ exit: 0, stdout: '', stderr: '' });
+    expect(server.seen).toEqual([]);
+  });
+
   test('what was known before does when the orchestrator has stopped', async () => {
-    const here = own('stale');
+    const here = await own('stale');
     expect((await complete(here, 'modules', 'show', '')).stdout).toBe('motd\n');
     const kept = join(home.path, 'stale', 'muster', 'completion');
     const [name = ''] = await readdir(kept);
@@ -162,8 +175,9 @@ describe('what there is', () => {
       try muster agents list --status = pe
       cd /etc && try muster modules upload host
     `;
+    const here = await own('bash');
     const stdout = await new Promise<string>((resolve, reject) =>
-      execFile('bash', ['--norc', '-c', script], { env: own('bash') }, (error, out, err) =>
+      execFile('bash', ['--norc', '-c', script], { env: here }, (error, out, err) =>
         error || err ? reject(error ?? new Error(err)) : resolve(out),
       ),
     );

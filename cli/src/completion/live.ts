@@ -102,8 +102,10 @@ export async function live(context: Context, source: Source, limitMs: number): P
   const kept = await read(path);
   if (kept !== null && Math.abs(now() - kept.at) < freshSecs) return kept.candidates;
   const asked = (async () => {
-    const { call } = await context.connect();
-    const candidates = await asks[source](call);
+    const { call, session } = await context.connect();
+    // A key may be in a token that has to be touched, and each sign-in is in the audit log: pressing Tab asks for none.
+    if (!(await session.isOpen())) return null;
+    const candidates = (await asks[source](call)).filter(({ value }) => /^[^-]/.test(value));
     await writePrivateFile(path, JSON.stringify({ at: now(), candidates } satisfies Kept));
     return candidates;
   })();

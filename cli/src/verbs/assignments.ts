@@ -8,6 +8,7 @@ import {
   getRun,
   listAgents,
   listAssignments,
+  listModules,
   planAssignment,
   type Run,
   removeAssignment,
@@ -24,6 +25,7 @@ import { sanitiseLine } from '../sanitise.ts';
 import { counted } from '../style.ts';
 import { parseChoice } from '../values.ts';
 import type { Register } from '../verb.ts';
+import { isMissing, suggestModule } from './modules-source.ts';
 import { type PaceOptions, paceOf, paceOptions, waitOf } from './pace.ts';
 import { moduleOption } from './plan.ts';
 import { findRun } from './runs.ts';
@@ -103,6 +105,15 @@ const suggest =
     );
   };
 
+/** Of several modules, says which one was probably meant. */
+const missingModule =
+  (call: Client, wanted: readonly string[]) =>
+  async (error: unknown): Promise<never> => {
+    if (!(error instanceof ApiError) || !isMissing.has(error.problem.code)) throw error;
+    const known = new Set((await call(listModules, { all: true })).map(({ name }) => name));
+    return suggestModule(call, wanted.find((name) => !known.has(name)) ?? '', error);
+  };
+
 async function list(context: Context): Promise<undefined> {
   const { out } = context;
   const { call } = await context.connect();
@@ -174,7 +185,7 @@ async function create(context: Context, name: string, options: CreateOptions): P
       ...(parameters === undefined ? {} : { parameters }),
       ...(description === undefined ? {} : { description }),
     },
-  });
+  }).catch(missingModule(call, modules));
   if (out.json) out.data(made);
   out.print(`Created ${out.style.color.bold(sanitiseLine(made.name))}. No machine has changed.`);
   out.note(`See what it would do: muster assignments plan ${sanitiseLine(made.name)}`);

@@ -29,16 +29,19 @@ export function onlyOneStdin(files: readonly string[]): void {
   if (files.filter((file) => file === '-').length > 1) throw usageError('standard input can be read once only');
 }
 
+/** Of a path, and of a body that names modules. */
+export const isMissing: ReadonlySet<string> = new Set(['module_not_found', 'unknown_module']);
+
 /** Says which module was probably meant. */
 export async function suggestModule(call: Client, wanted: string, error: unknown): Promise<never> {
-  if (!(error instanceof ApiError) || error.problem.code !== 'module_not_found') throw error;
+  if (!(error instanceof ApiError) || !isMissing.has(error.problem.code)) throw error;
   const near = nearest(
     wanted,
     (await call(listModules, { all: true })).map(({ name }) => name),
   );
   throw new CliError(
     exits.failed,
-    'module_not_found',
+    error.problem.code,
     `there is no module ${JSON.stringify(wanted)}`,
     `${near === null ? '' : `Did you mean ${near}? `}See the modules there are: muster modules list`,
     { cause: error },

@@ -1,6 +1,6 @@
 import type { Context } from '../context.ts';
 import { usageError } from '../exit.ts';
-import { createProfile, type Profile, type Profiles, readProfiles, writeProfiles } from '../profile.ts';
+import { createProfile, missingProfile, type Profile, type Profiles, readProfiles, writeProfiles } from '../profile.ts';
 import { showFingerprint } from '../trust.ts';
 import type { Register } from '../verb.ts';
 
@@ -164,8 +164,7 @@ const shownOrNull = (fingerprint: string | undefined): string | null =>
 async function known(context: Context, name: string) {
   const profiles = await readProfiles(context.env);
   const profile: Profile | undefined = profiles.profiles[name];
-  if (!profile)
-    throw usageError(`there is no profile ${JSON.stringify(name)}`, 'See those there are: muster profile list');
+  if (!profile) throw missingProfile(name, profiles);
   return { profiles, profile };
 }
 

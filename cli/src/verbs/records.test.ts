@@ -70,7 +70,9 @@ describe('tags', () => {
       tags: { role: ['db', 'web'] },
       counts: { role: { db: 2, web: 12 } },
     });
-    expect((await muster('tags', 'list', 'rolle')).exit).toBe(2);
+    const unknown = await muster('tags', 'list', 'rolle');
+    expect(unknown.exit).toBe(1);
+    expect(unknown.stderr).toContain('Did you mean role?');
     answers.listTags = () => ({ body: { tags: {}, counts: {} } });
     expect((await muster('tags', 'list')).stderr).toContain('muster tags set');
   });

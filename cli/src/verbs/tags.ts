@@ -1,7 +1,8 @@
 import { listTags } from '@muster/protocol/http';
 import { agentNaming, selectorOption } from '../choose-agents.ts';
 import type { Context } from '../context.ts';
-import { usageError } from '../exit.ts';
+import { CliError, exits } from '../exit.ts';
+import { nearest } from '../nearest.ts';
 import type { Register } from '../verb.ts';
 import { replaceTags, tag, untag } from './agents-change.ts';
 
@@ -46,8 +47,15 @@ async function list(context: Context, keys: string[]): Promise<undefined> {
   const found = await call(listTags, {});
   const isWanted = (key: string) => keys.length === 0 || keys.includes(key);
   const missing = keys.find((key) => !Object.hasOwn(found.tags, key));
-  if (missing !== undefined)
-    throw usageError(`no agent has a tag ${JSON.stringify(missing)}`, 'See those in use: muster tags list');
+  if (missing !== undefined) {
+    const near = nearest(missing, Object.keys(found.tags));
+    throw new CliError(
+      exits.failed,
+      'tag_not_found',
+      `no agent has a tag ${JSON.stringify(missing)}`,
+      `${near === null ? '' : `Did you mean ${near}? `}See those in use: muster tags list`,
+    );
+  }
   if (out.json) {
     const only = <V>(map: Record<string, V>) =>
       Object.fromEntries(Object.entries(map).filter(([key]) => isWanted(key)));

@@ -10,6 +10,19 @@ export async function runOffline(command: string, args: readonly string[], defau
   const { stdout, stderr } = process;
   const json = args.includes('--json');
   const say = (text: string) => void stderr.write(`${text}\n`);
+  const fail = (error: Error, more: string | null = null): number => {
+    const exit = error instanceof ConfigError ? 2 : 1;
+    // In the form that the errors of all other verbs have.
+    const told = {
+      code: exit === 2 ? 'usage' : 'failed',
+      status: null,
+      message: error.message,
+      remedy: more,
+      errors: [],
+    };
+    say(json ? JSON.stringify({ error: told, exit }) : `muster ${command}: ${error.message}${more ? `\n${more}` : ''}`);
+    return exit;
+  };
   const rest = args.filter((arg) => arg !== '--json');
   // `backup verify` is a command of its own.
   const [verb = ''] = wordsOf(rest).words;
@@ -29,8 +42,7 @@ export async function runOffline(command: string, args: readonly string[], defau
       );
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
-    say(`muster ${command}: ${error.message}\nSee: muster ${command} --help`);
-    return 2;
+    return fail(error, `See: muster ${command} --help`);
   }
   if (given.help) {
     stdout.write(found.usage);
@@ -57,8 +69,7 @@ export async function runOffline(command: string, args: readonly string[], defau
       );
     return 0;
   } catch (error) {
-    const { code, path, message } = error as NodeJS.ErrnoException;
-    say(`muster ${command}: ${code === 'ENOENT' && path ? `there is no ${path}` : message}`);
-    return error instanceof ConfigError ? 2 : 1;
+    const { code, path } = error as NodeJS.ErrnoException;
+    return fail(code === 'ENOENT' && path ? new Error(`there is no ${path}`) : (error as Error));
   }
 }
