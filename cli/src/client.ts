@@ -5,7 +5,14 @@ import type { Duplex } from 'node:stream';
 import { type ConnectionOptions, connect, getCACertificates, type TLSSocket } from 'node:tls';
 import type { Transport } from '@muster/protocol/client';
 import { CliError, exits } from './exit.ts';
-import { type Fingerprint, isCertificateFault, isUnknownIssuer, showFingerprint, type TrustPolicy } from './trust.ts';
+import {
+  type Fingerprint,
+  isCertificateFault,
+  isUnknownIssuer,
+  showFingerprint,
+  type TrustPolicy,
+  whereToldFingerprint,
+} from './trust.ts';
 
 /** A certificate that nobody vouches for, as it is put before a person. */
 export interface UnknownCertificate {
@@ -231,7 +238,7 @@ function changed(origin: string, policy: Extract<TrustPolicy, { kind: 'pinned' }
     `the certificate of ${origin} is not ${expected}; nothing was sent\n` +
       `expected:\n${showFingerprint(policy.fingerprint)}\n` +
       `presented:\n${showFingerprint(presented)}`,
-    `Somebody may stand in between. If it was replaced on purpose, compare it with what the orchestrator prints at its start, then: muster login --url ${origin} --fingerprint ${showFingerprint(presented)}`,
+    `Somebody may stand in between. If it was replaced on purpose (an orchestrator makes itself a new one when its advertised_host changes), compare it with ${whereToldFingerprint}, then: muster login --url ${origin} --fingerprint ${showFingerprint(presented)}`,
   );
 }
 

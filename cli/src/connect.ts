@@ -5,7 +5,7 @@ import { CliError, exits } from './exit.ts';
 import { trustServer } from './profile.ts';
 import { sanitiseLine } from './sanitise.ts';
 import { openSession, tokenFile } from './session.ts';
-import { choosePolicy, showFingerprint } from './trust.ts';
+import { choosePolicy, showFingerprint, whereToldFingerprint } from './trust.ts';
 
 const isLoopback = (host: string): boolean => /^(localhost|127(\.\d+){3}|\[::1\])$/i.test(host);
 
@@ -79,12 +79,12 @@ async function trustAtFirstUse(context: Context, certificate: UnknownCertificate
       exits.unreachable,
       'certificate_unknown',
       `the certificate of ${origin} is not known yet; nothing was sent\n${fingerprint}`,
-      `Compare it with what the orchestrator prints at its start, then: muster login --url ${url} --fingerprint ${fingerprint}`,
+      `Compare it with ${whereToldFingerprint}, then: muster login --url ${url} --fingerprint ${fingerprint}`,
     );
   context.out.warn(
     `the certificate of ${origin} is not known yet: ${reasons[reason] ?? reason}\n` +
       `  ${fingerprint}\n  ${sanitiseLine(subject)}\n` +
-      'Compare it with what the orchestrator prints at its start.',
+      `Compare it with ${whereToldFingerprint}.`,
   );
   if (!(await context.prompt.confirm('Trust this certificate from now on?')))
     throw new CliError(exits.unreachable, 'certificate_refused', 'the certificate was not trusted; nothing was sent');

@@ -63,7 +63,7 @@ export function renderDrift(record: DriftRecord, agent: string, style: Style): s
     return `${name} is ${color.green('in sync')}: ${counted(summary.total, 'resource')} as applied\n${against}`;
   const head =
     status === 'drifted'
-      ? `${name} has ${color.yellow('drifted')}: ${resources.length} of ${counted(summary.total, 'resource')} differ from what was applied`
+      ? `${name} has ${color.yellow('drifted')}: ${resources.length} of ${counted(summary.total, 'resource')} ${resources.length === 1 ? 'differs' : 'differ'} from what was applied`
       : `the check of ${name} ${status === 'failed' ? color.red('failed') : 'was cancelled'}`;
   const lines = [head, against, ''];
   for (const result of resources) lines.push(...resourceLines(result, style));

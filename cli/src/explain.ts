@@ -27,11 +27,11 @@ const remedies: Readonly<Record<string, string>> = {
     'See when it was last heard: muster agents list. To have the work done when it comes back: muster apply … --queue',
   agent_not_rejected: 'Reject it first: muster agents reject',
   agent_not_approved: 'Approve it first: muster agents approve',
-  tag_not_found: 'See its tags: muster agents show',
+  tag_not_found: 'See its tags: muster agents show AGENT',
   plan_stale: 'The machine, a module or the desired set has changed since the plan: run the same command again.',
   name_required: 'Give it a name: muster agents approve … --name NAME',
   // Where the table names `errors`, the person reads the faults themselves above.
-  module_unresolved: 'Compare with what the agent says of itself: muster agents show',
+  module_unresolved: 'Compare with what the agent says of itself: muster agents show AGENT',
   module_conflict: 'Keep the resource in one of the two modules, or make both equal.',
   selector_invalid: 'Terms look like key=value, key!=value, key in (a,b), key, !key.',
   operator_not_found: 'See who you are: muster operator whoami',
@@ -42,6 +42,12 @@ const remedies: Readonly<Record<string, string>> = {
   enrolment_token_not_found: 'See those there are: muster enrolment-tokens list',
   unexpected_answer: 'Check the address: --url, MUSTER_URL, or muster profile list.',
 };
+
+function remedyFor(code: string, detail: string): string | undefined {
+  if (code === 'module_unresolved' && detail.startsWith('the secret '))
+    return 'See which secrets there are, and where they may go: muster secrets list';
+  return Object.hasOwn(remedies, code) ? remedies[code] : undefined;
+}
 
 const unreachable = new Set(['draining', 'agent_not_connected', 'agent_offline', 'unexpected_answer']);
 
@@ -59,7 +65,7 @@ export function explain(error: unknown): Explanation {
     // Some answers say in `detail` what the table advises: said twice it helps nobody.
     const message = known !== null && detail === known.remedy ? known.title : detail;
     const faults = Array.isArray(errors) ? errors : [];
-    const remedy = Object.hasOwn(remedies, code) ? remedies[code] : known?.remedy;
+    const remedy = remedyFor(code, detail) ?? known?.remedy;
     const wait = error.retryAfter === null ? null : `Try again in ${error.retryAfter} s.`;
     return {
       exit: exitOf(status, code),

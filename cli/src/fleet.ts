@@ -15,7 +15,7 @@ import { CliError, exits, usageError } from './exit.ts';
 import { workRefused } from './operation.ts';
 import { lastLines } from './output-text.ts';
 import { renderPlans } from './plan-groups.ts';
-import { printRun, runChanges } from './run-text.ts';
+import { printRun } from './run-text.ts';
 import { seeRunThrough } from './run-through.ts';
 import { sanitise, sanitiseLine } from './sanitise.ts';
 import { counted, duration } from './style.ts';
@@ -105,7 +105,8 @@ export const changingIn = ({ results }: Run): Run['results'] =>
  */
 export async function agreeToPlans({ out, prompt }: Context, plan: Run, what: string): Promise<boolean> {
   const unplanned = plan.results.filter(({ status }) => status !== 'succeeded').length;
-  if (!runChanges(plan)) {
+  // What a plan that failed half way would have changed is not applied.
+  if (changingIn(plan).length === 0) {
     if (unplanned === plan.results.length && unplanned > 0)
       throw new CliError(
         exits.failed,

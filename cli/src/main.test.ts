@@ -51,9 +51,17 @@ describe('keys and sessions', () => {
     const again = await muster('operator', 'init');
     expect(again).toMatchObject({ exit: 1, stdout: '' });
     expect(again.stderr).toContain('--force');
-    const forced = await run(['operator', 'init', '--force', '--key-file', join(home.path, 'other')], env);
+    expect(again.stderr).toContain('muster operator whoami --public-key');
+    // Nothing is asked here.
+    const nobody = { interactive: false } as Prompter;
+    const init = ['operator', 'init', '--force', '--key-file', join(home.path, 'other')];
+    const captured = await run(init, env);
+    expect(captured.stdout).toMatch(/^[0-9a-f]{64}\n$/);
+    expect(captured.stderr).toContain('whoever has that file is you');
+    expect(captured.stderr).not.toContain('Next');
+    const forced = await run(init, env, '', { columns: 80, prompt: nobody });
     expect(forced.stdout).toMatch(/^[0-9a-f]{64}\n$/);
-    expect(forced.stderr).toContain('muster orchestrator init --username NAME --operator-key');
+    expect(forced.stderr).toContain(`muster orchestrator init --username NAME --operator-key ${forced.stdout.trim()}`);
     expect((await stat(join(home.path, 'other'))).mode & 0o777).toBe(0o600);
   });
 
@@ -690,6 +698,20 @@ describe('plan, apply, drift, operations', () => {
     expect(ran.exit).toBe(0);
     expect(ran.stdout).toContain('mode  is 0600, declared 0644');
     expect(ran.stderr).toContain('To mend it: muster apply web-1 -m w1 -m w2\n');
+    // What is assigned needs no naming.
+    const of = (mode: string, ...modules: string[]) => ({ name: mode, mode, modules });
+    answers.listAssignments = ({ route }) => {
+      const [example] = route.example.answer as object[];
+      return { body: [of('enforce', 'w1', 'w3'), of('audit', 'w2')].map((each) => ({ ...example, ...each })) };
+    };
+    answers.getAssignment = ({ route, params }) => ({
+      body: {
+        ...(route.example.answer as object),
+        ...of(params.name as string, 'w1', 'w3'),
+        matches: [record.node_id],
+      },
+    });
+    expect((await muster('drift', 'web-1')).stderr).toContain('To mend it: muster apply web-1 -m w2\n');
     expect((await muster('drift', 'web-1', '--exit-code')).exit).toBe(3);
     answers.checkDrift = () => ({ body: drift([]) });
     expect((await muster('drift', 'web-1', '--exit-code')).exit).toBe(0);

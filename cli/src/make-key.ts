@@ -80,7 +80,7 @@ async function place(
       exits.failed,
       'key_exists',
       `there is an operator key at ${path} already`,
-      'Use it (`muster operator whoami` shows it), or make another with --force: the present one is kept under another name.',
+      'Use it: `muster operator whoami --public-key` prints its public half, as this would. Or make another with --force: the present one is kept under another name.',
     );
   } finally {
     await rm(fresh, { force: true });

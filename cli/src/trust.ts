@@ -20,6 +20,10 @@ export function parseFingerprint(text: string): Fingerprint | null {
 export const showFingerprint = (fingerprint: Fingerprint): string =>
   (fingerprint.toUpperCase().match(/../g) ?? []).join(':');
 
+/** Where the orchestrator's own word is to be found, as messages say it. */
+export const whereToldFingerprint =
+  'the one that `muster orchestrator init` told there, or the orchestrator at its start (npm start, or its log)';
+
 /**
  * What a connection goes by. `pinned`: exactly this certificate, whoever signed it and whatever name and dates it bears.
  * `authorities`: one that a trusted authority vouches for, else a person is asked once. `anything`: no check at all.

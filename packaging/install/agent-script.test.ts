@@ -32,7 +32,9 @@ beforeAll(() => {
     '[ -z "${LOCKED:-}" ] || [ -e "$LOG.tried" ] || { : > "$LOG.tried"; echo "dpkg frontend lock was locked" >&2; exit 2; }',
   );
   program('systemctl', '');
-  program('grep', 'case "$*" in *token*) exit 0 ;; esac; exec /bin/grep "$@"');
+  // The file that is looked into is not there; nothing else has this in its arguments.
+  program('grep', 'case "$*" in *orchestrator.json) [ -z "${SAYS:-}" ]; exit ;; esac; exec /bin/grep "$@"');
+  program('journalctl', '[ -z "${SAYS:-}" ] || echo "$SAYS"');
   program(
     'curl',
     'while [ $# -gt 1 ]; do if [ "$1" = -o ]; then out=$2; fi; shift; done; cp "$SERVED/${1##*/}" "$out"',
@@ -127,6 +129,20 @@ describe('the script that installs an agent', () => {
       status: 0,
       shown: expect.stringContaining('waiting for it'),
     });
+  });
+
+  test('says at once that the token is used up, and at last why nothing answers', () => {
+    const refused = run(usual, {
+      env: { SAYS: 'ERROR the orchestrator refused this agent code=token_invalid reason="x"' },
+    });
+    expect(refused).toMatchObject({
+      status: 1,
+      shown: expect.stringContaining('new line there with: muster agents enroll'),
+    });
+    expect(refused.called.filter((line) => line.startsWith('sleep'))).toEqual([]);
+    const silent = run(usual, { env: { SAYS: 'INFO not connected reason="connect ECONNREFUSED"' } });
+    expect(silent).toMatchObject({ status: 1, shown: expect.stringMatching(/ECONNREFUSED[\s\S]*is that port open/) });
+    expect(silent.called.filter((line) => line.startsWith('sleep'))).toHaveLength(60);
   });
 
   test.each([

@@ -32,6 +32,11 @@ as_root() {
   fi
 }
 
+# What the agent has said since it was started last.
+log() {
+  as_root journalctl --quiet --output cat "_SYSTEMD_INVOCATION_ID=$(systemctl show --property InvocationID --value muster-agent)" 2> /dev/null || true
+}
+
 sum_of() {
   printf '%s\n' "$sums" | while read -r sum name; do
     if [ "$name" = "$1" ]; then printf '%s' "$sum"; fi
@@ -205,7 +210,13 @@ main() {
   attempt=0
   until as_root grep -q '"token":null' /var/lib/muster-agent/orchestrator.json; do
     attempt=$((attempt + 1))
-    [ "$attempt" -le 60 ] || fail "the agent runs, but $to has not let it in yet: is that port open? See journalctl -u muster-agent"
+    if log | grep -q 'code=token_invalid'; then
+      fail 'the orchestrator knows no such token: it is good once, and not for ever. Make a new line there with: muster agents enroll'
+    fi
+    if [ "$attempt" -gt 60 ]; then
+      log | grep 'not connected' | tail -n 1 >&2
+      fail "the agent runs, but $to has not let it in yet: is that port open from here? It goes on trying; see journalctl -u muster-agent"
+    fi
     sleep 1
   done
   forget_former

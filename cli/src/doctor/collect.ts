@@ -297,7 +297,14 @@ export async function collectMachine(
   isNamed: boolean,
   orchestratorKey: string | null,
 ): Promise<MachineFacts | null> {
-  const [unit, found] = await Promise.all([unitOf(`muster-${program}`), statOf(directory)]);
+  let closed = false;
+  const [unit, found] = await Promise.all([
+    unitOf(`muster-${program}`),
+    stat(directory).catch((error: NodeJS.ErrnoException) => {
+      closed = error.code === 'EACCES';
+      return null;
+    }),
+  ]);
   if (!isNamed && unit === null && found === null) return null;
   const inside = await readdir(directory).catch(() => null);
   const places = found === null ? [] : [await placeOf(directory, `the data of the ${program}`)];
@@ -308,6 +315,7 @@ export async function collectMachine(
     directory,
     uid: process.getuid?.() ?? 0,
     readable: inside !== null,
+    closed,
     owner: found?.uid ?? null,
     places,
     unit,

@@ -7,7 +7,9 @@ export interface MachineFacts {
   /** Who looks: only root and the owner see what is inside. */
   uid: number;
   readable: boolean;
-  /** Of the data directory; null: it is not there. */
+  /** The data directory cannot even be looked for, such as that of a service with a user of its own. */
+  closed: boolean;
+  /** Of the data directory; null: it is not there, or cannot be looked for. */
   owner: number | null;
   places: readonly Place[];
   /** What systemd says of its unit; null: there is no such unit, or no systemd. */
@@ -27,7 +29,8 @@ const { ok, warning, problem } = findingsOf('machine');
 
 /** What is to be said of a program that is, or should be, on this machine. */
 export function judgeMachine(facts: MachineFacts): Finding[] {
-  const { program, directory, readable, owner, places, unit, disk, belongs, damaged, orchestratorKey, ports } = facts;
+  const { program, directory, readable, closed, owner, places, unit, disk, belongs, damaged, orchestratorKey, ports } =
+    facts;
   const findings: Finding[] = [];
   if (unit !== null) {
     const told = `${unit.name} is ${unit.state}`;
@@ -47,7 +50,15 @@ export function judgeMachine(facts: MachineFacts): Finding[] {
       );
     else findings.push(ok('unit', `${told} and enabled`));
   }
+  const unseen = () =>
+    warning(
+      'data_directory',
+      `${directory} is closed to you`,
+      'What is in it was not looked at.',
+      'sudo muster doctor',
+    );
   if (owner === null) {
+    if (closed) return [...findings, unseen()];
     findings.push(
       problem(
         'data_directory',
@@ -58,16 +69,7 @@ export function judgeMachine(facts: MachineFacts): Finding[] {
     );
     return findings;
   }
-  if (!readable) {
-    findings.push(
-      warning(
-        'data_directory',
-        `${directory} is closed to you`,
-        'What is in it was not looked at.',
-        'sudo muster doctor',
-      ),
-    );
-  }
+  if (!readable) findings.push(unseen());
   findings.push(...places.flatMap((place) => judgePlace('machine', place, owner) ?? []));
   if (disk !== null) findings.push(judgeDisk('machine', disk));
   if (damaged)

@@ -2,7 +2,7 @@ import type { Agent, Secret } from '@muster/protocol/http';
 import { fewNames } from '../choose-agents.ts';
 import { sanitiseLine } from '../sanitise.ts';
 import { counted, duration } from '../style.ts';
-import { type Fingerprint, showFingerprint } from '../trust.ts';
+import { type Fingerprint, showFingerprint, whereToldFingerprint } from '../trust.ts';
 import { type Finding, findingsOf, judgeDisk } from './finding.ts';
 
 /** What an orchestrator said to somebody who is not signed in. Times are Unix seconds. */
@@ -57,7 +57,7 @@ function judgeCertificate({ certificate, expected, url, now }: ReachFacts): Find
     ];
   const shown = showFingerprint(certificate.fingerprint);
   const trust = `muster login --url ${url} --fingerprint ${shown}`;
-  const compare = `Compare it with what the orchestrator prints at its start, then: ${trust}`;
+  const compare = `Compare it with ${whereToldFingerprint}, then: ${trust}`;
   const findings: Finding[] = [];
   if (isTrusted({ certificate, expected }))
     findings.push(ok('certificate', `its certificate is the trusted one: ${shown}`));

@@ -4,10 +4,12 @@ import {
   type DriftRecord,
   driftStatuses,
   getAgent,
+  getAssignment,
   getDrift,
   getOperation,
   latestDrift,
   listAgents,
+  listAssignments,
   listDrift,
   listLatestDrift,
 } from '@muster/protocol/http';
@@ -172,14 +174,29 @@ async function show(
   if (record.status === 'in_sync') return exits.done;
   if (record.status !== 'drifted') return exits.failed;
   if (!out.json && record.trigger !== 'audit')
-    out.note(out.noteColor.dim(`To mend it: ${await mendingLine(call, name, record)}`));
+    out.note(out.noteColor.dim(`\nTo mend it: ${await mendingLine(call, name, record)}`));
   return exitOf(true, options);
 }
 
 /** The apply that wants what the one wanted that drift was measured against: one with fewer modules would remove theirs. */
 async function mendingLine(call: Client, agent: string, record: DriftRecord): Promise<string> {
   const { modules } = await call(getOperation, { params: { operation_id: record.snapshot_operation_id } });
-  return applyLine(agent, modules);
+  const assigned = await assignedModules(call, record.node_id, modules);
+  return applyLine(
+    agent,
+    modules.filter((name) => !assigned.has(name)),
+  );
+}
+
+/** Those of the modules that an apply wants without being told. */
+async function assignedModules(call: Client, node_id: string, modules: readonly string[]): Promise<Set<string>> {
+  const enforced = (await call(listAssignments, {})).filter(
+    (assignment) => assignment.mode === 'enforce' && assignment.modules.some((name) => modules.includes(name)),
+  );
+  // It is a hint: where it would take long to make it short, it is long.
+  if (enforced.length > 8) return new Set();
+  const bound = await Promise.all(enforced.map(({ name }) => call(getAssignment, { params: { name } })));
+  return new Set(bound.flatMap((each) => (each.matches.includes(node_id) ? each.modules : [])));
 }
 
 const wishOf = ({ limit, status }: Options) => ({

@@ -58,6 +58,8 @@ async function init(context: Context, options: InitOptions): Promise<undefined> 
   out.print(key.publicKey);
   out.note(whereKept(key));
   if (former !== null) out.note(`The former key is kept in ${former}.`);
+  // In $(…) the key goes where it is needed at once: nothing is to be done with it next.
+  if (out.style.width === null) return undefined;
   out.note(
     `Next, on the machine of an orchestrator that has no admin yet:\n  sudo muster orchestrator init --username NAME --operator-key ${key.publicKey}\n` +
       `or have an admin let you in:\n  muster operator add NAME ${key.publicKey}`,

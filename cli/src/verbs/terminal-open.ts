@@ -50,7 +50,7 @@ function refusedBy(agent: Agent, error: unknown): unknown {
   if (!(error instanceof ApiError)) return error;
   const { code } = error.problem;
   const label = sanitiseLine(agentLabel(agent));
-  const file = `in the configuration of the agent on ${label} (the file that its --config names: started without one, it has none yet)`;
+  const file = `in the configuration of the agent on ${label} (/etc/muster/agent.yml where a package was installed, data/agent.yml of npm start, or what its --config names)`;
   const remedies: Readonly<Record<string, string>> = {
     terminal_disabled: `Set remote_terminal.enabled: true ${file}.`,
     terminal_shell_refused: `Leave --shell away, or set remote_terminal.allow_operator_shell_override: true ${file}.`,

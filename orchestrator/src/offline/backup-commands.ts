@@ -183,7 +183,9 @@ Examples:
     if (report.configuration !== null) tell(`the configuration of that time: ${report.configuration}`);
     if (report.keys_elsewhere.length > 0)
       tell(`not in the backup, and needed for some of its secrets: the keys ${report.keys_elsewhere.join(', ')}`);
-    tell('start the orchestrator, and look who may sign in: those who were removed since are there again');
+    tell(
+      'start the orchestrator (systemctl start muster-orchestrator), and look who may sign in: those who were removed since are there again',
+    );
     return report;
   },
 };

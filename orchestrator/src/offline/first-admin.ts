@@ -49,7 +49,9 @@ function readArguments(args: readonly string[]) {
   const { 'operator-key': key = '', username = '', 'advertised-host': host } = values;
   if (values.help) return null;
   if (!/^[0-9a-fA-F]{64}$/.test(key.trim()))
-    throw new UsageError('--operator-key is 64 hexadecimal digits: "muster operator init" prints them');
+    throw new UsageError(
+      '--operator-key is 64 hexadecimal digits: "muster operator init" prints them once, "muster operator whoami --public-key" whenever there is a key',
+    );
   if (username === '') throw new UsageError('--username is missing: the name that you will have');
   if (host !== undefined && !/^[\x21-\x7e]{1,253}$/.test(host))
     throw new UsageError('--advertised-host is a name or an address, such as muster.example');

@@ -70,6 +70,8 @@ export async function runOffline(command: string, args: readonly string[], defau
     return 0;
   } catch (error) {
     const { code, path } = error as NodeJS.ErrnoException;
+    if (code === 'EACCES' || code === 'EPERM')
+      return fail(error as Error, `Run it as root or as the orchestrator's user: sudo muster ${command} …`);
     return fail(code === 'ENOENT' && path ? new Error(`there is no ${path}`) : (error as Error));
   }
 }
