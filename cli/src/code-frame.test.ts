@@ -22,6 +22,7 @@ test('the lines around a fault, and a caret below it', () => {
   `);
   expect(codeFrame(source, {}, plain)).toBe('');
   expect(codeFrame(source, { line: 99 }, plain)).toBe('');
+  expect(codeFrame(source, { line: 6 }, plain)).toBe('');
   expect(codeFrame('', { line: 1 }, plain)).toBe('');
 });
 

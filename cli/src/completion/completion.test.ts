@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { readdir, readFile, stat, writeFile } from 'node:fs/promises';
+import { chmod, readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
@@ -118,6 +118,10 @@ describe('what there is', () => {
     const [file = ''] = await readdir(kept);
     expect((await stat(join(kept, file))).mode & 0o777).toBe(0o600);
     expect((await stat(kept)).mode & 0o777).toBe(0o700);
+    // What others may have written is not taken.
+    await chmod(join(kept, file), 0o666);
+    await complete(here, 'agents', 'show', 'we');
+    expect(server.seen.filter(({ route }) => route.id === 'listAgents')).toHaveLength(2);
   });
 
   test('a name that a shell would take for more than a word is not offered', async () => {
