@@ -29,6 +29,12 @@ test('a beginning that several have finds none of them', () => {
   expect(matchAgent('3f8', all)).toEqual({ fitting: [web1, web10], nearest: [] });
 });
 
+test('a number is not the beginning of a longer one: web-1 that is gone does not become web-10', () => {
+  expect(matchAgent('web-1', [web10, db])).toEqual({ fitting: [], nearest: ['web-10'] });
+  expect(matchAgent('web-', [web10, db])).toEqual({ fitting: [web10], nearest: [] });
+  expect(matchAgent('3f8d0', [web10, db])).toEqual({ fitting: [web10], nearest: [] });
+});
+
 test('a hostname finds nobody: an unapproved agent chooses its own', () => {
   expect(matchAgent('cache-1', all)).toMatchObject({ fitting: [] });
 });

@@ -31,6 +31,10 @@ interface Match {
   readonly nearest: readonly string[];
 }
 
+/** `web` is the beginning of `web-1`, but `web-1` is not that of `web-10`: numbers tell machines apart. */
+const beginsWith = (name: string | null, wanted: string): boolean =>
+  name?.startsWith(wanted) === true && !(/\p{Nd}$/u.test(wanted) && /^\p{Nd}/u.test(name.slice(wanted.length)));
+
 /**
  * Which agent is meant: by its whole name or node id, else by the beginning of either if only one agent fits.
  * Hostnames do not count: an agent that nobody approved chooses its own.
@@ -39,7 +43,7 @@ export function matchAgent(wanted: string, agents: readonly Agent[]): Match {
   const id = wanted.toLowerCase();
   const exact = agents.find(({ name, node_id }) => name === wanted || node_id === id);
   if (exact) return { fitting: [exact], nearest: [] };
-  const fitting = agents.filter(({ name, node_id }) => name?.startsWith(wanted) || node_id.startsWith(id));
+  const fitting = agents.filter(({ name, node_id }) => beginsWith(name, wanted) || node_id.startsWith(id));
   if (fitting.length > 0) return { fitting, nearest: [] };
   const names = agents.flatMap(({ name }) => (name === null ? [] : [name]));
   return { fitting, nearest: nearestFew(wanted, names) };

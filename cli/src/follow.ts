@@ -1,6 +1,8 @@
 import type { Context } from './context.ts';
 import { onCtrlC } from './interrupt.ts';
 import type { LiveBlock } from './live-block.ts';
+import { duration } from './style.ts';
+import { leftGoing, notBegun, Patience } from './watch-through.ts';
 
 /** Looks at something that goes on until it has ended, drawing it where somebody sees that. */
 
@@ -39,7 +41,11 @@ export interface Followed<T> {
   cancel: ((now: T) => Promise<void>) | null;
 }
 
-/** @returns it as it was at its end */
+/**
+ * An orchestrator that is away for a while is waited for: what was begun goes on by itself.
+ * @returns it as it was at its end
+ * @throws CliError that says how to look on, where that cannot be waited for
+ */
 export async function follow<T>(
   context: Pick<Context, 'out' | 'prompt' | 'sleep' | 'onInterrupt' | 'now'>,
   work: Followed<T>,
@@ -49,7 +55,12 @@ export async function follow<T>(
   const seconds = () => Math.max(0, context.now() - started);
   const live = out.live();
   let known: T | null = null;
-  const drawing = startDrawing(live, seconds, (moment) => work.draw(known, moment));
+  const patience = new Patience(context.now);
+  const lostLines = () =>
+    patience.lost === null
+      ? []
+      : [out.noteColor.yellow(`  the orchestrator does not answer; trying again for ${duration(patience.lost)}`)];
+  const drawing = startDrawing(live, seconds, (moment) => [...work.draw(known, moment), ...lostLines()]);
   const { cancel } = work;
   const release = onCtrlC(context, {
     see: () => work.see(known),
@@ -58,14 +69,29 @@ export async function follow<T>(
     pause: drawing.pause,
     resume: drawing.resume,
   });
+  const tryAgain = (error: unknown, now: T): string | null => {
+    try {
+      return patience.failed(error);
+    } catch {
+      throw leftGoing(error, work.see(now), work.cancel === null ? null : work.end(now));
+    }
+  };
   try {
-    known = await work.begin();
+    known = await work.begin().catch((error: unknown) => {
+      throw notBegun(error, work.see(null));
+    });
     let pause = firstWaitMs;
     for (let took = 0; !work.hasEnded(known); pause = Math.min(pause * 1.6, longestWaitMs)) {
       await sleep(Math.max(pause, took * share));
       const before = performance.now();
-      known = await work.look(known);
-      took = performance.now() - before;
+      try {
+        known = await work.look(known);
+        if (patience.answered() && !live.isSeen) out.note('It answers again.');
+      } catch (error) {
+        const why = tryAgain(error, known);
+        if (why !== null && !live.isSeen) out.note(`${why}; trying again`);
+      }
+      took = patience.lost === null ? performance.now() - before : 0;
       drawing.now();
       if (!live.isSeen && seconds() > quietSecs) for (const line of work.tell(known)) out.note(line);
     }

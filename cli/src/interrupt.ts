@@ -1,4 +1,5 @@
 import type { Context } from './context.ts';
+import { goesOnText } from './watch-through.ts';
 
 /** What goes on by itself on the orchestrator, while somebody here looks on. */
 interface Work {
@@ -23,8 +24,7 @@ export function onCtrlC(context: Pick<Context, 'out' | 'prompt' | 'onInterrupt'>
   let question: AbortController | null = null;
   let isCancelled = false;
   const tell = () => {
-    const end = work.end();
-    out.note(`It goes on without you; see: ${work.see()}${end === null ? '' : `\nTo end it: ${end}`}`);
+    out.note(goesOnText(work.see(), work.end()));
   };
   const ask = async (cancel: () => Promise<void>, leave: () => void) => {
     question = new AbortController();

@@ -859,6 +859,22 @@ describe('assignments and runs', () => {
     expect(partly.stdout).toContain('away');
   });
 
+  test('a run is followed to its end, and ends as it did', async () => {
+    const [good, bad] = [
+      { status: 'succeeded', summary },
+      { status: 'failed', summary: null, error: 'away' },
+    ];
+    const runs = [runOf('running', good, { status: 'queued', summary: null }), runOf('failed', good, bad)];
+    answers.getRun = () => ({ body: runs.length > 1 ? runs.shift() : runs[0] });
+    const partly = await muster('runs', 'follow', '01KAGZ5R3E5F6G7H8J9K0M1N2P');
+    expect(partly.exit, partly.stderr).toBe(6);
+    expect(partly.stdout).toContain('away');
+    const json = await muster('runs', 'follow', '01KAGZ5R3E5F6G7H8J9K0M1N2P', '--json');
+    expect(JSON.parse(json.stdout)).toMatchObject({ status: 'failed' });
+    runs[0] = runOf('cancelled', { status: 'cancelled', summary: null });
+    expect((await muster('runs', 'follow', '01KAGZ5R3E5F6G7H8J9K0M1N2P')).exit).toBe(1);
+  });
+
   test('apply wants somebody to agree, or --yes', async () => {
     expect((await muster('assignments', 'apply', 'base')).exit).toBe(2);
     expect(server.seen).toEqual([]);

@@ -2,11 +2,12 @@ import type { Client } from '@muster/protocol/client';
 import { cancelRun, getRun, listRuns, type Run, runStatuses } from '@muster/protocol/http';
 import type { Context } from '../context.ts';
 import { eachOf } from '../each.ts';
-import { type Exit, exits } from '../exit.ts';
+import type { Exit } from '../exit.ts';
 import { findId } from '../find-id.ts';
 import { paintedBy, printRun } from '../run-text.ts';
+import { exitOfRun, seeRunThrough } from '../run-through.ts';
 import { sanitiseLine } from '../sanitise.ts';
-import { listedId, when } from '../style.ts';
+import { counted, listedId, when } from '../style.ts';
 import { parseChoice, parseCount } from '../values.ts';
 import type { Register } from '../verb.ts';
 
@@ -93,36 +94,18 @@ async function show(context: Context, wanted: string): Promise<undefined> {
   return undefined;
 }
 
-/** How often it is asked how far it is. Milliseconds. */
-const askMs = 1_000;
-
 async function follow(context: Context, wanted: string): Promise<Exit> {
-  const { out, sleep } = context;
-  const color = out.noteColor;
+  const { out } = context;
   const { call } = await context.connect();
   const run_id = await findRun(call, wanted);
-  const told = new Map<string, string>();
-  let run: Run;
-  for (;;) {
-    run = await call(getRun, { params: { run_id } });
-    for (const { node_id, name, status, error } of run.results) {
-      if (status === 'queued' || told.get(node_id) === status) continue;
-      told.set(node_id, status);
-      const why = error === null ? '' : `: ${error}`;
-      out.note(
-        `${paintedBy(status, color)(status.padEnd(11))} ${sanitiseLine(`${name ?? node_id.slice(0, 12)}${why}`)}`,
-      );
-    }
-    // A run that is halted waits for those who have an operation.
-    if (run.finished_at !== null) break;
-    await sleep(askMs);
-  }
+  const begun = await call(getRun, { params: { run_id } });
+  const run = await seeRunThrough(context, call, {
+    doing: `${begun.kind === 'plan' ? 'Planning' : 'Applying'} on ${counted(begun.results.length, 'agent')}:`,
+    begin: async () => begun,
+  });
   if (out.json) out.data(run);
-  else {
-    out.note('');
-    printRun(run, out);
-  }
-  return run.status === 'succeeded' ? exits.done : exits.failed;
+  else printRun(run, out);
+  return exitOfRun(run);
 }
 
 async function cancel(context: Context, wanted: string[]): Promise<Exit> {
