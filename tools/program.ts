@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { createWriteStream, existsSync, type WriteStream } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { createInterface } from 'node:readline';
+import { BoundedLog } from './bounded-log.ts';
 
 /** How a program ended, for people: `exited with code 1`, `was killed (SIGKILL)`. */
 export interface Ending {
@@ -27,11 +28,12 @@ export interface ProgramOptions {
   args: readonly string[];
   cwd?: string;
   env?: NodeJS.ProcessEnv;
-  /** Everything it prints is appended here. */
+  /** Everything it prints is appended here; of much, the newest. */
   logFile?: string;
 }
 
 const linesKept = 20_000;
+const logBytes = 64 * 1024 * 1024;
 // Where util-linux has it, the kernel ends a program whose starter was killed without a chance to do so itself.
 const setpriv = '/usr/bin/setpriv';
 
@@ -49,13 +51,11 @@ export class Program {
   readonly #lines: string[] = [];
   readonly #events: Record<string, unknown>[] = [];
   #listeners: ((event: Record<string, unknown>) => void)[] = [];
-  readonly #log: WriteStream | null;
+  readonly #log: BoundedLog | null;
 
   constructor(options: ProgramOptions) {
     this.name = options.name;
-    this.#log = options.logFile ? createWriteStream(options.logFile, { flags: 'a', mode: 0o600 }) : null;
-    // A full disk must not take down what is only being watched.
-    this.#log?.on('error', () => {});
+    this.#log = options.logFile ? new BoundedLog(options.logFile, logBytes) : null;
     const guarded = process.platform === 'linux' && existsSync(setpriv);
     const command = guarded ? setpriv : options.command;
     const args = guarded ? ['--pdeathsig', 'TERM', '--', options.command, ...options.args] : [...options.args];
@@ -85,7 +85,7 @@ export class Program {
   }
 
   #read(line: string): void {
-    this.#log?.write(`${line}\n`);
+    this.#log?.write(line);
     this.#lines.push(line);
     if (this.#lines.length > linesKept) this.#lines.shift();
     if (!line.startsWith('{')) return;

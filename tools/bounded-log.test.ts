@@ -1,0 +1,34 @@
+import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, expect, test, vi } from 'vitest';
+import { BoundedLog } from './bounded-log.ts';
+
+const scratch = mkdtempSync(join(tmpdir(), 'muster-log-'));
+afterAll(() => rmSync(scratch, { recursive: true }));
+
+test('the newest lines are there in order, in two files that never grow past their fill', async () => {
+  const path = join(scratch, 'it.log');
+  const log = new BoundedLog(path, 1000);
+  log.write('0'.padStart(99, ' '));
+  // What is not open yet is not moved.
+  await vi.waitFor(() => expect(statSync(path).size).toBe(100), { interval: 1 });
+  for (let i = 1; i < 55; i++) log.write(String(i).padStart(99, ' '));
+  await vi.waitFor(() => expect(statSync(`${path}.1`).size).toBeGreaterThanOrEqual(1000), { interval: 1 });
+  for (let i = 55; i < 75; i++) {
+    log.write(String(i).padStart(99, ' '));
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  await new Promise<void>((resolve) => log.end(resolve));
+  const lines = [`${path}.1`, path].flatMap((file) => readFileSync(file, 'utf8').trim().split(/\n */).map(Number));
+  expect(lines.at(-1)).toBe(74);
+  expect(lines.length).toBeGreaterThanOrEqual(10);
+  expect(lines).toEqual(lines.map((_, index) => 75 - lines.length + index));
+  for (const file of [path, `${path}.1`]) expect(statSync(file).mode & 0o777).toBe(0o600);
+});
+
+test('where nothing can be written nothing is thrown', async () => {
+  const log = new BoundedLog(join(scratch, 'nowhere/it.log'), 10);
+  for (let i = 0; i < 5; i++) log.write('a line');
+  await vi.waitFor(() => log.write('another'));
+});

@@ -1,0 +1,45 @@
+import { createWriteStream, renameSync, type WriteStream } from 'node:fs';
+
+/**
+ * A log in two files: when the one that is written to has its fill, it takes the place of the one before, `PATH.1`, and a
+ * new one is begun. So the newest `most` bytes are there, and never more than twice as many.
+ */
+export class BoundedLog {
+  readonly #path: string;
+  readonly #most: number;
+  #stream: WriteStream;
+  #written = 0;
+
+  constructor(path: string, most: number) {
+    this.#path = path;
+    this.#most = most;
+    this.#stream = this.#open();
+  }
+
+  #open(): WriteStream {
+    // A full disk must not take down what is only being watched.
+    return createWriteStream(this.#path, { flags: 'a', mode: 0o600 }).on('error', () => {});
+  }
+
+  write(line: string): void {
+    this.#stream.write(`${line}\n`);
+    this.#written += Buffer.byteLength(line) + 1;
+    if (this.#written < this.#most) return;
+    this.#written = 0;
+    const full = this.#stream;
+    try {
+      // What is still on its way goes into the file, whatever it is called by then; one that is not there yet cannot be moved.
+      if (full.pending) return;
+      renameSync(this.#path, `${this.#path}.1`);
+    } catch {
+      return;
+    }
+    full.end();
+    this.#stream = this.#open();
+  }
+
+  /** @param done called when all of it is in the file */
+  end(done: () => void): void {
+    this.#stream.end(done);
+  }
+}
