@@ -62,17 +62,20 @@ describe('muster orchestrator init', () => {
 
   test('may be said again, also to a file that holds comments only', async () => {
     writeFileSync(file(), '# nothing\n');
-    for (const name of ['ada', 'bob']) await run(ready, '--operator-key', key, '--username', name);
+    for (const name of ['ada', 'bob'])
+      await run(`${ready}; made ${name} its first operator`, '--operator-key', key, '--username', name);
     expect(parse(readFileSync(file(), 'utf8'))).toEqual({
       bootstrap_key: key.toLowerCase(),
       bootstrap_username: 'bob',
     });
   });
 
-  test('says so when there is an admin already', async () => {
-    const { exit, said } = await run(ready, '--operator-key', key, '--username', 'ada');
+  test('says so when there is an admin already, and leaves nothing of it behind', async () => {
+    const { exit, said, asked } = await run(ready, '--operator-key', key, '--username', 'ada');
     expect(exit).toBe(1);
     expect(said).toContain('has its first admin already');
+    expect(readFileSync(file(), 'utf8')).toBe(packaged);
+    expect(asked.filter((what) => what.startsWith('restart'))).toHaveLength(2);
   });
 
   test.each([

@@ -76,18 +76,23 @@ export async function initOrchestrator(args: readonly string[], machine: Machine
       return 0;
     }
     const { key, username, host, config, service } = given;
-    await writeKeys(config, {
+    const former = await writeKeys(config, {
       bootstrap_key: key,
       bootstrap_username: username,
       ...(host === null ? {} : { advertised_host: host }),
     });
-    await machine.systemctl('restart', service).catch((error: Error) => {
-      throw new Error(`${service} does not start: ${error.message.trim()}; see journalctl -u ${service}`);
-    });
+    const restart = () =>
+      machine.systemctl('restart', service).catch((error: Error) => {
+        throw new Error(`${service} does not start: ${error.message.trim()}; see journalctl -u ${service}`);
+      });
+    await restart();
     const status = (await machine.systemctl('show', '--property=StatusText', '--value', service)).trim();
     const port = /:(\d+), agents on port/.exec(status)?.[1] ?? '4748';
     const made = status.endsWith(`made ${username} its first operator`);
     if (!made) {
+      // Left there, the key would be the first admin's of whatever database is made next.
+      await replace(config, former);
+      await restart();
       say('this orchestrator has its first admin already, and takes no other by its configuration');
       machine.stderr('An admin can let you in: muster operator add\n');
       return 1;
@@ -112,8 +117,11 @@ export async function initOrchestrator(args: readonly string[], machine: Machine
   }
 }
 
-/** Sets keys of the file and leaves everything else, comments too, as it is: old or new, never mixed. */
-async function writeKeys(path: string, keys: Readonly<Record<string, string>>): Promise<void> {
+/**
+ * Sets keys of the file and leaves everything else, comments too, as it is.
+ * @returns what was in it
+ */
+async function writeKeys(path: string, keys: Readonly<Record<string, string>>): Promise<string> {
   const text = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
     if (error.code !== 'ENOENT') throw error;
     throw new Error(`there is no ${path}: is the package muster-orchestrator installed? Else name it with --config`);
@@ -123,10 +131,16 @@ async function writeKeys(path: string, keys: Readonly<Record<string, string>>): 
     throw new Error(`${path} cannot be read: ${document.errors[0]?.message.split('\n')[0]}`);
   if (document.contents === null) document.contents = document.createNode({}) as never;
   for (const [name, value] of Object.entries(keys)) document.set(name, value);
+  await replace(path, document.toString({ lineWidth: 0 }));
+  return text;
+}
+
+/** Old or new, never mixed. */
+async function replace(path: string, text: string): Promise<void> {
   const { mode, uid, gid } = await stat(path);
   const temporary = join(dirname(path), `.orchestrator.${randomBytes(6).toString('hex')}.tmp`);
   try {
-    await writeFile(temporary, document.toString({ lineWidth: 0 }), { mode: 0o600, flush: true });
+    await writeFile(temporary, text, { mode: 0o600, flush: true });
     await chown(temporary, uid, gid);
     await chmod(temporary, mode & 0o777);
     await rename(temporary, path);
