@@ -86,7 +86,11 @@ export async function createToken(context: Context, actor: Actor, wish: TokenWis
           statement(
             enrolmentTokenNaming,
             { name: row.name, now },
-            { expect: 'no_row', else: 'name_taken', detail: `a live enrolment token already names ${row.name}` },
+            {
+              expect: 'no_row',
+              else: 'name_taken',
+              detail: `a live enrolment token already names ${row.name}: revoke it (muster enrolment-tokens list, revoke), or choose another name`,
+            },
           ),
         ];
   await context.db.write({

@@ -9,6 +9,7 @@ import { verifyBackup } from './backup-read.ts';
 import { keepNewest, numberToKeep, placeOfBackup } from './backup-series.ts';
 import { writeBackup } from './backup-write.ts';
 import type { Given, OfflineCommand } from './commands.ts';
+import { counted, sized } from './counted.ts';
 import { askPassphrase, identitiesOf, type Lock, type Openers, passphraseOf, refuseWeak } from './encryption.ts';
 import { restoreBackup } from './restore.ts';
 
@@ -119,7 +120,7 @@ Examples:
         if (openers) await verifyBackup(createReadStream(partial), openers);
       },
     );
-    const size = `${(report.bytes / 1024 / 1024).toFixed(1)} MiB`;
+    const size = sized(report.bytes);
     tell(
       `${file}: ${size}, ${lock === null ? 'not encrypted' : 'encrypted'}, ${openers ? 'read back and checked' : 'as written; to check what is in it takes the identity: muster backup verify --identity KEYFILE'}`,
     );
@@ -137,7 +138,7 @@ const verify: OfflineCommand = {
     const bytes = file === '-' ? terminal.stdin : createReadStream(file);
     const verdict = await verifyBackup(bytes, openersOf(terminal.given, terminal.env));
     terminal.tell(
-      `a whole backup of ${verdict.created_at} (Muster ${verdict.muster_version}, ${verdict.database}): ${verdict.rows} rows, ${verdict.samples} samples, ${verdict.transcripts} transcripts; ${verdict.audit_events} audit events are one chain`,
+      `a whole backup of ${verdict.created_at} (Muster ${verdict.muster_version}, ${verdict.database}): ${counted(verdict.rows, 'row')}, ${counted(verdict.samples, 'sample')}, ${counted(verdict.transcripts, 'transcript')}; the audit log is one chain of ${counted(verdict.audit_events, 'event')}`,
     );
     if (verdict.keys_elsewhere.length > 0)
       terminal.tell(`not in it, and needed for some of its secrets: the keys ${verdict.keys_elsewhere.join(', ')}`);
@@ -178,7 +179,9 @@ Examples:
       now: terminal.now,
       tell,
     });
-    tell(`restored: ${report.rows} rows, ${report.samples} samples, ${report.transcripts} transcripts`);
+    tell(
+      `restored: ${counted(report.rows, 'row')}, ${counted(report.samples, 'sample')}, ${counted(report.transcripts, 'transcript')}`,
+    );
     for (const kept of report.aside) tell(`as it was before: ${kept}`);
     if (report.configuration !== null) tell(`the configuration of that time: ${report.configuration}`);
     if (report.keys_elsewhere.length > 0)

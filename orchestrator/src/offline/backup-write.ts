@@ -30,6 +30,7 @@ import {
   type ManifestEntry,
   manifestName,
 } from './backup-format.ts';
+import { counted } from './counted.ts';
 import { encrypting, type Lock } from './encryption.ts';
 import { tarEnd, tarHeader, tarPadding } from './tar.ts';
 
@@ -155,7 +156,9 @@ async function writeEntries(wish: BackupWish, put: (bytes: Uint8Array) => Promis
     await pieces.end();
     const elsewhere = [...source.keyIds].filter((id) => !ownKeys.includes(id)).sort();
     await archive.end({ rows, samples, keys_elsewhere: elsewhere });
-    tell(`${rows} rows, ${samples} samples, ${recorded} transcripts, as of ${header.created_at}`);
+    tell(
+      `${counted(rows, 'row')}, ${counted(samples, 'sample')}, ${counted(recorded, 'transcript')}, as of ${header.created_at}`,
+    );
     if (elsewhere.length > 0)
       tell(
         `not in it: the keys for secrets ${elsewhere.join(', ')}, which are kept outside the data directory. Without them those secrets are lost: keep a copy`,
