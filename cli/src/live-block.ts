@@ -17,8 +17,11 @@ export interface LiveBlock {
   clear(): void;
 }
 
-/** @param stream of a terminal; `isSeen` false: nothing is ever drawn */
-export function createLiveBlock(stream: Sink, isSeen: boolean): LiveBlock {
+/**
+ * @param stream of a terminal; `isSeen` false: nothing is ever drawn
+ * @param isHeld true while something else has the screen: nothing is drawn then
+ */
+export function createLiveBlock(stream: Sink, isSeen: boolean, isHeld: () => boolean = () => false): LiveBlock {
   let drawn: string[] = [];
   const size = () => ({ columns: Math.max(20, stream.columns ?? 80), rows: Math.max(4, stream.rows ?? 24) });
 
@@ -34,7 +37,7 @@ export function createLiveBlock(stream: Sink, isSeen: boolean): LiveBlock {
     isSeen,
     size,
     draw(lines) {
-      if (!isSeen) return;
+      if (!isSeen || isHeld()) return;
       const { columns, rows } = size();
       const room = rows - 1;
       const next = lines.slice(0, room).map((line) => cutTo(line, columns - 1));

@@ -35,6 +35,23 @@ void runProgram(argv.slice(2), {
     process.on('SIGINT', heard);
     return () => process.off('SIGINT', heard);
   },
+  onEnd: (say) => {
+    const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
+    const release = () => {
+      for (const signal of signals) process.off(signal, heard);
+    };
+    const heard = (signal: NodeJS.Signals) => {
+      release();
+      try {
+        say();
+      } catch {
+        // The terminal is gone: there is nothing left to put right.
+      }
+      process.kill(process.pid, signal);
+    };
+    for (const signal of signals) process.on(signal, heard);
+    return release;
+  },
 }).then((exit) => {
   process.exitCode = exit;
   // Whoever completes a line does not wait for an answer that comes too late.

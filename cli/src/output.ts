@@ -55,6 +55,8 @@ export interface Output {
   progress(text: string): Progress;
   /** Lines on standard error that follow what goes on; seen on a terminal that is no log of a build. */
   live(): LiveBlock;
+  /** Takes away what is drawn, and draws nothing while a question is on the screen. @returns lets it go on */
+  holdDrawing(): () => void;
 }
 
 const frames = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏'];
@@ -71,6 +73,8 @@ export function createOutput({ stdout, stderr, env, json, verbose, quiet = false
     },
     verbose,
   };
+  let holds = 0;
+  const drawings: { clear(): void }[] = [];
   const line = (sink: Sink, text: string) => sink.write(text.endsWith('\n') ? text : `${text}\n`);
   return {
     json,
@@ -87,18 +91,45 @@ export function createOutput({ stdout, stderr, env, json, verbose, quiet = false
     },
     warn: (text) => void line(stderr, `${noteColor.yellow('warning:')} ${text}`),
     table: (columns, rows) => void line(stdout, renderTable(columns, rows, style)),
-    progress: (text) => startProgress(stderr, noteColor, env, json || quiet, text),
-    live: () => createLiveBlock(stderr, stderr.isTTY === true && !json && !quiet && env.TERM !== 'dumb' && !env.CI),
+    progress: (text) => {
+      const progress = startProgress(stderr, noteColor, env, json || quiet, text, () => holds > 0);
+      drawings.push(progress);
+      return progress;
+    },
+    live: () => {
+      const isSeen = stderr.isTTY === true && !json && !quiet && env.TERM !== 'dumb' && !env.CI;
+      const block = createLiveBlock(stderr, isSeen, () => holds > 0);
+      if (isSeen) drawings.push(block);
+      return block;
+    },
+    holdDrawing: () => {
+      holds++;
+      for (const drawing of drawings) drawing.clear();
+      return () => holds--;
+    },
   };
 }
 
-function startProgress(stderr: Sink, color: Colors, env: Environment, silent: boolean, first: string): Progress {
-  if (stderr.isTTY !== true || silent || env.TERM === 'dumb') return { isSeen: false, update: () => {}, end: () => {} };
+function startProgress(
+  stderr: Sink,
+  color: Colors,
+  env: Environment,
+  silent: boolean,
+  first: string,
+  isHeld: () => boolean,
+): Progress & { clear(): void } {
+  if (stderr.isTTY !== true || silent || env.TERM === 'dumb')
+    return { isSeen: false, update: () => {}, end: () => {}, clear: () => {} };
   let text = first;
   let frame = 0;
   let shown = false;
   const started = performance.now();
+  const clear = () => {
+    if (shown) stderr.write('\r\u001b[2K');
+    shown = false;
+  };
   const draw = () => {
+    if (isHeld()) return;
     const seconds = Math.floor((performance.now() - started) / 1000);
     const room = Math.max(20, (stderr.columns ?? 80) - 12);
     stderr.write(
@@ -121,8 +152,8 @@ function startProgress(stderr: Sink, color: Colors, env: Environment, silent: bo
     end: () => {
       clearTimeout(wait);
       clearInterval(ticker);
-      if (shown) stderr.write('\r\u001b[2K');
-      shown = false;
+      clear();
     },
+    clear,
   };
 }

@@ -21,40 +21,59 @@ export interface Prompter {
   secret(question: string): Promise<string>;
 }
 
+/**
+ * @param onQuestion called before a question is shown, with what ends it and puts the terminal right at once; what it
+ * returns is called when the question is over
+ */
 export function createPrompter(
   input: Readable & { isTTY?: boolean | undefined },
   output: NodeJS.WritableStream & { isTTY?: boolean | undefined },
+  onQuestion: (giveBack: () => void) => () => void,
 ): Prompter {
   const streams = { input, output: output as import('node:stream').Writable, withGuide: false };
   const cancelled = () => new CliError(exits.failed, 'cancelled', 'cancelled; nothing was changed');
+  const asking = async <A>(ask: (signal: AbortSignal) => Promise<A>): Promise<A> => {
+    const ending = new AbortController();
+    const over = onQuestion(() => ending.abort());
+    try {
+      return await ask(ending.signal);
+    } finally {
+      over();
+    }
+  };
   return {
     interactive: input.isTTY === true && output.isTTY === true,
     async confirm(question) {
       const { confirm, isCancel } = await import('@clack/prompts');
-      const answer = await confirm({ ...streams, message: question, initialValue: false });
+      const answer = await asking((signal) => confirm({ ...streams, signal, message: question, initialValue: false }));
       if (isCancel(answer)) throw cancelled();
       return answer;
     },
     async ask(question, initial, fault) {
       const { text, isCancel } = await import('@clack/prompts');
-      const answer = await text({
-        ...streams,
-        message: question,
-        initialValue: initial,
-        validate: (value) => fault(value ?? ''),
-      });
+      const answer = await asking((signal) =>
+        text({
+          ...streams,
+          signal,
+          message: question,
+          initialValue: initial,
+          validate: (value) => fault(value ?? ''),
+        }),
+      );
       if (isCancel(answer)) throw cancelled();
       return answer;
     },
     async choose(question, choices, over) {
       const { select, isCancel } = await import('@clack/prompts');
       const options = choices.map(({ value, label }) => ({ value: value as string, label }));
-      const answer = await select({ ...streams, message: question, options, signal: over });
+      const answer = await asking((signal) =>
+        select({ ...streams, message: question, options, signal: AbortSignal.any([signal, over]) }),
+      );
       return isCancel(answer) ? null : (choices.find(({ value }) => value === answer)?.value ?? null);
     },
     async secret(question) {
       const { password, isCancel } = await import('@clack/prompts');
-      const answer = await password({ ...streams, message: question, mask: '' });
+      const answer = await asking((signal) => password({ ...streams, signal, message: question, mask: '' }));
       if (isCancel(answer)) throw cancelled();
       return answer;
     },

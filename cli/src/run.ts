@@ -22,6 +22,8 @@ export interface Surroundings {
   /** As `Context` has them. */
   terminal: () => Promise<LocalTerminal>;
   onInterrupt: (say: Interrupted) => () => void;
+  /** Does something before a signal ends the program. @returns what takes that back */
+  onEnd: (say: () => void) => () => void;
 }
 
 /**
@@ -29,7 +31,7 @@ export interface Surroundings {
  * @returns its exit code
  */
 export async function runVerb(
-  { env: variables, stdin, stdout, stderr, prompt, now, sleep, terminal, onInterrupt }: Surroundings,
+  { env: variables, stdin, stdout, stderr, prompt, now, sleep, terminal, onInterrupt, onEnd }: Surroundings,
   { json: jsonFlag, verbose: verboseFlag, quiet: quietFlag, color, ...options }: GlobalOptions,
   verb: (context: Context) => Promise<number | undefined>,
 ): Promise<number> {
@@ -52,7 +54,16 @@ export async function runVerb(
     sleep,
     terminal,
     onInterrupt,
-    prompt: prompt ?? createPrompter(stdin, stderr),
+    prompt:
+      prompt ??
+      createPrompter(stdin, stderr, (giveBack) => {
+        const goOn = out.holdDrawing();
+        const release = onEnd(giveBack);
+        return () => {
+          release();
+          goOn();
+        };
+      }),
     stdin: async ({ unseen = false } = {}) => {
       if (unseen && stdin.isTTY === true)
         throw new CliError(

@@ -86,6 +86,7 @@ export async function musterHere(
     sleep: async () => {},
     terminal: async () => openLocalTerminal(process),
     onInterrupt: () => () => {},
+    onEnd: () => () => {},
   });
   const ran = { exit, stdout: stdout.text(), stderr: stderr.text() };
   await checkShape(args, ran);
