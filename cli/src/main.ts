@@ -2,7 +2,7 @@ import { runProgram } from './program.ts';
 
 // What is imported here is paid for by every `muster --help`: commander, and nothing else.
 
-const { argv, env, stdin, stdout, stderr } = process;
+const { argv, env, stdout, stderr } = process;
 
 // `muster … | head` ends us without a fuss; any other fault of a stream is one.
 stderr.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 1));
@@ -17,7 +17,10 @@ stdout.on('error', (error: NodeJS.ErrnoException) => {
 process.exitCode = 1;
 void runProgram(argv.slice(2), {
   env,
-  stdin,
+  // Opened when it is read: few verbs read it, and its code costs a start several milliseconds.
+  get stdin() {
+    return process.stdin;
+  },
   stdout,
   stderr,
   now: () => Date.now() / 1000,
