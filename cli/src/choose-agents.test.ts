@@ -98,6 +98,7 @@ test('several names cost one list, whatever their number; one that is named twic
 
 test('names come from standard input too', async () => {
   expect(await choose(['-', 'database'], {}, 'web-1\nweb-10\n')).toEqual([web1, web10, db]);
+  expect(await choose(['-'], {}, '\r\nweb-1\r\n\r\n  web-10 \r\nweb-1\r\n')).toEqual([web1, web10]);
   await expect(choose(['-'], {}, '\n')).rejects.toMatchObject({ code: 'usage' });
 });
 

@@ -15,7 +15,6 @@ import { CliError, exits, usageError } from './exit.ts';
 import { workRefused } from './operation.ts';
 import { lastLines } from './output-text.ts';
 import { renderPlans } from './plan-groups.ts';
-import { printRun } from './run-text.ts';
 import { seeRunThrough } from './run-through.ts';
 import { sanitise, sanitiseLine } from './sanitise.ts';
 import { counted, duration } from './style.ts';
@@ -85,10 +84,16 @@ async function plansOf(call: Client, { results }: Run): Promise<Map<string, Oper
   return new Map(operations.map((operation) => [operation.node_id, operation]));
 }
 
+/** A run on nobody: only an assignment, which stands for whoever comes to match it, can have one. */
+const nobodyText = ({ assignment, kind }: Run): string => {
+  const whose = assignment === null ? 'The selector' : `The selector of ${sanitiseLine(assignment)}`;
+  return `${whose} matches nobody: there is nothing to ${kind}.`;
+};
+
 /** Shows the plans of a run: those that are alike once. */
 export async function showPlans({ out }: Context, call: Client, run: Run): Promise<void> {
   if (out.json) return;
-  if (run.results.length === 0) printRun(run, out);
+  if (run.results.length === 0) out.print(nobodyText(run));
   else out.print(renderPlans(run, await plansOf(call, run), out.style));
 }
 
@@ -136,6 +141,10 @@ const tailLines = 5;
 /** How an apply on many ended: who did what, who failed and why, what to type to see more. */
 export async function showOutcome({ out }: Context, call: Client, run: Run): Promise<void> {
   if (out.json) return;
+  if (run.results.length === 0 && run.status === 'succeeded') {
+    out.print(nobodyText(run));
+    return;
+  }
   const { color, verbose } = out.style;
   const { started_at, finished_at, status } = run;
   const results = byName(run.results);

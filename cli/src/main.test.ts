@@ -888,6 +888,24 @@ describe('assignments and runs', () => {
     ]);
   });
 
+  test('an assignment whose selector matches nobody is no failure, and says so', async () => {
+    answers.planAssignment = () => ({ body: runOf('succeeded') });
+    answers.applyAssignment = () => ({ body: { ...runOf('succeeded'), kind: 'apply' } });
+    const said = 'The selector of base matches nobody: there is nothing to';
+    for (const verb of [['plan'], ['apply', '--yes'], ['apply', '--yes', '--remove']]) {
+      const ran = await muster('assignments', ...verb, 'base');
+      expect(ran.exit, ran.stderr).toBe(0);
+      expect(ran.stdout).toBe(`${said} ${verb[0]}.\n`);
+    }
+    expect((await muster('assignments', 'plan', 'base', '--exit-code')).exit).toBe(0);
+    // Whoever selects agents now, and finds none, has made a mistake.
+    answers.listAgents = () => ({ body: [] });
+    const typed = await muster('apply', '-l', 'role=wbe', '-m', 'motd', '--yes');
+    expect(typed).toMatchObject({ exit: 1, stdout: '' });
+    expect(typed.stderr).toContain('no approved agent matches "role=wbe"');
+    expect(routes()).not.toContain('startRun');
+  });
+
   test('the question before an apply counts what would be removed', async () => {
     answers.planAssignment = () => ({ body: runOf('succeeded', { status: 'succeeded', summary }) });
     const asked: string[] = [];
