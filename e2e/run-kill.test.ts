@@ -79,7 +79,8 @@ describe('kill -9 of the orchestrator in the middle of a fan-out', () => {
         expect(new Set(run.results.map(({ node_id }) => node_id)).size).toBe(size);
         expect([...statuses.keys()].filter((status) => status === 'queued' || status === 'running')).toEqual([]);
         if (run.status === 'succeeded') expect(statuses.get('succeeded')).toHaveLength(size);
-        if (run.status === 'failed') expect(statuses.get('failed')?.length).toBeLessThanOrEqual(3);
+        // Nobody began once more than three had failed; those who were at it then may fail as well, and leave nobody to be halted.
+        if (run.status === 'failed') expect(statuses.get('failed')?.length).toBeLessThanOrEqual(3 + batch);
         if (run.status === 'halted')
           expect(run.results.every(({ status }) => ['succeeded', 'failed', 'cancelled'].includes(status))).toBe(true);
         // Each operation of the run is known to its agent, and the other way round.
