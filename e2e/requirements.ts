@@ -3,6 +3,9 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { root } from '../tools/cli.ts';
 
+/** Debian's, which needs no download of its own and gets its corrections with the system's. */
+const browserProgram = '/usr/bin/chromium';
+
 /**
  * What a test may need beyond Node and this repository. A test that misses something is skipped with the reason; in CI a
  * skipped test counts as failed, since there everything can be had.
@@ -18,6 +21,8 @@ const needs = {
     'needs debootstrap, systemd-nspawn and util-linux',
   git: () =>
     (existsSync(join(root, '.git')) && works('git', ['--version'])) || 'needs git, and a clone rather than an archive',
+  browser: () =>
+    existsSync(browserProgram) || `needs Debian's packages chromium and fonts-dejavu-core (no ${browserProgram})`,
   registry: () =>
     works('npm', ['view', 'zod@4', 'version', '--fetch-retries=0', '--fetch-timeout=5000']) ||
     'needs an npm registry that answers',
