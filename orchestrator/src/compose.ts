@@ -387,6 +387,7 @@ async function start(config: Config, dataDir: string, around: Surroundings, held
       token: () => current.metrics_token,
     },
     trustedProxies: config.trusted_proxies,
+    publicUrl: config.public_url,
     limits: { rates: ratesOf(config) },
     install: installFiles,
     trustProxyTls: config.trust_proxy_tls,

@@ -112,7 +112,7 @@ export const errorKinds = {
     403,
     false,
     'The page that asks is of another host',
-    'Use the page at the address of the orchestrator; a proxy in front of it has to pass `Host` on, or be named in `trusted_proxies`.',
+    'Use the page at the address of the orchestrator; a proxy in front of it has to pass `Host` on, or to be named in `trusted_proxies`, or `public_url` to have its address.',
   ),
   plaintext_refused: kind(
     403,

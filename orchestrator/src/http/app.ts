@@ -15,6 +15,7 @@ import { registerInstall } from './install.ts';
 import type { InstallFiles } from './install-files.ts';
 import { LastingAnswers } from './lasting.ts';
 import { printOpenApi } from './openapi.ts';
+import { requireOwnOrigin } from './origin.ts';
 import { headersOf, musterErrorOf, problemOf, RefusedRequest } from './problem.ts';
 import { createRates, defaultRates, type Rates } from './rate.ts';
 import type { RefusedCall } from './refused-requests.ts';
@@ -75,6 +76,8 @@ export interface AppOptions {
   readonly tls?: { readonly cert: string; readonly key: string };
   /** Addresses or networks whose `X-Forwarded-For` and `X-Forwarded-Proto` are believed; default none. */
   readonly trustedProxies?: readonly string[];
+  /** Of a proxy in front: pages under it are our own. */
+  readonly publicUrl?: string | null;
   /** A proxy that is not named there speaks TLS to the clients: secrets are taken over plain HTTP. */
   readonly trustProxyTls?: boolean;
   /** Whether requests should be sent here now, for `/readyz`. */
@@ -114,10 +117,11 @@ export function createApp(options: AppOptions): FastifyInstance {
     requestId: requestIds(),
     badAddress: (error, request, reply) => {
       reply.headers(headers).header('x-request-id', request.id);
-      // The order of refusal holds here too: whoever has no session is told that first.
-      const judged = isApi(request)
-        ? Promise.resolve().then(() => findSession('operator', request))
-        : Promise.resolve();
+      // The order of refusal holds here too: pages of others get nothing, then whoever has no session is told that.
+      const judged = Promise.resolve().then(() => {
+        requireOwn(request);
+        return isApi(request) ? findSession('operator', request) : null;
+      });
       judged.then(
         () => answerError(error, request, reply),
         (refused) => answerError(refused, request, reply),
@@ -166,6 +170,8 @@ export function createApp(options: AppOptions): FastifyInstance {
       return refuse(error);
     }
   }
+  const requireOwn = (request: FastifyRequest): void =>
+    requireOwnOrigin(request, options.publicUrl ?? null, !isApi(request));
   const counted = (session: Session): Session => {
     rates.session(session.token_hash);
     return session;
@@ -195,6 +201,11 @@ export function createApp(options: AppOptions): FastifyInstance {
   });
   app.addHook('onRequest', (request, reply, done) => {
     reply.headers(headers).header('x-request-id', request.id);
+    try {
+      requireOwn(request);
+    } catch (error) {
+      return done(error as Error);
+    }
     if (drain.signal.aborted && pathOf(request) !== '/healthz') done(new MusterError('draining'));
     else if (!request.is404) done();
     // Nobody without a session learns even which addresses there are, and no body is read for one that there is not.

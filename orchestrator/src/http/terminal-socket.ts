@@ -104,7 +104,6 @@ export function registerTerminalSockets(app: FastifyInstance, options: TerminalS
     const begun = clock.monotonic();
     await rate.spend(request.ip);
     requireHandshake(request.raw);
-    requireOrigin(request);
     if (peers.size >= most)
       throw new MusterError('terminal_limit', `${most} connections to terminals are open, which is all there may be`);
     const { values, faults } = request.query as ParsedQuery;
@@ -153,17 +152,6 @@ function requireHandshake({ headers }: IncomingMessage): void {
     throw new RefusedRequest('malformed_request', 'This is no handshake of WebSocket version 13.', {
       'sec-websocket-version': '13',
     });
-}
-
-/** A browser says whose page asks. Other clients say nothing. */
-function requireOrigin(request: FastifyRequest): void {
-  const { origin } = request.headers;
-  if (origin === undefined) return;
-  const page = URL.parse(origin);
-  // The host as the scheme of the page would have it, so that a default port may be written or not.
-  const here = page === null ? null : URL.parse(`${page.protocol}//${request.host}`);
-  if (page === null || here === null || page.host === '' || page.host !== here.host)
-    throw new MusterError('origin_refused');
 }
 
 const ignore = (): void => {};
