@@ -32,7 +32,9 @@ const operationEntry =
   'operation_id node_id kind status modules requested_by run_id plan_id created_at started_at finished_at summary error';
 const operation = `${operationEntry} resources`;
 const run = 'run_id assignment kind status started_at finished_at requested_by results';
-const drift = 'drift_id node_id status trigger checked_at snapshot_operation_id summary resources error';
+const drift = 'drift_id node_id status trigger checked_at snapshot_operation_id summary resources error accepted';
+const offAgent =
+  'node_id name connected last_seen_at reasons drift failed_check failed_operation unapplied pending_removals modules';
 const secret = 'name description expires_at restriction created_at created_by updated_at updated_by';
 const channel = 'id name channel_type config created_at created_by';
 const window = 'id starts_at ends_at reason created_by selector';
@@ -131,6 +133,11 @@ GET /runs/{run_id} operator > 200 ${run} ! 404
 POST /runs/{run_id}/cancel operator > 200 202 ! 404
 POST /state/operations/{operation_id}/cancel operator > 202 ! 404
 GET /drift operator ? status filter > 200 ${drift} ! 400
+POST /drift/{drift_id}/accept operator < reason > 200 ${drift} ! 400 404 409
+DELETE /drift/{drift_id}/accept operator > 200 ${drift} ! 404 409
+GET /overview operator > 200 as_of agents drift off runs_running operations secrets_expiring unread_notifications
+GET /reconcile operator ? filter reason include_accepted limit offset > 200 ${offAgent} ! 400
+PUT /assignments/{name} operator < modules? selector? description? mode? window_only? parameters? > 200 ${assignment} ! 400 404 409
 GET /metrics/latest operator ? filter > 200 ! 400
 GET /modules/{name}/revisions operator > 200 ! 404
 POST /modules/validate operator < content > 200

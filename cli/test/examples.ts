@@ -117,6 +117,7 @@ export const drift = (resources: ResourceResult[], fields: Partial<DriftRecord> 
   summary: { ...summarise(resources), total: 26 },
   resources,
   error: null,
+  accepted: null,
   ...fields,
 });
 

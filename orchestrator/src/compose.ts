@@ -49,6 +49,7 @@ import { agentHandlers } from './http/routes/agents.ts';
 import { auditHandlers } from './http/routes/audit.ts';
 import { discoveryHandlers } from './http/routes/discovery.ts';
 import { eventHandlers } from './http/routes/events.ts';
+import { fleetHandlers } from './http/routes/fleet.ts';
 import { metricsHandlers } from './http/routes/metrics.ts';
 import { moduleHandlers } from './http/routes/modules.ts';
 import { notificationHandlers } from './http/routes/notifications.ts';
@@ -194,6 +195,9 @@ async function start(config: Config, dataDir: string, around: Surroundings, held
     randomBytes: (length) => randomBytes(length),
     secretKeys,
     presence: {
+      get count() {
+        return gateway?.presence.count ?? 0;
+      },
       isConnected: (nodeId) => gateway?.presence.isConnected(nodeId) ?? false,
       lastHeardAt: (nodeId) => gateway?.presence.lastHeardAt(nodeId) ?? null,
       clockAheadSecs: (nodeId) => gateway?.presence.clockAheadSecs(nodeId) ?? 0,
@@ -352,6 +356,7 @@ async function start(config: Config, dataDir: string, around: Surroundings, held
       ...agentHandlers(context, advertised),
       ...discoveryHandlers(discover),
       ...moduleHandlers(context, documents),
+      ...fleetHandlers(context),
       ...operationHandlers(context, documents, waiting, conductor, liveOutput),
       ...windowHandlers(context),
       ...terminalHandlers(terminals),

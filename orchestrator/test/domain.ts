@@ -43,6 +43,9 @@ export async function openDomain(fixture: DatabaseFixture, { pendingCapacity = 1
       Buffer.concat([createHash('sha512').update(`${++drawn}`).digest(), Buffer.alloc(64)]).subarray(0, length),
     secretKeys: new SecretKeys([Buffer.alloc(32, 7)]),
     presence: {
+      get count() {
+        return connected.size;
+      },
       isConnected: (nodeId) => connected.has(nodeId),
       lastHeardAt: (nodeId) => (connected.has(nodeId) ? Math.floor(clock.now() / 1000) : null),
       clockAheadSecs: (nodeId) => clockAheadSecs.get(nodeId) ?? 0,

@@ -12,6 +12,7 @@ import { agentHandlers } from '../src/http/routes/agents.ts';
 import { auditHandlers } from '../src/http/routes/audit.ts';
 import { discoveryHandlers } from '../src/http/routes/discovery.ts';
 import { eventHandlers } from '../src/http/routes/events.ts';
+import { fleetHandlers } from '../src/http/routes/fleet.ts';
 import { metricsHandlers } from '../src/http/routes/metrics.ts';
 import { moduleHandlers } from '../src/http/routes/modules.ts';
 import { notificationHandlers } from '../src/http/routes/notifications.ts';
@@ -65,6 +66,7 @@ export function realApiFixture() {
           }),
         ),
         ...moduleHandlers(context, domain.documents),
+        ...fleetHandlers(context),
         ...operationHandlers(context, domain.documents, domain.waiting, domain.conductor, domain.liveOutput),
         ...windowHandlers(context),
         ...notificationHandlers(context, async () => ({ status: 200, retryAfterMs: null }), { denyPrivate: false }),

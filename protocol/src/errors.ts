@@ -182,6 +182,12 @@ export const errorKinds = {
   ),
   agent_not_rejected: kind(409, false, 'Only a rejected agent can be removed', 'Reject it first.'),
   agent_not_approved: kind(409, false, 'The agent is not approved', 'Approve it first: `muster agents approve`.'),
+  assignment_changed: kind(
+    409,
+    true,
+    'The assignment changed at the same moment',
+    'Look at it again, then repeat what is still wanted.',
+  ),
   agent_changed: kind(
     409,
     true,
@@ -206,6 +212,13 @@ export const errorKinds = {
     false,
     'Nothing has been applied to this agent yet',
     'Apply a module first; drift is measured against the last successful apply.',
+  ),
+  not_drifted: kind(409, false, 'The record found no drift', 'There is nothing to accept: look at the newest record.'),
+  drift_superseded: kind(
+    409,
+    false,
+    'There is a newer state of the agent than this record',
+    'Look at the newest record of the agent, and decide about that.',
   ),
   plan_stale: kind(
     409,

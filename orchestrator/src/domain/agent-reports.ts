@@ -201,8 +201,9 @@ async function finish(
   const snapshot = status === 'succeeded' ? operation_id : null;
   // From its first apply on a machine is checked for drift.
   const drift_due_at = snapshot === null ? null : now;
+  const held = { node_id, label, scope: appliedScope };
   statements.push(statement(putAgentState, { node_id, snapshot_operation_id: snapshot, drift_due_at, now }));
-  statements.push(...(await applyNews(context, { node_id, label, scope: appliedScope }, operation_id, results)));
+  statements.push(...(await applyNews(context, held, operation_id, snapshot !== null, results)));
   return { statements, print };
 }
 

@@ -72,7 +72,7 @@ function notThere(idOrName: string): never {
   throw new MusterError('agent_not_found', `there is no agent ${JSON.stringify(idOrName.slice(0, 64))}`);
 }
 
-const lastSeen = (row: Pick<AgentRow, 'last_seen_at'>, heard: number | null): number =>
+export const lastSeen = (row: Pick<AgentRow, 'last_seen_at'>, heard: number | null): number =>
   Math.max(heard ?? 0, row.last_seen_at);
 
 function toAgent({ presence }: Context, row: ShownRow): Agent {

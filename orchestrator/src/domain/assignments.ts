@@ -11,6 +11,7 @@ import {
   insertAssignment,
   moduleByName,
   modulesByName,
+  updateAssignmentFields,
 } from '../store/modules.ts';
 import { statement } from '../store/unit.ts';
 import { approvedMatching, requireSelector } from './agents.ts';
@@ -81,17 +82,12 @@ async function parameterFaults(context: Context, parameters: Assignment['paramet
   );
 }
 
-/**
- * @throws MusterError invalid_input, selector_invalid, unknown_module, name_taken
- */
-export async function createAssignment(context: Context, actor: Actor, wanted: NewAssignment): Promise<Assignment> {
-  const { db } = context;
-  const faults = [];
-  if (/[/\p{Cc}]/u.test(wanted.name) || /^\.{1,2}$/.test(wanted.name) || wanted.name.trim() !== wanted.name)
-    faults.push({
-      path: '/name',
-      message: 'must not hold a slash or control characters, begin or end with a space, or be "." or ".."',
-    });
+/** @throws MusterError invalid_input, selector_invalid, unknown_module */
+async function requireFitting(
+  context: Context,
+  wanted: Pick<NewAssignment, 'modules' | 'selector' | 'parameters'>,
+  faults: Fault[] = [],
+): Promise<void> {
   for (const [i, name] of wanted.modules.entries())
     if (wanted.modules.indexOf(name) !== i) faults.push({ path: `/modules/${i}`, message: 'is named twice' });
   for (const module of Object.keys(wanted.parameters ?? {}))
@@ -99,13 +95,27 @@ export async function createAssignment(context: Context, actor: Actor, wanted: N
       faults.push({ path: `/parameters/${module}`, message: 'is not a module of this assignment' });
   if (faults.length > 0) throw new MusterError('invalid_input', faults[0]?.message, faults);
   requireSelector(wanted.selector, '/selector');
-  const known = new Set((await db.all(modulesByName, { names: wanted.modules })).map(({ name }) => name));
+  const known = new Set((await context.db.all(modulesByName, { names: wanted.modules })).map(({ name }) => name));
   const missing = wanted.modules.flatMap((name, i) =>
     known.has(name) ? [] : [{ path: `/modules/${i}`, message: `there is no module ${JSON.stringify(name)}` }],
   );
   if (missing.length > 0) throw new MusterError('unknown_module', missing[0]?.message, missing);
   const unfit = await parameterFaults(context, wanted.parameters ?? {});
   if (unfit.length > 0) throw new MusterError('invalid_input', unfit[0]?.message, unfit);
+}
+
+/**
+ * @throws MusterError invalid_input, selector_invalid, unknown_module, name_taken
+ */
+export async function createAssignment(context: Context, actor: Actor, wanted: NewAssignment): Promise<Assignment> {
+  const { db } = context;
+  const faults: Fault[] = [];
+  if (/[/\p{Cc}]/u.test(wanted.name) || /^\.{1,2}$/.test(wanted.name) || wanted.name.trim() !== wanted.name)
+    faults.push({
+      path: '/name',
+      message: 'must not hold a slash or control characters, begin or end with a space, or be "." or ".."',
+    });
+  await requireFitting(context, wanted, faults);
   await db.write({
     name: 'assignments/create',
     statements: [
@@ -136,6 +146,64 @@ export async function createAssignment(context: Context, actor: Actor, wanted: N
     ],
   });
   return requireAssignment(context, wanted.name);
+}
+
+/** What is changed of an assignment; what is absent stays. */
+export type AssignmentChange = { [K in keyof Omit<NewAssignment, 'name'>]?: NewAssignment[K] | undefined };
+
+/** @throws MusterError invalid_input, assignment_not_found, selector_invalid, unknown_module, assignment_changed */
+export async function updateAssignment(
+  context: Context,
+  actor: Actor,
+  name: string,
+  wanted: AssignmentChange,
+): Promise<Assignment> {
+  const { db } = context;
+  const before = await requireAssignment(context, name);
+  const { modules = before.modules, selector = before.selector, parameters = before.parameters } = wanted;
+  const mode = wanted.mode ?? before.mode;
+  const description = wanted.description === undefined ? before.description : wanted.description || null;
+  const window_only = wanted.window_only ?? before.window_only;
+  const after: Assignment = { ...before, modules, selector, parameters, mode, description, window_only };
+  const changed = (['modules', 'selector', 'description', 'mode', 'window_only', 'parameters'] as const).filter(
+    (field) => toJson(after[field]) !== toJson(before[field]),
+  );
+  await requireFitting(context, after);
+  if (changed.length === 0) return before;
+  await db.write({
+    name: 'assignments/update',
+    statements: [
+      ...modules.map((module) => statement(moduleByName, { name: module }, { expect: 'row', else: 'unknown_module' })),
+      // Parts of it fit each other: nobody else may have changed one meanwhile.
+      statement(
+        updateAssignmentFields(Object.fromEntries(changed.map((field) => [field, true]))),
+        {
+          name,
+          former_modules: toJson(before.modules),
+          former_parameters: toJson(before.parameters),
+          modules: toJson(modules),
+          selector,
+          description,
+          mode,
+          window_only,
+          parameters: toJson(parameters),
+        },
+        { expect: 'changed', else: 'assignment_changed' },
+      ),
+      // Whom it does not audit any more is not off by it.
+      ...(changed.includes('selector') || changed.includes('mode')
+        ? [statement(deleteDriftScope, { scope: auditScope(name) })]
+        : []),
+      audited(context, {
+        type: 'assignment.updated',
+        actor,
+        target: { type: 'assignment', id: name, name },
+        summary: `assignment ${name} changed: ${changed.join(', ')}`,
+        metadata: { changed, modules, selector, mode },
+      }),
+    ],
+  });
+  return after;
 }
 
 export async function removeAssignment(context: Context, actor: Actor, name: string): Promise<void> {

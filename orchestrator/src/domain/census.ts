@@ -16,23 +16,33 @@ export interface Census {
 
 const mostDeliveries = 100_000;
 
-export async function takeCensus({ db }: Context): Promise<Census> {
-  const [agents, operations, terminals, deliveries, unplaced] = await Promise.all([
-    db.all(agentsByStatus, {}),
-    db.all(openOperationsByStatus, {}),
+/** Of rows that say how many there are of each status. */
+export const countStatus = (rows: readonly { status: string; count: number }[], status: string): number =>
+  Number(rows.find((row) => row.status === status)?.count ?? 0);
+
+/** Agents and operations that have not ended. */
+export async function takeCounts({ db }: Context): Promise<Pick<Census, 'agents' | 'operations'>> {
+  const [agents, operations] = await Promise.all([db.all(agentsByStatus, {}), db.all(openOperationsByStatus, {})]);
+  return {
+    agents: {
+      pending: countStatus(agents, 'pending'),
+      approved: countStatus(agents, 'approved'),
+      rejected: countStatus(agents, 'rejected'),
+    },
+    operations: { queued: countStatus(operations, 'queued'), running: countStatus(operations, 'running') },
+  };
+}
+
+export async function takeCensus(context: Context): Promise<Census> {
+  const { db } = context;
+  const [counts, terminals, deliveries, unplaced] = await Promise.all([
+    takeCounts(context),
     db.get(countOfActiveTerminals, {}),
     db.get(waitingDeliveries, { most: mostDeliveries }),
     db.get(countUnplaced, {}),
   ]);
-  const of = (rows: readonly { status: string; count: number }[], status: string) =>
-    Number(rows.find((row) => row.status === status)?.count ?? 0);
   return {
-    agents: {
-      pending: of(agents, 'pending'),
-      approved: of(agents, 'approved'),
-      rejected: of(agents, 'rejected'),
-    },
-    operations: { queued: of(operations, 'queued'), running: of(operations, 'running') },
+    ...counts,
     terminals: Number(terminals?.count ?? 0),
     deliveries: Number(deliveries?.count ?? 0),
     unplacedEvents: Number(unplaced?.count ?? 0),

@@ -22,6 +22,8 @@ export interface Context {
 /** Who is connected now, as the gateway knows it. */
 export interface Presence {
   isConnected(nodeId: string): boolean;
+  /** How many are connected. */
+  readonly count: number;
   /** Unix seconds of the last sign of life; null when not connected. */
   lastHeardAt(nodeId: string): number | null;
   /** By how many seconds the clock of a connected agent is ahead, as far as it told; else 0. */

@@ -1,11 +1,12 @@
 import type { ResourceResult } from '@muster/protocol';
-import type { DriftRecord } from '@muster/protocol/http';
+import type { DriftAcceptance, DriftRecord } from '@muster/protocol/http';
 import { deleteDriftState, driftState, putDriftState } from '../store/drift-states.ts';
 import { fromJson, toJson } from '../store/json-text.ts';
 import { type Statement, statement } from '../store/unit.ts';
 import { audited } from './audit.ts';
 import { keyOf } from './believed-state.ts';
 import { type Context, seconds } from './context.ts';
+import { fingerprintsOf, otherThan } from './drift-fingerprint.ts';
 
 /**
  * When drift is news. A machine's state is the set of fields that moved, by resource: what was not in it before is an
@@ -19,6 +20,9 @@ export type Drifted = Record<string, string[]>;
 /** From what was applied; an audit is held against what its assignment declares: neither is news of the other. */
 export const appliedScope = '';
 export const auditScope = (assignment: string): string => `audit:${assignment}`;
+/** The audit assignment whose scope it is; null: from what was applied. */
+export const assignmentOfScope = (scope: string): string | null =>
+  scope === appliedScope ? null : scope.slice(auditScope('').length);
 
 type Verdict = { status: DriftRecord['status']; drifted: readonly ResourceResult[]; whole: boolean };
 
@@ -55,36 +59,59 @@ const together = (one: Drifted, other: Drifted): Drifted => {
   return both;
 };
 
-/** What a finished check comes to: the machine's state, and an event when that is news. */
+/** What a finished check comes to. */
+export interface CheckNews {
+  /** The machine's state, and an event when that is news. */
+  statements: Statement[];
+  /** All that it found was accepted before. */
+  accepted: DriftAcceptance | null;
+}
+
 export async function checkNews(
   context: Context,
   subject: Subject,
   driftId: string,
   verdict: Verdict,
-): Promise<Statement[]> {
+): Promise<CheckNews> {
   const { node_id, scope } = subject;
   const row = await context.db.get(driftState, { node_id, scope });
-  if (verdict.status === 'in_sync') return row ? resolved(context, subject, { drift_id: driftId }) : [];
+  if (verdict.status === 'in_sync')
+    return { statements: row ? resolved(context, subject, { drift_id: driftId }) : [], accepted: null };
   const { whole } = verdict;
   // One that did not look at everything knows of what it saw, and says nothing of the rest.
   const seen = whole ? verdict.drifted : verdict.drifted.filter(({ status }) => status === 'would_change');
-  if (seen.length === 0) return [];
+  if (seen.length === 0) return { statements: [], accepted: null };
+  const accepted = fromJson(row?.accepted ?? null);
+  const known = fromJson(row?.fingerprints ?? null) ?? {};
+  const prints = fingerprintsOf(seen);
+  const others = accepted === null ? [] : otherThan(known, prints);
+  // Not even all of what was accepted was looked at: the state stays as it is.
+  if (accepted !== null && others.length === 0 && !whole) return { statements: [], accepted };
   // An earlier release kept no account of what had moved: it may be what is seen now.
   const before = row ? (row.drifted === null ? null : (fromJson(row.drifted) as Drifted)) : {};
   const moved = movedIn(seen);
   const now = whole || before === null ? moved : together(before, moved);
-  const news = before === null ? [] : newIn(before, now);
-  const statements: Statement[] = [];
-  if (row?.drifted !== toJson(now)) {
-    const since = row?.since ?? seconds(context.now());
-    statements.push(statement(putDriftState, { node_id, scope, drifted: toJson(now), since }));
+  const still = others.length > 0 ? null : accepted;
+  const statements: Statement[] = [
+    statement(putDriftState, {
+      node_id,
+      scope,
+      drifted: toJson(now),
+      since: row?.since ?? seconds(context.now()),
+      drift_id: driftId,
+      fingerprints: toJson(whole ? prints : { ...known, ...prints }),
+      accepted: still === null ? null : toJson(still),
+    }),
+  ];
+  const news = new Set([...(before === null ? [] : newIn(before, now)), ...others]);
+  if (accepted !== null && still === null)
+    statements.push(unaccepted(context, subject, { drift_id: driftId, because: 'another deviation' }));
+  if (still === null && news.size > 0) {
+    const which = seen.filter(({ type, identity }) => news.has(keyOf(type, identity)));
+    const how = accepted !== null ? 'otherwise' : row ? 'further' : 'first';
+    statements.push(detected(context, subject, driftId, which, how));
   }
-  if (news.length > 0) {
-    const fresh = new Set(news);
-    const which = seen.filter(({ type, identity }) => fresh.has(keyOf(type, identity)));
-    statements.push(detected(context, subject, driftId, which, row !== undefined));
-  }
-  return statements;
+  return { statements, accepted: still };
 }
 
 /** What an apply puts right without a check: what it brought about, or found as declared, has not drifted any more. */
@@ -92,6 +119,7 @@ export async function applyNews(
   context: Context,
   subject: Subject,
   operationId: string,
+  succeeded: boolean,
   results: readonly ResourceResult[],
 ): Promise<Statement[]> {
   const { node_id, scope } = subject;
@@ -105,8 +133,20 @@ export async function applyNews(
   const left = without(before, new Set(well.map(({ type, identity }) => keyOf(type, identity))));
   const count = Object.keys(left).length;
   if (count === 0) return resolved(context, subject, { operation_id: operationId });
-  if (count === Object.keys(before).length) return [];
-  return [statement(putDriftState, { node_id, scope, drifted: toJson(left), since: row.since })];
+  // Whoever applies wants the machine as declared: what is left of it is not what was accepted.
+  const ends = succeeded && row.accepted !== null;
+  if (count === Object.keys(before).length && !ends) return [];
+  const prints = fromJson(row.fingerprints) ?? {};
+  const put = statement(putDriftState, {
+    node_id,
+    scope,
+    drifted: toJson(left),
+    since: row.since,
+    drift_id: row.drift_id,
+    fingerprints: toJson(Object.fromEntries(Object.entries(prints).filter(([key]) => key in left))),
+    accepted: ends ? null : row.accepted,
+  });
+  return ends ? [put, unaccepted(context, subject, { operation_id: operationId, because: 'apply' })] : [put];
 }
 
 /** Named in an event; of more than so many, their number has to do. */
@@ -117,20 +157,38 @@ function detected(
   { node_id, label }: Subject,
   driftId: string,
   which: readonly ResourceResult[],
-  already: boolean,
+  how: 'first' | 'further' | 'otherwise',
 ): Statement {
   const agent = { type: 'agent', id: node_id, name: label } as const;
   const count = which.length;
+  const adverb = { first: '', further: ' further', otherwise: ' otherwise than was accepted' }[how];
   return audited(context, {
     type: 'drift.detected',
     actor: agent,
     target: agent,
-    summary: `${label} has drifted${already ? ' further' : ''}: ${count} ${already ? 'more ' : ''}of its resources moved`,
-    metadata: {
-      drift_id: driftId,
-      resources: which.slice(0, mostNamed).map(({ type, identity }) => `${type} ${identity}`),
-      count,
-    },
+    summary: `${label} has drifted${adverb}: ${count} ${how === 'further' ? 'more ' : ''}of its resources moved`,
+    metadata: { drift_id: driftId, ...namesOf(which) },
+  });
+}
+
+/** What an event says of resources. */
+export const namesOf = (which: readonly ResourceResult[]) => ({
+  resources: which.slice(0, mostNamed).map(({ type, identity }) => `${type} ${identity}`),
+  count: which.length,
+});
+
+function unaccepted(
+  context: Context,
+  { node_id, label, scope }: Subject,
+  because: ({ drift_id: string } | { operation_id: string }) & { because: 'another deviation' | 'apply' },
+): Statement {
+  const agent = { type: 'agent', id: node_id, name: label } as const;
+  return audited(context, {
+    type: 'drift.unaccepted',
+    actor: agent,
+    target: agent,
+    summary: `drift of ${label} is not accepted any more`,
+    metadata: { ...because, assignment: assignmentOfScope(scope) },
   });
 }
 

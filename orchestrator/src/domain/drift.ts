@@ -43,6 +43,7 @@ const toRecord = (row: Row): DriftRecord => ({
   summary: fromJson(row.summary),
   resources: fromJson(row.resources),
   error: row.error,
+  accepted: fromJson(row.accepted),
 });
 
 /**
@@ -247,20 +248,24 @@ export async function driftStatements(
 ): Promise<Statement[]> {
   const { node_id, operation_id } = operation;
   const drifted = firstNamed(verdict.drifted, mostNames);
+  const news = await checkNews(context, { node_id, label, scope }, operation_id, { ...verdict, drifted });
+  // What deviates is known: what is left to say is that the rest could not be looked at.
+  const status = news.accepted !== null && !verdict.whole ? 'failed' : verdict.status;
   return [
     statement(insertDriftRecord, {
       drift_id: operation_id,
       node_id,
       operation_id,
-      status: verdict.status,
+      status,
       trigger: operation.trigger ?? 'operator',
       checked_at: seconds(context.now()),
       snapshot_operation_id: operation.snapshot_operation_id ?? '',
       summary: toJson(summary),
       resources: toJson(withDetails(drifted, mostDetails)),
       error,
+      accepted: news.accepted === null ? null : toJson(news.accepted),
     }),
-    statement(putLatestDrift, { node_id, drift_id: operation_id, status: verdict.status }),
-    ...(await checkNews(context, { node_id, label, scope }, operation_id, { ...verdict, drifted })),
+    statement(putLatestDrift, { node_id, drift_id: operation_id, status }),
+    ...news.statements,
   ];
 }

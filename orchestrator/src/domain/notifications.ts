@@ -156,6 +156,13 @@ export async function listNotifications(
   };
 }
 
+/** How many this operator has not read, counted as far as {@link mostUnreadCounted}. */
+export async function countUnread({ db }: Context, operatorId: string): Promise<number> {
+  const operator = { operator_id: operatorId };
+  const read_up_to = (await db.get(readUpTo, operator))?.place ?? 0;
+  return (await db.get(unreadCount, { ...operator, read_up_to, limit: mostUnreadCounted }))?.count ?? 0;
+}
+
 /** @throws MusterError notification_not_found */
 export async function readNotification({ db }: Context, operatorId: string, id: string): Promise<void> {
   const found = await db.get(notificationById, { notification_id: id });

@@ -3,6 +3,7 @@ import { driftDueAgain } from '../store/drift-schedule.ts';
 import { toJson } from '../store/json-text.ts';
 import { deleteOpenOperation, endOperation, endUndispatched } from '../store/operations.ts';
 import { setRunResult } from '../store/runs.ts';
+import { putFailedApply } from '../store/state.ts';
 import { type Statement, statement } from '../store/unit.ts';
 import { audited } from './audit.ts';
 import { type Actor, type Context, seconds } from './context.ts';
@@ -65,6 +66,8 @@ export function endStatements(
           precondition,
         ),
   ];
+  if (kind === 'apply' && status !== 'succeeded' && status !== 'cancelled')
+    statements.push(statement(putFailedApply, { node_id, operation_id, now: finished_at }));
   if (run_id !== null) statements.push(statement(setRunResult, { run_id, node_id, status, error }));
   const succeeded = kind === 'plan' ? 'state.planned' : 'state.applied';
   statements.push(

@@ -136,6 +136,7 @@ describeDatabases('the API', (fixture) => {
     expect(refused).toEqual({
       verify: 401, // the signature is made up
       redeemWebLogin: 401, // and so is the code
+      acceptDrift: 409, // the machine is in sync
       cancelOperation: 409,
       removeAgent: 409,
       removeModule: 409, // the assignment `other` names it

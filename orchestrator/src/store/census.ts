@@ -24,6 +24,38 @@ export const waitingDeliveries = defineQuery('census/deliveries', (db, p: { most
     .select((e) => e.fn.countAll<number>().as('count')),
 );
 
+/** Pending ones are few: their number has a limit. */
+export const pendingAgents = defineQuery('census/pending agents', (db) =>
+  db.selectFrom('agents').select('node_id').where('status', '=', 'pending'),
+);
+
+export const countOfLostAgents = defineQuery('census/lost agents', (db) =>
+  db
+    .selectFrom('agents')
+    .select((e) => e.fn.countAll<number>().as('count'))
+    .where('lost_at', 'is not', null)
+    .where('status', '=', 'approved'),
+);
+
+/** Approved agents that no record of drift is kept of now, by what their newest check found. */
+export const agentsByLatestDrift = defineQuery('census/latest drift', (db) =>
+  db
+    .selectFrom('agents')
+    .innerJoin('latest_drift', 'latest_drift.node_id', 'agents.node_id')
+    .leftJoin('drift_states', 'drift_states.node_id', 'agents.node_id')
+    .select(['latest_drift.status', (e) => e.fn.countAll<number>().as('count')])
+    .where('agents.status', '=', 'approved')
+    .where('drift_states.node_id', 'is', null)
+    .groupBy('latest_drift.status'),
+);
+
+export const countOfOpenRuns = defineQuery('census/runs', (db) =>
+  db
+    .selectFrom('runs')
+    .select((e) => e.fn.countAll<number>().as('count'))
+    .where('finished_at', 'is', null),
+);
+
 export const countOfActiveTerminals = defineQuery('census/terminals', (db) =>
   db
     .selectFrom('terminal_sessions')

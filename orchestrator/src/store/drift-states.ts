@@ -1,3 +1,4 @@
+import type { DriftAcceptance } from '@muster/protocol/http';
 import type { JsonText } from './json-text.ts';
 import { defineQuery } from './query.ts';
 
@@ -9,16 +10,63 @@ export const driftState = defineQuery('drift state/get', (db, p: { node_id: stri
 
 export const putDriftState = defineQuery(
   'drift state/put',
-  (db, p: { node_id: string; scope: string; drifted: JsonText<Record<string, string[]>>; since: number }) =>
+  (
+    db,
+    p: {
+      node_id: string;
+      scope: string;
+      drifted: JsonText<Record<string, string[]>>;
+      since: number;
+      drift_id: string | null;
+      fingerprints: JsonText<Record<string, string>> | null;
+      accepted: JsonText<DriftAcceptance> | null;
+    },
+    d,
+  ) =>
     db
       .insertInto('drift_states')
-      .values({ node_id: p.node_id, scope: p.scope, drifted: p.drifted, since: p.since })
+      .values({
+        node_id: p.node_id,
+        scope: p.scope,
+        drifted: p.drifted,
+        since: p.since,
+        drift_id: d.typed(p.drift_id, 'text'),
+        fingerprints: d.typed(p.fingerprints, 'text') as never,
+        accepted: d.typed(p.accepted, 'text') as never,
+      })
       .onConflict((c) =>
         c.columns(['node_id', 'scope']).doUpdateSet({
           drifted: (e) => e.ref('excluded.drifted'),
           since: (e) => e.ref('excluded.since'),
+          drift_id: (e) => e.ref('excluded.drift_id'),
+          fingerprints: (e) => e.ref('excluded.fingerprints'),
+          accepted: (e) => e.ref('excluded.accepted'),
         }),
       ),
+);
+
+/** The state that a record is the newest of. */
+export const driftStateOfRecord = defineQuery('drift state/of record', (db, p: { node_id: string; drift_id: string }) =>
+  db.selectFrom('drift_states').selectAll().where('node_id', '=', p.node_id).where('drift_id', '=', p.drift_id),
+);
+
+/** Changes nothing when the state is not as that record found it any more. */
+export const setAccepted = defineQuery(
+  'drift state/set accepted',
+  (
+    db,
+    p: {
+      node_id: string;
+      drift_id: string;
+      fingerprints: JsonText<Record<string, string>> | null;
+      accepted: JsonText<DriftAcceptance> | null;
+    },
+  ) =>
+    db
+      .updateTable('drift_states')
+      .set({ fingerprints: p.fingerprints, accepted: p.accepted })
+      .where('node_id', '=', p.node_id)
+      .where('drift_id', '=', p.drift_id),
 );
 
 export const deleteDriftState = defineQuery('drift state/delete', (db, p: { node_id: string; scope: string }) =>

@@ -1,4 +1,5 @@
 import type { ResourceResult, Summary } from '@muster/protocol';
+import type { DriftAcceptance } from '@muster/protocol/http';
 import type { JsonText } from './json-text.ts';
 import { defineQuery, defineVariants } from './query.ts';
 
@@ -19,6 +20,7 @@ export const insertDriftRecord = defineQuery(
       summary: JsonText<Summary>;
       resources: JsonText<ResourceResult[]>;
       error: string | null;
+      accepted: JsonText<DriftAcceptance> | null;
     },
   ) =>
     db.insertInto('drift_records').values({
@@ -32,11 +34,18 @@ export const insertDriftRecord = defineQuery(
       summary: p.summary,
       resources: p.resources,
       error: p.error,
+      accepted: p.accepted,
     }),
 );
 
 export const driftById = defineQuery('drift/by id', (db, p: { drift_id: string }) =>
   db.selectFrom('drift_records').selectAll().where('drift_id', '=', p.drift_id),
+);
+
+export const setRecordAccepted = defineQuery(
+  'drift/set accepted',
+  (db, p: { drift_id: string; accepted: JsonText<DriftAcceptance> | null }) =>
+    db.updateTable('drift_records').set({ accepted: p.accepted }).where('drift_id', '=', p.drift_id),
 );
 
 export const driftRecords = defineVariants(

@@ -1,5 +1,5 @@
 import type { JsonText } from './json-text.ts';
-import { defineQuery } from './query.ts';
+import { defineQuery, defineVariants } from './query.ts';
 
 export const modules = defineQuery('modules/list', (db, p: { limit: number; offset: number }) =>
   db.selectFrom('modules').selectAll().orderBy('name').limit(p.limit).offset(p.offset),
@@ -94,6 +94,45 @@ export const assignmentByName = defineQuery('assignments/by name', (db, p: { nam
 
 export const assignmentsNaming = defineQuery('assignments/naming module', (db, p: { module: string }, d) =>
   db.selectFrom('assignments').select('name').where(d.jsonArrayHas('modules', p.module)).orderBy('name').limit(20),
+);
+
+type AssignmentField = 'modules' | 'selector' | 'description' | 'mode' | 'window_only' | 'parameters';
+
+/**
+ * Sets only what the variant names, so that two who change different things do not undo each other. Changes nothing when
+ * the modules or their parameters, which must fit, are not what they were.
+ */
+export const updateAssignmentFields = defineVariants(
+  'assignments/update',
+  (
+    db,
+    p: {
+      name: string;
+      former_modules: JsonText<string[]>;
+      former_parameters: JsonText<Record<string, Record<string, unknown>>>;
+      modules: JsonText<string[]>;
+      selector: string;
+      description: string | null;
+      mode: 'enforce' | 'audit';
+      window_only: boolean;
+      parameters: JsonText<Record<string, Record<string, unknown>>>;
+    },
+    _d,
+    v: { [K in AssignmentField]?: boolean },
+  ) =>
+    db
+      .updateTable('assignments')
+      .set({
+        ...(v.modules ? { modules: p.modules } : {}),
+        ...(v.selector ? { selector: p.selector } : {}),
+        ...(v.description ? { description: p.description } : {}),
+        ...(v.mode ? { mode: p.mode } : {}),
+        ...(v.window_only ? { window_only: p.window_only } : {}),
+        ...(v.parameters ? { parameters: p.parameters } : {}),
+      })
+      .where('name', '=', p.name)
+      .where('modules', '=', p.former_modules)
+      .where('parameters', '=', p.former_parameters),
 );
 
 export const insertAssignment = defineQuery(

@@ -1,5 +1,5 @@
 import type { OperationKind, OperationStatus, ResourceResult, Summary } from '@muster/protocol';
-import type { AuditEvent, ChannelType } from '@muster/protocol/http';
+import type { AuditEvent, ChannelType, DriftAcceptance } from '@muster/protocol/http';
 import type { ColumnType, Generated } from 'kysely';
 import type { JsonText } from './json-text.ts';
 
@@ -187,6 +187,8 @@ export interface AgentStateTable {
   updated_at: number;
   /** When drift is to be checked; null before something is applied, and while an agent that was away then is not back. */
   drift_due_at: number | null;
+  /** The newest apply that ended, unless that succeeded or was cancelled. */
+  failed_apply_id: string | null;
 }
 
 export interface DriftRecordsTable {
@@ -200,6 +202,8 @@ export interface DriftRecordsTable {
   summary: JsonText<Summary>;
   resources: JsonText<ResourceResult[]>;
   error: string | null;
+  /** By whom its deviation was accepted, when it was made or since. */
+  accepted: JsonText<DriftAcceptance> | null;
 }
 
 /** Of each agent the newest record of `drift_records`. */
@@ -217,6 +221,12 @@ export interface DriftStatesTable {
   /** The fields of each resource that moved, by key; null: an earlier release did not say. */
   drifted: JsonText<Record<string, string[]>> | null;
   since: number;
+  /** The newest record that found it; null: an earlier release did not say. */
+  drift_id: string | null;
+  /** What each resource is like, by key: tells whether a later check found the same. */
+  fingerprints: JsonText<Record<string, string>> | null;
+  /** Who said that all of it is known and stays. */
+  accepted: JsonText<DriftAcceptance> | null;
 }
 
 export interface RunsTable {

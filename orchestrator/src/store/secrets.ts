@@ -173,6 +173,17 @@ export const expiringSecrets = defineQuery('secrets/expiring', (db, p: { before_
     .limit(p.limit),
 );
 
+/** Those that expire before a time, or have, the earliest first. */
+export const secretsByExpiry = defineQuery('secrets/by expiry', (db, p: { before_ms: number; limit: number }) =>
+  db
+    .selectFrom('secrets')
+    .select(['name', 'expires_at_ms'])
+    .where('expires_at_ms', '<=', p.before_ms)
+    .orderBy('expires_at_ms')
+    .orderBy('name')
+    .limit(p.limit),
+);
+
 export const markExpiryTold = defineQuery('secrets/expiry told', (db, p: { name: string; expiry_ms: number }) =>
   db
     .updateTable('secrets')

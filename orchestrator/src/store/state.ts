@@ -103,6 +103,7 @@ export const repeatAgentState = defineQuery(
       .set((e) => ({
         snapshot_operation_id: p.operation_id,
         updated_at: p.now,
+        failed_apply_id: null,
         drift_due_at: e
           .case()
           .when(e.exists(notInSync(db, p.node_id)))
@@ -125,6 +126,24 @@ export const repeatAgentState = defineQuery(
       ),
 );
 
+/** The newest apply did not come to a good end. */
+export const putFailedApply = defineQuery(
+  'state/put failed apply',
+  (db, p: { node_id: string; operation_id: string; now: number }) =>
+    db
+      .insertInto('agent_state')
+      .values({
+        node_id: p.node_id,
+        snapshot_operation_id: null,
+        updated_at: p.now,
+        drift_due_at: null,
+        failed_apply_id: p.operation_id,
+      })
+      .onConflict((c) =>
+        c.column('node_id').doUpdateSet({ failed_apply_id: (e) => e.ref('excluded.failed_apply_id') }),
+      ),
+);
+
 /** A snapshot of null keeps the one there is. Due is one that is not yet, or that its latest record does not call in sync. */
 export const putAgentState = defineQuery(
   'state/put agent',
@@ -136,11 +155,19 @@ export const putAgentState = defineQuery(
         snapshot_operation_id: d.typed(p.snapshot_operation_id, 'text'),
         updated_at: p.now,
         drift_due_at: d.typed(p.drift_due_at, 'integer'),
+        failed_apply_id: null,
       })
       .onConflict((c) =>
         c.column('node_id').doUpdateSet((e) => ({
           snapshot_operation_id: e.fn.coalesce('excluded.snapshot_operation_id', 'agent_state.snapshot_operation_id'),
           updated_at: e.ref('excluded.updated_at'),
+          // Whatever failed before: this one did not.
+          failed_apply_id: e
+            .case()
+            .when('excluded.snapshot_operation_id', 'is', null)
+            .then(e.ref('agent_state.failed_apply_id'))
+            .else(null)
+            .end(),
           drift_due_at: e
             .case()
             .when(e.and([e('excluded.drift_due_at', 'is not', null), e.exists(notInSync(db, p.node_id))]))

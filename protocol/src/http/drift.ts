@@ -4,6 +4,20 @@ import { nodeExample } from './agents.ts';
 import { operationId, resultExample } from './operations.ts';
 import { nodeParams, pageQuery, route, unixSeconds } from './route.ts';
 
+export const acceptanceSchema = z
+  .strictObject({
+    by: z.string().describe('operator_id'),
+    at: unixSeconds,
+    reason: z.string(),
+  })
+  .meta({ id: 'DriftAcceptance' });
+export type DriftAcceptance = z.infer<typeof acceptanceSchema>;
+export const acceptanceExample: DriftAcceptance = {
+  by: '9d5ed678fe57bcca610140957afab571',
+  at: 1795000260,
+  reason: 'the vendor asked for it until ticket 4711 is closed',
+};
+
 export const driftStatuses = ['in_sync', 'drifted', 'failed', 'cancelled'] as const;
 export const driftRecordSchema = z
   .strictObject({
@@ -16,10 +30,13 @@ export const driftRecordSchema = z
     summary: summarySchema,
     resources: z.array(resourceResultSchema).describe('those that drifted'),
     error: z.string().nullable(),
+    accepted: acceptanceSchema
+      .nullable()
+      .describe('who said that this deviation is known and stays; null: it counts as off, or there is none'),
   })
   .meta({ id: 'DriftRecord' });
 export type DriftRecord = z.infer<typeof driftRecordSchema>;
-const driftExample: DriftRecord = {
+export const driftExample: DriftRecord = {
   drift_id: '01KAGZ6R3E5F6G7H8J9K0M1N2P',
   node_id: nodeExample,
   status: 'drifted',
@@ -29,6 +46,7 @@ const driftExample: DriftRecord = {
   summary: { total: 1, unchanged: 0, changed: 1, removed: 0, failed: 0, skipped: 0 },
   resources: [{ ...resultExample, status: 'would_change', corrective: true }],
   error: null,
+  accepted: null,
 };
 
 export const checkDrift = route({
@@ -100,5 +118,45 @@ export const getDrift = route({
   params: z.strictObject({ drift_id: z.string() }),
   answers: { 200: driftRecordSchema },
   errors: ['drift_not_found'],
+  example: { params: { drift_id: driftExample.drift_id }, answer: driftExample },
+});
+
+const driftParams = z.strictObject({ drift_id: z.string() });
+
+export const acceptDrift = route({
+  id: 'acceptDrift',
+  method: 'POST',
+  path: '/drift/{drift_id}/accept',
+  tag: 'Drift',
+  summary: 'Say that a deviation is known and stays',
+  description:
+    'Of the newest record that found drift, of what was applied or of an audit assignment. Later checks that find the same, ' +
+    'or less of it, carry it on: they raise no event and the agent is not in `GET /reconcile`. It ends when a check finds ' +
+    'anything else, when one finds the agent in sync, with a successful apply, and by `DELETE`. It does not change what an ' +
+    'apply does: that puts the deviation right. A value that is hidden is compared in its hidden form: that it has changed ' +
+    'once more is not seen.',
+  access: 'operator',
+  params: driftParams,
+  body: z.strictObject({ reason: z.string().trim().min(1).max(1024) }),
+  answers: { 200: driftRecordSchema },
+  errors: ['drift_not_found', 'not_drifted', 'drift_superseded'],
+  example: {
+    params: { drift_id: driftExample.drift_id },
+    body: { reason: acceptanceExample.reason },
+    answer: { ...driftExample, accepted: acceptanceExample },
+  },
+});
+
+export const unacceptDrift = route({
+  id: 'unacceptDrift',
+  method: 'DELETE',
+  path: '/drift/{drift_id}/accept',
+  tag: 'Drift',
+  summary: 'Let an accepted deviation count as off again',
+  description: 'What is not accepted stays as it is.',
+  access: 'operator',
+  params: driftParams,
+  answers: { 200: driftRecordSchema },
+  errors: ['drift_not_found', 'drift_superseded'],
   example: { params: { drift_id: driftExample.drift_id }, answer: driftExample },
 });

@@ -81,6 +81,12 @@ export const eventTypes = {
     target: 'assignment',
     metadata: ['modules', 'selector', 'mode'],
   },
+  'assignment.updated': {
+    severity: ['info'],
+    when: 'an assignment was changed; `changed` names the fields',
+    target: 'assignment',
+    metadata: ['changed', 'modules', 'selector', 'mode'],
+  },
   'assignment.removed': { severity: ['info'], when: 'an assignment was removed', target: 'assignment', metadata: [] },
   'audit.pruned': {
     severity: ['warning'],
@@ -177,7 +183,7 @@ export const eventTypes = {
   },
   'drift.detected': {
     severity: ['warning'],
-    when: 'resources of an agent have drifted that had not before, or in further fields',
+    when: 'resources of an agent have drifted that had not before, in further fields, or otherwise than was accepted',
     target: 'agent',
     metadata: ['drift_id', 'resources', 'count'],
   },
@@ -186,6 +192,18 @@ export const eventTypes = {
     when: 'an agent that had drifted is in sync again: a check found it so, or an apply put it right',
     target: 'agent',
     metadata: ['drift_id', 'operation_id'],
+  },
+  'drift.accepted': {
+    severity: ['info'],
+    when: 'an operator said that a deviation of an agent is known and stays',
+    target: 'agent',
+    metadata: ['drift_id', 'assignment', 'reason', 'resources', 'count'],
+  },
+  'drift.unaccepted': {
+    severity: ['info'],
+    when: 'an accepted deviation counts as off again: an operator said so, a check found another one, or an apply left some of it',
+    target: 'agent',
+    metadata: ['drift_id', 'operation_id', 'assignment', 'because'],
   },
   'enrolment.created': {
     severity: ['info'],

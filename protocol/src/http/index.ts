@@ -9,6 +9,8 @@ import * as modules from './modules.ts';
 import * as notifications from './notifications.ts';
 import * as operations from './operations.ts';
 import * as operators from './operators.ts';
+import * as overview from './overview.ts';
+import * as reconcile from './reconcile.ts';
 import type { Route } from './route.ts';
 import * as runs from './runs.ts';
 import * as secrets from './secrets.ts';
@@ -29,6 +31,8 @@ export * from './modules.ts';
 export * from './notifications.ts';
 export * from './operations.ts';
 export * from './operators.ts';
+export * from './overview.ts';
+export * from './reconcile.ts';
 export * from './route.ts';
 export * from './runs.ts';
 export * from './secrets.ts';
@@ -51,6 +55,8 @@ export const routes: readonly Route[] = [
   operations,
   runs,
   drift,
+  reconcile,
+  overview,
   audit,
   events,
   channels,

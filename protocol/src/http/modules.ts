@@ -276,6 +276,33 @@ export const getAssignment = route({
   },
 });
 
+export const updateAssignment = route({
+  id: 'updateAssignment',
+  method: 'PUT',
+  path: '/assignments/{name}',
+  tag: 'Assignments',
+  summary: 'Change an assignment',
+  description:
+    'What is absent stays as it is; a `description` of `""` takes it away, `parameters` take the place of all there were. What it comes to on the agents is for the next apply.',
+  access: 'operator',
+  params: nameParams,
+  body: z.strictObject({
+    modules: optional(z.array(z.string()).min(1).max(256)),
+    selector: optional(z.string().max(2048)),
+    description: optional(z.string().max(1024)),
+    mode: optional(z.enum(['enforce', 'audit'])),
+    window_only: optional(z.boolean()),
+    parameters: optional(z.record(z.string(), z.record(z.string(), z.json()))),
+  }),
+  answers: { 200: assignmentSchema },
+  errors: ['assignment_not_found', 'assignment_changed', 'unknown_module', 'selector_invalid'],
+  example: {
+    params: { name: 'base' },
+    body: { selector: 'role in (web, proxy)' },
+    answer: { ...assignmentExample, selector: 'role in (web, proxy)' },
+  },
+});
+
 export const removeAssignment = route({
   id: 'removeAssignment',
   method: 'DELETE',

@@ -1,4 +1,10 @@
-import { createAssignment, getAssignment, listAssignmentPage, removeAssignment } from '../../domain/assignments.ts';
+import {
+  createAssignment,
+  getAssignment,
+  listAssignmentPage,
+  removeAssignment,
+  updateAssignment,
+} from '../../domain/assignments.ts';
 import type { Context } from '../../domain/context.ts';
 import { orderModules } from '../../domain/module-order.ts';
 import {
@@ -26,6 +32,7 @@ export function moduleHandlers(context: Context, documents: ModuleDocuments) {
     listAssignments: async ({ query }) => paged(await listAssignmentPage(context, query), query),
     createAssignment: ({ body, session }) => createAssignment(context, actorOf(session), body),
     getAssignment: ({ params }) => getAssignment(context, params.name),
+    updateAssignment: ({ params, body, session }) => updateAssignment(context, actorOf(session), params.name, body),
     removeAssignment: ({ params, session }) => removeAssignment(context, actorOf(session), params.name),
   } satisfies Partial<Handlers>;
 }

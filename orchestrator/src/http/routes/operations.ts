@@ -4,6 +4,7 @@ import { requireAgent } from '../../domain/agents.ts';
 import { cancelOperation } from '../../domain/cancellation.ts';
 import type { Context } from '../../domain/context.ts';
 import { checkDrift, getDrift, latestDrift, listDrift, listLatestDrift } from '../../domain/drift.ts';
+import { acceptDrift, unacceptDrift } from '../../domain/drift-acceptance.ts';
 import type { LiveOutput } from '../../domain/live-output.ts';
 import type { ModuleDocuments } from '../../domain/modules.ts';
 import type { Waiting } from '../../domain/operation-waiting.ts';
@@ -100,5 +101,7 @@ export function operationHandlers(
     listLatestDrift: async ({ query }) => paged(await listLatestDrift(context, query), query),
     latestDrift: ({ params }) => latestDrift(context, params.node_id),
     getDrift: ({ params }) => getDrift(context, params.drift_id),
+    acceptDrift: ({ params, body, session }) => acceptDrift(context, actorOf(session), params.drift_id, body.reason),
+    unacceptDrift: ({ params, session }) => unacceptDrift(context, actorOf(session), params.drift_id),
   } satisfies Partial<Handlers>;
 }

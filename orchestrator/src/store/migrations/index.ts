@@ -10,6 +10,7 @@ import { formerSecrets } from './0009-former-secrets.ts';
 import { eventHistory } from './0010-event-history.ts';
 import { drift } from './0011-drift.ts';
 import { transcripts } from './0012-transcripts.ts';
+import { standing } from './0013-standing.ts';
 import type { Migration } from './migration.ts';
 
 /** Every migration, oldest first. */
@@ -26,4 +27,5 @@ export const migrations: readonly Migration[] = [
   eventHistory,
   drift,
   transcripts,
+  standing,
 ];

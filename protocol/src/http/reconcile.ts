@@ -1,0 +1,123 @@
+import { z } from 'zod';
+import { summarySchema } from '../operation.ts';
+import { nodeExample } from './agents.ts';
+import { acceptanceExample, acceptanceSchema, driftExample } from './drift.ts';
+import { operationId } from './operations.ts';
+import { pageQuery, route, unixSeconds } from './route.ts';
+
+/** Why an agent is off, the worst first. */
+export const offReasons = ['apply_failed', 'drifted', 'drift_failed', 'unapplied', 'pending_removals'] as const;
+export type OffReason = (typeof offReasons)[number];
+
+export const offAgentSchema = z
+  .strictObject({
+    node_id: z.string(),
+    name: z.string().nullable(),
+    connected: z.boolean(),
+    last_seen_at: unixSeconds,
+    reasons: z.array(z.enum(offReasons)).describe('the worst first; empty where all that is off was accepted'),
+    drift: z
+      .array(
+        z.strictObject({
+          drift_id: z.string().describe('the newest check that found it: `GET /drift/{drift_id}` has the resources'),
+          assignment: z
+            .string()
+            .nullable()
+            .describe(
+              'null: from what was applied; else from what this audit assignment declares, which no apply puts right',
+            ),
+          since: unixSeconds,
+          checked_at: unixSeconds,
+          summary: summarySchema,
+          resources: z.number().int().describe('how many deviate'),
+          accepted: acceptanceSchema.nullable(),
+        }),
+      )
+      .describe('from what was applied first, then by assignment'),
+    failed_check: z
+      .strictObject({ drift_id: z.string(), checked_at: unixSeconds, error: z.string().nullable() })
+      .nullable()
+      .describe('the newest check, where that failed'),
+    failed_operation: z
+      .strictObject({
+        operation_id: z.string(),
+        status: z.enum(['failed', 'interrupted', 'expired']),
+        finished_at: unixSeconds.nullable(),
+        error: z.string().nullable(),
+        summary: summarySchema.nullable(),
+        run_id: z.string().nullable(),
+      })
+      .nullable()
+      .describe('the newest apply that ended, where that did not succeed'),
+    unapplied: z.number().int().describe('resources that the last apply could not bring about'),
+    pending_removals: z.number().int().describe('resources that are no longer wanted and are still there'),
+    modules: z.array(z.string()).describe('of the resources that are in place or should be: what an apply covers'),
+  })
+  .meta({ id: 'OffAgent' });
+export type OffAgent = z.infer<typeof offAgentSchema>;
+
+export const listReconcile = route({
+  id: 'listReconcile',
+  method: 'GET',
+  path: '/reconcile',
+  tag: 'Fleet',
+  summary: 'Every approved agent that is not as it should be, the worst first',
+  description: 'An agent whose deviations were all accepted and with which nothing else is off is left out.',
+  access: 'operator',
+  query: z.strictObject({
+    ...pageQuery(50, 500),
+    filter: z.string().max(2048).optional().describe('a selector; empty matches every agent'),
+    reason: z.enum(offReasons).optional().describe('only agents with this one among their reasons'),
+    include_accepted: z
+      .enum(['true', 'false'])
+      .optional()
+      .describe('also agents of which all that is off was accepted, after the others'),
+  }),
+  paged: true,
+  answers: { 200: z.array(offAgentSchema) },
+  errors: ['selector_invalid'],
+  example: {
+    query: { filter: 'role=web' },
+    answer: [
+      {
+        node_id: nodeExample,
+        name: 'web-1',
+        connected: true,
+        last_seen_at: 1795000290,
+        reasons: ['apply_failed', 'drifted', 'unapplied'],
+        drift: [
+          {
+            drift_id: driftExample.drift_id,
+            assignment: null,
+            since: 1794990000,
+            checked_at: driftExample.checked_at,
+            summary: driftExample.summary,
+            resources: 1,
+            accepted: null,
+          },
+          {
+            drift_id: '01KAGZ6R3E5F6G7H8J9K0M1N2Q',
+            assignment: 'hardening',
+            since: 1794990000,
+            checked_at: driftExample.checked_at,
+            summary: driftExample.summary,
+            resources: 1,
+            accepted: acceptanceExample,
+          },
+        ],
+        failed_check: null,
+        failed_operation: {
+          operation_id: operationId,
+          status: 'failed',
+          finished_at: 1795000100,
+          error: null,
+          summary: { total: 3, unchanged: 1, changed: 1, removed: 0, failed: 1, skipped: 0 },
+          run_id: null,
+        },
+        unapplied: 1,
+        pending_removals: 0,
+        modules: ['motd'],
+      },
+    ],
+  },
+});
