@@ -41,6 +41,7 @@ import { createAnnouncer } from './gateway/announcer.ts';
 import { createGateway, type Gateway } from './gateway/gateway.ts';
 import { Held } from './held.ts';
 import { createApp } from './http/app.ts';
+import { readConsoleFiles } from './http/console-files.ts';
 import { readInstallFiles } from './http/install-files.ts';
 import { refuseGrowth } from './http/low-disk.ts';
 import type { Rates } from './http/rate.ts';
@@ -278,6 +279,10 @@ async function start(config: Config, dataDir: string, around: Surroundings, held
 
   let agentPort = config.agent_port;
   const installFiles = await readInstallFiles(config.packages_dir, process.execPath);
+  const consoleFiles = await readConsoleFiles(process.execPath).catch((error: unknown) => {
+    log.warn({ err: error }, 'the console cannot be read, and is not served');
+    return null;
+  });
   const advertised = () => ({
     agents: `${bracketed(config.advertised_host ?? hostname())}:${agentPort}`,
     publicKey,
@@ -295,8 +300,9 @@ async function start(config: Config, dataDir: string, around: Surroundings, held
         : null,
   });
   let apiPort = config.api_port;
+  const publicUrl = config.public_url?.replace(/\/+$/, '') ?? null;
   const apiAddress = () =>
-    config.public_url?.replace(/\/+$/, '') ??
+    publicUrl ??
     `${tls ? 'https' : 'http'}://${bracketed(config.advertised_host ?? hostname())}:${apiPort}`;
   const identityKey = createPrivateKey(identity.privateKeyPem);
   const discover = createDiscovery(context, {
@@ -352,7 +358,7 @@ async function start(config: Config, dataDir: string, around: Surroundings, held
   );
   const app = createApp({
     handlers: {
-      ...signInHandlers(context, signIn, apiAddress),
+      ...signInHandlers(context, signIn, (reached) => publicUrl ?? reached ?? apiAddress()),
       ...agentHandlers(context, advertised),
       ...discoveryHandlers(discover),
       ...moduleHandlers(context, documents),
@@ -395,6 +401,7 @@ async function start(config: Config, dataDir: string, around: Surroundings, held
     publicUrl: config.public_url,
     limits: { rates: ratesOf(config) },
     install: installFiles,
+    ...(config.console ? { console: consoleFiles } : {}),
     trustProxyTls: config.trust_proxy_tls,
     ...(tls ? { tls } : {}),
   });

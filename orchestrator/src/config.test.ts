@@ -30,6 +30,7 @@ describe('the configuration', () => {
         advertised_host: null,
         bootstrap_key: null,
         bootstrap_username: null,
+        console: true,
         packages_dir: null,
         pending_capacity: 100,
         public_url: null,

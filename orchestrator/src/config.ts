@@ -71,6 +71,7 @@ export const configSchema = z.strictObject({
     .default(null)
     .describe('public key of the first admin; ignored once an operator exists'),
   bootstrap_username: z.string().nullable().default(null),
+  console: z.boolean().default(true).describe('whether the web console is served at /'),
   pending_capacity: z.number().int().min(1).max(1_000_000).default(100).describe('agents that may wait for approval'),
   packages_dir: z
     .string()

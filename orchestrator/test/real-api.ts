@@ -54,7 +54,7 @@ export function realApiFixture() {
     await createAssignment(context, actor, { name: 'base', modules: ['m'], selector: 'role=web' });
     const app = createApp({
       handlers: {
-        ...signInHandlers(context, domain.signIn, () => 'https://muster.example:4748'),
+        ...signInHandlers(context, domain.signIn, (reached) => reached ?? 'https://muster.example:4748'),
         ...agentHandlers(context, () => ({ agents: 'muster.example:4747', publicKey: 'ab'.repeat(32) })),
         ...discoveryHandlers(
           createDiscovery(context, {

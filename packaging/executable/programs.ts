@@ -58,6 +58,7 @@ export function announce(): void {
       if (sha256 === undefined) throw new Error(`this executable carries no ${name}`);
       return loadAddon({ name, directory, sha256, content: () => bytes(`${name}.node`) });
     },
+    console: (name) => bytes(`console/${name}`),
     thread: (name) => {
       const source = `globalThis.threadProgram = '${name}';${getAsset('thread.mjs', 'utf8')}`;
       return new URL(`data:text/javascript,${encodeURIComponent(source)}`);

@@ -7,6 +7,8 @@ export interface Executable {
    * @throws Error when it cannot be put or loaded there, with what to do
    */
   addon(name: 'sqlite' | 'pty', directory: string): unknown;
+  /** A file of the built console, by its name there. It is part of the executable, and not to be written to. */
+  console(name: string): Buffer;
   /** What a thread is started with. */
   thread(name: string): URL;
 }

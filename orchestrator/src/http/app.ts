@@ -7,6 +7,8 @@ import type { Logger } from 'pino';
 import { type Clock, systemClock } from '../clock.ts';
 import type { TerminalConnections } from '../domain/terminal-client.ts';
 import { authenticate, challengeHeader } from './authentication.ts';
+import type { ConsoleFiles } from './console-files.ts';
+import { type AnswerUnknown, registerConsolePage } from './console-page.ts';
 import { registerDocsPage } from './docs-page.ts';
 import { type AnyHandler, registerEndpoint } from './endpoint.ts';
 import { createFallback } from './fallback.ts';
@@ -88,6 +90,8 @@ export interface AppOptions {
   readonly telemetry?: Scraped & { answered(route: string | null, status: number, seconds: number): void };
   /** What machines install the agent from; without it there is nothing. */
   readonly install?: InstallFiles;
+  /** The console, at `/`; null: it is not built, which is what `/` says; without it there is nothing there. */
+  readonly console?: ConsoleFiles | null;
   /** Told of refusals for want of a right, or for too many requests, before they are answered. */
   readonly refused?: (call: RefusedCall) => Promise<void>;
   /** JSON Schemas of the configuration files, by where they are found. */
@@ -130,6 +134,8 @@ export function createApp(options: AppOptions): FastifyInstance {
   });
 
   const fallback = createFallback(routes, (path) => app.hasRoute({ method: 'GET', url: path }));
+
+  let answerUnknown: AnswerUnknown = () => false;
 
   const headers: Record<string, string> = { 'x-content-type-options': 'nosniff', 'cache-control': 'no-store' };
   if (options.tls) headers['strict-transport-security'] = 'max-age=31536000';
@@ -209,8 +215,9 @@ export function createApp(options: AppOptions): FastifyInstance {
     if (drain.signal.aborted && pathOf(request) !== '/healthz') done(new MusterError('draining'));
     else if (!request.is404) done();
     // Nobody without a session learns even which addresses there are, and no body is read for one that there is not.
-    else if (!isApi(request)) done(fallback(pathOf(request)));
-    else
+    else if (!isApi(request)) {
+      if (!answerUnknown(request, reply)) done(fallback(pathOf(request)));
+    } else
       Promise.resolve()
         .then(() => findSession('operator', request))
         .then(() => done(fallback(pathOf(request))), done);
@@ -254,6 +261,7 @@ export function createApp(options: AppOptions): FastifyInstance {
       opened: (request, mode, ms) => logUpgrade(log, request, mode, ms),
     });
   registerOpen(app, options);
+  if (options.console !== undefined) answerUnknown = registerConsolePage(app, options.console);
   registerInstall(app, options.install ?? new Map(), options.clock ?? systemClock);
   if (options.telemetry !== undefined)
     registerScraping(app, options.telemetry, {

@@ -4,8 +4,8 @@ import { actorOf, type SignIn } from '../../domain/sign-in.ts';
 import type { Handlers } from '../handlers.ts';
 import { paged } from '../page.ts';
 
-/** @param address where the API is, for clients that do not say under which address they reach it */
-export function signInHandlers(context: Context, signIn: SignIn, address: () => string) {
+/** @param address where people reach the console, given where this client reaches the API; null: it does not say */
+export function signInHandlers(context: Context, signIn: SignIn, address: (reached: string | null) => string) {
   return {
     challenge: ({ body, request }) => signIn.challenge(body.public_key, request.ip),
     verify: ({ body, request }) => signIn.verify(body.public_key, body.signature, request.ip),
@@ -13,7 +13,7 @@ export function signInHandlers(context: Context, signIn: SignIn, address: () => 
     renew: ({ session }) => signIn.renew(session.token_hash),
     webLogin: async ({ session, request }) => {
       const code = await signIn.webCode(session.token_hash);
-      return { code, url: `${request.origin ?? address()}/login#code=${code}` };
+      return { code, url: `${address(request.origin)}/login#code=${code}` };
     },
     redeemWebLogin: ({ body, request }) => signIn.redeem(body.code, request.ip),
     listOperators: async ({ query }) =>

@@ -1,0 +1,20 @@
+/**
+ * Which of the encodings that there are a client likes best (RFC 9110, 12.5.3).
+ * @param accepted its `Accept-Encoding`
+ * @param available the best first
+ * @returns null for none of them: as it is
+ */
+export function chooseEncoding<E extends string>(accepted: string | undefined, available: readonly E[]): E | null {
+  const weights = new Map<string, number>();
+  for (const part of (accepted ?? '').toLowerCase().split(',')) {
+    const [coding = '', ...parameters] = part.split(';').map((text) => text.trim());
+    const q = parameters.find((text) => text.startsWith('q='));
+    const weight = q === undefined ? 1 : Number(q.slice(2));
+    if (coding !== '') weights.set(coding, weight > 0 && weight <= 1 ? weight : 0);
+  }
+  const weightOf = (coding: string): number => weights.get(coding) ?? weights.get('*') ?? 0;
+  let best: E | null = null;
+  for (const encoding of available) if (weightOf(encoding) > (best === null ? 0 : weightOf(best))) best = encoding;
+  // Whoever would rather have it as it is says so; else that is taken only where nothing else is.
+  return best !== null && (weights.get('identity') ?? 0) > weightOf(best) ? null : best;
+}
