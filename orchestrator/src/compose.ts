@@ -302,8 +302,7 @@ async function start(config: Config, dataDir: string, around: Surroundings, held
   let apiPort = config.api_port;
   const publicUrl = config.public_url?.replace(/\/+$/, '') ?? null;
   const apiAddress = () =>
-    publicUrl ??
-    `${tls ? 'https' : 'http'}://${bracketed(config.advertised_host ?? hostname())}:${apiPort}`;
+    publicUrl ?? `${tls ? 'https' : 'http'}://${bracketed(config.advertised_host ?? hostname())}:${apiPort}`;
   const identityKey = createPrivateKey(identity.privateKeyPem);
   const discover = createDiscovery(context, {
     announcer: createAnnouncer(),

@@ -1,7 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { promisify } from 'node:util';
 import { gunzip } from 'node:zlib';
-import { MusterError } from '@muster/protocol';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { ConsoleFile, ConsoleFiles } from './console-files.ts';
 import { chooseEncoding } from './content-encoding.ts';
@@ -11,7 +10,7 @@ import { chooseEncoding } from './content-encoding.ts';
  * to anyone: what it shows it fetches over the API, with the session of who signed in.
  */
 
-/** First segments of addresses that are somebody else's: what is not there is no page of the console. */
+/** First segments of addresses that are no pages of the console, also where nothing is there: a file of a former release. */
 const others = ['api', 'docs', 'openapi.json', 'schemas', 'install', 'healthz', 'readyz', 'metrics', 'assets'];
 
 /** What browsers give to pages that ask for nothing; the console asks for the clipboard and the whole screen alone. */
@@ -96,10 +95,6 @@ export function registerConsolePage(app: FastifyInstance, files: ConsoleFiles | 
   for (const path of ['/', ...files.segments.flatMap((segment) => [`/${segment}`, `/${segment}/*`])])
     app.get(path, (_request, reply) => sendPage(reply));
   for (const [name, file] of files.files) app.get(`/${name}`, (request, reply) => sendFile(name, file, request, reply));
-  // Of a former release, as a page asks for that was opened before it: told as what it is, and not as a page.
-  app.get('/assets/*', () => {
-    throw new MusterError('route_not_found');
-  });
   return (request, reply) => {
     const [path = ''] = request.url.split('?', 1);
     const isMeant =
