@@ -34,7 +34,7 @@ export default defineConfig({
       {
         test: {
           name: 'unit',
-          include: ['{protocol,orchestrator,agent,cli,tools,packaging,bench}/**/*.test.ts'],
+          include: ['{protocol,orchestrator,agent,cli,console,tools,packaging,bench}/**/*.test.ts'],
           exclude: ['**/node_modules/**', '**/*.contract.test.ts'],
           // Milliseconds when the machine is quiet; a limit is for what hangs, not for a machine that is busy.
           testTimeout: 60_000,

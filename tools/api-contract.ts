@@ -125,6 +125,7 @@ GET /status anyone > 200 status protocol_version public_key version
 const beyond = `
 POST /auth/logout operator > 204
 POST /auth/renew operator > 200 token expires_at
+GET /auth/session operator > 200 operator_id username role
 POST /auth/web-login operator > 200 code url
 POST /auth/web-login/redeem anyone < code > 200 token expires_at
 GET /runs operator > 200

@@ -108,7 +108,7 @@ const typed: Readonly<Record<string, string>> = {
 };
 
 /** What only a browser calls, which has no key. */
-const notHere: readonly string[] = ['redeemWebLogin'];
+const notHere: readonly string[] = ['redeemWebLogin', 'getSession'];
 
 let home: Awaited<ReturnType<typeof makeHome>>;
 let folder: string;

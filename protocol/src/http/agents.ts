@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import { nodeParams, optional, pageQuery, queryInteger, route, unixSeconds } from './route.ts';
+import { nodeParams, optional, pageQuery, queryInteger, unixSeconds } from './fields.ts';
+import { route } from './route.ts';
 
 export const agentStatuses = ['pending', 'approved', 'rejected'] as const;
 export type AgentStatus = (typeof agentStatuses)[number];

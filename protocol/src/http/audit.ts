@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import { optional, queryInteger, route } from './route.ts';
+import { optional, queryInteger } from './fields.ts';
+import { route } from './route.ts';
 
 const party = z.strictObject({ type: z.string(), id: z.string(), name: z.string() });
 export const auditEventSchema = z

@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import { optional, route, unixSeconds } from './route.ts';
+import { optional, unixSeconds } from './fields.ts';
+import { route } from './route.ts';
 
 /** Where notifications are sent to, and what each kind of place needs. */
 export const channelTypes = ['webhook', 'discord', 'slack', 'ntfy'] as const;

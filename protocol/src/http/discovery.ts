@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import { optional, route } from './route.ts';
+import { optional } from './fields.ts';
+import { route } from './route.ts';
 
 export const discover = route({
   id: 'discover',

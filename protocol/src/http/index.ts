@@ -26,6 +26,7 @@ export * from './discovery.ts';
 export * from './drift.ts';
 export * from './event-types.ts';
 export * from './events.ts';
+export * from './fields.ts';
 export * from './metrics.ts';
 export * from './modules.ts';
 export * from './notifications.ts';

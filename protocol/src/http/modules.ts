@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import { nameParams, optional, pageQuery, route, unixSeconds } from './route.ts';
+import { nameParams, optional, pageQuery, unixSeconds } from './fields.ts';
+import { route } from './route.ts';
 
 const uploader = '21fe31dfa154a261626bf854046fd227';
 

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { EventType } from './event-types.ts';
-import { listQuery, route } from './route.ts';
+import { listQuery } from './fields.ts';
+import { route } from './route.ts';
 
 /** The events that operators are told of. */
 export const notifyingEvents = [

@@ -1,7 +1,8 @@
 import { z } from 'zod';
 import { operationStatuses, resourceResultSchema, summarySchema } from '../operation.ts';
 import { nodeExample } from './agents.ts';
-import { listQuery, nodeParams, optional, route, unixSeconds } from './route.ts';
+import { listQuery, nodeParams, optional, unixSeconds } from './fields.ts';
+import { route } from './route.ts';
 
 const operationFields = {
   operation_id: z.string(),

@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import { hex, optional, pageQuery, route, unixSeconds } from './route.ts';
+import { hex, optional, pageQuery, unixSeconds } from './fields.ts';
+import { route } from './route.ts';
 
 const key = 'd75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a';
 
@@ -88,6 +89,24 @@ export const renew = route({
   answers: { 200: tokenSchema },
   errors: [],
   example: { answer: tokenExample },
+});
+
+export const sessionSchema = z
+  .strictObject({ operator_id: z.string(), username: z.string(), role: z.enum(roles) })
+  .meta({ id: 'Session' });
+
+export const getSession = route({
+  id: 'getSession',
+  method: 'GET',
+  path: '/auth/session',
+  tag: 'Sign-in',
+  summary: 'Whose session this is',
+  description:
+    'For a client that has a token and does not know whose, as a browser after `POST /auth/web-login/redeem`.',
+  access: 'operator',
+  answers: { 200: sessionSchema },
+  errors: [],
+  example: { answer: { operator_id: operatorExample.operator_id, username: 'ada', role: 'admin' } },
 });
 
 const webCodeExample = 'w5Hq2m9ZkUu3ZVwYzN2m1yJ8w5v4b7c9d0e1f2g3h4i';

@@ -1,8 +1,9 @@
 import { z } from 'zod';
 import { operationStatuses, summarySchema } from '../operation.ts';
 import { nodeExample } from './agents.ts';
+import { nameParams, optional, pageQuery, unixSeconds } from './fields.ts';
 import { entryExample, modulesField, operationId } from './operations.ts';
-import { nameParams, optional, pageQuery, route, unixSeconds } from './route.ts';
+import { route } from './route.ts';
 
 export const runStatuses = ['running', 'succeeded', 'failed', 'halted', 'cancelled'] as const;
 

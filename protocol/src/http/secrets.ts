@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { maximumSelectorLength, tagKeySchema, tagValueSchema } from '../selector.ts';
-import { nameParams, optional, pageQuery, route } from './route.ts';
+import { nameParams, optional, pageQuery } from './fields.ts';
+import { route } from './route.ts';
 
 const keeper = '21fe31dfa154a261626bf854046fd227';
 

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { nodeExample } from './agents.ts';
-import { nodeParams, pageQuery, queryInteger, route, unixSeconds } from './route.ts';
+import { nodeParams, pageQuery, queryInteger, unixSeconds } from './fields.ts';
+import { route } from './route.ts';
 
 export const terminalStatuses = ['active', 'closed', 'interrupted'] as const;
 export type TerminalStatus = (typeof terminalStatuses)[number];

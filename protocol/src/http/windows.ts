@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import { optional, pageQuery, route, unixSeconds, unixTime } from './route.ts';
+import { optional, pageQuery, unixSeconds, unixTime } from './fields.ts';
+import { route } from './route.ts';
 
 export const windowSchema = z
   .strictObject({

@@ -11,6 +11,7 @@ export function signInHandlers(context: Context, signIn: SignIn, address: (reach
     verify: ({ body, request }) => signIn.verify(body.public_key, body.signature, request.ip),
     logout: ({ session }) => signIn.logout(session.token_hash),
     renew: ({ session }) => signIn.renew(session.token_hash),
+    getSession: ({ session: { operator_id, username, role } }) => ({ operator_id, username, role }),
     webLogin: async ({ session, request }) => {
       const code = await signIn.webCode(session.token_hash);
       return { code, url: `${address(request.origin)}/login#code=${code}` };

@@ -1,0 +1,28 @@
+import * as noble from '@noble/ed25519';
+
+/**
+ * Ed25519 with a seed: by the browser where it can (WebCrypto), else by a library in pure JavaScript, which needs only
+ * SHA-512 of WebCrypto.
+ */
+
+/** The first bytes of PKCS#8 around an Ed25519 seed (RFC 8410, section 7). */
+const pkcs8Prefix = Uint8Array.of(48, 46, 2, 1, 0, 48, 5, 6, 3, 43, 101, 112, 4, 34, 4, 32);
+
+export async function ed25519PublicKey(seed: Uint8Array): Promise<Uint8Array> {
+  return noble.getPublicKeyAsync(seed);
+}
+
+/** @returns the 64 bytes of the signature */
+export async function signEd25519(seed: Uint8Array, message: Uint8Array<ArrayBuffer>): Promise<Uint8Array> {
+  const wrapped = new Uint8Array(pkcs8Prefix.length + seed.length);
+  wrapped.set(pkcs8Prefix);
+  wrapped.set(seed, pkcs8Prefix.length);
+  try {
+    const key = await crypto.subtle.importKey('pkcs8', wrapped, 'Ed25519', false, ['sign']);
+    return new Uint8Array(await crypto.subtle.sign('Ed25519', key, message));
+  } catch {
+    return noble.signAsync(message, seed);
+  } finally {
+    wrapped.fill(0);
+  }
+}

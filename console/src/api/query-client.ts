@@ -1,0 +1,35 @@
+import { ApiError } from '@muster/protocol/client';
+import { QueryClient } from '@tanstack/react-query';
+import { Unreachable } from './client.ts';
+
+/** Worth another try by itself: nobody answered, or whoever did asked to come back. */
+export function isPassing(error: unknown): boolean {
+  if (error instanceof Unreachable) return true;
+  return error instanceof ApiError && [429, 502, 503].includes(error.problem.status);
+}
+
+/** Milliseconds until the next try. */
+export function waitBefore(attempt: number, error: unknown): number {
+  if (error instanceof ApiError && error.retryAfter !== null) return error.retryAfter * 1000;
+  return Math.min(500 * 2 ** attempt, 10_000);
+}
+
+/**
+ * What is known of the orchestrator. An answer is good until the event stream says otherwise (live.ts), so nothing is
+ * asked for twice and nothing is asked for by the clock.
+ */
+export const queryClient = new QueryClient({
+  defaultOptions: {
+    queries: {
+      staleTime: Number.POSITIVE_INFINITY,
+      gcTime: 10 * 60_000,
+      networkMode: 'always',
+      refetchOnWindowFocus: false,
+      refetchOnReconnect: false,
+      retry: (_, error) => isPassing(error),
+      retryDelay: waitBefore,
+    },
+    // What changes something is sent once; a person decides whether again.
+    mutations: { networkMode: 'always', retry: false },
+  },
+});

@@ -1,0 +1,18 @@
+import { QueryClientProvider } from '@tanstack/react-query';
+import { RouterProvider } from '@tanstack/react-router';
+import { startLive } from '../api/live.ts';
+import { queryClient } from '../api/query-client.ts';
+import { Toaster } from '../parts/toast.tsx';
+import { router } from './routes.tsx';
+import { useShownTheme } from './theme.ts';
+
+startLive();
+
+export function App() {
+  return (
+    <QueryClientProvider client={queryClient}>
+      <RouterProvider router={router} />
+      <Toaster theme={useShownTheme()} />
+    </QueryClientProvider>
+  );
+}

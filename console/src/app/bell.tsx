@@ -1,0 +1,29 @@
+import { useQuery } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
+import { Bell as BellIcon } from 'lucide-react';
+import { unreadQuery } from '../api/notifications.ts';
+import { buttonClasses } from '../parts/button.tsx';
+
+/** How much is unread, and the way there. */
+export function Bell() {
+  const { data } = useQuery(unreadQuery);
+  const count = data?.unread_count ?? 0;
+  return (
+    <Link
+      to="/notifications"
+      aria-label={count === 0 ? 'Notifications' : `Notifications, ${count} unread`}
+      title="Notifications"
+      className={`${buttonClasses('quiet', false, true)} relative`}
+    >
+      <BellIcon aria-hidden="true" className="size-4.5" />
+      {count > 0 && (
+        <span
+          aria-hidden="true"
+          className="absolute top-0.5 right-0 flex h-3.5 min-w-3.5 items-center justify-center rounded-full bg-accent px-0.5 font-semibold text-2xs text-on-accent leading-none"
+        >
+          {count > 99 ? '99' : count}
+        </span>
+      )}
+    </Link>
+  );
+}

@@ -1,0 +1,21 @@
+import { Navigate, useLocation } from '@tanstack/react-router';
+import { useSession } from '../api/use-session.ts';
+import { Shell } from './shell.tsx';
+import { SignInOver, SignInPage } from './sign-in-page.tsx';
+
+/**
+ * Nothing is shown before somebody has signed in. When the session ends later, the page stays as it is, and one signs in
+ * over it: what was typed is still there.
+ */
+export function Gate() {
+  const state = useSession();
+  const { pathname } = useLocation();
+  if (state.status === 'signed_out') return <SignInPage />;
+  if (pathname === '/login') return <Navigate to="/" replace />;
+  return (
+    <>
+      <Shell />
+      {state.status === 'expired' && <SignInOver person={state.person} />}
+    </>
+  );
+}

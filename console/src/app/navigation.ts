@@ -1,0 +1,77 @@
+import {
+  Activity,
+  Bell,
+  Boxes,
+  CalendarClock,
+  FileClock,
+  GitCompareArrows,
+  KeyRound,
+  LayoutDashboard,
+  ListChecks,
+  type LucideIcon,
+  Megaphone,
+  PlaySquare,
+  Server,
+  Settings,
+  SquareTerminal,
+  Target,
+  Ticket,
+  Users,
+} from 'lucide-react';
+
+/** Where one can go: what the menu, the keys after `g`, the palette and the help all read. */
+export interface Destination {
+  readonly path: string;
+  readonly label: string;
+  readonly icon: LucideIcon;
+  /** After `g`. */
+  readonly key: string;
+  readonly admin?: true;
+}
+
+export const sections: readonly { readonly label: string; readonly destinations: readonly Destination[] }[] = [
+  {
+    label: 'Fleet',
+    destinations: [
+      { path: '/', label: 'Overview', icon: LayoutDashboard, key: 'h' },
+      { path: '/agents', label: 'Agents', icon: Server, key: 'a' },
+      { path: '/reconcile', label: 'Reconcile', icon: GitCompareArrows, key: 'c' },
+    ],
+  },
+  {
+    label: 'Desired state',
+    destinations: [
+      { path: '/modules', label: 'Modules', icon: Boxes, key: 'm' },
+      { path: '/assignments', label: 'Assignments', icon: Target, key: 's' },
+      { path: '/runs', label: 'Runs', icon: PlaySquare, key: 'r' },
+      { path: '/operations', label: 'Operations', icon: ListChecks, key: 'o' },
+      { path: '/drift', label: 'Drift', icon: Activity, key: 'd' },
+    ],
+  },
+  {
+    label: 'Access',
+    destinations: [
+      { path: '/terminals', label: 'Terminals', icon: SquareTerminal, key: 't' },
+      { path: '/secrets', label: 'Secrets', icon: KeyRound, key: 'x' },
+    ],
+  },
+  {
+    label: 'Watch',
+    destinations: [
+      { path: '/windows', label: 'Maintenance', icon: CalendarClock, key: 'w' },
+      { path: '/notifications', label: 'Notifications', icon: Bell, key: 'n' },
+      { path: '/channels', label: 'Channels', icon: Megaphone, key: 'l' },
+      { path: '/audit', label: 'Audit log', icon: FileClock, key: 'u' },
+    ],
+  },
+  {
+    label: 'Administration',
+    destinations: [
+      { path: '/operators', label: 'Operators', icon: Users, key: 'p' },
+      { path: '/enrolment', label: 'Enrolment', icon: Ticket, key: 'e', admin: true },
+      { path: '/settings', label: 'Settings', icon: Settings, key: ',' },
+    ],
+  },
+];
+
+export const destinations: readonly Destination[] = sections.flatMap((section) => section.destinations);

@@ -1,0 +1,14 @@
+/**
+ * The page's policy lets in only style elements that carry the nonce of this answer. Libraries that make some (xterm,
+ * scroll locks of dialogs) do not know it; so every style element gets it here when it is made. Scripts never do.
+ */
+export function markStyleElements(document: Document): string {
+  const nonce = document.querySelector<HTMLMetaElement>('meta[property=csp-nonce]')?.content ?? '';
+  const create = document.createElement.bind(document) as typeof document.createElement;
+  document.createElement = ((name: string, options?: ElementCreationOptions) => {
+    const element = create(name, options);
+    if (name.toLowerCase() === 'style') element.nonce = nonce;
+    return element;
+  }) as typeof document.createElement;
+  return nonce;
+}

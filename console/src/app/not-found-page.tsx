@@ -1,0 +1,21 @@
+import { Link } from '@tanstack/react-router';
+import { buttonClasses } from '../parts/button.tsx';
+import { Page } from '../parts/page.tsx';
+import { Empty } from '../parts/states.tsx';
+
+export function NotFoundPage() {
+  return (
+    <Page title="Nothing is here">
+      <Empty
+        title="There is no page at this address"
+        action={
+          <Link to="/" className={buttonClasses('primary')}>
+            Go to the overview
+          </Link>
+        }
+      >
+        It may have been removed, or the link is not whole.
+      </Empty>
+    </Page>
+  );
+}

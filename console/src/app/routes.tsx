@@ -1,0 +1,79 @@
+import { createRootRoute, createRoute, createRouter, lazyRouteComponent } from '@tanstack/react-router';
+import { SkeletonRows } from '../parts/states.tsx';
+import { CrashPage } from './crash-page.tsx';
+import { Gate } from './gate.tsx';
+import { NotFoundPage } from './not-found-page.tsx';
+
+/**
+ * Every page by its address. A page's code comes when somebody goes there; its states are in the parameters of its
+ * address, as plain text (parts/url-state.ts).
+ */
+
+const root = createRootRoute({ component: Gate, notFoundComponent: NotFoundPage });
+
+type Search = Record<string, string>;
+const textOnly = (search: Record<string, unknown>): Search =>
+  Object.fromEntries(Object.entries(search).filter((entry): entry is [string, string] => typeof entry[1] === 'string'));
+
+const page = <const Path extends string>(path: Path, load: () => Promise<Record<string, unknown>>, name: string) =>
+  createRoute({
+    getParentRoute: () => root,
+    path,
+    validateSearch: textOnly,
+    component: lazyRouteComponent(load as () => Promise<Record<string, () => React.ReactNode>>, name),
+  });
+
+const routeTree = root.addChildren([
+  page('/', () => import('../pages/overview/overview-page.tsx'), 'OverviewPage'),
+  page('/login', () => import('../pages/overview/overview-page.tsx'), 'OverviewPage'),
+  page('/agents', () => import('../pages/agents/agents-page.tsx'), 'AgentsPage'),
+  page('/agents/$agent', () => import('../pages/agents/agent-page.tsx'), 'AgentPage'),
+  page('/reconcile', () => import('../pages/reconcile/reconcile-page.tsx'), 'ReconcilePage'),
+  page('/modules', () => import('../pages/modules/modules-page.tsx'), 'ModulesPage'),
+  page('/modules/new', () => import('../pages/modules/module-page.tsx'), 'NewModulePage'),
+  page('/modules/$module', () => import('../pages/modules/module-page.tsx'), 'ModulePage'),
+  page('/assignments', () => import('../pages/assignments/assignments-page.tsx'), 'AssignmentsPage'),
+  page('/assignments/new', () => import('../pages/assignments/assignment-page.tsx'), 'NewAssignmentPage'),
+  page('/assignments/$assignment', () => import('../pages/assignments/assignment-page.tsx'), 'AssignmentPage'),
+  page('/runs', () => import('../pages/runs/runs-page.tsx'), 'RunsPage'),
+  page('/runs/$run', () => import('../pages/runs/run-page.tsx'), 'RunPage'),
+  page('/operations', () => import('../pages/operations/operations-page.tsx'), 'OperationsPage'),
+  page('/operations/$operation', () => import('../pages/operations/operation-page.tsx'), 'OperationPage'),
+  page('/drift', () => import('../pages/drift/drift-page.tsx'), 'DriftPage'),
+  page('/drift/$record', () => import('../pages/drift/drift-record-page.tsx'), 'DriftRecordPage'),
+  page('/terminals', () => import('../pages/terminals/terminals-page.tsx'), 'TerminalsPage'),
+  page('/terminals/new/$agent', () => import('../pages/terminals/terminal-page.tsx'), 'NewTerminalPage'),
+  page('/terminals/$session', () => import('../pages/terminals/terminal-page.tsx'), 'TerminalPage'),
+  page('/secrets', () => import('../pages/secrets/secrets-page.tsx'), 'SecretsPage'),
+  page('/windows', () => import('../pages/windows/windows-page.tsx'), 'WindowsPage'),
+  page('/notifications', () => import('../pages/notifications/notifications-page.tsx'), 'NotificationsPage'),
+  page('/channels', () => import('../pages/channels/channels-page.tsx'), 'ChannelsPage'),
+  page('/audit', () => import('../pages/audit/audit-page.tsx'), 'AuditPage'),
+  page('/operators', () => import('../pages/operators/operators-page.tsx'), 'OperatorsPage'),
+  page('/enrolment', () => import('../pages/enrolment/enrolment-page.tsx'), 'EnrolmentPage'),
+  page('/settings', () => import('../pages/settings/settings-page.tsx'), 'SettingsPage'),
+]);
+
+export const router = createRouter({
+  routeTree,
+  defaultPreload: 'intent',
+  defaultPendingMs: 150,
+  defaultPendingComponent: () => <SkeletonRows />,
+  defaultErrorComponent: ({ error, reset }) => <CrashPage error={error as Error} reset={reset} />,
+  scrollRestoration: true,
+  // Parameters are text as it stands, so that people can write them.
+  parseSearch: (text) => Object.fromEntries(new URLSearchParams(text)),
+  stringifySearch: (search) => {
+    const parameters = new URLSearchParams(
+      Object.entries(search).filter((entry): entry is [string, string] => typeof entry[1] === 'string'),
+    );
+    const text = parameters.toString();
+    return text === '' ? '' : `?${text}`;
+  },
+});
+
+declare module '@tanstack/react-router' {
+  interface Register {
+    router: typeof router;
+  }
+}

@@ -1,0 +1,224 @@
+import { Link, Outlet, useLocation } from '@tanstack/react-router';
+import { CircleHelp, LogOut, Menu as MenuIcon, Monitor, Moon, Search, Sun } from 'lucide-react';
+import { Dialog as Radix } from 'radix-ui';
+import { lazy, Suspense, useCallback, useState } from 'react';
+import { session } from '../api/client.ts';
+import { useLiveState } from '../api/live.ts';
+import { queryClient } from '../api/query-client.ts';
+import { useIsAdmin, usePerson } from '../api/use-session.ts';
+import { Dot } from '../parts/badge.tsx';
+import { Button, IconButton } from '../parts/button.tsx';
+import { classNames } from '../parts/class-names.ts';
+import { Keys } from '../parts/kbd.tsx';
+import { Menu, MenuHeading, MenuItem, MenuLine, MenuRadio } from '../parts/menu.tsx';
+import { Bell } from './bell.tsx';
+import { Mark } from './mark.tsx';
+import { sections } from './navigation.ts';
+import { useShortcuts } from './shortcuts.ts';
+import { setTheme, useTheme } from './theme.ts';
+
+const Palette = lazy(() => import('./palette.tsx'));
+const Help = lazy(() => import('./help.tsx'));
+
+/** What stands around every page: the menu, the way to everything, and how things are with the connection. */
+export function Shell() {
+  const [palette, setPalette] = useState(false);
+  const [help, setHelp] = useState(false);
+  const [menu, setMenu] = useState(false);
+  const openPalette = useCallback(() => setPalette(true), []);
+  const openHelp = useCallback(() => setHelp(true), []);
+  useShortcuts({ openPalette, openHelp });
+  return (
+    <div className="flex h-dvh flex-col">
+      <a
+        href="#content"
+        className="sr-only rounded-md bg-accent px-3 py-1.5 text-on-accent focus:not-sr-only focus:absolute focus:top-2 focus:left-2 focus:z-50"
+      >
+        Skip to the content
+      </a>
+      <div className="flex min-h-0 flex-1">
+        <aside className="hidden w-54 shrink-0 flex-col border-r bg-surface md:flex">
+          <Brand />
+          <Navigation />
+        </aside>
+        <div className="flex min-w-0 flex-1 flex-col">
+          <header className="flex h-12 shrink-0 items-center gap-2 border-b bg-surface px-3 sm:px-4">
+            <Radix.Root open={menu} onOpenChange={setMenu}>
+              <Radix.Trigger asChild>
+                <IconButton label="Menu" className="md:hidden" icon={<MenuIcon className="size-5" />} />
+              </Radix.Trigger>
+              <Radix.Portal>
+                <Radix.Overlay className="fixed inset-0 z-40 bg-[oklch(0.15_0.02_260/45%)]" />
+                <Radix.Content
+                  aria-describedby={undefined}
+                  className="fixed inset-y-0 left-0 z-50 flex w-64 flex-col border-r bg-surface shadow-float outline-none"
+                >
+                  <Radix.Title className="sr-only">Menu</Radix.Title>
+                  <Brand />
+                  <Navigation onGo={() => setMenu(false)} />
+                </Radix.Content>
+              </Radix.Portal>
+            </Radix.Root>
+            <button
+              type="button"
+              onClick={openPalette}
+              aria-label="Search or go to"
+              className="flex h-8 min-w-0 max-w-md flex-1 items-center gap-2 rounded-md border bg-canvas px-2.5 text-left text-muted text-sm hover:border-line-strong"
+            >
+              <Search aria-hidden="true" className="size-4 shrink-0" />
+              <span className="flex-1 truncate">Search or go to…</span>
+              <span className="hidden sm:inline">
+                <Keys keys="Ctrl K" />
+              </span>
+            </button>
+            <div className="ml-auto flex items-center gap-1">
+              <LiveIndicator />
+              <Bell />
+              <IconButton
+                label="Keys and help"
+                className="max-sm:hidden"
+                onClick={openHelp}
+                icon={<CircleHelp className="size-4.5" />}
+              />
+              <PersonMenu />
+            </div>
+          </header>
+          <LostBanner />
+          <main id="content" tabIndex={-1} className="min-h-0 flex-1 overflow-y-auto outline-none">
+            <Outlet />
+          </main>
+        </div>
+      </div>
+      <Suspense>
+        {palette && <Palette onClose={() => setPalette(false)} />}
+        {help && <Help onClose={() => setHelp(false)} />}
+      </Suspense>
+    </div>
+  );
+}
+
+const Brand = () => (
+  <Link to="/" className="flex h-12 shrink-0 items-center gap-2.5 px-4">
+    <Mark className="size-6" />
+    <span className="font-semibold tracking-tight">Muster</span>
+  </Link>
+);
+
+function Navigation({ onGo }: { readonly onGo?: () => void }) {
+  const { pathname } = useLocation();
+  const isAdmin = useIsAdmin();
+  return (
+    <nav aria-label="Main" className="min-h-0 flex-1 overflow-y-auto px-2 pb-4">
+      {sections.map((section) => (
+        <div key={section.label} className="mt-3 first:mt-1">
+          <div className="px-2 pb-1 font-medium text-2xs text-muted">{section.label}</div>
+          <ul>
+            {section.destinations
+              .filter(({ admin }) => !admin || isAdmin)
+              .map(({ path, label, icon: Icon }) => {
+                const isHere = path === '/' ? pathname === '/' : pathname === path || pathname.startsWith(`${path}/`);
+                return (
+                  <li key={path}>
+                    <Link
+                      to={path as '/'}
+                      onClick={onGo}
+                      aria-current={isHere ? 'page' : undefined}
+                      className={classNames(
+                        'flex h-8 items-center gap-2.5 rounded-md px-2 text-sm',
+                        isHere ? 'bg-accent-soft font-medium text-accent' : 'text-muted hover:bg-hover hover:text-text',
+                      )}
+                    >
+                      <Icon aria-hidden="true" className="size-4 shrink-0" />
+                      {label}
+                    </Link>
+                  </li>
+                );
+              })}
+          </ul>
+        </div>
+      ))}
+    </nav>
+  );
+}
+
+/** That what one sees is what is so now. */
+function LiveIndicator() {
+  const state = useLiveState();
+  const lost = state === 'lost';
+  return (
+    <span
+      className="px-1.5 text-muted text-xs max-sm:hidden"
+      title={lost ? 'The orchestrator does not answer' : 'Changes show by themselves'}
+    >
+      <Dot tone={lost ? 'bad' : state === 'live' ? 'good' : 'neutral'} live={lost}>
+        {lost ? 'Not connected' : state === 'live' ? 'Live' : 'Connecting'}
+      </Dot>
+    </span>
+  );
+}
+
+function LostBanner() {
+  const state = useLiveState();
+  return (
+    <div role="status">
+      {state === 'lost' && (
+        <div className="border-b bg-warn-soft px-4 py-1.5 text-sm text-warn">
+          The orchestrator does not answer. What you see may be old; it is tried again by itself, and nothing you typed
+          is lost.
+        </div>
+      )}
+    </div>
+  );
+}
+
+function PersonMenu() {
+  const person = usePerson();
+  const theme = useTheme();
+  return (
+    <Menu
+      trigger={
+        <Button look="quiet" aria-label={`Signed in as ${person.username}`} className="max-w-40 px-1.5">
+          <span
+            aria-hidden="true"
+            className="flex size-6 shrink-0 items-center justify-center rounded-full bg-accent-soft font-semibold text-accent text-xs uppercase"
+          >
+            {[...person.username][0]}
+          </span>
+          <span className="truncate max-sm:hidden">{person.username}</span>
+        </Button>
+      }
+    >
+      <MenuHeading>
+        {person.username} · {person.role}
+      </MenuHeading>
+      <MenuLine />
+      <MenuHeading>Theme</MenuHeading>
+      <MenuRadio
+        value={theme}
+        onChange={setTheme}
+        options={[
+          { value: 'system', label: <Option icon={<Monitor className="size-4" />}>System</Option> },
+          { value: 'light', label: <Option icon={<Sun className="size-4" />}>Light</Option> },
+          { value: 'dark', label: <Option icon={<Moon className="size-4" />}>Dark</Option> },
+        ]}
+      />
+      <MenuLine />
+      <MenuItem
+        icon={<LogOut aria-hidden="true" className="size-4" />}
+        onSelect={() => {
+          queryClient.clear();
+          void session.leave();
+        }}
+      >
+        Sign out
+      </MenuItem>
+    </Menu>
+  );
+}
+
+const Option = ({ icon, children }: { readonly icon: React.ReactNode; readonly children: React.ReactNode }) => (
+  <span className="inline-flex items-center gap-2">
+    {icon}
+    {children}
+  </span>
+);

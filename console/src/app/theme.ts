@@ -1,0 +1,49 @@
+import { useSyncExternalStore } from 'react';
+
+export const themes = ['system', 'light', 'dark'] as const;
+export type Theme = (typeof themes)[number];
+
+const key = 'muster.theme';
+const dark = window.matchMedia('(prefers-color-scheme: dark)');
+const listeners = new Set<() => void>();
+
+const stored = (): Theme => {
+  const value = window.localStorage.getItem(key);
+  return themes.find((theme) => theme === value) ?? 'system';
+};
+
+let chosen: Theme = stored();
+
+function show(): void {
+  const shown = chosen === 'system' ? (dark.matches ? 'dark' : 'light') : chosen;
+  document.documentElement.dataset.theme = shown;
+  for (const listener of listeners) listener();
+}
+
+/** Shows the theme before anything is drawn, and follows the system and the other tabs. */
+export function startTheme(): void {
+  dark.addEventListener('change', show);
+  window.addEventListener('storage', (event) => {
+    if (event.key !== key) return;
+    chosen = stored();
+    show();
+  });
+  show();
+}
+
+export function setTheme(theme: Theme): void {
+  chosen = theme;
+  window.localStorage.setItem(key, theme);
+  show();
+}
+
+const subscribe = (listener: () => void) => {
+  listeners.add(listener);
+  return () => listeners.delete(listener);
+};
+
+export const useTheme = (): Theme => useSyncExternalStore(subscribe, () => chosen);
+
+/** What is shown now: what charts, editors and terminals, which draw by themselves, follow. */
+export const useShownTheme = (): 'light' | 'dark' =>
+  useSyncExternalStore(subscribe, () => (document.documentElement.dataset.theme === 'dark' ? 'dark' : 'light'));

@@ -1,0 +1,5 @@
+import { Page } from '../../parts/page.tsx';
+
+export function OperatorsPage() {
+  return <Page title="Operators">{null}</Page>;
+}

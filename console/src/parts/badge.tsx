@@ -1,0 +1,54 @@
+import type { ReactNode } from 'react';
+import { classNames } from './class-names.ts';
+
+/** What a state means to whoever looks: never told by colour alone. */
+export type Tone = 'good' | 'warn' | 'bad' | 'info' | 'neutral';
+
+const soft: Record<Tone, string> = {
+  good: 'bg-good-soft text-good',
+  warn: 'bg-warn-soft text-warn',
+  bad: 'bg-bad-soft text-bad',
+  info: 'bg-info-soft text-info',
+  neutral: 'bg-raised text-muted',
+};
+const dots: Record<Tone, string> = {
+  good: 'bg-good',
+  warn: 'bg-warn',
+  bad: 'bg-bad',
+  info: 'bg-info',
+  neutral: 'bg-line-strong',
+};
+
+export function Badge({ tone = 'neutral', children }: { readonly tone?: Tone; readonly children: ReactNode }) {
+  return (
+    <span
+      className={classNames(
+        'inline-flex h-5 max-w-full items-center gap-1 truncate rounded px-1.5 font-medium text-xs',
+        soft[tone],
+      )}
+    >
+      {children}
+    </span>
+  );
+}
+
+/** A dot with what it says. `live` ones breathe while something is under way. */
+export function Dot({
+  tone,
+  live = false,
+  children,
+}: {
+  readonly tone: Tone;
+  readonly live?: boolean;
+  readonly children?: ReactNode;
+}) {
+  return (
+    <span className="inline-flex min-w-0 items-center gap-1.5">
+      <span
+        aria-hidden="true"
+        className={classNames('size-2 shrink-0 rounded-full', dots[tone], live && 'animate-pulse')}
+      />
+      {children !== undefined && <span className="truncate">{children}</span>}
+    </span>
+  );
+}

@@ -1,0 +1,63 @@
+import type { ButtonHTMLAttributes, ReactNode, Ref } from 'react';
+import { classNames } from './class-names.ts';
+
+export type ButtonLook = 'primary' | 'plain' | 'quiet' | 'danger';
+
+export interface ButtonProps extends ButtonHTMLAttributes<HTMLButtonElement> {
+  readonly look?: ButtonLook;
+  readonly small?: boolean;
+  readonly icon?: ReactNode;
+  /** Something is under way: it says so, and cannot be pressed again. */
+  readonly busy?: boolean;
+  readonly ref?: Ref<HTMLButtonElement>;
+}
+
+export const buttonClasses = (look: ButtonLook = 'plain', small = false, square = false): string =>
+  classNames(
+    'inline-flex shrink-0 select-none items-center justify-center gap-1.5 whitespace-nowrap rounded-md border font-medium transition-colors duration-100 disabled:cursor-not-allowed disabled:opacity-55 aria-disabled:cursor-not-allowed aria-disabled:opacity-55',
+    small ? 'h-7 text-xs' : 'h-8 text-sm',
+    square ? (small ? 'w-7' : 'w-8') : small ? 'px-2' : 'px-3',
+    look === 'primary' && 'border-transparent bg-accent text-on-accent enabled:hover:bg-accent-hover',
+    look === 'plain' && 'border-line bg-surface text-text shadow-xs hover:bg-hover',
+    look === 'quiet' && 'border-transparent bg-transparent text-muted hover:bg-hover hover:text-text',
+    look === 'danger' && 'border-line bg-surface text-bad hover:border-bad hover:bg-bad-soft',
+  );
+
+export function Button({ look, small, icon, busy, children, className, disabled, type, ...rest }: ButtonProps) {
+  return (
+    <button
+      type={type ?? 'button'}
+      disabled={disabled || busy}
+      aria-busy={busy || undefined}
+      className={classNames(buttonClasses(look, small), className)}
+      {...rest}
+    >
+      {icon}
+      {children}
+      {busy && <span aria-hidden="true" className="ml-0.5 size-1.5 animate-pulse rounded-full bg-current" />}
+    </button>
+  );
+}
+
+/** A button that is only an icon. Its name is what a screen reader says, and what the pointer shows. */
+export function IconButton({
+  label,
+  icon,
+  look = 'quiet',
+  small,
+  className,
+  type,
+  ...rest
+}: Omit<ButtonProps, 'children'> & { readonly label: string }) {
+  return (
+    <button
+      type={type ?? 'button'}
+      aria-label={label}
+      title={label}
+      className={classNames(buttonClasses(look, small, true), className)}
+      {...rest}
+    >
+      {icon}
+    </button>
+  );
+}

@@ -1,0 +1,46 @@
+import { Check, Copy as CopyIcon } from 'lucide-react';
+import { useState } from 'react';
+import { IconButton } from './button.tsx';
+import { visibleText } from './text.tsx';
+
+/** Copies a text, and says for a moment that it has. */
+export function CopyButton({ text, label = 'Copy' }: { readonly text: string; readonly label?: string }) {
+  const [copied, setCopied] = useState(false);
+  const copy = async () => {
+    await navigator.clipboard.writeText(text);
+    setCopied(true);
+    window.setTimeout(() => setCopied(false), 1_500);
+  };
+  return (
+    <IconButton
+      small
+      label={copied ? 'Copied' : label}
+      onClick={() => void copy()}
+      icon={copied ? <Check className="size-3.5 text-good" /> : <CopyIcon className="size-3.5" />}
+    />
+  );
+}
+
+/** An id: short, in the type of code, whole on hover, and to be copied. */
+export function Id({ id, length = 8 }: { readonly id: string; readonly length?: number }) {
+  return (
+    <span className="inline-flex items-center">
+      <code className="font-mono text-xs" title={id}>
+        {visibleText(id.length > length ? `…${id.slice(-length)}` : id)}
+      </code>
+      <CopyButton text={id} label={`Copy ${id}`} />
+    </span>
+  );
+}
+
+/** A line of code to be copied whole. */
+export function Code({ text }: { readonly text: string }) {
+  return (
+    <div className="flex items-start gap-2 rounded-md border bg-raised py-1.5 pr-1.5 pl-3">
+      <code className="min-w-0 flex-1 self-center overflow-x-auto whitespace-pre-wrap break-all font-mono text-xs">
+        {visibleText(text)}
+      </code>
+      <CopyButton text={text} />
+    </div>
+  );
+}

@@ -1,0 +1,37 @@
+/** A unified diff as lines to be drawn. Pure. */
+
+export interface DiffLine {
+  readonly kind: 'added' | 'removed' | 'same' | 'hunk' | 'note';
+  readonly text: string;
+  /** Line numbers before and after; null where there is none. */
+  readonly before: number | null;
+  readonly after: number | null;
+}
+
+export function diffLines(unified: string): DiffLine[] {
+  const lines: DiffLine[] = [];
+  let before = 0;
+  let after = 0;
+  let inHunk = false;
+  const all = unified.split('\n');
+  if (all.at(-1) === '') all.pop();
+  for (const line of all) {
+    const hunk = /^@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@/.exec(line);
+    if (hunk !== null) {
+      before = Number(hunk[1]);
+      after = Number(hunk[2]);
+      inHunk = true;
+      lines.push({ kind: 'hunk', text: line, before: null, after: null });
+    } else if (!inHunk) {
+      // The names of the files; whoever shows the diff says what it is about.
+      if (!/^(---|\+\+\+|Index: |={5,}|diff )/.test(line))
+        lines.push({ kind: 'note', text: line, before: null, after: null });
+    } else if (line.startsWith('+')) lines.push({ kind: 'added', text: line.slice(1), before: null, after: after++ });
+    else if (line.startsWith('-')) lines.push({ kind: 'removed', text: line.slice(1), before: before++, after: null });
+    else if (line.startsWith('\\')) lines.push({ kind: 'note', text: line.slice(2), before: null, after: null });
+    else if (line.startsWith(' ') || line === '')
+      lines.push({ kind: 'same', text: line.slice(1), before: before++, after: after++ });
+    else lines.push({ kind: 'note', text: line, before: null, after: null });
+  }
+  return lines;
+}

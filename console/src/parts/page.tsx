@@ -1,0 +1,39 @@
+import { type ReactNode, useEffect } from 'react';
+
+/**
+ * A page: its title, what it says under it, its actions, and its content. `fill` gives the content the height that is
+ * left, for tables and terminals that scroll by themselves.
+ */
+export function Page({
+  title,
+  name,
+  subtitle,
+  actions,
+  fill = false,
+  children,
+}: {
+  readonly title: ReactNode;
+  /** For the tab of the browser; the title when that is text. */
+  readonly name?: string;
+  readonly subtitle?: ReactNode;
+  readonly actions?: ReactNode;
+  readonly fill?: boolean;
+  readonly children: ReactNode;
+}) {
+  const tab = name ?? (typeof title === 'string' ? title : '');
+  useEffect(() => {
+    document.title = tab === '' ? 'Muster' : `${tab} · Muster`;
+  }, [tab]);
+  return (
+    <div className={fill ? 'flex h-full min-h-0 flex-col' : 'mx-auto w-full max-w-[1600px]'}>
+      <header className="flex flex-wrap items-center gap-x-4 gap-y-2 px-4 pt-4 pb-3 sm:px-6">
+        <div className="min-w-0 flex-1 basis-60">
+          <h1 className="truncate font-semibold text-lg leading-7 tracking-tight">{title}</h1>
+          {subtitle !== undefined && <div className="text-muted text-sm">{subtitle}</div>}
+        </div>
+        {actions !== undefined && <div className="flex flex-wrap items-center gap-2">{actions}</div>}
+      </header>
+      <div className={fill ? 'min-h-0 flex-1 px-4 pb-4 sm:px-6' : 'px-4 pb-10 sm:px-6'}>{children}</div>
+    </div>
+  );
+}

@@ -1,0 +1,30 @@
+import type { ReactNode } from 'react';
+import { classNames } from './class-names.ts';
+
+/** A framed part of a page, with a heading of its own. */
+export function Panel({
+  title,
+  actions,
+  children,
+  flush = false,
+  className,
+}: {
+  readonly title?: ReactNode;
+  readonly actions?: ReactNode;
+  readonly children: ReactNode;
+  /** Without a margin inside: for tables and lists, which have their own. */
+  readonly flush?: boolean;
+  readonly className?: string;
+}) {
+  return (
+    <section className={classNames('min-w-0 rounded-lg border bg-surface', className)}>
+      {(title !== undefined || actions !== undefined) && (
+        <header className="flex min-h-11 flex-wrap items-center gap-2 border-b px-4 py-1.5">
+          <h2 className="min-w-0 flex-1 font-semibold text-sm">{title}</h2>
+          {actions}
+        </header>
+      )}
+      <div className={flush ? '' : 'p-4'}>{children}</div>
+    </section>
+  );
+}

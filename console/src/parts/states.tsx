@@ -1,0 +1,116 @@
+import { ApiError } from '@muster/protocol/client';
+import { CircleAlert, Inbox } from 'lucide-react';
+import type { ReactNode } from 'react';
+import { Button } from './button.tsx';
+import { classNames } from './class-names.ts';
+
+/** What is shown in place of what is not there: nothing yet, nothing at all, or an error. */
+
+/** The shape of what comes. Never a spinner. */
+export function Skeleton({ className }: { readonly className?: string }) {
+  return (
+    <span
+      aria-hidden="true"
+      className={classNames('block animate-pulse rounded bg-raised', className ?? 'h-4 w-full')}
+    />
+  );
+}
+
+export function SkeletonRows({ rows = 6, label = 'Loading' }: { readonly rows?: number; readonly label?: string }) {
+  return (
+    <div role="status" aria-label={label} className="divide-y">
+      {Array.from({ length: rows }, (_, row) => (
+        // biome-ignore lint/suspicious/noArrayIndexKey: they are all alike
+        <div key={row} className="flex h-10 items-center gap-4 px-4">
+          <Skeleton className="h-3 w-1/4" />
+          <Skeleton className="h-3 w-1/3" />
+          <Skeleton className="h-3 w-1/6" />
+        </div>
+      ))}
+    </div>
+  );
+}
+
+/** Nothing is there: why, and what one does about it. */
+export function Empty({
+  title,
+  icon,
+  children,
+  action,
+}: {
+  readonly title: string;
+  readonly icon?: ReactNode;
+  readonly children?: ReactNode;
+  readonly action?: ReactNode;
+}) {
+  return (
+    <div className="flex flex-col items-center gap-1 px-6 py-12 text-center">
+      <span aria-hidden="true" className="mb-2 text-muted">
+        {icon ?? <Inbox className="size-7" strokeWidth={1.4} />}
+      </span>
+      <p className="font-medium">{title}</p>
+      {children !== undefined && <div className="max-w-md text-muted text-sm">{children}</div>}
+      {action !== undefined && <div className="mt-3">{action}</div>}
+    </div>
+  );
+}
+
+/** What an error says to a person. */
+export const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
+
+/** Something went wrong: what, where, and what one can do. */
+export function Failure({
+  error,
+  retry,
+  title = 'This could not be loaded',
+}: {
+  readonly error: unknown;
+  readonly retry?: () => void;
+  readonly title?: string;
+}) {
+  const problem = error instanceof ApiError ? error.problem : null;
+  return (
+    <div role="alert" className="flex flex-col items-center gap-1 px-6 py-12 text-center">
+      <CircleAlert aria-hidden="true" className="mb-2 size-7 text-bad" strokeWidth={1.4} />
+      <p className="font-medium">{title}</p>
+      <p className="max-w-lg break-words text-muted text-sm">{messageOf(error)}</p>
+      {problem !== null && (
+        <p className="text-muted text-xs">
+          <code className="font-mono">{problem.code}</code>
+          {problem.instance !== '' && (
+            <>
+              {' '}
+              · request <code className="font-mono">{problem.instance}</code>
+            </>
+          )}
+        </p>
+      )}
+      {retry !== undefined && (
+        <Button className="mt-3" onClick={retry}>
+          Try again
+        </Button>
+      )}
+    </div>
+  );
+}
+
+/** An error next to what it is about: under a form, in a dialog. With each fault that the orchestrator named. */
+export function Problem({ error }: { readonly error: unknown }) {
+  if (error === null || error === undefined) return null;
+  const faults = error instanceof ApiError ? (error.problem.errors ?? []) : [];
+  return (
+    <div role="alert" className="rounded-md border border-bad/40 bg-bad-soft px-3 py-2 text-bad text-sm">
+      <p className="break-words">{messageOf(error)}</p>
+      {faults.length > 0 && (
+        <ul className="mt-1 list-disc pl-5">
+          {faults.map(({ path, message }) => (
+            <li key={`${path} ${message}`} className="break-words">
+              {path !== '' && <code className="mr-1 font-mono text-xs">{path}</code>}
+              {message}
+            </li>
+          ))}
+        </ul>
+      )}
+    </div>
+  );
+}

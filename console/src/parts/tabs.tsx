@@ -1,0 +1,36 @@
+import { Tabs as Radix } from 'radix-ui';
+import type { ReactNode } from 'react';
+
+/** Tabs whose choice the caller keeps, usually in the address. Only what is chosen is there. */
+export function Tabs<T extends string>({
+  value,
+  onChange,
+  tabs,
+  label,
+}: {
+  readonly value: T;
+  readonly onChange: (value: T) => void;
+  readonly label: string;
+  readonly tabs: readonly { readonly value: T; readonly label: ReactNode; readonly content: () => ReactNode }[];
+}) {
+  return (
+    <Radix.Root value={value} onValueChange={(next) => onChange(next as T)}>
+      <Radix.List aria-label={label} className="mb-4 flex gap-1 overflow-x-auto border-b">
+        {tabs.map((tab) => (
+          <Radix.Trigger
+            key={tab.value}
+            value={tab.value}
+            className="-mb-px h-9 shrink-0 border-transparent border-b-2 px-3 text-muted text-sm hover:text-text data-[state=active]:border-accent data-[state=active]:font-medium data-[state=active]:text-text"
+          >
+            {tab.label}
+          </Radix.Trigger>
+        ))}
+      </Radix.List>
+      {tabs.map((tab) => (
+        <Radix.Content key={tab.value} value={tab.value} className="min-w-0 outline-offset-4">
+          {tab.value === value && tab.content()}
+        </Radix.Content>
+      ))}
+    </Radix.Root>
+  );
+}

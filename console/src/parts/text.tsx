@@ -1,0 +1,64 @@
+import { useState } from 'react';
+
+/**
+ * Text that came from a machine or a person, and may be anything: it is only ever text. What would be invisible, or turn
+ * the rest of the line round, is shown as its code; what is very long is cut, with the whole on demand.
+ */
+
+/**
+ * Control and format characters (bidirectional and zero-width marks among them), line separators, and letters that draw
+ * nothing; not line feeds and tabs.
+ */
+const invisible = /(?![\n\t])[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]|\u034f|\u115f|\u1160|\u17b4|\u17b5|\u3164|\uffa0/u;
+const invisibleAll = new RegExp(invisible.source, 'gu');
+
+/** As `⟨1B⟩`. */
+const codeOf = (character: string): string =>
+  `⟨${(character.codePointAt(0) as number).toString(16).toUpperCase().padStart(2, '0')}⟩`;
+
+/** The text with everything invisible spelled out. */
+export const visibleText = (text: string): string => (invisible.test(text) ? text.replace(invisibleAll, codeOf) : text);
+
+/** At most so many UTF-16 units, never half a character. */
+export function cutText(text: string, most: number): string {
+  if (text.length <= most) return text;
+  const code = text.charCodeAt(most - 1);
+  return text.slice(0, code >= 0xd800 && code <= 0xdbff ? most - 1 : most);
+}
+
+export function Text({ text, most = 200 }: { readonly text: string; readonly most?: number }) {
+  const [whole, setWhole] = useState(false);
+  const isCut = text.length > most && !whole;
+  // Where text comes to tens of kilobytes, it is not drawn before somebody asks.
+  const shown = visibleText(isCut ? cutText(text, most) : text);
+  return (
+    <bdi className="[overflow-wrap:anywhere]">
+      {shown}
+      {isCut && (
+        <button
+          type="button"
+          className="ml-1 rounded bg-raised px-1 text-muted text-xs hover:text-text"
+          onClick={(event) => {
+            event.stopPropagation();
+            event.preventDefault();
+            setWhole(true);
+          }}
+          aria-label={`Show all ${text.length} characters`}
+        >
+          …
+        </button>
+      )}
+    </bdi>
+  );
+}
+
+/** The same in one line, without the way to see all of it: for cells and links. */
+export function Line({ text, most = 200 }: { readonly text: string; readonly most?: number }) {
+  const cut = cutText(text, most).replace(/\s+/g, ' ');
+  return (
+    <bdi className="truncate" title={text.length > 30 ? visibleText(cutText(text, 1000)) : undefined}>
+      {visibleText(cut)}
+      {cut.length < text.length && '…'}
+    </bdi>
+  );
+}

@@ -1,0 +1,23 @@
+import tailwindcss from '@tailwindcss/vite';
+import react from '@vitejs/plugin-react';
+import { defineConfig } from 'vite';
+import { slimRoutes } from './build/slim-routes.ts';
+
+/** Where the orchestrator is that a console under development talks to. */
+const orchestrator = process.env.MUSTER_URL ?? 'https://127.0.0.1:4748';
+
+export default defineConfig({
+  root: import.meta.dirname,
+  plugins: [slimRoutes(), react(), tailwindcss()],
+  build: {
+    outDir: process.env.MUSTER_CONSOLE_OUT ?? 'dist',
+    emptyOutDir: true,
+    manifest: true,
+    target: 'es2023',
+    // Nothing is written into the page or the styles: the policy lets nothing in that is not a file of its own.
+    assetsInlineLimit: 0,
+    modulePreload: { polyfill: false },
+  },
+  server: { host: '127.0.0.1', proxy: { '/api': { target: orchestrator, secure: false, ws: true } } },
+  preview: { host: '127.0.0.1', proxy: { '/api': { target: orchestrator, secure: false, ws: true } } },
+});

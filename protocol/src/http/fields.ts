@@ -1,0 +1,54 @@
+import { z } from 'zod';
+
+/** Building blocks of the nouns' schemas. Apart from `route.ts`, which a browser loads and which needs no schema library. */
+
+/** An optional field: absent or null, which mean the same. */
+export const optional = <T extends z.ZodType>(schema: T) => schema.nullish().transform((value) => value ?? undefined);
+
+export const unixSeconds = z.number().int().describe('Unix seconds');
+/** A point in time that a person chose: what a calendar holds, so that milliseconds by mistake are refused. */
+export const unixTime = z
+  .number()
+  .int()
+  .min(0, 'must be Unix seconds, from 1970 on')
+  .max(253_402_300_799, 'must be Unix seconds (not milliseconds), before the year 10000')
+  .describe('Unix seconds');
+export const hex = (bytes: number) =>
+  z.string().regex(new RegExp(`^[0-9a-fA-F]{${bytes * 2}}$`), `must be ${bytes * 2} hexadecimal characters`);
+
+/** A whole number of at least 0 in a query, capped at `maximum`. */
+export const queryInteger = (maximum: number, fallback?: number) => {
+  const digits = z
+    .string()
+    .regex(/^\d{1,64}$/, 'must be a whole number, 0 or more')
+    .transform((text) => Math.min(Number(text), maximum))
+    .meta({
+      override: {
+        type: 'integer',
+        pattern: undefined,
+        minimum: 0,
+        maximum,
+        ...(fallback === undefined ? {} : { default: fallback }),
+      },
+    });
+  return digits;
+};
+
+export const listQuery = (fallback: number, maximum: number) => ({
+  limit: queryInteger(maximum, fallback)
+    .optional()
+    .describe(`at most this many; more than ${maximum} is read as ${maximum}`),
+  offset: queryInteger(Number.MAX_SAFE_INTEGER).optional().describe('skip so many'),
+});
+
+/** Of a list that is given in pages. */
+export const pageQuery = (fallback: number, maximum: number) => {
+  const { limit, offset } = listQuery(fallback, maximum);
+  return {
+    limit: limit.transform((value) => value ?? fallback),
+    offset: offset.transform((value) => value ?? 0),
+  };
+};
+
+export const nodeParams = z.strictObject({ node_id: z.string().describe('node id, or the name of an approved agent') });
+export const nameParams = z.strictObject({ name: z.string() });
