@@ -1,6 +1,7 @@
 import { z } from 'zod';
+import { unixSeconds } from './fields.ts';
 import { mostUnreadCounted } from './notifications.ts';
-import { route, unixSeconds } from './route.ts';
+import { route } from './route.ts';
 
 /** The overview names secrets that expire within so many days, or have. */
 export const secretsExpiringWithinDays = 30;

@@ -2,8 +2,9 @@ import { z } from 'zod';
 import { summarySchema } from '../operation.ts';
 import { nodeExample } from './agents.ts';
 import { acceptanceExample, acceptanceSchema, driftExample } from './drift.ts';
+import { pageQuery, unixSeconds } from './fields.ts';
 import { operationId } from './operations.ts';
-import { pageQuery, route, unixSeconds } from './route.ts';
+import { route } from './route.ts';
 
 /** Why an agent is off, the worst first. */
 export const offReasons = ['apply_failed', 'drifted', 'drift_failed', 'unapplied', 'pending_removals'] as const;
