@@ -1,11 +1,25 @@
 import tailwindcss from '@tailwindcss/vite';
 import react from '@vitejs/plugin-react';
-import { defineConfig } from 'vite';
+import { defineConfig, type ProxyOptions } from 'vite';
 import { slimRoutes } from './build/slim-routes.ts';
 
 /** Where the orchestrator is that a console under development talks to. */
 const orchestrator = process.env.MUSTER_URL ?? 'https://127.0.0.1:4748';
 
+const proxy: Record<string, ProxyOptions> = {
+  '/api': {
+    target: orchestrator,
+    secure: false,
+    ws: true,
+    // To the orchestrator this server's pages are somebody else's.
+    configure: (server) => {
+      for (const event of ['proxyReq', 'proxyReqWs'] as const)
+        server.on(event, (request: { removeHeader(name: string): void }) => request.removeHeader('origin'));
+    },
+  },
+};
+
+/** `vite` and `vite preview`; what is served to people is built by tools/build-console.ts. */
 export default defineConfig({
   root: import.meta.dirname,
   plugins: [slimRoutes(), react(), tailwindcss()],
@@ -18,6 +32,6 @@ export default defineConfig({
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
   },
-  server: { host: '127.0.0.1', proxy: { '/api': { target: orchestrator, secure: false, ws: true } } },
-  preview: { host: '127.0.0.1', proxy: { '/api': { target: orchestrator, secure: false, ws: true } } },
+  server: { host: '127.0.0.1', proxy },
+  preview: { host: '127.0.0.1', proxy },
 });

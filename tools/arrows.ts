@@ -1,4 +1,5 @@
 import { posix } from 'node:path';
+import { isNetwork } from './browser-calls.ts';
 
 /**
  * Which file may import which, decided on paths alone.
@@ -31,12 +32,23 @@ const layers: Record<string, Record<string, readonly string[]>> = {
     terminal: ['host'],
     host: [],
   },
+  console: {
+    app: ['pages', 'api', 'parts', 'terminal', 'editor', 'charts'],
+    // They take data from the API, and show it with parts.
+    pages: ['api', 'parts', 'terminal', 'editor', 'charts'],
+    api: [],
+    // What is heavy, and comes when it is needed. It is handed what it shows.
+    terminal: ['parts'],
+    editor: ['parts'],
+    charts: ['parts'],
+    parts: [],
+  },
 };
 
 const apps = ['orchestrator', 'agent', 'cli', 'console'];
 /** These hold the whole together from outside, so they may look anywhere. */
 const anywhere = ['e2e', 'bench'];
-const entryFiles = ['main.ts', 'compose.ts'];
+const entryFiles = ['main.ts', 'main.tsx', 'compose.ts'];
 const protocolPackages = ['zod', 'yaml', 'fastest-levenshtein'];
 
 /** Packages and modules that only these layers of an app may import; the first is where what is missing belongs. */
@@ -77,6 +89,22 @@ export function judge(from: string, specifier: string): string | null {
     return judgeWorkspace(source, target);
   }
   return judgePackage(source, specifier);
+}
+
+/**
+ * Judges what a file of the console asks of the browser: the API is asked in one place, and nothing makes text into a page.
+ * @param name as `fetch` or `innerHTML`
+ * @returns null when it may
+ */
+export function judgeBrowserCall(from: string, name: string): string | null {
+  const { workspace, layer, test } = placeOf(from);
+  if (workspace !== 'console' || layer === null || test) return null;
+  const where = `console/${layer || posix.basename(from)} → ${name}`;
+  if (!isNetwork(name))
+    return `${where}: what comes from agents and operators is text; make elements, and put it into them as text`;
+  return layer === 'api'
+    ? null
+    : `${where}: only console/src/api asks the orchestrator; add a function there and hand in what it gives`;
 }
 
 interface Place {

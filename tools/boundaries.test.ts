@@ -70,6 +70,12 @@ describe('arrows that are right', () => {
     ['e2e/harness.ts', '../agent/src/host/run-command.ts'],
     ['bench/src/writes.ts', 'better-sqlite3'],
     ['cli/src/agents.ts', '@muster/protocol/client'],
+    ['console/src/main.tsx', './app/routes.tsx'],
+    ['console/src/app/routes.tsx', '../pages/agents/agents-page.tsx'],
+    ['console/src/pages/agents/agents-page.tsx', '../../api/agents.ts'],
+    ['console/src/pages/agents/agents-page.tsx', '../../charts/chart.tsx'],
+    ['console/src/charts/chart.tsx', '../parts/time.tsx'],
+    ['console/src/api/agents.ts', '@muster/protocol/http'],
   ])('%s imports %s', (from, specifier) => {
     expect(faultsOf(from, specifier)).toEqual([]);
   });
@@ -106,6 +112,13 @@ describe('arrows that are wrong', () => {
     ['orchestrator/src/domain/x.ts', '../../../protocol/src/errors.ts', "by name, '@muster/protocol'"],
     ['orchestrator/src/domain/x.ts', '../../../e2e/harness.ts', 'the apps never import each other'],
     ['tools/start.ts', '../cli/src/profile.ts', 'run it as a program'],
+    ['console/src/parts/table.tsx', '../api/agents.ts', 'console/parts → console/api'],
+    ['console/src/parts/table.tsx', '../app/routes.tsx', 'console/parts → console/app'],
+    ['console/src/api/agents.ts', '../parts/time.tsx', 'console/api → console/parts'],
+    ['console/src/terminal/screen.tsx', '../api/terminals.ts', 'console/terminal → console/api'],
+    ['console/src/pages/agents/agents-page.tsx', '../../app/shell.tsx', 'console/pages → console/app'],
+    ['console/src/api/agents.ts', '../../../protocol/src/http/index.ts', "by name, '@muster/protocol'"],
+    ['console/src/api/agents.ts', '../../../cli/src/client.ts', 'the apps never import each other'],
   ])('%s imports %s', (from, specifier, says) => {
     const faults = faultsOf(from, specifier);
     expect(faults).toHaveLength(1);
@@ -118,6 +131,33 @@ describe('arrows that are wrong', () => {
       expect.stringMatching(/^agent\/src\/converge\/plan\.ts:2 {2}agent\/converge → node:fs/),
       expect.stringMatching(/^agent\/src\/converge\/plan\.ts:3 {2}agent\/converge → agent\/connection/),
     ]);
+  });
+
+  test('the console asks the orchestrator in one place', () => {
+    const asks = "fetch('/x');\nnew WebSocket(url);\nnew window.EventSource(url);\nnavigator.sendBeacon(url);";
+    write('console/src/api/live.ts', asks);
+    write('console/src/api/live.test.ts', asks);
+    expect(wrongArrows(root)).toEqual([]);
+    write('console/src/terminal/screen.ts', asks);
+    expect(wrongArrows(root)).toEqual(
+      ['fetch', 'WebSocket', 'EventSource', 'sendBeacon'].map((name, index) =>
+        expect.stringContaining(`console/src/terminal/screen.ts:${index + 1}  console/terminal → ${name}: only`),
+      ),
+    );
+  });
+
+  test('the console makes no text into a page, and has names of its own', () => {
+    write(
+      'console/src/api/x.tsx',
+      'a.innerHTML = b;\nconst c = <p dangerouslySetInnerHTML={d} />;\na.insertAdjacentHTML("x", b);\neval(b);',
+    );
+    expect(wrongArrows(root)).toEqual(
+      ['innerHTML', 'dangerouslySetInnerHTML', 'insertAdjacentHTML', 'eval'].map((name, index) =>
+        expect.stringContaining(`console/src/api/x.tsx:${index + 1}  console/api → ${name}: what comes from`),
+      ),
+    );
+    write('console/src/api/x.tsx', 'query.fetch();\nconst fetched = a.innerHTML;\ntype A = WebSocket;');
+    expect(wrongArrows(root)).toEqual([]);
   });
 
   test('what is installed or built is not looked at', () => {

@@ -1,7 +1,8 @@
 // Fails when an import runs against the arrows of docs/architecture.md. The rules are in arrows.ts.
 import { readdirSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { judge } from './arrows.ts';
+import { judge, judgeBrowserCall } from './arrows.ts';
+import { browserCallsOf } from './browser-calls.ts';
 import { importsOf } from './imports.ts';
 
 const skipped = new Set(['node_modules', 'dist', 'data', 'coverage']);
@@ -29,11 +30,14 @@ export function sourceFiles(root: string): string[] {
  */
 export function wrongArrows(root: string): string[] {
   const faults: string[] = [];
-  for (const file of sourceFiles(root))
-    for (const { specifier, line } of importsOf(file, readFileSync(join(root, file), 'utf8'))) {
-      const fault = judge(file, specifier);
-      if (fault !== null) faults.push(`${file}:${line}  ${fault}`);
-    }
+  for (const file of sourceFiles(root)) {
+    const text = readFileSync(join(root, file), 'utf8');
+    const found = importsOf(file, text).map(({ specifier, line }) => ({ line, fault: judge(file, specifier) }));
+    if (file.startsWith('console/'))
+      for (const { name, line } of browserCallsOf(file, text))
+        found.push({ line, fault: judgeBrowserCall(file, name) });
+    for (const { line, fault } of found) if (fault !== null) faults.push(`${file}:${line}  ${fault}`);
+  }
   return faults;
 }
 

@@ -1,4 +1,5 @@
 import { parseSync, Visitor } from 'oxc-parser';
+import { lineAt, lineStarts } from './lines.ts';
 
 /** One place where a file names another module: an import, a re-export, a type import or the URL of a worker. */
 export interface Import {
@@ -53,16 +54,4 @@ export function importsOf(file: string, text: string): Import[] {
     imports.push({ specifier, line });
   }
   return imports;
-}
-
-function lineStarts(text: string): number[] {
-  const starts = [0];
-  for (let at = text.indexOf('\n'); at !== -1; at = text.indexOf('\n', at + 1)) starts.push(at + 1);
-  return starts;
-}
-
-function lineAt(starts: readonly number[], offset: number): number {
-  let line = 0;
-  while (line < starts.length && (starts[line] as number) <= offset) line++;
-  return line;
 }

@@ -201,7 +201,7 @@ describe('what was built', () => {
     const without = testApp({}, { console: null });
     const answer = await without.inject({ url: '/', headers: browser });
     expect(answer.statusCode).toBe(404);
-    expect(answer.body).toContain('npm run build:console');
+    expect(answer.body).toContain('npm run console:build');
     expect(answer.headers['content-security-policy']).toBe(
       "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
     );

@@ -1,0 +1,49 @@
+import { parseSync, Visitor } from 'oxc-parser';
+import { lineAt, lineStarts } from './lines.ts';
+
+/** One place where a file asks the browser for something that not every layer of the console may. */
+export interface BrowserCall {
+  /** As `fetch`, `WebSocket`, `innerHTML`. */
+  name: string;
+  /** From 1. */
+  line: number;
+}
+
+/** Functions and classes of the browser that reach the network. */
+const network = ['fetch', 'EventSource', 'WebSocket', 'XMLHttpRequest', 'WebTransport', 'sendBeacon'];
+/** What makes text into a page, or into a program. */
+const html = ['innerHTML', 'outerHTML', 'insertAdjacentHTML', 'dangerouslySetInnerHTML', 'srcdoc', 'srcDoc', 'eval'];
+
+export const isNetwork = (name: string): boolean => network.includes(name);
+
+/** Every such place of a source text. Names that are only like them, of our own functions or in types, are none. */
+export function browserCallsOf(file: string, text: string): BrowserCall[] {
+  const { program } = parseSync(file, text);
+  const found: { name: string; start: number }[] = [];
+  const note = (name: string, start: number) => found.push({ name, start });
+  const globals = ['window', 'globalThis', 'self', 'navigator'];
+  /** The name of what is called or constructed, if it is the browser's. */
+  const called = (callee: { type: string; start: number }): void => {
+    const node = callee as { type: string; start: number; name?: string; object?: unknown; property?: unknown };
+    if (node.type === 'Identifier' && [...network, 'eval'].includes(node.name ?? '')) note(node.name ?? '', node.start);
+    const object = node.object as { type: string; name?: string } | undefined;
+    const property = node.property as { type: string; name?: string } | undefined;
+    if (node.type !== 'MemberExpression' || property?.type !== 'Identifier') return;
+    if (object?.type === 'Identifier' && globals.includes(object.name ?? '') && network.includes(property.name ?? ''))
+      note(property.name ?? '', node.start);
+    if (property.name === 'insertAdjacentHTML') note(property.name, node.start);
+  };
+  new Visitor({
+    CallExpression: (node) => called(node.callee),
+    NewExpression: (node) => called(node.callee),
+    AssignmentExpression: ({ left }) => {
+      if (left.type === 'MemberExpression' && left.property.type === 'Identifier' && html.includes(left.property.name))
+        note(left.property.name, left.start);
+    },
+    JSXAttribute: ({ name, start }) => {
+      if (name.type === 'JSXIdentifier' && html.includes(name.name)) note(name.name, start);
+    },
+  }).visit(program);
+  const starts = lineStarts(text);
+  return found.sort((a, b) => a.start - b.start).map(({ name, start }) => ({ name, line: lineAt(starts, start) }));
+}

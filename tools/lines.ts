@@ -1,0 +1,12 @@
+/** Where each line of a text starts, and in which line an offset is, from 1. */
+export function lineStarts(text: string): number[] {
+  const starts = [0];
+  for (let at = text.indexOf('\n'); at !== -1; at = text.indexOf('\n', at + 1)) starts.push(at + 1);
+  return starts;
+}
+
+export function lineAt(starts: readonly number[], offset: number): number {
+  let line = 0;
+  while (line < starts.length && (starts[line] as number) <= offset) line++;
+  return line;
+}
