@@ -1,0 +1,111 @@
+/** How work goes out over many agents, as one says it in a form. Pure. */
+
+/** What the API takes, but for which plan it is of. */
+export interface FanOut {
+  readonly canary?: number;
+  /** A number of agents, or a share as `25%`. */
+  readonly batch?: number | string;
+  readonly max_failures?: number;
+  readonly offline?: 'report' | 'queue';
+  /** Seconds. */
+  readonly ttl?: number;
+}
+
+/** The form as it is typed; an empty text is none. */
+export interface FanOutDraft {
+  readonly canary: string;
+  readonly batch: string;
+  readonly maxFailures: string;
+  readonly offline: 'report' | 'queue';
+  /** How long agents that are not connected are waited for: `90s`, `30m`, `24h`, `7d`. */
+  readonly wait: string;
+}
+
+export type FanOutFaults = Partial<Record<keyof FanOutDraft, string>>;
+
+/** Some first, then a quarter at a time, and at the first failure no further. */
+export const careful: FanOutDraft = { canary: '1', batch: '25%', maxFailures: '0', offline: 'report', wait: '24h' };
+/** Everywhere, whatever becomes of some. */
+export const atOnce: FanOutDraft = { canary: '', batch: '', maxFailures: '', offline: 'report', wait: '24h' };
+
+/** The two that have a name, as long as nothing of how it goes out was changed. */
+export function pace({ canary, batch, maxFailures }: FanOutDraft): 'careful' | 'at_once' | 'own' {
+  const is = (other: FanOutDraft) =>
+    canary === other.canary && batch === other.batch && maxFailures === other.maxFailures;
+  return is(careful) ? 'careful' : is(atOnce) ? 'at_once' : 'own';
+}
+
+const most = 1_000_000;
+const longestWait = 31_536_000;
+const units: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3_600, d: 86_400 };
+
+const wholeNumber = (text: string, least: number): number | null => {
+  if (!/^\d{1,7}$/.test(text)) return null;
+  const number = Number(text);
+  return number >= least && number <= most ? number : null;
+};
+
+/** Seconds; null when it is no such length of time. */
+function secondsOf(text: string): number | null {
+  const found = /^(\d{1,8})\s*([smhd])$/.exec(text);
+  if (found === null) return null;
+  const seconds = Number(found[1]) * (units[found[2] as string] as number);
+  return seconds >= 1 && seconds <= longestWait ? seconds : null;
+}
+
+/** @returns what to send, or what is wrong with which field */
+export function readFanOut(draft: FanOutDraft): { options: FanOut } | { faults: FanOutFaults } {
+  const canary = draft.canary.trim();
+  const batch = draft.batch.trim();
+  const failures = draft.maxFailures.trim();
+  const faults: { -readonly [K in keyof FanOutFaults]: FanOutFaults[K] } = {};
+  if (canary !== '' && wholeNumber(canary, 1) === null) faults.canary = 'Write a number of agents, 1 or more.';
+  const share = /^([1-9]\d?|100)\s*%$/.exec(batch);
+  if (batch !== '' && share === null && wholeNumber(batch, 1) === null)
+    faults.batch = 'Write a number of agents, or a share such as 25%.';
+  if (failures !== '' && wholeNumber(failures, 0) === null) faults.maxFailures = 'Write a number, 0 or more.';
+  const ttl = secondsOf(draft.wait.trim());
+  if (draft.offline === 'queue' && ttl === null) faults.wait = 'Write a time such as 30m, 24h or 7d, up to 365d.';
+  if (Object.keys(faults).length > 0) return { faults };
+  return {
+    options: {
+      ...(canary === '' ? {} : { canary: Number(canary) }),
+      ...(batch === '' ? {} : { batch: share === null ? Number(batch) : `${share[1]}%` }),
+      ...(failures === '' ? {} : { max_failures: Number(failures) }),
+      offline: draft.offline,
+      ...(draft.offline === 'queue' && ttl !== null ? { ttl } : {}),
+    },
+  };
+}
+
+const agents = (count: number): string => (count === 1 ? '1 agent' : `${count} agents`);
+
+/** What will happen, in a sentence or three. @param count of the agents, null when it is not known yet */
+export function sentence({ canary, batch, max_failures, offline }: FanOut, count: number | null): string {
+  const size =
+    typeof batch === 'string'
+      ? count === null
+        ? `${batch} of them`
+        : Math.max(1, Math.floor((count * Number.parseInt(batch, 10)) / 100))
+      : batch;
+  const first = canary === undefined || (count !== null && canary >= count) ? null : canary;
+  const rest = first === null || count === null ? count : count - first;
+  const whom =
+    first !== null ? `the ${rest === null ? 'others' : `other ${rest}`}` : rest === null ? 'all' : agents(rest);
+  const isWhole = size === undefined || (typeof size === 'number' && rest !== null && size >= rest);
+  const how = isWhole ? `${whom} at once` : `${whom}, at most ${size} at a time`;
+  const parts = [
+    first === null
+      ? `Goes to ${how}.`
+      : `Goes to ${agents(first)} first and, only if ${first === 1 ? 'it succeeds' : 'all of them succeed'}, to ${how}.`,
+  ];
+  if (max_failures === 0) parts.push('Halts at the first failure.');
+  else if (max_failures !== undefined)
+    parts.push(`Halts after more than ${max_failures} ${max_failures === 1 ? 'failure' : 'failures'}.`);
+  parts.push(
+    offline === 'queue'
+      ? 'Agents that are not connected are waited for.'
+      : 'Agents that are not connected count as failed.',
+  );
+  return parts.join(' ');
+}
