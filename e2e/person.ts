@@ -3,7 +3,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { spawn } from '@lydell/node-pty';
 import { eventually } from './eventually.ts';
-import type { Orchestrator, Stage } from './harness.ts';
+import type { Orchestrator, Stage } from './stage.ts';
 
 /** A person at a terminal, in which one line of a shell runs. */
 export class Person {

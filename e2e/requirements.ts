@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { root } from '../tools/cli.ts';
 
 /** Debian's, which needs no download of its own and gets its corrections with the system's. */
-const browserProgram = '/usr/bin/chromium';
+export const browserProgram = '/usr/bin/chromium';
 
 /**
  * What a test may need beyond Node and this repository. A test that misses something is skipped with the reason; in CI a

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { WebSocket } from 'ws';
 import { eventually } from './eventually.ts';
-import type { Orchestrator } from './harness.ts';
+import type { Orchestrator } from './stage.ts';
 
 /** What is said on a terminal's WebSocket besides its bytes. */
 interface Notice {

@@ -1,0 +1,50 @@
+import { listAgentOperations, listLatestDrift } from '@muster/protocol/http';
+import type { Showcase } from '../showcase/showcase.ts';
+
+/** Views that differ from their page by more than what it shows. */
+const views: Readonly<Record<string, readonly string[]>> = {};
+
+/**
+ * Every page of the console with its parameters filled in from a showcase, by its address in the table.
+ * @param addresses with parameters as `$name`
+ * @throws Error for a parameter that nothing is known for: a new page needs something to show
+ */
+export async function pagesOf(addresses: readonly string[], showcase: Showcase): Promise<Map<string, string>> {
+  const { call } = showcase.orchestrator;
+  const drifted = await call(listLatestDrift, { query: { status: 'drifted' } });
+  const { operations } = await call(listAgentOperations, { params: { node_id: showcase.workshop.nodeId } });
+  const parameters: Readonly<Record<string, string | undefined>> = {
+    agent: 'web-paris-1',
+    assignment: 'web',
+    module: 'web',
+    operation: operations.find(({ kind, status }) => kind === 'apply' && status === 'succeeded')?.operation_id,
+    record: drifted[0]?.drift_id,
+    run: showcase.runs.halted,
+    session: showcase.recording,
+  };
+  const filled = (address: string): string =>
+    address.replaceAll(/\$(\w+)/g, (_, name: string) => {
+      // Only a real agent has terminals.
+      const value = address.startsWith('/terminals/new') ? 'workshop' : parameters[name];
+      if (value === undefined)
+        throw new Error(`${address}: nothing to show for ${name}; say what in ${import.meta.filename}`);
+      return value;
+    });
+  const pages = addresses
+    .filter((address) => address !== '/login')
+    .map((address) => [address, filled(address)] as const);
+  const more = Object.entries(views).flatMap(([address, queries]) =>
+    queries.map((query) => [`${address}?${query}`, `${filled(address)}?${query}`] as const),
+  );
+  return new Map([...pages, ...more]);
+}
+
+/** The name of a page as a file can have it. */
+export const fileNameOf = (address: string): string =>
+  address === '/'
+    ? 'overview'
+    : address
+        .slice(1)
+        .replaceAll('/', '-')
+        .replaceAll('$', '')
+        .replaceAll(/[^\w-]+/g, '_');

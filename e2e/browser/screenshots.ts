@@ -1,0 +1,110 @@
+import { mkdirSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { parseArgs } from 'node:util';
+import type { Browser } from 'playwright-core';
+import { builtConsole } from '../../tools/build-console.ts';
+import { Showcase } from '../showcase/showcase.ts';
+import { type Orchestrator, Stage } from '../stage.ts';
+import { openBrowser } from './chromium.ts';
+import { fileNameOf, pagesOf } from './pages.ts';
+import { Tab } from './tab.ts';
+
+/**
+ * Pictures of every page of the console, as a fleet that is at work fills it:
+ *
+ *     npm run console:screenshots -- DIRECTORY [--only agents] [--widths 390,1280,1920] [--themes light,dark] [--empty]
+ *
+ * `--only` takes pages whose name has one of these words; `--empty` shows an orchestrator that nothing has connected to.
+ */
+
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: {
+    only: { type: 'string', default: '' },
+    widths: { type: 'string', default: '390,1280,1920' },
+    themes: { type: 'string', default: 'light,dark' },
+    empty: { type: 'boolean', default: false },
+  },
+});
+const [directory] = positionals;
+if (directory === undefined) {
+  console.error('Say where the pictures go: npm run console:screenshots -- DIRECTORY');
+  process.exit(2);
+}
+const only = values.only.split(',');
+const height = 900;
+const tallest = 6000;
+
+/** As long as all that it shows, what is scrolled included. */
+async function stretched(tab: Tab, width: number): Promise<void> {
+  const hidden = await tab.page.evaluate(
+    `Math.max(0, ...[...document.querySelectorAll('#content, [role=dialog]')].map((e) => e.scrollHeight - e.clientHeight))`,
+  );
+  await tab.page.setViewportSize({ width, height: Math.min(tallest, height + Number(hidden)) });
+}
+
+async function shoot(tab: Tab, name: string, width: number, theme: string): Promise<void> {
+  await tab.settled().catch((error: Error) => console.error(`${name}: ${error.message}`));
+  await stretched(tab, width);
+  await tab.page.screenshot({ path: join(directory as string, `${name}.${width}.${theme}.png`) });
+  await tab.page.setViewportSize({ width, height });
+}
+
+async function shootAll(
+  browser: Browser,
+  orchestrator: Orchestrator,
+  showcase: Showcase | null,
+  width: number,
+  theme: 'light' | 'dark',
+): Promise<void> {
+  const tab = await Tab.open(browser, orchestrator, { colorScheme: theme, viewport: { width, height } });
+  const wanted = (name: string) => only.some((word) => name.includes(word));
+  if (wanted('sign-in')) {
+    await tab.page.goto(orchestrator.url);
+    await shoot(tab, 'sign-in', width, theme);
+  }
+  await tab.signIn();
+  const addresses = await tab.addresses();
+  const pages = showcase
+    ? await pagesOf(addresses, showcase)
+    : new Map(addresses.filter((address) => !address.includes('$')).map((address) => [address, address]));
+  for (const [address, path] of pages) {
+    const name = fileNameOf(address);
+    if (!wanted(name)) continue;
+    await tab.go(path);
+    await shoot(tab, name, width, theme);
+  }
+  for (const [name, keys] of [
+    ['palette', 'Control+k'],
+    ['help', '?'],
+  ] as const) {
+    if (!wanted(name)) continue;
+    await tab.go('/');
+    await tab.settled();
+    await tab.page.keyboard.press(keys);
+    await shoot(tab, name, width, theme);
+    await tab.page.keyboard.press('Escape');
+  }
+  for (const fault of new Set(tab.watch.faults)) console.error(`${width} ${theme}: ${fault}`);
+  await tab.close();
+}
+
+mkdirSync(resolve(directory), { recursive: true });
+await builtConsole(() => console.log('building the console'));
+const stage = new Stage();
+const browser = await openBrowser();
+let showcase: Showcase | null = null;
+try {
+  const orchestrator = await stage.orchestrator();
+  if (!values.empty) showcase = await Showcase.open(stage, orchestrator);
+  for (const theme of values.themes.split(',') as ('light' | 'dark')[])
+    for (const width of values.widths.split(',').map(Number)) {
+      await shootAll(browser, orchestrator, showcase, width, theme);
+      console.log(`${width} px, ${theme}: done`);
+    }
+} finally {
+  await showcase?.end();
+  await browser.close();
+  await stage.end();
+}
+process.exit(0);

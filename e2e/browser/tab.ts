@@ -1,0 +1,84 @@
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { webLogin } from '@muster/protocol/http';
+import type { Browser, BrowserContext, BrowserContextOptions, Page } from 'playwright-core';
+import { root } from '../../tools/cli.ts';
+import type { Orchestrator } from '../stage.ts';
+import { PageWatch } from './watch.ts';
+
+/** Where what is left of a test that failed is kept, for whoever looks into it. */
+const failures = join(root, '.cache/browser-failures');
+
+/** One tab of one person: the console of an orchestrator, under watch. */
+export class Tab {
+  readonly page: Page;
+  readonly watch: PageWatch;
+  readonly #context: BrowserContext;
+  readonly #orchestrator: Orchestrator;
+
+  private constructor(context: BrowserContext, page: Page, watch: PageWatch, orchestrator: Orchestrator) {
+    this.#context = context;
+    this.page = page;
+    this.watch = watch;
+    this.#orchestrator = orchestrator;
+  }
+
+  static async open(browser: Browser, orchestrator: Orchestrator, options: BrowserContextOptions = {}): Promise<Tab> {
+    const context = await browser.newContext({
+      // A certificate of its own making is what a fresh orchestrator has.
+      ignoreHTTPSErrors: true,
+      viewport: { width: 1280, height: 800 },
+      reducedMotion: 'reduce',
+      ...options,
+    });
+    context.setDefaultTimeout(15_000);
+    await context.tracing.start({ snapshots: true });
+    const page = await context.newPage();
+    const watch = await PageWatch.start(page, () => orchestrator.url);
+    return new Tab(context, page, watch, orchestrator);
+  }
+
+  /** Opens a page by a link as `muster web-login` prints it: one is signed in there. */
+  async signIn(path = '/'): Promise<void> {
+    const { url } = await this.#orchestrator.call(webLogin, {});
+    await this.page.goto(`${this.#orchestrator.url}${path}${new URL(url).hash}`);
+    await this.page.getByRole('main').waitFor();
+    await this.page.getByRole('button', { name: 'Search or go to' }).waitFor();
+  }
+
+  /** Goes to a page as a link there does: the session is in the memory of the tab, and the address line would end it. */
+  async go(path: string): Promise<void> {
+    await this.page.evaluate(`__TSR_ROUTER__.history.push(${JSON.stringify(path)})`);
+  }
+
+  /** The addresses of all pages, parameters as `$name`, from the table of the console itself. */
+  async addresses(): Promise<string[]> {
+    return (await this.page.evaluate('Object.keys(__TSR_ROUTER__.routesByPath)')) as string[];
+  }
+
+  /** Resolves when the page shows what it has to show: nothing is asked for any more, and no place is kept for it. */
+  async settled(): Promise<void> {
+    await this.watch.quiet();
+    await this.page.waitForFunction("document.querySelector('.animate-pulse, [aria-busy=true]') === null");
+    await this.watch.quiet();
+  }
+
+  /** Another tab of the same person's browser. */
+  async another(): Promise<Page> {
+    return await this.#context.newPage();
+  }
+
+  /** Keeps how the page looks and what led there. */
+  async keep(test: string, report: string): Promise<void> {
+    const folder = join(failures, test.replaceAll(/[^\w]+/g, '-').slice(0, 100));
+    mkdirSync(folder, { recursive: true });
+    writeFileSync(join(folder, 'report.txt'), `${this.watch.faults.join('\n')}\n\n${report}`);
+    await this.page.screenshot({ path: join(folder, 'page.png'), timeout: 5000 }).catch(() => {});
+    await this.#context.tracing.stop({ path: join(folder, 'trace.zip') }).catch(() => {});
+    console.error(`what the page looked like, its trace and the logs are in ${folder}`);
+  }
+
+  async close(): Promise<void> {
+    await this.#context.close();
+  }
+}

@@ -1,0 +1,60 @@
+import type { Browser } from 'playwright-core';
+import { test as base, expect } from 'vitest';
+import { builtConsole } from '../../tools/build-console.ts';
+import { missing } from '../requirements.ts';
+import { type Orchestrator, Stage } from '../stage.ts';
+import { openBrowser } from './chromium.ts';
+import { Tab } from './tab.ts';
+
+/**
+ * Why this machine cannot have a browser; null: it can.
+ * @throws Error in CI, where it must
+ */
+export function noBrowser(): string | null {
+  const reason = missing('linux', 'browser');
+  if (reason !== null && process.env.CI === 'true') throw new Error(reason);
+  return reason;
+}
+
+/** The browser and the orchestrator of a file: both take longer to start than a test to run. */
+const shared = base.extend<{ $file: { browser: Browser; stage: Stage; orchestrator: Orchestrator } }>({
+  browser: [
+    // biome-ignore lint/correctness/noEmptyPattern: what a fixture depends on is read from its first parameter
+    async ({}, use) => {
+      const browser = await openBrowser();
+      await use(browser);
+      await browser.close();
+    },
+    { scope: 'file' },
+  ],
+  stage: [
+    // biome-ignore lint/correctness/noEmptyPattern: as above
+    async ({}, use) => {
+      const stage = new Stage();
+      try {
+        await use(stage);
+      } finally {
+        await stage.end();
+      }
+    },
+    { scope: 'file' },
+  ],
+  orchestrator: [
+    async ({ stage }, use) => {
+      await builtConsole();
+      await use(await stage.orchestrator());
+    },
+    { scope: 'file' },
+  ],
+});
+
+/** A test in a tab of its own. */
+export const test = shared.extend<{ tab: Tab }>({
+  tab: async ({ browser, orchestrator, stage, task, onTestFailed }, use) => {
+    const tab = await Tab.open(browser, orchestrator);
+    onTestFailed(() => tab.keep(task.name, stage.report()));
+    await use(tab);
+    expect(tab.watch.faults).toEqual([]);
+    await tab.close();
+  },
+});

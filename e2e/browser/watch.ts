@@ -1,0 +1,107 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { CDPSession, Page, Request } from 'playwright-core';
+
+/** What a page must not do, seen from outside it. */
+
+/** The same answer asked for twice within this, with nothing that might have changed it, is a fetch too many. */
+const doubleFetchMs = 1000;
+/** So long after the last answer nothing more is asked for. */
+const quietMs = 120;
+const streamPath = '/api/v1/events';
+
+export class PageWatch {
+  readonly #faults: string[] = [];
+  readonly #expected: RegExp[] = [];
+  readonly #origin: () => string;
+  /** When each address was last asked for. */
+  readonly #fetched = new Map<string, number>();
+  #changedAt = 0;
+  readonly #underWay = new Set<Request>();
+  #endedAt = 0;
+  readonly #streams = new Set<string>();
+
+  private constructor(origin: () => string) {
+    this.#origin = origin;
+  }
+
+  /** @param origin of the orchestrator: whatever asks another is at fault */
+  static async start(page: Page, origin: () => string): Promise<PageWatch> {
+    const watch = new PageWatch(origin);
+    page.on('console', (message) => {
+      if (message.type() === 'error') watch.#fault(`console: ${message.text()} (${message.location().url})`);
+    });
+    page.on('pageerror', (error) => watch.#fault(`uncaught: ${error.stack ?? error.message}`));
+    page.on('request', (request) => watch.#asked(request));
+    const ended = (request: Request) => {
+      watch.#underWay.delete(request);
+      watch.#endedAt = performance.now();
+    };
+    page.on('requestfinished', ended);
+    page.on('requestfailed', (request) => {
+      ended(request);
+      const reason = request.failure()?.errorText ?? '';
+      // The page itself gave it up: it went elsewhere.
+      if (reason !== 'net::ERR_ABORTED') watch.#fault(`failed: ${request.method()} ${request.url()}: ${reason}`);
+    });
+    page.on('response', (response) => {
+      const request = response.request();
+      if (request.method() !== 'GET') watch.#changedAt = performance.now();
+      if (response.status() >= 400) watch.#fault(`answered ${response.status()}: ${request.method()} ${request.url()}`);
+    });
+    page.on('framenavigated', (frame) => {
+      if (frame === page.mainFrame()) watch.#fetched.clear();
+    });
+    await page.addInitScript(`
+      addEventListener('securitypolicyviolation', ({ violatedDirective, blockedURI, sample }) =>
+        console.error('against the policy: ' + violatedDirective + ' ' + blockedURI + ' ' + sample));
+    `);
+    await watch.#watchStream(await page.context().newCDPSession(page));
+    return watch;
+  }
+
+  /** From now on this may happen: the test makes it so. */
+  expects(...faults: readonly RegExp[]): void {
+    this.#expected.push(...faults);
+  }
+
+  get faults(): string[] {
+    return this.#faults.filter((fault) => !this.#expected.some((expected) => expected.test(fault)));
+  }
+
+  /** Resolves when nothing has been under way for a moment, but for the stream. */
+  async quiet(): Promise<void> {
+    while (this.#underWay.size > 0 || performance.now() - this.#endedAt < quietMs) await sleep(20);
+  }
+
+  #fault(text: string): void {
+    this.#faults.push(text);
+  }
+
+  /** Each piece of the event stream may be news, after which what was known is asked for again. */
+  async #watchStream(session: CDPSession): Promise<void> {
+    session.on('Network.requestWillBeSent', ({ requestId, request }) => {
+      if (new URL(request.url).pathname === streamPath) this.#streams.add(requestId);
+    });
+    session.on('Network.dataReceived', ({ requestId }) => {
+      if (this.#streams.has(requestId)) this.#changedAt = performance.now();
+    });
+    session.on('Network.webSocketFrameReceived', () => {
+      this.#changedAt = performance.now();
+    });
+    await session.send('Network.enable');
+  }
+
+  #asked(request: Request): void {
+    const url = request.url();
+    if (/^(data|blob):/.test(url)) return;
+    const { origin, pathname } = new URL(url);
+    if (pathname !== streamPath) this.#underWay.add(request);
+    if (origin !== this.#origin()) this.#fault(`asked another host: ${url}`);
+    if (request.method() !== 'GET' || !pathname.startsWith('/api/') || pathname === streamPath) return;
+    const now = performance.now();
+    const before = this.#fetched.get(url);
+    this.#fetched.set(url, now);
+    if (before !== undefined && now - before < doubleFetchMs && this.#changedAt < before)
+      this.#fault(`asked twice within ${Math.round(now - before)} ms: ${url}`);
+  }
+}

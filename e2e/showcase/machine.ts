@@ -1,0 +1,130 @@
+import type { ResourceResult } from '@muster/protocol';
+import type { ResolvedResource } from '@muster/protocol/module';
+import type { OperationMessage } from '@muster/protocol/wire';
+import { createTwoFilesPatch } from 'diff';
+
+/** A machine that is not there: what was put on it is remembered, and compared as a real one would be. */
+
+type Body = Record<string, unknown>;
+type Results = { results: ResourceResult[]; failed: string | null };
+
+interface Held {
+  resource: ResolvedResource;
+  /** As it is. */
+  now: Body;
+}
+
+/** What does not say how a thing is, but which it is. */
+const naming = new Set(['path', 'name', 'program', 'check', 'apply', 'undo', 'manages']);
+
+export class PretendMachine {
+  readonly #held = new Map<string, Held>();
+  /** By identity: why it cannot be done. */
+  readonly #faults = new Map<string, string>();
+
+  /** From now on a resource cannot be put in place; null: it can again. */
+  fault(identity: string, message: string | null): void {
+    if (message === null) this.#faults.delete(identity);
+    else this.#faults.set(identity, message);
+  }
+
+  /**
+   * Changes by hand what was applied.
+   * @returns the key of the resource; null: it was never applied
+   */
+  tamper(identity: string, change: Body): string | null {
+    for (const [key, held] of this.#held)
+      if (held.resource.identity === identity) {
+        held.now = { ...held.now, ...change };
+        return key;
+      }
+    return null;
+  }
+
+  /** Plans, applies, or holds what is there against what was applied. */
+  carryOut({ kind, resources, keep_modules }: OperationMessage): Results {
+    if (kind === 'drift')
+      return { results: [...this.#held.values()].map((held) => this.#compared(held)), failed: null };
+    const results: ResourceResult[] = [];
+    let failed: string | null = null;
+    for (const resource of resources) {
+      const held = this.#held.get(resource.key);
+      const changes = differences(held?.now ?? null, resource.body as Body);
+      const fault = this.#faults.get(resource.identity);
+      const moved = changes.length > 0;
+      const result = {
+        ...blank(resource),
+        ...(moved ? { action: held ? ('update' as const) : ('create' as const), changes } : {}),
+        ...(moved ? { diff: diffOf(resource.identity, held?.now ?? null, resource.body as Body) } : {}),
+        corrective: moved && held !== undefined && differences(held.now, held.resource.body as Body).length > 0,
+        duration_ms: moved ? 4 + (resource.identity.length % 37) : 1,
+      };
+      if (moved && resource.type === 'script') result.action = 'run';
+      if (!moved) results.push(result);
+      else if (kind === 'plan') results.push({ ...result, status: 'would_change' });
+      else if (failed !== null && resource.depends_on.length > 0)
+        results.push({ ...result, status: 'skipped', message: 'what it depends on has failed' });
+      else if (fault !== undefined) {
+        failed ??= `${resource.identity}: ${fault}`;
+        results.push({ ...result, status: 'failed', message: fault });
+      } else {
+        results.push({ ...result, status: 'changed' });
+        this.#held.set(resource.key, { resource, now: { ...(resource.body as Body) } });
+      }
+    }
+    const wanted = new Set(resources.map(({ key }) => key));
+    for (const [key, held] of [...this.#held].reverse()) {
+      if (wanted.has(key) || keep_modules.includes(held.resource.module)) continue;
+      const removal = { ...blank(held.resource), action: 'remove' as const, duration_ms: 2 };
+      results.push({ ...removal, status: kind === 'plan' ? 'would_change' : 'changed' });
+      if (kind === 'apply') this.#held.delete(key);
+    }
+    return { results, failed };
+  }
+
+  #compared({ resource, now }: Held): ResourceResult {
+    const wanted = resource.body as Body;
+    const changes = differences(now, wanted);
+    if (changes.length === 0) return blank(resource);
+    const diff = diffOf(resource.identity, now, wanted);
+    return { ...blank(resource), action: 'update', status: 'would_change', changes, diff, corrective: true };
+  }
+}
+
+const blank = ({ module, id, type, identity, sensitive_fields }: ResolvedResource): ResourceResult => ({
+  ...{ module, id, type, identity },
+  action: 'none',
+  status: 'unchanged',
+  changes: [],
+  diff: null,
+  triggered_by: [],
+  corrective: false,
+  message: null,
+  duration_ms: 1,
+  sensitive: sensitive_fields.length > 0,
+});
+
+const shown = (value: unknown): string | null => {
+  if (value === undefined || value === null) return null;
+  return (typeof value === 'string' ? value : JSON.stringify(value)).slice(0, 200);
+};
+
+function differences(now: Body | null, wanted: Body): ResourceResult['changes'] {
+  const fields = Object.keys(wanted).filter((field) => !naming.has(field));
+  const changes = fields
+    .filter((field) => now === null || JSON.stringify(now[field]) !== JSON.stringify(wanted[field]))
+    .map((field) => {
+      if (field !== 'content') return { field, from: shown(now?.[field]), to: shown(wanted[field]) };
+      return { field, from: now === null ? null : sizeOf(now.content), to: sizeOf(wanted.content) };
+    });
+  return now === null ? [{ field: 'ensure', from: 'absent', to: 'present' }, ...changes] : changes;
+}
+
+const sizeOf = (content: unknown): string => `${String(content ?? '').length} bytes`;
+
+function diffOf(identity: string, now: Body | null, wanted: Body): string | null {
+  if (typeof wanted.content !== 'string' || now?.content === wanted.content) return null;
+  const before = typeof now?.content === 'string' ? now.content : '';
+  const patch = createTwoFilesPatch(identity, identity, before, wanted.content, '', '', { context: 3 });
+  return patch.replace(/^Index: .*\n=+\n/, '').replaceAll(/^(---|\+\+\+) (.*?)\t?$/gm, '$1 $2');
+}

@@ -1,0 +1,202 @@
+import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Client } from '@muster/protocol/client';
+import { createEnrolmentToken } from '@muster/protocol/http';
+import { muster, root } from '../tools/cli.ts';
+import { type Ending, Program } from '../tools/program.ts';
+import { newOperator, type Operator, operatorClient } from './client.ts';
+
+/** Real processes for end-to-end tests: started as a person starts them, killed at the end whatever happens. */
+
+interface RunOptions {
+  flags?: readonly string[];
+  env?: NodeJS.ProcessEnv;
+  /** A command that becomes the one behind it, such as `unshare`. */
+  within?: readonly string[];
+}
+
+/** A `muster` process that may be killed and started again in the same data directory. */
+class Restartable {
+  readonly dataDir: string;
+  readonly #stage: Stage;
+  readonly #what: 'orchestrator' | 'agent';
+  #options: RunOptions;
+  #program: Program | null = null;
+
+  constructor(stage: Stage, what: 'orchestrator' | 'agent', dataDir: string, options: RunOptions) {
+    this.#stage = stage;
+    this.#what = what;
+    this.dataDir = dataDir;
+    this.#options = options;
+  }
+
+  get program(): Program {
+    if (!this.#program) throw new Error(`the ${this.#what} was never started`);
+    return this.#program;
+  }
+
+  /** Variables of its next start, besides those it has. */
+  set(env: NodeJS.ProcessEnv): void {
+    this.#options = { ...this.#options, env: { ...this.#options.env, ...env } };
+  }
+
+  protected run(args: readonly string[]): Program {
+    const flags = ['--data-dir', this.dataDir, '--log-format', 'json', ...(this.#options.flags ?? [])];
+    const { env, within } = this.#options;
+    this.#program = this.#stage.run(this.#what, [this.#what, ...flags, ...args], env, within);
+    return this.#program;
+  }
+
+  /** As a power cut or the kernel's out-of-memory killer ends it. */
+  async kill9(): Promise<void> {
+    this.program.kill('SIGKILL');
+    await this.program.ended;
+  }
+
+  async stop(): Promise<Ending> {
+    return await this.program.stop();
+  }
+}
+
+export class Orchestrator extends Restartable {
+  readonly operator: Operator;
+  /** Signed in as the first admin. */
+  readonly call: Client;
+  url = '';
+  apiPort = 0;
+  agentPort = 0;
+  publicKey = '';
+
+  constructor(stage: Stage, dataDir: string, options: RunOptions) {
+    super(stage, 'orchestrator', dataDir, options);
+    this.operator = newOperator();
+    this.call = this.clientFor(this.operator);
+  }
+
+  clientFor(operator: Operator): Client {
+    const certificate = () => readFileSync(join(this.dataDir, 'api.crt'), 'utf8');
+    return operatorClient(() => this.url, certificate, operator);
+  }
+
+  /** Starts it, the first time on free ports, then on the same ones. Resolves when it is ready. */
+  async start(): Promise<void> {
+    const ports = ['--api-port', String(this.apiPort), '--agent-port', String(this.agentPort)];
+    const bootstrap = ['--bootstrap-key', this.operator.publicKey, '--bootstrap-username', 'ada'];
+    const ready = await this.run([...ports, ...bootstrap]).event('ready');
+    this.url = String(ready.api_url);
+    this.apiPort = Number(ready.api_port);
+    this.agentPort = Number(ready.agent_port);
+    this.publicKey = String(ready.public_key);
+  }
+
+  /** A token that lets an agent in, approved under this name; null: to wait for approval. */
+  async token(name: string | null, tags: Record<string, string> = {}): Promise<string> {
+    const body = name === null ? { approve: false, tags } : { approve: true, name, tags };
+    return (await this.call(createEnrolmentToken, { body })).token;
+  }
+}
+
+export class AgentProcess extends Restartable {
+  readonly #connect: readonly string[];
+  nodeId = '';
+
+  constructor(stage: Stage, dataDir: string, connect: readonly string[], options: RunOptions) {
+    super(stage, 'agent', dataDir, options);
+    this.#connect = connect;
+  }
+
+  /** Starts the process without waiting for its link. */
+  launch(): Program {
+    return this.run(['connect', ...this.#connect]);
+  }
+
+  /** Starts it and waits until the orchestrator has its record. */
+  async start(): Promise<void> {
+    const connected = await this.launch().event('connected');
+    this.nodeId = String(connected.node_id);
+  }
+
+  /** Waits until its link has been up for the given time since its process started. */
+  async connected(count: number): Promise<void> {
+    await this.program.event('connected', { count });
+  }
+}
+
+/** What one test has on: processes and a folder. */
+export class Stage {
+  readonly dir = mkdtempSync(join(tmpdir(), 'muster-e2e-'));
+  readonly #programs: Program[] = [];
+
+  /** A folder of this test, made. */
+  folder(name: string): string {
+    const path = join(this.dir, name);
+    mkdirSync(path, { recursive: true, mode: 0o700 });
+    return path;
+  }
+
+  /** Runs `muster` with variables that keep it away from the person's own profiles. */
+  run(name: string, args: readonly string[], env: NodeJS.ProcessEnv = {}, within: readonly string[] = []): Program {
+    const [command = muster, ...words] = [...within, muster, ...args];
+    return this.watch(new Program({ name, command, args: words, cwd: root, env: this.environment(env) }));
+  }
+
+  /** Adds a program to those that are killed at the end. */
+  watch(program: Program): Program {
+    this.#programs.push(program);
+    return program;
+  }
+
+  environment(env: NodeJS.ProcessEnv = {}): NodeJS.ProcessEnv {
+    const clean = Object.entries(process.env).filter(
+      ([name]) => !/^(MUSTER_|npm_|VITEST|NODE_(?!COMPILE_CACHE))/.test(name),
+    );
+    return {
+      ...Object.fromEntries(clean),
+      HOME: this.folder('home'),
+      XDG_CONFIG_HOME: this.folder('home/config'),
+      XDG_CACHE_HOME: this.folder('home/cache'),
+      ...env,
+    };
+  }
+
+  async orchestrator(options: RunOptions = {}): Promise<Orchestrator> {
+    const orchestrator = new Orchestrator(this, this.folder(`orchestrator-${this.#programs.length}`), options);
+    await orchestrator.start();
+    return orchestrator;
+  }
+
+  /** An agent that holds the orchestrator's key; enrolled and approved under `name` unless `token` says otherwise. */
+  async agent(
+    orchestrator: Orchestrator,
+    name: string,
+    options: RunOptions & { token?: string | null; tags?: Record<string, string> } = {},
+  ): Promise<AgentProcess> {
+    const { token = await orchestrator.token(name, options.tags) } = options;
+    const connect = [`127.0.0.1:${orchestrator.agentPort}`, '--orchestrator-key', orchestrator.publicKey];
+    const agent = this.agentAt(name, [...connect, ...(token === null ? [] : ['--token', token])], options);
+    await agent.start();
+    return agent;
+  }
+
+  /** An agent with a connect line of its own, not started. */
+  agentAt(name: string, connect: readonly string[], options: RunOptions = {}): AgentProcess {
+    return new AgentProcess(this, this.folder(`agent-${name}`), connect, options);
+  }
+
+  /** What every program printed last, for a test that failed. */
+  report(): string {
+    return this.#programs
+      .map((program) => {
+        const state = program.ending ? JSON.stringify(program.ending) : 'runs';
+        return [`── ${program.name} (pid ${program.pid}, ${state})`, ...program.lastLines(60)].join('\n');
+      })
+      .join('\n');
+  }
+
+  async end(): Promise<void> {
+    for (const program of this.#programs) program.kill('SIGKILL');
+    await Promise.all(this.#programs.map((program) => program.ended));
+    rmSync(this.dir, { recursive: true, force: true });
+  }
+}
