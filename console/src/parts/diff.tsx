@@ -1,4 +1,4 @@
-import { useMemo, useState } from 'react';
+import { useEffect, useMemo, useRef, useState } from 'react';
 import { Button } from './button.tsx';
 import { classNames } from './class-names.ts';
 import { type DiffLine, diffLines } from './diff-lines.ts';
@@ -16,21 +16,54 @@ const signs: Record<DiffLine['kind'], string> = { added: '+', removed: '−', sa
 /** So many lines are drawn at first. */
 const first = 300;
 
-/** A unified diff, with line numbers before and after. */
-export function Diff({ unified, label }: { readonly unified: string; readonly label: string }) {
+/** What an address calls a line: by its number after, or before where it is gone. */
+export const lineName = ({ before, after }: DiffLine): string | null =>
+  after !== null ? `L${after}` : before !== null ? `B${before}` : null;
+
+/**
+ * A unified diff, with line numbers before and after.
+ * @param line the one to show and mark, as `L12` or `B3`
+ * @param onLine makes the numbers buttons that name their line
+ */
+export function Diff({
+  unified,
+  label,
+  line: marked = null,
+  onLine,
+}: {
+  readonly unified: string;
+  readonly label: string;
+  readonly line?: string | null;
+  readonly onLine?: (line: string) => void;
+}) {
   const lines = useMemo(() => diffLines(unified), [unified]);
-  const [all, setAll] = useState(false);
+  const [wantsAll, setAll] = useState(false);
+  const markedAt = marked === null ? -1 : lines.findIndex((line) => lineName(line) === marked);
+  const all = wantsAll || markedAt >= first;
   const shown = all ? lines : lines.slice(0, first);
+  const markedRow = useRef<HTMLTableRowElement>(null);
+  useEffect(() => {
+    if (markedAt >= 0) markedRow.current?.scrollIntoView({ block: 'center' });
+  }, [markedAt]);
   return (
     <section aria-label={label} className="min-w-0 overflow-hidden rounded-md border">
       <div className="overflow-x-auto" tabIndex={0} role="group" aria-label={label}>
         <table className="w-full border-collapse font-mono text-xs leading-5">
           <tbody>
             {shown.map((line, index) => (
-              // biome-ignore lint/suspicious/noArrayIndexKey: lines have no other identity, and never move
-              <tr key={index} className={looks[line.kind]}>
-                <td className="w-px select-none whitespace-nowrap pr-1 pl-2 text-right text-muted">{line.before}</td>
-                <td className="w-px select-none whitespace-nowrap px-1 text-right text-muted">{line.after}</td>
+              <tr
+                // biome-ignore lint/suspicious/noArrayIndexKey: lines have no other identity, and never move
+                key={index}
+                ref={index === markedAt ? markedRow : null}
+                aria-current={index === markedAt || undefined}
+                className={classNames(looks[line.kind], index === markedAt && 'bg-accent-soft')}
+              >
+                <td className="w-px select-none whitespace-nowrap pr-1 pl-2 text-right text-muted">
+                  <LineNumber line={line} number={line.before} onLine={onLine} />
+                </td>
+                <td className="w-px select-none whitespace-nowrap px-1 text-right text-muted">
+                  <LineNumber line={line} number={line.after} onLine={onLine} />
+                </td>
                 <td
                   className={classNames(
                     'w-px select-none px-1',
@@ -56,5 +89,31 @@ export function Diff({ unified, label }: { readonly unified: string; readonly la
         </div>
       )}
     </section>
+  );
+}
+
+/** By pointer only: a keyboard links to the resource, and reads lines without a stop at each. */
+function LineNumber({
+  line,
+  number,
+  onLine,
+}: {
+  readonly line: DiffLine;
+  readonly number: number | null;
+  readonly onLine: ((line: string) => void) | undefined;
+}) {
+  const name = lineName(line);
+  if (number === null) return null;
+  if (onLine === undefined || name === null) return number;
+  return (
+    <button
+      type="button"
+      tabIndex={-1}
+      className="hover:text-accent hover:underline"
+      aria-label={`Link to line ${number}`}
+      onClick={() => onLine(name)}
+    >
+      {number}
+    </button>
   );
 }

@@ -1,0 +1,27 @@
+import { expect, test } from 'vitest';
+import { type Anchor, anchorText, readAnchor } from './anchor.ts';
+
+const places: readonly [Anchor, string][] = [
+  [{ resource: 'motd//etc/motd', part: 'diff', line: null }, 'r=motd//etc/motd'],
+  [{ resource: 'motd//etc/motd', part: 'diff', line: 'L12' }, 'r=motd//etc/motd&L12'],
+  [{ resource: 'motd//etc/motd', part: 'diff', line: 'B3' }, 'r=motd//etc/motd&B3'],
+  [{ resource: 'site/deploy', part: 'stderr', line: 'L3' }, 'r=site/deploy&stderr&L3'],
+  [{ resource: 'a/100% & #1?', part: 'diff', line: null }, 'r=a/100%25%20%26%20%231%3F'],
+];
+
+test.each(places)('%o is written as %s and read again', (anchor, text) => {
+  expect(anchorText(anchor)).toBe(text);
+  expect(readAnchor(text)).toEqual(anchor);
+});
+
+test('an identity that is half a character can be linked to', () => {
+  expect(readAnchor(anchorText({ resource: 'm/\ud800', part: 'diff', line: null }))?.resource).toBe('m/\ufffd');
+});
+
+test.each(['', 'content', 'L12', 'r=%E0%A4%A'])('%j names no place', (text) => {
+  expect(readAnchor(text)).toBeNull();
+});
+
+test('what is not a line is passed over', () => {
+  expect(readAnchor('r=a/b&L&L1234567890&Lx')).toEqual({ resource: 'a/b', part: 'diff', line: null });
+});

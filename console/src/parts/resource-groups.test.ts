@@ -1,0 +1,113 @@
+import type { ResourceResult } from '@muster/protocol';
+import { expect, test } from 'vitest';
+import {
+  groupsByModule,
+  keyedResults,
+  openAtFirst,
+  outcomeOf,
+  piecesOf,
+  resultAt,
+  shownResults,
+  summaryParts,
+  triggerText,
+} from './resource-groups.ts';
+
+const result = (over: Partial<ResourceResult>): ResourceResult => ({
+  module: 'web',
+  id: null,
+  type: 'file',
+  identity: '/etc/x',
+  action: 'none',
+  status: 'unchanged',
+  changes: [],
+  diff: null,
+  triggered_by: [],
+  corrective: false,
+  message: null,
+  duration_ms: 0,
+  sensitive: false,
+  ...over,
+});
+
+const mixed = [
+  result({ identity: 'a' }),
+  result({ identity: 'b' }),
+  result({ identity: 'c', status: 'changed', action: 'update', diff: '@@ -1 +1 @@\n-a\n+b\n' }),
+  result({ module: 'db', identity: 'd', status: 'failed', message: 'no such user' }),
+  result({ identity: 'e' }),
+];
+
+test('two of one module with one identity have keys that tell them apart', () => {
+  const keyed = keyedResults([
+    result({ type: 'package', identity: 'nginx' }),
+    result({ type: 'service', identity: 'nginx' }),
+    result({ module: 'db', identity: 'nginx' }),
+  ]);
+  expect(keyed.map(({ key }) => key)).toEqual(['web/package:nginx', 'web/service:nginx', 'db/nginx']);
+  expect(resultAt(keyed, 'web/service:nginx')?.result.type).toBe('service');
+  expect(resultAt(keyed, 'web/nginx')?.result.type).toBe('package');
+  expect(resultAt(keyed, 'web/none')).toBeNull();
+});
+
+test('modules stand in the order of their first resource, and hold all of theirs', () => {
+  expect(groupsByModule(keyedResults(mixed)).map(({ module, results }) => [module, results.length])).toEqual([
+    ['web', 4],
+    ['db', 1],
+  ]);
+});
+
+test('what failed shows among what changed', () => {
+  const keyed = keyedResults(mixed);
+  const shown = (...args: ['all' | 'changed' | 'failed', string]) =>
+    shownResults(keyed, ...args).map((each) => each.result.identity);
+  expect(shown('changed', '')).toEqual(['c', 'd']);
+  expect(shown('failed', '')).toEqual(['d']);
+  expect(shown('all', ' D ')).toEqual(['d']);
+});
+
+test('neighbours that changed nothing are one line; one that is linked to stands by itself', () => {
+  const keyed = keyedResults(mixed.filter(({ module }) => module === 'web'));
+  const shape = (kept: string | null) =>
+    piecesOf(keyed, kept).map((piece) => (piece.kind === 'one' ? piece.each.key : piece.results.length));
+  expect(shape(null)).toEqual([2, 'web/c', 1]);
+  expect(shape('web/a')).toEqual(['web/a', 1, 'web/c', 1]);
+});
+
+test('what was skipped for a reason is not folded away', () => {
+  const keyed = keyedResults([result({ status: 'skipped', message: 'requires file:/etc/x, which failed' })]);
+  expect(piecesOf(keyed, null)[0]?.kind).toBe('one');
+});
+
+test('failures stand open, changes until they are too much to read', () => {
+  const long = `@@ -1 +1 @@\n${'+x\n'.repeat(900)}`;
+  const keyed = keyedResults([
+    result({ identity: '1', status: 'changed', diff: long }),
+    result({ identity: '2', status: 'changed', diff: long }),
+    result({ identity: '3', status: 'failed' }),
+    result({ identity: '4' }),
+  ]);
+  expect([...openAtFirst(keyed)]).toEqual(['web/1', 'web/3']);
+});
+
+test.each([
+  ['changed', 'create', 'apply', 'created'],
+  ['would_change', 'create', 'plan', 'would create'],
+  ['would_change', 'create', 'drift', 'missing'],
+  ['would_change', 'remove', 'drift', 'not wanted'],
+  ['failed', 'restart', 'apply', 'restart failed'],
+  ['failed', 'none', 'apply', 'failed'],
+  ['unknown', 'run', 'apply', 'may have half run'],
+] as const)('%s %s in %s is called %s', (status, action, telling, word) => {
+  expect(outcomeOf(result({ status, action }), telling).word).toBe(word);
+});
+
+test('a trigger is told by what it is; by its id when that is not among the results', () => {
+  const all = [result({ id: 'conf' }), result({ id: 'svc', type: 'service', identity: 'x' })];
+  expect(triggerText('conf', all[1] as ResourceResult, all)).toBe('file /etc/x');
+  expect(triggerText('gone', all[1] as ResourceResult, all)).toBe('gone');
+});
+
+test('a summary leaves out what is none', () => {
+  const summary = { total: 5, unchanged: 3, changed: 1, removed: 0, failed: 1, skipped: 0 };
+  expect(summaryParts(summary, 'plan').map(({ text }) => text)).toEqual(['1 failed', '1 to change', '3 unchanged']);
+});
