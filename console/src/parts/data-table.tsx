@@ -1,18 +1,38 @@
-import { useVirtualizer } from '@tanstack/react-virtual';
-import { ChevronDown, ChevronUp } from 'lucide-react';
-import { type KeyboardEvent, type ReactNode, useMemo, useRef } from 'react';
+import {
+  type ColumnDef,
+  columnVisibilityFeature,
+  createSortedRowModel,
+  rowSortingFeature,
+  tableFeatures,
+  useTable,
+} from '@tanstack/react-table';
+import { defaultRangeExtractor, useVirtualizer } from '@tanstack/react-virtual';
+import {
+  type KeyboardEvent,
+  type MouseEvent,
+  type ReactNode,
+  useCallback,
+  useEffect,
+  useMemo,
+  useRef,
+  useState,
+} from 'react';
+import { allToggled, rangeChosen, toggled } from './choosing.ts';
 import { classNames } from './class-names.ts';
+import type { ColumnPreference } from './column-preference.ts';
+import { TableHeader } from './table-header.tsx';
+import { TableRow } from './table-row.tsx';
 
 /**
  * A table of things, as many as there are: only the rows in sight are drawn. Sorted by its headers, walked with the arrow
- * keys, opened with Enter, chosen with Space.
+ * keys, opened with Enter, chosen with Space, by Shift a range of them. One stop of the Tab key, however many rows.
  */
 
 export interface Column<Row> {
   readonly id: string;
   readonly header: string;
   readonly cell: (row: Row) => ReactNode;
-  /** A track of CSS grid, as `minmax(8rem,2fr)` or `6rem`. */
+  /** `6rem`, or a share of what is left, at least so much: `2fr`, `minmax(8rem,2fr)`. */
   readonly width: string;
   /** By what it is sorted; without it the header does nothing. */
   readonly sort?: (row: Row) => string | number | null;
@@ -26,11 +46,14 @@ export interface Sorting {
   readonly descending: boolean;
 }
 
+/** `columns` should stay the same from one drawing to the next where rows are many: else each row is drawn anew. */
 export interface DataTableProps<Row> {
   readonly label: string;
   readonly rows: readonly Row[];
   readonly columns: readonly Column<Row>[];
   readonly rowKey: (row: Row) => string;
+  /** What a row is called, for whoever does not see it; its key otherwise. */
+  readonly rowLabel?: (row: Row) => string;
   /** What Enter and a click on a row do. A link in the first cell should lead to the same. */
   readonly onOpen?: (row: Row) => void;
   readonly sorting?: Sorting | null;
@@ -44,37 +67,34 @@ export interface DataTableProps<Row> {
   readonly rowHeight?: number;
   /** Takes the height it is given and scrolls inside; else as high as its rows, up to a screen. */
   readonly fill?: boolean;
+  /** Columns that are hidden or were resized: see `useColumnPreference` and `ColumnsMenu`. */
+  readonly preference?: ColumnPreference;
+  readonly onPreference?: (preference: ColumnPreference) => void;
+  /** The last rows are near: whoever has more loads them. */
+  readonly onNearEnd?: () => void;
 }
 
-const fromClasses = { sm: 'max-sm:hidden', md: 'max-md:hidden', lg: 'max-lg:hidden', xl: 'max-xl:hidden' } as const;
+const features = tableFeatures({ rowSortingFeature, columnVisibilityFeature, sortedRowModel: createSortedRowModel() });
+type Features = typeof features;
 
-function compare(a: string | number | null, b: string | number | null): number {
-  if (a === b) return 0;
-  if (a === null) return 1;
-  if (b === null) return -1;
+const collator = new Intl.Collator(undefined, { numeric: true });
+
+/** The order of two values of a column: numbers as such, text as people read it. */
+export function compareValues(a: unknown, b: unknown): number {
   if (typeof a === 'number' && typeof b === 'number') return a - b;
   return collator.compare(String(a), String(b));
 }
-const collator = new Intl.Collator(undefined, { numeric: true });
 
-/** The rows in the order of a column; rows without a value last, whichever way. */
-export function sortRows<Row>(
-  rows: readonly Row[],
-  columns: readonly Column<Row>[],
-  sorting: Sorting | null | undefined,
-): readonly Row[] {
-  const by = sorting && columns.find(({ id }) => id === sorting.column)?.sort;
-  if (!by) return rows;
-  const keyed = rows.map((row) => [by(row), row] as const);
-  keyed.sort(([a], [b]) => (a === null || b === null || !sorting.descending ? compare(a, b) : compare(b, a)));
-  return keyed.map(([, row]) => row);
-}
+/** So far from the end the next rows are asked for. */
+const nearEnd = 20;
+const pageRows = 15;
 
 export function DataTable<Row>({
   label,
   rows,
   columns,
   rowKey,
+  rowLabel,
   onOpen,
   sorting,
   onSort,
@@ -83,173 +103,203 @@ export function DataTable<Row>({
   empty,
   rowHeight = 40,
   fill = false,
+  preference,
+  onPreference,
+  onNearEnd,
 }: DataTableProps<Row>) {
   const scroller = useRef<HTMLDivElement>(null);
-  const sorted = useMemo(() => sortRows(rows, columns, sorting), [rows, columns, sorting]);
+  // Those who call write these in place; rows must not be drawn anew for it.
+  const latest = useRef({ rowKey, onOpen, chosen, onChoose });
+  latest.current = { rowKey, onOpen, chosen, onChoose };
+
+  const definitions = useMemo(
+    () =>
+      columns.map(
+        (column): ColumnDef<Features, object> => ({
+          id: column.id,
+          // Rows without a value come last, whichever way.
+          accessorFn: (row) => column.sort?.(row as Row) ?? undefined,
+          enableSorting: column.sort !== undefined,
+          sortFn: (a, b, id) => compareValues(a.getValue(id), b.getValue(id)),
+          sortUndefined: 'last',
+        }),
+      ),
+    [columns],
+  );
+  const hidden = preference?.hidden;
+  const { column: by = null, descending: desc = false } = sorting ?? {};
+  const state = useMemo(
+    () => ({
+      sorting: by === null ? [] : [{ id: by, desc }],
+      columnVisibility: Object.fromEntries((hidden ?? []).map((id) => [id, false])),
+    }),
+    [by, desc, hidden],
+  );
+  const getRowId = useCallback((row: object) => latest.current.rowKey(row as Row), []);
+  const table = useTable({ features, data: rows as readonly object[], columns: definitions, state, getRowId });
+  const sorted = table.getRowModel().rows;
+  const visible = table.getVisibleLeafColumns();
+  const shown = useMemo(() => {
+    const ids = new Set(visible.map(({ id }) => id));
+    return columns.filter(({ id }) => ids.has(id));
+  }, [columns, visible]);
+  const keys = useMemo(() => sorted.map(({ id }) => id), [sorted]);
+
+  /** The row that has the focus, or had it last: it stays drawn wherever one scrolls, so that the focus is not lost. */
+  const [active, setActive] = useState<string | null>(null);
+  const activeIndex = useMemo(() => (active === null ? -1 : keys.indexOf(active)), [keys, active]);
   const virtualizer = useVirtualizer({
     count: sorted.length,
     getScrollElement: () => scroller.current,
     estimateSize: () => rowHeight,
-    overscan: 12,
-    getItemKey: (index) => rowKey(sorted[index] as Row),
+    overscan: 10,
+    getItemKey: (index) => keys[index] as string,
+    rangeExtractor: (range) => {
+      const indexes = defaultRangeExtractor(range);
+      if (activeIndex === -1 || indexes.includes(activeIndex)) return indexes;
+      return [...indexes, activeIndex].sort((a, b) => a - b);
+    },
   });
-  const choosable = chosen !== undefined && onChoose !== undefined;
-  // The tracks of columns that are hidden must go too, so each cell sizes itself.
-  const cellStyle = (column: Column<Row>) => flexOf(column.width);
+  const items = virtualizer.getVirtualItems();
+  const lastItem = items.at(-1)?.index ?? 0;
+  const isNearEnd = sorted.length > 0 && lastItem >= sorted.length - nearEnd;
+  useEffect(() => {
+    if (isNearEnd) onNearEnd?.();
+  }, [isNearEnd, onNearEnd]);
+  const firstInSight = virtualizer.range?.startIndex ?? 0;
+  const tabStop = activeIndex === -1 ? firstInSight : activeIndex;
 
-  const toggle = (key: string) => {
-    if (!choosable) return;
-    const next = new Set(chosen);
-    if (!next.delete(key)) next.add(key);
-    onChoose(next);
+  const choosable = chosen !== undefined && onChoose !== undefined;
+  /** The row that was chosen or freed last: where a range begins. */
+  const anchor = useRef<string | null>(null);
+  const latestKeys = useRef(keys);
+  latestKeys.current = keys;
+  const choose = useCallback((key: string, range: boolean) => {
+    const { chosen, onChoose } = latest.current;
+    if (chosen === undefined || onChoose === undefined) return;
+    onChoose(range ? rangeChosen(latestKeys.current, chosen, anchor.current, key) : toggled(chosen, key));
+    if (!range) anchor.current = key;
+  }, []);
+  const click = useCallback(
+    (event: MouseEvent<HTMLElement>, key: string, row: unknown) => {
+      const target = event.target as HTMLElement;
+      if (target.closest('a,button,input,label,[role=menu]') !== null) return;
+      const { chosen, onOpen } = latest.current;
+      if (chosen !== undefined && (event.shiftKey || event.metaKey || event.ctrlKey)) choose(key, event.shiftKey);
+      else if (!hasSelection()) onOpen?.(row as Row);
+    },
+    [choose],
+  );
+
+  const focus = (index: number) => {
+    const to = Math.max(0, Math.min(keys.length - 1, index));
+    setActive(keys[to] ?? null);
+    virtualizer.scrollToIndex(to);
+    requestAnimationFrame(() => scroller.current?.querySelector<HTMLElement>(`[data-index="${to}"]`)?.focus());
+    return keys[to];
   };
-  const allChosen = choosable && sorted.length > 0 && sorted.every((row) => chosen.has(rowKey(row)));
 
   const onKeyDown = (event: KeyboardEvent<HTMLDivElement>) => {
     const element = (event.target as HTMLElement).closest<HTMLElement>('[data-index]');
     if (element === null || event.target !== element) return;
     const index = Number(element.dataset.index);
-    const focus = (next: number) => {
-      event.preventDefault();
-      const to = Math.max(0, Math.min(sorted.length - 1, next));
-      virtualizer.scrollToIndex(to);
-      requestAnimationFrame(() => scroller.current?.querySelector<HTMLElement>(`[data-index="${to}"]`)?.focus());
+    const steps: Record<string, number> = {
+      ArrowDown: index + 1,
+      j: index + 1,
+      ArrowUp: index - 1,
+      k: index - 1,
+      PageDown: index + pageRows,
+      PageUp: index - pageRows,
+      Home: 0,
+      End: keys.length - 1,
     };
-    if (event.key === 'ArrowDown' || event.key === 'j') focus(index + 1);
-    else if (event.key === 'ArrowUp' || event.key === 'k') focus(index - 1);
-    else if (event.key === 'PageDown') focus(index + 15);
-    else if (event.key === 'PageUp') focus(index - 15);
-    else if (event.key === 'Home') focus(0);
-    else if (event.key === 'End') focus(sorted.length - 1);
-    else if (event.key === 'Enter') onOpen?.(sorted[index] as Row);
+    const to = event.ctrlKey || event.metaKey || event.altKey ? undefined : steps[event.key];
+    if (to !== undefined) {
+      event.preventDefault();
+      const key = focus(to);
+      if (event.shiftKey && choosable && key !== undefined) {
+        if (anchor.current === null || !chosen.has(anchor.current)) {
+          anchor.current = keys[index] as string;
+          onChoose(rangeChosen(keys, new Set([...chosen, anchor.current]), anchor.current, key));
+        } else choose(key, true);
+      }
+    } else if (event.key === 'Enter') onOpen?.(sorted[index]?.original as Row);
     else if (event.key === ' ' && choosable) {
       event.preventDefault();
-      toggle(rowKey(sorted[index] as Row));
+      choose(keys[index] as string, event.shiftKey);
+    } else if (event.key === 'a' && (event.ctrlKey || event.metaKey) && choosable) {
+      event.preventDefault();
+      onChoose(new Set([...chosen, ...keys]));
+    } else if (event.key === 'Escape' && choosable && chosen.size > 0) {
+      event.preventDefault();
+      onChoose(new Set());
     }
   };
 
+  const widths = preference?.widths;
+  const chosenHere = useMemo(() => (chosen === undefined ? 0 : countOf(keys, chosen)), [keys, chosen]);
   return (
     <div
       ref={scroller}
-      className={classNames('relative overflow-auto', fill ? 'h-full' : 'max-h-[75vh]')}
+      className={classNames('relative overflow-auto overscroll-contain', fill ? 'h-full' : 'max-h-[75vh]')}
       onKeyDown={onKeyDown}
     >
-      <div role="table" aria-label={label} aria-rowcount={sorted.length + 1} className="min-w-full">
-        <div role="rowgroup" className="sticky top-0 z-10 border-b bg-surface">
-          <div role="row" aria-rowindex={1} className="flex h-9 items-center px-2 text-muted text-xs">
-            {choosable && (
-              <div role="columnheader" className="flex w-8 shrink-0 justify-center">
-                <input
-                  type="checkbox"
-                  aria-label="Choose all"
-                  className="size-4 accent-[var(--accent)]"
-                  checked={allChosen}
-                  ref={(box) => {
-                    if (box) box.indeterminate = !allChosen && chosen.size > 0;
-                  }}
-                  onChange={() => onChoose(allChosen ? new Set() : new Set(sorted.map(rowKey)))}
+      <div
+        role="grid"
+        aria-label={label}
+        aria-rowcount={sorted.length + 1}
+        aria-multiselectable={choosable || undefined}
+        className="w-max min-w-full"
+      >
+        <TableHeader
+          columns={shown}
+          sorting={sorting ?? null}
+          onSort={onSort}
+          choose={
+            choosable
+              ? {
+                  all: keys.length > 0 && chosenHere === keys.length,
+                  some: chosenHere > 0,
+                  toggle: () => onChoose(allToggled(keys, chosen)),
+                }
+              : null
+          }
+          widths={widths}
+          onWidth={
+            onPreference === undefined
+              ? undefined
+              : (id, width) => onPreference({ hidden: hidden ?? [], widths: { ...widths, [id]: width } })
+          }
+        />
+        {sorted.length > 0 && (
+          <div role="rowgroup" style={{ height: virtualizer.getTotalSize() }} className="relative">
+            {items.map(({ index, key, start, size }) => {
+              const row = sorted[index];
+              if (row === undefined) return null;
+              return (
+                <TableRow
+                  key={key as string}
+                  id={row.id}
+                  row={row.original as Row}
+                  name={rowLabel?.(row.original as Row) ?? row.id}
+                  index={index}
+                  start={start}
+                  size={size}
+                  columns={shown}
+                  widths={widths}
+                  isChosen={choosable ? chosen.has(row.id) : null}
+                  isTabStop={index === tabStop}
+                  opens={onOpen !== undefined}
+                  onFocus={setActive}
+                  onChoose={choose}
+                  onClick={click}
                 />
-              </div>
-            )}
-            {columns.map((column) => {
-              const isSorted = sorting?.column === column.id;
-              return (
-                <div
-                  key={column.id}
-                  role="columnheader"
-                  aria-sort={isSorted ? (sorting.descending ? 'descending' : 'ascending') : undefined}
-                  style={cellStyle(column)}
-                  className={classNames(
-                    'min-w-0 px-2',
-                    column.align && 'text-right',
-                    column.from && fromClasses[column.from],
-                  )}
-                >
-                  {column.sort && onSort ? (
-                    <button
-                      type="button"
-                      className="inline-flex max-w-full items-center gap-0.5 rounded font-medium hover:text-text"
-                      onClick={() => onSort({ column: column.id, descending: isSorted && !sorting.descending })}
-                    >
-                      <span className="truncate">{column.header}</span>
-                      {isSorted &&
-                        (sorting.descending ? (
-                          <ChevronDown aria-hidden="true" className="size-3.5" />
-                        ) : (
-                          <ChevronUp aria-hidden="true" className="size-3.5" />
-                        ))}
-                    </button>
-                  ) : (
-                    <span className="font-medium">{column.header}</span>
-                  )}
-                </div>
-              );
-            })}
-          </div>
-        </div>
-        {sorted.length === 0 ? (
-          <div role="rowgroup">
-            <div role="row">
-              <div role="cell">{empty}</div>
-            </div>
-          </div>
-        ) : (
-          <div role="rowgroup" style={{ height: virtualizer.getTotalSize(), position: 'relative' }}>
-            {virtualizer.getVirtualItems().map(({ index, key, start, size }) => {
-              const row = sorted[index] as Row;
-              const id = rowKey(row);
-              const isChosen = chosen?.has(id) ?? false;
-              return (
-                // biome-ignore lint/a11y/useKeyWithClickEvents: keys are heard where the rows are
-                <div
-                  key={key}
-                  role="row"
-                  aria-rowindex={index + 2}
-                  data-index={index}
-                  tabIndex={0}
-                  aria-selected={choosable ? isChosen : undefined}
-                  style={{ height: size, transform: `translateY(${start}px)` }}
-                  className={classNames(
-                    'absolute inset-x-0 top-0 flex items-center border-b px-2 text-sm outline-offset-[-2px]',
-                    isChosen ? 'bg-accent-soft' : 'hover:bg-hover',
-                    onOpen && 'cursor-pointer',
-                  )}
-                  onClick={(event) => {
-                    const target = event.target as HTMLElement;
-                    if (target.closest('a,button,input,label,[role=menu]') === null && !hasSelection()) onOpen?.(row);
-                  }}
-                >
-                  {choosable && (
-                    <div role="cell" className="flex w-8 shrink-0 justify-center">
-                      <input
-                        type="checkbox"
-                        aria-label={`Choose ${id}`}
-                        className="size-4 accent-[var(--accent)]"
-                        checked={isChosen}
-                        onChange={() => toggle(id)}
-                      />
-                    </div>
-                  )}
-                  {columns.map((column) => (
-                    <div
-                      key={column.id}
-                      role="cell"
-                      style={cellStyle(column)}
-                      className={classNames(
-                        'flex min-w-0 items-center px-2',
-                        column.align && 'justify-end text-right',
-                        column.from && fromClasses[column.from],
-                      )}
-                    >
-                      {column.cell(row)}
-                    </div>
-                  ))}
-                </div>
               );
             })}
           </div>
         )}
       </div>
+      {sorted.length === 0 && empty}
     </div>
   );
 }
@@ -257,8 +307,7 @@ export function DataTable<Row>({
 /** Whoever marks text to copy it does not want the row opened. */
 const hasSelection = (): boolean => (window.getSelection()?.toString() ?? '') !== '';
 
-/** `6rem` → fixed; `minmax(8rem,2fr)` and `2fr` → grows by its share. */
-function flexOf(width: string): { flex: string; minWidth?: number } {
-  const share = /([\d.]+)fr/.exec(width)?.[1];
-  return share === undefined ? { flex: `0 0 ${width}` } : { flex: `${share} 1 0`, minWidth: 0 };
+function countOf(keys: readonly string[], chosen: ReadonlySet<string>): number {
+  if (chosen.size === 0) return 0;
+  return keys.reduce((count, key) => (chosen.has(key) ? count + 1 : count), 0);
 }

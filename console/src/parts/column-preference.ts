@@ -1,0 +1,55 @@
+import { useCallback, useState } from 'react';
+
+/**
+ * Which columns of a table somebody hides, and how wide they made the others: a preference of theirs in this browser, not
+ * a state of the page that a link would carry.
+ */
+export interface ColumnPreference {
+  readonly hidden: readonly string[];
+  /** Pixels, by column. */
+  readonly widths: Readonly<Record<string, number>>;
+}
+
+const nothing: ColumnPreference = { hidden: [], widths: {} };
+
+/** What was kept may be of another version, or of somebody's hand. Pure. */
+export function readPreference(text: string | null): ColumnPreference | null {
+  if (text === null) return null;
+  try {
+    const value: unknown = JSON.parse(text);
+    if (typeof value !== 'object' || value === null) return null;
+    const { hidden, widths } = value as Record<string, unknown>;
+    return {
+      hidden: Array.isArray(hidden) ? hidden.filter((id) => typeof id === 'string') : [],
+      widths: Object.fromEntries(
+        Object.entries(typeof widths === 'object' && widths !== null ? widths : {}).filter(
+          ([, width]) => typeof width === 'number' && width >= 40 && width <= 2_000,
+        ),
+      ),
+    };
+  } catch {
+    return null;
+  }
+}
+
+/**
+ * @param name of the table, for what is kept
+ * @param hidden columns that are hidden until somebody asks for them
+ */
+export function useColumnPreference(
+  name: string,
+  hidden: readonly string[] = [],
+): [ColumnPreference, (next: ColumnPreference) => void] {
+  const key = `muster.columns.${name}`;
+  const [preference, setPreference] = useState<ColumnPreference>(
+    () => readPreference(window.localStorage.getItem(key)) ?? { ...nothing, hidden },
+  );
+  const set = useCallback(
+    (next: ColumnPreference) => {
+      setPreference(next);
+      window.localStorage.setItem(key, JSON.stringify(next));
+    },
+    [key],
+  );
+  return [preference, set];
+}
