@@ -31,6 +31,7 @@ export default defineConfig({
     // Nothing is written into the page or the styles: the policy lets nothing in that is not a file of its own.
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
+    rolldownOptions: { output: { codeSplitting: { groups: [{ name: 'nonce', test: /app\/nonce\.ts$/ }] } } },
   },
   server: { host: '127.0.0.1', proxy },
   preview: { host: '127.0.0.1', proxy },

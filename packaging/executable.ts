@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto';
 import {
   chmodSync,
   copyFileSync,
+  cpSync,
   existsSync,
   mkdirSync,
   mkdtempSync,
@@ -13,9 +14,10 @@ import {
   statSync,
   writeFileSync,
 } from 'node:fs';
-import { basename, join } from 'node:path';
+import { basename, join, relative } from 'node:path';
 import type { Build } from '@muster/protocol/executable';
 import { build } from 'esbuild';
+import { builtConsole, packagesFile } from '../tools/build-console.ts';
 import { addonFile, bundles, type ProgramName, programs } from '../tools/bundle.ts';
 import type { Contents } from './executable/programs.ts';
 
@@ -114,6 +116,14 @@ function compilePrograms(node: string, folder: string): string[] {
   return Object.keys(compiledAfter);
 }
 
+/** Copies the console into a folder `console` of another one. @returns the names there */
+function consoleAssets(from: string, into: string): string[] {
+  cpSync(from, join(into, 'console'), { recursive: true });
+  return readdirSync(from, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile() && entry.name !== packagesFile)
+    .map((entry) => join('console', relative(from, join(entry.parentPath, entry.name))));
+}
+
 async function make(path: string, about: Build): Promise<void> {
   const from = await bundles();
   const folder = mkdtempSync(join(cache, 'tmp-'));
@@ -139,7 +149,8 @@ async function make(path: string, about: Build): Promise<void> {
     writeFileSync(join(folder, 'contents.json'), JSON.stringify(contents));
     const codes = compiled.map((name) => `${name}.code`);
     const natives = addons.map((name) => `${name}.node`);
-    const assets = [...files, ...codes, ...natives, 'contents.json', 'thread.mjs'].sort();
+    const page = consoleAssets(await builtConsole(), folder);
+    const assets = [...files, ...codes, ...natives, ...page, 'contents.json', 'thread.mjs'].sort();
     // By names alone: where it was built is in it otherwise.
     const config = {
       main: 'main.cjs',
@@ -183,7 +194,8 @@ export async function executable(about: Build): Promise<string> {
   mkdirSync(cache, { recursive: true });
   const hash = createHash('sha256')
     .update(JSON.stringify(about))
-    .update(basename(await bundles()));
+    .update(basename(await bundles()))
+    .update(basename(await builtConsole()));
   const own = readdirSync(join(here, 'executable')).map((name) => join(here, 'executable', name));
   for (const file of [
     import.meta.filename,

@@ -1,8 +1,9 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { consolePackages } from '../tools/build-console.ts';
 import { bundledPackages } from '../tools/bundle.ts';
 
-/** Somebody else's work that is in the executable. */
+/** Somebody else's work that is in the executable, or in the console that it serves. */
 export interface Component {
   readonly name: string;
   readonly version: string;
@@ -37,8 +38,8 @@ export async function shippedComponents(): Promise<Component[]> {
   const lock = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8')) as {
     packages: Record<string, { integrity?: string }>;
   };
-  const folders = [...(await bundledPackages()), ...besides];
-  return folders
+  const folders = new Set([...(await bundledPackages()), ...(await consolePackages()), ...besides]);
+  return [...folders]
     .map((folder) => describe(folder, lock.packages[folder]?.integrity ?? null))
     .sort((a, b) => (`${a.name} ${a.version}` < `${b.name} ${b.version}` ? -1 : 1));
 }

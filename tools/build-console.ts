@@ -28,7 +28,7 @@ const kept = 2;
 /** Written beside the files: what the orchestrator serves (orchestrator/src/http/console-files.ts reads it). */
 const listing = 'console.json';
 /** And the folders of the packages whose code is in it, for their licences. */
-const packagesFile = 'packages.json';
+export const packagesFile = 'packages.json';
 const pageName = 'index.html';
 
 /** Everything that is served besides the page, by how its name ends; what is not here is not to be served. */

@@ -1,4 +1,5 @@
 import type { TestProject } from 'vitest/node';
+import { builtConsole } from './build-console.ts';
 import { bundles } from './bundle.ts';
 
 declare module 'vitest' {
@@ -10,6 +11,8 @@ declare module 'vitest' {
 
 /** Before the first test of a run: what tests start hundreds of times is made once, and nobody races to make it. */
 export async function setup(project: TestProject): Promise<void> {
-  project.provide('bundles', await bundles());
+  // What end-to-end tests start serves it; `npm test` has built it by then.
+  const [made] = await Promise.all([bundles(), project.name.startsWith('e2e') ? builtConsole() : null]);
+  project.provide('bundles', made);
   project.onTestsRerun(async () => project.provide('bundles', await bundles()));
 }

@@ -3,6 +3,7 @@ import { existsSync, renameSync, writeFileSync } from 'node:fs';
 import { hostname, userInfo } from 'node:os';
 import { join, relative, resolve } from 'node:path';
 import { isName } from '@muster/protocol';
+import { builtConsole } from './build-console.ts';
 import { CliFailure, muster, root } from './cli.ts';
 import { makeFolder } from './folder.ts';
 import { approvedAgent, enrolmentToken, nameProfile, operatorKey } from './local.ts';
@@ -69,6 +70,15 @@ function ownAddress(agentHost: string): string {
   return agentHost.includes(':') ? `[${agentHost}]` : agentHost;
 }
 
+/** What cannot be built is no reason to start nothing: the rest does without, and `/` says so. */
+async function prepareConsole(): Promise<void> {
+  try {
+    await builtConsole(() => console.log('Building the console (only when its sources change) ...'));
+  } catch (error) {
+    console.error(`warning: started without the newest console: ${(error as Error).message}`);
+  }
+}
+
 function tell(lines: string[]): void {
   console.log(lines.join('\n'));
 }
@@ -82,6 +92,7 @@ async function start(options: StartOptions): Promise<void> {
     );
   await requirePorts(options);
   const { logs, configFile } = makeDataDirectory(dataDir);
+  await prepareConsole();
   const orchestratorDir = join(dataDir, 'orchestrator');
   const agentDir = join(dataDir, 'agent');
   const { publicKey, made } = await operatorKey();
@@ -170,6 +181,7 @@ async function start(options: StartOptions): Promise<void> {
       '',
       `  orchestrator  ${ready.api_url}`,
       ...(ready.fingerprint === undefined ? [] : [`  certificate   ${ready.fingerprint}`]),
+      `  console       ${ready.api_url}/, in a browser; npx muster web-login${suffix} prints a link that signs you in`,
       `  agents        connect to port ${ready.agent_port}${opened ? ` of ${options.agentHost}` : ', from this machine only; open it with: npm start -- --agent-host 0.0.0.0'}`,
       `  agent         ${self.name}: this machine, ${self.status}${root ? '' : `; as ${userInfo().username} it can change only what you can`}`,
       `  operator      ${username}${made === null ? '' : `, with a new key: ${made}`}`,

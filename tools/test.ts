@@ -71,6 +71,11 @@ function prepareTestHosts(): ChildProcess | null {
   return child.on('error', () => {});
 }
 
+/** Built meanwhile, as those are; whoever needs it and finds that it failed says so. */
+function prepareConsole(): void {
+  spawn(process.execPath, ['tools/build-console.ts'], { cwd: root, stdio: 'ignore' }).on('error', () => {});
+}
+
 const known = [...checks, ...tiers];
 const wanted = process.argv.slice(2);
 const unknown = wanted.filter((name) => !known.includes(name));
@@ -81,6 +86,7 @@ if (unknown.length > 0) {
 
 const isWanted = (name: string) => wanted.length === 0 || wanted.includes(name);
 const hosts = isWanted('e2e') ? prepareTestHosts() : null;
+if (isWanted('e2e')) prepareConsole();
 const steps: [string, Act][] = [
   ...checks.filter(isWanted).map((name): [string, Act] => [name, check(name)]),
   ...tiers.filter(isWanted).map((name): [string, Act] => [name, tier(name)]),

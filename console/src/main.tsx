@@ -1,4 +1,5 @@
-import './app/mark-styles.ts';
+// First: before everything that makes style elements.
+import './app/nonce.ts';
 import './app/theme.css';
 import { StrictMode } from 'react';
 import { createRoot } from 'react-dom/client';

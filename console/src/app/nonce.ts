@@ -2,7 +2,7 @@
  * The page's policy lets in only style elements that carry the nonce of this answer. Libraries that make some (xterm,
  * scroll locks of dialogs) do not know it; so every style element gets it here when it is made. Scripts never do.
  */
-export function markStyleElements(document: Document): string {
+function markStyleElements(document: Document): void {
   const nonce = document.querySelector<HTMLMetaElement>('meta[property=csp-nonce]')?.content ?? '';
   const create = document.createElement.bind(document) as typeof document.createElement;
   document.createElement = ((name: string, options?: ElementCreationOptions) => {
@@ -10,5 +10,7 @@ export function markStyleElements(document: Document): string {
     if (name.toLowerCase() === 'style') element.nonce = nonce;
     return element;
   }) as typeof document.createElement;
-  return nonce;
 }
+
+// On import, and as a chunk of its own (vite.config.ts) that runs before all others: some make theirs when they are loaded.
+markStyleElements(document);

@@ -66,7 +66,7 @@ describe('the page', () => {
       const { body, headers } = await app.inject('/');
       const nonce = /<meta property="csp-nonce" content="([A-Za-z0-9+/]{22}==)">/.exec(body)?.[1] as string;
       expect(headers['content-security-policy']).toBe(
-        `default-src 'none'; script-src 'self'; style-src 'self' 'nonce-${nonce}'; connect-src 'self'; img-src 'self' data:; font-src 'self'; worker-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`,
+        `default-src 'none'; script-src 'self'; style-src 'self' 'nonce-${nonce}'; connect-src 'self'; img-src 'self' data:; font-src 'self'; require-trusted-types-for 'script'; trusted-types 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`,
       );
       nonces.add(nonce);
     }

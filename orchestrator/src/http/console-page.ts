@@ -15,7 +15,7 @@ const others = ['api', 'docs', 'openapi.json', 'schemas', 'install', 'healthz', 
 
 /** What browsers give to pages that ask for nothing; the console asks for the clipboard and the whole screen alone. */
 const permissions = [
-  ...['accelerometer', 'autoplay', 'bluetooth', 'camera', 'display-capture', 'encrypted-media', 'geolocation'],
+  ...['accelerometer', 'autoplay', 'camera', 'display-capture', 'encrypted-media', 'geolocation'],
   ...['gyroscope', 'hid', 'idle-detection', 'magnetometer', 'microphone', 'midi', 'payment', 'picture-in-picture'],
   ...['publickey-credentials-create', 'publickey-credentials-get', 'screen-wake-lock', 'serial', 'usb'],
   ...['xr-spatial-tracking'],
@@ -49,7 +49,9 @@ const policyWith = (nonce: string | null): string =>
           "connect-src 'self'",
           "img-src 'self' data:",
           "font-src 'self'",
-          "worker-src 'self'",
+          // Text becomes neither elements nor a program: what would make it so throws.
+          "require-trusted-types-for 'script'",
+          "trusted-types 'none'",
         ]),
     "base-uri 'none'",
     "form-action 'none'",
