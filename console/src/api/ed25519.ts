@@ -1,16 +1,17 @@
-import * as noble from '@noble/ed25519';
+import { getPublicKey, hashes, sign } from '@noble/ed25519';
+import { sha512 } from '@noble/hashes/sha2.js';
 
 /**
- * Ed25519 with a seed: by the browser where it can (WebCrypto), else by a library in pure JavaScript, which needs only
- * SHA-512 of WebCrypto.
+ * Ed25519 with a seed: by the browser where it can (WebCrypto), else by a library in pure JavaScript. On a page that came
+ * over plain HTTP from another machine there is no WebCrypto at all.
  */
+
+hashes.sha512 = sha512;
 
 /** The first bytes of PKCS#8 around an Ed25519 seed (RFC 8410, section 7). */
 const pkcs8Prefix = Uint8Array.of(48, 46, 2, 1, 0, 48, 5, 6, 3, 43, 101, 112, 4, 34, 4, 32);
 
-export async function ed25519PublicKey(seed: Uint8Array): Promise<Uint8Array> {
-  return noble.getPublicKeyAsync(seed);
-}
+export const ed25519PublicKey = (seed: Uint8Array): Uint8Array => getPublicKey(seed);
 
 /** @returns the 64 bytes of the signature */
 export async function signEd25519(seed: Uint8Array, message: Uint8Array<ArrayBuffer>): Promise<Uint8Array> {
@@ -21,7 +22,7 @@ export async function signEd25519(seed: Uint8Array, message: Uint8Array<ArrayBuf
     const key = await crypto.subtle.importKey('pkcs8', wrapped, 'Ed25519', false, ['sign']);
     return new Uint8Array(await crypto.subtle.sign('Ed25519', key, message));
   } catch {
-    return noble.signAsync(message, seed);
+    return sign(message, seed);
   } finally {
     wrapped.fill(0);
   }

@@ -1,33 +1,99 @@
-/** Why a file cannot be used to sign in, and what to do. */
-export class KeyFileError extends Error {
-  /** It is locked: ask for the passphrase and read it again. */
-  readonly needsPassphrase: boolean;
-  constructor(message: string, needsPassphrase = false) {
-    super(message);
-    this.name = 'KeyFileError';
-    this.needsPassphrase = needsPassphrase;
-  }
-}
+import { bytesOfBase64, bytesOfHex, derContent, derNumber, derTags, derValues, hexOf } from './der.ts';
+import { brokenKey, KeyFileError, mostKeyBytes, needsPassphrase, otherKind } from './key-file-error.ts';
 
-// PKCS#8 of an Ed25519 key is this, then the 32 bytes of the seed (RFC 8410, section 7).
-const pkcs8Head = '302e020100300506032b657004220420';
+/** As hexadecimal of their DER. */
+const keyKinds: Readonly<Record<string, string>> = {
+  '2b6570': 'ed25519',
+  '2b6571': 'an Ed448 key',
+  '2b656e': 'an X25519 key, which cannot sign',
+  '2a864886f70d010101': 'an RSA key',
+  '2a8648ce3d0201': 'a key on a NIST curve',
+  '2a8648ce380401': 'a DSA key',
+};
 
 /**
- * Reads an operator's key as `muster operator init` and `openssl genpkey -algorithm ed25519` write it, or its seed as 64
- * hexadecimal characters.
+ * Reads an operator's key in every form that `muster`, `openssl` and `ssh-keygen` write: PKCS#8 in PEM, plain or under a
+ * passphrase, OpenSSH's own form, plain or under a passphrase, or the seed as 64 hexadecimal characters. What a passphrase
+ * takes is loaded when there is one.
+ * @param passphrase null: none was typed
  * @returns the 32 bytes of the seed; the caller overwrites them when done
  * @throws KeyFileError
  */
-export async function readKeyFile(text: string, _passphrase: string | null): Promise<Uint8Array> {
+export async function readKeyFile(text: string, passphrase: string | null): Promise<Uint8Array> {
+  if (text.length > mostKeyBytes) throw new KeyFileError('This file is too large for a key. Choose another.');
   const trimmed = text.trim();
-  if (/^[0-9a-fA-F]{64}$/.test(trimmed)) return bytesOf(trimmed);
-  const body = /-----BEGIN PRIVATE KEY-----([A-Za-z0-9+/=\s]+)-----END PRIVATE KEY-----/.exec(text)?.[1];
-  if (body === undefined) throw new KeyFileError('This is not a private key in a form that the console reads.');
-  const hex = Array.from(atob(body.replace(/\s/g, '')), (c) => c.charCodeAt(0).toString(16).padStart(2, '0')).join('');
-  if (!hex.startsWith(pkcs8Head) || hex.length !== pkcs8Head.length + 64)
-    throw new KeyFileError('This is a private key, but not an Ed25519 one.');
-  return bytesOf(hex.slice(pkcs8Head.length));
+  if (trimmed === '') throw new KeyFileError('This file is empty. Choose another.');
+  if (/^[0-9a-fA-F]{64}$/.test(trimmed)) return bytesOfHex(trimmed);
+  if (isPublic(trimmed))
+    throw new KeyFileError(
+      'This is the public half of a key. Open the private one: the file beside it, usually of the same name without “.pub”.',
+    );
+  const [, label, body] = /-----BEGIN ([A-Z0-9 ]+)-----([^-]*)-----END \1-----/.exec(text) ?? [];
+  if (label === undefined || body === undefined) {
+    if (text.includes('-----BEGIN ')) throw brokenKey();
+    if (trimmed.startsWith('PuTTY-User-Key-File'))
+      throw new KeyFileError('This is a key of PuTTY. Export it in PuTTYgen as an OpenSSH key, and open that.');
+    throw new KeyFileError(
+      'This is no private key. The console reads PKCS#8 and OpenSSH files of an Ed25519 key, or its seed as 64 hexadecimal characters.',
+    );
+  }
+  if (/^Proc-Type: /m.test(body)) throw otherKind('a key in a form of old, which is never an Ed25519 one');
+  const bytes = bytesOfBase64(body);
+  if (bytes === null) throw brokenKey();
+  try {
+    return await readLabelled(label, bytes, passphrase);
+  } catch (error) {
+    if (error instanceof RangeError) throw brokenKey();
+    throw error;
+  } finally {
+    bytes.fill(0);
+  }
 }
 
-const bytesOf = (hex: string): Uint8Array =>
-  Uint8Array.from(hex.match(/../g) ?? [], (pair) => Number.parseInt(pair, 16));
+const isPublic = (text: string): boolean =>
+  /^(ssh-|ecdsa-|sk-)[\w@.-]+ AAAA/.test(text) || /-----BEGIN (RSA |SSH2 )?PUBLIC KEY-----/.test(text);
+
+async function readLabelled(label: string, bytes: Uint8Array, passphrase: string | null): Promise<Uint8Array> {
+  switch (label) {
+    case 'PRIVATE KEY':
+      return seedOfPkcs8(bytes);
+    case 'ENCRYPTED PRIVATE KEY': {
+      if (passphrase === null) throw needsPassphrase();
+      const { openSealedKey } = await import('./sealed-key.ts');
+      const opened = await openSealedKey(bytes, passphrase);
+      try {
+        return seedOfPkcs8(opened);
+      } finally {
+        opened.fill(0);
+      }
+    }
+    case 'OPENSSH PRIVATE KEY': {
+      const { readSshKey } = await import('./ssh-key.ts');
+      return await readSshKey(bytes, passphrase);
+    }
+    case 'RSA PRIVATE KEY':
+      throw otherKind('an RSA key');
+    case 'EC PRIVATE KEY':
+    case 'EC PARAMETERS':
+      throw otherKind('a key on a NIST curve');
+    case 'DSA PRIVATE KEY':
+      throw otherKind('a DSA key');
+    case 'CERTIFICATE':
+      throw new KeyFileError('This is a certificate, which has no private key in it. Open the key instead.');
+    default:
+      throw new KeyFileError('This is not a private key in a form that the console reads.');
+  }
+}
+
+/** @throws KeyFileError for another kind of key; RangeError for what is no PKCS#8 */
+function seedOfPkcs8(bytes: Uint8Array): Uint8Array {
+  const [whole] = derValues(bytes);
+  const fields = derValues(derContent(whole === undefined ? [] : [whole], 0, derTags.sequence));
+  derNumber(fields, 0);
+  const algorithm = derValues(derContent(fields, 1, derTags.sequence));
+  const kind = keyKinds[hexOf(derContent(algorithm, 0, derTags.oid))] ?? 'a key of another kind';
+  if (kind !== 'ed25519') throw otherKind(kind);
+  const seed = derContent(derValues(derContent(fields, 2, derTags.octets)), 0, derTags.octets);
+  if (seed.length !== 32) throw brokenKey();
+  return seed.slice();
+}

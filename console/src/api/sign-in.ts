@@ -1,11 +1,22 @@
+import { ApiError } from '@muster/protocol/client';
 import { challenge, redeemWebLogin, verify } from '@muster/protocol/http';
 import { callOpenly, session } from './client.ts';
-import { ed25519PublicKey, signEd25519 } from './ed25519.ts';
-import { readKeyFile } from './key-file.ts';
+import { bytesOfHex, hexOf } from './der.ts';
 import { queryClient } from './query-client.ts';
 import type { Token } from './session.ts';
 
 /** The two ways into the console. */
+
+/** The key is one, but nobody's here. */
+export class UnknownKey extends Error {
+  /** 64 hexadecimal characters. */
+  readonly publicKey: string;
+  constructor(publicKey: string, cause: unknown) {
+    super('This orchestrator does not know this key, or its operator was removed.', { cause });
+    this.name = 'UnknownKey';
+    this.publicKey = publicKey;
+  }
+}
 
 /** Whatever is kept of another person goes before the new one sees anything. */
 async function begin(token: Token): Promise<void> {
@@ -27,18 +38,21 @@ export async function signInWithCode(code: string): Promise<void> {
  * @throws KeyFileError when it holds no key that can be used here; ApiError when the orchestrator refuses it
  */
 export async function signInWithKey(text: string, passphrase: string | null): Promise<void> {
+  const [{ readKeyFile }, { ed25519PublicKey, signEd25519 }] = await Promise.all([
+    import('./key-file.ts'),
+    import('./ed25519.ts'),
+  ]);
   const seed = await readKeyFile(text, passphrase);
   try {
-    const publicKey = hexOf(await ed25519PublicKey(seed));
-    const { nonce } = await callOpenly(challenge, { body: { public_key: publicKey } });
-    const signature = hexOf(await signEd25519(seed, bytesOf(nonce)));
+    const publicKey = hexOf(ed25519PublicKey(seed));
+    const { nonce } = await callOpenly(challenge, { body: { public_key: publicKey } }).catch((error: unknown) => {
+      throw error instanceof ApiError && error.problem.code === 'operator_unknown'
+        ? new UnknownKey(publicKey, error)
+        : error;
+    });
+    const signature = hexOf(await signEd25519(seed, bytesOfHex(nonce)));
     await begin(await callOpenly(verify, { body: { public_key: publicKey, signature } }));
   } finally {
     seed.fill(0);
   }
 }
-
-const hexOf = (bytes: Uint8Array): string => Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('');
-
-const bytesOf = (hex: string): Uint8Array<ArrayBuffer> =>
-  Uint8Array.from(hex.match(/../g) ?? [], (pair) => Number.parseInt(pair, 16));

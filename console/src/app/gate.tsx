@@ -14,7 +14,8 @@ export function Gate() {
   if (pathname === '/login') return <Navigate to="/" replace />;
   return (
     <>
-      <Shell />
+      {/* Somebody else begins anew: nothing that one person typed is another's to see. */}
+      <Shell key={state.person.operator_id} />
       {state.status === 'expired' && <SignInOver person={state.person} />}
     </>
   );

@@ -1,14 +1,16 @@
 import { useQueryClient } from '@tanstack/react-query';
 import { useEffect, useRef, useState } from 'react';
 import { session } from '../api/client.ts';
-import { KeyFileError } from '../api/key-file.ts';
+import { KeyFileError, mostKeyBytes } from '../api/key-file-error.ts';
 import type { Person } from '../api/session.ts';
-import { signInWithCode, signInWithKey } from '../api/sign-in.ts';
+import { signInWithCode, signInWithKey, UnknownKey } from '../api/sign-in.ts';
 import { Button } from '../parts/button.tsx';
+import { classNames } from '../parts/class-names.ts';
 import { Code } from '../parts/copy.tsx';
 import { Dialog } from '../parts/dialog.tsx';
-import { Input } from '../parts/field.tsx';
+import { Input, TextArea } from '../parts/field.tsx';
 import { Problem } from '../parts/states.tsx';
+import { Text } from '../parts/text.tsx';
 import { Mark } from './mark.tsx';
 
 /** The code of `muster web-login`, from the fragment of the address: taken once, and gone from the address at once. */
@@ -42,26 +44,42 @@ export function SignInOver({ person }: { readonly person: Person }) {
   return (
     <Dialog
       open
-      onOpenChange={(open) => {
-        if (open) return;
-        client.clear();
-        void session.leave();
-      }}
+      lasting
+      onOpenChange={() => {}}
       title="Your session has ended"
-      description={`Sign in again as ${person.username} to go on. What you typed is still here.`}
+      description={
+        <>
+          Sign in again as <Text text={person.username} /> to go on. What you typed is still here; somebody else begins
+          anew.
+        </>
+      }
+      footer={
+        <Button
+          look="quiet"
+          onClick={() => {
+            client.clear();
+            void session.leave();
+          }}
+        >
+          Give up and sign out
+        </Button>
+      }
     >
       <SignInForm />
     </Dialog>
   );
 }
 
+/** A key that waits for its passphrase, and is kept no longer. */
+interface LockedKey {
+  readonly text: string;
+  readonly name: string;
+}
+
 function SignInForm() {
   const [error, setError] = useState<unknown>(null);
   const [busy, setBusy] = useState(false);
-  const [text, setText] = useState<string | null>(null);
-  const [passphrase, setPassphrase] = useState('');
-  const [locked, setLocked] = useState(false);
-  const file = useRef<HTMLInputElement>(null);
+  const [locked, setLocked] = useState<LockedKey | null>(null);
   const began = useRef(false);
 
   const attempt = async (act: () => Promise<void>) => {
@@ -70,7 +88,6 @@ function SignInForm() {
     try {
       await act();
     } catch (thrown) {
-      if (thrown instanceof KeyFileError && thrown.needsPassphrase) setLocked(true);
       setError(thrown);
     } finally {
       setBusy(false);
@@ -89,67 +106,212 @@ function SignInForm() {
     return () => window.removeEventListener('hashchange', redeem);
   }, []);
 
-  const read = async (chosen: File | undefined) => {
-    if (chosen === undefined) return;
-    const content = chosen.size > 64 * 1024 ? '' : await chosen.text();
-    setText(content);
-    setLocked(false);
-    await attempt(() => signInWithKey(content, null));
-  };
+  const tryKey = (text: string, name: string, passphrase: string | null) =>
+    attempt(async () => {
+      try {
+        await signInWithKey(text, passphrase);
+      } catch (thrown) {
+        if (thrown instanceof KeyFileError && thrown.needsPassphrase) {
+          setLocked({ text, name });
+          if (passphrase === null) return;
+        } else setLocked(null);
+        throw thrown;
+      }
+    });
 
   return (
-    <div className="space-y-5">
-      <Problem error={error} />
-      <section className="rounded-lg border bg-surface p-4">
-        <h2 className="mb-1 font-semibold text-sm">With the command line</h2>
-        <p className="mb-2 text-muted text-sm">
-          Where you are signed in with <code className="font-mono">muster</code>, ask for a link and open it here. It is
-          good once, for a minute.
-        </p>
-        <Code text="muster web-login" />
-      </section>
+    <div className="space-y-4">
+      {error instanceof UnknownKey ? <UnknownKeyNotice error={error} /> : <Problem error={error} />}
       <section className="rounded-lg border bg-surface p-4">
         <h2 className="mb-1 font-semibold text-sm">With your key file</h2>
         <p className="mb-3 text-muted text-sm">
           The key signs here, in your browser, and goes nowhere else. It is usually{' '}
-          <code className="font-mono">~/.config/muster/key.pem</code>.
+          <code className="font-mono text-xs">~/.config/muster/operator.key</code>.
         </p>
-        <input
-          ref={file}
-          type="file"
-          className="sr-only"
-          tabIndex={-1}
-          aria-label="Key file"
-          onChange={(event) => {
-            void read(event.target.files?.[0]);
-            event.target.value = '';
-          }}
-        />
-        <Button look="primary" busy={busy} className="w-full" onClick={() => file.current?.click()}>
-          Open key file
-        </Button>
-        {locked && text !== null && (
-          <form
-            className="mt-3 flex items-end gap-2"
-            onSubmit={(event) => {
-              event.preventDefault();
-              void attempt(() => signInWithKey(text, passphrase));
+        {locked === null ? (
+          <KeyChoice busy={busy} onKey={(text, name) => void tryKey(text, name, null)} onProblem={setError} />
+        ) : (
+          <PassphraseForm
+            busy={busy}
+            name={locked.name}
+            onPassphrase={(passphrase) => void tryKey(locked.text, locked.name, passphrase)}
+            onBack={() => {
+              setLocked(null);
+              setError(null);
             }}
-          >
-            <div className="flex-1">
-              <Input
-                label="Passphrase of the key"
-                type="password"
-                value={passphrase}
-                onChange={(event) => setPassphrase(event.target.value)}
-              />
-            </div>
-            <Button type="submit" busy={busy}>
-              Unlock
-            </Button>
-          </form>
+          />
         )}
       </section>
+      <section className="rounded-lg border bg-surface p-4">
+        <h2 className="mb-1 font-semibold text-sm">With the command line</h2>
+        <p className="mb-2 text-muted text-sm">
+          Where you are signed in with <code className="font-mono text-xs">muster</code>, ask for a link and open it
+          here. It is good once, for a minute.
+        </p>
+        <Code text="muster web-login" />
+      </section>
+    </div>
+  );
+}
+
+/** A file that is opened or dropped, or text that is pasted. */
+function KeyChoice({
+  busy,
+  onKey,
+  onProblem,
+}: {
+  readonly busy: boolean;
+  readonly onKey: (text: string, name: string) => void;
+  readonly onProblem: (error: unknown) => void;
+}) {
+  const file = useRef<HTMLInputElement>(null);
+  const [over, setOver] = useState(false);
+  const [pasting, setPasting] = useState(false);
+  const [pasted, setPasted] = useState('');
+
+  const read = async (chosen: File | undefined) => {
+    if (chosen === undefined) return;
+    try {
+      // Whatever is larger is no key, and is not read.
+      const text = chosen.size > mostKeyBytes ? 'x'.repeat(mostKeyBytes + 1) : await chosen.text();
+      onKey(text, chosen.name);
+    } catch (cause) {
+      onProblem(new Error('The browser could not read this file. Check that you may read it.', { cause }));
+    }
+  };
+
+  return (
+    <div
+      className={classNames(
+        'rounded-md border border-dashed p-3',
+        over ? 'border-accent bg-accent-soft' : 'border-line',
+      )}
+      onDragOver={(event) => {
+        event.preventDefault();
+        setOver(true);
+      }}
+      onDragLeave={() => setOver(false)}
+      onDrop={(event) => {
+        event.preventDefault();
+        setOver(false);
+        void read(event.dataTransfer.files[0]);
+      }}
+    >
+      <input
+        ref={file}
+        type="file"
+        className="sr-only"
+        tabIndex={-1}
+        aria-label="Key file"
+        onChange={(event) => {
+          void read(event.target.files?.[0]);
+          event.target.value = '';
+        }}
+      />
+      <Button look="primary" busy={busy} className="w-full" onClick={() => file.current?.click()}>
+        Open key file
+      </Button>
+      {pasting ? (
+        <form
+          className="mt-3 space-y-2"
+          onSubmit={(event) => {
+            event.preventDefault();
+            setPasted('');
+            setPasting(false);
+            onKey(pasted, 'the key you pasted');
+          }}
+        >
+          <TextArea
+            label="Private key"
+            rows={4}
+            autoFocus
+            autoComplete="off"
+            className="font-mono text-xs"
+            placeholder="-----BEGIN PRIVATE KEY-----"
+            value={pasted}
+            onChange={(event) => setPasted(event.target.value)}
+          />
+          <div className="flex justify-end gap-2">
+            <Button
+              look="quiet"
+              small
+              onClick={() => {
+                setPasted('');
+                setPasting(false);
+              }}
+            >
+              Cancel
+            </Button>
+            <Button type="submit" small disabled={pasted.trim() === ''}>
+              Use this key
+            </Button>
+          </div>
+        </form>
+      ) : (
+        <p className="mt-2 text-center text-muted text-xs">
+          or drop it here, or{' '}
+          <button
+            type="button"
+            className="rounded font-medium text-accent underline-offset-2 hover:underline"
+            onClick={() => setPasting(true)}
+          >
+            paste its text
+          </button>
+        </p>
+      )}
+    </div>
+  );
+}
+
+function PassphraseForm({
+  busy,
+  name,
+  onPassphrase,
+  onBack,
+}: {
+  readonly busy: boolean;
+  readonly name: string;
+  readonly onPassphrase: (passphrase: string) => void;
+  readonly onBack: () => void;
+}) {
+  const [passphrase, setPassphrase] = useState('');
+  return (
+    <form
+      className="space-y-3"
+      onSubmit={(event) => {
+        event.preventDefault();
+        setPassphrase('');
+        onPassphrase(passphrase);
+      }}
+    >
+      <Input
+        label={
+          <>
+            Passphrase of <Text text={name} most={60} />
+          </>
+        }
+        type="password"
+        autoFocus
+        autoComplete="current-password"
+        value={passphrase}
+        onChange={(event) => setPassphrase(event.target.value)}
+      />
+      <div className="flex gap-2">
+        <Button type="submit" look="primary" busy={busy} disabled={passphrase === ''} className="flex-1">
+          Unlock and sign in
+        </Button>
+        <Button onClick={onBack}>Another key</Button>
+      </div>
+    </form>
+  );
+}
+
+function UnknownKeyNotice({ error }: { readonly error: UnknownKey }) {
+  return (
+    <div role="alert" className="space-y-2 rounded-md border border-bad/40 bg-bad-soft px-3 py-2 text-sm">
+      <p className="text-bad">{error.message}</p>
+      <p>An admin lets it in with its public half:</p>
+      <Code text={`muster operator add NAME ${error.publicKey}`} />
     </div>
   );
 }

@@ -16,6 +16,7 @@ export function Dialog({
   title,
   description,
   wide = false,
+  lasting = false,
   footer,
   children,
 }: {
@@ -24,6 +25,8 @@ export function Dialog({
   readonly title: string;
   readonly description?: ReactNode;
   readonly wide?: boolean;
+  /** Stays until what it asks for is done: neither Escape nor a click beside it closes it. */
+  readonly lasting?: boolean;
   readonly footer?: ReactNode;
   readonly children: ReactNode;
 }) {
@@ -34,6 +37,7 @@ export function Dialog({
         <Radix.Content
           className={classNames(sheet, wide ? 'sm:w-[min(60rem,94vw)]' : 'sm:w-[min(32rem,94vw)]')}
           {...(description === undefined ? { 'aria-describedby': undefined } : {})}
+          {...(lasting ? { onEscapeKeyDown: stay, onInteractOutside: stay } : {})}
         >
           <header className="flex items-start gap-3 border-b px-5 py-3">
             <div className="min-w-0 flex-1">
@@ -44,9 +48,11 @@ export function Dialog({
                 </Radix.Description>
               )}
             </div>
-            <Radix.Close asChild>
-              <IconButton label="Close" small icon={<X className="size-4" />} />
-            </Radix.Close>
+            {!lasting && (
+              <Radix.Close asChild>
+                <IconButton label="Close" small icon={<X className="size-4" />} />
+              </Radix.Close>
+            )}
           </header>
           <div className="min-h-0 flex-1 overflow-y-auto px-5 py-4">{children}</div>
           {footer !== undefined && (
@@ -57,6 +63,8 @@ export function Dialog({
     </Radix.Root>
   );
 }
+
+const stay = (event: Event): void => event.preventDefault();
 
 /** Asks before something is done that cannot be taken back. Stays open, with the reason, when it fails. */
 export function Confirm({

@@ -1,0 +1,121 @@
+import { cbc, ctr, gcm } from '@noble/ciphers/aes.js';
+import { brokenKey, KeyFileError, needsPassphrase, otherKind, wrongPassphrase } from './key-file-error.ts';
+
+/** Keys as OpenSSH keeps them (PROTOCOL.key of its source), plain or under a passphrase. */
+
+const magic = 'openssh-key-v1\0';
+const kind = 'ssh-ed25519';
+
+/** How the part with the key is locked: lengths of the key and of the first block, in bytes. */
+const ciphers = {
+  'aes128-ctr': { key: 16, iv: 16, open: ctr },
+  'aes192-ctr': { key: 24, iv: 16, open: ctr },
+  'aes256-ctr': { key: 32, iv: 16, open: ctr },
+  'aes256-cbc': { key: 32, iv: 16, open: (key: Uint8Array, iv: Uint8Array) => cbc(key, iv, { disablePadding: true }) },
+  'aes256-gcm@openssh.com': { key: 32, iv: 12, open: gcm },
+} as const;
+
+/** A file may not ask for more rounds; `ssh-keygen` writes 16 to 24, and each takes milliseconds. */
+const mostRounds = 1_024;
+
+/** Walks over what is written as a length and so many bytes. */
+class Fields {
+  readonly #bytes: Uint8Array;
+  #at = 0;
+  constructor(bytes: Uint8Array) {
+    this.#bytes = bytes;
+  }
+  take(length: number): Uint8Array {
+    const to = this.#at + length;
+    if (to > this.#bytes.length) throw brokenKey();
+    const taken = this.#bytes.subarray(this.#at, to);
+    this.#at = to;
+    return taken;
+  }
+  number(): number {
+    return this.take(4).reduce((sum, byte) => sum * 256 + byte, 0);
+  }
+  bytes(): Uint8Array {
+    return this.take(this.number());
+  }
+  text(): string {
+    return String.fromCharCode(...this.bytes().subarray(0, 256));
+  }
+  get rest(): Uint8Array {
+    return this.#bytes.subarray(this.#at);
+  }
+}
+
+/**
+ * @param bytes between the first and the last line
+ * @returns the seed, a copy
+ * @throws KeyFileError
+ */
+export async function readSshKey(bytes: Uint8Array, passphrase: string | null): Promise<Uint8Array> {
+  const head = new Fields(bytes);
+  if (String.fromCharCode(...head.take(magic.length)) !== magic) throw brokenKey();
+  const cipher = head.text();
+  const kdf = head.text();
+  const options = head.bytes();
+  if (head.number() !== 1) throw brokenKey();
+  const named = new Fields(head.bytes()).text();
+  if (named.startsWith('sk-'))
+    throw new KeyFileError(
+      'This key is in a security key, which the console cannot ask. Sign in with “muster web-login”.',
+    );
+  if (named !== kind) throw otherKind(`an OpenSSH key of the kind ${/^[\w@.-]+$/.test(named) ? named : 'unknown'}`);
+  const sealed = head.bytes();
+  if (cipher === 'none') return seedOf(new Fields(sealed));
+  if (passphrase === null) throw needsPassphrase();
+  if (!Object.hasOwn(ciphers, cipher) || kdf !== 'bcrypt')
+    throw new KeyFileError(
+      'This key is locked in a way that the console does not know. “ssh-keygen -p -Z aes256-ctr -f FILE” locks it anew.',
+    );
+  const way = ciphers[cipher as keyof typeof ciphers];
+  const wrapping = await derive(new Fields(options), passphrase, way.key + way.iv);
+  let opened: Uint8Array | null = null;
+  try {
+    const locked = cipher.includes('gcm') ? joined(sealed, head.rest.subarray(0, 16)) : sealed;
+    opened = way.open(wrapping.subarray(0, way.key), wrapping.subarray(way.key)).decrypt(locked);
+  } catch {
+    throw wrongPassphrase();
+  } finally {
+    wrapping.fill(0);
+  }
+  try {
+    return seedOf(new Fields(opened), wrongPassphrase);
+  } finally {
+    opened.fill(0);
+  }
+}
+
+async function derive(options: Fields, passphrase: string, length: number): Promise<Uint8Array> {
+  const { default: bcrypt } = await import('bcrypt-pbkdf');
+  const salt = options.bytes();
+  const rounds = options.number();
+  if (rounds < 1 || rounds > mostRounds) throw brokenKey();
+  const typed = new TextEncoder().encode(passphrase);
+  const key = new Uint8Array(length);
+  const failed = bcrypt.pbkdf(typed, typed.length, salt, salt.length, key, length, rounds);
+  typed.fill(0);
+  // It takes no empty passphrase, and none opens a key.
+  if (failed !== 0) throw wrongPassphrase();
+  return key;
+}
+
+/** @param otherwise what is wrong when it does not read as a key */
+function seedOf(fields: Fields, otherwise: () => KeyFileError = brokenKey): Uint8Array {
+  const check = fields.number();
+  if (check !== fields.number()) throw otherwise();
+  if (fields.text() !== kind || fields.bytes().length !== 32) throw otherwise();
+  const both = fields.bytes();
+  if (both.length !== 64) throw otherwise();
+  return both.slice(0, 32);
+}
+
+function joined(first: Uint8Array, second: Uint8Array): Uint8Array {
+  const all = new Uint8Array(first.length + second.length);
+  all.set(first);
+  all.set(second, first.length);
+  return all;
+}
