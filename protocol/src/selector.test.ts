@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { isEmpty, matchesSelector, parseSelector, tagKeySchema, tagValueSchema } from './selector.ts';
+import { isEmpty, matchesSelector, parseSelector } from './selector.ts';
+import { tagKeySchema, tagValueSchema } from './tag.ts';
 
 const labels = {
   tags: { role: 'web', env: 'prod', 'team/name': 'blue sky', empty: '', canary: 'yes', in: 'x' },

@@ -1,4 +1,3 @@
-import { z } from 'zod';
 import type { Fault } from './errors.ts';
 
 /**
@@ -30,21 +29,18 @@ export interface Labels {
   readonly attributes: Readonly<Record<string, string>>;
 }
 
-const tagKeyForm = 'a tag key is 1 to 63 of letters, digits, ".", "_", "-" and "/", the first a letter';
-const tagValueForm = 'a value is up to 256 characters, without control characters';
-const tagKey = /^[A-Za-z][A-Za-z0-9._/-]{0,62}$/;
+export const tagKeyForm = 'a tag key is 1 to 63 of letters, digits, ".", "_", "-" and "/", the first a letter';
+export const tagValueForm = 'a value is up to 256 characters, without control characters';
+export const tagKeyPattern = /^[A-Za-z][A-Za-z0-9._/-]{0,62}$/;
 const attributeKey = /^[A-Za-z0-9_][A-Za-z0-9._/:-]{0,254}$/;
 const controlCharacter = /[\x00-\x1f\x7f-\x9f]/;
 const attributePrefix = 'attr.';
 
-/** The key of a tag. */
-export const tagKeySchema = z.string().regex(tagKey, tagKeyForm);
+/** Whether a tag may have this key. */
+export const isTagKey = (key: string): boolean => tagKeyPattern.test(key);
 
-/** The value of a tag; it may be empty. */
-export const tagValueSchema = z
-  .string()
-  .refine((value) => [...value].length <= 256 && !controlCharacter.test(value), tagValueForm)
-  .meta({ maxLength: 256 });
+/** Whether a tag may have this value; it may be empty. */
+export const isTagValue = (value: string): boolean => [...value].length <= 256 && !controlCharacter.test(value);
 
 /** Longer ones are refused before they are read. */
 export const maximumSelectorLength = 4096;
@@ -152,7 +148,7 @@ class SelectorReader {
     const attribute = written.startsWith(attributePrefix);
     const key = attribute ? written.slice(attributePrefix.length) : written;
     if (attribute && !attributeKey.test(key)) this.#fail('expected the name of an attribute after "attr."', start);
-    if (!attribute && !tagKey.test(key)) this.#fail(`${JSON.stringify(key)} is no key: ${tagKeyForm}`, start);
+    if (!attribute && !isTagKey(key)) this.#fail(`${JSON.stringify(key)} is no key: ${tagKeyForm}`, start);
     return { key, attribute };
   }
 
@@ -176,7 +172,7 @@ class SelectorReader {
     if (value === '' && this.#position === start) {
       this.#fail(`expected a value, not ${this.#here()}; the empty value is written ""`);
     }
-    if (!tagValueSchema.safeParse(value).success) this.#fail(tagValueForm, start);
+    if (!isTagValue(value)) this.#fail(tagValueForm, start);
     return value;
   }
 

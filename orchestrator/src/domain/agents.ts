@@ -1,13 +1,7 @@
 import { type Fault, isKeyId, isName, MusterError } from '@muster/protocol';
 import type { Agent, AgentSort, AgentStatus } from '@muster/protocol/http';
-import {
-  isEmpty as isEmptySelector,
-  matchesSelector,
-  parseSelector,
-  type Selector,
-  tagKeySchema,
-  tagValueSchema,
-} from '@muster/protocol/selector';
+import { isEmpty as isEmptySelector, matchesSelector, parseSelector, type Selector } from '@muster/protocol/selector';
+import { tagKeySchema, tagValueSchema } from '@muster/protocol/tag';
 import {
   agentById,
   agentByName,

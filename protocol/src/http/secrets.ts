@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import { maximumSelectorLength, tagKeySchema, tagValueSchema } from '../selector.ts';
+import { maximumSelectorLength } from '../selector.ts';
+import { tagKeySchema, tagValueSchema } from '../tag.ts';
 import { nameParams, optional, pageQuery } from './fields.ts';
 import { route } from './route.ts';
 
