@@ -2,20 +2,36 @@ import { spawnSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
-import { describe, expect } from 'vitest';
+import { afterAll, describe, expect } from 'vitest';
 import { blocksOf } from '../tools/markdown.ts';
 import { Program } from '../tools/program.ts';
 import { eventually } from './eventually.ts';
-import { type Stage, test } from './harness.ts';
+import { Stage, test } from './harness.ts';
 import { missing } from './requirements.ts';
 import { copyRepository, plainPath } from './working-copy.ts';
 
 const freePorts = ['--api-port', '0', '--agent-port', '0'];
 
-/** A copy of the repository, and a person with a shell in it. */
-function newcomer(stage: Stage, installed: boolean) {
+/**
+ * A copy of the repository without packages, which wants those that a start needs. That `npm ci` brings all of them is seen
+ * wherever these tests run: `npm test` installs with the same lines.
+ */
+function bareClone(stage: Stage): string {
   const folder = stage.folder('clone');
-  copyRepository(folder, installed);
+  copyRepository(folder, false);
+  const path = join(folder, 'package.json');
+  const { workspaces, devDependencies, overrides: _, ...wanted } = JSON.parse(readFileSync(path, 'utf8'));
+  const needed = {
+    ...wanted,
+    workspaces: workspaces.filter((name: string) => !['console', 'e2e', 'bench'].includes(name)),
+    devDependencies: { esbuild: devDependencies.esbuild },
+  };
+  writeFileSync(path, JSON.stringify(needed));
+  return folder;
+}
+
+/** A person with a shell in a clone. */
+function newcomer(stage: Stage, folder: string) {
   const env = stage.environment({
     PATH: plainPath(),
     npm_config_cache: npmCache(),
@@ -29,7 +45,7 @@ function newcomer(stage: Stage, installed: boolean) {
     const { status, stdout, stderr } = spawnSync('sh', ['-c', line], { cwd: folder, env, encoding: 'utf8' });
     return { status, said: stdout + stderr };
   };
-  return { folder, env, start, shell };
+  return { start, shell };
 }
 
 // The packages of a fresh clone may come from what this machine has fetched before.
@@ -67,7 +83,22 @@ function pidsOf(...texts: string[]): number[] {
 /** As a terminal does: to everything in the foreground. */
 const pressCtrlC = (program: Program) => process.kill(-program.pid, 'SIGINT');
 
+/** What `npx muster` runs in a clone, without the second that npm thinks about it. */
+const direct = 'node_modules/.bin/muster';
+
 describe('npm start', () => {
+  const ofAll = new Stage();
+  let copied = false;
+  /** A clone with the packages that this one has, for one test after the other, each of which begins without any data. */
+  const installedClone = () => {
+    const folder = ofAll.folder('clone');
+    if (!copied) copyRepository(folder, true);
+    copied = true;
+    rmSync(join(folder, 'data'), { recursive: true, force: true });
+    return folder;
+  };
+  afterAll(() => ofAll.end());
+
   test('the README brings a newcomer from nothing to an applied module, and back', async ({ stage, skip }) => {
     const reason = missing('linux', 'git');
     if (reason) skip(reason);
@@ -76,7 +107,8 @@ describe('npm start', () => {
     } catch {
       skip('needs /tmp/muster-example, where the examples go, and another user has one');
     }
-    const { folder, start, shell } = newcomer(stage, true);
+    const folder = installedClone();
+    const { start, shell } = newcomer(stage, folder);
     const first = start(freePorts);
     const name = nameIn(await running(first));
 
@@ -88,8 +120,8 @@ describe('npm start', () => {
       // There is no terminal here on which the question could be answered.
       .map((line) => line.replaceAll('web-1', name).replace('muster apply', 'muster apply --yes'));
     const said: { line: string; said: string }[] = [];
-    for (const line of lines) {
-      const done = shell(line);
+    for (const [nth, line] of lines.entries()) {
+      const done = shell(nth === 0 ? line : line.replace('npx muster', direct));
       expect(done, line).toMatchObject({ status: line.startsWith('ls ') ? 2 : 0 });
       said.push({ line, said: done.said });
     }
@@ -104,11 +136,11 @@ describe('npm start', () => {
     // Terminals are off until the file says otherwise, and then on without a restart.
     const config = join(folder, 'data', 'agent.yml');
     expect(statSync(config).mode & 0o777).toBe(0o600);
-    const asked = shell(`echo 'exit 42' | npx muster terminal open ${name}`);
+    const asked = shell(`echo 'exit 42' | ${direct} terminal open ${name}`);
     expect(asked).toMatchObject({ status: 1, said: expect.stringContaining('remote_terminal.enabled: true') });
     writeFileSync(config, readFileSync(config, 'utf8').replace(/^# (?=remote_terminal:| {2}enabled:)/gm, ''));
     await eventually('terminals are on', async () =>
-      shell(`echo 'exit 42' | npx muster terminal open ${name}`).status === 42 ? true : null,
+      shell(`echo 'exit 42' | ${direct} terminal open ${name}`).status === 42 ? true : null,
     );
 
     pressCtrlC(first);
@@ -120,8 +152,8 @@ describe('npm start', () => {
     const text = await running(second);
     expect(nameIn(text)).toBe(name);
     expect(text).not.toContain('new key');
-    expect(JSON.parse(shell('npx muster modules list --json').said)).toMatchObject([{ name: 'motd' }]);
-    const agents = JSON.parse(shell('npx muster agents list --json').said);
+    expect(JSON.parse(shell(`${direct} modules list --json`).said)).toMatchObject([{ name: 'motd' }]);
+    const agents = JSON.parse(shell(`${direct} agents list --json`).said);
     expect(agents).toMatchObject([{ name, status: 'approved', connected: true }]);
 
     // A supervisor's way to stop it.
@@ -133,7 +165,8 @@ describe('npm start', () => {
   test('one that dies takes the other with it, and its last words are told', async ({ stage, skip }) => {
     const reason = missing('linux', 'git');
     if (reason) skip(reason);
-    const { folder, start } = newcomer(stage, true);
+    const folder = installedClone();
+    const { start } = newcomer(stage, folder);
     const program = start(freePorts);
     await running(program);
     const [pid] = pidsOf('orchestrator.cjs', folder);
@@ -150,7 +183,7 @@ describe('npm start', () => {
   test('what cannot be meant is one line, and an end', async ({ stage, skip }) => {
     const reason = missing('linux', 'git');
     if (reason) skip(reason);
-    const { start } = newcomer(stage, true);
+    const { start } = newcomer(stage, installedClone());
     for (const [args, code, says] of [
       [['--api-prot', '1'], 2, 'did you mean "api-port"?'],
       [['foo'], 2, 'foo'],
@@ -167,7 +200,8 @@ describe('npm start', () => {
   test('a port in use is named, with the way out', async ({ stage, skip }) => {
     const reason = missing('linux', 'git');
     if (reason) skip(reason);
-    const { folder, start } = newcomer(stage, true);
+    const folder = installedClone();
+    const { start } = newcomer(stage, folder);
     const server = createServer().listen(0, '127.0.0.1');
     await new Promise((resolve) => server.once('listening', resolve));
     const { port } = server.address() as { port: number };
@@ -183,7 +217,7 @@ describe('npm start', () => {
   test('a fresh clone installs what is missing, once', { timeout: 300_000 }, async ({ stage, skip }) => {
     const reason = missing('linux', 'git', 'registry');
     if (reason) skip(reason);
-    const { start } = newcomer(stage, false);
+    const { start } = newcomer(stage, bareClone(stage));
     const first = start(freePorts);
     expect(await running(first, 240_000)).toMatch(/Installing packages .* done in \d+ s\./);
     pressCtrlC(first);

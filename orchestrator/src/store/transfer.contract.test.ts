@@ -1,9 +1,9 @@
 import { createReadStream, createWriteStream, readdirSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, inject, it } from 'vitest';
 import { testTime } from '../../test/databases.ts';
-import { PostgresMissing, type PostgresServer, startPostgres } from '../../test/postgres-server.ts';
+import { databasesOn } from '../../test/postgres-databases.ts';
 import { scratchDirectory } from '../../test/scratch.ts';
 import { migrations } from './migrations/index.ts';
 import { openPostgres } from './postgres.ts';
@@ -93,22 +93,18 @@ async function imported(text: string | Buffer, target: TransferTarget): Promise<
 
 describe('moving everything from one database to another', () => {
   let directory = '';
-  let server: PostgresServer | undefined;
-  let missing: PostgresMissing | undefined;
+  const shared = inject('postgres');
+  const missing = 'missing' in shared ? shared.missing : null;
+  const server = 'missing' in shared ? null : databasesOn(shared.url);
   let count = 0;
   const file = () => join(directory, `database-${++count}.db`);
 
-  beforeAll(async () => {
+  beforeAll(() => {
     directory = scratchDirectory('muster-transfer-');
-    try {
-      server = await startPostgres();
-    } catch (error) {
-      if (!(error instanceof PostgresMissing) || process.env.CI === 'true') throw error;
-      missing = error;
-    }
+    if (missing && process.env.CI === 'true') throw new Error(missing);
   });
   afterAll(async () => {
-    await server?.stop();
+    await server?.dropDatabases();
     rmSync(directory, { recursive: true, force: true });
   });
 
@@ -155,7 +151,7 @@ describe('moving everything from one database to another', () => {
   for (const from of ['sqlite', 'postgres'] as const)
     for (const to of ['sqlite', 'postgres'] as const)
       it(`from ${from} to ${to} and back: every row of every table, and the counters`, async (context) => {
-        if (missing && (from === 'postgres' || to === 'postgres')) context.skip(missing.message);
+        if (missing && (from === 'postgres' || to === 'postgres')) context.skip(missing);
         const first = await databases[from].place();
         await fill(await databases[from].target(first));
         const one = await exported(await databases[from].source(first));
@@ -181,7 +177,7 @@ describe('moving everything from one database to another', () => {
   describe.each(['sqlite', 'postgres'] as const)('into %s', (to) => {
     let text = '';
     beforeEach(async (context) => {
-      if (missing && to === 'postgres') context.skip(missing.message);
+      if (missing && to === 'postgres') context.skip(missing);
       if (text !== '') return;
       const source = file();
       await fill(sqliteTarget(source, now), 3);
