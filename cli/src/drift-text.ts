@@ -36,7 +36,8 @@ function resourceLines(result: ResourceResult, style: Style): string[] {
   return lines;
 }
 
-export const statusWord = ({ status }: Pick<DriftRecord, 'status'>): string => status.replace('_', ' ');
+export const statusWord = ({ status, accepted }: Pick<DriftRecord, 'status' | 'accepted'>): string =>
+  accepted === null ? status.replace('_', ' ') : 'accepted';
 
 export const statusPaint = (status: DriftRecord['status'], color: Colors): ((text: string) => string) =>
   ({ in_sync: color.green, drifted: color.yellow, failed: color.red, cancelled: color.dim })[status];
@@ -65,7 +66,12 @@ export function renderDrift(record: DriftRecord, agent: string, style: Style): s
     status === 'drifted'
       ? `${name} has ${color.yellow('drifted')}: ${resources.length} of ${counted(summary.total, 'resource')} ${resources.length === 1 ? 'differs' : 'differ'} from what was applied`
       : `the check of ${name} ${status === 'failed' ? color.red('failed') : 'was cancelled'}`;
-  const lines = [head, against, ''];
+  const lines = [head, against];
+  if (record.accepted !== null)
+    lines.push(
+      `accepted ${ago(record.accepted.at, style.now)}: ${sanitiseLine(record.accepted.reason)}${color.dim('  muster drift --unaccept takes it back')}`,
+    );
+  lines.push('');
   for (const result of resources) lines.push(...resourceLines(result, style));
   if (resources.length > 0) lines.push('');
   if (error !== null) lines.push(`${color.red('error:')} ${sanitiseParagraph(error)}`);

@@ -30,6 +30,12 @@ const entries: readonly Entry[] = [
     load: () => import('./verbs/status.ts'),
   },
   {
+    name: 'overview',
+    group: everyday,
+    summary: 'the fleet at a glance',
+    load: () => import('./verbs/overview.ts'),
+  },
+  {
     name: 'agents',
     group: everyday,
     summary: 'list, show, approve, tag and enrol agents',
@@ -53,6 +59,12 @@ const entries: readonly Entry[] = [
     group: everyday,
     summary: 'compare a machine with what was applied; which machines have drifted',
     load: () => import('./verbs/drift.ts'),
+  },
+  {
+    name: 'reconcile',
+    group: everyday,
+    summary: 'every agent that is not as it should be, the worst first',
+    load: () => import('./verbs/reconcile.ts'),
   },
   {
     name: 'operations',

@@ -7,6 +7,7 @@ import {
   listAssignments,
   listRuns,
   planAssignment,
+  updateAssignment,
 } from '@muster/protocol/http';
 import { z } from 'zod';
 import { answerOf, doneTo, prints, type Shapes } from './shape.ts';
@@ -15,6 +16,7 @@ export const shapes: Shapes = {
   'assignments list': prints(answerOf(listAssignments)),
   'assignments show': prints(answerOf(getAssignment)),
   'assignments create': prints(answerOf(createAssignment)),
+  'assignments update': prints(answerOf(updateAssignment)),
   'assignments remove': doneTo('removed'),
   'assignments plan': prints(answerOf(planAssignment)),
   'assignments apply': prints(answerOf(applyAssignment)),

@@ -6,6 +6,8 @@ const files: Readonly<Record<string, () => Promise<{ shapes: Shapes }>>> = {
   modules: () => import('./modules.ts'),
   plan: () => import('./work.ts'),
   apply: () => import('./work.ts'),
+  overview: () => import('./work.ts'),
+  reconcile: () => import('./work.ts'),
   drift: () => import('./work.ts'),
   operations: () => import('./work.ts'),
   assignments: () => import('./assignments.ts'),

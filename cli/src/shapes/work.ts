@@ -4,8 +4,10 @@ import {
   checkDrift,
   getOperation,
   getOperationOutput,
+  getOverview,
   listDrift,
   listOperations,
+  listReconcile,
   operationSchema,
   planAgent,
   startRun,
@@ -35,6 +37,8 @@ export const shapes: Shapes = {
       answerOf(listDrift).describe('of all agents, and with --history'),
     ]),
   ),
+  overview: prints(answerOf(getOverview)),
+  reconcile: prints(answerOf(listReconcile)),
   'operations list': prints(answerOf(listOperations)),
   'operations show': prints(
     z.union([

@@ -12,6 +12,7 @@ import {
   planAssignment,
   type Run,
   removeAssignment,
+  updateAssignment,
 } from '@muster/protocol/http';
 import type { Context } from '../context.ts';
 import { removeEach } from '../each.ts';
@@ -57,6 +58,23 @@ export const register: Register = (command, act) => {
     .option('--description <text>', 'for people')
     .addHelpText('after', '\nExample:\n  $ muster assignments create base -m motd --selector role=web')
     .action(act(create));
+  command
+    .command('update')
+    .description('change an assignment; changes no machine by itself')
+    .argument('<name>')
+    .addOption(moduleOption('a module; may be repeated, and then these take the place of all there were'))
+    .option('--selector <selector>', 'which agents')
+    .option('--audit', 'only look for drift, never apply')
+    .option('--enforce', 'apply, after --audit')
+    .option('--window-only', 'applied only within maintenance windows')
+    .option('--any-time', 'applied whenever it is asked for, after --window-only')
+    .option('--parameters <file>', 'JSON: {"module": {"parameter": value}}, all of them; - is standard input')
+    .option('--description <text>', 'for people; "" takes it away')
+    .addHelpText(
+      'after',
+      '\nWhat is not named stays as it is.\n\nExample:\n  $ muster assignments update base --selector "role in (web,proxy)"',
+    )
+    .action(act(update));
   command
     .command('remove')
     .description('remove assignments; what they put on machines stays until the next apply there')
@@ -188,6 +206,37 @@ async function create(context: Context, name: string, options: CreateOptions): P
   }).catch(missingModule(call, modules));
   if (out.json) out.data(made);
   out.print(`Created ${out.style.color.bold(sanitiseLine(made.name))}. No machine has changed.`);
+  out.note(`See what it would do: muster assignments plan ${sanitiseLine(made.name)}`);
+  return undefined;
+}
+
+interface UpdateOptions extends Partial<CreateOptions> {
+  enforce?: boolean;
+  anyTime?: boolean;
+}
+
+async function update(context: Context, name: string, options: UpdateOptions): Promise<undefined> {
+  const { out } = context;
+  const { module: modules, selector, description, audit, enforce, windowOnly, anyTime } = options;
+  if (audit && enforce) throw usageError('--audit and --enforce exclude each other');
+  if (windowOnly && anyTime) throw usageError('--window-only and --any-time exclude each other');
+  const parameters = options.parameters === undefined ? undefined : await readParameters(context, options.parameters);
+  const body = {
+    ...(modules === undefined ? {} : { modules }),
+    ...(selector === undefined ? {} : { selector }),
+    ...(audit || enforce ? { mode: audit ? ('audit' as const) : ('enforce' as const) } : {}),
+    ...(windowOnly || anyTime ? { window_only: windowOnly === true } : {}),
+    ...(parameters === undefined ? {} : { parameters }),
+    ...(description === undefined ? {} : { description }),
+  };
+  if (Object.keys(body).length === 0)
+    throw usageError('nothing to change was named', 'Say what: muster assignments update --help');
+  const { call } = await context.connect();
+  const made = await call(updateAssignment, { params: { name }, body })
+    .catch(missingModule(call, modules ?? []))
+    .catch(suggest(call, name));
+  if (out.json) out.data(made);
+  out.print(`Changed ${out.style.color.bold(sanitiseLine(made.name))}. No machine has changed.`);
   out.note(`See what it would do: muster assignments plan ${sanitiseLine(made.name)}`);
   return undefined;
 }

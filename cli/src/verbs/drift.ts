@@ -1,5 +1,6 @@
 import type { Client } from '@muster/protocol/client';
 import {
+  acceptDrift,
   checkDrift,
   type DriftRecord,
   driftStatuses,
@@ -12,16 +13,18 @@ import {
   listAssignments,
   listDrift,
   listLatestDrift,
+  unacceptDrift,
 } from '@muster/protocol/http';
 import { Option } from 'commander';
 import { type AgentOptions, chooseAgents, selectorOption, severalNaming } from '../choose-agents.ts';
 import type { Context } from '../context.ts';
 import { inBrief, renderDrift, statusPaint, statusWord } from '../drift-text.ts';
 import { eachOf } from '../each.ts';
-import { type Exit, exits, usageError } from '../exit.ts';
+import { CliError, type Exit, exits, usageError } from '../exit.ts';
 import { agentLabel, agentNames, findAgent } from '../find-agent.ts';
 import { findId } from '../find-id.ts';
 import { applyLine } from '../operation.ts';
+import { sanitiseLine } from '../sanitise.ts';
 import { showingFault } from '../selector-fault.ts';
 import { ago, counted } from '../style.ts';
 import type { Column } from '../table.ts';
@@ -34,6 +37,8 @@ interface Options extends AgentOptions {
   latest?: boolean;
   history?: boolean;
   record?: string;
+  accept?: string;
+  unaccept?: boolean;
   filter?: string;
   status?: string;
   limit: string;
@@ -47,6 +52,11 @@ export const register: Register = (command, act) => {
     .option('--latest', 'show its newest check instead of making one')
     .option('--history', 'list its checks, newest first, instead of making one')
     .option('--record <id>', 'show this check: its id is in --history')
+    .option(
+      '--accept <reason>',
+      'of an agent or --record: say that the drift is known and stays; an apply still mends it',
+    )
+    .option('--unaccept', 'of an agent or --record: let accepted drift count as off again')
     .addOption(selectorOption())
     .addOption(new Option('--filter <selector>', 'the same as --selector').hideHelp())
     .option('--status <status>', `of a list: ${driftStatuses.join(', ')}`)
@@ -54,7 +64,7 @@ export const register: Register = (command, act) => {
     .option('--exit-code', 'exit with 3 when a machine has drifted')
     .addHelpText(
       'after',
-      '\nExamples:\n  $ muster drift web-1\n  $ muster drift web-1 --history --limit 10\n  $ muster drift --status drifted -l role=web\n  $ muster drift -l role=web --check --exit-code',
+      '\nExamples:\n  $ muster drift web-1\n  $ muster drift web-1 --history --limit 10\n  $ muster drift --status drifted -l role=web\n  $ muster drift -l role=web --check --exit-code\n  $ muster drift web-1 --accept "as the vendor wants it until ticket 4711 is closed"',
     )
     .action(act(drift));
 };
@@ -67,6 +77,7 @@ async function drift(context: Context, typed: string[], given: Options): Promise
   if (options.all && !options.check) throw usageError('--all is for --check; without it all are listed');
   const single = typed.length === 1 && !typed[0]?.includes(',') && typed[0] !== '-';
   const wanted = single ? typed[0] : undefined;
+  if (options.accept !== undefined || options.unaccept) return judge(context, wanted, options);
   if (options.check || typed.length > 1 || (typed.length === 1 && !single)) {
     if (options.latest || options.history || options.record !== undefined)
       throw usageError('--latest, --history and --record are of one agent');
@@ -88,6 +99,53 @@ async function drift(context: Context, typed: string[], given: Options): Promise
     ? newest(context, call, agentLabel(agent), agent.node_id, options)
     : checkNow(context, call, agentLabel(agent), agent.node_id, options);
 }
+
+/** Accepts what the newest check of an agent that found drift has found, or takes that back. */
+async function judge(context: Context, wanted: string | undefined, options: Options): Promise<Exit> {
+  const { out } = context;
+  const { accept, unaccept, record } = options;
+  if (accept !== undefined && unaccept) throw usageError('--accept and --unaccept exclude each other');
+  if (options.check || options.latest || options.history || options.selector !== undefined)
+    throw usageError('--accept and --unaccept are of one agent, or of a --record', 'Leave everything else away.');
+  if ((wanted === undefined) === (record === undefined))
+    throw usageError('which drift?', 'Name one agent: muster drift AGENT --accept REASON; or one check: --record ID');
+  const { call } = await context.connect();
+  const drift_id = record === undefined ? await newestDrift(call, wanted ?? '') : await findCheck(call, record);
+  const params = { drift_id };
+  const judged =
+    accept === undefined
+      ? await call(unacceptDrift, { params })
+      : await call(acceptDrift, { params, body: { reason: accept } });
+  if (out.json) out.data(judged);
+  const names = await agentNames(call, new Set([judged.node_id]));
+  const name = out.style.color.bold(sanitiseLine(names.get(judged.node_id) ?? judged.node_id));
+  if (judged.accepted === null) out.print(`What has drifted on ${name} counts as off.`);
+  else {
+    out.print(`What has drifted on ${name} is accepted: ${counted(judged.resources.length, 'resource')}.`);
+    out.note('It counts as off again once a check finds anything else. An apply still puts it right.');
+    if (judged.resources.some(({ sensitive }) => sensitive))
+      out.note('A hidden value is among it: that it changes once more would not be noticed.');
+  }
+  return exits.done;
+}
+
+async function newestDrift(call: Client, wanted: string): Promise<string> {
+  const { node_id, ...agent } = await findAgent(call, wanted);
+  const [newest] = await call(listDrift, { params: { node_id }, query: { status: 'drifted', limit: '1' } });
+  if (newest) return newest.drift_id;
+  const label = agentLabel({ node_id, ...agent });
+  throw new CliError(
+    exits.failed,
+    'not_drifted',
+    `no check of ${label} has found drift`,
+    `Check it: muster drift ${label}`,
+  );
+}
+
+const findCheck = (call: Client, wanted: string): Promise<string> =>
+  findId('check', 'muster drift AGENT --history', wanted, async () =>
+    (await call(listLatestDrift, { query: { limit: '500' } })).map(({ drift_id }) => drift_id),
+  );
 
 /** As many machines are compared at one time. */
 const atOnce = 8;
@@ -131,8 +189,7 @@ async function checkSeveral(context: Context, typed: string[], options: Options)
 
 async function recorded(context: Context, wanted: string, options: Options): Promise<Exit> {
   const { call } = await context.connect();
-  const ids = async () => (await call(listLatestDrift, { query: { limit: '500' } })).map(({ drift_id }) => drift_id);
-  const drift_id = await findId('check', 'muster drift AGENT --history', wanted, ids);
+  const drift_id = await findCheck(call, wanted);
   const record = await call(getDrift, { params: { drift_id } });
   const names = await agentNames(call, new Set([record.node_id]));
   return show(context, call, names.get(record.node_id) ?? record.node_id, record, options);

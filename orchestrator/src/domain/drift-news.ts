@@ -101,6 +101,7 @@ export async function checkNews(
       drift_id: driftId,
       fingerprints: toJson(whole ? prints : { ...known, ...prints }),
       accepted: still === null ? null : toJson(still),
+      carry: true,
     }),
   ];
   const news = new Set([...(before === null ? [] : newIn(before, now)), ...others]);
@@ -145,6 +146,7 @@ export async function applyNews(
     drift_id: row.drift_id,
     fingerprints: toJson(Object.fromEntries(Object.entries(prints).filter(([key]) => key in left))),
     accepted: ends ? null : row.accepted,
+    carry: false,
   });
   return ends ? [put, unaccepted(context, subject, { operation_id: operationId, because: 'apply' })] : [put];
 }

@@ -4,10 +4,18 @@ import { describeDatabases } from '../../test/databases.ts';
 import { connect, type Domain, newAdmin, newAgent, openDomain, reportsOf, resultOf } from '../../test/domain.ts';
 import { startUpkeep } from '../schedule/upkeep.ts';
 import { putOneTag, setStatus } from './agents.ts';
-import { createAssignment, getAssignment, listAssignments, removeAssignment } from './assignments.ts';
+import {
+  type AssignmentChange,
+  createAssignment,
+  getAssignment,
+  listAssignments,
+  removeAssignment,
+  requireAssignment,
+  updateAssignment,
+} from './assignments.ts';
 import { listAudit } from './audit.ts';
 import { cancelOperation } from './cancellation.ts';
-import type { Actor } from './context.ts';
+import type { Actor, Context } from './context.ts';
 import { checkDrift, getDrift, latestDrift, listDrift, submitDriftCheck } from './drift.ts';
 import { getModule, listModules, listRevisions, removeModule, uploadModule } from './modules.ts';
 import { awaitOperation, getOperation, getOutput, getState, listOperations, submitOperation } from './operations.ts';
@@ -440,6 +448,47 @@ describeDatabases('modules and assignments', (fixture) => {
       'selector_invalid',
     );
     expect(await code(removeModule(context, actor, 'motd'))).toBe('module_in_use');
+    const update = (change: AssignmentChange, name = 'base') => updateAssignment(context, actor, name, change);
+    const base = await requireAssignment(context, 'base');
+    expect(await update({})).toEqual(base);
+    expect(await update({ selector: 'role=db', description: 'all of them', window_only: true })).toEqual({
+      ...base,
+      selector: 'role=db',
+      description: 'all of them',
+      window_only: true,
+    });
+    await uploadModule(context, actor, 'other', motd('x').replace('name: motd', 'name: other'));
+    const changed = await update({ modules: ['other', 'motd'], mode: 'audit', window_only: false, description: '' });
+    expect(changed).toEqual({ ...base, modules: ['other', 'motd'], selector: 'role=db', mode: 'audit' });
+    expect(await requireAssignment(context, 'base')).toEqual(changed);
+    expect(await code(update({ modules: ['no'] }))).toBe('unknown_module');
+    expect(await code(update({ modules: ['motd', 'motd'] }))).toBe('invalid_input');
+    expect(await code(update({ selector: 'a="' }))).toBe('selector_invalid');
+    expect(await code(update({ parameters: { motd: { nothing: 1 } } }))).toBe('invalid_input');
+    expect(await code(update({ mode: 'audit' }, 'no'))).toBe('assignment_not_found');
+    // Somebody else is faster, between the look and the write.
+    const late: Context = {
+      ...context,
+      db: new Proxy(context.db, {
+        get(db, name) {
+          if (name === 'write')
+            return async (unit: Parameters<typeof db.write>[0]) => {
+              await update({ modules: ['motd'] });
+              return db.write(unit);
+            };
+          const value = Reflect.get(db, name);
+          return typeof value === 'function' ? value.bind(db) : value;
+        },
+      }),
+    };
+    expect(await code(updateAssignment(late, actor, 'base', { modules: ['other'] }))).toBe('assignment_changed');
+    expect((await requireAssignment(context, 'base')).modules).toEqual(['motd']);
+    const told = await listAudit(context, { event_type: 'assignment.updated' });
+    expect(told.events.map(({ metadata }) => metadata.changed)).toEqual([
+      ['modules'],
+      ['modules', 'description', 'mode', 'window_only'],
+      ['selector', 'description', 'window_only'],
+    ]);
     await removeAssignment(context, actor, 'base');
     expect(await listAssignments(context)).toEqual([]);
     await removeModule(context, actor, 'motd');

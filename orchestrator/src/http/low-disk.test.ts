@@ -5,6 +5,7 @@ import { growsNothing, refuseGrowth } from './low-disk.ts';
 
 /** What is refused while the disk is nearly full. A route that is added to the table is on one side or the other by a decision. */
 const refused = [
+  'acceptDrift',
   'addOperator',
   'applyAgent',
   'applyAssignment',
@@ -21,6 +22,7 @@ const refused = [
   'putTags',
   'rotateSecretsKey',
   'startRun',
+  'updateAssignment',
   'updateChannel',
   'updateSecret',
   'updateWindow',

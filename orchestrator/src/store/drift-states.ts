@@ -8,6 +8,7 @@ export const driftState = defineQuery('drift state/get', (db, p: { node_id: stri
   db.selectFrom('drift_states').selectAll().where('node_id', '=', p.node_id).where('scope', '=', p.scope),
 );
 
+/** With `carry` an acceptance of the very same stays, also one of this moment. */
 export const putDriftState = defineQuery(
   'drift state/put',
   (
@@ -20,6 +21,7 @@ export const putDriftState = defineQuery(
       drift_id: string | null;
       fingerprints: JsonText<Record<string, string>> | null;
       accepted: JsonText<DriftAcceptance> | null;
+      carry: boolean;
     },
     d,
   ) =>
@@ -40,7 +42,18 @@ export const putDriftState = defineQuery(
           since: (e) => e.ref('excluded.since'),
           drift_id: (e) => e.ref('excluded.drift_id'),
           fingerprints: (e) => e.ref('excluded.fingerprints'),
-          accepted: (e) => e.ref('excluded.accepted'),
+          accepted: (e) =>
+            e
+              .case()
+              .when(
+                e.and([
+                  e(d.typed(p.carry as never, 'integer'), '=', 1),
+                  e('excluded.fingerprints', '=', e.ref('drift_states.fingerprints')),
+                ]),
+              )
+              .then(e.ref('drift_states.accepted'))
+              .else(e.ref('excluded.accepted'))
+              .end(),
         }),
       ),
 );

@@ -5,7 +5,16 @@ import Sqlite, { type Database } from 'better-sqlite3';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { unseenAgents } from './agents.ts';
 import { auditEvents, chainRows, countUnplaced, firstPlaced, placedEvents, unplacedEvents } from './audit.ts';
-import { agentsByStatus, countOfActiveTerminals, openOperationsByStatus, waitingDeliveries } from './census.ts';
+import {
+  agentsByLatestDrift,
+  agentsByStatus,
+  countOfActiveTerminals,
+  countOfLostAgents,
+  countOfOpenRuns,
+  openOperationsByStatus,
+  pendingAgents,
+  waitingDeliveries,
+} from './census.ts';
 import { deliveriesBefore, oldestDeliveries } from './deliveries.ts';
 import { driftRecords, latestDrifts } from './drift.ts';
 import { dueForDrift, pullInDriftDue, scheduledChecks } from './drift-schedule.ts';
@@ -14,7 +23,9 @@ import { migrations } from './migrations/index.ts';
 import { notificationBefore, notifications, prunableNotifications, unreadCount } from './notifications.ts';
 import { agentsWithWork, oldestOpen, openOperations, operations } from './operations.ts';
 import type { AnyQuery } from './query.ts';
+import { agentsDrifted, agentsNotAsBelieved, agentsWithFailedApply, agentsWithFailedCheck } from './reconcile.ts';
 import { oldDriftRecords, operationIds, unneededPayloads } from './retention.ts';
+import { secretsByExpiry } from './secrets.ts';
 import { activeTerminals, terminals } from './terminals.ts';
 import { openSelectors, windows } from './windows.ts';
 
@@ -73,6 +84,14 @@ describe('indices', () => {
     ['open windows', openSelectors, 'maintenance_windows_end'],
     ['payloads that nobody needs', unneededPayloads, 'operations_payload'],
     ['operations to delete', operationIds, 'operations'],
+    ['pending agents', pendingAgents, 'agents_status'],
+    ['how many agents are lost', countOfLostAgents, 'COVERING INDEX agents_lost'],
+    ['how many runs are open', countOfOpenRuns, 'runs_open'],
+    ['secrets that expire', secretsByExpiry, 'secrets_by_expiry'],
+    ['agents that have drifted', agentsDrifted, 'SCAN drift_states'],
+    ['agents whose check failed', agentsWithFailedCheck, 'latest_drift_status'],
+    ['agents whose apply failed', agentsWithFailedApply, 'agent_state_failed'],
+    ['agents that are not as believed', agentsNotAsBelieved, 'COVERING INDEX applied_resources_off'],
   ])('serve %s', (_, query, index) => {
     const detail = plan(query);
     expect(detail).toContain(index);
@@ -133,6 +152,12 @@ describe('indices', () => {
       expect(detail).toMatch(new RegExp(`^(SCAN|SEARCH) latest_drift USING INDEX ${index}`));
       expect(detail.replace('USE TEMP B-TREE FOR json_group_object(ORDER BY)', '')).not.toContain('TEMP B-TREE');
     }
+  });
+
+  it('serve what the newest checks found, which is only counted by status', () => {
+    const detail = plan(agentsByLatestDrift);
+    expect(detail).toMatch(/latest_drift_status|agents_status/);
+    expect(detail).not.toMatch(/SCAN (agents|drift_states|drift_records)(;|$)/);
   });
 
   it('serve agents with work, whose every row is looked at anyway', () => {

@@ -1,13 +1,17 @@
 import { defineQuery } from './query.ts';
 
-/** What is off with approved agents. Each of these reads what is off, and nothing of agents that are in order. */
+/**
+ * What is off with approved agents. Each of these reads what is off, and nothing of agents that are in order: a cross join
+ * keeps SQLite from beginning with the agents, of which it knows no better than that they are few.
+ */
 
 /** One row for what was applied and one for each audit assignment that the agent deviates from. */
 export const agentsDrifted = defineQuery('reconcile/drifted', (db) =>
   db
     .selectFrom('drift_states')
-    .innerJoin('agents', 'agents.node_id', 'drift_states.node_id')
+    .crossJoin('agents')
     .select(['agents.node_id', 'agents.name'])
+    .whereRef('agents.node_id', '=', 'drift_states.node_id')
     .select((e) => e.case().when('drift_states.accepted', 'is', null).then(0).else(1).end().as('is_accepted'))
     .where('agents.status', '=', 'approved'),
 );
@@ -15,8 +19,9 @@ export const agentsDrifted = defineQuery('reconcile/drifted', (db) =>
 export const agentsWithFailedCheck = defineQuery('reconcile/failed checks', (db) =>
   db
     .selectFrom('latest_drift')
-    .innerJoin('agents', 'agents.node_id', 'latest_drift.node_id')
+    .crossJoin('agents')
     .select(['agents.node_id', 'agents.name', 'latest_drift.drift_id'])
+    .whereRef('agents.node_id', '=', 'latest_drift.node_id')
     .where('latest_drift.status', '=', 'failed')
     .where('agents.status', '=', 'approved'),
 );
@@ -25,9 +30,11 @@ export const agentsWithFailedCheck = defineQuery('reconcile/failed checks', (db)
 export const agentsWithFailedApply = defineQuery('reconcile/failed applies', (db) =>
   db
     .selectFrom('agent_state')
-    .innerJoin('operations', 'operations.operation_id', 'agent_state.failed_apply_id')
-    .innerJoin('agents', 'agents.node_id', 'agent_state.node_id')
+    .crossJoin('operations')
+    .crossJoin('agents')
     .select(['agents.node_id', 'agents.name', 'operations.operation_id'])
+    .whereRef('operations.operation_id', '=', 'agent_state.failed_apply_id')
+    .whereRef('agents.node_id', '=', 'agent_state.node_id')
     .where('agent_state.failed_apply_id', 'is not', null)
     .where('agents.status', '=', 'approved'),
 );
@@ -42,8 +49,9 @@ export const agentsNotAsBelieved = defineQuery('reconcile/believed', (db) =>
         .groupBy(['node_id', 'state'])
         .as('off'),
     )
-    .innerJoin('agents', 'agents.node_id', 'off.node_id')
+    .crossJoin('agents')
     .select(['agents.node_id', 'agents.name', 'off.state', 'off.count'])
+    .whereRef('agents.node_id', '=', 'off.node_id')
     .where('agents.status', '=', 'approved'),
 );
 

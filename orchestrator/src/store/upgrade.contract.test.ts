@@ -10,7 +10,9 @@ import { fillFirstRelease, firstRelease } from '../../test/first-release.ts';
 import { terminalsFixture } from '../../test/terminals.ts';
 import { createVerifier } from '../domain/audit-verification.ts';
 import { getDrift, latestDrift, listLatestDrift } from '../domain/drift.ts';
+import { acceptDrift } from '../domain/drift-acceptance.ts';
 import { getOperation, getState } from '../domain/operations.ts';
+import { listReconcile } from '../domain/reconcile.ts';
 import { settleRuns } from '../domain/run-end.ts';
 import { getRun } from '../domain/runs.ts';
 import { migrations } from './migrations/index.ts';
@@ -61,6 +63,46 @@ describeDatabases('a database of the first schema', (fixture) => {
     expect(verdict).toMatchObject({ ok: true, verified: 4, unchained: 0 });
     expect(waiting).toBe((await domain.links.nextOperation(firstRelease.node))?.operation.operation_id);
     await conductor.stop();
+  });
+});
+
+describeDatabases('what was off in a release that did not tell', (fixture) => {
+  it('is told of, and can be accepted', async () => {
+    const at = await fixture.place();
+    const old = await fixture.open({ at, migrations: migrations.slice(0, 1) });
+    await fillFirstRelease(old);
+    await old.close();
+    const before = await fixture.open({ at, migrations: migrations.slice(0, 12) });
+    const { node, agentName, drifted } = firstRelease;
+    const id = (n: number) => `01HF7YAU00000000000000000${n}`;
+    const operation = (n: number, kind: string, status: string) =>
+      `('${id(n)}', '${node}', '${kind}', '${status}', '["motd"]', 'o', 1700000030)`;
+    const rows = [
+      `insert into operations (operation_id, node_id, kind, status, modules, requested_by, created_at) values
+        ${operation(1, 'apply', 'failed')}, ${operation(2, 'apply', 'cancelled')}, ${operation(3, 'plan', 'succeeded')}`,
+      `insert into applied_resources values ('${node}', 'motd/g', 'motd', 'g', 'file-unix', '/g', '${id(1)}', 1700000030, 'unapplied', 'no')`,
+    ];
+    const statements = rows.map((text) => {
+      const query = defineQuery('test/off', () => sql.raw(text));
+      return statement(query, {});
+    });
+    await before.write({ name: 'test/off', statements });
+    await before.close();
+    const domain = await openDomain({ ...fixture, open: () => fixture.open({ at }) });
+    const { context } = domain;
+    const off = async () => (await listReconcile(context, { limit: 9, offset: 0 })).items;
+    expect(await off()).toMatchObject([
+      {
+        name: agentName,
+        reasons: ['apply_failed', 'drifted', 'unapplied'],
+        drift: [{ drift_id: drifted, accepted: null }],
+        failed_operation: { operation_id: id(1), status: 'failed' },
+        unapplied: 1,
+        pending_removals: 0,
+      },
+    ]);
+    await acceptDrift(context, { type: 'operator', id: 'cd'.repeat(16), name: 'ada' }, drifted, 'known');
+    expect(await off()).toMatchObject([{ reasons: ['apply_failed', 'unapplied'] }]);
   });
 });
 

@@ -63,7 +63,7 @@ export const standing: Migration = {
         '!=',
         'applied',
       ),
-      createIndex(build, 'agents_lost', 'agents', ['status', 'node_id']).where('lost_at', 'is not', null),
+      createIndex(build, 'agents_lost', 'agents', ['status', 'lost_at', 'node_id']).where('lost_at', 'is not', null),
       createIndex(build, 'secrets_by_expiry', 'secrets', ['expires_at_ms', 'name']).where(
         'expires_at_ms',
         'is not',

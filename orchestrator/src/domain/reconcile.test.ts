@@ -1,0 +1,50 @@
+import { describe, expect, it } from 'vitest';
+import { byUrgency, isOff, standingsOf } from './reconcile.ts';
+
+const nothing = { drifted: [], failedChecks: [], failedApplies: [], believed: [] };
+const agent = (name: string) => ({ node_id: `id of ${name}`, name });
+
+describe('what is off with an agent', () => {
+  it('is gathered from all that was found of it, the worst first', () => {
+    const [standing] = standingsOf({
+      drifted: [{ ...agent('a'), is_accepted: 0 }],
+      failedChecks: [agent('a')],
+      failedApplies: [agent('a')],
+      believed: [
+        { ...agent('a'), state: 'pending_removal', count: 2 },
+        { ...agent('a'), state: 'unapplied', count: 3 },
+      ],
+    }).values();
+    expect(standing).toEqual({
+      ...agent('a'),
+      reasons: ['apply_failed', 'drifted', 'drift_failed', 'unapplied', 'pending_removals'],
+      drifted: true,
+      unapplied: 3,
+      pending_removals: 2,
+    });
+  });
+
+  it('is nothing where all of its drift was accepted, and drift where some was not', () => {
+    const drifted = [
+      { ...agent('a'), is_accepted: 1 },
+      { ...agent('b'), is_accepted: 1 },
+      { ...agent('b'), is_accepted: 0 },
+    ];
+    const [a, b] = standingsOf({ ...nothing, drifted }).values();
+    expect(a).toMatchObject({ reasons: [], drifted: true });
+    expect(b).toMatchObject({ reasons: ['drifted'], drifted: true });
+    expect([a, b].map((each) => each && isOff(each))).toEqual([false, true]);
+  });
+});
+
+it('a worse reason outweighs all others; those that are alike come by name', () => {
+  const found = standingsOf({
+    drifted: ['m', 'c', 'accepted'].map((name) => ({ ...agent(name), is_accepted: name === 'accepted' ? 1 : 0 })),
+    failedChecks: [agent('z')],
+    failedApplies: [agent('y'), agent('m')],
+    believed: ['z', 'c'].flatMap((name) =>
+      ['unapplied', 'pending_removal'].map((state) => ({ ...agent(name), state, count: 1 })),
+    ),
+  });
+  expect(byUrgency(found.values()).map(({ name }) => name)).toEqual(['m', 'y', 'c', 'z', 'accepted']);
+});
