@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { webLogin } from '@muster/protocol/http';
 import type { Browser, BrowserContext, BrowserContextOptions, Page } from 'playwright-core';
 import { root } from '../../tools/cli.ts';
+import { eventually } from '../eventually.ts';
 import type { Orchestrator } from '../stage.ts';
 import { PageWatch } from './watch.ts';
 
@@ -21,6 +22,10 @@ export class Tab {
     this.page = page;
     this.watch = watch;
     this.#orchestrator = orchestrator;
+  }
+
+  get url(): string {
+    return this.#orchestrator.url;
   }
 
   static async open(browser: Browser, orchestrator: Orchestrator, options: BrowserContextOptions = {}): Promise<Tab> {
@@ -59,7 +64,10 @@ export class Tab {
   /** Resolves when the page shows what it has to show: nothing is asked for any more, and no place is kept for it. */
   async settled(): Promise<void> {
     await this.watch.quiet();
-    await this.page.waitForFunction("document.querySelector('.animate-pulse, [aria-busy=true]') === null");
+    // Asked from outside: the page's policy lets nobody watch from within.
+    await eventually('nothing keeps a place for what comes', async () =>
+      (await this.page.evaluate("document.querySelector('.animate-pulse, [aria-busy=true]') === null")) ? true : null,
+    );
     await this.watch.quiet();
   }
 

@@ -6,7 +6,7 @@ import type { CDPSession, Page, Request } from 'playwright-core';
 /** The same answer asked for twice within this, with nothing that might have changed it, is a fetch too many. */
 const doubleFetchMs = 1000;
 /** So long after the last answer nothing more is asked for. */
-const quietMs = 120;
+const quietMs = 60;
 const streamPath = '/api/v1/events';
 
 export class PageWatch {

@@ -62,12 +62,11 @@ export function Shell() {
             <button
               type="button"
               onClick={openPalette}
-              aria-label="Search or go to"
               className="flex h-8 min-w-0 max-w-md flex-1 items-center gap-2 rounded-md border bg-canvas px-2.5 text-left text-muted text-sm hover:border-line-strong"
             >
               <Search aria-hidden="true" className="size-4 shrink-0" />
               <span className="flex-1 truncate">Search or go to…</span>
-              <span className="hidden sm:inline">
+              <span aria-hidden="true" className="hidden sm:inline">
                 <Keys keys="Ctrl K" />
               </span>
             </button>
@@ -177,14 +176,15 @@ function PersonMenu() {
   return (
     <Menu
       trigger={
-        <Button look="quiet" aria-label={`Signed in as ${person.username}`} className="max-w-40 px-1.5">
+        <Button look="quiet" className="max-w-40 px-1.5">
           <span
             aria-hidden="true"
             className="flex size-6 shrink-0 items-center justify-center rounded-full bg-accent-soft font-semibold text-accent text-xs uppercase"
           >
             {[...person.username][0]}
           </span>
-          <span className="truncate max-sm:hidden">{person.username}</span>
+          <span className="sr-only">Signed in as</span>
+          <span className="truncate max-sm:sr-only">{person.username}</span>
         </Button>
       }
     >
