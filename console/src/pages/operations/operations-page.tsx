@@ -1,5 +1,189 @@
+import type { OperationStatus } from '@muster/protocol';
+import type { OperationEntry } from '@muster/protocol/http';
+import { useInfiniteQuery } from '@tanstack/react-query';
+import { Link, useNavigate } from '@tanstack/react-router';
+import { useMemo } from 'react';
+import { operationsQuery } from '../../api/operations.ts';
+import { Badge } from '../../parts/badge.tsx';
+import { Button } from '../../parts/button.tsx';
+import { type Column, DataTable } from '../../parts/data-table.tsx';
+import { Input, Select } from '../../parts/field.tsx';
 import { Page } from '../../parts/page.tsx';
+import { durationText } from '../../parts/resource-row.tsx';
+import { Empty, Failure, SkeletonRows } from '../../parts/states.tsx';
+import { SummaryLine } from '../../parts/summary.tsx';
+import { Line } from '../../parts/text.tsx';
+import { Time } from '../../parts/time.tsx';
+import { useTyped } from '../../parts/typed.ts';
+import { useUrlState } from '../../parts/url-state.ts';
+import { StatusDot } from '../../parts/work-status.tsx';
+import { AgentLink, OperatorName } from '../links.tsx';
 
+const statuses: readonly OperationStatus[] = [
+  'queued',
+  'running',
+  'succeeded',
+  'failed',
+  'cancelled',
+  'interrupted',
+  'expired',
+];
+
+const columns: readonly Column<OperationEntry>[] = [
+  {
+    id: 'operation',
+    header: 'Operation',
+    width: '9rem',
+    cell: ({ operation_id, kind }) => (
+      <Link
+        to="/operations/$operation"
+        params={{ operation: operation_id }}
+        className="inline-flex items-center gap-2 rounded hover:underline"
+      >
+        <Badge tone={kind === 'plan' ? 'info' : 'neutral'}>{kind}</Badge>
+        <code className="font-mono text-muted text-xs" title={operation_id}>
+          …{operation_id.slice(-5)}
+        </code>
+      </Link>
+    ),
+  },
+  { id: 'agent', header: 'Agent', width: 'minmax(8rem,2fr)', cell: ({ node_id }) => <AgentLink id={node_id} /> },
+  { id: 'status', header: 'Status', width: '7rem', cell: ({ status }) => <StatusDot status={status} /> },
+  {
+    id: 'summary',
+    header: 'Result',
+    width: 'minmax(10rem,3fr)',
+    from: 'sm',
+    cell: ({ summary, kind, error }) =>
+      error !== null && summary.total === 0 ? (
+        <span className="flex min-w-0 text-bad">
+          <Line text={error} />
+        </span>
+      ) : (
+        <SummaryLine summary={summary} telling={kind} />
+      ),
+  },
+  {
+    id: 'modules',
+    header: 'Modules',
+    width: 'minmax(6rem,2fr)',
+    from: 'lg',
+    cell: ({ modules }) => (
+      <span className="flex min-w-0 text-muted">
+        <Line text={modules.length === 0 ? 'of its assignments' : modules.join(', ')} />
+      </span>
+    ),
+  },
+  {
+    id: 'by',
+    header: 'Asked for by',
+    width: '8rem',
+    from: 'xl',
+    cell: ({ requested_by }) => <OperatorName id={requested_by} />,
+  },
+  {
+    id: 'took',
+    header: 'Took',
+    width: '5.5rem',
+    align: 'right',
+    from: 'lg',
+    cell: ({ started_at, finished_at }) => (
+      <span className="tabular text-muted">
+        {started_at === null || finished_at === null ? '–' : durationText((finished_at - started_at) * 1000) || '<1 s'}
+      </span>
+    ),
+  },
+  {
+    id: 'created',
+    header: 'When',
+    width: '6rem',
+    align: 'right',
+    cell: ({ created_at }) => (
+      <span className="text-muted">
+        <Time at={created_at} />
+      </span>
+    ),
+  },
+];
+
+/** What was done on which machine, newest first. */
 export function OperationsPage() {
-  return <Page title="Operations">{null}</Page>;
+  const [status, setStatus] = useUrlState<string>('status', '');
+  const [kind, setKind] = useUrlState<string>('kind', '');
+  const [agent, setAgent] = useUrlState<string>('agent', '');
+  const typed = useTyped(agent, setAgent);
+  const query = useInfiniteQuery(operationsQuery({ status, kind, agent: agent.trim() }));
+  const navigate = useNavigate();
+  const rows = useMemo(() => query.data?.pages.flatMap(({ operations }) => operations) ?? [], [query.data]);
+  const filtered = status !== '' || kind !== '' || agent !== '';
+  const clear = () => void navigate({ to: '/operations', search: {} as never });
+  return (
+    <Page title="Operations" subtitle="What was done or planned on each machine, newest first." fill>
+      <div className="flex h-full min-h-0 flex-col rounded-lg border bg-surface">
+        <div className="flex flex-wrap items-end gap-2 border-b p-2.5">
+          <div className="w-52 max-sm:w-full">
+            <Input
+              label="Agent"
+              hideLabel
+              placeholder="Agent: its name or id"
+              data-search
+              value={typed.text}
+              onChange={(event) => typed.set(event.target.value)}
+            />
+          </div>
+          <div className="w-36">
+            <Select label="Status" hideLabel value={status} onChange={(event) => setStatus(event.target.value)}>
+              <option value="">Any status</option>
+              {statuses.map((each) => (
+                <option key={each}>{each}</option>
+              ))}
+            </Select>
+          </div>
+          <div className="w-32">
+            <Select label="Kind" hideLabel value={kind} onChange={(event) => setKind(event.target.value)}>
+              <option value="">Any kind</option>
+              <option>apply</option>
+              <option>plan</option>
+            </Select>
+          </div>
+          {filtered && (
+            <Button look="quiet" onClick={clear}>
+              Clear
+            </Button>
+          )}
+        </div>
+        <div className="min-h-0 flex-1">
+          {query.isPending ? (
+            <SkeletonRows rows={12} />
+          ) : query.isError ? (
+            <Failure error={query.error} retry={() => void query.refetch()} />
+          ) : (
+            <DataTable
+              label="Operations"
+              rows={rows}
+              columns={columns}
+              rowKey={({ operation_id }) => operation_id}
+              onOpen={({ operation_id }) =>
+                void navigate({ to: '/operations/$operation', params: { operation: operation_id } })
+              }
+              onNearEnd={() => {
+                if (query.hasNextPage && !query.isFetchingNextPage) void query.fetchNextPage();
+              }}
+              fill
+              empty={
+                filtered ? (
+                  <Empty title="No operation is like that" action={<Button onClick={clear}>Show all</Button>} />
+                ) : (
+                  <Empty title="Nothing was applied or planned yet">
+                    Plan or apply a module from an agent's page, or an assignment from its own: each machine's part of
+                    it shows here.
+                  </Empty>
+                )
+              }
+            />
+          )}
+        </div>
+      </div>
+    </Page>
+  );
 }

@@ -1,0 +1,71 @@
+import {
+  acceptDrift,
+  checkDrift,
+  type DriftRecord,
+  getDrift,
+  listDrift,
+  listLatestDrift,
+  unacceptDrift,
+} from '@muster/protocol/http';
+import { infiniteQueryOptions, queryOptions } from '@tanstack/react-query';
+import { call } from './client.ts';
+import { keys } from './keys.ts';
+import { queryClient } from './query-client.ts';
+
+const pageSize = 100;
+
+/** The newest record of each agent, page after page. @param filter a selector; empty for every agent */
+export const latestDriftQuery = ({
+  status = '',
+  filter = '',
+}: {
+  readonly status?: string;
+  readonly filter?: string;
+}) =>
+  infiniteQueryOptions({
+    queryKey: [...keys.drift, 'latest', status, filter],
+    queryFn: ({ pageParam, signal }) =>
+      call(listLatestDrift, {
+        query: {
+          limit: pageSize,
+          offset: pageParam,
+          ...(status === '' ? {} : { status }),
+          ...(filter === '' ? {} : { filter }),
+        } as never,
+        signal,
+      }),
+    initialPageParam: 0,
+    getNextPageParam: (last, all) => (last.length < pageSize ? undefined : all.length * pageSize),
+  });
+
+/** The newest checks of one agent. */
+export const agentDriftQuery = (node_id: string) =>
+  queryOptions({
+    queryKey: [...keys.drift, 'agent', node_id],
+    queryFn: ({ signal }) => call(listDrift, { params: { node_id }, query: { limit: '50' } as never, signal }),
+  });
+
+export const driftRecordQuery = (id: string) =>
+  queryOptions({
+    queryKey: keys.driftRecord(id),
+    queryFn: ({ signal }) => call(getDrift, { params: { drift_id: id }, signal }),
+  });
+
+/** Waits for the check: it is the answer. */
+export async function checkNow(node_id: string): Promise<DriftRecord> {
+  const record = await call(checkDrift, { params: { node_id } });
+  queryClient.setQueryData(keys.driftRecord(record.drift_id), record);
+  void queryClient.invalidateQueries({ queryKey: keys.drift });
+  return record;
+}
+
+async function decided(asked: Promise<DriftRecord>): Promise<void> {
+  const record = await asked;
+  queryClient.setQueryData(keys.driftRecord(record.drift_id), record);
+  for (const key of [keys.drift, keys.reconcile, keys.overview]) void queryClient.invalidateQueries({ queryKey: key });
+}
+
+export const accept = (drift_id: string, reason: string) =>
+  decided(call(acceptDrift, { params: { drift_id }, body: { reason } }));
+
+export const withdrawAcceptance = (drift_id: string) => decided(call(unacceptDrift, { params: { drift_id } }));

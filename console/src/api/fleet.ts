@@ -1,0 +1,33 @@
+import { getOverview, listReconcile, type OffReason } from '@muster/protocol/http';
+import { queryOptions } from '@tanstack/react-query';
+import { call } from './client.ts';
+import { keys } from './keys.ts';
+
+export const overviewQuery = queryOptions({
+  queryKey: keys.overview,
+  queryFn: ({ signal }) => call(getOverview, { signal }),
+});
+
+export interface ReconcileFilter {
+  readonly reason?: OffReason | '';
+  /** A selector. */
+  readonly filter?: string;
+  readonly accepted?: boolean;
+}
+
+/** All agents that are off, the worst first. */
+export const reconcileQuery = ({ reason = '', filter = '', accepted = false }: ReconcileFilter = {}) =>
+  queryOptions({
+    queryKey: [...keys.reconcile, reason, filter, accepted],
+    queryFn: ({ signal }) =>
+      call(listReconcile, {
+        query: {
+          limit: 500,
+          ...(reason === '' ? {} : { reason }),
+          ...(filter === '' ? {} : { filter }),
+          ...(accepted ? { include_accepted: 'true' } : {}),
+        } as never,
+        all: true,
+        signal,
+      }),
+  });

@@ -1,0 +1,85 @@
+import {
+  applyAgent,
+  cancelOperation,
+  getOperation,
+  getOperationOutput,
+  listAgentOperations,
+  listOperations,
+  type Operation,
+  planAgent,
+} from '@muster/protocol/http';
+import { infiniteQueryOptions, queryOptions } from '@tanstack/react-query';
+import { call } from './client.ts';
+import { keys } from './keys.ts';
+import { queryClient } from './query-client.ts';
+
+export interface OperationFilter {
+  readonly status?: string;
+  readonly kind?: string;
+  /** Node id or name. */
+  readonly agent?: string;
+}
+
+const pageSize = 100;
+
+/** Operations, newest first, page after page; of one agent when the filter names one. */
+export const operationsQuery = ({ status, kind, agent }: OperationFilter = {}) =>
+  infiniteQueryOptions({
+    queryKey: [...keys.operations, agent ?? '', status ?? '', kind ?? ''],
+    queryFn: ({ pageParam, signal }) => {
+      const query = {
+        limit: pageSize,
+        ...(pageParam === null ? {} : { cursor: pageParam }),
+        ...(status ? { status } : {}),
+        ...(kind ? { kind } : {}),
+      } as never;
+      return agent
+        ? call(listAgentOperations, { params: { node_id: agent }, query, signal })
+        : call(listOperations, { query, signal });
+    },
+    initialPageParam: null as string | null,
+    getNextPageParam: ({ next_cursor }) => next_cursor,
+  });
+
+export const operationQuery = (id: string) =>
+  queryOptions({
+    queryKey: keys.operation(id),
+    queryFn: ({ signal }) => call(getOperation, { params: { operation_id: id }, signal }),
+  });
+
+/** What its scripts printed. */
+export const outputQuery = ({ operation_id, node_id }: Pick<Operation, 'operation_id' | 'node_id'>) =>
+  queryOptions({
+    queryKey: keys.output(operation_id),
+    queryFn: ({ signal }) => call(getOperationOutput, { params: { node_id, operation_id }, signal }),
+  });
+
+export interface ApplyWish {
+  readonly node_id: string;
+  readonly modules: readonly string[];
+  /** Exactly what this plan says, or nothing. */
+  readonly plan_id?: string;
+}
+
+/** Asks for it and does not wait for its end: the operation goes on by itself, and events tell of it. */
+export const startApply = ({ node_id, modules, plan_id }: ApplyWish) =>
+  started(
+    call(applyAgent, {
+      params: { node_id },
+      body: { modules: [...modules], offline: 'report', ...(plan_id === undefined ? {} : { plan_id }) },
+      respondAsync: true,
+    }),
+  );
+
+export const startPlan = ({ node_id, modules }: Omit<ApplyWish, 'plan_id'>) =>
+  started(call(planAgent, { params: { node_id }, body: { modules: [...modules] }, respondAsync: true }));
+
+async function started(asked: Promise<Operation>): Promise<Operation> {
+  const operation = await asked;
+  queryClient.setQueryData(keys.operation(operation.operation_id), operation);
+  void queryClient.invalidateQueries({ queryKey: keys.operations });
+  return operation;
+}
+
+export const cancel = async (operation_id: string): Promise<Operation> =>
+  await started(call(cancelOperation, { params: { operation_id } }));

@@ -1,0 +1,128 @@
+import {
+  applyAssignment,
+  cancelRun,
+  getRun,
+  listAudit,
+  listRuns,
+  planAssignment,
+  type Run,
+  startRun,
+} from '@muster/protocol/http';
+import { infiniteQueryOptions, queryOptions } from '@tanstack/react-query';
+import { call } from './client.ts';
+import { keys } from './keys.ts';
+import { queryClient } from './query-client.ts';
+
+export type RunEntry = Omit<Run, 'results'>;
+
+export interface RunFilter {
+  readonly status?: string;
+  readonly assignment?: string;
+}
+
+const pageSize = 100;
+
+/** Runs without their results, newest first, page after page. */
+export const runsQuery = ({ status, assignment }: RunFilter = {}) =>
+  infiniteQueryOptions({
+    queryKey: [...keys.runs, status ?? '', assignment ?? ''],
+    queryFn: ({ pageParam, signal }) =>
+      call(listRuns, {
+        query: {
+          limit: pageSize,
+          offset: pageParam,
+          ...(status ? { status } : {}),
+          ...(assignment ? { assignment } : {}),
+        } as never,
+        signal,
+      }) as Promise<RunEntry[]>,
+    initialPageParam: 0,
+    getNextPageParam: (last, all) => (last.length < pageSize ? undefined : all.length * pageSize),
+  });
+
+export const runQuery = (id: string) =>
+  queryOptions({
+    queryKey: keys.run(id),
+    queryFn: ({ signal }) => call(getRun, { params: { run_id: id }, signal }),
+    // Ten thousand results are replaced at once; comparing them one by one costs more than it saves.
+    structuralSharing: false,
+  });
+
+/** How it was asked for: a run tells of its outcome, the audit log of its terms. */
+export interface RunTerms {
+  readonly batch: number | null;
+  readonly max_failures: number | null;
+  readonly canary: number;
+  readonly offline: 'report' | 'queue';
+  readonly plan_run_id: string | null;
+  /** Of a run of agents that were named. */
+  readonly modules: readonly string[];
+}
+
+/** Null when the log no longer has it. It never changes. */
+export const runTermsQuery = ({ run_id, started_at }: Pick<Run, 'run_id' | 'started_at'>) =>
+  queryOptions({
+    queryKey: ['run-terms', run_id],
+    queryFn: async ({ signal }): Promise<RunTerms | null> => {
+      const at = (seconds: number) => new Date((started_at + seconds) * 1000).toISOString();
+      const { events } = await call(listAudit, {
+        query: { event_type: 'run.started', after: at(-2), before: at(5), limit: 500 } as never,
+        signal,
+      });
+      const metadata = events.find(({ target }) => target.id === run_id)?.metadata;
+      if (metadata === undefined) return null;
+      const number = (value: unknown) => (typeof value === 'number' ? value : null);
+      return {
+        batch: number(metadata.batch),
+        max_failures: number(metadata.max_failures),
+        canary: number(metadata.canary) ?? 0,
+        offline: metadata.offline === 'queue' ? 'queue' : 'report',
+        plan_run_id: typeof metadata.plan_run_id === 'string' ? metadata.plan_run_id : null,
+        modules: Array.isArray(metadata.modules) ? metadata.modules.filter((name) => typeof name === 'string') : [],
+      };
+    },
+  });
+
+export interface FanOutOptions {
+  readonly canary?: number;
+  readonly batch?: number | string;
+  readonly max_failures?: number;
+  readonly offline?: 'report' | 'queue';
+  readonly ttl?: number;
+}
+
+async function started(asked: Promise<Run>): Promise<Run> {
+  const run = await asked;
+  queryClient.setQueryData(keys.run(run.run_id), run);
+  void queryClient.invalidateQueries({ queryKey: keys.runs });
+  return run;
+}
+
+/** On every agent that the assignment matches. */
+export const runAssignment = (
+  name: string,
+  kind: 'apply' | 'plan',
+  options: FanOutOptions & { readonly plan_run_id?: string } = {},
+) =>
+  started(
+    kind === 'apply'
+      ? call(applyAssignment, { params: { name }, body: options, respondAsync: true })
+      : call(planAssignment, { params: { name }, body: options, respondAsync: true }),
+  );
+
+/** On agents that are named: what their assignments give them, then these modules. */
+export const runOnAgents = (
+  wish: {
+    readonly kind: 'apply' | 'plan';
+    readonly node_ids: readonly string[];
+    readonly modules?: readonly string[];
+    readonly plan_run_id?: string;
+  } & FanOutOptions,
+) => {
+  const { node_ids, modules = [], ...rest } = wish;
+  return started(
+    call(startRun, { body: { ...rest, node_ids: [...node_ids], modules: [...modules] }, respondAsync: true }),
+  );
+};
+
+export const cancelWholeRun = (run_id: string) => started(call(cancelRun, { params: { run_id } }));

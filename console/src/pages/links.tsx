@@ -1,0 +1,62 @@
+import { Link } from '@tanstack/react-router';
+import type { ReactNode } from 'react';
+import { useAgentNames } from '../api/agents.ts';
+import { useOperatorNames } from '../api/operators.ts';
+import { Line } from '../parts/text.tsx';
+
+/** Ways from one noun to another, called by the name that people know it by. */
+
+const linkClasses = 'min-w-0 max-w-full inline-flex rounded text-accent hover:underline';
+
+export function AgentLink({ id, name }: { readonly id: string; readonly name?: string | null }) {
+  const names = useAgentNames();
+  const called = name ?? names.get(id) ?? id;
+  return (
+    <Link to="/agents/$agent" params={{ agent: id }} className={linkClasses}>
+      <Line text={called} most={64} />
+    </Link>
+  );
+}
+
+export function OperationLink({ id, children }: { readonly id: string; readonly children?: ReactNode }) {
+  return (
+    <Link to="/operations/$operation" params={{ operation: id }} className={linkClasses}>
+      {children ?? <code className="font-mono text-xs">…{id.slice(-8)}</code>}
+    </Link>
+  );
+}
+
+export function RunLink({ id, children }: { readonly id: string; readonly children?: ReactNode }) {
+  return (
+    <Link to="/runs/$run" params={{ run: id }} className={linkClasses}>
+      {children ?? <code className="font-mono text-xs">…{id.slice(-8)}</code>}
+    </Link>
+  );
+}
+
+export function ModuleLinks({ modules }: { readonly modules: readonly string[] }) {
+  if (modules.length === 0) return <span className="text-muted">those of its assignments</span>;
+  return (
+    <span className="flex min-w-0 flex-wrap gap-x-2">
+      {modules.map((module) => (
+        <Link key={module} to="/modules/$module" params={{ module }} className={linkClasses}>
+          <Line text={module} most={64} />
+        </Link>
+      ))}
+    </span>
+  );
+}
+
+export function AssignmentLink({ name }: { readonly name: string }) {
+  return (
+    <Link to="/assignments/$assignment" params={{ assignment: name }} className={linkClasses}>
+      <Line text={name} most={64} />
+    </Link>
+  );
+}
+
+/** Who did it: operators are few, and have no page each. */
+export function OperatorName({ id }: { readonly id: string }) {
+  const names = useOperatorNames();
+  return <Line text={names.get(id) ?? id} most={64} />;
+}

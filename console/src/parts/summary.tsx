@@ -1,0 +1,27 @@
+import type { Summary as Counts } from '@muster/protocol';
+import type { Tone } from './badge.tsx';
+import { classNames } from './class-names.ts';
+import { summaryParts, type Telling } from './resource-groups.ts';
+
+const tones: Record<Tone, string> = {
+  good: 'text-good',
+  warn: 'text-warn',
+  bad: 'text-bad',
+  info: 'text-info',
+  neutral: 'text-muted',
+};
+
+/** The counts of an operation in a line, without those that are none. */
+export function SummaryLine({ summary, telling }: { readonly summary: Counts | null; readonly telling: Telling }) {
+  if (summary === null || summary.total === 0) return <span className="text-muted">–</span>;
+  return (
+    <span className="tabular truncate">
+      {summaryParts(summary, telling).map(({ text, tone }, index) => (
+        <span key={text}>
+          {index > 0 && <span className="text-muted"> · </span>}
+          <span className={classNames(tones[tone])}>{text}</span>
+        </span>
+      ))}
+    </span>
+  );
+}

@@ -1,0 +1,39 @@
+import type { OperationStatus } from '@muster/protocol';
+import type { Run } from '@muster/protocol/http';
+import { Badge, Dot, type Tone } from './badge.tsx';
+
+/** How operations and runs stand, in their words and tones. */
+
+export type WorkStatus = OperationStatus | Run['status'];
+
+export const hasEnded = (status: WorkStatus): boolean => status !== 'queued' && status !== 'running';
+
+const tones: Record<WorkStatus, Tone> = {
+  queued: 'neutral',
+  running: 'info',
+  succeeded: 'good',
+  failed: 'bad',
+  cancelled: 'neutral',
+  interrupted: 'bad',
+  expired: 'warn',
+  halted: 'bad',
+};
+
+export const toneOf = (status: WorkStatus): Tone => tones[status];
+
+export function StatusBadge({ status }: { readonly status: WorkStatus }) {
+  return (
+    <Badge tone={tones[status]}>
+      <Dot tone={tones[status]} live={status === 'running'} />
+      {status}
+    </Badge>
+  );
+}
+
+export function StatusDot({ status }: { readonly status: WorkStatus }) {
+  return (
+    <Dot tone={tones[status]} live={status === 'running'}>
+      {status}
+    </Dot>
+  );
+}
