@@ -1,0 +1,103 @@
+import { yaml } from '@codemirror/lang-yaml';
+import { MergeView, unifiedMergeView } from '@codemirror/merge';
+import { EditorState, type Extension } from '@codemirror/state';
+import { EditorView, highlightSpecialChars, lineNumbers } from '@codemirror/view';
+import { useEffect, useRef, useSyncExternalStore } from 'react';
+import { theme } from './theme.ts';
+
+/** From here on there is room for two texts beside each other. */
+const wide = '(min-width: 1100px)';
+const subscribe = (listener: () => void) => {
+  const media = window.matchMedia(wide);
+  media.addEventListener('change', listener);
+  return () => media.removeEventListener('change', listener);
+};
+
+const reading = (label: string): Extension => [
+  lineNumbers(),
+  highlightSpecialChars(),
+  yaml(),
+  EditorState.readOnly.of(true),
+  EditorView.editable.of(false),
+  // It can be reached and scrolled without a mouse.
+  EditorView.contentAttributes.of({
+    tabindex: '0',
+    'aria-label': label,
+    'aria-readonly': 'true',
+    role: 'textbox',
+    'aria-multiline': 'true',
+  }),
+  theme(),
+];
+
+/** Texts that differ in almost everything are compared less closely rather than for long. */
+const diffConfig = { scanLimit: 1_000, timeout: 300 };
+const collapseUnchanged = { margin: 3, minSize: 5 };
+
+/** Two texts, with what differs: beside each other where there is room, else one below the other. */
+export default function DiffView({
+  before,
+  after,
+  beforeLabel,
+  afterLabel,
+}: {
+  readonly before: string;
+  readonly after: string;
+  readonly beforeLabel: string;
+  readonly afterLabel: string;
+}) {
+  const host = useRef<HTMLDivElement>(null);
+  const beside = useSyncExternalStore(subscribe, () => window.matchMedia(wide).matches);
+  useEffect(() => {
+    const parent = host.current as HTMLDivElement;
+    if (beside) {
+      const view = new MergeView({
+        parent,
+        a: { doc: before, extensions: reading(beforeLabel) },
+        b: { doc: after, extensions: reading(afterLabel) },
+        gutter: true,
+        collapseUnchanged,
+        diffConfig,
+      });
+      return () => view.destroy();
+    }
+    const view = new EditorView({
+      parent,
+      state: EditorState.create({
+        doc: after,
+        extensions: [
+          reading(`${beforeLabel}, ${afterLabel}`),
+          EditorView.lineWrapping,
+          unifiedMergeView({
+            original: before,
+            mergeControls: false,
+            highlightChanges: true,
+            gutter: true,
+            collapseUnchanged,
+            diffConfig,
+          }),
+        ],
+      }),
+    });
+    return () => view.destroy();
+  }, [before, after, beforeLabel, afterLabel, beside]);
+  return (
+    <div className="overflow-hidden rounded-md border bg-surface">
+      <div className="grid border-b bg-raised font-medium text-muted text-xs min-[1100px]:grid-cols-2">
+        <p className="truncate px-3 py-1.5">
+          <span aria-hidden="true" className="mr-1 text-bad">
+            −
+          </span>
+          {beforeLabel}
+        </p>
+        <p className="truncate px-3 py-1.5">
+          <span aria-hidden="true" className="mr-1 text-good">
+            +
+          </span>
+          {afterLabel}
+        </p>
+      </div>
+      <div ref={host} className="max-h-[70vh] overflow-auto" />
+    </div>
+  );
+}

@@ -1,0 +1,96 @@
+import type { AnswerOf, validateModule } from '@muster/protocol/http';
+import { LineCounter, parseDocument } from 'yaml';
+import { isTooDeep } from './outline.ts';
+
+/** Faults of a module, and where in its text they are marked. Pure. */
+
+export type Fault = AnswerOf<typeof validateModule>['faults'][number];
+
+export interface Mark {
+  /** Offsets in the text. */
+  readonly from: number;
+  readonly to: number;
+  readonly line: number;
+  readonly column: number;
+  readonly severity: 'error' | 'warning';
+  readonly message: string;
+  /** JSON pointer; empty for a fault of the whole, or of the syntax. */
+  readonly path: string;
+}
+
+/** More of them than anybody reads are not drawn. */
+export const mostMarks = 200;
+/** Longer texts are only judged by the orchestrator. */
+const longestInstant = 256 * 1024;
+
+const lineStarts = (text: string): number[] => {
+  const starts = [0];
+  for (let at = text.indexOf('\n'); at >= 0; at = text.indexOf('\n', at + 1)) starts.push(at + 1);
+  return starts;
+};
+
+/** What there is to underline at an offset: the word, or whatever else up to the end of the line. */
+function extent(text: string, from: number, lineEnd: number): number {
+  const rest = text.slice(from, Math.min(lineEnd, from + 400));
+  const token = /^(?:"(?:[^"\\]|\\.)*"|'(?:[^']|'')*'|[\w./${}-]+)/.exec(rest)?.[0].length ?? 1;
+  return Math.min(lineEnd, from + token);
+}
+
+/**
+ * Where faults are marked, in the order of the text. One that says no place, or one that is not in this text any more, is
+ * marked at the first line or the last.
+ */
+export function marksOf(text: string, faults: readonly Fault[], warnings: readonly Fault[] = []): Mark[] {
+  const starts = lineStarts(text);
+  const mark =
+    (severity: Mark['severity']) =>
+    (fault: Fault): Mark => {
+      const line = Math.min(Math.max(fault.line ?? 1, 1), starts.length);
+      const start = starts[line - 1] as number;
+      const end = line < starts.length ? (starts[line] as number) - 1 : text.length;
+      const from = Math.min(start + Math.max((fault.column ?? 1) - 1, 0), end);
+      const to = extent(text, from, end);
+      return { from, to, line, column: from - start + 1, severity, message: fault.message, path: fault.path };
+    };
+  const marks = [...faults.map(mark('error')), ...warnings.map(mark('warning'))];
+  return marks.sort((a, b) => a.from - b.from || a.severity.localeCompare(b.severity)).slice(0, mostMarks);
+}
+
+/** What is wrong with the YAML itself: known at once, without asking. */
+export function syntaxFaults(text: string): Fault[] {
+  if (text.length > longestInstant) return [];
+  if (isTooDeep(text)) return [{ path: '', message: 'brackets stand in each other too deep', line: 1, column: 1 }];
+  const lines = new LineCounter();
+  try {
+    const { errors } = parseDocument(text, { lineCounter: lines, prettyErrors: false, logLevel: 'silent' });
+    return errors.slice(0, mostMarks).map(({ message, pos: [at] }) => {
+      const { line, col } = lines.linePos(at);
+      return { path: '', message, line, column: col };
+    });
+  } catch (error) {
+    return [{ path: '', message: (error as Error).message, line: 1, column: 1 }];
+  }
+}
+
+/** What the orchestrator said of a text. */
+export interface Verdict {
+  readonly text: string;
+  readonly faults: readonly Fault[];
+  readonly warnings: readonly Fault[];
+}
+
+export interface Judgement {
+  readonly marks: readonly Mark[];
+  /** `checking`: what is marked is of the syntax only, or of the text as it was. */
+  readonly state: 'valid' | 'faulty' | 'checking';
+}
+
+/** What is to be shown of a text: its syntax at once, the rest as soon as the orchestrator has judged this very text. */
+export function judge(text: string, verdict: Verdict | null): Judgement {
+  const syntax = syntaxFaults(text);
+  if (syntax.length > 0) return { marks: marksOf(text, syntax), state: 'faulty' };
+  if (verdict === null) return { marks: [], state: 'checking' };
+  const marks = marksOf(text, verdict.faults, verdict.warnings);
+  if (verdict.text !== text) return { marks, state: 'checking' };
+  return { marks, state: verdict.faults.length > 0 ? 'faulty' : 'valid' };
+}

@@ -1,0 +1,97 @@
+import { isMap, isScalar, isSeq, parseDocument, type YAMLMap } from 'yaml';
+
+/**
+ * What a module names: its ids, templates and parameters, as far as they can be made out while it is written. Pure, and
+ * safe for whatever is typed: nothing is resolved, so no alias can blow up.
+ */
+
+export type ParameterType = 'string' | 'integer' | 'number' | 'boolean' | 'list' | 'map';
+
+export interface DeclaredParameter {
+  readonly name: string;
+  /** As it is written; it may be none of those there are. */
+  readonly type: string;
+  readonly description: string | null;
+  /** Undefined: none. */
+  readonly default: unknown;
+}
+
+export interface ModuleOutline {
+  readonly name: string | null;
+  readonly ids: readonly string[];
+  readonly templates: readonly string[];
+  readonly parameters: readonly DeclaredParameter[];
+}
+
+const nothing: ModuleOutline = { name: null, ids: [], templates: [], parameters: [] };
+/** Longer ones are not read while somebody types. */
+const longest = 512 * 1024;
+
+const text = (map: YAMLMap, key: string): string | null => {
+  const node = map.get(key, true);
+  return isScalar(node) && typeof node.value === 'string' ? node.value : null;
+};
+
+const texts = (list: unknown, key: string): string[] =>
+  isSeq(list) ? list.items.flatMap((item) => (isMap(item) ? (text(item, key) ?? []) : [])) : [];
+
+/** A value as JSON has it; undefined for what has an alias in it, or is deeper than a default is. */
+function plain(node: unknown, depth = 0): unknown {
+  if (depth > 8) return undefined;
+  if (isScalar(node)) return ['string', 'number', 'boolean'].includes(typeof node.value) ? node.value : null;
+  if (isSeq(node)) return node.items.map((item) => plain(item, depth + 1));
+  if (isMap(node))
+    return Object.fromEntries(
+      node.items.flatMap(({ key, value }) => (isScalar(key) ? [[String(key.value), plain(value, depth + 1)]] : [])),
+    );
+  return undefined;
+}
+
+/**
+ * Whether brackets stand in each other deeper than any module's do: the parser takes seconds over ten thousands of them.
+ * Brackets in texts count too, which takes many that are never closed to matter.
+ */
+export function isTooDeep(content: string): boolean {
+  let depth = 0;
+  for (let index = 0; index < content.length; index++) {
+    const code = content.charCodeAt(index);
+    if (code === 0x5b || code === 0x7b) {
+      if (++depth > 500) return true;
+    } else if ((code === 0x5d || code === 0x7d) && depth > 0) depth--;
+  }
+  return false;
+}
+
+export function outlineOf(content: string): ModuleOutline {
+  if (content.length > longest || isTooDeep(content)) return nothing;
+  let root: unknown;
+  try {
+    root = parseDocument(content, { strict: false, uniqueKeys: false, logLevel: 'silent' }).contents;
+  } catch {
+    // The parser gives up on what is nested without end.
+    return nothing;
+  }
+  if (!isMap(root)) return nothing;
+  const parameters = root.get('parameters', true);
+  return {
+    name: text(root, 'name'),
+    ids: texts(root.get('resources', true), 'id'),
+    templates: texts(root.get('templates', true), 'id'),
+    parameters: isMap(parameters)
+      ? parameters.items.flatMap(({ key, value }) => {
+          if (!isScalar(key) || !isMap(value)) return [];
+          const type = text(value, 'type');
+          if (type === null) return [];
+          const given = value.get('default', true);
+          return [
+            {
+              name: String(key.value),
+              type,
+              description: text(value, 'description'),
+              default: given === undefined || (isScalar(given) && given.value === null) ? undefined : plain(given),
+            },
+          ];
+        })
+      : [],
+  };
+}

@@ -1,0 +1,176 @@
+import { type ModuleOutline, outlineOf } from './outline.ts';
+import {
+  descriptionOf,
+  formOf,
+  type JsonSchema,
+  keysOf,
+  type SchemaKey,
+  schemasAt,
+  typeText,
+  valuesOf,
+} from './schema.ts';
+import { type Place, placeAt } from './yaml-place.ts';
+
+/** What could be typed next in a module. Pure: from the text, the schema and what there is to refer to. */
+
+export interface Known {
+  readonly schema: JsonSchema;
+  /** Names of secrets. */
+  readonly secrets: readonly string[];
+  /** Keys of tags. */
+  readonly tags: readonly string[];
+}
+
+export interface Proposal {
+  readonly label: string;
+  /** What is written in place of the word. */
+  readonly apply: string;
+  /** What it is, in a word. */
+  readonly detail: string;
+  /** What it is for. */
+  readonly info: string;
+  readonly kind: 'key' | 'value' | 'reference';
+  /** Required ones come first. */
+  readonly required: boolean;
+  /** More is proposed as soon as it is written. */
+  readonly goesOn: boolean;
+}
+
+export interface Proposals {
+  readonly from: number;
+  readonly options: readonly Proposal[];
+}
+
+const attributes: Readonly<Record<string, string>> = {
+  platform: 'linux, windows or macos',
+  distro: 'as debian, fedora',
+  version: 'of the distribution',
+  arch: 'x86_64, aarch64 or armv7',
+  init_system: 'systemd, openrc, init.d, launchd or scm',
+  hostname: 'that the machine has now',
+  kernel: 'its release',
+  cpus: 'how many',
+  memory_bytes: 'of physical memory',
+  virtualization: 'as kvm, docker, none',
+  timezone: 'as Europe/Paris',
+};
+
+const idLists: readonly unknown[] = ['depends_on', 'reload_on', 'restart_on', 'rerun_on'];
+
+export function proposalsAt(text: string, offset: number, known: Known): Proposals | null {
+  const inExpression = expressionProposals(text, offset, known);
+  if (inExpression !== null) return inExpression;
+  const place = placeAt(text, offset);
+  if (place === null || place.kind === 'text') return null;
+  const options =
+    place.kind === 'open' ? openProposals(place, text, offset, known) : valueProposals(place, text, known);
+  return options.length === 0 ? null : { from: place.from, options };
+}
+
+function openProposals(place: Place, text: string, offset: number, known: Known): Proposal[] {
+  const schemas = schemasAt(known.schema, place.path);
+  const list = schemas.find(({ type }) => type === 'array');
+  const isPlainList = list?.items !== undefined && place.kind === 'open' && !place.flow;
+  const keys = (of: readonly JsonSchema[], lead: string) => {
+    const there = new Set(place.present);
+    const open = keysOf(of).filter(({ name }) => !there.has(name));
+    // One of several, as the kind of a resource: the first that is there shuts out the others.
+    const isChoice = of.some((schema) => 'oneOf' in schema) && of.every(({ required }) => required === undefined);
+    const chosen = isChoice && keysOf(of).every(({ schema }) => formOf(schema) === 'mapping') && there.size > 0;
+    const column = place.column + lead.length;
+    const followed = /^[\w-]*\s*:/.test(text.slice(offset, offset + 100));
+    return chosen ? [] : open.map((key) => keyProposal(key, place.flow, column, lead, followed));
+  };
+  if (isPlainList) {
+    const items = schemasAt(known.schema, [...place.path, 0]);
+    const nested = keys(items, '- ');
+    if (nested.length > 0) return nested;
+    return valueProposals({ ...place, path: [...place.path, 0] }, text, known).map((value) => ({
+      ...value,
+      apply: `- ${value.apply}`,
+    }));
+  }
+  return [...keys(schemas, ''), ...valueProposals(place, text, known)];
+}
+
+function keyProposal(key: SchemaKey, flow: boolean, column: number, lead: string, followed: boolean): Proposal {
+  const { name, schema, required } = key;
+  const form = formOf(schema);
+  return {
+    label: name,
+    apply: lead + name + (followed ? '' : behind(schema, form, flow, column)),
+    detail: typeText(schema),
+    info: descriptionOf(schema),
+    kind: 'key',
+    required,
+    goesOn: !followed,
+  };
+}
+
+/** What stands behind a key, up to where the next thing is typed. */
+function behind(schema: JsonSchema, form: 'mapping' | 'list' | 'scalar', flow: boolean, column: number): string {
+  const margin = `\n${' '.repeat(column + 2)}`;
+  if (form === 'scalar') return ': ';
+  if (form === 'list') return flow ? ': [' : `:${margin}- `;
+  // A mapping with one field that it cannot be without begins with it.
+  const required = keysOf(schemasAt(schema, [])).filter((key) => key.required && formOf(key.schema) === 'scalar');
+  const first = required.length === 1 ? `${(required[0] as SchemaKey).name}: ` : '';
+  return flow ? `: { ${first}` : `:${margin}${first}`;
+}
+
+function valueProposals(place: Place, text: string, known: Known): Proposal[] {
+  const steps = place.path;
+  const schemas = schemasAt(known.schema, steps);
+  const value = (label: string, detail: string, info: string, kind: Proposal['kind']): Proposal => ({
+    ...{ label, apply: label, detail, info, kind, required: false, goesOn: false },
+  });
+  const listed = valuesOf(schemas).map((label) => value(label, '', '', 'value'));
+  if (listed.length > 0) return listed;
+  const isItem = typeof steps.at(-1) === 'number';
+  const key = isItem ? steps.at(-2) : steps.at(-1);
+  if (isItem && idLists.includes(key) && schemas.length > 0)
+    return outlineOf(text).ids.map((id) => value(id, 'id', 'A resource of this module', 'reference'));
+  if (!isItem && key === 'template' && schemas.length > 0)
+    return outlineOf(text).templates.map((id) => value(id, 'template', 'A template of this module', 'reference'));
+  if (!isItem && key === 'for_each' && schemas.length > 0)
+    return outlineOf(text)
+      .parameters.filter(({ type }) => type === 'list')
+      .map(({ name, description }) =>
+        value(`"\${{ param.${name} }}"`, 'list', description ?? 'A parameter of this module', 'reference'),
+      );
+  return [];
+}
+
+/** Within `${{ … }}`: what it can refer to. */
+function expressionProposals(text: string, offset: number, known: Known): Proposals | null {
+  const line = text.slice(Math.max(text.lastIndexOf('\n', offset - 1) + 1, offset - 1_000), offset);
+  const found = /(?<!\$)\$\{\{\s*([A-Za-z0-9_./-]*)$/.exec(line);
+  if (found === null) return null;
+  const word = found[1] as string;
+  const rest = text.slice(offset, offset + 200);
+  const isClosed = /^[^\n{]*\}\}/.test(rest);
+  const option = (label: string, detail: string, info: string): Proposal => ({
+    ...{
+      label,
+      apply: isClosed ? label : `${label} }}`,
+      detail,
+      info,
+      kind: 'reference',
+      required: false,
+      goesOn: false,
+    },
+  });
+  const { parameters }: ModuleOutline = outlineOf(text);
+  const options = [
+    ...parameters.map(({ name, type, description }) =>
+      option(`param.${name}`, type, description ?? 'A parameter of this module'),
+    ),
+    ...known.secrets.map((name) => option(`secrets.${name}`, 'secret', 'Shown to nobody: the whole field is hidden')),
+    option('agent.name', 'text', 'The name of the agent'),
+    option('agent.node_id', 'text', 'The id of the agent'),
+    ...Object.entries(attributes).map(([name, info]) => option(`attr.${name}`, 'attribute', info)),
+    ...known.tags.map((name) => option(`tag.${name}`, 'tag', 'The value of this tag of the agent')),
+    ...(/for_each\s*:/.test(text) ? [option('each', 'element', 'The element that for_each is at')] : []),
+  ];
+  return { from: offset - word.length, options };
+}

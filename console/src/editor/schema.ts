@@ -1,0 +1,101 @@
+import type { Step } from './yaml-place.ts';
+
+/** The JSON Schema of a module, as far as completion needs it. Pure. */
+
+export interface JsonSchema {
+  readonly type?: string;
+  readonly description?: string;
+  readonly properties?: Readonly<Record<string, JsonSchema>>;
+  readonly patternProperties?: Readonly<Record<string, JsonSchema>>;
+  readonly additionalProperties?: JsonSchema | boolean;
+  readonly items?: JsonSchema;
+  readonly required?: readonly string[];
+  readonly enum?: readonly unknown[];
+  readonly anyOf?: readonly JsonSchema[];
+  readonly minimum?: number;
+  readonly maximum?: number;
+}
+
+/** What a value may be, one by one; that anything optional may also be null is left out. */
+export function alternatives(schema: JsonSchema): readonly JsonSchema[] {
+  if (schema.anyOf === undefined) return schema.type === 'null' ? [] : [schema];
+  const { anyOf, ...rest } = schema;
+  return anyOf.flatMap(alternatives).map((one) => ({ ...rest, ...one }));
+}
+
+/** Own properties only: a document may well hold a key called `constructor`. */
+const own = <V>(values: Readonly<Record<string, V>> | undefined, key: string): V | undefined =>
+  values !== undefined && Object.hasOwn(values, key) ? values[key] : undefined;
+
+function below(schema: JsonSchema, step: Step): readonly JsonSchema[] {
+  return alternatives(schema).flatMap((one) => {
+    if (typeof step === 'number') return one.items === undefined ? [] : [one.items];
+    const named = own(one.properties, step);
+    if (named !== undefined) return [named];
+    const patterned = Object.entries(one.patternProperties ?? {}).find(([pattern]) =>
+      new RegExp(pattern, 'u').test(step),
+    );
+    if (patterned !== undefined) return [patterned[1]];
+    return typeof one.additionalProperties === 'object' ? [one.additionalProperties] : [];
+  });
+}
+
+/** What the value at this place of a document may be; empty where the schema knows no such place. */
+export function schemasAt(root: JsonSchema, path: readonly Step[]): readonly JsonSchema[] {
+  let found: readonly JsonSchema[] = [root];
+  for (const step of path) found = found.flatMap((schema) => below(schema, step));
+  return found.flatMap(alternatives);
+}
+
+export interface SchemaKey {
+  readonly name: string;
+  readonly required: boolean;
+  readonly schema: JsonSchema;
+}
+
+/** The keys that a mapping may have. */
+export const keysOf = (schemas: readonly JsonSchema[]): SchemaKey[] =>
+  schemas.flatMap(({ properties, required }) =>
+    Object.entries(properties ?? {}).map(([name, schema]) => ({
+      name,
+      schema,
+      required: required?.includes(name) ?? false,
+    })),
+  );
+
+/** The values that can be listed. */
+export const valuesOf = (schemas: readonly JsonSchema[]): string[] => [
+  ...new Set(
+    schemas.flatMap((schema) =>
+      schema.type === 'boolean' ? ['true', 'false'] : (schema.enum ?? []).filter((value) => typeof value === 'string'),
+    ),
+  ),
+];
+
+const isExpressionOnly = ({ type, description }: JsonSchema): boolean =>
+  type === 'string' && description?.startsWith('One expression') === true;
+
+/** The form that is written most: not the one that an expression takes the place of. */
+export const formOf = (schema: JsonSchema): 'mapping' | 'list' | 'scalar' => {
+  const form = alternatives(schema).find((one) => !isExpressionOnly(one))?.type;
+  return form === 'object' ? 'mapping' : form === 'array' ? 'list' : 'scalar';
+};
+
+/** What a value is, in a word or two: `boolean`, `linux | windows | macos`. */
+export function typeText(schema: JsonSchema): string {
+  const words = alternatives(schema)
+    .filter((one) => !isExpressionOnly(one))
+    .flatMap((one) => {
+      if (one.enum !== undefined) return [one.enum.join(' | ')];
+      if (one.type === 'object') return ['mapping'];
+      if (one.type === 'array') return ['list'];
+      return one.type === undefined || one.type === 'string' ? [] : [one.type];
+    });
+  return [...new Set(words)].join(' or ') || 'text';
+}
+
+/** What is said of it. */
+export const descriptionOf = (schema: JsonSchema): string =>
+  schema.description ??
+  alternatives(schema).find((one) => one.description && !isExpressionOnly(one))?.description ??
+  '';

@@ -1,0 +1,127 @@
+import { describe, expect, test } from 'vitest';
+import { placeAt } from './yaml-place.ts';
+
+/** The place at the bar. */
+const at = (written: string) => {
+  const offset = written.indexOf('¦');
+  const place = placeAt(written.replace('¦', ''), offset);
+  return place && { path: place.path.join('/'), kind: place.kind, present: place.present, back: offset - place.from };
+};
+
+describe('by indentation', () => {
+  test.each([
+    ['an empty document', '¦', '', 'open', []],
+    ['a key at the top', 'name: x\nre¦', '', 'open', ['name']],
+    [
+      'a key between others',
+      'name: x\nre¦\nsupports: []\nresources:\n  - id: a\n',
+      '',
+      'open',
+      ['name', 'supports', 'resources'],
+    ],
+    ['the value of a key', 'supports:\n  - platform: li¦', 'supports/0/platform', 'value', []],
+    ['a value of which nothing is there', 'supports:\n  - platform: ¦', 'supports/0/platform', 'value', []],
+    ['a list of which nothing is there', 'resources:\n  ¦', 'resources', 'open', []],
+    ['an element', 'resources:\n  - ¦', 'resources/0', 'open', []],
+    ['a further key of an element', 'resources:\n  - id: a\n    ¦', 'resources/0', 'open', ['id']],
+    ['the second element', 'resources:\n  - id: a\n    name: b\n  - ¦', 'resources/1', 'open', []],
+    ['an element at the column of its list', 'resources:\n- id: a\n- id: b\n  ¦', 'resources/1', 'open', ['id']],
+    [
+      'a mapping of which nothing is there',
+      'resources:\n  - resource:\n      file¦',
+      'resources/0/resource',
+      'open',
+      [],
+    ],
+    [
+      'deep down',
+      'name: x\nresources:\n  - id: a\n    resource:\n      file-unix:\n        path: /x\n        mo¦',
+      'resources/0/resource/file-unix',
+      'open',
+      ['path'],
+    ],
+    [
+      'back from deep down',
+      'resources:\n  - resource:\n      file-unix:\n        path: /x\n    ¦',
+      'resources/0',
+      'open',
+      ['resource'],
+    ],
+    ['a scalar element', 'resources:\n  - depends_on:\n      - ¦', 'resources/0/depends_on/0', 'open', []],
+    [
+      'a list in an element at its column',
+      'resources:\n  - depends_on:\n    - a\n    - ¦',
+      'resources/0/depends_on/1',
+      'open',
+      [],
+    ],
+    ['after a text', 'templates:\n  - content: |\n      a: b\n        c\n    ¦', 'templates/0', 'open', ['content']],
+    ['within a text', 'templates:\n  - content: |\n      a: ${{ ¦', 'templates/0/content', 'text', []],
+    [
+      'within quotes',
+      'resources:\n  - resource:\n      file-unix:\n        mode: "06¦',
+      'resources/0/resource/file-unix/mode',
+      'value',
+      [],
+    ],
+    ['a key in quotes', '"name": x\n¦', '', 'open', ['name']],
+    ['comments and empty lines', '# one: two\n\nname: x # three: four\n¦', '', 'open', ['name']],
+  ])('%s', (_, written, path, kind, present) => expect(at(written)).toMatchObject({ path, kind, present }));
+
+  test.each([
+    ['a comment', 'name: x # re¦'],
+    ['a colon without a space', 'name:¦'],
+    ['below a value', 'name: x\n    ¦'],
+    ['amid nothing', '  ¦'],
+  ])('nothing is said in %s', (_, written) => expect(at(written)).toBeNull());
+
+  test('the word that is typed is told', () => {
+    expect(at('name: x\nresou¦')?.back).toBe(5);
+    expect(at('supports:\n  - platform: li¦')?.back).toBe(2);
+    expect(at('supports:\n  - plat¦')?.back).toBe(4);
+  });
+});
+
+describe('in a flow', () => {
+  test.each([
+    ['an empty mapping', 'supports: [{ ¦', 'supports/0', 'open', [], 0],
+    ['a key', 'supports: [{ plat¦', 'supports/0', 'open', [], 4],
+    ['a value', 'supports: [{ platform: li¦', 'supports/0/platform', 'value', [], 2],
+    ['a further key', 'supports: [{ platform: linux, ¦ }]', 'supports/0', 'open', ['platform'], 0],
+    ['the next element', 'supports: [{ platform: linux }, { ¦', 'supports/1', 'open', [], 0],
+    ['a list', 'resources:\n  - depends_on: [a, b¦', 'resources/0/depends_on/1', 'open', [], 1],
+    [
+      'nested',
+      'resources:\n  - id: a\n    resource: { file-unix: { path: "/x, {y", mo¦',
+      'resources/0/resource/file-unix',
+      'open',
+      ['path'],
+      2,
+    ],
+    ['over lines', 'supports: [\n  { platform: linux },\n  { dis¦', 'supports/1', 'open', [], 3],
+    [
+      'in quotes',
+      'resources: [{ resource: { file-unix: { mode: "06¦',
+      'resources/0/resource/file-unix/mode',
+      'value',
+      [],
+      2,
+    ],
+  ])('%s', (_, written, path, kind, present, back) => expect(at(written)).toEqual({ path, kind, present, back }));
+
+  test('after it, lines count again', () =>
+    expect(at('supports: [{ platform: linux }]\nna¦')).toMatchObject({ path: '', present: ['supports'] }));
+
+  test('an element after one in a flow', () =>
+    expect(at('resources:\n  - { id: a, resource: { x: {} } }\n  - { ¦')).toMatchObject({
+      path: 'resources/1',
+      kind: 'open',
+    }));
+});
+
+test('a document that is no document costs no more than its length', () => {
+  const hostile = `${'['.repeat(20_000)}${'{ a: '.repeat(20_000)}`;
+  expect(placeAt(hostile, hostile.length)?.kind).toBe('value');
+  const deep = Array.from({ length: 3_000 }, (_, level) => `${' '.repeat(level)}a:`).join('\n');
+  expect(placeAt(`${deep} `, deep.length + 1)?.path).toHaveLength(3_000);
+});
