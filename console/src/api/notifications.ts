@@ -1,10 +1,39 @@
-import { listNotifications } from '@muster/protocol/http';
-import { queryOptions } from '@tanstack/react-query';
+import { listNotifications, readAllNotifications, readNotification } from '@muster/protocol/http';
+import { infiniteQueryOptions, queryOptions } from '@tanstack/react-query';
 import { call } from './client.ts';
 import { keys } from './keys.ts';
+import { queryClient } from './query-client.ts';
 
 /** How many there are that this operator has not read, with the newest of them. */
 export const unreadQuery = queryOptions({
   queryKey: [...keys.notifications, 'unread'],
   queryFn: ({ signal }) => call(listNotifications, { query: { unread: 'true', limit: '20' }, signal }),
 });
+
+const pageSize = 100;
+
+/** Newest first, more as one scrolls. */
+export const notificationsQuery = (unread: boolean) =>
+  infiniteQueryOptions({
+    queryKey: [...keys.notifications, unread ? 'only-unread' : 'all'],
+    queryFn: ({ pageParam, signal }) =>
+      call(listNotifications, {
+        query: { limit: String(pageSize), offset: String(pageParam), ...(unread ? { unread: 'true' as const } : {}) },
+        signal,
+      }),
+    initialPageParam: 0,
+    getNextPageParam: (last, _, offset) =>
+      last.notifications.length < pageSize ? undefined : offset + last.notifications.length,
+  });
+
+const readAnew = () => queryClient.invalidateQueries({ queryKey: keys.notifications });
+
+export async function markRead(id: string): Promise<void> {
+  await call(readNotification, { params: { id } });
+  await readAnew();
+}
+
+export async function markAllRead(): Promise<void> {
+  await call(readAllNotifications, {});
+  await readAnew();
+}

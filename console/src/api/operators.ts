@@ -1,4 +1,4 @@
-import { listOperators, type Operator } from '@muster/protocol/http';
+import { addOperator, listOperators, type Operator, type Role, removeOperator } from '@muster/protocol/http';
 import { queryOptions, useQuery } from '@tanstack/react-query';
 import { call } from './client.ts';
 import { keys } from './keys.ts';
@@ -18,3 +18,8 @@ export function useOperatorNames(): ReadonlyMap<string, string> {
   const { data } = useQuery({ ...operatorsQuery, select: namesOf });
   return data ?? none;
 }
+
+export const addNewOperator = (public_key: string, username: string, role: Role) =>
+  call(addOperator, { body: { public_key, username, role } });
+
+export const deleteOperator = (operator_id: string) => call(removeOperator, { params: { operator_id } });

@@ -1,0 +1,56 @@
+import {
+  type AuditEvent,
+  exportAudit,
+  getAuditRetention,
+  listAudit,
+  pruneAudit,
+  setAuditRetention,
+  verifyAudit,
+} from '@muster/protocol/http';
+import { infiniteQueryOptions, queryOptions } from '@tanstack/react-query';
+import { call } from './client.ts';
+import { keys } from './keys.ts';
+
+export type { AuditEvent };
+
+export interface AuditFilter {
+  readonly agent?: string;
+  readonly operator?: string;
+  readonly event_type?: string;
+  readonly category?: string;
+  /** RFC 3339, inclusive. */
+  readonly after?: string;
+  /** RFC 3339, exclusive. */
+  readonly before?: string;
+}
+
+/** Newest first, more as one scrolls. */
+export const auditQuery = (filter: AuditFilter) =>
+  infiniteQueryOptions({
+    queryKey: [...keys.audit, filter],
+    queryFn: ({ pageParam, signal }) =>
+      call(listAudit, { query: { ...filter, limit: '100', ...(pageParam === '' ? {} : { cursor: pageParam }) }, signal }),
+    initialPageParam: '',
+    getNextPageParam: (last) => last.next_cursor ?? undefined,
+  });
+
+export const retentionQuery = queryOptions({
+  queryKey: keys.retention,
+  queryFn: ({ signal }) => call(getAuditRetention, { signal }),
+});
+
+export const setRetention = (retention_days: number | null) => call(setAuditRetention, { body: { retention_days } });
+
+export const verifyChain = (signal?: AbortSignal) => call(verifyAudit, signal ? { signal } : {});
+
+/** @param before RFC 3339; with `only` it counts and removes nothing */
+export const prune = (before: string, only: 'count' | 'remove') =>
+  call(pruneAudit, { query: { before, ...(only === 'count' ? { dry_run: 'true' as const } : {}) } });
+
+/** The whole of it as JSON lines, in pieces as they come. */
+export async function exportEvents(filter: AuditFilter): Promise<Blob> {
+  const { body } = await call(exportAudit, { query: { ...filter } });
+  const pieces: BlobPart[] = [];
+  for await (const piece of body) pieces.push(piece as Uint8Array<ArrayBuffer>);
+  return new Blob(pieces, { type: 'application/jsonl' });
+}

@@ -1,0 +1,29 @@
+import { type AnswerOf, createEnrolmentToken, discover, listEnrolmentTokens, revokeEnrolmentToken } from '@muster/protocol/http';
+import { queryOptions } from '@tanstack/react-query';
+import { call } from './client.ts';
+import { keys } from './keys.ts';
+
+export type EnrolmentToken = AnswerOf<typeof listEnrolmentTokens>[number];
+/** With what is shown once. */
+export type NewEnrolmentToken = AnswerOf<typeof createEnrolmentToken>;
+
+export const enrolmentTokensQuery = queryOptions({
+  queryKey: keys.enrolmentTokens,
+  queryFn: ({ signal }) => call(listEnrolmentTokens, { query: { include_ended: 'true' }, all: true, signal }),
+});
+
+export interface EnrolmentWish {
+  /** Seconds. */
+  readonly expires_in: number;
+  readonly uses: number;
+  readonly name?: string;
+  readonly tags?: Record<string, string>;
+  readonly approve: boolean;
+}
+
+export const makeEnrolmentToken = (wish: EnrolmentWish) => call(createEnrolmentToken, { body: wish });
+
+export const revokeToken = (id: string) => call(revokeEnrolmentToken, { params: { id } });
+
+/** @param target `host:port`; absent: every network of the orchestrator */
+export const discoverAgents = (target?: string) => call(discover, { body: target === undefined ? {} : { target } });

@@ -1,0 +1,23 @@
+import { getHealth, getSettings, getStatus } from '@muster/protocol/http';
+import { queryOptions } from '@tanstack/react-query';
+import { call } from './client.ts';
+import { keys } from './keys.ts';
+
+/** How the orchestrator itself is. Nothing tells of that, so it is looked at again now and then while it is shown. */
+
+export const settingsQuery = queryOptions({
+  queryKey: keys.settings,
+  queryFn: ({ signal }) => call(getSettings, { signal }),
+});
+
+export const healthQuery = queryOptions({
+  queryKey: keys.health,
+  queryFn: ({ signal }) => call(getHealth, { signal }),
+  refetchInterval: 30_000,
+});
+
+export const statusQuery = queryOptions({
+  queryKey: keys.status,
+  queryFn: ({ signal }) => call(getStatus, { signal }),
+  refetchInterval: 30_000,
+});
