@@ -29,7 +29,10 @@ export const auditQuery = (filter: AuditFilter) =>
   infiniteQueryOptions({
     queryKey: [...keys.audit, filter],
     queryFn: ({ pageParam, signal }) =>
-      call(listAudit, { query: { ...filter, limit: '100', ...(pageParam === '' ? {} : { cursor: pageParam }) }, signal }),
+      call(listAudit, {
+        query: { ...filter, limit: '100', ...(pageParam === '' ? {} : { cursor: pageParam }) },
+        signal,
+      }),
     initialPageParam: '',
     getNextPageParam: (last) => last.next_cursor ?? undefined,
   });

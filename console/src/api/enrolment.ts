@@ -1,4 +1,10 @@
-import { type AnswerOf, createEnrolmentToken, discover, listEnrolmentTokens, revokeEnrolmentToken } from '@muster/protocol/http';
+import {
+  type AnswerOf,
+  createEnrolmentToken,
+  discover,
+  listEnrolmentTokens,
+  revokeEnrolmentToken,
+} from '@muster/protocol/http';
 import { queryOptions } from '@tanstack/react-query';
 import { call } from './client.ts';
 import { keys } from './keys.ts';

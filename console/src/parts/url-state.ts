@@ -8,7 +8,7 @@ import { useCallback } from 'react';
  */
 export function useUrlState<T extends string = string>(
   name: string,
-  fallback: T,
+  fallback: NoInfer<T>,
 ): [T, (value: T, push?: boolean) => void] {
   const search = useSearch({ strict: false }) as Record<string, string | undefined>;
   const navigate = useNavigate();

@@ -1,5 +1,146 @@
+import type { Channel } from '@muster/protocol/http';
+import { useMutation, useQuery } from '@tanstack/react-query';
+import { Megaphone, Plus } from 'lucide-react';
+import { useState } from 'react';
+import { channelsQuery, deleteChannel, tryChannel } from '../../api/channels.ts';
+import { useOperatorNames } from '../../api/operators.ts';
+import { useIsAdmin } from '../../api/use-session.ts';
+import { Badge } from '../../parts/badge.tsx';
+import { Button } from '../../parts/button.tsx';
+import { Confirm } from '../../parts/dialog.tsx';
 import { Page } from '../../parts/page.tsx';
+import { Panel } from '../../parts/panel.tsx';
+import { Empty, Failure, Problem, SkeletonRows } from '../../parts/states.tsx';
+import { Line, Text } from '../../parts/text.tsx';
+import { Time } from '../../parts/time.tsx';
+import { told } from '../../parts/toast.tsx';
+import { ChannelForm } from './channel-form.tsx';
 
+/** Where notifications are carried to. */
 export function ChannelsPage() {
-  return <Page title="Channels">{null}</Page>;
+  const { data, error, refetch } = useQuery(channelsQuery);
+  const isAdmin = useIsAdmin();
+  const [editing, setEditing] = useState<Channel | 'new' | null>(null);
+  const [removing, setRemoving] = useState<Channel | null>(null);
+  const add = isAdmin && (
+    <Button look="primary" icon={<Plus className="size-4" />} onClick={() => setEditing('new')}>
+      Add channel
+    </Button>
+  );
+  return (
+    <Page
+      title="Channels"
+      subtitle="Notifications go to each of these, at least once, and are tried again while the far end is down."
+      actions={data !== undefined && data.length > 0 && add}
+    >
+      {error ? (
+        <Panel>
+          <Failure error={error} retry={() => void refetch()} />
+        </Panel>
+      ) : data === undefined ? (
+        <Panel flush>
+          <SkeletonRows />
+        </Panel>
+      ) : data.length === 0 ? (
+        <Panel>
+          <Empty
+            title="Nobody is told of anything yet"
+            icon={<Megaphone className="size-7" strokeWidth={1.4} />}
+            action={add}
+          >
+            {isAdmin
+              ? 'Add a webhook, or a channel of Discord, Slack or ntfy, and you hear of lost agents, drift and failed runs where you are.'
+              : 'An admin can add a webhook, or a channel of Discord, Slack or ntfy.'}
+          </Empty>
+        </Panel>
+      ) : (
+        <ul className="grid gap-4 lg:grid-cols-2" aria-label="Channels">
+          {data.map((channel) => (
+            <li key={channel.id}>
+              <ChannelCard
+                channel={channel}
+                isAdmin={isAdmin}
+                onEdit={() => setEditing(channel)}
+                onRemove={() => setRemoving(channel)}
+              />
+            </li>
+          ))}
+        </ul>
+      )}
+      {editing !== null && (
+        <ChannelForm channel={editing === 'new' ? null : editing} onClose={() => setEditing(null)} />
+      )}
+      <Confirm
+        open={removing !== null}
+        onOpenChange={() => setRemoving(null)}
+        title={`Remove the channel ${removing?.name ?? ''}?`}
+        action="Remove channel"
+        onConfirm={async () => {
+          await deleteChannel(removing?.id ?? '');
+          told(`The channel ${removing?.name} was removed`);
+        }}
+      >
+        What waits to be sent to it goes with it.
+      </Confirm>
+    </Page>
+  );
+}
+
+function ChannelCard({
+  channel,
+  isAdmin,
+  onEdit,
+  onRemove,
+}: {
+  readonly channel: Channel;
+  readonly isAdmin: boolean;
+  readonly onEdit: () => void;
+  readonly onRemove: () => void;
+}) {
+  const names = useOperatorNames();
+  const attempt = useMutation({ mutationFn: () => tryChannel(channel.id) });
+  return (
+    <Panel
+      title={
+        <span className="flex min-w-0 items-center gap-2">
+          <Line text={channel.name} />
+          <Badge>{channel.channel_type}</Badge>
+        </span>
+      }
+      actions={
+        isAdmin && (
+          <>
+            <Button small busy={attempt.isPending} onClick={() => attempt.mutate()}>
+              Send a test
+            </Button>
+            <Button small onClick={onEdit}>
+              Edit
+            </Button>
+            <Button small look="danger" onClick={onRemove}>
+              Remove
+            </Button>
+          </>
+        )
+      }
+    >
+      <dl className="grid grid-cols-[auto_minmax(0,1fr)] gap-x-4 gap-y-1 text-sm">
+        {Object.entries(channel.config).map(([key, value]) => (
+          <div key={key} className="contents">
+            <dt className="text-muted">{key}</dt>
+            <dd className="font-mono text-xs leading-5">
+              <Text text={value} />
+            </dd>
+          </div>
+        ))}
+        <dt className="text-muted">added</dt>
+        <dd>
+          <Time at={channel.created_at} /> by {names.get(channel.created_by) ?? channel.created_by}
+        </dd>
+      </dl>
+      <div className="mt-3 empty:hidden" role="status">
+        {attempt.data && <Badge tone="good">Delivered: the far end answered {attempt.data.status}</Badge>}
+      </div>
+      <Problem error={attempt.error} />
+    </Panel>
+  );
 }

@@ -1,5 +1,181 @@
+import { useQuery } from '@tanstack/react-query';
+import { Search } from 'lucide-react';
+import { healthQuery, settingsQuery, statusQuery } from '../../api/system.ts';
+import { useIsAdmin } from '../../api/use-session.ts';
+import { Badge, Dot } from '../../parts/badge.tsx';
+import { Id } from '../../parts/copy.tsx';
+import { type Column, DataTable } from '../../parts/data-table.tsx';
+import { Input } from '../../parts/field.tsx';
 import { Page } from '../../parts/page.tsx';
+import { Panel } from '../../parts/panel.tsx';
+import { Empty, Failure, Skeleton, SkeletonRows } from '../../parts/states.tsx';
+import { Line } from '../../parts/text.tsx';
+import { useUrlState } from '../../parts/url-state.ts';
+import { bytesText, type Setting, settingsOf } from './settings-rows.ts';
 
+const columns: Column<Setting>[] = [
+  {
+    id: 'key',
+    header: 'Key',
+    width: '1fr',
+    cell: ({ key }) => <code className="truncate font-mono text-xs">{key}</code>,
+  },
+  {
+    id: 'value',
+    header: 'Value',
+    width: '1.5fr',
+    cell: ({ value }) => (
+      <span className="flex min-w-0 font-mono text-xs">
+        <Line text={value} />
+      </span>
+    ),
+  },
+  {
+    id: 'source',
+    header: 'From',
+    width: '7rem',
+    cell: ({ source }) => <Badge tone={source === 'default' ? 'neutral' : 'info'}>{source}</Badge>,
+  },
+];
+
+/** How the orchestrator is, and the configuration that is in force. */
 export function SettingsPage() {
-  return <Page title="Settings">{null}</Page>;
+  const isAdmin = useIsAdmin();
+  return (
+    <Page
+      title="Settings and health"
+      subtitle="Settings are changed in the configuration file; this shows what is in force."
+    >
+      <div className="space-y-4">
+        <Health />
+        {isAdmin ? (
+          <Configuration />
+        ) : (
+          <Panel>
+            <Empty title="The configuration is shown to admins" />
+          </Panel>
+        )}
+      </div>
+    </Page>
+  );
+}
+
+const why: Readonly<Record<string, string>> = {
+  database: 'The database takes no writes: nothing can be changed until it does. Look at its disk and its log.',
+  secrets_key:
+    'A key for secrets is missing: those it locks cannot be read. Put the key back where the configuration says.',
+  disk: 'The disk is nearly full: what would grow is refused. Make room, or give the data directory a larger disk.',
+};
+
+function Health() {
+  const status = useQuery(statusQuery);
+  const health = useQuery(healthQuery);
+  const error = status.error ?? health.error;
+  if (error)
+    return (
+      <Panel title="Health">
+        <Failure error={error} retry={() => void Promise.all([status.refetch(), health.refetch()])} />
+      </Panel>
+    );
+  if (!status.data || !health.data)
+    return (
+      <Panel title="Health">
+        <Skeleton className="h-24" />
+      </Panel>
+    );
+  const { database, secrets_readable, disk } = health.data;
+  const isWell = status.data.status === 'ok';
+  return (
+    <Panel title="Health" actions={<Dot tone={isWell ? 'good' : 'bad'}>{isWell ? 'All is well' : 'Degraded'}</Dot>}>
+      {status.data.reasons.map((reason) => (
+        <p key={reason} role="alert" className="mb-3 rounded-md bg-bad-soft px-3 py-2 text-bad text-sm">
+          {why[reason] ?? reason}
+        </p>
+      ))}
+      <dl className="grid gap-x-8 gap-y-4 text-sm sm:grid-cols-2 lg:grid-cols-4">
+        <Fact name="Version">
+          {status.data.version} <span className="text-muted">· protocol {status.data.protocol_version}</span>
+        </Fact>
+        <Fact name="Database">
+          <Dot tone={database.writable ? 'good' : 'bad'}>
+            {database.kind === 'sqlite' ? 'SQLite' : 'PostgreSQL'},{' '}
+            {database.writable ? 'takes writes' : 'takes no writes'}
+          </Dot>
+        </Fact>
+        <Fact name="Secrets">
+          <Dot tone={secrets_readable ? 'good' : 'bad'}>
+            {secrets_readable ? 'every key is there' : 'a key is missing'}
+          </Dot>
+        </Fact>
+        <Fact name="Key that agents pin">
+          <Id id={status.data.public_key} length={12} />
+        </Fact>
+        {disk !== null && (
+          <div className="sm:col-span-2">
+            <dt className="text-muted">Disk of the data directory</dt>
+            <dd>
+              <div className="mt-1.5 h-2 overflow-hidden rounded-full bg-raised">
+                <div
+                  className={`h-full ${disk.low ? 'bg-bad' : 'bg-accent'}`}
+                  style={{ width: `${(100 * (disk.size_bytes - disk.free_bytes)) / Math.max(1, disk.size_bytes)}%` }}
+                />
+              </div>
+              <p className="mt-1 text-muted text-xs">
+                {bytesText(disk.free_bytes)} free of {bytesText(disk.size_bytes)}
+                {disk.reserve_bytes > 0 && `; what would grow is refused below ${bytesText(disk.reserve_bytes)}`}
+              </p>
+            </dd>
+          </div>
+        )}
+      </dl>
+    </Panel>
+  );
+}
+
+const Fact = ({ name, children }: { readonly name: string; readonly children: React.ReactNode }) => (
+  <div className="min-w-0">
+    <dt className="text-muted">{name}</dt>
+    <dd>{children}</dd>
+  </div>
+);
+
+function Configuration() {
+  const { data, error, refetch } = useQuery(settingsQuery);
+  const [text, setText] = useUrlState('q', '');
+  const rows = data === undefined ? [] : settingsOf(data).filter(({ key }) => key.includes(text.trim().toLowerCase()));
+  return (
+    <Panel
+      title="Configuration in force"
+      flush
+      actions={
+        <div className="relative w-56">
+          <Search aria-hidden="true" className="absolute top-2 left-2.5 size-4 text-muted" />
+          <Input
+            label="Search keys"
+            hideLabel
+            data-search=""
+            placeholder="Search keys"
+            className="pl-8"
+            value={text}
+            onChange={(event) => setText(event.target.value)}
+          />
+        </div>
+      }
+    >
+      {error ? (
+        <Failure error={error} retry={() => void refetch()} />
+      ) : data === undefined ? (
+        <SkeletonRows rows={10} />
+      ) : (
+        <DataTable
+          label="Configuration"
+          rows={rows}
+          columns={columns}
+          rowKey={({ key }) => key}
+          rowHeight={34}
+          empty={<Empty title="No key is called that" />}
+        />
+      )}
+    </Panel>
+  );
 }

@@ -1,0 +1,96 @@
+import { useMutation, useQuery } from '@tanstack/react-query';
+import { useState } from 'react';
+import { prune, retentionQuery, setRetention } from '../../api/audit.ts';
+import { settingsQuery } from '../../api/system.ts';
+import { Button } from '../../parts/button.tsx';
+import { Confirm, Dialog } from '../../parts/dialog.tsx';
+import { Input } from '../../parts/field.tsx';
+import { Problem, Skeleton } from '../../parts/states.tsx';
+import { told } from '../../parts/toast.tsx';
+
+/** For how long events are kept, and how old ones are removed now. */
+export function Retention({ onClose }: { readonly onClose: () => void }) {
+  const { data } = useQuery(retentionQuery);
+  const { data: configured } = useQuery(settingsQuery);
+  const [days, setDays] = useState<string | null>(null);
+  const [before, setBefore] = useState('');
+  const [count, setCount] = useState<number | null>(null);
+  const usual = (configured?.settings.audit as { retention_days?: number } | undefined)?.retention_days;
+  const shown = days ?? data?.retention_days?.toString() ?? '';
+  const save = useMutation({
+    mutationFn: () => setRetention(shown === '' ? null : Number(shown)),
+    onSuccess: ({ retention_days }) => {
+      told(
+        retention_days === null ? 'The configuration’s retention holds' : `Events are kept for ${retention_days} days`,
+      );
+      setDays(null);
+    },
+  });
+  const ask = useMutation({
+    mutationFn: () => prune(new Date(before).toISOString(), 'count'),
+    onSuccess: ({ deleted }) => setCount(deleted),
+  });
+  return (
+    <Dialog open onOpenChange={(open) => !open && onClose()} title="Retention of the audit log">
+      {data === undefined ? (
+        <Skeleton className="h-24" />
+      ) : (
+        <div className="space-y-6">
+          <form
+            className="space-y-3"
+            onSubmit={(event) => {
+              event.preventDefault();
+              save.mutate();
+            }}
+          >
+            <Problem error={save.error} />
+            <Input
+              label="Keep events for so many days"
+              type="number"
+              min={1}
+              value={shown}
+              placeholder={usual === undefined ? '' : usual === 0 ? 'for ever' : String(usual)}
+              onChange={(event) => setDays(event.target.value)}
+              hint={`Left empty, the configuration holds${usual === undefined ? '' : usual === 0 ? ': events are kept for ever' : `: ${usual} days`}.`}
+            />
+            <Button type="submit" look="primary" busy={save.isPending}>
+              Save
+            </Button>
+          </form>
+          <form
+            className="space-y-3 border-t pt-5"
+            onSubmit={(event) => {
+              event.preventDefault();
+              ask.mutate();
+            }}
+          >
+            <Problem error={ask.error} />
+            <Input
+              label="Remove events from before"
+              type="datetime-local"
+              required
+              value={before}
+              onChange={(event) => setBefore(event.target.value)}
+              hint="The hash of the last one that goes is kept, so that the rest can still be verified."
+            />
+            <Button type="submit" look="danger" busy={ask.isPending}>
+              Count and remove…
+            </Button>
+          </form>
+        </div>
+      )}
+      <Confirm
+        open={count !== null}
+        onOpenChange={() => setCount(null)}
+        title={count === 0 ? 'No event is that old' : `Remove ${count?.toLocaleString()} events?`}
+        action="Remove them"
+        onConfirm={async () => {
+          const { deleted } = await prune(new Date(before).toISOString(), 'remove');
+          told(`${deleted.toLocaleString()} events were removed`);
+        }}
+      >
+        {count === 0 ? 'Nothing would be removed.' : 'They cannot be had back, but from an export or a backup.'}
+      </Confirm>
+    </Dialog>
+  );
+}

@@ -1,0 +1,47 @@
+import type { AuditEvent } from '@muster/protocol/http';
+import { Link } from '@tanstack/react-router';
+import { Line } from '../../parts/text.tsx';
+
+type Party = AuditEvent['target'];
+
+/** Where one looks at who did something, or what it was done to. Null: there is no page of it. */
+export function addressOf({ type, id, name }: Party): string | null {
+  switch (type) {
+    case 'agent':
+      return `/agents/${encodeURIComponent(name || id)}`;
+    case 'module':
+      return `/modules/${encodeURIComponent(name || id)}`;
+    case 'assignment':
+      return `/assignments/${encodeURIComponent(name || id)}`;
+    case 'run':
+      return `/runs/${encodeURIComponent(id)}`;
+    case 'operation':
+      return `/operations/${encodeURIComponent(id)}`;
+    case 'terminal':
+      return `/terminals/${encodeURIComponent(id)}`;
+    case 'secret':
+      return '/secrets';
+    case 'channel':
+      return '/channels';
+    case 'window':
+      return '/windows';
+    case 'operator':
+      return '/operators';
+    case 'enrolment_token':
+      return '/enrolment';
+    default:
+      return null;
+  }
+}
+
+export function TargetLink({ party }: { readonly party: Party }) {
+  const text = party.name || party.id || party.type;
+  if (text === '') return <span className="text-muted">–</span>;
+  const address = addressOf(party);
+  if (address === null) return <Line text={text} />;
+  return (
+    <Link to={address as '/'} className="flex min-w-0 hover:underline">
+      <Line text={text} />
+    </Link>
+  );
+}

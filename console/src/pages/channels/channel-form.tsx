@@ -1,0 +1,115 @@
+import { type Channel, type ChannelType, channelTypes } from '@muster/protocol/http';
+import { useMutation } from '@tanstack/react-query';
+import { useState } from 'react';
+import { addChannel, changeChannel } from '../../api/channels.ts';
+import { Button } from '../../parts/button.tsx';
+import { Dialog } from '../../parts/dialog.tsx';
+import { Input, Select } from '../../parts/field.tsx';
+import { Problem } from '../../parts/states.tsx';
+import { told } from '../../parts/toast.tsx';
+
+interface ConfigField {
+  readonly key: string;
+  readonly label: string;
+  readonly hint?: string;
+  readonly optional?: true;
+  /** Comes masked; sent back as it came it stays as it is. */
+  readonly secret?: true;
+}
+
+const fields: Readonly<Record<ChannelType, readonly ConfigField[]>> = {
+  webhook: [
+    { key: 'url', label: 'Address', hint: 'Each event is posted there as JSON.' },
+    {
+      key: 'secret',
+      label: 'Signing secret',
+      optional: true,
+      secret: true,
+      hint: 'With it each post carries X-Signature-256, an HMAC of the body.',
+    },
+  ],
+  discord: [
+    {
+      key: 'webhook_url',
+      label: 'Webhook address',
+      secret: true,
+      hint: 'From the channel’s settings: Integrations, Webhooks.',
+    },
+  ],
+  slack: [{ key: 'webhook_url', label: 'Webhook address', secret: true, hint: 'Of an incoming webhook of your app.' }],
+  ntfy: [
+    { key: 'url', label: 'Server', optional: true, hint: 'https://ntfy.sh when left empty.' },
+    { key: 'topic', label: 'Topic', hint: 'Letters, digits, - and _.' },
+    { key: 'token', label: 'Access token', optional: true, secret: true },
+  ],
+};
+
+/** A new channel, or a change of one. */
+export function ChannelForm({ channel, onClose }: { readonly channel: Channel | null; readonly onClose: () => void }) {
+  const [type, setType] = useState<ChannelType>(channel?.channel_type ?? 'webhook');
+  const [name, setName] = useState(channel?.name ?? '');
+  const [config, setConfig] = useState<Record<string, string>>(channel?.config ?? {});
+  const save = useMutation({
+    mutationFn: () => {
+      const given = Object.fromEntries(
+        fields[type].flatMap(({ key }) => (config[key] ? [[key, config[key]] as const] : [])),
+      );
+      return channel === null ? addChannel(name, type, given) : changeChannel(channel.id, name, given);
+    },
+    onSuccess: () => {
+      told(channel === null ? `The channel ${name} was added` : `The channel ${name} was changed`);
+      onClose();
+    },
+  });
+  return (
+    <Dialog
+      open
+      onOpenChange={(open) => !open && onClose()}
+      title={channel === null ? 'Add channel' : `Edit ${channel.name}`}
+      footer={
+        <>
+          <Button onClick={onClose}>Cancel</Button>
+          <Button look="primary" type="submit" form="channel" busy={save.isPending}>
+            {channel === null ? 'Add channel' : 'Save'}
+          </Button>
+        </>
+      }
+    >
+      <form
+        id="channel"
+        className="space-y-4"
+        onSubmit={(event) => {
+          event.preventDefault();
+          save.mutate();
+        }}
+      >
+        <Problem error={save.error} />
+        {channel === null && (
+          <Select label="Kind" value={type} onChange={(event) => setType(event.target.value as ChannelType)}>
+            {channelTypes.map((kind) => (
+              <option key={kind} value={kind}>
+                {kind}
+              </option>
+            ))}
+          </Select>
+        )}
+        <Input label="Name" required autoFocus value={name} onChange={(event) => setName(event.target.value)} />
+        {fields[type].map(({ key, label, hint, optional, secret }) => (
+          <Input
+            key={key}
+            label={optional ? `${label} (optional)` : label}
+            required={!optional}
+            value={config[key] ?? ''}
+            onChange={(event) => setConfig({ ...config, [key]: event.target.value })}
+            onFocus={(event) => secret && event.target.select()}
+            hint={
+              channel !== null && secret && channel.config[key]
+                ? `${hint ?? ''} Left as it is shown, it keeps its value.`.trim()
+                : hint
+            }
+          />
+        ))}
+      </form>
+    </Dialog>
+  );
+}

@@ -1,0 +1,84 @@
+import type { Role } from '@muster/protocol/http';
+import { useMutation } from '@tanstack/react-query';
+import { addNewOperator } from '../../api/operators.ts';
+import { Button } from '../../parts/button.tsx';
+import { Code } from '../../parts/copy.tsx';
+import { Dialog } from '../../parts/dialog.tsx';
+import { Input, Select } from '../../parts/field.tsx';
+import { Problem } from '../../parts/states.tsx';
+import { told } from '../../parts/toast.tsx';
+import { readPublicKey } from './public-key.ts';
+
+export function AddOperator({ onClose }: { readonly onClose: () => void }) {
+  const add = useMutation({
+    mutationFn: ({ key, name, role }: { key: string; name: string; role: Role }) => {
+      const hex = readPublicKey(key);
+      if (hex === null)
+        throw new Error('This is not a public key: it has 64 hexadecimal characters, or begins with ssh-ed25519.');
+      return addNewOperator(hex, name, role);
+    },
+    onSuccess: ({ username }) => {
+      told(`${username} can sign in now`);
+      onClose();
+    },
+  });
+  return (
+    <Dialog
+      open
+      onOpenChange={(open) => !open && onClose()}
+      title="Add operator"
+      description="They send you their public key. The private one stays with them."
+      footer={
+        <>
+          <Button onClick={onClose}>Cancel</Button>
+          <Button look="primary" type="submit" form="add-operator" busy={add.isPending}>
+            Add operator
+          </Button>
+        </>
+      }
+    >
+      <form
+        id="add-operator"
+        className="space-y-4"
+        onSubmit={(event) => {
+          event.preventDefault();
+          const form = new FormData(event.currentTarget);
+          add.mutate({
+            key: String(form.get('key')),
+            name: String(form.get('name')).trim(),
+            role: form.get('role') as Role,
+          });
+        }}
+      >
+        <Problem error={add.error} />
+        <Input
+          label="Name"
+          name="name"
+          required
+          autoFocus
+          hint="Letters, digits, - and _; the first a letter. It stays for good."
+        />
+        <Input
+          label="Public key"
+          name="key"
+          required
+          className="font-mono"
+          hint="64 hexadecimal characters, or a line that begins with ssh-ed25519."
+        />
+        <div className="text-muted text-sm">
+          <p className="mb-1">They make a key and print its public half by:</p>
+          <Code text="muster operator init && muster operator whoami --public-key" />
+        </div>
+        <Select
+          label="Role"
+          name="role"
+          defaultValue="operator"
+          hint="Admins also manage operators, channels, windows and enrolment."
+        >
+          <option value="operator">operator</option>
+          <option value="admin">admin</option>
+        </Select>
+      </form>
+    </Dialog>
+  );
+}

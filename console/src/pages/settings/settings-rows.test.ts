@@ -1,0 +1,26 @@
+import { expect, test } from 'vitest';
+import { bytesText, settingsOf } from './settings-rows.ts';
+
+test('settings are a flat list by key, with where each comes from', () => {
+  const settings = {
+    drift: { enabled: true, interval: 600 },
+    api_port: 4748,
+    trusted_proxies: ['10.0.0.0/8'],
+    tls: {},
+  };
+  const sources = { 'drift.interval': 'file', api_port: 'flag' } as const;
+  expect(settingsOf({ settings, sources })).toEqual([
+    { key: 'api_port', value: '4748', source: 'flag' },
+    { key: 'drift.enabled', value: 'true', source: 'default' },
+    { key: 'drift.interval', value: '600', source: 'file' },
+    { key: 'tls', value: '{}', source: 'default' },
+    { key: 'trusted_proxies', value: '["10.0.0.0/8"]', source: 'default' },
+  ]);
+});
+
+test('bytes are said in the unit that fits', () => {
+  expect(bytesText(0)).toBe('0 B');
+  expect(bytesText(1023)).toBe('1023 B');
+  expect(bytesText(1536)).toBe('1.5 KiB');
+  expect(bytesText(42_949_672_960)).toBe('40.0 GiB');
+});

@@ -1,0 +1,130 @@
+import type { Window } from '@muster/protocol/http';
+import { useMemo } from 'react';
+import { classNames } from '../../parts/class-names.ts';
+import { Line } from '../../parts/text.tsx';
+import { absoluteTime } from '../../parts/time.tsx';
+import { onDay, stageOf, weeksOf } from './month.ts';
+
+/** So many of a day are named; the list beside it has all. */
+const most = 3;
+
+const stageClasses = {
+  open: 'bg-warn-soft text-warn',
+  planned: 'bg-info-soft text-info',
+  over: 'bg-raised text-muted',
+} as const;
+
+const weekdays = Array.from({ length: 7 }, (_, day) =>
+  new Intl.DateTimeFormat(undefined, { weekday: 'short' }).format(new Date(2024, 0, 1 + day)),
+);
+const wholeDay = new Intl.DateTimeFormat(undefined, { dateStyle: 'full' });
+
+/** A month with its windows. */
+export function Calendar({
+  year,
+  month,
+  now,
+  windows,
+  onWindow,
+  onDay: plan,
+}: {
+  readonly year: number;
+  readonly month: number;
+  /** Unix milliseconds. */
+  readonly now: number;
+  readonly windows: readonly Window[];
+  readonly onWindow: (window: Window) => void;
+  /** Plans one on this day; without it one cannot. */
+  readonly onDay?: (from: Date) => void;
+}) {
+  const weeks = useMemo(() => weeksOf(year, month), [year, month]);
+  return (
+    <table className="w-full table-fixed border-collapse text-sm" aria-label="Calendar">
+      <thead>
+        <tr>
+          {weekdays.map((name) => (
+            <th key={name} scope="col" className="h-8 border-b px-2 text-left font-medium text-muted text-xs">
+              {name}
+            </th>
+          ))}
+        </tr>
+      </thead>
+      <tbody>
+        {weeks.map((week) => (
+          <tr key={week[0]?.from.getTime()}>
+            {week.map((day) => {
+              const shown = onDay(windows, day);
+              const isToday = now >= day.from.getTime() && now < day.until.getTime();
+              return (
+                <td
+                  key={day.from.getTime()}
+                  className={classNames(
+                    'h-20 border-r border-b p-1 align-top last:border-r-0 sm:h-24',
+                    !day.inMonth && 'bg-canvas',
+                  )}
+                >
+                  <DayNumber day={day.from} isToday={isToday} inMonth={day.inMonth} {...(plan ? { plan } : {})} />
+                  <ul className="mt-0.5 space-y-0.5">
+                    {shown.slice(0, most).map((window) => (
+                      <li key={window.id}>
+                        <button
+                          type="button"
+                          onClick={() => onWindow(window)}
+                          title={`${absoluteTime(window.starts_at * 1000)} – ${absoluteTime(window.ends_at * 1000)}`}
+                          className={classNames(
+                            'flex h-5 w-full min-w-0 items-center rounded px-1 text-left text-2xs',
+                            stageClasses[stageOf(window, now)],
+                          )}
+                        >
+                          <Line text={window.reason} />
+                        </button>
+                      </li>
+                    ))}
+                  </ul>
+                  {shown.length > most && (
+                    <span className="px-1 text-2xs text-muted">and {shown.length - most} more</span>
+                  )}
+                </td>
+              );
+            })}
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  );
+}
+
+function DayNumber({
+  day,
+  isToday,
+  inMonth,
+  plan,
+}: {
+  readonly day: Date;
+  readonly isToday: boolean;
+  readonly inMonth: boolean;
+  readonly plan?: (from: Date) => void;
+}) {
+  const look = classNames(
+    'flex size-6 items-center justify-center rounded-full text-xs',
+    isToday ? 'bg-accent font-semibold text-on-accent' : inMonth ? 'text-text' : 'text-muted',
+  );
+  if (plan === undefined)
+    return (
+      <span className={look} aria-current={isToday ? 'date' : undefined}>
+        {day.getDate()}
+      </span>
+    );
+  return (
+    <button
+      type="button"
+      aria-current={isToday ? 'date' : undefined}
+      aria-label={`Plan a window on ${wholeDay.format(day)}`}
+      title="Plan a window on this day"
+      onClick={() => plan(day)}
+      className={classNames(look, !isToday && 'hover:bg-hover')}
+    >
+      {day.getDate()}
+    </button>
+  );
+}

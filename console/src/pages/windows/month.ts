@@ -1,0 +1,63 @@
+/** A month as a calendar shows it, in local time. Pure. */
+
+export interface Day {
+  /** Local midnight, where it begins and where it ends. Days are not all of 24 hours. */
+  readonly from: Date;
+  readonly until: Date;
+  readonly inMonth: boolean;
+}
+
+const addDays = (date: Date, days: number): Date =>
+  new Date(date.getFullYear(), date.getMonth(), date.getDate() + days);
+
+/**
+ * Whole weeks, from Monday, that hold the month.
+ * @param month from 0, as Date has it
+ */
+export function weeksOf(year: number, month: number): Day[][] {
+  const first = new Date(year, month, 1);
+  const start = addDays(first, -((first.getDay() + 6) % 7));
+  const weeks: Day[][] = [];
+  for (let from = start; from.getTime() <= new Date(year, month + 1, 0).getTime(); from = addDays(from, 7))
+    weeks.push(
+      Array.from({ length: 7 }, (_, day) => {
+        const at = addDays(from, day);
+        return { from: at, until: addDays(at, 1), inMonth: at.getMonth() === month };
+      }),
+    );
+  return weeks;
+}
+
+/** What is open at some time of the day, the first to begin first. Times in Unix seconds. */
+export function onDay<W extends { readonly starts_at: number; readonly ends_at: number }>(
+  windows: readonly W[],
+  { from, until }: Day,
+): W[] {
+  return windows
+    .filter(({ starts_at, ends_at }) => starts_at * 1000 < until.getTime() && ends_at * 1000 > from.getTime())
+    .toSorted((a, b) => a.starts_at - b.starts_at);
+}
+
+/** As `2026-11`; null when it is none. */
+export function monthOf(text: string): { year: number; month: number } | null {
+  const [, year, month] = /^(\d{4})-(0[1-9]|1[0-2])$/.exec(text) ?? [];
+  return year === undefined ? null : { year: Number(year), month: Number(month) - 1 };
+}
+
+/** The month so many months later, as `2026-11`. */
+export function monthText(year: number, month: number, later = 0): string {
+  const date = new Date(year, month + later, 1);
+  return `${date.getFullYear()}-${String(date.getMonth() + 1).padStart(2, '0')}`;
+}
+
+/** What a field for date and time takes: local time, to the minute. @param at Unix milliseconds */
+export function fieldTime(at: number): string {
+  const date = new Date(at - new Date(at).getTimezoneOffset() * 60_000);
+  return date.toISOString().slice(0, 16);
+}
+
+export type WindowStage = 'open' | 'planned' | 'over';
+
+/** @param now Unix milliseconds */
+export const stageOf = (window: { readonly starts_at: number; readonly ends_at: number }, now: number): WindowStage =>
+  window.ends_at * 1000 <= now ? 'over' : window.starts_at * 1000 <= now ? 'open' : 'planned';
