@@ -29,7 +29,7 @@ describe.skipIf(!isBuilder)('what is released', () => {
   test('is stripped, and brings the licences of others in each form', () => {
     expect(run('readelf', '--section-headers', 'muster')).not.toMatch(/\.(symtab|debug_info)/);
     const licences = readFileSync(join(made.folder, 'THIRD-PARTY-LICENCES'), 'utf8');
-    expect(licences).toContain('\nfastify ');
+    for (const other of ['fastify', 'react-dom']) expect(licences).toContain(`\n${other} `);
     const inPackage = run(
       'sh',
       '-c',
@@ -45,8 +45,10 @@ describe.skipIf(!isBuilder)('what is released', () => {
     const text = readFileSync(join(made.folder, `muster-${made.build.version}.cdx.json`), 'utf8');
     const { components } = JSON.parse(text) as { components: { name: string; licenses: object[] }[] };
     const names = components.map(({ name }) => name);
-    for (const shipped of ['node', 'fastify', 'zod', '@lydell/node-pty-linux-x64']) expect(names).toContain(shipped);
-    for (const tool of ['vitest', 'typescript', 'esbuild', 'postject', 'fast-check']) expect(names).not.toContain(tool);
+    for (const shipped of ['node', 'fastify', 'zod', '@lydell/node-pty-linux-x64', 'react', 'tailwindcss'])
+      expect(names).toContain(shipped);
+    for (const tool of ['vitest', 'typescript', 'esbuild', 'postject', 'fast-check', 'vite'])
+      expect(names).not.toContain(tool);
     expect(components.filter(({ licenses }) => licenses.length === 0)).toEqual([]);
   });
 });

@@ -76,6 +76,17 @@ describe.skipIf(reason !== null)(`installed from packages${reason === null ? '' 
       (await machine.run(['su', 'nobody', '-s', '/bin/sh', '-c', 'ls /var/lib/muster-orchestrator/'])).code,
     ).not.toBe(0);
 
+    // The console came with it.
+    const get = (path: string) =>
+      machine.sh(`curl --silent --insecure --compressed --include https://127.0.0.1:4748${path}`);
+    const page = await get('/agents');
+    expect(page).toMatch(/^HTTP\/1.1 200 OK\r/);
+    expect(page).toMatch(/^content-security-policy: default-src 'none'; script-src 'self';/im);
+    const script = / src="(\/assets\/[^"]+\.js)"/.exec(page)?.[1] as string;
+    const sent = await get(script);
+    expect(sent).toMatch(/^content-encoding: (br|gzip)\r$/im);
+    expect(sent).toContain('createRoot');
+
     // Backups by the timer, once somebody wants them.
     expect((await machine.run(['systemctl', 'is-enabled', 'muster-backup.timer'])).stdout.trim()).toBe('disabled');
     await machine.sh('systemctl enable --now muster-backup.timer; systemctl start muster-backup');
