@@ -110,7 +110,13 @@ describe('npm start', () => {
     const folder = installedClone();
     const { start, shell } = newcomer(stage, folder);
     const first = start(freePorts);
-    const name = nameIn(await running(first));
+    const said = await running(first);
+    const name = nameIn(said);
+    // The console is there, and was built when the tests began.
+    expect(said).not.toContain('Building the console');
+    const url = /console +(https:\S+)\/,/.exec(said)?.[1] as string;
+    const opened = shell(`${direct} web-login --json`);
+    expect(JSON.parse(opened.said)).toMatchObject({ url: expect.stringContaining(`${url}/login#code=`) });
 
     const readme = readFileSync(join(folder, 'README.md'), 'utf8').split('## The first five minutes')[1] as string;
     const lines = blocksOf(readme)
@@ -119,13 +125,13 @@ describe('npm start', () => {
       .filter((line) => line !== '' && !line.startsWith('git clone') && !line.startsWith('npm start'))
       // There is no terminal here on which the question could be answered.
       .map((line) => line.replaceAll('web-1', name).replace('muster apply', 'muster apply --yes'));
-    const said: { line: string; said: string }[] = [];
+    const answers: { line: string; said: string }[] = [];
     for (const [nth, line] of lines.entries()) {
       const done = shell(nth === 0 ? line : line.replace('npx muster', direct));
       expect(done, line).toMatchObject({ status: line.startsWith('ls ') ? 2 : 0 });
-      said.push({ line, said: done.said });
+      answers.push({ line, said: done.said });
     }
-    const answer = (part: string, nth = 0) => said.filter(({ line }) => line.includes(part))[nth]?.said;
+    const answer = (part: string, nth = 0) => answers.filter(({ line }) => line.includes(part))[nth]?.said;
     expect(answer('agents list')).toContain(name);
     expect(answer('muster plan')).toContain('/tmp/muster-example/motd');
     expect(answer('cat ')).toContain(`Welcome to ${name},`);
@@ -219,7 +225,10 @@ describe('npm start', () => {
     if (reason) skip(reason);
     const { start } = newcomer(stage, bareClone(stage));
     const first = start(freePorts);
-    expect(await running(first, 240_000)).toMatch(/Installing packages .* done in \d+ s\./);
+    const said = await running(first, 240_000);
+    expect(said).toMatch(/Installing packages .* done in \d+ s\./);
+    // What it is built with is not among them: the rest does without.
+    expect(said).toMatch(/Building the console .*\nwarning: started without the newest console: /);
     pressCtrlC(first);
     expect((await first.ended).code).toBe(0);
     const second = start(freePorts);

@@ -160,10 +160,16 @@ function makeApart(folder: string): Promise<void> {
     child.on('error', reject);
     child.on('close', (code) => {
       if (code === 0) resolve();
-      else reject(new Error(`the console cannot be built:\n${Buffer.concat(said)}`));
+      else reject(new Error(`the console cannot be built:\n${withoutStacks(Buffer.concat(said).toString())}`));
     });
   });
 }
+
+const withoutStacks = (text: string): string =>
+  text
+    .split('\n')
+    .filter((line) => line !== '' && !/^ +at |^node:|^Node\.js v/.test(line))
+    .join('\n');
 
 function pointTo(name: string): void {
   const temporary = join(cache, `current.${process.pid}.tmp`);
