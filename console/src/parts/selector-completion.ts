@@ -1,0 +1,101 @@
+/** What can be written next in a selector, decided on its text and the place of the cursor. Pure. */
+
+export interface Counted {
+  readonly value: string;
+  /** Agents that have it; null when that is not known. */
+  readonly count: number | null;
+}
+
+/** What a fleet has to select by. Asked for only while somebody types. */
+export interface SelectorVocabulary {
+  /** Of tags as they are, of attributes as `attr.distro`. */
+  readonly keys: () => readonly Counted[];
+  readonly values: (key: string) => readonly Counted[];
+}
+
+export interface CompletionOption {
+  /** What it puts in place of the text from `from` to `to`. */
+  readonly insert: string;
+  readonly label: string;
+  readonly detail: string;
+}
+
+export interface Completion {
+  readonly from: number;
+  readonly to: number;
+  /** True when the text is a beginning of the first option, so that Enter may take it. */
+  readonly begun: boolean;
+  readonly options: readonly CompletionOption[];
+}
+
+const most = 50;
+
+const operators: readonly CompletionOption[] = [
+  { insert: '=', label: '=', detail: 'is' },
+  { insert: '!=', label: '!=', detail: 'is not, or is absent' },
+  { insert: ' in (', label: 'in (…)', detail: 'is one of' },
+  { insert: ' notin (', label: 'notin (…)', detail: 'is none of, or is absent' },
+  { insert: ' ', label: 'exists', detail: 'whatever it is' },
+];
+
+const key = '[A-Za-z0-9._/:-]+';
+const afterOperator = new RegExp(`(?:^|\\s)(${key})!?=("(?:[^"\\\\]|\\\\.)*|[^\\s()"',=!]*)$`);
+const inList = new RegExp(
+  `(?:^|\\s)(${key})\\s+(?:in|notin)\\s*\\((?:[^()]*,)?\\s*("(?:[^"\\\\]|\\\\.)*|[^\\s()"',=!]*)$`,
+);
+const atKey = new RegExp(`(?:^|\\s)(!?)(${key})?$`);
+
+/** As it is written: in quotes where it needs them. */
+export const quoted = (value: string): string =>
+  /^[^\s()"',=!]+$/.test(value) ? value : `"${value.replace(/[\\"]/g, '\\$&')}"`;
+
+/** Those that begin so first, then those that have it within. */
+function found<T extends Counted>(all: readonly T[], text: string): readonly T[] {
+  const wanted = text.toLowerCase();
+  if (wanted === '') return all.slice(0, most);
+  const begins: T[] = [];
+  const holds: T[] = [];
+  for (const each of all) {
+    const at = each.value.toLowerCase().indexOf(wanted);
+    if (at === 0) begins.push(each);
+    else if (at > 0) holds.push(each);
+  }
+  return [...begins, ...holds].slice(0, most);
+}
+
+const agents = (count: number | null): string => (count === null ? '' : count === 1 ? '1 agent' : `${count} agents`);
+
+/** @param cursor where it stands in the text, in UTF-16 units */
+export function completionAt(text: string, cursor: number, vocabulary: SelectorVocabulary): Completion | null {
+  const before = text.slice(0, cursor);
+  const list = inList.exec(before);
+  const value = list ?? afterOperator.exec(before);
+  if (value !== null) {
+    const [, name = '', written = ''] = value;
+    const wanted = written.replace(/^"/, '').replace(/\\(.)/g, '$1');
+    const options = found(vocabulary.values(name), wanted).map(({ value, count }) => ({
+      insert: list === null ? `${quoted(value)} ` : quoted(value),
+      label: value === '' ? '""' : value,
+      detail: agents(count),
+    }));
+    return { from: cursor - written.length, to: endOfWord(text, cursor), begun: wanted !== '', options };
+  }
+  const place = atKey.exec(before);
+  if (place === null) return null;
+  const [, not = '', written = ''] = place;
+  const keys = vocabulary.keys();
+  if (written !== '' && not === '' && cursor === text.length && keys.some(({ value }) => value === written))
+    return { from: cursor, to: cursor, begun: false, options: operators };
+  const options = found(keys, written).map(({ value, count }) => ({
+    insert: not === '' ? value : `${value} `,
+    label: value,
+    detail: agents(count),
+  }));
+  return { from: cursor - written.length, to: endOfWord(text, cursor), begun: written !== '', options };
+}
+
+/** What is written on from the cursor is replaced too. */
+function endOfWord(text: string, cursor: number): number {
+  const rest = /^[A-Za-z0-9._/:-]*/.exec(text.slice(cursor));
+  return cursor + (rest?.[0].length ?? 0);
+}
