@@ -42,7 +42,8 @@ export function staleAfter(message: LiveMessage): readonly Key[] {
     case 'run':
       return [keys.run(message.run_id), keys.runs, keys.overview];
     case 'agent':
-      return [keys.agent(message.node_id), keys.attributes(message.node_id), keys.overview];
+      // Its record is brought up to date by itself: live-agents.ts.
+      return [keys.overview];
     case 'window':
       return [keys.windows];
     case 'event':
@@ -54,7 +55,7 @@ function byCategory({ event_type, target }: AuditEvent): readonly Key[] {
   const [category] = event_type.split('.', 1);
   switch (category) {
     case 'agent':
-      return [...fleet, keys.agent(target.id), keys.attributes(target.id), keys.tags, ['matches']];
+      return [...fleet, keys.tags, ['matches']];
     case 'module':
       return [keys.modules, keys.module(target.name), keys.revisions(target.name), keys.reconcile];
     case 'assignment':

@@ -1,12 +1,14 @@
 import { QueryClientProvider } from '@tanstack/react-query';
 import { RouterProvider } from '@tanstack/react-router';
 import { startLive } from '../api/live.ts';
+import { startLiveAgents } from '../api/live-agents.ts';
 import { queryClient } from '../api/query-client.ts';
 import { Toaster } from '../parts/toast.tsx';
 import { router } from './routes.tsx';
 import { useShownTheme } from './theme.ts';
 
 startLive();
+startLiveAgents();
 
 export function App() {
   return (
