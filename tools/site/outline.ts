@@ -23,6 +23,7 @@ const sections: Readonly<Record<string, readonly string[]>> = {
   Start: ['README.md', 'getting-started.md', 'concepts.md', 'glossary.md', 'coming-from.md'],
   Modules: ['modules.md', 'module-kinds.md'],
   Recipes: ['recipes/'],
+  Console: ['console.md'],
   'Command line': ['cli.md', 'cli-reference.md'],
   API: ['api.md', 'sign-in-by-hand.md', 'errors.md'],
   Operations: ['operations.md', 'operations/'],

@@ -1,0 +1,16 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { destinations } from './navigation.ts';
+
+test('each place has a key of its own, and none that means something else', () => {
+  const pressed = destinations.map(({ key }) => key);
+  expect(new Set(pressed).size).toBe(pressed.length);
+  expect(pressed).not.toContain('g');
+});
+
+test('the page about the console names every key', () => {
+  const page = readFileSync(join(import.meta.dirname, '../../../docs/console.md'), 'utf8');
+  const named = [...page.matchAll(/^\| `g (.)` \| go to (.+) \|$/gm)].map(([, key, label]) => `${key} ${label}`);
+  expect(named).toEqual(destinations.map(({ key, label }) => `${key} ${label}`));
+});
