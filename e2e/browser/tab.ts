@@ -1,7 +1,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { webLogin } from '@muster/protocol/http';
-import type { Browser, BrowserContext, BrowserContextOptions, Page } from 'playwright-core';
+import type { Browser, BrowserContext, BrowserContextOptions, Locator, Page } from 'playwright-core';
 import { root } from '../../tools/cli.ts';
 import { eventually } from '../eventually.ts';
 import type { Orchestrator } from '../stage.ts';
@@ -69,6 +69,15 @@ export class Tab {
       (await this.page.evaluate("document.querySelector('.animate-pulse, [aria-busy=true]') === null")) ? true : null,
     );
     await this.watch.quiet();
+  }
+
+  /** Presses a key until that has the focus, as somebody without a mouse does. */
+  async press(key: string, until: Locator, most = 40): Promise<void> {
+    for (let pressed = 0; pressed < most; pressed++) {
+      if (await until.evaluate((element) => element === element.ownerDocument.activeElement)) return;
+      await this.page.keyboard.press(key);
+    }
+    throw new Error(`${key} does not lead to ${until}`);
   }
 
   /** Another tab of the same person's browser. */

@@ -14,15 +14,35 @@ export interface StalenessParts {
   readonly after: (ms: number, act: () => void) => () => void;
 }
 
+interface Entry {
+  readonly key: Key;
+  /** Named since it was last marked. */
+  named: boolean;
+  /** Marked with another since then. */
+  covered: boolean;
+  /** Will be marked as soon as anything is. */
+  readonly soon: boolean;
+  callOff: () => void;
+}
+
+/** Marking the first marks the second with it. */
+const covers = (wide: Key, narrow: Key): boolean =>
+  wide.length < narrow.length && wide.every((part, index) => part === narrow[index]);
+
 export function createStaleness({ mark, after }: StalenessParts) {
-  /** By text: the key, whether it was named since it was last marked, and how to call off what waits. */
-  const pending = new Map<string, { named: boolean; callOff: () => void }>();
+  /** By the text of the key. */
+  const pending = new Map<string, Entry>();
 
   const markSoon = (text: string, key: Key, ms: number, named: boolean) => {
-    const entry = { named, callOff: () => {} };
+    const entry: Entry = { key, named, covered: false, soon: ms === firstMs, callOff: () => {} };
     entry.callOff = after(ms, () => {
-      if (!entry.named) return void pending.delete(text);
-      mark(key);
+      if (!entry.named && !entry.covered) return void pending.delete(text);
+      // What is marked twice is asked for twice.
+      const others = [...pending.values()].filter((other) => other !== entry && other.named);
+      if (entry.named && !others.some((other) => other.soon && covers(other.key, key))) {
+        mark(key);
+        for (const other of others) if (covers(key, other.key)) Object.assign(other, { named: false, covered: true });
+      }
       markSoon(text, key, spacingMs, false);
     });
     pending.set(text, entry);

@@ -1,0 +1,157 @@
+import { writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { getStatus, openTerminal, uploadModule } from '@muster/protocol/http';
+import { describe, expect } from 'vitest';
+import { eventually } from '../eventually.ts';
+import { operatorEnvironment } from '../person.ts';
+import type { Orchestrator, Stage } from '../stage.ts';
+import { noBrowser, test } from './test.ts';
+
+const reason = noBrowser();
+
+function keyFile(stage: Stage, { operator }: Orchestrator): string {
+  const path = join(stage.folder('keys'), 'key.pem');
+  writeFileSync(path, operator.privateKey.export({ format: 'pem', type: 'pkcs8' }), { mode: 0o600 });
+  return path;
+}
+
+const moduleNamed = (name: string) =>
+  JSON.stringify({
+    name,
+    supports: [{ platform: 'linux' }],
+    resources: [{ resource: { 'package-apt': { name: 'jq' } } }],
+  });
+
+describe.skipIf(reason !== null)(`a session at the console${reason === null ? '' : ` (${reason})`}`, () => {
+  test('begins with a key file, which is opened by keyboard and goes nowhere', async ({ tab, stage, orchestrator }) => {
+    const { page } = tab;
+    const sent: string[] = [];
+    page.on('request', (request) => sent.push(request.postData() ?? ''));
+    await page.goto(`${tab.url}/agents`);
+    const chooser = page.waitForEvent('filechooser');
+    await tab.press('Tab', page.getByRole('button', { name: 'Open key file' }));
+    await page.keyboard.press('Enter');
+    await (await chooser).setFiles(keyFile(stage, orchestrator));
+    // One lands where one wanted to go.
+    await page.getByRole('heading', { level: 1, name: 'Agents' }).waitFor();
+    await page.getByText('Live', { exact: true }).waitFor();
+    const { d } = orchestrator.operator.privateKey.export({ format: 'jwk' });
+    const secret = Buffer.from(d as string, 'base64url');
+    for (const body of sent) {
+      expect(body).not.toContain('PRIVATE');
+      expect(body).not.toContain(secret.toString('hex'));
+      expect(body).not.toContain(secret.toString('base64'));
+    }
+    // Nothing of it is left in what outlives the tab.
+    expect(
+      await page.evaluate('JSON.stringify([{ ...localStorage }, { ...sessionStorage }, document.cookie])'),
+    ).not.toMatch(/token|[0-9a-f]{32}/);
+  });
+
+  test('begins with a link of the command line, which is good once', async ({ tab, stage, orchestrator }) => {
+    const program = stage.run('web-login', ['web-login'], operatorEnvironment(stage, orchestrator));
+    await program.ended;
+    const link = program.lastLines(10).find((line) => line.startsWith('https://')) as string;
+    expect(new URL(link).origin).toBe(tab.url);
+    await tab.page.goto(link);
+    await tab.page.getByRole('navigation', { name: 'Main' }).waitFor();
+    expect(tab.page.url()).toBe(`${tab.url}/`);
+    // The same link again, in a tab that knows nobody.
+    tab.watch.expects(/40\d.*redeem|40\d \(/);
+    await tab.page.goto('about:blank');
+    await tab.page.goto(link);
+    await tab.page.getByRole('alert').waitFor();
+    await tab.page.getByRole('button', { name: 'Open key file' }).waitFor();
+  });
+
+  test('goes everywhere by keys, and says which there are', async ({ tab }) => {
+    const { page } = tab;
+    await tab.signIn();
+    await page.keyboard.press('?');
+    await page.getByRole('dialog', { name: 'Keys' }).waitFor();
+    await page.keyboard.press('Escape');
+    await page.getByRole('dialog', { name: 'Keys' }).waitFor({ state: 'hidden' });
+    await page.keyboard.press('g');
+    await page.keyboard.press('a');
+    await page.getByRole('heading', { level: 1, name: 'Agents' }).waitFor();
+    await page.keyboard.press('Control+k');
+    await page.getByRole('dialog', { name: 'Search or go to' }).waitFor();
+    await page.keyboard.type('audit');
+    await page.keyboard.press('Enter');
+    await page.getByRole('heading', { level: 1, name: 'Audit log' }).waitFor();
+    await page.goBack();
+    await page.getByRole('heading', { level: 1, name: 'Agents' }).waitFor();
+  });
+
+  test('outlives its orchestrator: the page says that it is gone, and goes on by itself', async ({
+    tab,
+    orchestrator,
+  }) => {
+    const { page } = tab;
+    await tab.signIn('/modules');
+    await page.getByText('Live', { exact: true }).waitFor();
+    const search = async (text: string) => {
+      await page.keyboard.press('Control+k');
+      await page.getByRole('combobox', { name: 'Search or go to' }).fill(text);
+    };
+    // Now it knows which modules there are: none.
+    await search('meanwhile');
+    await page.getByText('Nothing is called that').waitFor();
+    await page.keyboard.press('Escape');
+    tab.watch.expects(
+      /^failed: GET .*ERR_(CONNECTION|INCOMPLETE|EMPTY|SOCKET)/,
+      /ERR_(CONNECTION|INCOMPLETE|EMPTY|SOCKET)/,
+    );
+    await orchestrator.kill9();
+    await page.getByText('The orchestrator does not answer').waitFor();
+    await orchestrator.start();
+    await orchestrator.call(uploadModule, { body: { name: 'meanwhile', content: moduleNamed('meanwhile') } });
+    await page.getByText('The orchestrator does not answer').waitFor({ state: 'hidden' });
+    await page.getByText('Live', { exact: true }).waitFor();
+    // What came meanwhile is there, and nobody reloaded anything.
+    await search('meanwhile');
+    await page.getByRole('option', { name: 'meanwhile' }).waitFor();
+  });
+
+  test('gives nothing to a page of another origin', async ({ tab, orchestrator, stage }) => {
+    const agent = await stage.agent(orchestrator, 'web-1', { flags: ['--config', terminals(stage)] });
+    const { ws_url } = await orchestrator.call(openTerminal, { params: { node_id: agent.nodeId } });
+    const server = createServer((_, response) =>
+      response.setHeader('content-type', 'text/html').end('<title>evil</title>'),
+    );
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const page = await tab.another();
+    await page.goto(`http://127.0.0.1:${(server.address() as AddressInfo).port}/`);
+    const attempt = (expression: string) => page.evaluate(`${expression}.then((got) => got, () => 'nothing')`);
+    const status = `${orchestrator.url}/api/v1/status`;
+    expect(await orchestrator.call(getStatus, {})).toMatchObject({ status: 'ok' });
+    expect(await attempt(`fetch('${status}').then((answer) => answer.text())`)).toBe('nothing');
+    expect(
+      await attempt(`fetch('${status}', { headers: { authorization: 'Bearer x' } }).then((answer) => answer.text())`),
+    ).toBe('nothing');
+    expect(await attempt(`fetch('${orchestrator.url}/').then((answer) => answer.text())`)).toBe('nothing');
+    const socket = `new Promise((resolve) => {
+      const socket = new WebSocket('${orchestrator.url.replace('https', 'wss')}${ws_url}');
+      socket.onopen = () => resolve('open');
+      socket.onclose = () => resolve('nothing');
+    })`;
+    expect(await attempt(socket)).toBe('nothing');
+    // Nor may it show the console in a frame.
+    await page.evaluate(
+      `document.body.append(Object.assign(document.createElement('iframe'), { src: '${orchestrator.url}/' }))`,
+    );
+    const frame = await eventually('the frame has loaded what it may', async () => page.frames()[1] ?? null);
+    await frame.waitForLoadState();
+    expect(await frame.locator('#root').count()).toBe(0);
+    server.closeAllConnections();
+    server.close();
+  });
+});
+
+function terminals(stage: Stage): string {
+  const path = join(stage.dir, 'terminals.yaml');
+  writeFileSync(path, 'remote_terminal: { enabled: true, shell: /bin/sh }\n');
+  return path;
+}
