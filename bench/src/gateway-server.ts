@@ -10,6 +10,7 @@ import { answerParent } from './server-process.ts';
 const standing = { status: 'approved' as const, name: null, tags: {} };
 const links: AgentLinks = {
   admit: async () => ({ admitted: true, standing, acknowledged: 0, settled_operations: [] }),
+  opened: () => {},
   attributesChanged: async () => {},
   reported: async () => null,
   nextOperation: async () => null,

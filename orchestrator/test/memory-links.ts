@@ -51,6 +51,8 @@ export class MemoryLinks implements AgentLinks {
     return { admitted: true, standing: row.standing, acknowledged: row.acknowledged, settled_operations: [] };
   }
 
+  opened(): void {}
+
   readonly samples: { node_id: string; samples: readonly Sample[] }[] = [];
 
   async sampled(nodeId: string, samples: readonly Sample[]): Promise<void> {

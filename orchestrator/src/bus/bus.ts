@@ -23,6 +23,10 @@ export type Hint =
   | { type: 'work'; node_id: string; operation?: QueuedOperation }
   /** Approval state, name or tags of this agent have changed. */
   | { type: 'agent_changed'; node_id: string }
+  /** The agent's link is open, and it counts as connected. */
+  | { type: 'agent_linked'; node_id: string }
+  /** The agent said that it is something else now than when it connected. */
+  | { type: 'agent_attributes'; node_id: string }
   /** The agent's link has ended, and when it was last heard (Unix seconds) is on record. */
   | { type: 'agent_departed'; node_id: string; heard_at: number }
   /** The agent's record is gone. */
@@ -35,6 +39,8 @@ export type Hint =
       run_id: string | null;
       status: OperationStatus;
     }
+  /** An operation runs; again when further results of it are there. */
+  | { type: 'operation_running'; operation_id: string; node_id: string; run_id: string | null }
   /** A program that an operation runs has printed something; at most once a second for an agent. */
   | { type: 'output'; node_id: string; operation_id: string; resource: string }
   | { type: 'run_ended'; run_id: string }
@@ -44,6 +50,8 @@ export type Hint =
   | { type: 'windows_changed' }
   /** Something may be sent to a channel. */
   | { type: 'deliveries_due' }
+  /** This operator has read some, or all. */
+  | { type: 'notifications_read'; operator_id: string }
   | { type: 'operator_removed'; operator_id: string }
   /** A session was ended before its time; `renewed_as`: by its operator, to have another in its place. */
   | { type: 'session_ended'; token_hash: string; renewed_as: string | null }

@@ -11,6 +11,8 @@ export interface AgentLinks {
    * operations are still open. Resolves after the commit. `now` is in Unix seconds.
    */
   admit(hello: Hello, from: { node_id: string; remote_ip: string; now: number }): Promise<Admission>;
+  /** Its link is open: from now on it counts as connected. */
+  opened(nodeId: string): void;
   /** Commits changed attributes. */
   attributesChanged(nodeId: string, attributes: Record<string, string>): Promise<void>;
   /**

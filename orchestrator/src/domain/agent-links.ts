@@ -58,9 +58,12 @@ export function createAgentLinks(
 
     sampled,
 
+    opened: (node_id) => context.bus.publish({ type: 'agent_linked', node_id }),
+
     async attributesChanged(nodeId, attributes) {
       const set = { node_id: nodeId, attributes: toJson(attributes), now: seconds(context.now()) };
       await db.write({ name: 'agents/attributes', statements: [statement(setAttributes, set)] });
+      context.bus.publish({ type: 'agent_attributes', node_id: nodeId });
     },
 
     reported: async (nodeId, instanceId, seq, reports) =>

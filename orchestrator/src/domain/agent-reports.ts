@@ -129,6 +129,9 @@ async function commit(
     }
   }
   await context.db.write({ name: 'operations/report', statements });
+  for (const { operation_id, run_id, kind } of rows.values())
+    if (kind !== 'drift' && !ending.has(operation_id))
+      context.bus.publish({ type: 'operation_running', operation_id, node_id: nodeId, run_id });
   for (const { row, finished, print } of ended) {
     if (print !== null) beliefs.remember(row.node_id, print, row.operation_id);
     else if (row.kind === 'apply') beliefs.forget(row.node_id);

@@ -4,6 +4,7 @@ import type { Clock } from '../clock.ts';
 import { placedEvents } from '../store/audit.ts';
 import type { Context } from './context.ts';
 import type { PlacedEvent } from './event-consumer.ts';
+import { allAgents, allOperations, createCrowd } from './live-crowd.ts';
 import {
   eventFrame,
   gapFrame,
@@ -75,6 +76,8 @@ interface Follower {
   bytes: number;
   /** Waits for a frame. */
   wake: (() => void) | null;
+  /** Something passed that it was not told of. */
+  missed: boolean;
   /** Since when it has not asked for more; null while it does. */
   restsSince: number | null;
   heardAt: number;
@@ -90,6 +93,7 @@ export function createLiveEvents(context: Context, clock: Clock, sessions: LiveS
   let reading = false;
   let again = false;
   let callOff: (() => void) | null = null;
+  const crowd = createCrowd();
 
   const end = (follower: Follower) => {
     followers.delete(follower);
@@ -109,6 +113,7 @@ export function createLiveEvents(context: Context, clock: Clock, sessions: LiveS
     follower.heardAt = clock.monotonic();
     if (follower.frames.length > mostFrames || follower.bytes > mostBytes) {
       live.delete(follower);
+      follower.missed = true;
       follower.frames = [];
       follower.bytes = 0;
       follower.place = follower.taken;
@@ -156,10 +161,31 @@ export function createLiveEvents(context: Context, clock: Clock, sessions: LiveS
     }
   };
 
+  const isFree = (follower: Follower) => live.has(follower) && follower.frames.length < busyFrames;
+
+  const tell = (passing: Passing, followers: Iterable<Follower>) => {
+    for (const follower of followers) {
+      const { filter, session } = follower.wish;
+      if (!wantsPassing(filter, passing, session.operator_id)) continue;
+      if (isFree(follower)) give(follower, passing.frame);
+      else if (passing.onlyOnRequest !== true) follower.missed = true;
+    }
+  };
+  const those = (ofOneAgent: boolean) =>
+    [...followers].filter(({ wish }) => (wish.filter.node_id !== undefined) === ofOneAgent);
+
+  /** Whoever follows one agent is told each change of it; the others are told of many at once as one. */
   const pass = (passing: Passing) => {
-    for (const follower of live)
-      if (follower.frames.length < busyFrames && wantsPassing(follower.wish.filter, passing))
-        give(follower, passing.frame);
+    tell(passing, those(true));
+    const atOnce = crowd.take(passing);
+    if (atOnce !== null) tell(atOnce, those(false));
+  };
+
+  const tellMissed = (follower: Follower) => {
+    if (!follower.missed || !isFree(follower)) return;
+    follower.missed = false;
+    for (const { category, frame } of [allAgents, allOperations])
+      if (follower.wish.filter.categories?.has(category) ?? true) give(follower, frame);
   };
 
   const checkSession = (follower: Follower) => {
@@ -173,8 +199,10 @@ export function createLiveEvents(context: Context, clock: Clock, sessions: LiveS
   };
 
   const tick = () => {
+    for (const passing of crowd.turn()) tell(passing, those(false));
     for (const follower of followers) {
       checkSession(follower);
+      tellMissed(follower);
       const now = clock.monotonic();
       if (follower.restsSince !== null && now - follower.restsSince >= stalledMs) end(follower);
       else if (live.has(follower) && now - follower.heardAt >= heartbeatMs)
@@ -193,7 +221,7 @@ export function createLiveEvents(context: Context, clock: Clock, sessions: LiveS
     } else if (hint.type === 'session_ended') {
       for (const follower of followers) if (follower.wish.session.token_hash === hint.token_hash) end(follower);
     } else {
-      const passing = live.size === 0 ? null : passingOf(hint);
+      const passing = passingOf(hint);
       if (passing !== null) pass(passing);
     }
   });
@@ -276,6 +304,7 @@ export function createLiveEvents(context: Context, clock: Clock, sessions: LiveS
         frames: [],
         bytes: 0,
         wake: null,
+        missed: false,
         restsSince: null,
         heardAt: clock.monotonic(),
       };

@@ -164,7 +164,7 @@ export async function countUnread({ db }: Context, operatorId: string): Promise<
 }
 
 /** @throws MusterError notification_not_found */
-export async function readNotification({ db }: Context, operatorId: string, id: string): Promise<void> {
+export async function readNotification({ db, bus }: Context, operatorId: string, id: string): Promise<void> {
   const found = await db.get(notificationById, { notification_id: id });
   if (!found)
     throw new MusterError('notification_not_found', `there is no notification ${JSON.stringify(id.slice(0, 64))}`);
@@ -175,10 +175,11 @@ export async function readNotification({ db }: Context, operatorId: string, id: 
       statement(insertRead, { operator_id: operatorId, place: found.place }),
     ],
   });
+  bus.publish({ type: 'notifications_read', operator_id: operatorId });
 }
 
 /** All that there are now, for this operator. */
-export async function readAllNotifications({ db }: Context, operatorId: string): Promise<void> {
+export async function readAllNotifications({ db, bus }: Context, operatorId: string): Promise<void> {
   const newest = await db.get(newestNotification, {});
   if (!newest) return;
   const upTo = { operator_id: operatorId, place: newest.place };
@@ -186,6 +187,7 @@ export async function readAllNotifications({ db }: Context, operatorId: string):
     name: 'notifications/read all',
     statements: [statement(raiseReadUpTo, upTo), statement(deleteReadsUpTo, upTo)],
   });
+  bus.publish({ type: 'notifications_read', operator_id: operatorId });
 }
 
 /** However many there are, no more are kept: it bounds what lists and counts cost. */

@@ -81,6 +81,7 @@ export class Reception {
       link.acknowledgedSeq = admission.acknowledged;
       link.state = 'open';
       this.options.registry.add(link);
+      this.options.links.opened(nodeId);
       link.send({
         type: 'welcome',
         version: verdict.version,

@@ -7,9 +7,10 @@ import { pino } from 'pino';
 import { afterEach, expect, it } from 'vitest';
 import { happen, placeAll } from '../../test/audit.ts';
 import { type DatabaseFixture, describeDatabases } from '../../test/databases.ts';
-import { type Domain, type Key, newAdmin, newKey, openDomain } from '../../test/domain.ts';
+import { type Domain, type Key, connect as letIn, newAdmin, newKey, openDomain } from '../../test/domain.ts';
 import { ManualClock } from '../../test/manual-clock.ts';
 import { type Clock, systemClock } from '../clock.ts';
+import { setStatus } from '../domain/agents.ts';
 import { pruneAudit } from '../domain/audit-retention.ts';
 import { type Actor, systemActor } from '../domain/context.ts';
 import { createLiveEvents, type LiveEvents } from '../domain/live-events.ts';
@@ -391,5 +392,48 @@ describeDatabases('live events', (fixture) => {
     ]);
     await other.until(({ frames }) => frames.some(({ event }) => event === 'run'));
     expect(other.frames.filter(({ event }) => event)).toHaveLength(1);
+  });
+
+  it('tell of every change of an agent, of many at once as one, and of one agent each', async () => {
+    const opened = await serve(fixture);
+    const { domain, actor } = opened;
+    const { bus } = domain.context;
+    const key = await newKey();
+    const all = await follow(opened, '?category=agent');
+    const one = await follow(opened, `?node_id=${key.id}`);
+    for (const client of [all, one]) await client.until(({ last }) => last !== '');
+    await sleep(100);
+    await letIn(domain, key, { hostname: 'web-1' });
+    domain.links.opened(key.id);
+    await setStatus(domain.context, actor, key.id, { status: 'approved', name: 'web-1' });
+    await domain.links.attributesChanged(key.id, { platform: 'linux', hostname: 'web-2' });
+    await domain.links.closed(key.id, 'gone', domain.now());
+    const changes = ({ frames }: Client) => frames.filter(({ event }) => event === 'agent').map(({ data }) => data);
+    const expected = ['connected', 'changed', 'attributes', 'disconnected'].map((change) => ({
+      node_id: key.id,
+      change,
+    }));
+    await all.until((client) => changes(client).length === 4);
+    expect(changes(all)).toEqual(expected);
+    for (let n = 0; n < 10_000; n++) bus.publish({ type: 'agent_linked', node_id: `n${n}` });
+    bus.publish({ type: 'agent_linked', node_id: key.id });
+    await all.until(({ frames }) => frames.some(({ event }) => event === 'agents'));
+    expect(all.frames.at(-1)).toEqual({ event: 'agents', data: { agents: null } });
+    expect(all.frames.length).toBeLessThan(100);
+    await one.until((client) => changes(client).length === 5);
+    expect(changes(one)).toEqual([...expected, { node_id: key.id, change: 'connected' }]);
+  });
+
+  it('tell an operator, and nobody else, of what was read elsewhere', async () => {
+    const opened = await serve(fixture);
+    const { bus } = opened.domain.context;
+    const client = await follow(opened);
+    await client.until(({ last }) => last !== '');
+    await sleep(100);
+    bus.publish({ type: 'notifications_read', operator_id: 'somebody else' });
+    bus.publish({ type: 'notifications_read', operator_id: opened.actor.id });
+    bus.publish({ type: 'run_changed', run_id: 'r' });
+    await client.until(({ frames }) => frames.some(({ event }) => event === 'run'));
+    expect(client.frames.filter(({ event }) => event).map(({ event }) => event)).toEqual(['notification', 'run']);
   });
 });
