@@ -1,0 +1,176 @@
+import type { Sample } from '@muster/protocol';
+import type { Agent, OffAgent, OffReason } from '@muster/protocol/http';
+import { Link } from '@tanstack/react-router';
+import { Badge, Dot, type Tone } from '../../parts/badge.tsx';
+import type { Column } from '../../parts/data-table.tsx';
+import { Meter } from '../../parts/meter.tsx';
+import { TagChip } from '../../parts/tag-chip.tsx';
+import { Line, visibleText } from '../../parts/text.tsx';
+import { Time } from '../../parts/time.tsx';
+import { addressOf, calledOf, sinceOf, stateOf, systemOf, tones } from './agent-state.ts';
+
+export const reasons: Record<OffReason, { readonly text: string; readonly tone: Tone }> = {
+  apply_failed: { text: 'apply failed', tone: 'bad' },
+  drifted: { text: 'drifted', tone: 'warn' },
+  drift_failed: { text: 'check failed', tone: 'bad' },
+  unapplied: { text: 'unapplied', tone: 'warn' },
+  pending_removals: { text: 'removals', tone: 'info' },
+};
+
+const shownTags = 3;
+/** The states in the order in which one looks at them. */
+const order = { pending: 0, lost: 1, connected: 2, rejected: 3 } as const;
+
+const share = (used: number | null | undefined, total: number | null | undefined): number | null =>
+  used === null || used === undefined || !total ? null : used / total;
+
+/** The columns of the table, from what else is known of the agents. */
+export function agentColumns({
+  samples,
+  off,
+}: {
+  readonly samples: Readonly<Record<string, Sample>>;
+  readonly off: ReadonlyMap<string, OffAgent>;
+}): readonly Column<Agent>[] {
+  const sampleOf = ({ node_id }: Agent): Sample | undefined => samples[node_id];
+  const cpu = (agent: Agent) => share(sampleOf(agent)?.cpu_usage, 100);
+  const memory = (agent: Agent) => share(sampleOf(agent)?.memory_used, sampleOf(agent)?.memory_total);
+  return [
+    {
+      id: 'agent',
+      header: 'Agent',
+      width: 'minmax(9rem,2.2fr)',
+      sort: calledOf,
+      cell: (agent) => (
+        <Link
+          to="/agents/$agent"
+          params={{ agent: addressOf(agent) }}
+          tabIndex={-1}
+          className="flex min-w-0 items-center gap-2 rounded font-medium hover:underline"
+        >
+          <Dot tone={tones[stateOf(agent)]} />
+          <span className={agent.name === null ? 'flex min-w-0 font-normal text-muted italic' : 'flex min-w-0'}>
+            <Line text={calledOf(agent)} most={64} />
+          </span>
+        </Link>
+      ),
+    },
+    {
+      id: 'state',
+      header: 'State',
+      width: '8.5rem',
+      sort: (agent) => order[stateOf(agent)] * 1e12 - sinceOf(agent),
+      cell: (agent) => (
+        <span className="flex min-w-0 items-baseline gap-1.5">
+          <span>{stateOf(agent)}</span>
+          <span className="text-muted text-xs">
+            <Time at={sinceOf(agent)} />
+          </span>
+        </span>
+      ),
+    },
+    {
+      id: 'off',
+      header: 'Off',
+      width: '7rem',
+      from: 'sm',
+      sort: ({ node_id }) => off.get(node_id)?.reasons.length ?? null,
+      cell: ({ node_id }) => {
+        const [first, ...others] = off.get(node_id)?.reasons ?? [];
+        if (first === undefined) return null;
+        return (
+          <span
+            className="flex min-w-0 items-center gap-1"
+            title={[first, ...others].map((each) => reasons[each].text).join(', ')}
+          >
+            <Badge tone={reasons[first].tone}>{reasons[first].text}</Badge>
+            {others.length > 0 && <span className="text-muted text-xs">+{others.length}</span>}
+          </span>
+        );
+      },
+    },
+    {
+      id: 'tags',
+      header: 'Tags',
+      width: 'minmax(9rem,3fr)',
+      from: 'md',
+      cell: ({ tags }) => {
+        const entries = Object.entries(tags);
+        return (
+          <span className="flex min-w-0 items-center gap-1 overflow-hidden">
+            {entries.slice(0, shownTags).map(([name, value]) => (
+              <TagChip key={name} name={name} value={value} />
+            ))}
+            {entries.length > shownTags && (
+              <span className="shrink-0 text-muted text-xs">+{entries.length - shownTags}</span>
+            )}
+          </span>
+        );
+      },
+    },
+    {
+      id: 'system',
+      header: 'System',
+      width: 'minmax(6rem,1fr)',
+      from: 'lg',
+      sort: (agent) => systemOf(agent).slice(0, 100) || null,
+      cell: (agent) => <Line text={systemOf(agent)} most={60} />,
+    },
+    {
+      id: 'hostname',
+      header: 'Hostname',
+      width: 'minmax(8rem,1.5fr)',
+      from: 'lg',
+      sort: ({ initial_hostname }) => initial_hostname.slice(0, 100),
+      cell: ({ initial_hostname }) => (
+        <span className="flex min-w-0 text-muted">
+          <Line text={initial_hostname} most={100} />
+        </span>
+      ),
+    },
+    {
+      id: 'ip',
+      header: 'Address',
+      width: '8rem',
+      from: 'xl',
+      sort: ({ initial_ip }) => initial_ip,
+      cell: ({ initial_ip }) => (
+        <code className="truncate font-mono text-muted text-xs" title={visibleText(initial_ip)}>
+          {visibleText(initial_ip)}
+        </code>
+      ),
+    },
+    {
+      id: 'version',
+      header: 'Version',
+      width: '5.5rem',
+      from: 'xl',
+      sort: ({ agent_version }) => agent_version.slice(0, 40),
+      cell: ({ agent_version }) => (
+        <span className="tabular flex min-w-0 text-muted">
+          <Line text={agent_version} most={40} />
+        </span>
+      ),
+    },
+    { id: 'cpu', header: 'CPU', width: '6.5rem', from: 'lg', sort: cpu, cell: (agent) => <Meter share={cpu(agent)} /> },
+    {
+      id: 'memory',
+      header: 'Memory',
+      width: '6.5rem',
+      from: 'lg',
+      sort: memory,
+      cell: (agent) => <Meter share={memory(agent)} />,
+    },
+    {
+      id: 'seen',
+      header: 'Last seen',
+      width: '6rem',
+      from: 'xl',
+      align: 'right',
+      sort: ({ connected, last_seen_at }) => (connected ? Number.MAX_SAFE_INTEGER : last_seen_at),
+      cell: ({ connected, last_seen_at }) => (
+        <span className="text-muted">{connected ? 'now' : <Time at={last_seen_at} />}</span>
+      ),
+    },
+  ];
+}

@@ -1,0 +1,59 @@
+import type { Agent } from '@muster/protocol/http';
+import { describe, expect, it } from 'vitest';
+import { type AgentTab, chooseAgents } from './agent-filter.ts';
+
+const agent = (node_id: string, parts: Partial<Agent> = {}): Agent => ({
+  node_id,
+  name: node_id,
+  status: 'approved',
+  agent_version: '0.1.0',
+  attributes: { distro: 'debian' },
+  tags: {},
+  connected: true,
+  connected_at: 0,
+  updated_at: 0,
+  last_seen_at: 0,
+  initial_hostname: `${node_id}.example.net`,
+  initial_ip: '192.0.2.1',
+  pin_source: 'flag',
+  ...parts,
+});
+
+const fleet = [
+  agent('web-1', { tags: { role: 'web' } }),
+  agent('web-2', { tags: { role: 'web' }, connected: false }),
+  agent('new', { status: 'pending', name: null, initial_ip: '198.51.100.9' }),
+  agent('gone', { status: 'rejected', attributes: { hostname: 'Former' } }),
+];
+const chosen = (choice: Partial<{ search: string; selector: string; tab: AgentTab }>) =>
+  chooseAgents(fleet, { search: '', selector: '', tab: 'all', ...choice }, new Set(['web-1']));
+const ids = (choice: Parameters<typeof chosen>[0]) => chosen(choice).rows.map(({ node_id }) => node_id);
+
+describe('the agents that are shown', () => {
+  it('are found by name, hostname, id, address and tags, each word somewhere', () => {
+    expect(ids({ search: 'WEB 2' })).toEqual(['web-1', 'web-2', 'new', 'gone'].filter((id) => id.startsWith('web')));
+    expect(ids({ search: 'web-2' })).toEqual(['web-2']);
+    expect(ids({ search: '198.51' })).toEqual(['new']);
+    expect(ids({ search: 'role=web' })).toEqual(['web-1', 'web-2']);
+    expect(ids({ search: 'former' })).toEqual(['gone']);
+  });
+
+  it('are those of a selector; one that does not read chooses none away', () => {
+    expect(ids({ selector: 'role=web attr.distro=debian' })).toEqual(['web-1', 'web-2']);
+    expect(ids({ selector: 'role=' })).toHaveLength(4);
+  });
+
+  it('are those of a tab, and each tab tells how many it has', () => {
+    expect(ids({ tab: 'lost' })).toEqual(['web-2']);
+    expect(ids({ tab: 'off' })).toEqual(['web-1']);
+    expect(chosen({ search: 'web' }).counts).toEqual({
+      all: 2,
+      approved: 2,
+      connected: 1,
+      lost: 1,
+      off: 1,
+      pending: 0,
+      rejected: 0,
+    });
+  });
+});

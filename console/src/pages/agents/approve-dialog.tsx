@@ -1,0 +1,100 @@
+import type { Agent } from '@muster/protocol/http';
+import { useMemo, useState } from 'react';
+import { approveAgent } from '../../api/agents.ts';
+import { EachDialog } from '../../parts/each-dialog.tsx';
+import { fieldClasses } from '../../parts/field.tsx';
+import { Line } from '../../parts/text.tsx';
+import { told } from '../../parts/toast.tsx';
+import { faultsOf, namesFor } from './naming.ts';
+
+/** Lists what each will be called, to be changed before they are approved: a name is given once, for good. */
+export function ApproveDialog({
+  agents,
+  all,
+  onClose,
+  onDone,
+}: {
+  readonly agents: readonly Agent[];
+  /** The whole fleet: whose names are taken. */
+  readonly all: readonly Agent[];
+  readonly onClose: () => void;
+  readonly onDone?: (ids: readonly string[]) => void;
+}) {
+  // As they were when it was opened: what is approved meanwhile must not move the others.
+  const [waiting] = useState(agents);
+  const [taken] = useState(() => {
+    const ours = new Set(agents.map(({ node_id }) => node_id));
+    return new Set(all.flatMap(({ node_id, name }) => (name === null || ours.has(node_id) ? [] : [name])));
+  });
+  const [names, setNames] = useState(() => namesFor(waiting, taken));
+  const faults = useMemo(() => faultsOf(names, taken), [names, taken]);
+  const count = waiting.length;
+  const nameOf = (id: string) => names.get(id) ?? '';
+  return (
+    <EachDialog
+      open
+      wide
+      onOpenChange={(open) => !open && onClose()}
+      title={count === 1 ? 'Approve this agent' : `Approve ${count} agents`}
+      description="An approved agent may be given modules, secrets and commands. Its name is for good."
+      action={count === 1 ? 'Approve' : `Approve ${count}`}
+      done="approved"
+      ready={faults.size === 0}
+      items={waiting.map(({ node_id, name }) => ({ id: node_id, name: nameOf(node_id), named: name !== null }))}
+      act={({ id, name, named }) => approveAgent(id, named ? undefined : name)}
+      onDone={(ids) => {
+        if (ids.length > 0) told(ids.length === 1 ? 'Approved' : `${ids.length} agents approved`);
+        onDone?.(ids);
+      }}
+    >
+      <div className="max-h-[52vh] overflow-auto rounded-md border" tabIndex={0} role="group" aria-label="Names">
+        <table className="w-full min-w-120 text-sm">
+          <thead className="sticky top-0 bg-surface text-left text-muted text-xs">
+            <tr className="h-8 border-b">
+              <th className="px-3 font-medium">Name</th>
+              <th className="px-3 font-medium">Hostname</th>
+              <th className="px-3 font-medium">Address</th>
+              <th className="px-3 font-medium">Node id</th>
+            </tr>
+          </thead>
+          <tbody className="divide-y">
+            {waiting.map(({ node_id, name, initial_hostname, initial_ip }) => {
+              const fault = faults.get(node_id);
+              return (
+                <tr key={node_id}>
+                  <td className="w-56 px-2 py-1.5">
+                    <input
+                      aria-label={`Name of ${initial_hostname.slice(0, 80)}`}
+                      aria-invalid={fault === undefined ? undefined : true}
+                      aria-describedby={fault === undefined ? undefined : `fault-${node_id}`}
+                      className={`${fieldClasses} h-7`}
+                      autoComplete="off"
+                      spellCheck={false}
+                      disabled={name !== null}
+                      value={nameOf(node_id)}
+                      onChange={(event) => setNames(new Map(names).set(node_id, event.target.value))}
+                    />
+                    {fault !== undefined && (
+                      <p id={`fault-${node_id}`} className="mt-0.5 text-bad text-xs">
+                        {fault}
+                      </p>
+                    )}
+                  </td>
+                  <td className="max-w-48 px-3">
+                    <span className="flex min-w-0">
+                      <Line text={initial_hostname} most={80} />
+                    </span>
+                  </td>
+                  <td className="px-3 font-mono text-muted text-xs">{initial_ip}</td>
+                  <td className="px-3 font-mono text-muted text-xs" title={node_id}>
+                    {node_id.slice(0, 8)}…
+                  </td>
+                </tr>
+              );
+            })}
+          </tbody>
+        </table>
+      </div>
+    </EachDialog>
+  );
+}

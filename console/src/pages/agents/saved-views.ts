@@ -1,0 +1,65 @@
+import { useSyncExternalStore } from 'react';
+
+/** Views of the agents that somebody gave a name: a preference in this browser. What a view is, its address says whole. */
+
+export interface SavedView {
+  readonly name: string;
+  /** The parameters of the address. */
+  readonly search: Readonly<Record<string, string>>;
+}
+
+const key = 'muster.views.agents';
+const listeners = new Set<() => void>();
+let views: readonly SavedView[] | null = null;
+
+/** What was kept may be of somebody's hand. Pure. */
+export function readViews(text: string | null): readonly SavedView[] {
+  try {
+    const value: unknown = JSON.parse(text ?? '[]');
+    if (!Array.isArray(value)) return [];
+    return value.flatMap(({ name, search }) =>
+      typeof name === 'string' && typeof search === 'object' && search !== null
+        ? [{ name, search: Object.fromEntries(Object.entries(search).filter(([, each]) => typeof each === 'string')) }]
+        : [],
+    ) as SavedView[];
+  } catch {
+    return [];
+  }
+}
+
+const snapshot = (): readonly SavedView[] => {
+  views ??= readViews(window.localStorage.getItem(key));
+  return views;
+};
+
+function keep(next: readonly SavedView[]): void {
+  views = next;
+  window.localStorage.setItem(key, JSON.stringify(next));
+  for (const listener of listeners) listener();
+}
+
+export const saveView = (view: SavedView): void =>
+  keep([...snapshot().filter(({ name }) => name !== view.name), view].sort((a, b) => a.name.localeCompare(b.name)));
+
+export const forgetView = (name: string): void => keep(snapshot().filter((view) => view.name !== name));
+
+const textOf = (search: Readonly<Record<string, string>>): string => JSON.stringify(Object.entries(search).sort());
+
+export const isSameSearch = (a: Readonly<Record<string, string>>, b: Readonly<Record<string, string>>): boolean =>
+  textOf(a) === textOf(b);
+
+const subscribe = (listener: () => void) => {
+  const onStorage = (event: StorageEvent) => {
+    if (event.key !== key) return;
+    views = null;
+    listener();
+  };
+  listeners.add(listener);
+  window.addEventListener('storage', onStorage);
+  return () => {
+    listeners.delete(listener);
+    window.removeEventListener('storage', onStorage);
+  };
+};
+
+export const useSavedViews = (): readonly SavedView[] => useSyncExternalStore(subscribe, snapshot);

@@ -1,0 +1,112 @@
+import { useNavigate, useSearch } from '@tanstack/react-router';
+import { Bookmark } from 'lucide-react';
+import { type FormEvent, useId, useState } from 'react';
+import { Button } from '../../parts/button.tsx';
+import { Dialog } from '../../parts/dialog.tsx';
+import { Input } from '../../parts/field.tsx';
+import { Menu, MenuHeading, MenuItem, MenuLine } from '../../parts/menu.tsx';
+import { Line } from '../../parts/text.tsx';
+import { forgetView, isSameSearch, saveView, useSavedViews } from './saved-views.ts';
+
+/** Views one comes back to. Each is an address: it can be sent to somebody too. */
+export function ViewsMenu() {
+  const views = useSavedViews();
+  const search = useSearch({ strict: false }) as Record<string, string>;
+  const navigate = useNavigate();
+  const [naming, setNaming] = useState(false);
+  const here = views.find((view) => isSameSearch(view.search, search));
+  return (
+    <>
+      <Menu
+        trigger={
+          <Button
+            icon={<Bookmark aria-hidden="true" className="size-4" />}
+            className="max-w-44"
+            aria-label={here === undefined ? 'Views' : `View: ${here.name}`}
+          >
+            {here === undefined ? <span className="max-sm:hidden">Views</span> : <Line text={here.name} most={40} />}
+          </Button>
+        }
+      >
+        <MenuHeading>Views</MenuHeading>
+        {views.length === 0 && (
+          <p className="max-w-56 px-2 pb-1 text-muted text-xs">
+            Search, filter and sort as you like, then save it here. The address says it too.
+          </p>
+        )}
+        {views.map((view) => (
+          <MenuItem key={view.name} onSelect={() => void navigate({ to: '/agents', search: view.search as never })}>
+            <span aria-hidden="true" className="w-4 text-accent">
+              {view === here ? '✓' : ''}
+            </span>
+            <Line text={view.name} most={40} />
+          </MenuItem>
+        ))}
+        <MenuLine />
+        <MenuItem disabled={Object.keys(search).length === 0 || here !== undefined} onSelect={() => setNaming(true)}>
+          Save this view…
+        </MenuItem>
+        {here !== undefined && (
+          <MenuItem danger onSelect={() => forgetView(here.name)}>
+            Forget this view
+          </MenuItem>
+        )}
+      </Menu>
+      {naming && (
+        <NameDialog
+          taken={views.map(({ name }) => name)}
+          onName={(name) => saveView({ name, search })}
+          onClose={() => setNaming(false)}
+        />
+      )}
+    </>
+  );
+}
+
+function NameDialog({
+  taken,
+  onName,
+  onClose,
+}: {
+  readonly taken: readonly string[];
+  readonly onName: (name: string) => void;
+  readonly onClose: () => void;
+}) {
+  const [name, setName] = useState('');
+  const form = useId();
+  const wanted = name.trim();
+  const submit = (event: FormEvent) => {
+    event.preventDefault();
+    if (wanted === '') return;
+    onName(wanted);
+    onClose();
+  };
+  return (
+    <Dialog
+      open
+      onOpenChange={(open) => !open && onClose()}
+      title="Save this view"
+      footer={
+        <>
+          <Button onClick={onClose}>Cancel</Button>
+          <Button look="primary" type="submit" form={form} disabled={wanted === ''}>
+            Save
+          </Button>
+        </>
+      }
+    >
+      <form id={form} onSubmit={submit}>
+        <Input
+          label="Name"
+          placeholder="Lost in Berlin"
+          maxLength={60}
+          value={name}
+          onChange={(event) => setName(event.target.value)}
+          hint={
+            taken.includes(wanted) ? 'This takes the place of the view that has this name.' : 'Kept in this browser.'
+          }
+        />
+      </form>
+    </Dialog>
+  );
+}

@@ -1,0 +1,29 @@
+import { describe, expect, it } from 'vitest';
+import { eachOf } from './each-of.ts';
+
+describe('something done with each', () => {
+  it('goes on after failures, tells them in order, and never does more at one time than it may', async () => {
+    let running = 0;
+    let most = 0;
+    const counts: number[] = [];
+    const items = Array.from({ length: 20 }, (_, index) => index);
+    const failed = await eachOf(
+      items,
+      3,
+      async (item) => {
+        most = Math.max(most, ++running);
+        await new Promise((resolve) => setImmediate(resolve));
+        running -= 1;
+        if (item % 7 === 3) throw new Error(`no ${item}`);
+      },
+      (count) => counts.push(count),
+    );
+    expect(failed.map(({ item, error }) => [item, (error as Error).message])).toEqual([
+      [3, 'no 3'],
+      [10, 'no 10'],
+      [17, 'no 17'],
+    ]);
+    expect(most).toBe(3);
+    expect(counts).toEqual(items.map((item) => item + 1));
+  });
+});

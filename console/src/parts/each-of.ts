@@ -1,0 +1,27 @@
+/**
+ * Does something with each of many, so many at one time, whatever becomes of the others.
+ * @param onProgress how many have been tried
+ * @returns those with which it failed, in their order
+ */
+export async function eachOf<Item>(
+  items: readonly Item[],
+  atOnce: number,
+  act: (item: Item) => Promise<unknown>,
+  onProgress: (count: number) => void,
+): Promise<{ item: Item; error: unknown }[]> {
+  const errors = new Map<Item, unknown>();
+  let next = 0;
+  let count = 0;
+  const work = async () => {
+    for (let item = items[next++]; item !== undefined; item = items[next++]) {
+      try {
+        await act(item);
+      } catch (error) {
+        errors.set(item, error);
+      }
+      onProgress(++count);
+    }
+  };
+  await Promise.all(Array.from({ length: Math.min(atOnce, items.length) }, work));
+  return items.filter((item) => errors.has(item)).map((item) => ({ item, error: errors.get(item) }));
+}
