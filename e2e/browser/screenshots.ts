@@ -33,7 +33,7 @@ if (directory === undefined) {
 }
 const only = values.only.split(',');
 const height = 900;
-const tallest = 6000;
+const tallest = 2600;
 
 /** As long as all that it shows, what is scrolled included. */
 async function stretched(tab: Tab, width: number): Promise<void> {

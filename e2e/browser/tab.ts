@@ -66,7 +66,7 @@ export class Tab {
     await this.watch.quiet();
     // Asked from outside: the page's policy lets nobody watch from within.
     await eventually('nothing keeps a place for what comes', async () =>
-      (await this.page.evaluate("document.querySelector('.animate-pulse, [aria-busy=true]') === null")) ? true : null,
+      (await this.page.evaluate("document.querySelector('[data-skeleton], [aria-busy=true]') === null")) ? true : null,
     );
     await this.watch.quiet();
   }

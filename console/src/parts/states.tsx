@@ -11,6 +11,7 @@ export function Skeleton({ className }: { readonly className?: string }) {
   return (
     <span
       aria-hidden="true"
+      data-skeleton=""
       className={classNames('block animate-pulse rounded bg-raised', className ?? 'h-4 w-full')}
     />
   );
