@@ -56,6 +56,57 @@ export function ResourceResults({
   const [anchor, onAnchor] = useAnchor();
   const [show, setShow] = useUrlState<Show>('show', 'all');
   const [search, setSearch] = useUrlState<string>('find', '');
+  return (
+    <ResultList
+      {...{ results, telling, output, running, empty, anchor, onAnchor, show, search }}
+      tools={
+        <>
+          <ShowChoice show={show} onShow={setShow} results={results} telling={telling} />
+          {results.length >= searchFrom && (
+            <div className="w-56 max-sm:w-full">
+              <Input
+                label="Find a resource"
+                hideLabel
+                placeholder="Find a resource…"
+                data-search
+                value={search}
+                onChange={(event) => setSearch(event.target.value)}
+              />
+            </div>
+          )}
+        </>
+      }
+    />
+  );
+}
+
+/**
+ * The same as one of several on a page: without what filters it. What links to a place in it leads to where the results
+ * stand by themselves.
+ */
+export function ResultList({
+  results,
+  telling,
+  output,
+  running = false,
+  empty,
+  anchor = null,
+  onAnchor,
+  show = 'all',
+  search = '',
+  tools,
+}: {
+  readonly results: readonly ResourceResult[];
+  readonly telling: Telling;
+  readonly output?: OperationOutput['output'] | undefined;
+  readonly running?: boolean;
+  readonly empty?: ReactNode;
+  readonly anchor?: Anchor | null;
+  readonly onAnchor: (anchor: Anchor) => void;
+  readonly show?: Show;
+  readonly search?: string;
+  readonly tools?: ReactNode;
+}) {
   const keyed = useMemo(() => keyedResults(results), [results]);
   const [toggled, setToggled] = useState<ReadonlyMap<string, boolean>>(new Map());
   const opened = useMemo(() => openAtFirst(keyed), [keyed]);
@@ -79,30 +130,20 @@ export function ResourceResults({
   if (results.length === 0 && early.length === 0) return <>{empty}</>;
   return (
     <div className="min-w-0">
-      <div className="mb-3 flex flex-wrap items-center gap-2">
-        <ShowChoice show={show} onShow={setShow} results={results} telling={telling} />
-        {keyed.length >= searchFrom && (
-          <div className="w-56 max-sm:w-full">
-            <Input
-              label="Find a resource"
-              hideLabel
-              placeholder="Find a resource…"
-              data-search
-              value={search}
-              onChange={(event) => setSearch(event.target.value)}
-            />
-          </div>
-        )}
-        <Button
-          small
-          look="quiet"
-          className="ml-auto"
-          icon={<UnfoldVertical aria-hidden="true" className="size-3.5" />}
-          onClick={() => setToggled(new Map(openable.map(({ key }) => [key, !allOpen])))}
-        >
-          {allOpen ? 'Fold all' : 'Open all'}
-        </Button>
-      </div>
+      {tools !== undefined && (
+        <div className="mb-3 flex flex-wrap items-center gap-2">
+          {tools}
+          <Button
+            small
+            look="quiet"
+            className="ml-auto"
+            icon={<UnfoldVertical aria-hidden="true" className="size-3.5" />}
+            onClick={() => setToggled(new Map(openable.map(({ key }) => [key, !allOpen])))}
+          >
+            {allOpen ? 'Fold all' : 'Open all'}
+          </Button>
+        </div>
+      )}
       {shown.length === 0 && early.length === 0 && (
         <Empty title={show === 'failed' ? 'Nothing failed' : 'No resource is like that'}>
           {show === 'all' ? 'Search for another part of its name.' : 'See all to know what else there was.'}
@@ -215,7 +256,7 @@ function ModuleSection({
         <span className="ml-auto flex shrink-0 gap-2 font-normal text-xs">
           {failed > 0 && <span className="text-bad">{failed} failed</span>}
           {changed > 0 && <span className="text-muted">{changed} changed</span>}
-          <span className="text-muted">{results.length} shown</span>
+          <span className="text-muted">{results.length === 1 ? '1 resource' : `${results.length} resources`}</span>
         </span>
       </h3>
       {children}

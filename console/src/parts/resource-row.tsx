@@ -71,6 +71,8 @@ export function ResourceRow({
 }: ResourceRowProps) {
   const { word, tone } = outcomeOf(result, telling);
   const Icon = iconOf(result);
+  // Where a diff shows what is in a file, the hashes of it say nothing more.
+  const changes = result.changes.filter(({ field }) => field !== 'content' || !result.diff);
   const opens = hasDetail(result) || output !== undefined;
   const place = useRef<HTMLDivElement>(null);
   const isNamed = anchor !== null;
@@ -158,7 +160,7 @@ export function ResourceRow({
               <Text text={result.message} most={1_200} />
             </p>
           )}
-          {result.changes.length > 0 && <ChangesTable changes={result.changes} telling={telling} />}
+          {changes.length > 0 && <ChangesTable changes={changes} telling={telling} />}
           {result.diff !== null && result.diff !== '' && (
             <Diff
               unified={result.diff}

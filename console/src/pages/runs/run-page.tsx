@@ -1,5 +1,212 @@
+import type { Run } from '@muster/protocol/http';
+import { useQuery } from '@tanstack/react-query';
+import { useParams } from '@tanstack/react-router';
+import { useMemo } from 'react';
+import { type RunTerms, runQuery, runTermsQuery } from '../../api/runs.ts';
+import { Callout } from '../../parts/callout.tsx';
+import { Id } from '../../parts/copy.tsx';
+import { Facts } from '../../parts/facts.tsx';
+import { sentence } from '../../parts/fan-out.ts';
 import { Page } from '../../parts/page.tsx';
+import { Panel } from '../../parts/panel.tsx';
+import { durationText } from '../../parts/resource-row.tsx';
+import { Failure, Skeleton, SkeletonRows } from '../../parts/states.tsx';
+import { Tabs } from '../../parts/tabs.tsx';
+import { Text } from '../../parts/text.tsx';
+import { Time } from '../../parts/time.tsx';
+import { useUrlState } from '../../parts/url-state.ts';
+import { hasEnded, StatusBadge } from '../../parts/work-status.tsx';
+import { AssignmentLink, ModuleLinks, OperatorName, RunLink } from '../links.tsx';
+import { RunActions } from './run-actions.tsx';
+import { RunAgents } from './run-agents.tsx';
+import { RunChanges } from './run-changes.tsx';
+import { canariesOf, countsOf, haltReason } from './run-groups.ts';
+import { RunProgress } from './run-progress.tsx';
 
+/** A plan or an apply over many agents: how far it is, what it does where, and what one does next. */
 export function RunPage() {
-  return <Page title="Run">{null}</Page>;
+  const { run: id } = useParams({ strict: false }) as { run: string };
+  const query = useQuery(runQuery(id));
+  if (query.isPending)
+    return (
+      <Page title="Run">
+        <Skeleton className="mb-4 h-40 w-full rounded-lg" />
+        <SkeletonRows />
+      </Page>
+    );
+  if (query.isError)
+    return (
+      <Page title="Run">
+        <Failure error={query.error} retry={() => void query.refetch()} title="This run could not be loaded" />
+      </Page>
+    );
+  return <Shown run={query.data} />;
+}
+
+const nobody: ReadonlySet<string> = new Set();
+
+function Shown({ run }: { readonly run: Run }) {
+  const { kind, status, results, assignment } = run;
+  const { data: terms } = useQuery(runTermsQuery(run));
+  const [view, setView] = useUrlState<'changes' | 'agents'>('view', kind === 'plan' ? 'changes' : 'agents');
+  const [outcome, setOutcome] = useUrlState<string>('outcome', '');
+  const canary = terms?.canary ?? 0;
+  const canaries = useMemo(() => (canary === 0 ? nobody : canariesOf(results, canary)), [results, canary]);
+  const verb = kind === 'plan' ? 'Plan' : 'Apply';
+  return (
+    <Page
+      name={`${verb} of ${assignment ?? `${results.length} agents`}`}
+      title={
+        <span className="flex min-w-0 flex-wrap items-center gap-x-2.5 gap-y-1">
+          <span className="flex min-w-0 gap-1.5">
+            {verb} {assignment === null ? `on ${results.length === 1 ? '1 agent' : `${results.length} agents`}` : 'of'}
+            {assignment !== null && <AssignmentLink name={assignment} />}
+          </span>
+          <StatusBadge status={status} />
+        </span>
+      }
+      actions={<RunActions run={run} terms={terms ?? null} />}
+    >
+      <div className="space-y-4">
+        {status === 'halted' && <Halted run={run} />}
+        <Panel>
+          <Facts
+            facts={[
+              assignment === null && terms ? ['Modules', <ModuleLinks key="m" modules={terms.modules} />] : null,
+              [
+                'Agents',
+                <span key="n" className="tabular">
+                  {results.length}
+                </span>,
+              ],
+              ['Asked for by', <OperatorName key="o" id={run.requested_by} />],
+              ['Started', <Time key="s" at={run.started_at} />],
+              run.finished_at === null
+                ? null
+                : [
+                    'Ended',
+                    <span key="e">
+                      <Time at={run.finished_at} />
+                      {run.finished_at > run.started_at && (
+                        <span className="text-muted">
+                          {' '}
+                          after {durationText((run.finished_at - run.started_at) * 1000)}
+                        </span>
+                      )}
+                    </span>,
+                  ],
+              terms?.plan_run_id ? ['By plan', <RunLink key="p" id={terms.plan_run_id} />] : null,
+              ['Run', <Id key="i" id={run.run_id} />],
+            ]}
+          />
+          <div className="mt-4 border-t pt-4">
+            <RunProgress
+              results={results}
+              kind={kind}
+              canaries={canaries}
+              chosen={outcome}
+              onChoose={(next) => {
+                setOutcome(next, true);
+              }}
+            />
+            {terms && <Waves run={run} terms={terms} canaries={canaries} />}
+          </div>
+        </Panel>
+        <Tabs
+          label="The run"
+          value={view}
+          onChange={setView}
+          tabs={[
+            {
+              value: 'changes',
+              label: kind === 'plan' ? 'What would change' : 'What it did',
+              content: () => <RunChanges run={run} />,
+            },
+            {
+              value: 'agents',
+              label: `Agents (${results.length})`,
+              content: () => <RunAgents run={run} canaries={canaries} />,
+            },
+          ]}
+        />
+      </div>
+    </Page>
+  );
+}
+
+function Halted({ run: { results } }: { readonly run: Run }) {
+  const { untried } = countsOf(results);
+  const reason = haltReason(results);
+  return (
+    <Callout
+      tone="bad"
+      title={reason === null ? 'It was halted because of its failures' : <Text text={`It was halted: ${reason}`} />}
+    >
+      {untried > 0 && <>{untried === 1 ? '1 agent was' : `${untried} agents were`} not tried. </>}
+      Look at what failed, put it right, and retry.
+    </Callout>
+  );
+}
+
+/** How it goes out, and how far that is. */
+function Waves({
+  run: { results, status },
+  terms,
+  canaries,
+}: {
+  readonly run: Run;
+  readonly terms: RunTerms;
+  readonly canaries: ReadonlySet<string>;
+}) {
+  const { canary, batch, max_failures, offline } = terms;
+  const done = (of: readonly Run['results'][number][]) => of.filter((result) => hasEnded(result.status)).length;
+  const first = results.filter(({ node_id }) => canaries.has(node_id));
+  const others = results.filter(({ node_id }) => !canaries.has(node_id));
+  const waves = [
+    ...(canary > 0
+      ? [{ name: 'Canary', of: first, total: Math.min(canary, results.length), note: 'first, and all must succeed' }]
+      : []),
+    {
+      name: canary > 0 ? 'Others' : 'Agents',
+      of: others,
+      total: results.length - (canary > 0 ? Math.min(canary, results.length) : 0),
+      note: batch === null ? null : `at most ${batch} at a time`,
+    },
+  ].filter(({ total }) => total > 0);
+  return (
+    <div className="mt-3 space-y-2">
+      {(status === 'running' || canary > 0) && (
+        <ol className="grid gap-2 sm:grid-cols-2" aria-label="Waves">
+          {waves.map(({ name, of, total, note }) => {
+            const ended = Math.min(total, done(of));
+            return (
+              <li key={name} className="rounded-md bg-raised px-3 py-2 text-sm">
+                <div className="flex flex-wrap items-baseline gap-x-2">
+                  <span className="font-medium">{name}</span>
+                  <span className="tabular text-muted text-xs">
+                    {ended} of {total} ended
+                  </span>
+                  {note !== null && <span className="ml-auto text-muted text-xs">{note}</span>}
+                </div>
+                <div className="mt-1.5 h-1 overflow-hidden rounded-full bg-line" aria-hidden="true">
+                  <div className="h-full bg-info" style={{ width: `${(ended / total) * 100}%` }} />
+                </div>
+              </li>
+            );
+          })}
+        </ol>
+      )}
+      <p className="text-muted text-xs">
+        {sentence(
+          {
+            ...(canary > 0 ? { canary } : {}),
+            ...(batch === null ? {} : { batch }),
+            ...(max_failures === null ? {} : { max_failures }),
+            offline,
+          },
+          results.length,
+        )}
+      </p>
+    </div>
+  );
 }

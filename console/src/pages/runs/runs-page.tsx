@@ -1,5 +1,151 @@
+import { runStatuses } from '@muster/protocol/http';
+import { useInfiniteQuery } from '@tanstack/react-query';
+import { Link, useNavigate } from '@tanstack/react-router';
+import { useMemo } from 'react';
+import { type RunEntry, runsQuery } from '../../api/runs.ts';
+import { Badge } from '../../parts/badge.tsx';
+import { Button } from '../../parts/button.tsx';
+import { type Column, DataTable } from '../../parts/data-table.tsx';
+import { Input, Select } from '../../parts/field.tsx';
 import { Page } from '../../parts/page.tsx';
+import { durationText } from '../../parts/resource-row.tsx';
+import { Empty, Failure, SkeletonRows } from '../../parts/states.tsx';
+import { Line } from '../../parts/text.tsx';
+import { Time } from '../../parts/time.tsx';
+import { useTyped } from '../../parts/typed.ts';
+import { useUrlState } from '../../parts/url-state.ts';
+import { StatusDot } from '../../parts/work-status.tsx';
+import { OperatorName } from '../links.tsx';
 
+const columns: readonly Column<RunEntry>[] = [
+  {
+    id: 'run',
+    header: 'Run',
+    width: 'minmax(10rem,3fr)',
+    cell: ({ run_id, kind, assignment }) => (
+      <Link
+        to="/runs/$run"
+        params={{ run: run_id }}
+        className="inline-flex min-w-0 items-center gap-2 rounded hover:underline"
+      >
+        <Badge tone={kind === 'plan' ? 'info' : 'neutral'}>{kind}</Badge>
+        {assignment === null ? <span className="text-muted">agents that were named</span> : <Line text={assignment} />}
+      </Link>
+    ),
+  },
+  { id: 'status', header: 'Status', width: '7.5rem', cell: ({ status }) => <StatusDot status={status} /> },
+  {
+    id: 'by',
+    header: 'Asked for by',
+    width: 'minmax(7rem,1fr)',
+    from: 'md',
+    cell: ({ requested_by }) => <OperatorName id={requested_by} />,
+  },
+  {
+    id: 'id',
+    header: 'Id',
+    width: '7rem',
+    from: 'lg',
+    cell: ({ run_id }) => (
+      <code className="font-mono text-muted text-xs" title={run_id}>
+        …{run_id.slice(-8)}
+      </code>
+    ),
+  },
+  {
+    id: 'took',
+    header: 'Took',
+    width: '6rem',
+    align: 'right',
+    from: 'sm',
+    cell: ({ started_at, finished_at }) => (
+      <span className="tabular text-muted">
+        {finished_at === null ? '–' : durationText((finished_at - started_at) * 1000) || '<1 s'}
+      </span>
+    ),
+  },
+  {
+    id: 'started',
+    header: 'Started',
+    width: '6rem',
+    align: 'right',
+    cell: ({ started_at }) => (
+      <span className="text-muted">
+        <Time at={started_at} />
+      </span>
+    ),
+  },
+];
+
+/** What went out over many agents at once, newest first. */
 export function RunsPage() {
-  return <Page title="Runs">{null}</Page>;
+  const [status, setStatus] = useUrlState<string>('status', '');
+  const [assignment, setAssignment] = useUrlState<string>('assignment', '');
+  const typed = useTyped(assignment, setAssignment);
+  const query = useInfiniteQuery(runsQuery({ status, assignment: assignment.trim() }));
+  const navigate = useNavigate();
+  const rows = useMemo(() => query.data?.pages.flat() ?? [], [query.data]);
+  const filtered = status !== '' || assignment !== '';
+  const clear = () => void navigate({ to: '/runs', search: {} as never });
+  return (
+    <Page title="Runs" subtitle="Plans and applies over many agents, newest first." fill>
+      <div className="flex h-full min-h-0 flex-col rounded-lg border bg-surface">
+        <div className="flex flex-wrap items-end gap-2 border-b p-2.5">
+          <div className="w-52 max-sm:w-full">
+            <Input
+              label="Assignment"
+              hideLabel
+              placeholder="Assignment"
+              data-search
+              value={typed.text}
+              onChange={(event) => typed.set(event.target.value)}
+            />
+          </div>
+          <div className="w-36">
+            <Select label="Status" hideLabel value={status} onChange={(event) => setStatus(event.target.value)}>
+              <option value="">Any status</option>
+              {runStatuses.map((each) => (
+                <option key={each}>{each}</option>
+              ))}
+            </Select>
+          </div>
+          {filtered && (
+            <Button look="quiet" onClick={clear}>
+              Clear
+            </Button>
+          )}
+        </div>
+        <div className="min-h-0 flex-1">
+          {query.isPending ? (
+            <SkeletonRows rows={12} />
+          ) : query.isError ? (
+            <Failure error={query.error} retry={() => void query.refetch()} />
+          ) : (
+            <DataTable
+              label="Runs"
+              rows={rows}
+              columns={columns}
+              rowKey={({ run_id }) => run_id}
+              rowLabel={({ kind, assignment: name }) => `${kind} of ${name ?? 'agents that were named'}`}
+              onOpen={({ run_id }) => void navigate({ to: '/runs/$run', params: { run: run_id } })}
+              onNearEnd={() => {
+                if (query.hasNextPage && !query.isFetchingNextPage) void query.fetchNextPage();
+              }}
+              fill
+              empty={
+                filtered ? (
+                  <Empty title="No run is like that" action={<Button onClick={clear}>Show all</Button>} />
+                ) : (
+                  <Empty title="Nothing went out to many agents yet">
+                    Plan or apply an assignment, or choose agents and do it on them: how far it is, and who did the
+                    same, shows here.
+                  </Empty>
+                )
+              }
+            />
+          )}
+        </div>
+      </div>
+    </Page>
+  );
 }

@@ -1,0 +1,103 @@
+import { classNames } from '../../parts/class-names.ts';
+import { countsOf, type Outcome, outcomeOfResult, type RunResult } from './run-groups.ts';
+
+interface Look {
+  readonly outcome: Outcome;
+  /** In an apply, in a plan. */
+  readonly words: readonly [apply: string, plan: string];
+  readonly fill: string;
+}
+
+/** In the order in which they stand in the bar. */
+export const looks: readonly Look[] = [
+  { outcome: 'changed', words: ['changed', 'to change'], fill: 'bg-good' },
+  { outcome: 'same', words: ['as declared', 'as declared'], fill: 'bg-good/45' },
+  { outcome: 'failed', words: ['failed', 'could not be planned'], fill: 'bg-bad' },
+  { outcome: 'cancelled', words: ['cancelled', 'cancelled'], fill: 'bg-warn' },
+  { outcome: 'running', words: ['running', 'running'], fill: 'bg-info' },
+  { outcome: 'untried', words: ['not tried', 'not tried'], fill: 'bg-line-strong' },
+  { outcome: 'waiting', words: ['waiting', 'waiting'], fill: 'bg-line' },
+];
+
+export const wordOf = (outcome: Outcome, kind: 'apply' | 'plan'): string =>
+  looks.find((look) => look.outcome === outcome)?.words[kind === 'plan' ? 1 : 0] ?? outcome;
+
+const fillOf = (outcome: Outcome): string => looks.find((look) => look.outcome === outcome)?.fill ?? '';
+
+/** So many agents are drawn one by one. */
+const mostCells = 1_000;
+
+/** How far a run is: a bar by outcome, what its colours mean, and each agent as a cell while they are not too many. */
+export function RunProgress({
+  results,
+  kind,
+  canaries,
+  chosen,
+  onChoose,
+}: {
+  readonly results: readonly RunResult[];
+  readonly kind: 'apply' | 'plan';
+  readonly canaries: ReadonlySet<string>;
+  readonly chosen: string;
+  readonly onChoose: (outcome: string) => void;
+}) {
+  const counts = countsOf(results);
+  const total = Math.max(1, results.length);
+  return (
+    <div>
+      <div className="flex h-2.5 gap-px overflow-hidden rounded-full bg-raised" aria-hidden="true">
+        {looks.map(
+          ({ outcome, fill }) =>
+            counts[outcome] > 0 && (
+              <div
+                key={outcome}
+                className={classNames(
+                  fill,
+                  'transition-[width] duration-300',
+                  outcome === 'running' && 'animate-pulse',
+                )}
+                style={{ width: `${(counts[outcome] / total) * 100}%`, minWidth: 3 }}
+              />
+            ),
+        )}
+      </div>
+      <div role="group" aria-label="Agents by outcome" className="mt-2.5 flex flex-wrap gap-1">
+        {looks.map(
+          ({ outcome, fill }) =>
+            counts[outcome] > 0 && (
+              <button
+                key={outcome}
+                type="button"
+                aria-pressed={chosen === outcome}
+                onClick={() => onChoose(chosen === outcome ? '' : outcome)}
+                className={classNames(
+                  'inline-flex h-7 items-center gap-1.5 rounded-md border px-2 text-xs',
+                  chosen === outcome ? 'border-accent bg-accent-soft' : 'hover:bg-hover',
+                )}
+              >
+                <span aria-hidden="true" className={classNames('size-2 rounded-full', fill)} />
+                <span className="tabular font-medium">{counts[outcome]}</span>
+                <span className="text-muted">{wordOf(outcome, kind)}</span>
+              </button>
+            ),
+        )}
+      </div>
+      {results.length > 1 && results.length <= mostCells && (
+        <div className="mt-3 flex flex-wrap gap-1" aria-hidden="true">
+          {results.map((result) => (
+            <span
+              key={result.node_id}
+              title={`${result.name ?? result.node_id}: ${wordOf(outcomeOfResult(result), kind)}`}
+              className={classNames(
+                'size-2.5 rounded-[3px]',
+                fillOf(outcomeOfResult(result)),
+                outcomeOfResult(result) === 'running' && 'animate-pulse',
+                canaries.has(result.node_id) && 'outline-2 outline-accent outline-offset-1',
+              )}
+            />
+          ))}
+        </div>
+      )}
+    </div>
+  );
+}
