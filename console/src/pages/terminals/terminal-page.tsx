@@ -1,9 +1,222 @@
+import { ApiError } from '@muster/protocol/client';
+import { useQuery } from '@tanstack/react-query';
+import { Link, useNavigate, useParams } from '@tanstack/react-router';
+import { lazy, type ReactNode, Suspense, useState } from 'react';
+import { useAgentNames } from '../../api/agents.ts';
+import { useOperatorNames } from '../../api/operators.ts';
+import { openTerminal, type TerminalAddress, terminalQuery } from '../../api/terminals.ts';
+import { usePerson } from '../../api/use-session.ts';
+import { Badge } from '../../parts/badge.tsx';
+import { Button, buttonClasses } from '../../parts/button.tsx';
+import { Select } from '../../parts/field.tsx';
 import { Page } from '../../parts/page.tsx';
+import { Panel } from '../../parts/panel.tsx';
+import { Failure, Problem, Skeleton } from '../../parts/states.tsx';
+import { Line } from '../../parts/text.tsx';
+import { shortDuration, Time, useNow } from '../../parts/time.tsx';
+import { useUrlState } from '../../parts/url-state.ts';
+import { modeOf, secondsOf, statusTones } from './session-text.ts';
 
+const LiveTerminal = lazy(async () => ({ default: (await import('./live-terminal.tsx')).LiveTerminal }));
+const ReplayTerminal = lazy(async () => ({ default: (await import('./replay-terminal.tsx')).ReplayTerminal }));
+
+/** What was opened here just now: its first connection is used by the page of the session. */
+let opened: TerminalAddress | null = null;
+
+/** A session that is open, or the recording of one that has ended. */
 export function TerminalPage() {
-  return <Page title="Terminal">{null}</Page>;
+  const { session: session_id } = useParams({ strict: false }) as { session: string };
+  return <Session key={session_id} session_id={session_id} />;
 }
 
+function Session({ session_id }: { readonly session_id: string }) {
+  const person = usePerson();
+  const { data: session, error, refetch } = useQuery(terminalQuery(session_id));
+  const [asked] = useUrlState<string>('mode', '');
+  const [address] = useState(() => {
+    const mine = opened?.session_id === session_id ? opened : null;
+    opened = null;
+    return mine;
+  });
+  /** As it was when the page was opened: one that ends in sight stays as it is. */
+  const [mode, setMode] = useState<'control' | 'view' | 'replay' | null>(address === null ? null : 'control');
+  if (mode === null && session !== undefined)
+    setMode(
+      session.status === 'active'
+        ? modeOf(
+            session,
+            person.operator_id,
+            asked,
+            window.sessionStorage.getItem(`muster.terminal.${session_id}`) !== null,
+          )
+        : 'replay',
+    );
+
+  if (error !== null && session === undefined && mode === null)
+    return (
+      <Page title="Terminal">
+        <Failure error={error} retry={() => void refetch()} />
+      </Page>
+    );
+  const content = (): ReactNode => {
+    if (mode === null || (mode === 'replay' && session === undefined)) return <Waiting />;
+    if (mode === 'replay' && session !== undefined) {
+      if (session.transcript_path === null)
+        return (
+          <Failure
+            title="Nothing is kept of this session"
+            error={new Error('Its recording was removed when it became too old.')}
+          />
+        );
+      return <ReplayTerminal session={session} />;
+    }
+    return (
+      <LiveTerminal
+        session_id={session_id}
+        mode={mode === 'view' ? 'view' : 'control'}
+        wsUrl={address?.ws_url ?? null}
+        session={session}
+        onReplay={() => void refetch().then(() => setMode('replay'))}
+      />
+    );
+  };
+  return (
+    <Page
+      fill
+      name="Terminal"
+      title={session === undefined ? 'Terminal' : <AgentName node_id={session.node_id} />}
+      subtitle={session === undefined ? undefined : <Facts session={session} />}
+      actions={
+        <Link to="/terminals" className={buttonClasses('quiet', true)}>
+          All sessions
+        </Link>
+      }
+    >
+      <Suspense fallback={<Waiting />}>{content()}</Suspense>
+    </Page>
+  );
+}
+
+const Waiting = () => (
+  <div role="status" aria-label="Loading" className="h-full space-y-2 rounded-lg border bg-surface p-4">
+    <Skeleton className="h-3 w-1/3" />
+    <Skeleton className="h-3 w-1/2" />
+    <Skeleton className="h-3 w-1/4" />
+  </div>
+);
+
+function AgentName({ node_id }: { readonly node_id: string }) {
+  const name = useAgentNames().get(node_id) ?? node_id;
+  return (
+    <Link to={'/agents/$agent' as never} params={{ agent: name } as never} className="hover:underline">
+      <Line text={name} />
+    </Link>
+  );
+}
+
+function Facts({ session }: { readonly session: Parameters<typeof secondsOf>[0] & { end_reason: string | null } }) {
+  const operators = useOperatorNames();
+  const now = useNow() / 1000;
+  return (
+    <span className="flex min-w-0 flex-wrap items-center gap-x-2 gap-y-0.5">
+      <Badge tone={statusTones[session.status]}>{session.status}</Badge>
+      <span>
+        opened by <Line text={operators.get(session.operator_id) ?? session.operator_id} most={40} />,{' '}
+        <Time at={session.opened_at} />
+      </span>
+      <span className="tabular">{shortDuration(secondsOf(session, now))}</span>
+      {session.end_reason !== null && <Line text={session.end_reason} most={120} />}
+    </span>
+  );
+}
+
+const shells = ['', '/bin/bash', '/bin/sh', '/bin/zsh'];
+
+/** What can be done about a terminal that did not open. */
+const remedies: Readonly<Record<string, string>> = {
+  agent_not_found: 'Go to the agents and choose another.',
+  agent_not_approved: 'Approve the agent first.',
+  agent_offline: 'Wait until it is connected, and try again.',
+  agent_timeout: 'It may be busy, or its connection slow. Try again.',
+  terminal_disabled: 'On the machine, set “remote_terminal: enabled: true” in the agent’s configuration.',
+  terminal_limit: 'End a session that is no longer needed, and try again.',
+  terminal_shell_refused: 'Choose the agent’s own shell.',
+};
+
+/** Opens a terminal on an agent, then leads to its session. */
 export function NewTerminalPage() {
-  return <Page title="Terminal">{null}</Page>;
+  const { agent } = useParams({ strict: false }) as { agent: string };
+  const navigate = useNavigate();
+  const [shell, setShell] = useUrlState<string>('shell', '');
+  const [busy, setBusy] = useState(false);
+  const [error, setError] = useState<unknown>(null);
+  const open = async () => {
+    setBusy(true);
+    setError(null);
+    try {
+      // About what has room; the page of the session fits it once it knows.
+      const cols = Math.max(40, Math.min(400, Math.floor(document.documentElement.clientWidth / 9)));
+      const rows = Math.max(10, Math.min(200, Math.floor(document.documentElement.clientHeight / 22)));
+      const address = await openTerminal(agent, { cols, rows, shell });
+      opened = address;
+      await navigate({
+        to: '/terminals/$session' as never,
+        params: { session: address.session_id } as never,
+        replace: true,
+      });
+    } catch (thrown) {
+      setError(thrown);
+      setBusy(false);
+    }
+  };
+  const code = error instanceof ApiError ? error.problem.code : '';
+  return (
+    <Page
+      name={`Terminal on ${agent}`}
+      title={
+        <>
+          Terminal on <Line text={agent} most={80} />
+        </>
+      }
+    >
+      <div className="max-w-lg">
+        <Panel>
+          <form
+            className="space-y-4"
+            onSubmit={(event) => {
+              event.preventDefault();
+              void open();
+            }}
+          >
+            <Select
+              label="Shell"
+              value={shell}
+              onChange={(event) => setShell(event.target.value)}
+              hint="Another than its own only where the agent’s configuration lets operators choose."
+            >
+              {shells.map((each) => (
+                <option key={each} value={each}>
+                  {each === '' ? 'The agent’s own' : each}
+                </option>
+              ))}
+            </Select>
+            <p className="text-muted text-sm">
+              Everything that the session shows is recorded, and can be replayed. It goes on for a while when the
+              connection is lost, and is there again when you come back.
+            </p>
+            <Problem error={error} />
+            {remedies[code] !== undefined && <p className="text-sm">{remedies[code]}</p>}
+            <div className="flex gap-2">
+              <Button type="submit" look="primary" busy={busy} autoFocus>
+                Open terminal
+              </Button>
+              <Link to={'/agents/$agent' as never} params={{ agent } as never} className={buttonClasses('plain')}>
+                Back to the agent
+              </Link>
+            </div>
+          </form>
+        </Panel>
+      </div>
+    </Page>
+  );
 }

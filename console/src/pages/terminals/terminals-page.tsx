@@ -1,5 +1,243 @@
+import type { TerminalSession } from '@muster/protocol/http';
+import { useInfiniteQuery } from '@tanstack/react-query';
+import { Link, useNavigate } from '@tanstack/react-router';
+import { SquareTerminal } from 'lucide-react';
+import { useMemo, useState } from 'react';
+import { useAgentNames } from '../../api/agents.ts';
+import { useOperatorNames } from '../../api/operators.ts';
+import { closeTerminal, terminalsQuery } from '../../api/terminals.ts';
+import { usePerson } from '../../api/use-session.ts';
+import { Dot } from '../../parts/badge.tsx';
+import { Button, buttonClasses } from '../../parts/button.tsx';
+import { type Column, DataTable } from '../../parts/data-table.tsx';
+import { Confirm } from '../../parts/dialog.tsx';
+import { Input, Select } from '../../parts/field.tsx';
 import { Page } from '../../parts/page.tsx';
+import { Panel } from '../../parts/panel.tsx';
+import { Empty, Failure, SkeletonRows } from '../../parts/states.tsx';
+import { Line } from '../../parts/text.tsx';
+import { shortDuration, Time, useNow } from '../../parts/time.tsx';
+import { useUrlState } from '../../parts/url-state.ts';
+import { secondsOf, statusTones } from './session-text.ts';
+import { viewersText } from './viewers.tsx';
 
+const statuses = ['', 'active', 'closed', 'interrupted'] as const;
+type Status = (typeof statuses)[number];
+const statusLabels: Record<Status, string> = {
+  '': 'All sessions',
+  active: 'Open now',
+  closed: 'Closed',
+  interrupted: 'Interrupted',
+};
+
+/** All sessions: open ones to join, ended ones to replay. */
 export function TerminalsPage() {
-  return <Page title="Terminals">{null}</Page>;
+  const person = usePerson();
+  const navigate = useNavigate();
+  const agents = useAgentNames();
+  const operators = useOperatorNames();
+  const now = Math.floor(useNow() / 1000);
+  const [status, setStatus] = useUrlState<Status>('status', '');
+  const [search, setSearch] = useUrlState('q', '');
+  const [ending, setEnding] = useState<TerminalSession | null>(null);
+  const query = useInfiniteQuery(terminalsQuery(statuses.includes(status) ? status : ''));
+  const all = useMemo(() => query.data?.pages.flat() ?? [], [query.data]);
+  const mayJoin = (session: TerminalSession) => session.operator_id === person.operator_id || person.role === 'admin';
+  const rows = useMemo(() => {
+    const wanted = search.trim().toLowerCase();
+    if (wanted === '') return all;
+    const has = (text: string | undefined) => text?.toLowerCase().includes(wanted) ?? false;
+    return all.filter(
+      ({ node_id, operator_id, session_id }) =>
+        has(agents.get(node_id)) || has(operators.get(operator_id)) || has(session_id) || has(node_id),
+    );
+  }, [all, search, agents, operators]);
+
+  const columns: Column<TerminalSession>[] = [
+    {
+      id: 'agent',
+      header: 'Agent',
+      width: 'minmax(8rem,2fr)',
+      cell: ({ node_id, session_id }) => (
+        <Link
+          to={'/terminals/$session' as never}
+          params={{ session: session_id } as never}
+          className="min-w-0 truncate font-medium hover:underline"
+        >
+          <Line text={agents.get(node_id) ?? node_id} />
+        </Link>
+      ),
+    },
+    {
+      id: 'status',
+      header: 'Status',
+      width: '7rem',
+      cell: (session) => (
+        <Dot tone={statusTones[session.status]} live={session.status === 'active'}>
+          {session.status}
+        </Dot>
+      ),
+    },
+    {
+      id: 'operator',
+      header: 'Operator',
+      width: '1.2fr',
+      from: 'sm',
+      cell: ({ operator_id }) => <Line text={operators.get(operator_id) ?? operator_id} />,
+    },
+    { id: 'since', header: 'Opened', width: '6rem', cell: ({ opened_at }) => <Time at={opened_at} /> },
+    {
+      id: 'duration',
+      header: 'For',
+      width: '4.5rem',
+      from: 'md',
+      align: 'right',
+      cell: (session) => <span className="tabular">{shortDuration(secondsOf(session, now))}</span>,
+    },
+    {
+      id: 'viewers',
+      header: 'Connected',
+      width: '1.5fr',
+      from: 'lg',
+      cell: ({ attached, status: is }) =>
+        is !== 'active' ? (
+          <span className="text-muted">–</span>
+        ) : attached.length === 0 ? (
+          <span className="text-muted">nobody</span>
+        ) : (
+          <Line text={viewersText(attached)} />
+        ),
+    },
+    {
+      id: 'actions',
+      header: 'Actions',
+      width: '10rem',
+      align: 'right',
+      from: 'sm',
+      cell: (session) => <Actions session={session} mayJoin={mayJoin(session)} onEnd={() => setEnding(session)} />,
+    },
+  ];
+
+  return (
+    <Page
+      fill
+      title="Terminals"
+      subtitle="Shells on machines: open ones to join, ended ones to replay."
+      actions={
+        <>
+          <div className="w-44">
+            <Input
+              label="Search"
+              hideLabel
+              type="search"
+              data-search=""
+              placeholder="Agent or operator"
+              value={search}
+              onChange={(event) => setSearch(event.target.value)}
+            />
+          </div>
+          <div className="w-36">
+            <Select
+              label="Status"
+              hideLabel
+              value={status}
+              onChange={(event) => setStatus(event.target.value as Status)}
+            >
+              {statuses.map((each) => (
+                <option key={each} value={each}>
+                  {statusLabels[each]}
+                </option>
+              ))}
+            </Select>
+          </div>
+        </>
+      }
+    >
+      <Panel flush className="flex h-full min-h-0 flex-col overflow-hidden">
+        {query.isPending ? (
+          <SkeletonRows />
+        ) : query.isError && query.data === undefined ? (
+          <Failure error={query.error} retry={() => void query.refetch()} />
+        ) : (
+          <>
+            <DataTable
+              label="Terminal sessions"
+              rows={rows}
+              columns={columns}
+              rowKey={({ session_id }) => session_id}
+              onOpen={({ session_id }) =>
+                void navigate({ to: '/terminals/$session' as never, params: { session: session_id } as never })
+              }
+              empty={
+                search !== '' || status !== '' ? (
+                  <Empty title="No session is like that">Search for something else, or show all sessions.</Empty>
+                ) : (
+                  <Empty
+                    title="Nobody has opened a terminal yet"
+                    icon={<SquareTerminal className="size-7" strokeWidth={1.4} />}
+                    action={
+                      <Link to="/agents" className={buttonClasses('primary')}>
+                        Choose an agent
+                      </Link>
+                    }
+                  >
+                    Open one from an agent’s page. The agent offers terminals where its configuration says
+                    “remote_terminal: enabled: true”.
+                  </Empty>
+                )
+              }
+            />
+            {query.hasNextPage && (
+              <div className="border-t p-2 text-center">
+                <Button small busy={query.isFetchingNextPage} onClick={() => void query.fetchNextPage()}>
+                  Show older ones
+                </Button>
+              </div>
+            )}
+          </>
+        )}
+      </Panel>
+      <Confirm
+        open={ending !== null}
+        onOpenChange={(open) => !open && setEnding(null)}
+        title="End this session?"
+        action="End the session"
+        onConfirm={async () => {
+          if (ending !== null) await closeTerminal(ending.session_id);
+        }}
+      >
+        Its shell on <Line text={agents.get(ending?.node_id ?? '') ?? ''} /> and what runs in it are ended. The
+        recording is kept.
+      </Confirm>
+    </Page>
+  );
+}
+
+function Actions({
+  session,
+  mayJoin,
+  onEnd,
+}: {
+  readonly session: TerminalSession;
+  readonly mayJoin: boolean;
+  readonly onEnd: () => void;
+}) {
+  if (!mayJoin) return <span className="text-muted text-xs">another’s</span>;
+  const to = { to: '/terminals/$session' as never, params: { session: session.session_id } as never };
+  if (session.status !== 'active')
+    return (
+      <Link {...to} className={buttonClasses('quiet', true)}>
+        Replay
+      </Link>
+    );
+  return (
+    <span className="flex gap-1">
+      <Link {...to} search={{ mode: 'view' } as never} className={buttonClasses('quiet', true)}>
+        Look on
+      </Link>
+      <Button small look="danger" onClick={onEnd}>
+        End
+      </Button>
+    </span>
+  );
 }

@@ -1,0 +1,105 @@
+import { ApiError } from '@muster/protocol/client';
+import {
+  attachTerminal as attach,
+  closeTerminal as close,
+  getTerminal,
+  getTranscript,
+  listTerminals,
+  openTerminal as open,
+  type TerminalSession,
+} from '@muster/protocol/http';
+import { infiniteQueryOptions, queryOptions } from '@tanstack/react-query';
+import { call } from './client.ts';
+import { keys } from './keys.ts';
+import { queryClient } from './query-client.ts';
+
+const pageSize = 100;
+
+/** Sessions, newest first, a part at a time. @param status empty: whatever it is */
+export const terminalsQuery = (status: TerminalSession['status'] | '') =>
+  infiniteQueryOptions({
+    queryKey: [...keys.terminals, status],
+    queryFn: ({ pageParam, signal }) =>
+      call(listTerminals, {
+        query: { limit: String(pageSize), offset: String(pageParam), ...(status === '' ? {} : { status }) },
+        signal,
+      }),
+    initialPageParam: 0,
+    getNextPageParam: (last, all) => (last.length < pageSize ? null : all.length * pageSize),
+  });
+
+export const terminalQuery = (session_id: string) =>
+  queryOptions({
+    queryKey: keys.terminal(session_id),
+    queryFn: ({ signal }) => call(getTerminal, { params: { session_id }, signal }),
+  });
+
+/** Whoever stops looking on is no event: asked for again where it is shown. */
+export const lookAtTerminalAgain = (session_id: string): void =>
+  void queryClient.invalidateQueries({ queryKey: keys.terminal(session_id) });
+
+export type TerminalMode = 'control' | 'view';
+
+export interface TerminalAddress {
+  readonly session_id: string;
+  /** Good for one connection within 30 s. */
+  readonly ws_url: string;
+}
+
+export const openTerminal = (
+  node_id: string,
+  options: { readonly cols: number; readonly rows: number; readonly shell: string },
+): Promise<TerminalAddress> =>
+  call(open, {
+    params: { node_id },
+    query: {
+      cols: String(options.cols),
+      rows: String(options.rows),
+      ...(options.shell === '' ? {} : { shell: options.shell }),
+    },
+  });
+
+export const attachTerminal = (session_id: string, mode: TerminalMode): Promise<TerminalAddress> =>
+  call(attach, { params: { session_id }, body: { mode } });
+
+export async function closeTerminal(session_id: string): Promise<void> {
+  await call(close, { params: { session_id } });
+  await Promise.all([
+    queryClient.invalidateQueries({ queryKey: keys.terminals }),
+    queryClient.invalidateQueries({ queryKey: keys.terminal(session_id) }),
+  ]);
+}
+
+/** The recording as it comes. */
+export async function readTranscript(
+  session_id: string,
+  format: 'raw' | 'asciicast',
+  signal?: AbortSignal,
+): Promise<AsyncIterable<Uint8Array>> {
+  const answer = await call(getTranscript, {
+    params: { session_id },
+    query: { format },
+    ...(signal ? { signal } : {}),
+  });
+  return answer.body;
+}
+
+/** The whole of it, to be kept as a file. */
+export async function downloadTranscript(session_id: string, format: 'raw' | 'asciicast'): Promise<Blob> {
+  const pieces: BlobPart[] = [];
+  for await (const piece of await readTranscript(session_id, format)) pieces.push(piece as Uint8Array<ArrayBuffer>);
+  return new Blob(pieces, { type: 'application/octet-stream' });
+}
+
+/** Opens the socket of a terminal. @param ws_url as the API gave it */
+export function openTerminalSocket(ws_url: string): WebSocket {
+  const address = new URL(ws_url, window.location.href);
+  address.protocol = address.protocol === 'http:' ? 'ws:' : 'wss:';
+  const socket = new WebSocket(address);
+  socket.binaryType = 'arraybuffer';
+  return socket;
+}
+
+/** Whether an attempt to attach failed for good, rather than because nobody answered. */
+export const isFinal = (error: unknown): boolean =>
+  error instanceof ApiError && !error.problem.code.startsWith('rate') && error.problem.status < 500;

@@ -1,0 +1,388 @@
+import type { TerminalSessionDetail } from '@muster/protocol/http';
+import { Download, Pause, Play, RotateCcw } from 'lucide-react';
+import { type KeyboardEvent, useCallback, useEffect, useRef, useState } from 'react';
+import { downloadTranscript, readTranscript } from '../../api/terminals.ts';
+import { IconButton } from '../../parts/button.tsx';
+import { Checkbox, Input, Select } from '../../parts/field.tsx';
+import { Menu, MenuItem } from '../../parts/menu.tsx';
+import { Failure, Skeleton } from '../../parts/states.tsx';
+import { visibleText } from '../../parts/text.tsx';
+import { toldProblem } from '../../parts/toast.tsx';
+import { useUrlState } from '../../parts/url-state.ts';
+import { advance, speeds } from '../../terminal/playback.ts';
+import { Recording } from '../../terminal/recording.ts';
+import { Replay } from '../../terminal/replay.ts';
+import { Screen } from '../../terminal/screen.ts';
+import type { TextHit } from '../../terminal/text-lines.ts';
+import { clockTime } from './session-text.ts';
+
+/** Lines that are searched before the page may do something else, and hits that are listed. */
+const searchedAtOnce = 20_000;
+const mostHits = 500;
+/** Seconds. */
+const stepSeconds = 5;
+const fontSizes = { least: 5, most: 16 };
+/** Of a letter, by its height. */
+const letterWidth = 0.605;
+
+interface Loading {
+  readonly state: 'loading' | 'whole' | 'failed';
+  readonly bytes: number;
+  readonly duration: number;
+  readonly error?: unknown;
+}
+
+/** The recording of a session: played, sought through and searched. */
+export function ReplayTerminal({ session }: { readonly session: TerminalSessionDetail }) {
+  const { session_id } = session;
+  const place = useRef<HTMLDivElement>(null);
+  const held = useRef<{ recording: Recording; screen: Screen; replay: Replay } | null>(null);
+  const [loading, setLoading] = useState<Loading>({ state: 'loading', bytes: 0, duration: 0 });
+  const [asked, setAsked] = useUrlState('t', '');
+  const [position, setPosition] = useState(0);
+  const [playing, setPlaying] = useState(false);
+  const [speed, setSpeed] = useUrlState<string>('speed', '1');
+  const [skip, setSkip] = useUrlState<string>('idle', 'skip');
+  const [attempt, setAttempt] = useState(0);
+  const at = useRef(0);
+  /** Where the address wants to begin, until it has been reached. */
+  const wanted = useRef<number | null>(Number.parseFloat(asked) || null);
+
+  const seek = useCallback((to: number) => {
+    const all = held.current;
+    if (all === null) return;
+    wanted.current = null;
+    at.current = Math.max(0, Math.min(to, all.recording.duration));
+    setPosition(at.current);
+    void all.replay.show(all.recording.countAt(at.current));
+  }, []);
+
+  // biome-ignore lint/correctness/useExhaustiveDependencies: read once for a session and attempt
+  useEffect(() => {
+    if (place.current === null) return;
+    const stop = new AbortController();
+    const box = place.current;
+    let fitted = 0;
+    const fit = () => {
+      const pixels = Math.floor(((box.clientWidth - 24) / screen.size.cols / letterWidth) * 2) / 2;
+      const size = Math.max(fontSizes.least, Math.min(fontSizes.most, pixels));
+      if (size !== fitted) screen.fontSize = size;
+      fitted = size;
+    };
+    const screen: Screen = new Screen(
+      box,
+      { fontSize: 13, screenReader: false, readOnly: true, scrollback: 1_000 },
+      { roomChanged: () => fit() },
+    );
+    screen.terminal.onResize(fit);
+    const recording = new Recording();
+    const read = async () => {
+      let bytes = 0;
+      let told = 0;
+      for await (const piece of await readTranscript(session_id, 'asciicast', stop.signal)) {
+        recording.feed(piece);
+        bytes += piece.length;
+        held.current ??= { recording, screen, replay: new Replay(recording, screen) };
+        if (performance.now() - told < 100) continue;
+        told = performance.now();
+        setLoading({ state: 'loading', bytes, duration: recording.duration });
+        if (wanted.current !== null && recording.duration >= wanted.current) seek(wanted.current);
+        // So that the page can do something else in between.
+        await new Promise((resolve) => window.setTimeout(resolve));
+      }
+      recording.end();
+      held.current ??= { recording, screen, replay: new Replay(recording, screen) };
+      setLoading({ state: 'whole', bytes, duration: recording.duration });
+      if (wanted.current !== null) seek(wanted.current);
+      // The first screen, rather than none.
+      else if (at.current === 0) seek(recording.times[0] ?? 0);
+    };
+    read().catch((error: unknown) => {
+      if (!stop.signal.aborted) setLoading((before) => ({ ...before, state: 'failed', error }));
+    });
+    return () => {
+      stop.abort();
+      held.current?.replay.stop();
+      held.current = null;
+      screen.dispose();
+    };
+  }, [session_id, attempt]);
+
+  useEffect(() => {
+    if (!playing) return;
+    let last = performance.now();
+    let busy = false;
+    let frame = 0;
+    const tick = (now: number) => {
+      frame = requestAnimationFrame(tick);
+      const all = held.current;
+      // While the screen is behind, time stands still.
+      if (all === null || busy) {
+        last = now;
+        return;
+      }
+      const { recording, replay } = all;
+      const next = recording.times[recording.countAt(at.current)] ?? null;
+      at.current = advance(at.current, (now - last) / 1000, {
+        speed: Number(speed),
+        skipIdle: skip === 'skip',
+        nextAt: next,
+        end: recording.duration,
+      });
+      last = now;
+      busy = true;
+      void replay.show(recording.countAt(at.current)).then(() => {
+        busy = false;
+      });
+      setPosition(at.current);
+      if (at.current >= recording.duration) setPlaying(false);
+    };
+    frame = requestAnimationFrame(tick);
+    return () => cancelAnimationFrame(frame);
+  }, [playing, speed, skip]);
+
+  const pauseAt = (seconds: number) => setAsked(seconds <= 0 ? '' : seconds.toFixed(1));
+  const toggle = () => {
+    if (playing) pauseAt(at.current);
+    else if (at.current >= loading.duration) seek(0);
+    setPlaying(!playing);
+  };
+  const seekTo = (seconds: number) => {
+    seek(seconds);
+    pauseAt(Math.max(0, Math.min(seconds, loading.duration)));
+  };
+  const onKeyDown = (event: KeyboardEvent<HTMLElement>) => {
+    const target = event.target as HTMLElement;
+    const isSlider = target instanceof HTMLInputElement && target.type === 'range';
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    if (!isSlider && target.closest('input,select,button,a,[role=menu]') !== null) return;
+    const actions: Record<string, () => void> = {
+      ' ': toggle,
+      k: toggle,
+      ArrowLeft: () => seekTo(at.current - stepSeconds),
+      ArrowRight: () => seekTo(at.current + stepSeconds),
+      ArrowDown: () => seekTo(at.current - stepSeconds),
+      ArrowUp: () => seekTo(at.current + stepSeconds),
+      PageDown: () => seekTo(at.current - 12 * stepSeconds),
+      PageUp: () => seekTo(at.current + 12 * stepSeconds),
+      Home: () => seekTo(0),
+      End: () => seekTo(loading.duration),
+    };
+    const act = actions[event.key];
+    if (act === undefined || (!isSlider && ['ArrowUp', 'ArrowDown', 'PageUp', 'PageDown'].includes(event.key))) return;
+    event.preventDefault();
+    act();
+  };
+
+  if (loading.state === 'failed')
+    return (
+      <Failure
+        title="The recording could not be loaded"
+        error={loading.error}
+        retry={() => {
+          setLoading({ state: 'loading', bytes: 0, duration: 0 });
+          setAttempt(attempt + 1);
+        }}
+      />
+    );
+  return (
+    <div className="flex h-full min-h-0 flex-col gap-3 lg:flex-row" onKeyDown={onKeyDown}>
+      <section
+        aria-label="Replay"
+        className="flex min-h-0 min-w-0 flex-1 flex-col overflow-hidden rounded-lg border bg-surface"
+      >
+        <div className="relative min-h-48 flex-1">
+          <div ref={place} className="absolute inset-0 overflow-auto p-2" data-terminal />
+          {loading.state === 'loading' && loading.duration === 0 && (
+            <div role="status" aria-label="Loading the recording" className="absolute inset-0 space-y-2 bg-surface p-4">
+              <Skeleton className="h-3 w-1/3" />
+              <Skeleton className="h-3 w-1/2" />
+              <Skeleton className="h-3 w-1/4" />
+            </div>
+          )}
+        </div>
+        <div className="flex shrink-0 flex-wrap items-center gap-x-3 gap-y-2 border-t px-3 py-2">
+          <div className="flex w-full min-w-0 items-center gap-2 sm:w-auto sm:flex-1">
+            <IconButton
+              label={playing ? 'Pause' : 'Play'}
+              look="plain"
+              icon={playing ? <Pause className="size-4" /> : <Play className="size-4" />}
+              onClick={toggle}
+            />
+            <IconButton label="From the beginning" icon={<RotateCcw className="size-4" />} onClick={() => seekTo(0)} />
+            <span className="tabular w-12 text-right text-muted text-xs">{clockTime(position)}</span>
+            <input
+              type="range"
+              aria-label="Place in the recording"
+              aria-valuetext={`${clockTime(position)} of ${clockTime(loading.duration)}`}
+              className="h-5 min-w-0 flex-1 accent-[var(--accent)]"
+              min={0}
+              max={Math.max(loading.duration, 0.1)}
+              step={0.1}
+              value={position}
+              onChange={(event) => seek(Number(event.target.value))}
+              onPointerUp={() => pauseAt(at.current)}
+            />
+            <span className="tabular w-12 text-muted text-xs">{clockTime(loading.duration)}</span>
+          </div>
+          <div className="w-20">
+            <Select label="Speed" hideLabel value={speed} onChange={(event) => setSpeed(event.target.value)}>
+              {speeds.map((each) => (
+                <option key={each} value={String(each)}>
+                  {each}×
+                </option>
+              ))}
+            </Select>
+          </div>
+          <Checkbox
+            label="Skip pauses"
+            checked={skip === 'skip'}
+            onChange={(event) => setSkip(event.target.checked ? 'skip' : 'keep')}
+          />
+          {loading.state === 'loading' && (
+            <span role="status" className="tabular text-muted text-xs">
+              {session.transcript_bytes
+                ? `Loading, ${Math.floor((loading.bytes / session.transcript_bytes) * 100)} %`
+                : 'Loading'}
+            </span>
+          )}
+          <SaveMenu session_id={session_id} />
+        </div>
+      </section>
+      <TextSearch
+        recording={() => held.current?.recording ?? null}
+        loaded={loading.bytes}
+        position={position}
+        onHit={(hit) => {
+          setPlaying(false);
+          seekTo(hit.at);
+        }}
+      />
+    </div>
+  );
+}
+
+function SaveMenu({ session_id }: { readonly session_id: string }) {
+  const save = async (format: 'raw' | 'asciicast') => {
+    try {
+      const address = URL.createObjectURL(await downloadTranscript(session_id, format));
+      const link = document.createElement('a');
+      link.href = address;
+      link.download = `${session_id}.${format === 'raw' ? 'raw' : 'cast'}`;
+      link.click();
+      window.setTimeout(() => URL.revokeObjectURL(address), 60_000);
+    } catch (error) {
+      toldProblem(error);
+    }
+  };
+  return (
+    <Menu trigger={<IconButton label="Download the recording" icon={<Download className="size-4" />} />}>
+      <MenuItem onSelect={() => void save('asciicast')}>As asciicast, with times</MenuItem>
+      <MenuItem onSelect={() => void save('raw')}>As the bytes it showed</MenuItem>
+    </Menu>
+  );
+}
+
+/** Finds text anywhere in the recording, and leads to when it was shown. */
+function TextSearch({
+  recording,
+  loaded,
+  position,
+  onHit,
+}: {
+  readonly recording: () => Recording | null;
+  /** Grows while it is read. */
+  readonly loaded: number;
+  readonly position: number;
+  readonly onHit: (hit: TextHit) => void;
+}) {
+  const [query, setQuery] = useUrlState('q', '');
+  const [hits, setHits] = useState<readonly TextHit[]>([]);
+  const [busy, setBusy] = useState(false);
+
+  // biome-ignore lint/correctness/useExhaustiveDependencies: searched anew when more of it was read
+  useEffect(() => {
+    let over = false;
+    const search = async () => {
+      const text = recording()?.text;
+      const found: TextHit[] = [];
+      if (text !== undefined && query !== '') {
+        setBusy(true);
+        for (let from = 0; from < text.texts.length && found.length < mostHits; from += searchedAtOnce) {
+          found.push(...text.find(query, from, from + searchedAtOnce, mostHits - found.length));
+          await new Promise((resolve) => window.setTimeout(resolve));
+          if (over) return;
+        }
+      }
+      setHits(found);
+      setBusy(false);
+    };
+    const timer = window.setTimeout(() => void search(), 120);
+    return () => {
+      over = true;
+      window.clearTimeout(timer);
+    };
+  }, [query, loaded]);
+
+  const current = hits.findLast((hit) => hit.at <= position);
+  return (
+    <section
+      aria-label="Search in the recording"
+      className="flex max-h-[40%] min-h-0 shrink-0 flex-col rounded-lg border bg-surface lg:max-h-none lg:w-80"
+    >
+      <div className="p-2">
+        <Input
+          label="Search in its text"
+          hideLabel
+          type="search"
+          data-search=""
+          placeholder="Search in its text"
+          value={query}
+          onChange={(event) => setQuery(event.target.value)}
+        />
+      </div>
+      {query === '' ? (
+        <p className="hidden px-3 pb-3 text-muted text-sm lg:block">
+          Finds whatever was shown in the whole session, and leads to when.
+        </p>
+      ) : (
+        <>
+          <p role="status" className="px-3 pb-1 text-muted text-xs">
+            {busy
+              ? 'Searching…'
+              : hits.length === 0
+                ? 'Not found'
+                : `${hits.length}${hits.length >= mostHits ? ' or more' : ''} found`}
+          </p>
+          {hits.length > 0 && (
+            <ol className="min-h-0 flex-1 divide-y overflow-y-auto border-t">
+              {hits.map((hit) => (
+                <li key={hit.line}>
+                  <button
+                    type="button"
+                    aria-current={hit === current ? 'true' : undefined}
+                    className="flex w-full gap-3 px-3 py-1.5 text-left outline-offset-[-2px] hover:bg-hover aria-[current]:bg-accent-soft"
+                    onClick={() => onHit(hit)}
+                  >
+                    <span className="tabular shrink-0 text-muted text-xs leading-5">{clockTime(hit.at)}</span>
+                    <Excerpt hit={hit} length={query.length} />
+                  </button>
+                </li>
+              ))}
+            </ol>
+          )}
+        </>
+      )}
+    </section>
+  );
+}
+
+function Excerpt({ hit: { excerpt, from }, length }: { readonly hit: TextHit; readonly length: number }) {
+  return (
+    <bdi className="min-w-0 break-all font-mono text-xs leading-5">
+      {visibleText(excerpt.slice(0, from))}
+      <mark className="rounded bg-warn-soft text-warn">{visibleText(excerpt.slice(from, from + length))}</mark>
+      {visibleText(excerpt.slice(from + length))}
+    </bdi>
+  );
+}

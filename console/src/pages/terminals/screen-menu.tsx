@@ -1,0 +1,29 @@
+import { Settings2 } from 'lucide-react';
+import { IconButton } from '../../parts/button.tsx';
+import { Menu, MenuCheck, MenuHeading, MenuItem, MenuLine } from '../../parts/menu.tsx';
+import { fontSizes, setTerminalPreferences, useTerminalPreferences } from '../../terminal/preferences.ts';
+
+/** How terminals are shown to this person. */
+export function ScreenMenu() {
+  const { fontSize, screenReader } = useTerminalPreferences();
+  const toSize = (size: number) =>
+    setTerminalPreferences({ fontSize: Math.max(fontSizes.least, Math.min(fontSizes.most, size)) });
+  return (
+    <Menu trigger={<IconButton small label="Settings of the terminal" icon={<Settings2 className="size-4" />} />}>
+      <MenuHeading>Text of {fontSize} px</MenuHeading>
+      <MenuItem disabled={fontSize >= fontSizes.most} onSelect={() => toSize(fontSize + 1)}>
+        Larger
+      </MenuItem>
+      <MenuItem disabled={fontSize <= fontSizes.least} onSelect={() => toSize(fontSize - 1)}>
+        Smaller
+      </MenuItem>
+      <MenuItem disabled={fontSize === fontSizes.usual} onSelect={() => toSize(fontSizes.usual)}>
+        As usual
+      </MenuItem>
+      <MenuLine />
+      <MenuCheck checked={screenReader} onChange={(on) => setTerminalPreferences({ screenReader: on })}>
+        For a screen reader
+      </MenuCheck>
+    </Menu>
+  );
+}

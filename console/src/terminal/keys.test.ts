@@ -1,0 +1,36 @@
+import { expect, test } from 'vitest';
+import { extraKey, pasteable, runsAtOnce, withCtrl } from './keys.ts';
+
+test('extra keys send what a keyboard sends, in either form of the cursor keys', () => {
+  expect([extraKey('esc', true), extraKey('tab', false), extraKey('up', false), extraKey('left', true)]).toEqual([
+    '\x1b',
+    '\t',
+    '\x1b[A',
+    '\x1bOD',
+  ]);
+});
+
+test.each([
+  ['c', '\x03'],
+  ['D', '\x04'],
+  ['[', '\x1b'],
+  [' ', '\0'],
+  ['?', '\x7f'],
+  ['1', '1'],
+  ['ls', 'ls'],
+  ['é', 'é'],
+])('Ctrl with %j', (typed, sent) => {
+  expect(withCtrl(typed)).toBe(sent);
+});
+
+test('nothing in a pasted text ends the bracket around it, rings or moves the cursor', () => {
+  expect(pasteable('a\x1b[201~rm\x07 \x9b1A\tb\r\nc\rd')).toBe('a[201~rm 1A\tb\nc\nd');
+});
+
+test.each([
+  ['ls', false],
+  ['ls\n', true],
+  ['a\rb', true],
+])('%j is asked about: %s', (text, asked) => {
+  expect(runsAtOnce(text)).toBe(asked);
+});

@@ -1,0 +1,189 @@
+import '@xterm/xterm/css/xterm.css';
+import { FitAddon } from '@xterm/addon-fit';
+import { SearchAddon } from '@xterm/addon-search';
+import { SerializeAddon } from '@xterm/addon-serialize';
+import { WebLinksAddon } from '@xterm/addon-web-links';
+import { Terminal } from '@xterm/xterm';
+import { pasteable } from './keys.ts';
+import { followPalette } from './palette.ts';
+
+/** A terminal's screen: xterm, as all pages here use it. It is told what to show, and tells what is typed. */
+
+export interface ScreenEvents {
+  typed?(text: string): void;
+  typedBytes?(bytes: Uint8Array<ArrayBuffer>): void;
+  /** A text was pasted: whoever hears it decides, and calls {@link Screen.paste}. */
+  pasted?(text: string): void;
+  bell?(): void;
+  /** A link was chosen: nothing opens by itself. */
+  link?(url: string): void;
+  /** The keys were pressed that lead out of the terminal. */
+  left?(): void;
+  searchAsked?(): void;
+  /** The room it has changed. */
+  roomChanged?(): void;
+}
+
+export interface ScreenOptions {
+  readonly fontSize: number;
+  readonly screenReader: boolean;
+  /** Nothing is typed into it. */
+  readonly readOnly: boolean;
+  readonly scrollback: number;
+}
+
+const fonts =
+  '"JetBrains Mono", ui-monospace, "SF Mono", Menlo, Consolas, "Noto Sans Mono", "DejaVu Sans Mono", monospace';
+const highlight = {
+  matchBackground: '#6b5a1e',
+  matchOverviewRuler: '#e6c36a',
+  activeMatchBackground: '#b7791f',
+  activeMatchColorOverviewRuler: '#ffb020',
+};
+
+export class Screen {
+  readonly terminal: Terminal;
+  readonly #fit = new FitAddon();
+  readonly #search = new SearchAddon();
+  readonly #serialize = new SerializeAddon();
+  readonly #callOffs: (() => void)[] = [];
+
+  constructor(place: HTMLElement, options: ScreenOptions, events: ScreenEvents) {
+    const ask = (_: MouseEvent, url: string) => {
+      if (isWebLink(url)) events.link?.(url);
+    };
+    this.terminal = new Terminal({
+      allowProposedApi: true,
+      cursorBlink: !window.matchMedia('(prefers-reduced-motion: reduce)').matches,
+      disableStdin: options.readOnly,
+      fontFamily: fonts,
+      fontSize: options.fontSize,
+      linkHandler: { activate: ask, allowNonHttpProtocols: false },
+      minimumContrastRatio: 4.5,
+      screenReaderMode: options.screenReader,
+      scrollback: options.scrollback,
+    });
+    for (const addon of [this.#fit, this.#search, this.#serialize, new WebLinksAddon(ask)])
+      this.terminal.loadAddon(addon);
+    this.#callOffs.push(
+      followPalette((theme) => {
+        this.terminal.options.theme = theme;
+      }),
+    );
+    this.terminal.open(place);
+    if (events.typed) this.terminal.onData(events.typed.bind(events));
+    this.terminal.onBinary((text) =>
+      events.typedBytes?.(Uint8Array.from(text, (character) => character.charCodeAt(0) & 0xff)),
+    );
+    this.terminal.onBell(() => events.bell?.());
+    this.terminal.attachCustomKeyEventHandler((event) => this.#ownKey(event, events));
+    // Before xterm, which would type it at once.
+    const onPaste = (event: ClipboardEvent) => {
+      event.preventDefault();
+      event.stopPropagation();
+      const text = event.clipboardData?.getData('text/plain') ?? '';
+      if (text !== '') events.pasted?.(text);
+    };
+    place.addEventListener('paste', onPaste, true);
+    const observer = new ResizeObserver(() => events.roomChanged?.());
+    observer.observe(place);
+    this.#callOffs.push(() => {
+      observer.disconnect();
+      place.removeEventListener('paste', onPaste, true);
+    });
+  }
+
+  /** @param done when it is on the screen */
+  write(data: string | Uint8Array, done?: () => void): void {
+    this.terminal.write(data, done);
+  }
+
+  /** Empties it, behind what has yet to be drawn. */
+  clear(): void {
+    this.terminal.write('\x1bc');
+  }
+
+  get size(): { cols: number; rows: number } {
+    return { cols: this.terminal.cols, rows: this.terminal.rows };
+  }
+
+  resize(cols: number, rows: number): void {
+    if (cols !== this.terminal.cols || rows !== this.terminal.rows) this.terminal.resize(cols, rows);
+  }
+
+  /** The size that has room in its place; null while it is not to be seen. */
+  room(): { cols: number; rows: number } | null {
+    const size = this.#fit.proposeDimensions();
+    if (size === undefined || !(size.cols >= 2) || !(size.rows >= 1)) return null;
+    return { cols: Math.min(size.cols, 1000), rows: Math.min(size.rows, 1000) };
+  }
+
+  /** As if it was typed, in brackets where the shell asked for them. */
+  paste(text: string): void {
+    this.terminal.paste(pasteable(text));
+  }
+
+  set fontSize(pixels: number) {
+    this.terminal.options.fontSize = pixels;
+  }
+
+  set screenReader(on: boolean) {
+    this.terminal.options.screenReaderMode = on;
+  }
+
+  set readOnly(on: boolean) {
+    this.terminal.options.disableStdin = on;
+  }
+
+  get applicationCursor(): boolean {
+    return this.terminal.modes.applicationCursorKeysMode;
+  }
+
+  focus(): void {
+    this.terminal.focus();
+  }
+
+  find(text: string, backwards: boolean): boolean {
+    const options = { decorations: highlight };
+    return backwards ? this.#search.findPrevious(text, options) : this.#search.findNext(text, options);
+  }
+
+  endFind(): void {
+    this.#search.clearDecorations();
+    this.terminal.clearSelection();
+  }
+
+  /** What brings an empty screen of the same size to where this one is. */
+  snapshot(): string {
+    return this.#serialize.serialize({ scrollback: 500 });
+  }
+
+  dispose(): void {
+    for (const callOff of this.#callOffs) callOff();
+    this.terminal.dispose();
+  }
+
+  /** @returns whether the terminal has the key */
+  #ownKey(event: KeyboardEvent, events: ScreenEvents): boolean {
+    if (!event.ctrlKey || !event.shiftKey || event.altKey || event.metaKey) return true;
+    const key = event.key.toLowerCase();
+    // Typed by the browser, as a paste.
+    if (key === 'v') return false;
+    if (!['l', 'c', 'f'].includes(key)) return true;
+    event.preventDefault();
+    if (event.type !== 'keydown') return false;
+    if (key === 'l') events.left?.();
+    else if (key === 'f') events.searchAsked?.();
+    else if (this.terminal.hasSelection()) void navigator.clipboard?.writeText(this.terminal.getSelection());
+    return false;
+  }
+}
+
+/** Nothing else can be opened from a terminal. */
+export function isWebLink(text: string): boolean {
+  try {
+    return ['http:', 'https:'].includes(new URL(text).protocol);
+  } catch {
+    return false;
+  }
+}
