@@ -7,6 +7,7 @@ import { slimRoutes } from './build/slim-routes.ts';
 const orchestrator = process.env.MUSTER_URL ?? 'https://127.0.0.1:4748';
 
 const proxy: Record<string, ProxyOptions> = {
+  '/schemas': { target: orchestrator, secure: false },
   '/api': {
     target: orchestrator,
     secure: false,

@@ -1,7 +1,16 @@
-import { getModule, listModules } from '@muster/protocol/http';
+import {
+  getModule,
+  listModuleRevisions,
+  listModules,
+  orderModules,
+  removeModule as removeModuleRoute,
+  uploadModule as uploadModuleRoute,
+  validateModule,
+} from '@muster/protocol/http';
 import { queryOptions } from '@tanstack/react-query';
 import { call } from './client.ts';
 import { keys } from './keys.ts';
+import { queryClient } from './query-client.ts';
 
 export const modulesQuery = queryOptions({
   queryKey: keys.modules,
@@ -18,3 +27,39 @@ export const moduleQuery = (name: string, revision?: number) =>
         signal,
       }),
   });
+
+/** Newest first. */
+export const revisionsQuery = (name: string) =>
+  queryOptions({
+    queryKey: keys.revisions(name),
+    queryFn: ({ signal }) =>
+      call(listModuleRevisions, { params: { name }, query: { limit: '500' }, all: true, signal }),
+  });
+
+/** In which order resources come; as an agent resolves them, or as they are written. */
+export const orderQuery = (modules: readonly string[], agent: string | null) =>
+  queryOptions({
+    queryKey: [...keys.modules, 'order', modules, agent],
+    queryFn: ({ signal }) =>
+      call(orderModules, { body: { modules: [...modules], ...(agent === null ? {} : { agent }) }, signal }),
+  });
+
+/** Faults and warnings of a module that is not stored. */
+export const validate = (content: string, signal: AbortSignal) => call(validateModule, { body: { content }, signal });
+
+/** What is stored now, whatever was known. */
+export const freshModule = (name: string) => queryClient.fetchQuery({ ...moduleQuery(name), staleTime: 0 });
+
+/** Stores a revision. @returns it, as it is stored */
+export async function uploadModule(name: string, content: string) {
+  await call(uploadModuleRoute, { body: { name, content } });
+  void queryClient.invalidateQueries({ queryKey: keys.modules });
+  void queryClient.invalidateQueries({ queryKey: keys.revisions(name) });
+  return await freshModule(name);
+}
+
+export async function removeModule(name: string): Promise<void> {
+  await call(removeModuleRoute, { params: { name } });
+  queryClient.removeQueries({ queryKey: keys.module(name) });
+  await queryClient.invalidateQueries({ queryKey: keys.modules });
+}

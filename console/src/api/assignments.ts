@@ -1,0 +1,48 @@
+import {
+  type Assignment,
+  type CallOf,
+  createAssignment as createAssignmentRoute,
+  getAssignment,
+  listAssignments,
+  removeAssignment as removeAssignmentRoute,
+  updateAssignment as updateAssignmentRoute,
+} from '@muster/protocol/http';
+import { queryOptions } from '@tanstack/react-query';
+import { call } from './client.ts';
+import { keys } from './keys.ts';
+import { queryClient } from './query-client.ts';
+
+/** By name, which is also the order in which they count. */
+export const assignmentsQuery = queryOptions({
+  queryKey: keys.assignments,
+  queryFn: ({ signal }) => call(listAssignments, { all: true, signal }),
+});
+
+/** One, with the node ids of the agents that it matches. */
+export const assignmentQuery = (name: string) =>
+  queryOptions({
+    queryKey: keys.assignment(name),
+    queryFn: ({ signal }) => call(getAssignment, { params: { name }, signal }),
+  });
+
+export type AssignmentBody = NonNullable<CallOf<typeof updateAssignmentRoute>['body']>;
+export type NewAssignment = CallOf<typeof createAssignmentRoute>['body'];
+
+export async function createAssignment(body: NewAssignment): Promise<Assignment> {
+  const made = await call(createAssignmentRoute, { body });
+  void queryClient.invalidateQueries({ queryKey: keys.assignments });
+  return made;
+}
+
+export async function updateAssignment(name: string, body: AssignmentBody): Promise<Assignment> {
+  const changed = await call(updateAssignmentRoute, { params: { name }, body });
+  void queryClient.invalidateQueries({ queryKey: keys.assignments });
+  await queryClient.invalidateQueries({ queryKey: keys.assignment(name) });
+  return changed;
+}
+
+export async function removeAssignment(name: string): Promise<void> {
+  await call(removeAssignmentRoute, { params: { name } });
+  queryClient.removeQueries({ queryKey: keys.assignment(name) });
+  await queryClient.invalidateQueries({ queryKey: keys.assignments });
+}

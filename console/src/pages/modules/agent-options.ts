@@ -1,0 +1,13 @@
+import type { Agent } from '@muster/protocol/http';
+import type { PickerOption } from '../../parts/picker.tsx';
+
+/** The agents that something can be tried on: approved ones, those that are there first. */
+export const agentOptions = (agents: readonly Agent[]): PickerOption[] =>
+  agents
+    .filter(({ status }) => status === 'approved')
+    .sort((a, b) => Number(b.connected) - Number(a.connected) || (a.name ?? '').localeCompare(b.name ?? ''))
+    .map(({ node_id, name, connected, attributes }) => ({
+      value: node_id,
+      label: name ?? node_id,
+      detail: connected ? (attributes.distro ?? attributes.platform ?? 'connected') : 'not connected',
+    }));

@@ -1,0 +1,148 @@
+import { useQuery } from '@tanstack/react-query';
+import { CircleAlert, CircleCheck, CircleDashed } from 'lucide-react';
+import { lazy, Suspense, useMemo, useRef } from 'react';
+import { agentsQuery } from '../../api/agents.ts';
+import { moduleSchemaQuery } from '../../api/module-schema.ts';
+import { secretsQuery } from '../../api/secrets.ts';
+import type { EditorHandle } from '../../editor/code-editor.tsx';
+import { FaultList } from '../../editor/fault-list.tsx';
+import { type Judgement, judge } from '../../editor/faults.ts';
+import type { Known } from '../../editor/proposals.ts';
+import type { JsonSchema } from '../../editor/schema.ts';
+import { Keys } from '../../parts/kbd.tsx';
+import { messageOf, Skeleton } from '../../parts/states.tsx';
+import { useVerdict } from './use-verdict.ts';
+
+const CodeEditor = lazy(() => import('../../editor/code-editor.tsx'));
+
+/** What completion may refer to, as far as it is known. */
+function useKnown(): Known | null {
+  const { data: schema } = useQuery(moduleSchemaQuery);
+  const { data: secrets } = useQuery(secretsQuery);
+  const { data: agents } = useQuery(agentsQuery);
+  return useMemo(
+    () =>
+      schema === undefined
+        ? null
+        : {
+            schema: schema as JsonSchema,
+            secrets: secrets?.map(({ name }) => name) ?? [],
+            tags: [...new Set(agents?.flatMap(({ tags }) => Object.keys(tags)))].sort(),
+          },
+    [schema, secrets, agents],
+  );
+}
+
+/** What is known of a text: its syntax at once, the rest when it has been judged. */
+export function useJudgement(text: string): { judgement: Judgement; error: unknown } {
+  const { verdict, error } = useVerdict(text);
+  const judgement = useMemo(() => judge(text, verdict), [text, verdict]);
+  return { judgement, error };
+}
+
+/** The text of a module, what is wrong with it, and how to get on without a mouse. */
+export function Editing({
+  label,
+  text,
+  onChange,
+  onSave,
+  judgement,
+  error,
+}: {
+  readonly label: string;
+  readonly text: string;
+  readonly onChange: (text: string) => void;
+  readonly onSave: () => void;
+  readonly judgement: Judgement;
+  /** Why it could not be judged. */
+  readonly error: unknown;
+}) {
+  const editor = useRef<EditorHandle>(null);
+  const known = useKnown();
+  const { marks } = judgement;
+  return (
+    <div className="flex h-full min-h-0 flex-col overflow-hidden rounded-lg border bg-surface focus-within:border-line-strong">
+      <div className="min-h-0 flex-1">
+        <Suspense fallback={<EditorSkeleton />}>
+          <CodeEditor
+            ref={editor}
+            label={label}
+            value={text}
+            onChange={onChange}
+            onSave={onSave}
+            marks={marks}
+            known={known}
+          />
+        </Suspense>
+      </div>
+      {marks.length > 0 && (
+        <section aria-label="Faults" tabIndex={-1} className="max-h-[30%] shrink-0 overflow-y-auto border-t">
+          <FaultList marks={marks} onGo={(line, column) => editor.current?.goTo(line, column)} />
+        </section>
+      )}
+      <footer className="flex min-h-9 shrink-0 flex-wrap items-center gap-x-4 gap-y-1 border-t bg-raised px-3 py-1 text-xs">
+        <p role="status" className="min-w-0 flex-1">
+          <Standing judgement={judgement} error={error} isEmpty={text.trim() === ''} />
+        </p>
+        <p className="hidden items-center gap-3 text-muted md:flex">
+          <Hint keys="Ctrl Space" does="proposes" />
+          <Hint keys="Ctrl S" does="saves" />
+          <Hint keys="Esc Tab" does="leaves" />
+        </p>
+      </footer>
+    </div>
+  );
+}
+
+const Hint = ({ keys, does }: { readonly keys: string; readonly does: string }) => (
+  <span className="inline-flex items-center gap-1">
+    <Keys keys={keys} /> {does}
+  </span>
+);
+
+function Standing({
+  judgement: { marks, state },
+  error,
+  isEmpty,
+}: {
+  readonly judgement: Judgement;
+  readonly error: unknown;
+  readonly isEmpty: boolean;
+}) {
+  if (isEmpty) return <span className="text-muted">Nothing is written yet.</span>;
+  if (state === 'checking')
+    return (
+      <span className="inline-flex items-center gap-1.5 text-muted">
+        <CircleDashed aria-hidden="true" className="size-3.5" />
+        {error === null ? 'Checking…' : `Not checked: ${messageOf(error)}`}
+      </span>
+    );
+  const faults = marks.filter(({ severity }) => severity === 'error').length;
+  const warnings = marks.length - faults;
+  const counted = (count: number, word: string) => `${count} ${word}${count === 1 ? '' : 's'}`;
+  if (state === 'faulty')
+    return (
+      <span className="inline-flex items-center gap-1.5 text-bad">
+        <CircleAlert aria-hidden="true" className="size-3.5" />
+        {counted(faults, 'fault')}
+        {warnings > 0 && `, ${counted(warnings, 'warning')}`}
+      </span>
+    );
+  return (
+    <span className="inline-flex items-center gap-1.5 text-good">
+      <CircleCheck aria-hidden="true" className="size-3.5" />
+      Valid{warnings > 0 && <span className="text-warn">, {counted(warnings, 'warning')}</span>}
+    </span>
+  );
+}
+
+function EditorSkeleton() {
+  return (
+    <div role="status" aria-label="Loading the editor" className="space-y-2.5 p-4">
+      {['w-1/4', 'w-1/3', 'w-1/5', 'w-2/5', 'w-1/2', 'w-1/3', 'w-2/5', 'w-1/4'].map((width, line) => (
+        // biome-ignore lint/suspicious/noArrayIndexKey: they are all alike
+        <Skeleton key={line} className={`h-3 ${width}`} />
+      ))}
+    </div>
+  );
+}

@@ -1,0 +1,150 @@
+import { useQuery } from '@tanstack/react-query';
+import { useState } from 'react';
+import { moduleQuery, revisionsQuery } from '../../api/modules.ts';
+import { Badge } from '../../parts/badge.tsx';
+import { Button } from '../../parts/button.tsx';
+import { Id } from '../../parts/copy.tsx';
+import { Select } from '../../parts/field.tsx';
+import { Panel } from '../../parts/panel.tsx';
+import { Failure, Skeleton, SkeletonRows } from '../../parts/states.tsx';
+import { Time } from '../../parts/time.tsx';
+import { useUrlState } from '../../parts/url-state.ts';
+import { OperatorName } from '../links.tsx';
+import { TwoTexts } from './two-texts.tsx';
+
+/** All that was ever stored of a module: any two compared, an old one taken up again. */
+export function RevisionsTab({
+  name,
+  onRestore,
+}: {
+  readonly name: string;
+  /** Takes the text of an old revision into the editor. */
+  readonly onRestore: (revision: number, content: string) => void;
+}) {
+  const revisions = useQuery(revisionsQuery(name));
+  const [older, setOlder] = useUrlState<string>('from', '');
+  const [newer, setNewer] = useUrlState<string>('to', '');
+  const [shown, setShown] = useState(50);
+  if (revisions.isPending) return <SkeletonRows />;
+  if (revisions.isError) return <Failure error={revisions.error} retry={() => void revisions.refetch()} />;
+  const numbers = revisions.data.map(({ revision }) => revision);
+  const latest = numbers[0] ?? 1;
+  const to = numbers.includes(Number(newer)) ? Number(newer) : latest;
+  const below = numbers.find((revision) => revision < to) ?? to;
+  const from = numbers.includes(Number(older)) ? Number(older) : below;
+  const choice = (label: string, value: number, set: (value: string) => void) => (
+    <div className="flex items-center gap-2">
+      <Select label={label} hideLabel value={String(value)} onChange={(event) => set(event.target.value)}>
+        {numbers.map((revision) => (
+          <option key={revision} value={revision}>
+            Revision {revision}
+          </option>
+        ))}
+      </Select>
+    </div>
+  );
+  return (
+    <div className="grid gap-4 xl:grid-cols-[22rem_minmax(0,1fr)]">
+      <Panel title="Revisions" flush className="self-start">
+        <ol className="max-h-[70vh] divide-y overflow-y-auto" tabIndex={0} aria-label="Revisions">
+          {revisions.data.slice(0, shown).map(({ revision, uploaded_at, uploaded_by, digest }) => (
+            <li key={revision} className="flex flex-wrap items-center gap-x-3 gap-y-1 px-4 py-2 text-sm">
+              <span className="tabular w-8 font-medium">{revision}</span>
+              <span className="min-w-0 flex-1 text-muted text-xs">
+                <OperatorName id={uploaded_by} /> · <Time at={uploaded_at} />
+                <span className="block">
+                  <Id id={digest} />
+                </span>
+              </span>
+              {revision === latest ? (
+                <Badge tone="good">current</Badge>
+              ) : (
+                <Button
+                  small
+                  look="quiet"
+                  aria-label={`Compare revision ${revision} with the current one`}
+                  onClick={() => {
+                    setOlder(String(revision));
+                    setNewer('');
+                  }}
+                >
+                  Compare
+                </Button>
+              )}
+            </li>
+          ))}
+        </ol>
+        {shown < numbers.length && (
+          <div className="border-t p-2 text-center">
+            <Button small onClick={() => setShown(shown + 200)}>
+              Show more
+            </Button>
+          </div>
+        )}
+      </Panel>
+      <div className="min-w-0">
+        {numbers.length < 2 ? (
+          <Panel>
+            <p className="text-muted text-sm">
+              There is one revision. Save a change, and the two can be compared here.
+            </p>
+          </Panel>
+        ) : (
+          <>
+            <div className="mb-2 flex flex-wrap items-center gap-2 text-muted text-sm">
+              {choice('Compare this revision', from, setOlder)}
+              <span>with</span>
+              {choice('With this revision', to, setNewer)}
+              <RestoreButton name={name} revision={from} latest={latest} onRestore={onRestore} />
+            </div>
+            <Compared name={name} from={from} to={to} />
+          </>
+        )}
+      </div>
+    </div>
+  );
+}
+
+function Compared({ name, from, to }: { readonly name: string; readonly from: number; readonly to: number }) {
+  const before = useQuery(moduleQuery(name, from));
+  const after = useQuery(moduleQuery(name, to));
+  const failed = before.isError ? before : after.isError ? after : null;
+  if (failed !== null) return <Failure error={failed.error} retry={() => void failed.refetch()} />;
+  if (!before.isSuccess || !after.isSuccess) return <Skeleton className="h-40 w-full" />;
+  if (before.data.content === after.data.content)
+    return (
+      <Panel>
+        <p className="text-muted text-sm">
+          {from === to ? 'Choose two that differ.' : `Revisions ${from} and ${to} hold the same text.`}
+        </p>
+      </Panel>
+    );
+  return (
+    <TwoTexts
+      before={before.data.content}
+      after={after.data.content}
+      beforeLabel={`Revision ${from}`}
+      afterLabel={`Revision ${to}`}
+    />
+  );
+}
+
+function RestoreButton({
+  name,
+  revision,
+  latest,
+  onRestore,
+}: {
+  readonly name: string;
+  readonly revision: number;
+  readonly latest: number;
+  readonly onRestore: (revision: number, content: string) => void;
+}) {
+  const { data } = useQuery(moduleQuery(name, revision));
+  if (revision === latest || data === undefined) return null;
+  return (
+    <Button className="ml-auto" onClick={() => onRestore(revision, data.content)}>
+      Restore revision {revision}…
+    </Button>
+  );
+}

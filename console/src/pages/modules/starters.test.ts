@@ -1,0 +1,7 @@
+import { parseModule } from '@muster/protocol/module';
+import { expect, test } from 'vitest';
+import { starters } from './starters.ts';
+
+test.each(starters.filter(({ content }) => !content.startsWith('name: \n')))('$label is valid', ({ content }) => {
+  expect(parseModule(content)).toMatchObject({ ok: true, warnings: [] });
+});

@@ -1,0 +1,137 @@
+/** Modules to begin from: each of them is valid, and something that people do. */
+
+export interface Starter {
+  readonly label: string;
+  readonly says: string;
+  readonly content: string;
+}
+
+export const starters: readonly Starter[] = [
+  {
+    label: 'A file',
+    says: 'with content of a template, its owner and mode',
+    content: `name: motd
+supports:
+  - platform: linux
+templates:
+  - id: motd
+    content: |
+      Welcome to \${{ agent.name }}.
+      Managed by Muster: what is changed here by hand is put back.
+resources:
+  - id: motd
+    resource:
+      file-unix:
+        path: /etc/motd
+        template: motd
+        owner: root
+        group: root
+        mode: "0644"
+`,
+  },
+  {
+    label: 'A package and its service',
+    says: 'installed, configured, reloaded when its configuration changes',
+    content: `name: nginx
+supports:
+  - { platform: linux, distro: debian, init_system: systemd }
+parameters:
+  port:
+    type: integer
+    default: 80
+    description: Where it listens
+resources:
+  - id: package
+    resource:
+      package-apt:
+        name: nginx-light
+  - id: site
+    depends_on: [package]
+    resource:
+      file-unix:
+        path: /etc/nginx/conf.d/site.conf
+        content: |
+          server { listen \${{ param.port }}; root /var/www/html; }
+        mode: "0644"
+  - id: service
+    depends_on: [package]
+    resource:
+      service-systemd:
+        name: nginx
+        enabled: true
+        running: true
+        reload_on: [site]
+verify:
+  - tcp: { port: "\${{ param.port }}" }
+`,
+  },
+  {
+    label: 'People and their keys',
+    says: 'an account for each of a list that assignments set',
+    content: `name: people
+supports:
+  - platform: linux
+parameters:
+  people:
+    type: list
+    default: []
+    description: Names of the accounts
+resources:
+  - id: group
+    resource:
+      group-unix:
+        name: people
+  - id: account
+    depends_on: [group]
+    for_each: "\${{ param.people }}"
+    resource:
+      user-unix:
+        name: "\${{ each }}"
+        additional_groups: [people]
+        shell: /bin/bash
+`,
+  },
+  {
+    label: 'A script',
+    says: 'that runs only where it has something to do',
+    content: `name: swap-off
+supports:
+  - platform: linux
+resources:
+  - id: swap
+    resource:
+      script:
+        program: sh
+        manages: no swap is in use
+        check: test "$(wc -l < /proc/swaps)" -le 1
+        apply: swapoff -a
+        undo: swapon -a
+`,
+  },
+  {
+    label: 'A scheduled job',
+    says: 'a line of cron and the setting of the kernel that it needs',
+    content: `name: housekeeping
+supports:
+  - platform: linux
+resources:
+  - id: trim
+    resource:
+      cron-unix:
+        name: trim
+        user: root
+        schedule: "15 4 * * 0"
+        command: /usr/sbin/fstrim --all
+  - id: swappiness
+    resource:
+      sysctl:
+        key: vm.swappiness
+        value: "10"
+`,
+  },
+  {
+    label: 'Nothing yet',
+    says: 'only what every module needs',
+    content: 'name: \nsupports:\n  - platform: linux\nresources:\n',
+  },
+];

@@ -1,0 +1,174 @@
+import { useMutation, useQuery } from '@tanstack/react-query';
+import { useState } from 'react';
+import { agentsQuery } from '../../api/agents.ts';
+import { operationQuery, startApply, startPlan } from '../../api/operations.ts';
+import { Button } from '../../parts/button.tsx';
+import { Confirm } from '../../parts/dialog.tsx';
+import { Panel } from '../../parts/panel.tsx';
+import { Picker } from '../../parts/picker.tsx';
+import { ResourceResults } from '../../parts/resource-results.tsx';
+import { Empty, Failure, Problem, SkeletonRows } from '../../parts/states.tsx';
+import { SummaryLine } from '../../parts/summary.tsx';
+import { Time } from '../../parts/time.tsx';
+import { useUrlState } from '../../parts/url-state.ts';
+import { hasEnded, StatusBadge } from '../../parts/work-status.tsx';
+import { AgentLink, OperationLink } from '../links.tsx';
+import { agentOptions } from './agent-options.ts';
+
+/**
+ * Tries a module as a plan on one agent: what would be done there, resource by resource, and then exactly that.
+ * A plan runs what is stored, so what is being written is saved first.
+ */
+export function TryTab({
+  name,
+  unsaved,
+  save,
+}: {
+  readonly name: string;
+  readonly unsaved: boolean;
+  /** Asks for the text to be saved; then calls back. */
+  readonly save: (then: () => void) => void;
+}) {
+  const agents = useQuery(agentsQuery);
+  const [agent, setAgent] = useUrlState<string>('agent', '');
+  const [operation, setOperation] = useUrlState<string>('plan', '');
+  const options = agentOptions(agents.data ?? []);
+  const called = options.find(({ value }) => value === agent)?.label;
+  const plan = useMutation({
+    mutationFn: () => startPlan({ node_id: agent, modules: [name] }),
+    onSuccess: ({ operation_id }) => setOperation(operation_id),
+  });
+  return (
+    <div className="space-y-4">
+      <Panel>
+        <form
+          className="flex flex-wrap items-end gap-3"
+          onSubmit={(event) => {
+            event.preventDefault();
+            if (agent === '') return;
+            if (unsaved) save(() => plan.mutate());
+            else plan.mutate();
+          }}
+        >
+          <div className="w-80 max-sm:w-full">
+            <Picker
+              label="Agent"
+              placeholder="Type some of its name"
+              none="No approved agent is called that"
+              options={options}
+              value={agent}
+              onPick={setAgent}
+            />
+          </div>
+          <Button type="submit" look="primary" busy={plan.isPending} disabled={agent === ''}>
+            {unsaved
+              ? `Save and plan${called === undefined ? '' : ` on ${called}`}`
+              : `Plan${called === undefined ? '' : ` on ${called}`}`}
+          </Button>
+          <p className="min-w-0 basis-full text-muted text-sm">
+            A plan changes nothing. It shows what an apply of this module, with what assignments give the agent, would
+            do there.
+          </p>
+        </form>
+        {plan.isError && (
+          <div className="mt-3">
+            <Problem error={plan.error} />
+          </div>
+        )}
+      </Panel>
+      {operation !== '' && <PlanResult key={operation} id={operation} name={name} />}
+    </div>
+  );
+}
+
+function PlanResult({ id, name }: { readonly id: string; readonly name: string }) {
+  const query = useQuery(operationQuery(id));
+  const [asking, setAsking] = useState(false);
+  const [applied, setApplied] = useState<string | null>(null);
+  if (query.isPending) return <SkeletonRows />;
+  if (query.isError) return <Failure error={query.error} retry={() => void query.refetch()} />;
+  const { node_id, status, summary, error, resources, created_at, kind, modules } = query.data;
+  const ofThis = resources.filter(({ module }) => module === name);
+  const others = resources.length - ofThis.length;
+  return (
+    <Panel
+      flush
+      title={
+        <span className="flex flex-wrap items-center gap-x-3 gap-y-1">
+          <span>
+            Plan on <AgentLink id={node_id} />
+          </span>
+          <StatusBadge status={status} />
+          <span className="font-normal text-muted text-xs">
+            <Time at={created_at} /> · <OperationLink id={id}>the whole operation</OperationLink>
+          </span>
+        </span>
+      }
+      actions={
+        status === 'succeeded' &&
+        kind === 'plan' &&
+        applied === null && (
+          <Button look="primary" onClick={() => setAsking(true)}>
+            Apply exactly this…
+          </Button>
+        )
+      }
+    >
+      <div className="space-y-3 p-4">
+        <SummaryLine summary={summary} telling="plan" />
+        {error !== null && <Problem error={new Error(error)} />}
+        {applied !== null && <Applied id={applied} />}
+        <ResourceResults
+          results={resources}
+          telling="plan"
+          running={!hasEnded(status)}
+          empty={
+            hasEnded(status) ? (
+              error === null && (
+                <Empty title="Nothing of it is for this agent">No clause of `supports` matches it.</Empty>
+              )
+            ) : (
+              <SkeletonRows rows={3} label="The agent is at it" />
+            )
+          }
+        />
+        {others > 0 && (
+          <p className="text-muted text-xs">
+            {others} of these {others === 1 ? 'is' : 'are'} of other modules, that assignments give this agent or that
+            were applied before.
+          </p>
+        )}
+      </div>
+      <Confirm
+        open={asking}
+        onOpenChange={setAsking}
+        danger={false}
+        title="Apply exactly this?"
+        action="Apply"
+        onConfirm={async () => {
+          const { operation_id } = await startApply({ node_id, modules, plan_id: id });
+          setApplied(operation_id);
+        }}
+      >
+        Everything that this plan shows is done on <AgentLink id={node_id} />, and nothing else. If the machine, a
+        module or an assignment has changed since, it is refused.
+      </Confirm>
+    </Panel>
+  );
+}
+
+/** What became of it, as it goes on. */
+function Applied({ id }: { readonly id: string }) {
+  const { data } = useQuery(operationQuery(id));
+  return (
+    <p role="status" className="flex flex-wrap items-center gap-3 rounded-md bg-raised px-3 py-2 text-sm">
+      <OperationLink id={id}>Applied</OperationLink>
+      {data !== undefined && (
+        <>
+          <StatusBadge status={data.status} />
+          <SummaryLine summary={data.summary} telling="apply" />
+        </>
+      )}
+    </p>
+  );
+}
