@@ -6,7 +6,7 @@ import { LongestFirst } from './tools/longest-first.ts';
 // Tests start our programs hundreds of times; what Node has stripped and compiled once, the next process takes from here.
 process.env.NODE_COMPILE_CACHE ??= join(import.meta.dirname, '.cache/compiled');
 
-// Judged by the clock in fractions of a second: alone, after the others.
+// Judged by the clock in fractions of a second: after the others, and no more at a time than cores.
 const timed = {
   contract: [
     'orchestrator/src/http/events.contract.test.ts',
@@ -16,16 +16,30 @@ const timed = {
   e2e: ['e2e/drain.test.ts'],
 };
 
+// Most files share a process, and what it has loaded, with those before: a third of what they cost was loading. These replace
+// modules, or ask what their process has open.
+const apart = [
+  'agent/src/converge/faulty-kind.test.ts',
+  'agent/src/converge/together.test.ts',
+  'agent/src/host/host.test.ts',
+];
+const bundled = ['tools/bundles-for-tests.ts'];
+const unit = {
+  // Milliseconds when the machine is quiet; a limit is for what hangs, not for a machine that is busy.
+  testTimeout: 60_000,
+  globalSetup: bundled,
+  // By itself the runner would leave one of two cores idle, and every now and then a file waits.
+  maxWorkers: Math.max(3, availableParallelism() - 1),
+};
 const contract = {
   testTimeout: 60_000,
   hookTimeout: 120_000,
   globalSetup: ['orchestrator/test/shared-postgres.ts'],
 };
-const bundled = ['tools/bundles-for-tests.ts'];
 const e2e = { testTimeout: 120_000, hookTimeout: 120_000, globalSetup: bundled };
 
 // Three tiers: `unit` decides on values, `contract` holds every implementation to one suite,
-// `e2e` runs real processes. The latter two wait as well as work: three and four files at a time keep two cores busy.
+// `e2e` runs real processes. The latter two wait as well as work: four and six files at a time keep two cores busy.
 export default defineConfig({
   test: {
     passWithNoTests: false,
@@ -33,14 +47,18 @@ export default defineConfig({
     projects: [
       {
         test: {
+          ...unit,
           name: 'unit',
-          include: ['{protocol,orchestrator,agent,cli,console,tools,packaging,bench}/**/*.test.ts'],
-          exclude: ['**/node_modules/**', '**/*.contract.test.ts'],
-          // Milliseconds when the machine is quiet; a limit is for what hangs, not for a machine that is busy.
-          testTimeout: 60_000,
-          globalSetup: bundled,
-          // By itself the runner would leave one of two cores idle.
-          maxWorkers: Math.max(2, availableParallelism() - 1),
+          include: ['{protocol,orchestrator,agent,cli,console,tools,packaging,bench}/**/*.test.{ts,tsx}'],
+          exclude: ['**/node_modules/**', '**/*.contract.test.ts', ...apart],
+          isolate: false,
+        },
+      },
+      {
+        test: {
+          ...unit,
+          name: 'unit-apart',
+          include: apart,
         },
       },
       {
@@ -49,7 +67,7 @@ export default defineConfig({
           name: 'contract',
           include: ['{protocol,orchestrator,agent}/**/*.contract.test.ts'],
           exclude: ['**/node_modules/**', ...timed.contract],
-          maxWorkers: 3,
+          maxWorkers: 4,
           sequence: { groupOrder: 1 },
         },
       },
@@ -58,7 +76,7 @@ export default defineConfig({
           ...contract,
           name: 'contract-timed',
           include: timed.contract,
-          maxWorkers: 1,
+          maxWorkers: 2,
           sequence: { groupOrder: 2 },
         },
       },
@@ -68,7 +86,7 @@ export default defineConfig({
           name: 'e2e',
           include: ['e2e/**/*.test.ts'],
           exclude: ['**/node_modules/**', ...timed.e2e],
-          maxWorkers: 4,
+          maxWorkers: 6,
           sequence: { groupOrder: 3 },
         },
       },

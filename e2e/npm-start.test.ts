@@ -23,7 +23,7 @@ function bareClone(stage: Stage): string {
   const { workspaces, devDependencies, overrides: _, ...wanted } = JSON.parse(readFileSync(path, 'utf8'));
   const needed = {
     ...wanted,
-    workspaces: workspaces.filter((name: string) => !['console', 'e2e', 'bench'].includes(name)),
+    workspaces: workspaces.filter((name: string) => !['e2e', 'bench'].includes(name)),
     devDependencies: { esbuild: devDependencies.esbuild },
   };
   writeFileSync(path, JSON.stringify(needed));

@@ -14,8 +14,8 @@ type Act = () => Promise<Omit<Outcome, 'step'>>;
 
 const tier = (name: string) => async () => {
   const path = join(scratch.onDisk, `${name}.json`);
-  // With those of it that run alone.
-  const projects = ['--project', name, '--project', `${name}-timed`];
+  // With those of it that run in another way.
+  const projects = ['--project', name, '--project', `${name}-*`];
   const args = ['run', ...projects, '--reporter=default', '--reporter=./tools/tally.ts'];
   const { ran } = await run(process.execPath, ['node_modules/vitest/vitest.mjs', ...args], { MUSTER_TALLY: path });
   return { ran, tally: readTally(path) };
