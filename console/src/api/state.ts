@@ -1,0 +1,11 @@
+import { getState } from '@muster/protocol/http';
+import { queryOptions } from '@tanstack/react-query';
+import { call } from './client.ts';
+import { keys } from './keys.ts';
+
+/** What is believed to be on a machine. */
+export const stateQuery = (node_id: string) =>
+  queryOptions({
+    queryKey: keys.state(node_id),
+    queryFn: ({ signal }) => call(getState, { params: { node_id }, signal }),
+  });

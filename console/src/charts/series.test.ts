@@ -1,0 +1,73 @@
+import type { Sample } from '@muster/protocol';
+import { describe, expect, it } from 'vitest';
+import { amountText, linesOf, outlineOf, stepFor } from './series.ts';
+
+const sample = (collected_at: number, parts: Partial<Sample> = {}): Sample => ({
+  collected_at,
+  cpu_usage: 10,
+  memory_total: 1_000,
+  memory_used: 250,
+  swap_used: 0,
+  disk_total: null,
+  disk_used: 5,
+  load1: 0.5,
+  net_rx_bytes: collected_at * 100,
+  net_tx_bytes: 0,
+  processes: 100,
+  uptime: 1,
+  ...parts,
+});
+
+describe('lines of samples', () => {
+  it('are shares and rates', () => {
+    const { times, values } = linesOf([sample(60), sample(120), sample(180)], 60);
+    expect(times).toEqual([60, 120, 180]);
+    expect(values.memory).toEqual([25, 25, 25]);
+    expect(values.disk).toEqual([null, null, null]);
+    expect(values.received).toEqual([null, 100, 100]);
+  });
+
+  it('break where nothing was measured, and not where a sample is a little late', () => {
+    const { times, values } = linesOf([sample(60), sample(190), sample(600)], 60);
+    expect(times).toEqual([60, 190, 250, 600]);
+    expect(values.cpu).toEqual([10, 10, null, 10]);
+    expect(values.received).toEqual([null, 100, null, null]);
+  });
+
+  it('have no rate where a counter began anew', () => {
+    const { values } = linesOf([sample(60), sample(120, { net_rx_bytes: 5 }), sample(180, { net_rx_bytes: 605 })], 60);
+    expect(values.received).toEqual([null, null, 10]);
+  });
+
+  it('come to the least, the mean, the most and the last', () => {
+    expect(outlineOf([1, null, 4, 1])).toEqual({ min: 1, average: 2, max: 4, last: 1 });
+    expect(outlineOf([null])).toBeNull();
+  });
+});
+
+describe('a range', () => {
+  it.each([
+    [3_600, 60],
+    [6 * 3_600, 60],
+    [86_400, 300],
+    [7 * 86_400, 1_800],
+    [30 * 86_400, 7_200],
+    [10 * 365 * 86_400, 86_400],
+  ])('of %i s is asked for in steps of %i s', (range, step) => {
+    expect(stepFor(range)).toBe(step);
+  });
+});
+
+describe('an amount', () => {
+  it.each([
+    [37.04, '%', '37%'],
+    [0.423, '', '0.42'],
+    [143, '', '143'],
+    [0, 'B/s', '0 B/s'],
+    [1_234_567, 'B/s', '1.23 MB/s'],
+    [12_300_000_000, 'B', '12.3 GB'],
+    [null, 'B', '–'],
+  ] as const)('%s %s is %s', (value, unit, text) => {
+    expect(amountText(value, unit)).toBe(text);
+  });
+});
