@@ -279,10 +279,12 @@ async function start(config: Config, dataDir: string, around: Surroundings, held
 
   let agentPort = config.agent_port;
   const installFiles = await readInstallFiles(config.packages_dir, process.execPath);
-  const consoleFiles = await readConsoleFiles(process.execPath).catch((error: unknown) => {
-    log.warn({ err: error }, 'the console cannot be read, and is not served');
-    return null;
-  });
+  const consoleFiles = await readConsoleFiles([process.execPath, ...process.argv.slice(1, 2)]).catch(
+    (error: unknown) => {
+      log.warn({ err: error }, 'the console cannot be read, and is not served');
+      return null;
+    },
+  );
   const advertised = () => ({
     agents: `${bracketed(config.advertised_host ?? hostname())}:${agentPort}`,
     publicKey,

@@ -51,21 +51,26 @@ const pageName = 'index.html';
 /** Gives the content of a file of the build by its name there. */
 type Reader = (name: string) => Promise<Buffer> | Buffer;
 
+/** Where in a clone programs run from: Node of its packages, a bundle, the sources. */
+const placesInClone = ['/node_modules/', '/.cache/bundles/', '/orchestrator/src/'];
+
 /**
  * Reads the table: from the executable that this process is, else from the clone that it runs from.
- * @param program the file that this process runs from
+ * @param programs the files that this process runs from: Node, and what it runs
  * @returns null in a clone in which the console was not built
  * @throws Error when what was built is not whole
  */
-export async function readConsoleFiles(program: string): Promise<ConsoleFiles | null> {
+export async function readConsoleFiles(programs: readonly string[]): Promise<ConsoleFiles | null> {
   const carried = executable();
   if (carried !== null) return await consoleFiles((file) => carried.console(file));
-  const [root, rest] = program.split('/node_modules/');
-  if (rest === undefined) return null;
-  const cache = join(root as string, '.cache/console');
-  // Its name, so that nobody falls between two builds.
-  const current = await readFile(join(cache, 'current'), 'utf8').catch(() => null);
-  return current === null ? null : await consoleFolder(join(cache, basename(current.trim())));
+  for (const program of programs)
+    for (const place of placesInClone.filter((part) => program.includes(part))) {
+      const cache = join(program.split(place)[0] as string, '.cache/console');
+      // A name, so that nobody falls between two builds.
+      const current = await readFile(join(cache, 'current'), 'utf8').catch(() => null);
+      if (current !== null) return await consoleFolder(join(cache, basename(current.trim())));
+    }
+  return null;
 }
 
 /** The table of a folder. Its files are read when somebody first asks for them, and kept. */

