@@ -1,6 +1,11 @@
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { type AddressInfo, connect } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { gunzipSync } from 'node:zlib';
 import { type Agent, agentExample } from '@muster/protocol/http';
 import type { FastifyInstance } from 'fastify';
-import { afterEach, describe, expect, test } from 'vitest';
+import { afterEach, describe, expect, test, vi } from 'vitest';
 import { bearer, keepingLog, testApp } from './app-fixture.ts';
 import { Chunked, Reply } from './handlers.ts';
 
@@ -20,6 +25,92 @@ function listing(
 }
 const get = (app: FastifyInstance) => app.inject({ url: '/api/v1/agents', headers: bearer('operator') });
 const agents = (count: number): Agent[] => Array.from({ length: count }, () => agentExample);
+
+describe('long answers', () => {
+  const many = Array.from({ length: 50 }, () => agents(20));
+  const asked = (app: FastifyInstance, encodings: string, method: 'GET' | 'HEAD' = 'GET') =>
+    app.inject({ method, url: '/api/v1/agents', headers: { ...bearer('operator'), 'accept-encoding': encodings } });
+
+  test.each([
+    ['in pieces', () => many],
+    ['in one piece', () => [agents(100)]],
+  ])('are compressed for who takes that: %s', async (_, chunks) => {
+    const app = listing(chunks);
+    const plain = await asked(app, 'identity');
+    expect(plain.headers).toMatchObject({ vary: 'accept-encoding' });
+    expect(plain.headers).not.toHaveProperty('content-encoding');
+    const packed = await asked(app, 'gzip, deflate, br');
+    expect(packed.headers).toMatchObject({
+      vary: 'accept-encoding',
+      'content-encoding': 'gzip',
+      'content-type': 'application/json',
+    });
+    expect(packed.rawPayload.length).toBeLessThan(plain.rawPayload.length / 5);
+    expect(gunzipSync(packed.rawPayload).toString()).toBe(plain.body);
+  });
+
+  test('but not short ones, and not where only the headers are asked for', async () => {
+    const short = await asked(
+      listing(() => [agents(1), agents(1)]),
+      'gzip',
+    );
+    expect(short.headers).not.toHaveProperty('content-encoding');
+    expect(short.headers).not.toHaveProperty('vary');
+    const head = await asked(
+      listing(() => [agents(100)]),
+      'gzip',
+      'HEAD',
+    );
+    expect(head.headers).not.toHaveProperty('content-encoding');
+  });
+
+  test('compressed or not, are read from their source no faster than the client takes them, and let go of with it', async () => {
+    let read = 0;
+    let letGo = false;
+    // What does not shrink.
+    const record = () => ({ ...agentExample, attributes: { noise: randomBytes(30_000).toString('hex') } });
+    const app = listing(
+      async function* () {
+        try {
+          for (; read < 2_000; read++) yield [record()];
+        } finally {
+          letGo = true;
+        }
+      },
+      { validateAnswers: false },
+    );
+    await app.listen({ host: '127.0.0.1', port: 0 });
+    const { port } = app.server.address() as AddressInfo;
+    const socket = connect(port, '127.0.0.1');
+    const { authorization } = bearer('operator');
+    socket.write(
+      `GET /api/v1/agents HTTP/1.1\r\nhost: x\r\nauthorization: ${authorization}\r\naccept-encoding: gzip\r\n\r\n`,
+    );
+    await once(socket, 'readable');
+    const settled = async () => {
+      for (let before = -1; before !== read; ) {
+        before = read;
+        await sleep(200);
+      }
+    };
+    await settled();
+    expect(read).toBeLessThan(500);
+    socket.destroy();
+    await vi.waitFor(() => expect(letGo).toBe(true));
+  });
+
+  test('are cut off when what is compressed fails in the middle', async () => {
+    const app = listing(async function* () {
+      for (let at = 0; at < 20; at++) yield agents(100);
+      throw new Error('the database is gone');
+    });
+    await app.listen({ host: '127.0.0.1', port: 0 });
+    const { port } = app.server.address() as AddressInfo;
+    const answer = await fetch(`http://127.0.0.1:${port}/api/v1/agents`, { headers: bearer('operator') });
+    expect(answer.headers.get('content-encoding')).toBe('gzip');
+    await expect(answer.text()).rejects.toThrow();
+  });
+});
 
 describe('answers in pieces', () => {
   test.each([

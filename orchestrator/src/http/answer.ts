@@ -2,6 +2,7 @@ import { Readable } from 'node:stream';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { mediaOf, type Route } from '@muster/protocol/http';
 import type { FastifyReply } from 'fastify';
+import { compressStream, compressText, isCompressed } from './compression.ts';
 import { Chunked, JsonBody, Paged, Reply, Stream } from './handlers.ts';
 import { nextLink } from './page.ts';
 
@@ -46,7 +47,13 @@ export function sendAnswer(
   if (body instanceof Chunked) return sendChunks(form, status, body, reply, broken);
   if (form.validate) holdToSchema(form.route, status, body);
   if (body === undefined) return reply.send();
-  return reply.header('content-type', json).send(textOf(body));
+  return sendText(reply, textOf(body));
+}
+
+function sendText(reply: FastifyReply, text: string): FastifyReply | Promise<FastifyReply> {
+  reply.header('content-type', json);
+  if (!isCompressed(reply, text.length)) return reply.send(text);
+  return compressText(text).then((bytes) => reply.send(bytes));
 }
 
 const textOf = (body: unknown): string => (body instanceof JsonBody ? body.text : JSON.stringify(body));
@@ -87,8 +94,8 @@ async function sendChunks(
   };
   const first = await next();
   const second = first === null ? null : await next();
+  if (second === null) return sendText(reply, `[${first ?? ''}]`);
   reply.header('content-type', json);
-  if (second === null) return reply.send(`[${first ?? ''}]`);
 
   async function* pieces(): AsyncGenerator<string> {
     let ended = false;
@@ -109,7 +116,9 @@ async function sendChunks(
       if (!ended) await source.return?.();
     }
   }
-  return reply.send(Readable.from(pieces(), { objectMode: false }));
+  const whole = Readable.from(pieces(), { objectMode: false });
+  const atLeast = (first?.length ?? 0) + second.length;
+  return reply.send(isCompressed(reply, atLeast) ? compressStream(whole) : whole);
 }
 
 /**
@@ -135,7 +144,10 @@ async function sendStream(
   const first = await source.next();
   // For proxies that would otherwise gather what should go out at once.
   reply.header('content-type', type).header('x-accel-buffering', 'no');
-  return reply.send(readableOf(source, first, stream.until, reply, broken));
+  const whole = readableOf(source, first, stream.until, reply, broken);
+  // What comes over time is to be there when it comes.
+  const length = stream.until !== undefined || first.done ? 0 : first.value.length;
+  return reply.send(isCompressed(reply, length) ? compressStream(whole) : whole);
 }
 
 function readableOf(
