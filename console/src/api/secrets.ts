@@ -1,10 +1,55 @@
-import { listSecrets } from '@muster/protocol/http';
+import {
+  createSecret,
+  listSecrets,
+  removeSecret,
+  rotateSecretsKey,
+  type Secret,
+  updateSecret,
+} from '@muster/protocol/http';
 import { queryOptions } from '@tanstack/react-query';
 import { call } from './client.ts';
 import { keys } from './keys.ts';
+import { queryClient } from './query-client.ts';
 
-/** All secrets, by name; never their values. */
+/** All secrets, without their values: those are never given back. */
 export const secretsQuery = queryOptions({
   queryKey: keys.secrets,
   queryFn: ({ signal }) => call(listSecrets, { all: true, signal }),
 });
+
+/** What a form says of a secret. */
+export interface SecretWish {
+  readonly description: string;
+  /** RFC 3339; null: never. */
+  readonly expires_at: string | null;
+  /** Null: any approved agent. */
+  readonly restriction: Secret['restriction'];
+  /** Null: as it is. */
+  readonly value: string | null;
+}
+
+const stale = () => queryClient.invalidateQueries({ queryKey: keys.secrets });
+
+export async function keepSecret(name: string, wish: SecretWish): Promise<void> {
+  await call(createSecret, { body: { ...bodyOf(wish), name, value: wish.value ?? '' } as never });
+  await stale();
+}
+
+export async function changeSecret(name: string, wish: SecretWish): Promise<void> {
+  await call(updateSecret, { params: { name }, body: bodyOf(wish) as never });
+  await stale();
+}
+
+const bodyOf = ({ description, expires_at, restriction, value }: SecretWish) => ({
+  description,
+  expires_at,
+  restriction: restriction ?? {},
+  ...(value === null ? {} : { value }),
+});
+
+export async function removeSecretForGood(name: string): Promise<void> {
+  await call(removeSecret, { params: { name } });
+  await stale();
+}
+
+export const rotateKey = () => call(rotateSecretsKey, {});

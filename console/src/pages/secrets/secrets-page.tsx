@@ -1,5 +1,288 @@
+import type { Secret } from '@muster/protocol/http';
+import { useMutation, useQuery } from '@tanstack/react-query';
+import { KeyRound, Pencil, Plus, RotateCw, Trash2 } from 'lucide-react';
+import { useMemo, useState } from 'react';
+import { useAgentNames } from '../../api/agents.ts';
+import { removeSecretForGood, rotateKey, secretsQuery } from '../../api/secrets.ts';
+import { useIsAdmin } from '../../api/use-session.ts';
+import { Badge } from '../../parts/badge.tsx';
+import { Button, IconButton } from '../../parts/button.tsx';
+import { type Column, DataTable, type Sorting } from '../../parts/data-table.tsx';
+import { Confirm, Dialog } from '../../parts/dialog.tsx';
+import { Input } from '../../parts/field.tsx';
 import { Page } from '../../parts/page.tsx';
+import { Panel } from '../../parts/panel.tsx';
+import { Empty, Failure, Problem, SkeletonRows } from '../../parts/states.tsx';
+import { Line, visibleText } from '../../parts/text.tsx';
+import { Time, useNow } from '../../parts/time.tsx';
+import { useUrlState } from '../../parts/url-state.ts';
+import { OperatorName } from '../links.tsx';
+import { SecretDialog } from './secret-dialog.tsx';
+import { expiryOf } from './secret-form.ts';
 
+/** Values that modules use and nobody reads: who may have them, and until when. */
 export function SecretsPage() {
-  return <Page title="Secrets">{null}</Page>;
+  const isAdmin = useIsAdmin();
+  const names = useAgentNames();
+  const now = useNow();
+  const query = useQuery(secretsQuery);
+  const [search, setSearch] = useUrlState('q', '');
+  const [sort, setSort] = useUrlState<string>('sort', 'name');
+  /** `new`, or the name of one: the dialog is in the address. */
+  const [edited, setEdited] = useUrlState('edit', '');
+  const [removing, setRemoving] = useState<string | null>(null);
+  const [rotating, setRotating] = useState(false);
+  const rows = useMemo(() => {
+    const wanted = search.trim().toLowerCase();
+    return (query.data ?? []).filter(({ name, description }) =>
+      `${name} ${description ?? ''}`.toLowerCase().includes(wanted),
+    );
+  }, [query.data, search]);
+  const open = query.data?.find(({ name }) => name === edited) ?? null;
+  const sorting: Sorting = { column: sort.replace(/^-/, ''), descending: sort.startsWith('-') };
+
+  const columns: Column<Secret>[] = [
+    {
+      id: 'name',
+      header: 'Name',
+      width: 'minmax(9rem,2fr)',
+      sort: ({ name }) => name,
+      cell: ({ name }) => (
+        <button
+          type="button"
+          className="min-w-0 truncate rounded font-medium font-mono text-xs hover:underline"
+          onClick={() => setEdited(name, true)}
+        >
+          <Line text={name} />
+        </button>
+      ),
+    },
+    {
+      id: 'description',
+      header: 'Description',
+      width: '2.5fr',
+      from: 'md',
+      cell: ({ description }) =>
+        description === null || description === '' ? (
+          <span className="text-muted">–</span>
+        ) : (
+          <Line text={description} />
+        ),
+    },
+    {
+      id: 'restriction',
+      header: 'Who may have it',
+      width: '2fr',
+      from: 'lg',
+      cell: ({ restriction }) => <Line text={restrictionText(restriction, names)} />,
+    },
+    {
+      id: 'expires',
+      header: 'Expires',
+      width: '7.5rem',
+      sort: ({ expires_at }) => (expires_at === null ? null : Date.parse(expires_at)),
+      cell: ({ expires_at }) => <Expiry at={expires_at} now={now} />,
+    },
+    {
+      id: 'updated',
+      header: 'Updated',
+      width: '6rem',
+      from: 'sm',
+      sort: ({ updated_at }) => Date.parse(updated_at),
+      cell: ({ updated_at }) => <Time at={updated_at} />,
+    },
+    {
+      id: 'by',
+      header: 'By',
+      width: '1fr',
+      from: 'lg',
+      cell: ({ updated_by }) => <OperatorName id={updated_by} />,
+    },
+    {
+      id: 'actions',
+      header: 'Actions',
+      width: '5.5rem',
+      align: 'right',
+      cell: ({ name }) => (
+        <span className="flex">
+          <IconButton
+            small
+            label={`Change ${name}`}
+            icon={<Pencil className="size-3.5" />}
+            onClick={() => setEdited(name, true)}
+          />
+          <IconButton
+            small
+            label={`Remove ${name}`}
+            icon={<Trash2 className="size-3.5" />}
+            onClick={() => setRemoving(name)}
+          />
+        </span>
+      ),
+    },
+  ];
+
+  return (
+    <Page
+      fill
+      title="Secrets"
+      subtitle="Values that modules use. They are encrypted where they are kept, and never shown again."
+      actions={
+        <>
+          {(query.data?.length ?? 0) > 0 && (
+            <div className="w-44">
+              <Input
+                label="Search"
+                hideLabel
+                type="search"
+                data-search=""
+                placeholder="Name or description"
+                value={search}
+                onChange={(event) => setSearch(event.target.value)}
+              />
+            </div>
+          )}
+          {isAdmin && (
+            <Button icon={<RotateCw className="size-3.5" />} onClick={() => setRotating(true)}>
+              Rotate key
+            </Button>
+          )}
+          <Button look="primary" icon={<Plus className="size-4" />} onClick={() => setEdited('new!', true)}>
+            Keep a secret
+          </Button>
+        </>
+      }
+    >
+      <Panel flush className="overflow-hidden">
+        {query.isPending ? (
+          <SkeletonRows />
+        ) : query.data === undefined ? (
+          <Failure error={query.error} retry={() => void query.refetch()} />
+        ) : (
+          <DataTable
+            label="Secrets"
+            rows={rows}
+            columns={columns}
+            rowKey={({ name }) => name}
+            sorting={sorting}
+            onSort={({ column, descending }) => setSort(`${descending ? '-' : ''}${column}`)}
+            onOpen={({ name }) => setEdited(name, true)}
+            empty={
+              search === '' ? (
+                <Empty
+                  title="No secret is kept yet"
+                  icon={<KeyRound className="size-7" strokeWidth={1.4} />}
+                  action={
+                    <Button look="primary" onClick={() => setEdited('new!', true)}>
+                      Keep a secret
+                    </Button>
+                  }
+                >
+                  Passwords, keys and tokens that modules put on machines belong here, not into a module.
+                </Empty>
+              ) : (
+                <Empty title="No secret is called that">Search for something else.</Empty>
+              )
+            }
+          />
+        )}
+      </Panel>
+      {(edited === 'new!' || open !== null) && (
+        <SecretDialog key={edited} secret={edited === 'new!' ? null : open} onClose={() => setEdited('')} />
+      )}
+      <Confirm
+        open={removing !== null}
+        onOpenChange={(next) => !next && setRemoving(null)}
+        title={`Remove ${removing ?? ''}?`}
+        action="Remove the secret"
+        onConfirm={async () => {
+          if (removing !== null) await removeSecretForGood(removing);
+        }}
+      >
+        Modules that use it no longer resolve. What was put on machines with it stays there.
+      </Confirm>
+      {rotating && <RotateDialog onClose={() => setRotating(false)} />}
+    </Page>
+  );
+}
+
+function Expiry({ at, now }: { readonly at: string | null; readonly now: number }) {
+  const expiry = expiryOf(at, now);
+  if (expiry === 'none') return <span className="text-muted">never</span>;
+  if (expiry === 'later') return <Time at={at} />;
+  return (
+    <Badge tone={expiry === 'expired' ? 'bad' : 'warn'}>
+      {expiry === 'expired' ? 'expired ' : ''}
+      <Time at={at} />
+    </Badge>
+  );
+}
+
+function restrictionText(restriction: Secret['restriction'], names: ReadonlyMap<string, string>): string {
+  const parts: string[] = [];
+  if (restriction?.node_ids != null)
+    parts.push(
+      restriction.node_ids.length === 0
+        ? 'nobody'
+        : restriction.node_ids.length <= 3
+          ? restriction.node_ids.map((id) => names.get(id) ?? id.slice(0, 8)).join(', ')
+          : `${restriction.node_ids.length} agents`,
+    );
+  if (restriction?.tags != null) parts.push(restriction.tags === '' ? 'nobody' : restriction.tags);
+  return parts.length === 0 ? 'any approved agent' : parts.join(' and ');
+}
+
+function RotateDialog({ onClose }: { readonly onClose: () => void }) {
+  const rotate = useMutation({ mutationFn: rotateKey });
+  const { data } = rotate;
+  return (
+    <Dialog
+      open
+      onOpenChange={(open) => !open && onClose()}
+      title="Rotate the key of the secrets"
+      footer={
+        data === undefined ? (
+          <>
+            <Button onClick={onClose}>Cancel</Button>
+            <Button look="primary" busy={rotate.isPending} onClick={() => rotate.mutate()}>
+              Rotate key
+            </Button>
+          </>
+        ) : (
+          <Button look="primary" onClick={onClose}>
+            Done
+          </Button>
+        )
+      }
+    >
+      <div className="space-y-3 text-sm">
+        <Problem error={rotate.error} />
+        {data === undefined ? (
+          <p>
+            Every value is encrypted anew under another key. All of them can be used throughout. When it is interrupted,
+            nothing is lost: do it again.
+          </p>
+        ) : (
+          <>
+            <p role="status">
+              {data.reencrypted} {data.reencrypted === 1 ? 'value is' : 'values are'} under the key{' '}
+              <code className="font-mono text-xs">{visibleText(data.key_id)}</code> now.
+            </p>
+            {data.retired.length > 0 && (
+              <p>
+                Nothing needs {data.retired.length === 1 ? 'this key' : 'these keys'} any more:{' '}
+                <code className="font-mono text-xs">{visibleText(data.retired.join(', '))}</code>
+              </p>
+            )}
+            {data.unreadable.length > 0 && (
+              <p className="text-bad">
+                Left as they are, since their key is not there: {visibleText(data.unreadable.join(', '))}. Put the key
+                back, or give them a value again.
+              </p>
+            )}
+          </>
+        )}
+      </div>
+    </Dialog>
+  );
 }

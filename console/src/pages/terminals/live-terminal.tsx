@@ -19,15 +19,11 @@ import { cutText, visibleText } from '../../parts/text.tsx';
 import { type ExtraKey, extraKey, pasteable, runsAtOnce, withCtrl } from '../../terminal/keys.ts';
 import { useTerminalPreferences } from '../../terminal/preferences.ts';
 import { Screen } from '../../terminal/screen.ts';
+import { markControl } from './control-mark.ts';
 import { KeyRow } from './key-row.tsx';
 import { ScreenMenu } from './screen-menu.tsx';
 import { exitText } from './session-text.ts';
 import { Viewers } from './viewers.tsx';
-
-/** This tab was in control: when it is loaded anew, it is again. */
-const controlMark = (session_id: string) => `muster.terminal.${session_id}`;
-export const wasInControl = (session_id: string): boolean =>
-  window.sessionStorage.getItem(controlMark(session_id)) !== null;
 
 /** Milliseconds that a changed room is left to settle. */
 const settleMs = 80;
@@ -127,8 +123,7 @@ export function LiveTerminal({
           if (next.kind !== 'open') return;
           controls = next.mode === 'control';
           shown.readOnly = !controls;
-          if (controls) window.sessionStorage.setItem(controlMark(session_id), '1');
-          else window.sessionStorage.removeItem(controlMark(session_id));
+          markControl(session_id, controls);
           fitSoon();
           lookAtTerminalAgain(session_id);
         },
@@ -163,7 +158,7 @@ export function LiveTerminal({
   }, [fontSize, screenReader]);
 
   useEffect(() => {
-    if (state.kind === 'exited' || state.kind === 'ended') window.sessionStorage.removeItem(controlMark(session_id));
+    if (state.kind === 'exited' || state.kind === 'ended') markControl(session_id, false);
   }, [state, session_id]);
 
   // A bell is shown for a moment.

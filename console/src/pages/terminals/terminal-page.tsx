@@ -15,6 +15,7 @@ import { Failure, Problem, Skeleton } from '../../parts/states.tsx';
 import { Line } from '../../parts/text.tsx';
 import { shortDuration, Time, useNow } from '../../parts/time.tsx';
 import { useUrlState } from '../../parts/url-state.ts';
+import { wasInControl } from './control-mark.ts';
 import { modeOf, secondsOf, statusTones } from './session-text.ts';
 
 const LiveTerminal = lazy(async () => ({ default: (await import('./live-terminal.tsx')).LiveTerminal }));
@@ -42,14 +43,7 @@ function Session({ session_id }: { readonly session_id: string }) {
   const [mode, setMode] = useState<'control' | 'view' | 'replay' | null>(address === null ? null : 'control');
   if (mode === null && session !== undefined)
     setMode(
-      session.status === 'active'
-        ? modeOf(
-            session,
-            person.operator_id,
-            asked,
-            window.sessionStorage.getItem(`muster.terminal.${session_id}`) !== null,
-          )
-        : 'replay',
+      session.status === 'active' ? modeOf(session, person.operator_id, asked, wasInControl(session_id)) : 'replay',
     );
 
   if (error !== null && session === undefined && mode === null)

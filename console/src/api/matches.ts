@@ -1,0 +1,14 @@
+import { matchSelector } from '@muster/protocol/http';
+import { queryOptions } from '@tanstack/react-query';
+import { call } from './client.ts';
+import { keys } from './keys.ts';
+
+/** Ids of the approved agents that a selector matches now. */
+export const matchesQuery = (selector: string) =>
+  queryOptions({
+    queryKey: keys.matches(selector),
+    queryFn: async ({ signal }) => (await call(matchSelector, { body: { selector }, signal })).matches,
+    // Each that is typed is another.
+    gcTime: 60_000,
+    retry: false,
+  });

@@ -1,0 +1,307 @@
+import type { Agent, Secret } from '@muster/protocol/http';
+import { useMutation, useQuery } from '@tanstack/react-query';
+import { Dices, Eye, EyeOff } from 'lucide-react';
+import { useMemo, useState } from 'react';
+import { agentsQuery, useSelectorVocabulary } from '../../api/agents.ts';
+import { matchesQuery } from '../../api/matches.ts';
+import { changeSecret, keepSecret } from '../../api/secrets.ts';
+import { Button } from '../../parts/button.tsx';
+import { Callout } from '../../parts/callout.tsx';
+import { Code, CopyButton } from '../../parts/copy.tsx';
+import { Dialog } from '../../parts/dialog.tsx';
+import { Checkbox, Input, Select, TextArea } from '../../parts/field.tsx';
+import { SelectorInput } from '../../parts/selector-input.tsx';
+import { messageOf, Problem } from '../../parts/states.tsx';
+import { Line } from '../../parts/text.tsx';
+import { told } from '../../parts/toast.tsx';
+import {
+  dayOf,
+  endOfDay,
+  isInTheOpen,
+  kindOf,
+  nameFault,
+  type RestrictionKind,
+  randomValue,
+  restrictionOf,
+} from './secret-form.ts';
+
+const dots = '••••••••••••';
+
+/** Keeps a new secret, or changes one. Its value is never shown again. */
+export function SecretDialog({ secret, onClose }: { readonly secret: Secret | null; readonly onClose: () => void }) {
+  const [name, setName] = useState(secret?.name ?? '');
+  const [description, setDescription] = useState(secret?.description ?? '');
+  const [value, setValue] = useState('');
+  const [replaces, setReplaces] = useState(secret === null);
+  const [day, setDay] = useState(dayOf(secret?.expires_at ?? null));
+  const [kind, setKind] = useState<RestrictionKind>(kindOf(secret?.restriction ?? null));
+  const [agents, setAgents] = useState<readonly string[]>(secret?.restriction?.node_ids ?? []);
+  const [selector, setSelector] = useState(secret?.restriction?.tags ?? '');
+  const fault = nameFault(name);
+  const save = useMutation({
+    mutationFn: () => {
+      const wish = {
+        description,
+        expires_at: endOfDay(day, secret?.expires_at ?? null),
+        restriction: restrictionOf(kind, agents, selector),
+        value: replaces ? value : null,
+      };
+      return secret === null ? keepSecret(name, wish) : changeSecret(secret.name, wish);
+    },
+    onSuccess: () => {
+      told(secret === null ? `${name} is kept` : `${secret.name} was changed`);
+      onClose();
+    },
+  });
+  const openly = isInTheOpen(window.location.protocol, window.location.hostname);
+  return (
+    <Dialog
+      open
+      onOpenChange={(open) => !open && onClose()}
+      title={secret === null ? 'Keep a secret' : `Change ${secret.name}`}
+      footer={
+        <>
+          <Button onClick={onClose}>Cancel</Button>
+          <Button
+            type="submit"
+            form="secret"
+            look="primary"
+            busy={save.isPending}
+            disabled={name === '' || fault !== null || (replaces && value === '')}
+          >
+            {secret === null ? 'Keep secret' : 'Save'}
+          </Button>
+        </>
+      }
+    >
+      <form
+        id="secret"
+        className="space-y-4"
+        autoComplete="off"
+        onSubmit={(event) => {
+          event.preventDefault();
+          save.mutate();
+        }}
+      >
+        <Problem error={save.error} />
+        {openly && (
+          <Callout tone="warn" title="This page came over plain HTTP">
+            A value would be sent in the open, and the orchestrator refuses it. Open the console over HTTPS.
+          </Callout>
+        )}
+        {secret === null ? (
+          <Input
+            label="Name"
+            required
+            autoFocus
+            className="font-mono"
+            placeholder="db_password"
+            value={name}
+            error={fault}
+            onChange={(event) => setName(event.target.value)}
+            hint={`Modules use it as \${{ secrets.${name === '' || fault !== null ? 'NAME' : name} }}.`}
+          />
+        ) : (
+          <div>
+            <p className="mb-1 font-medium text-sm">In modules</p>
+            <Code text={`\${{ secrets.${secret.name} }}`} />
+          </div>
+        )}
+        <Input
+          label="Description"
+          value={description}
+          maxLength={1024}
+          onChange={(event) => setDescription(event.target.value)}
+          hint="What it opens, and where it comes from."
+        />
+        {secret !== null && (
+          <Checkbox
+            label="Replace the value"
+            hint="The value that is kept cannot be shown."
+            checked={replaces}
+            onChange={(event) => {
+              setReplaces(event.target.checked);
+              setValue('');
+            }}
+          />
+        )}
+        {replaces && <ValueField value={value} onChange={setValue} />}
+        <Input
+          label="Expires at the end of"
+          type="date"
+          value={day}
+          onChange={(event) => setDay(event.target.value)}
+          hint={
+            day === ''
+              ? 'Never. You are told thirty days before a day that is set here.'
+              : 'From then on nothing resolves it.'
+          }
+        />
+        <Restriction
+          kind={kind}
+          onKind={setKind}
+          agents={agents}
+          onAgents={setAgents}
+          selector={selector}
+          onSelector={setSelector}
+        />
+      </form>
+    </Dialog>
+  );
+}
+
+/** Hidden while it is typed; several lines, since keys have several. */
+function ValueField({ value, onChange }: { readonly value: string; readonly onChange: (value: string) => void }) {
+  const [shown, setShown] = useState(false);
+  return (
+    <div>
+      <TextArea
+        label="Value"
+        required
+        rows={shown ? 4 : 2}
+        autoComplete="off"
+        className={shown ? 'font-mono text-xs' : 'font-mono text-xs [-webkit-text-security:disc]'}
+        placeholder={dots}
+        value={value}
+        onChange={(event) => onChange(event.target.value)}
+        hint="Encrypted where it is kept, and never shown again. Lines are kept as they are."
+      />
+      <div className="mt-1 flex flex-wrap items-center gap-1">
+        <Button
+          small
+          look="quiet"
+          icon={shown ? <EyeOff className="size-3.5" /> : <Eye className="size-3.5" />}
+          aria-pressed={shown}
+          onClick={() => setShown(!shown)}
+        >
+          {shown ? 'Hide' : 'Show'}
+        </Button>
+        <Button
+          small
+          look="quiet"
+          icon={<Dices className="size-3.5" />}
+          onClick={() => onChange(randomValue((bytes) => crypto.getRandomValues(bytes)))}
+        >
+          Generate
+        </Button>
+        {value !== '' && <CopyButton text={value} label="Copy the value" />}
+      </div>
+    </div>
+  );
+}
+
+function Restriction({
+  kind,
+  onKind,
+  agents,
+  onAgents,
+  selector,
+  onSelector,
+}: {
+  readonly kind: RestrictionKind;
+  readonly onKind: (kind: RestrictionKind) => void;
+  readonly agents: readonly string[];
+  readonly onAgents: (agents: readonly string[]) => void;
+  readonly selector: string;
+  readonly onSelector: (selector: string) => void;
+}) {
+  const vocabulary = useSelectorVocabulary();
+  const withSelector = kind === 'selector' || kind === 'both';
+  const matches = useQuery({ ...matchesQuery(selector), enabled: withSelector && selector.trim() !== '' });
+  return (
+    <fieldset className="space-y-3">
+      <Select label="Who may have it" value={kind} onChange={(event) => onKind(event.target.value as RestrictionKind)}>
+        <option value="any">Any approved agent</option>
+        <option value="agents">Only agents that are named</option>
+        <option value="selector">Only agents that match a selector</option>
+        <option value="both">Named agents that match a selector</option>
+      </Select>
+      {(kind === 'agents' || kind === 'both') && <AgentChoice chosen={agents} onChange={onAgents} />}
+      {withSelector && (
+        <SelectorInput
+          label="Selector"
+          value={selector}
+          onChange={onSelector}
+          vocabulary={vocabulary}
+          hint={
+            selector.trim() === ''
+              ? 'An empty selector matches nobody.'
+              : matches.isError
+                ? messageOf(matches.error)
+                : matches.data === undefined
+                  ? 'Looking for agents…'
+                  : `Matches ${matches.data.length} ${matches.data.length === 1 ? 'agent' : 'agents'} now, and whichever match later.`
+          }
+        />
+      )}
+    </fieldset>
+  );
+}
+
+/** So many agents are offered at once; typing narrows them. */
+const mostOffered = 50;
+
+function AgentChoice({
+  chosen,
+  onChange,
+}: {
+  readonly chosen: readonly string[];
+  readonly onChange: (agents: readonly string[]) => void;
+}) {
+  const { data } = useQuery(agentsQuery);
+  const [text, setText] = useState('');
+  const offered = useMemo(() => offeredOf(data ?? [], chosen, text), [data, chosen, text]);
+  return (
+    <div>
+      <Input
+        label="Agents"
+        type="search"
+        placeholder="Find by name, hostname or id"
+        value={text}
+        onChange={(event) => setText(event.target.value)}
+        onKeyDown={(event) => {
+          if (event.key === 'Enter') event.preventDefault();
+        }}
+        hint={
+          chosen.length === 0
+            ? 'With none chosen, nobody may have it.'
+            : `${chosen.length} ${chosen.length === 1 ? 'agent is' : 'agents are'} chosen.`
+        }
+      />
+      <ul
+        className="mt-2 max-h-40 space-y-1 overflow-y-auto rounded-md border p-2"
+        aria-label="Agents to choose"
+        tabIndex={-1}
+      >
+        {offered.map(({ node_id, name, initial_hostname }) => (
+          <li key={node_id}>
+            <Checkbox
+              label={<Line text={name ?? initial_hostname} most={80} />}
+              checked={chosen.includes(node_id)}
+              onChange={(event) =>
+                onChange(event.target.checked ? [...chosen, node_id] : chosen.filter((id) => id !== node_id))
+              }
+            />
+          </li>
+        ))}
+        {offered.length === 0 && <li className="text-muted text-sm">No approved agent is called that.</li>}
+      </ul>
+    </div>
+  );
+}
+
+type Offered = Pick<Agent, 'node_id' | 'name' | 'initial_hostname'>;
+
+/** Those that are chosen first, also ones that are gone; then approved ones that the text is found in. */
+function offeredOf(agents: readonly Agent[], chosen: readonly string[], text: string): readonly Offered[] {
+  const byId = new Map(agents.map((agent) => [agent.node_id, agent]));
+  const first = chosen.map((id) => byId.get(id) ?? { node_id: id, name: null, initial_hostname: id });
+  const wanted = text.trim().toLowerCase();
+  const others = agents.filter(
+    ({ node_id, name, initial_hostname, status }) =>
+      status === 'approved' &&
+      !chosen.includes(node_id) &&
+      `${name ?? ''} ${initial_hostname.slice(0, 256)} ${node_id}`.toLowerCase().includes(wanted),
+  );
+  return [...first, ...others.slice(0, mostOffered)];
+}

@@ -1,0 +1,61 @@
+import { expect, test } from 'vitest';
+import {
+  dayOf,
+  endOfDay,
+  expiryOf,
+  isInTheOpen,
+  kindOf,
+  nameFault,
+  randomValue,
+  restrictionOf,
+} from './secret-form.ts';
+
+test.each([
+  ['any', null],
+  ['agents', { node_ids: ['a'], tags: null }],
+  ['selector', { node_ids: null, tags: 'role=web' }],
+  ['both', { node_ids: ['a'], tags: 'role=web' }],
+] as const)('a restriction to %s is read and made alike', (kind, restriction) => {
+  expect(kindOf(restriction as never)).toBe(kind);
+  expect(restrictionOf(kind, ['a'], 'role=web')).toEqual(restriction);
+});
+
+test('a restriction without parts is none, and one to no agents stays one', () => {
+  expect(kindOf({ node_ids: null, tags: null })).toBe('any');
+  expect(restrictionOf('agents', [], '')).toEqual({ node_ids: [], tags: null });
+});
+
+test('a day ends where one is, and the same day leaves the time alone', () => {
+  const before = new Date(2027, 0, 31, 8, 30).toISOString();
+  expect(dayOf(before)).toBe('2027-01-31');
+  expect(endOfDay('2027-01-31', before)).toBe(before);
+  expect(endOfDay('2027-02-01', before)).toBe(new Date(2027, 1, 1, 23, 59, 59).toISOString());
+  expect([endOfDay('', before), dayOf(null)]).toEqual([null, '']);
+});
+
+test('when a secret ends', () => {
+  const now = Date.parse('2027-01-01T00:00:00Z');
+  expect(
+    [null, '2026-12-31T00:00:00Z', '2027-01-30T00:00:00Z', '2027-02-01T00:00:00Z'].map((at) => expiryOf(at, now)),
+  ).toEqual(['none', 'expired', 'soon', 'later']);
+});
+
+test('a random value takes every letter as often, and leaves out what would not', () => {
+  let next = 0;
+  const value = randomValue((bytes) => {
+    for (const index of bytes.keys()) bytes[index] = next++ % 256;
+  });
+  expect(value).toMatch(/^[\w-]{32}$/);
+  // 255 is beyond four times the alphabet of 57 letters: skipped.
+  let round = 0;
+  const skipped = randomValue((bytes) => bytes.fill(round++ === 0 ? 255 : 0));
+  expect(skipped).toBe('A'.repeat(32));
+});
+
+test('names, and places where a value is not taken', () => {
+  expect([nameFault(''), nameFault('db_password-2')]).toEqual([null, null]);
+  expect([nameFault('2x'), nameFault('a b'), nameFault('x'.repeat(65))]).not.toContain(null);
+  expect(isInTheOpen('http:', '10.0.0.5')).toBe(true);
+  for (const host of ['localhost', '127.0.0.1', '[::1]']) expect(isInTheOpen('http:', host)).toBe(false);
+  expect(isInTheOpen('https:', '10.0.0.5')).toBe(false);
+});

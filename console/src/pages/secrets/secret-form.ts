@@ -1,0 +1,76 @@
+import type { Secret } from '@muster/protocol/http';
+
+/** What the form of a secret decides. Pure, but for chance where one asks for it. */
+
+export type RestrictionKind = 'any' | 'agents' | 'selector' | 'both';
+
+export const kindOf = (restriction: Secret['restriction']): RestrictionKind => {
+  if (restriction === null) return 'any';
+  if (restriction.node_ids !== null && restriction.tags !== null) return 'both';
+  if (restriction.node_ids !== null) return 'agents';
+  return restriction.tags !== null ? 'selector' : 'any';
+};
+
+export const restrictionOf = (
+  kind: RestrictionKind,
+  node_ids: readonly string[],
+  tags: string,
+): Secret['restriction'] =>
+  kind === 'any'
+    ? null
+    : {
+        node_ids: kind === 'agents' || kind === 'both' ? [...node_ids] : null,
+        tags: kind === 'selector' || kind === 'both' ? tags : null,
+      };
+
+/** As the field of a day has it, of the place where one is. @param at RFC 3339 */
+export function dayOf(at: string | null): string {
+  if (at === null) return '';
+  const time = new Date(at);
+  const two = (value: number) => String(value).padStart(2, '0');
+  return `${time.getFullYear()}-${two(time.getMonth() + 1)}-${two(time.getDate())}`;
+}
+
+/** The end of that day, as the API takes it; what was there when the day is the same. @param before RFC 3339 */
+export function endOfDay(day: string, before: string | null): string | null {
+  if (day === '') return null;
+  if (dayOf(before) === day) return before;
+  return new Date(`${day}T23:59:59`).toISOString();
+}
+
+export type Expiry = 'none' | 'expired' | 'soon' | 'later';
+
+const soonDays = 30;
+
+/** @param now Unix milliseconds */
+export function expiryOf(expires_at: string | null, now: number): Expiry {
+  if (expires_at === null) return 'none';
+  const left = Date.parse(expires_at) - now;
+  return left <= 0 ? 'expired' : left < soonDays * 86_400_000 ? 'soon' : 'later';
+}
+
+const alphabet = 'ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz23456789-_';
+const length = 32;
+
+/** A value that nobody guesses: 188 bits, without letters that look alike. */
+export function randomValue(random: (bytes: Uint8Array<ArrayBuffer>) => void): string {
+  let value = '';
+  const bytes = new Uint8Array(64);
+  // Bytes beyond a multiple of the alphabet would favour its first letters.
+  const limit = 256 - (256 % alphabet.length);
+  while (value.length < length) {
+    random(bytes);
+    for (const byte of bytes)
+      if (byte < limit && value.length < length) value += alphabet[byte % alphabet.length] as string;
+  }
+  return value;
+}
+
+export const nameFault = (name: string): string | null =>
+  name === '' || /^[A-Za-z_][A-Za-z0-9_-]{0,63}$/.test(name)
+    ? null
+    : 'Up to 64 letters, digits, “_” and “-”; the first is a letter or “_”.';
+
+/** A value goes over HTTPS only, or stays on the machine. */
+export const isInTheOpen = (protocol: string, hostname: string): boolean =>
+  protocol === 'http:' && !/^(localhost|127(\.\d+){3}|\[::1\])$/.test(hostname);

@@ -1,0 +1,10 @@
+/** This tab is in control of a session: when it is loaded anew, it is again. */
+
+const keyOf = (session_id: string) => `muster.terminal.${session_id}`;
+
+export const wasInControl = (session_id: string): boolean => window.sessionStorage.getItem(keyOf(session_id)) !== null;
+
+export function markControl(session_id: string, controls: boolean): void {
+  if (controls) window.sessionStorage.setItem(keyOf(session_id), '1');
+  else window.sessionStorage.removeItem(keyOf(session_id));
+}
