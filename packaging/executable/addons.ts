@@ -15,6 +15,7 @@ import {
 } from 'node:fs';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
+import { stepsTo, unguarded } from './addon-places.ts';
 
 export interface CarriedAddon {
   readonly name: string;
@@ -40,12 +41,39 @@ function ownCache(): string {
   return join(process.env.XDG_CACHE_HOME || join(homedir(), '.cache'), 'muster');
 }
 
-/** Its file, brought out unless it is there already: a name for each content, so that two releases do not meet. */
-function addonPath({ name, directory, sha256, content }: CarriedAddon): string {
-  const folder = join(isOwn(directory) ? directory : ownCache(), 'addons');
+const faultOf = (folder: string): string | null => unguarded(stepsTo(folder), process.geteuid?.() ?? 0);
+
+/**
+ * A folder for native parts that nobody else can get into.
+ * @throws Error when neither the directory nor the cache is in such a place
+ */
+function ownFolder(directory: string, cache: () => string): string {
+  const faults: string[] = [];
+  // The user of a service may have no home: it is only asked for when it is needed.
+  for (const place of isOwn(directory) ? [() => directory, cache] : [cache]) {
+    const folder = join(place(), 'addons');
+    const fault = faultOf(folder);
+    if (fault === null) {
+      mkdirSync(folder, { recursive: true, mode: 0o700 });
+      requireOwn(folder, lstatSync(folder), 'directory');
+      // What was not there when it was looked at first may have been made by somebody else.
+      const since = faultOf(folder);
+      if (since === null) return folder;
+      faults.push(since);
+    } else faults.push(fault);
+  }
+  throw new Error(
+    `there is no place for native parts that nobody else can write to: ${faults.join('; ')}. Mend one of them, or name another data directory, or a cache in XDG_CACHE_HOME`,
+  );
+}
+
+/**
+ * Its file, brought out unless it is there already: a name for each content, so that two releases do not meet.
+ * @param cache in place of a directory that others own, or can write to
+ */
+export function addonPath({ name, directory, sha256, content }: CarriedAddon, cache = ownCache): string {
+  const folder = ownFolder(directory, cache);
   const path = join(folder, `${name}-${sha256.slice(0, 16)}.node`);
-  mkdirSync(folder, { recursive: true, mode: 0o700 });
-  requireOwn(folder, lstatSync(folder), 'directory');
   if (isIntact(path, sha256)) return path;
   const temporary = `${path}.${randomBytes(6).toString('hex')}.tmp`;
   try {
@@ -96,6 +124,14 @@ function removeOthers(folder: string, name: string, current: string): void {
   }
 }
 
+/** @param said by the loader of the system */
+export function whyNotLoaded(path: string, said: string): string {
+  const remedy = said.includes('failed to map segment')
+    ? '. Its file system is mounted noexec: choose another data directory, or mount it with exec'
+    : '';
+  return `${path} cannot be loaded: ${said}${remedy}`;
+}
+
 /**
  * @returns what it exports
  * @throws Error when it cannot be brought out or loaded
@@ -107,11 +143,7 @@ export function loadAddon(addon: CarriedAddon): unknown {
   try {
     process.dlopen(module, path);
   } catch (error) {
-    const { message } = error as Error;
-    const remedy = message.includes('failed to map segment')
-      ? '. Its file system is mounted noexec: choose another data directory, or mount it with exec'
-      : '';
-    throw new Error(`${path} cannot be loaded: ${message}${remedy}`);
+    throw new Error(whyNotLoaded(path, (error as Error).message));
   }
   loaded.set(addon.name, module.exports);
   return module.exports;

@@ -1,0 +1,158 @@
+import { createHash } from 'node:crypto';
+import {
+  chmodSync,
+  chownSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { basename, join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { type Step, unguarded } from './addon-places.ts';
+import { addonPath, whyNotLoaded } from './addons.ts';
+
+const bytes = Buffer.from('a native part');
+const sha256 = createHash('sha256').update(bytes).digest('hex');
+
+let home: string;
+let directory: string;
+let cache: string;
+beforeEach(() => {
+  home = realpathSync(mkdtempSync(join(tmpdir(), 'muster-addons-')));
+  directory = join(home, 'data');
+  cache = join(home, 'cache');
+  for (const folder of [directory, cache]) mkdirSync(folder, { mode: 0o700 });
+});
+afterEach(() => rmSync(home, { recursive: true, force: true }));
+
+let written = 0;
+const content = () => {
+  written++;
+  return bytes;
+};
+const bringOut = (over: object = {}) => addonPath({ name: 'sqlite', directory, sha256, content, ...over }, () => cache);
+
+describe('which folders are one’s own', () => {
+  const user = 1000;
+  const root = { path: '/', uid: 0, gid: 0, mode: 0o40755 };
+  const under = (step: Partial<Step>, own: Partial<Step> = {}): Step[] => [
+    { path: '/x/own', uid: user, gid: user, mode: 0o40700, ...own },
+    { path: '/x', uid: 0, gid: 0, mode: 0o40755, ...step },
+    root,
+  ];
+
+  test.each([
+    ['one below what is root’s alone', under({})],
+    ['one below what is of the same user', under({ uid: user })],
+    ['one in a place like /tmp, where what is there is safe from others', under({ mode: 0o41777 })],
+    ['one that a group of one can write to, as umask 002 makes them', under({ uid: user, gid: user, mode: 0o40775 })],
+  ])('%s', (_, steps) => {
+    expect(unguarded(steps, user)).toBe(null);
+  });
+
+  test.each([
+    ['one that all can write to', under({}, { mode: 0o40777 }), '/x/own can be written by others'],
+    ['one that all can make things in', under({}, { mode: 0o41777 }), '/x/own can be written by others'],
+    ['one below what all can write to', under({ mode: 0o40777 }), '/x can be written by others'],
+    ['one below what a group can write to', under({ uid: user, gid: 100, mode: 0o40775 }), '/x can be written by'],
+    ['one below what root’s group can write to', under({ mode: 0o40775 }), '/x can be written by others'],
+    ['one of another user', under({}, { uid: 1001 }), '/x/own is of another user (1001)'],
+    ['one below what is of another user', under({ uid: 1001 }), '/x is of another user (1001)'],
+  ])('not %s', (_, steps, says) => {
+    expect(unguarded(steps, user)).toContain(says);
+  });
+});
+
+describe('a native part', () => {
+  test('is brought out once, for its own user alone', () => {
+    written = 0;
+    const path = bringOut();
+    expect(path).toBe(join(directory, 'addons', `sqlite-${sha256.slice(0, 16)}.node`));
+    expect(readFileSync(path)).toEqual(bytes);
+    expect(statSync(path).mode & 0o777).toBe(0o500);
+    expect(statSync(join(directory, 'addons')).mode & 0o777).toBe(0o700);
+    expect(bringOut()).toBe(path);
+    expect(written).toBe(1);
+    expect(readdirSync(join(directory, 'addons'))).toEqual([basename(path)]);
+  });
+
+  test('asks for no home where the directory will do: the user of a service may have none', () => {
+    const noHome = () => {
+      throw new Error('no home');
+    };
+    expect(addonPath({ name: 'sqlite', directory, sha256, content }, noHome)).toContain(directory);
+  });
+
+  test('that is not what it was is replaced', () => {
+    const path = bringOut();
+    chmodSync(path, 0o700);
+    writeFileSync(path, 'something else');
+    chmodSync(path, 0o500);
+    expect(readFileSync(bringOut())).toEqual(bytes);
+  });
+
+  test('that others can write to, or a link in its place, is not taken', () => {
+    const path = bringOut();
+    chmodSync(path, 0o777);
+    expect(() => bringOut()).toThrow(/must be a file of this user that nobody else can write: remove it/);
+    rmSync(path);
+    writeFileSync(join(home, 'elsewhere'), bytes);
+    symlinkSync(join(home, 'elsewhere'), path);
+    expect(() => bringOut()).toThrow(/ELOOP/);
+  });
+
+  test.runIf(process.geteuid?.() === 0)('of another user is not taken', () => {
+    const path = bringOut();
+    chownSync(path, 12_345, 12_345);
+    expect(() => bringOut()).toThrow(/must be a file of this user/);
+  });
+
+  test('goes into the cache where the directory, or one above it, is not safe', () => {
+    chmodSync(directory, 0o777);
+    expect(bringOut()).toContain(cache);
+    expect(existsSync(join(directory, 'addons'))).toBe(false);
+    const inner = join(directory, 'inner');
+    mkdirSync(inner, { mode: 0o700 });
+    expect(bringOut({ directory: inner })).toContain(cache);
+    // By whatever way it is named.
+    symlinkSync(inner, join(home, 'link'));
+    expect(bringOut({ directory: join(home, 'link') })).toContain(cache);
+    chmodSync(directory, 0o700);
+    expect(bringOut({ directory: join(home, 'link') })).toContain(join(home, 'link'));
+    chmodSync(join(directory, 'inner', 'addons'), 0o777);
+    expect(bringOut({ directory: inner })).toContain(cache);
+  });
+
+  test('goes nowhere when the cache is not safe either, which is told with what to do', () => {
+    for (const folder of [directory, cache]) chmodSync(folder, 0o777);
+    expect(() => bringOut()).toThrow(
+      `no place for native parts that nobody else can write to: ${directory} can be written by others (chmod go-w); ${cache} can be`,
+    );
+  });
+
+  test('takes the place of those of former releases, and of what killed starts left', () => {
+    const folder = join(directory, 'addons');
+    mkdirSync(folder, { mode: 0o700 });
+    const old = ['sqlite-0123.node', 'sqlite-4567.node.ab.tmp', 'pty-0123.node', 'sqlite-89.node.cd.tmp'];
+    for (const name of old) writeFileSync(join(folder, name), 'old', { mode: 0o500 });
+    utimesSync(join(folder, 'sqlite-4567.node.ab.tmp'), 1, 1);
+    const path = bringOut();
+    // What may be written just now stays, and what is of another part.
+    expect(readdirSync(folder).sort()).toEqual(['pty-0123.node', 'sqlite-89.node.cd.tmp', basename(path)].sort());
+  });
+
+  test('that cannot be loaded says why, and on a file system without exec what to do', () => {
+    const said = '/x.node: failed to map segment from shared object';
+    expect(whyNotLoaded('/x.node', said)).toContain('mounted noexec: choose another data directory');
+    expect(whyNotLoaded('/x.node', 'invalid ELF header')).toBe('/x.node cannot be loaded: invalid ELF header');
+  });
+});
