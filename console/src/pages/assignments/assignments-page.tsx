@@ -1,5 +1,199 @@
+import type { Agent, Assignment } from '@muster/protocol/http';
+import { useInfiniteQuery, useQuery } from '@tanstack/react-query';
+import { Link, useNavigate } from '@tanstack/react-router';
+import { Plus } from 'lucide-react';
+import { useMemo } from 'react';
+import { agentsQuery } from '../../api/agents.ts';
+import { assignmentsQuery } from '../../api/assignments.ts';
+import { type RunEntry, runsQuery } from '../../api/runs.ts';
+import { Badge } from '../../parts/badge.tsx';
+import { Button, buttonClasses } from '../../parts/button.tsx';
+import { type Column, DataTable } from '../../parts/data-table.tsx';
+import { Input } from '../../parts/field.tsx';
 import { Page } from '../../parts/page.tsx';
+import { useSorting } from '../../parts/sorting.ts';
+import { Empty, Failure, SkeletonRows } from '../../parts/states.tsx';
+import { Line } from '../../parts/text.tsx';
+import { Time } from '../../parts/time.tsx';
+import { useUrlState } from '../../parts/url-state.ts';
+import { StatusDot } from '../../parts/work-status.tsx';
+import { ModuleLinks, RunLink } from '../links.tsx';
+import { matching } from './matching.ts';
 
+interface Row {
+  readonly assignment: Assignment;
+  /** Undefined while the agents are not known. */
+  readonly matched: readonly Agent[] | undefined;
+  readonly lastRun: RunEntry | undefined;
+}
+
+const columns: readonly Column<Row>[] = [
+  {
+    id: 'name',
+    header: 'Name',
+    width: 'minmax(8rem,2fr)',
+    sort: ({ assignment }) => assignment.name,
+    cell: ({ assignment: { name } }) => (
+      <Link
+        to="/assignments/$assignment"
+        params={{ assignment: name }}
+        className="inline-flex max-w-full rounded font-medium hover:underline"
+      >
+        <Line text={name} most={64} />
+      </Link>
+    ),
+  },
+  {
+    id: 'mode',
+    header: 'Mode',
+    width: '8.5rem',
+    from: 'sm',
+    sort: ({ assignment }) => assignment.mode,
+    cell: ({ assignment: { mode, window_only } }) => (
+      <span className="inline-flex gap-1">
+        <Badge tone={mode === 'audit' ? 'info' : 'neutral'}>{mode}</Badge>
+        {window_only && <Badge>windows</Badge>}
+      </span>
+    ),
+  },
+  {
+    id: 'modules',
+    header: 'Modules',
+    width: 'minmax(8rem,2fr)',
+    from: 'md',
+    cell: ({ assignment: { modules } }) => (
+      <span className="flex min-w-0 items-center gap-2 overflow-hidden">
+        <ModuleLinks modules={modules.slice(0, 3)} />
+        {modules.length > 3 && <span className="shrink-0 text-muted text-xs">and {modules.length - 3} more</span>}
+      </span>
+    ),
+  },
+  {
+    id: 'selector',
+    header: 'Selector',
+    width: 'minmax(8rem,2fr)',
+    from: 'lg',
+    cell: ({ assignment: { selector } }) => (
+      <span className="flex min-w-0 font-mono text-muted text-xs">
+        <Line text={selector} />
+      </span>
+    ),
+  },
+  {
+    id: 'matches',
+    header: 'Agents',
+    width: '5.5rem',
+    align: 'right',
+    sort: ({ matched }) => matched?.length ?? null,
+    cell: ({ matched }) =>
+      matched === undefined ? (
+        <span className="text-muted">–</span>
+      ) : matched.length === 0 ? (
+        <span className="text-warn">none</span>
+      ) : (
+        <span className="tabular">{matched.length}</span>
+      ),
+  },
+  {
+    id: 'run',
+    header: 'Last run',
+    width: 'minmax(9.5rem,1fr)',
+    sort: ({ lastRun }) => lastRun?.started_at ?? null,
+    cell: ({ lastRun }) =>
+      lastRun === undefined ? (
+        <span className="text-muted">–</span>
+      ) : (
+        <span className="flex min-w-0 items-center gap-2">
+          <RunLink id={lastRun.run_id}>
+            <StatusDot status={lastRun.status} />
+          </RunLink>
+          <span className="text-muted text-xs">
+            <Time at={lastRun.started_at} />
+          </span>
+        </span>
+      ),
+  },
+];
+
+const holds = ({ name, modules, selector, description }: Assignment, wanted: string): boolean =>
+  [name, ...modules, selector, description ?? ''].some((text) => text.toLowerCase().includes(wanted));
+
+/** Which agents get which modules. */
 export function AssignmentsPage() {
-  return <Page title="Assignments">{null}</Page>;
+  const navigate = useNavigate();
+  const [search, setSearch] = useUrlState<string>('q', '');
+  const [sorting, setSorting] = useSorting({ column: 'name', descending: false });
+  const assignments = useQuery(assignmentsQuery);
+  const agents = useQuery(agentsQuery);
+  const runs = useInfiniteQuery(runsQuery());
+  const known = useMemo(() => {
+    const lastRuns = new Map<string, RunEntry>();
+    for (const run of runs.data?.pages.flat() ?? [])
+      if (run.assignment !== null && !lastRuns.has(run.assignment)) lastRuns.set(run.assignment, run);
+    return (assignments.data ?? []).map((assignment) => ({
+      assignment,
+      matched: agents.data === undefined ? undefined : (matching(assignment.selector, agents.data) ?? []),
+      lastRun: lastRuns.get(assignment.name),
+    }));
+  }, [assignments.data, agents.data, runs.data]);
+  const rows = useMemo(
+    () => known.filter(({ assignment }) => holds(assignment, search.trim().toLowerCase())),
+    [known, search],
+  );
+  const add = (
+    <Link to="/assignments/new" className={buttonClasses('primary')}>
+      <Plus aria-hidden="true" className="size-4" />
+      New assignment
+    </Link>
+  );
+  return (
+    <Page title="Assignments" subtitle="Which agents get which modules, by what they are like." actions={add} fill>
+      <div className="flex h-full min-h-0 flex-col rounded-lg border bg-surface">
+        <div className="border-b p-2.5">
+          <div className="w-72 max-sm:w-full">
+            <Input
+              label="Search assignments"
+              hideLabel
+              placeholder="Search by name, module or selector"
+              data-search
+              value={search}
+              onChange={(event) => setSearch(event.target.value)}
+            />
+          </div>
+        </div>
+        <div className="min-h-0 flex-1">
+          {assignments.isPending ? (
+            <SkeletonRows rows={10} />
+          ) : assignments.isError ? (
+            <Failure error={assignments.error} retry={() => void assignments.refetch()} />
+          ) : (
+            <DataTable
+              label="Assignments"
+              rows={rows}
+              columns={columns}
+              rowKey={({ assignment }) => assignment.name}
+              sorting={sorting}
+              onSort={setSorting}
+              onOpen={({ assignment }) =>
+                void navigate({ to: '/assignments/$assignment', params: { assignment: assignment.name } })
+              }
+              fill
+              empty={
+                search === '' ? (
+                  <Empty title="No assignment yet" action={add}>
+                    An assignment gives modules to the agents that a selector matches, now and later.
+                  </Empty>
+                ) : (
+                  <Empty
+                    title="No assignment is like that"
+                    action={<Button onClick={() => setSearch('')}>Show all</Button>}
+                  />
+                )
+              }
+            />
+          )}
+        </div>
+      </div>
+    </Page>
+  );
 }

@@ -1,0 +1,66 @@
+import { useInfiniteQuery } from '@tanstack/react-query';
+import { useNavigate } from '@tanstack/react-router';
+import { useMemo } from 'react';
+import { type RunEntry, runsQuery } from '../../api/runs.ts';
+import { type Column, DataTable } from '../../parts/data-table.tsx';
+import { Panel } from '../../parts/panel.tsx';
+import { Empty, Failure, SkeletonRows } from '../../parts/states.tsx';
+import { Time } from '../../parts/time.tsx';
+import { StatusBadge } from '../../parts/work-status.tsx';
+import { OperatorName, RunLink } from '../links.tsx';
+
+const columns: readonly Column<RunEntry>[] = [
+  { id: 'run', header: 'Run', width: '8rem', cell: ({ run_id }) => <RunLink id={run_id} /> },
+  { id: 'kind', header: 'Kind', width: '5rem', cell: ({ kind }) => kind },
+  { id: 'status', header: 'Status', width: 'minmax(7rem,1fr)', cell: ({ status }) => <StatusBadge status={status} /> },
+  {
+    id: 'by',
+    header: 'Asked for by',
+    width: 'minmax(7rem,1fr)',
+    from: 'sm',
+    cell: ({ requested_by }) => <OperatorName id={requested_by} />,
+  },
+  {
+    id: 'at',
+    header: 'Started',
+    width: '6.5rem',
+    align: 'right',
+    cell: ({ started_at }) => (
+      <span className="text-muted">
+        <Time at={started_at} />
+      </span>
+    ),
+  },
+];
+
+/** Each time that it was planned or applied over its agents. */
+export function AssignmentRuns({ name }: { readonly name: string }) {
+  const navigate = useNavigate();
+  const query = useInfiniteQuery(runsQuery({ assignment: name }));
+  const rows = useMemo(() => query.data?.pages.flat() ?? [], [query.data]);
+  return (
+    <Panel flush>
+      {query.isPending ? (
+        <SkeletonRows />
+      ) : query.isError ? (
+        <Failure error={query.error} retry={() => void query.refetch()} />
+      ) : (
+        <DataTable
+          label="Runs"
+          rows={rows}
+          columns={columns}
+          rowKey={({ run_id }) => run_id}
+          onOpen={({ run_id }) => void navigate({ to: '/runs/$run', params: { run: run_id } })}
+          onNearEnd={() => {
+            if (query.hasNextPage && !query.isFetchingNextPage) void query.fetchNextPage();
+          }}
+          empty={
+            <Empty title="It was not run yet">
+              Plan it to see what an apply would do on each agent, then apply it, some agents first.
+            </Empty>
+          }
+        />
+      )}
+    </Panel>
+  );
+}

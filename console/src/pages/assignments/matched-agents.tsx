@@ -1,0 +1,37 @@
+import type { Agent } from '@muster/protocol/http';
+import { useState } from 'react';
+import { Dot } from '../../parts/badge.tsx';
+import { Button } from '../../parts/button.tsx';
+import { AgentLink } from '../links.tsx';
+
+const first = 24;
+
+/** Who is meant, by name: some at first, the rest on demand. */
+export function MatchedAgents({ agents }: { readonly agents: readonly Agent[] }) {
+  const [shown, setShown] = useState(first);
+  return (
+    <div>
+      <ul className="flex flex-wrap gap-1.5" aria-label="Agents that match">
+        {agents.slice(0, shown).map(({ node_id, name, connected }) => (
+          <li key={node_id} className="inline-flex max-w-60 items-center gap-1.5 rounded border px-1.5 py-0.5 text-xs">
+            <Dot tone={connected ? 'good' : 'neutral'} />
+            <AgentLink id={node_id} name={name} />
+            {!connected && <span className="sr-only">not connected</span>}
+          </li>
+        ))}
+      </ul>
+      {agents.length > shown && (
+        <Button small className="mt-2" onClick={() => setShown(shown + 200)}>
+          Show {Math.min(200, agents.length - shown)} of {agents.length - shown} more
+        </Button>
+      )}
+    </div>
+  );
+}
+
+/** As `12 agents, 3 of them not connected`. */
+export function matchText(agents: readonly Agent[]): string {
+  const away = agents.filter(({ connected }) => !connected).length;
+  const count = agents.length === 1 ? '1 agent' : `${agents.length} agents`;
+  return away === 0 ? count : `${count}, ${away} not connected`;
+}

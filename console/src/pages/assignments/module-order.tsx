@@ -1,0 +1,104 @@
+import { ArrowDown, ArrowUp, GripVertical, X } from 'lucide-react';
+import { type DragEvent, useState } from 'react';
+import { IconButton } from '../../parts/button.tsx';
+import { classNames } from '../../parts/class-names.ts';
+import { Picker } from '../../parts/picker.tsx';
+import { Line, visibleText } from '../../parts/text.tsx';
+
+/** @returns the list with one of them at another place */
+export function moved<T>(list: readonly T[], from: number, to: number): T[] {
+  const rest = list.toSpliced(from, 1);
+  return from < 0 || from >= list.length ? [...list] : rest.toSpliced(Math.max(0, to), 0, list[from] as T);
+}
+
+/** Modules in their order: with buttons, or dragged. */
+export function ModuleOrderField({
+  modules,
+  all,
+  onChange,
+  error,
+}: {
+  readonly modules: readonly string[];
+  /** Names of all that there are. */
+  readonly all: readonly string[];
+  readonly onChange: (modules: readonly string[]) => void;
+  readonly error?: string | null;
+}) {
+  const [dragged, setDragged] = useState<number | null>(null);
+  const [said, setSaid] = useState('');
+  const move = (from: number, to: number) => {
+    if (to < 0 || to >= modules.length) return;
+    onChange(moved(modules, from, to));
+    setSaid(`${modules[from]} is now number ${to + 1} of ${modules.length}`);
+  };
+  const over = (event: DragEvent, index: number) => {
+    if (dragged === null) return;
+    event.preventDefault();
+    if (dragged === index) return;
+    onChange(moved(modules, dragged, index));
+    setDragged(index);
+  };
+  return (
+    <fieldset className="min-w-0">
+      <legend className="mb-1 font-medium text-sm">Modules, in their order</legend>
+      {modules.length > 0 && (
+        <ol className="mb-2 divide-y rounded-md border" aria-label="Modules, in their order">
+          {modules.map((name, index) => (
+            <li
+              key={name}
+              draggable
+              onDragStart={() => setDragged(index)}
+              onDragOver={(event) => over(event, index)}
+              onDragEnd={() => setDragged(null)}
+              className={classNames(
+                'flex items-center gap-2 px-2 py-1 text-sm',
+                dragged === index && 'bg-accent-soft',
+                !all.includes(name) && 'text-bad',
+              )}
+            >
+              <GripVertical aria-hidden="true" className="size-4 shrink-0 cursor-grab text-muted" />
+              <span className="tabular w-5 text-right text-muted text-xs">{index + 1}</span>
+              <span className="flex min-w-0 flex-1">
+                <Line text={name} most={64} />
+                {!all.includes(name) && <span className="ml-2 shrink-0 text-xs">is not there any more</span>}
+              </span>
+              <IconButton
+                small
+                label={`Move ${visibleText(name)} up`}
+                icon={<ArrowUp className="size-3.5" />}
+                aria-disabled={index === 0}
+                onClick={() => move(index, index - 1)}
+              />
+              <IconButton
+                small
+                label={`Move ${visibleText(name)} down`}
+                icon={<ArrowDown className="size-3.5" />}
+                aria-disabled={index === modules.length - 1}
+                onClick={() => move(index, index + 1)}
+              />
+              <IconButton
+                small
+                label={`Take ${visibleText(name)} out`}
+                icon={<X className="size-3.5" />}
+                onClick={() => onChange(modules.toSpliced(index, 1))}
+              />
+            </li>
+          ))}
+        </ol>
+      )}
+      <Picker
+        label="Add a module"
+        hideLabel
+        placeholder={modules.length === 0 ? 'Add a module: type some of its name' : 'Add another'}
+        none={all.length === 0 ? 'There is no module yet: write one first' : 'No other module is called that'}
+        options={all.filter((name) => !modules.includes(name)).map((name) => ({ value: name, label: name }))}
+        value=""
+        onPick={(name) => onChange([...modules, name])}
+      />
+      {error && <p className="mt-1 text-bad text-xs">{error}</p>}
+      <p role="status" className="sr-only">
+        {said}
+      </p>
+    </fieldset>
+  );
+}
