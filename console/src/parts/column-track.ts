@@ -7,6 +7,7 @@ export const fromClasses = {
   md: 'max-md:hidden',
   lg: 'max-lg:hidden',
   xl: 'max-xl:hidden',
+  '2xl': 'max-2xl:hidden',
 } as const;
 
 /** The first column stays in sight where the others are scrolled past. */

@@ -37,8 +37,8 @@ export interface Column<Row> {
   /** By what it is sorted; without it the header does nothing. */
   readonly sort?: (row: Row) => string | number | null;
   readonly align?: 'right';
-  /** Left out where there is little room: below `sm` (640 px), `md` (768 px), `lg` (1024 px) or `xl` (1280 px). */
-  readonly from?: 'sm' | 'md' | 'lg' | 'xl';
+  /** Left out where there is little room: below `sm` (640 px), `md` (768 px), `lg` (1024 px), `xl` (1280 px) or `2xl` (1536 px). */
+  readonly from?: 'sm' | 'md' | 'lg' | 'xl' | '2xl';
 }
 
 export interface Sorting {

@@ -5,7 +5,7 @@ export function TagChip({ name, value }: { readonly name: string; readonly value
   return (
     <span
       title={visibleText(cutText(`${name}=${value}`, 400))}
-      className="inline-flex h-5 min-w-0 max-w-48 items-center rounded bg-raised px-1.5 text-xs"
+      className="inline-flex h-5 max-w-40 shrink-0 items-center rounded bg-raised px-1.5 text-xs"
     >
       <bdi className="truncate">
         <span className="text-muted">{visibleText(name)}</span>

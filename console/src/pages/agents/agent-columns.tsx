@@ -92,7 +92,7 @@ export function agentColumns({
     {
       id: 'tags',
       header: 'Tags',
-      width: 'minmax(9rem,3fr)',
+      width: 'minmax(14rem,3fr)',
       from: 'md',
       cell: ({ tags }) => {
         const entries = Object.entries(tags);
@@ -132,7 +132,7 @@ export function agentColumns({
       id: 'ip',
       header: 'Address',
       width: '8rem',
-      from: 'xl',
+      from: '2xl',
       sort: ({ initial_ip }) => initial_ip,
       cell: ({ initial_ip }) => (
         <code className="truncate font-mono text-muted text-xs" title={visibleText(initial_ip)}>
@@ -144,7 +144,7 @@ export function agentColumns({
       id: 'version',
       header: 'Version',
       width: '5.5rem',
-      from: 'xl',
+      from: '2xl',
       sort: ({ agent_version }) => agent_version.slice(0, 40),
       cell: ({ agent_version }) => (
         <span className="tabular flex min-w-0 text-muted">
@@ -165,7 +165,7 @@ export function agentColumns({
       id: 'seen',
       header: 'Last seen',
       width: '6rem',
-      from: 'xl',
+      from: '2xl',
       align: 'right',
       sort: ({ connected, last_seen_at }) => (connected ? Number.MAX_SAFE_INTEGER : last_seen_at),
       cell: ({ connected, last_seen_at }) => (

@@ -1,5 +1,116 @@
+import { ApiError } from '@muster/protocol/client';
+import type { Agent } from '@muster/protocol/http';
+import { useQuery } from '@tanstack/react-query';
+import { Link, useParams } from '@tanstack/react-router';
+import { TriangleAlert } from 'lucide-react';
+import { useState } from 'react';
+import { agentQuery } from '../../api/agents.ts';
+import { Badge } from '../../parts/badge.tsx';
+import { buttonClasses } from '../../parts/button.tsx';
 import { Page } from '../../parts/page.tsx';
+import { Empty, Failure, SkeletonRows } from '../../parts/states.tsx';
+import { Tabs } from '../../parts/tabs.tsx';
+import { cutText, Line, Text, visibleText } from '../../parts/text.tsx';
+import { Time } from '../../parts/time.tsx';
+import { useUrlState } from '../../parts/url-state.ts';
+import { AgentActions, type AgentDialog } from './agent-actions.tsx';
+import { DriftList, HistoryList, OperationsList, TerminalsList } from './agent-lists.tsx';
+import { AgentOverview } from './agent-overview.tsx';
+import { calledOf, sinceOf, stateOf, systemOf, tones } from './agent-state.ts';
+import { ApprovalCheck } from './approval-check.tsx';
+import { AttributesTab } from './attributes-tab.tsx';
+import { MetricsTab } from './metrics-tab.tsx';
+import { StateTab } from './state-tab.tsx';
 
+/** One agent: what is known of it, and what can be done with it. */
 export function AgentPage() {
-  return <Page title="Agent">{null}</Page>;
+  const { agent: id } = useParams({ strict: false }) as { agent: string };
+  const { data, error, refetch } = useQuery(agentQuery(id));
+  if (data !== undefined) return <Known key={data.node_id} agent={data} />;
+  const isGone = error instanceof ApiError && error.problem.status === 404;
+  return (
+    <Page title="Agent" name={visibleText(cutText(id, 64))}>
+      {isGone ? (
+        <Empty
+          title="There is no such agent"
+          action={
+            <Link to="/agents" className={buttonClasses('primary')}>
+              All agents
+            </Link>
+          }
+        >
+          It may have been removed, or be called otherwise.
+        </Empty>
+      ) : error === null ? (
+        <SkeletonRows rows={10} label="Loading the agent" />
+      ) : (
+        <Failure error={error} retry={() => void refetch()} />
+      )}
+    </Page>
+  );
+}
+
+const tabNames = ['overview', 'metrics', 'state', 'drift', 'operations', 'terminals', 'attributes', 'history'] as const;
+type TabName = (typeof tabNames)[number];
+
+function Known({ agent }: { readonly agent: Agent }) {
+  const [chosen, setTab] = useUrlState<TabName>('tab', 'overview');
+  const [dialog, setDialog] = useState<AgentDialog>(null);
+  const state = stateOf(agent);
+  const approved = agent.status === 'approved';
+  const tabs = [
+    { value: 'overview' as const, label: 'Overview', content: () => <AgentOverview agent={agent} /> },
+    ...(agent.status === 'pending'
+      ? []
+      : [
+          { value: 'metrics' as const, label: 'Metrics', content: () => <MetricsTab agent={agent} /> },
+          { value: 'state' as const, label: 'State', content: () => <StateTab agent={agent} /> },
+          { value: 'drift' as const, label: 'Drift', content: () => <DriftList agent={agent} /> },
+          { value: 'operations' as const, label: 'Operations', content: () => <OperationsList agent={agent} /> },
+          { value: 'terminals' as const, label: 'Terminals', content: () => <TerminalsList agent={agent} /> },
+        ]),
+    { value: 'attributes' as const, label: 'Attributes', content: () => <AttributesTab agent={agent} /> },
+    { value: 'history' as const, label: 'History', content: () => <HistoryList agent={agent} /> },
+  ];
+  const tab = tabs.some(({ value }) => value === chosen) ? chosen : 'overview';
+  return (
+    <Page
+      name={visibleText(cutText(calledOf(agent), 64))}
+      title={
+        <span className="flex min-w-0 items-center gap-2.5">
+          <Line text={calledOf(agent)} most={64} />
+          <Badge tone={tones[state]}>{state}</Badge>
+        </span>
+      }
+      subtitle={
+        <span className="flex flex-wrap items-center gap-x-2">
+          <span>
+            {agent.connected ? 'since ' : approved ? 'last seen ' : 'connected last '}
+            <Time at={sinceOf(agent)} />
+          </span>
+          <span aria-hidden="true">·</span>
+          <Text text={systemOf(agent) || 'system not known'} most={60} />
+          <span aria-hidden="true">·</span>
+          <code className="font-mono text-xs">{agent.initial_ip}</code>
+          {approved && agent.pin_source === 'first_use' && (
+            <span
+              className="inline-flex items-center gap-1 text-warn"
+              title="It had no key of this orchestrator when it connected first, and took the one it was shown."
+            >
+              <TriangleAlert aria-hidden="true" className="size-3.5" />
+              trusted the orchestrator unseen
+            </span>
+          )}
+        </span>
+      }
+      actions={<AgentActions agent={agent} dialog={dialog} onDialog={setDialog} />}
+    >
+      {agent.status === 'pending' && (
+        <div className="mb-4">
+          <ApprovalCheck agent={agent} onApprove={() => setDialog('approve')} />
+        </div>
+      )}
+      <Tabs label="Of this agent" value={tab} onChange={(next) => setTab(next, true)} tabs={tabs} />
+    </Page>
+  );
 }

@@ -1,0 +1,243 @@
+import type { Agent } from '@muster/protocol/http';
+import { useInfiniteQuery, useQuery } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
+import type { ReactNode } from 'react';
+import { auditQuery } from '../../api/audit.ts';
+import { agentDriftQuery } from '../../api/drift.ts';
+import { operationsQuery } from '../../api/operations.ts';
+import { terminalsQuery } from '../../api/terminals.ts';
+import { Badge, Dot, type Tone } from '../../parts/badge.tsx';
+import { Button } from '../../parts/button.tsx';
+import { Panel } from '../../parts/panel.tsx';
+import { Empty, Failure, SkeletonRows } from '../../parts/states.tsx';
+import { SummaryLine } from '../../parts/summary.tsx';
+import { Line } from '../../parts/text.tsx';
+import { Time } from '../../parts/time.tsx';
+import { StatusDot } from '../../parts/work-status.tsx';
+import { OperatorName } from '../links.tsx';
+
+/** What was done with one agent, newest first. */
+
+interface Listed<Item> {
+  readonly items: readonly Item[] | undefined;
+  readonly error: unknown;
+  readonly retry: () => void;
+  readonly more?: { readonly busy: boolean; readonly load: () => void } | undefined;
+}
+
+function List<Item>({
+  label,
+  listed: { items, error, retry, more },
+  empty,
+  row,
+}: {
+  readonly label: string;
+  readonly listed: Listed<Item>;
+  readonly empty: ReactNode;
+  readonly row: (item: Item) => ReactNode;
+}) {
+  return (
+    <Panel flush>
+      {items === undefined ? (
+        error === null ? (
+          <SkeletonRows rows={8} />
+        ) : (
+          <Failure error={error} retry={retry} />
+        )
+      ) : items.length === 0 ? (
+        empty
+      ) : (
+        <ul aria-label={label} className="divide-y">
+          {items.map(row)}
+        </ul>
+      )}
+      {more !== undefined && (
+        <div className="border-t p-3 text-center">
+          <Button busy={more.busy} onClick={more.load}>
+            Show older ones
+          </Button>
+        </div>
+      )}
+    </Panel>
+  );
+}
+
+const rowClasses =
+  'flex min-h-10 items-center gap-3 px-4 py-1 text-sm hover:bg-hover [content-visibility:auto] focus-visible:outline-offset-[-2px]';
+const age = 'w-18 shrink-0 text-right text-muted text-xs';
+
+interface Paged<Page> {
+  readonly data: { readonly pages: readonly Page[] } | undefined;
+  readonly error: unknown;
+  readonly refetch: () => unknown;
+  readonly hasNextPage: boolean;
+  readonly isFetchingNextPage: boolean;
+  readonly fetchNextPage: () => unknown;
+}
+
+function listedOf<Page, Item>(query: Paged<Page>, itemsOf: (page: Page) => readonly Item[]): Listed<Item> {
+  return {
+    items: query.data?.pages.flatMap(itemsOf),
+    error: query.error,
+    retry: () => void query.refetch(),
+    more: query.hasNextPage ? { busy: query.isFetchingNextPage, load: () => void query.fetchNextPage() } : undefined,
+  };
+}
+
+export function OperationsList({ agent, most }: { readonly agent: Agent; readonly most?: number }) {
+  const query = useInfiniteQuery(operationsQuery({ agent: agent.node_id }));
+  const listed = listedOf(query, ({ operations }) => operations);
+  return (
+    <List
+      label="Operations"
+      listed={most === undefined ? listed : { ...listed, items: listed.items?.slice(0, most), more: undefined }}
+      empty={<Empty title="Nothing was done with it yet">A plan shows what an apply would change.</Empty>}
+      row={({ operation_id, kind, status, summary, error, created_at, requested_by }) => (
+        <li key={operation_id}>
+          <Link to="/operations/$operation" params={{ operation: operation_id }} className={rowClasses}>
+            <span className="w-12 shrink-0">
+              <Badge tone={kind === 'plan' ? 'info' : 'neutral'}>{kind}</Badge>
+            </span>
+            <span className="w-24 shrink-0">
+              <StatusDot status={status} />
+            </span>
+            <span className="flex min-w-0 flex-1">
+              {error !== null && summary.total === 0 ? (
+                <span className="flex min-w-0 text-bad">
+                  <Line text={error} />
+                </span>
+              ) : (
+                <SummaryLine summary={summary} telling={kind} />
+              )}
+            </span>
+            <span className="flex w-28 min-w-0 shrink-0 text-muted text-xs max-md:hidden">
+              <OperatorName id={requested_by} />
+            </span>
+            <span className={age}>
+              <Time at={created_at} />
+            </span>
+          </Link>
+        </li>
+      )}
+    />
+  );
+}
+
+const driftLooks: Record<string, { readonly text: string; readonly tone: Tone }> = {
+  in_sync: { text: 'in sync', tone: 'good' },
+  drifted: { text: 'drifted', tone: 'warn' },
+  failed: { text: 'failed', tone: 'bad' },
+  cancelled: { text: 'cancelled', tone: 'neutral' },
+};
+
+export function DriftList({ agent }: { readonly agent: Agent }) {
+  const { data, error, refetch } = useQuery(agentDriftQuery(agent.node_id));
+  return (
+    <List
+      label="Checks"
+      listed={{ items: data, error, retry: () => void refetch() }}
+      empty={
+        <Empty title="It was never checked">
+          Once something was applied, it is checked by itself at times, and whenever somebody asks.
+        </Empty>
+      }
+      row={({ drift_id, status, trigger, checked_at, summary, error, accepted }) => (
+        <li key={drift_id}>
+          <Link to="/drift/$record" params={{ record: drift_id }} className={rowClasses}>
+            <span className="w-24 shrink-0">
+              <Dot tone={driftLooks[status]?.tone ?? 'neutral'}>{driftLooks[status]?.text ?? status}</Dot>
+            </span>
+            <span className="flex min-w-0 flex-1 gap-2">
+              {error !== null ? (
+                <span className="flex min-w-0 text-bad">
+                  <Line text={error} />
+                </span>
+              ) : (
+                <SummaryLine summary={summary} telling="drift" />
+              )}
+              {accepted !== null && <Badge tone="info">accepted</Badge>}
+            </span>
+            <span className="w-20 shrink-0 text-muted text-xs max-sm:hidden">{trigger}</span>
+            <span className={age}>
+              <Time at={checked_at} />
+            </span>
+          </Link>
+        </li>
+      )}
+    />
+  );
+}
+
+export function TerminalsList({ agent }: { readonly agent: Agent }) {
+  const query = useInfiniteQuery(terminalsQuery(''));
+  return (
+    <List
+      label="Terminal sessions"
+      listed={listedOf(query, (page) => page.filter(({ node_id }) => node_id === agent.node_id))}
+      empty={
+        <Empty title="No terminal was opened on it">
+          What is typed and shown in a terminal is recorded, and can be looked at here afterwards.
+        </Empty>
+      }
+      row={({ session_id, status, operator_id, opened_at, closed_at }) => (
+        <li key={session_id}>
+          <Link to="/terminals/$session" params={{ session: session_id }} className={rowClasses}>
+            <span className="w-24 shrink-0">
+              <Dot
+                tone={status === 'active' ? 'good' : status === 'interrupted' ? 'bad' : 'neutral'}
+                live={status === 'active'}
+              >
+                {status}
+              </Dot>
+            </span>
+            <span className="flex min-w-0 flex-1">
+              <OperatorName id={operator_id} />
+            </span>
+            <span className="w-28 shrink-0 text-muted text-xs max-sm:hidden">
+              {closed_at === null ? (
+                ''
+              ) : (
+                <>
+                  closed <Time at={closed_at} />
+                </>
+              )}
+            </span>
+            <span className={age}>
+              <Time at={opened_at} />
+            </span>
+          </Link>
+        </li>
+      )}
+    />
+  );
+}
+
+const severities: Record<string, Tone> = { info: 'neutral', warning: 'warn', critical: 'bad' };
+
+export function HistoryList({ agent }: { readonly agent: Agent }) {
+  const query = useInfiniteQuery(auditQuery({ agent: agent.node_id }));
+  return (
+    <List
+      label="History"
+      listed={listedOf(query, ({ events }) => events)}
+      empty={<Empty title="The audit log has nothing of it any more">Events are kept for a time.</Empty>}
+      row={({ id, event_type, severity, summary, actor, timestamp }) => (
+        <li key={id}>
+          <Link to="/audit" search={{ agent: agent.node_id, event: id } as never} className={rowClasses}>
+            <Dot tone={severities[severity] ?? 'neutral'} />
+            <code className="w-40 shrink-0 truncate font-mono text-muted text-xs max-lg:hidden">{event_type}</code>
+            <span className="flex min-w-0 flex-1">
+              <Line text={summary} most={300} />
+            </span>
+            <span className="flex w-28 min-w-0 shrink-0 text-muted text-xs max-md:hidden">
+              <Line text={actor.name || actor.type} most={40} />
+            </span>
+            <span className={age}>
+              <Time at={timestamp} />
+            </span>
+          </Link>
+        </li>
+      )}
+    />
+  );
+}

@@ -1,0 +1,152 @@
+import type { Agent } from '@muster/protocol/http';
+import { useQuery } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
+import { reconcileQuery } from '../../api/fleet.ts';
+import { latestSampleQuery } from '../../api/metrics.ts';
+import { stateQuery } from '../../api/state.ts';
+import { amountText } from '../../charts/series.ts';
+import { Badge } from '../../parts/badge.tsx';
+import { buttonClasses } from '../../parts/button.tsx';
+import { Callout } from '../../parts/callout.tsx';
+import { Id } from '../../parts/copy.tsx';
+import { Facts } from '../../parts/facts.tsx';
+import { Meter } from '../../parts/meter.tsx';
+import { Panel } from '../../parts/panel.tsx';
+import { Text } from '../../parts/text.tsx';
+import { shortDuration, Time } from '../../parts/time.tsx';
+import { reasons } from './agent-columns.tsx';
+import { OperationsList } from './agent-lists.tsx';
+import { systemOf } from './agent-state.ts';
+import { TagsEditor } from './tags-editor.tsx';
+
+const pins: Record<Agent['pin_source'], string> = {
+  flag: 'given when it was connected',
+  pinned: 'known from before',
+  discovery: 'from discovery',
+  first_use: 'trusted unseen',
+};
+
+/** What one wants to know of an agent first. */
+export function AgentOverview({ agent }: { readonly agent: Agent }) {
+  const { attributes, status } = agent;
+  const of = (key: string) => (Object.hasOwn(attributes, key) ? (attributes[key] as string) : '');
+  const memory = Number(of('memory_bytes'));
+  return (
+    <div className="space-y-3">
+      <Attention agent={agent} />
+      <div className="grid items-start gap-3 xl:grid-cols-[minmax(0,3fr)_minmax(20rem,2fr)]">
+        <Panel title="Machine">
+          <Facts
+            facts={[
+              ['Hostname', <Text key="hostname" text={agent.initial_hostname} most={80} />],
+              ['System', <Text key="system" text={systemOf(agent) || '–'} most={80} />],
+              ['Kernel', <Text key="kernel" text={of('kernel') || '–'} most={80} />],
+              ['Architecture', <Text key="arch" text={of('arch') || '–'} most={40} />],
+              ['Processors', <Text key="cpus" text={of('cpus') || '–'} most={20} />],
+              ['Memory', Number.isFinite(memory) && memory > 0 ? amountText(memory, 'B') : '–'],
+              ['Virtualisation', <Text key="virtualization" text={of('virtualization') || '–'} most={40} />],
+              [
+                'Address',
+                <code key="ip" className="font-mono text-xs">
+                  {agent.initial_ip}
+                </code>,
+              ],
+              ['Agent version', <Text key="version" text={agent.agent_version} most={40} />],
+              ['Node id', <Id key="id" id={agent.node_id} length={12} />],
+              [
+                'Orchestrator’s key',
+                <span key="pin" className={agent.pin_source === 'first_use' ? 'text-warn' : undefined}>
+                  {pins[agent.pin_source]}
+                </span>,
+              ],
+              ['Last seen', agent.connected ? 'now' : <Time key="seen" at={agent.last_seen_at} />],
+            ]}
+          />
+        </Panel>
+        <div className="space-y-3">
+          <Panel title="Tags">
+            <TagsEditor agent={agent} />
+          </Panel>
+          {status === 'approved' && <Now agent={agent} />}
+        </div>
+      </div>
+      {status === 'approved' && (
+        <section>
+          <h2 className="mb-2 font-semibold text-sm">Latest operations</h2>
+          <OperationsList agent={agent} most={5} />
+        </section>
+      )}
+    </div>
+  );
+}
+
+/** What is not as it should be, and the way to put it right. */
+function Attention({ agent }: { readonly agent: Agent }) {
+  const { data } = useQuery({
+    ...reconcileQuery(),
+    enabled: agent.status === 'approved',
+    select: (all) => all.find(({ node_id }) => node_id === agent.node_id),
+  });
+  const { data: state } = useQuery({ ...stateQuery(agent.node_id), enabled: agent.status === 'approved' });
+  if (data === undefined || data.reasons.length === 0) return null;
+  return (
+    <Callout
+      tone="warn"
+      title="It is not as it should be"
+      action={
+        <Link to="/reconcile" search={{ agent: agent.node_id } as never} className={buttonClasses('plain')}>
+          Reconcile
+        </Link>
+      }
+    >
+      <span className="flex flex-wrap gap-1.5 pt-1">
+        {data.reasons.map((reason) => (
+          <Badge key={reason} tone={reasons[reason].tone}>
+            {reasons[reason].text}
+            {reason === 'unapplied' && state !== undefined && ` ${state.unapplied.length}`}
+          </Badge>
+        ))}
+      </span>
+    </Callout>
+  );
+}
+
+function Now({ agent }: { readonly agent: Agent }) {
+  const { data } = useQuery(latestSampleQuery(agent.node_id));
+  if (data === undefined || data === null) return null;
+  const part = (used: number | null, total: number | null) => (used === null || !total ? null : used / total);
+  const rows: readonly (readonly [string, number | null])[] = [
+    ['CPU', part(data.cpu_usage, 100)],
+    ['Memory', part(data.memory_used, data.memory_total)],
+    ['Disk', part(data.disk_used, data.disk_total)],
+  ];
+  return (
+    <Panel
+      title="Now"
+      actions={
+        <span className="text-muted text-xs">
+          <Time at={data.collected_at} />
+          {data.uptime !== null && ` · up ${shortDuration(data.uptime)}`}
+        </span>
+      }
+    >
+      <dl className="space-y-1.5">
+        {rows.map(([name, share]) => (
+          <div key={name} className="flex items-center gap-3 text-sm">
+            <dt className="w-20 text-muted">{name}</dt>
+            <dd className="min-w-0 flex-1">
+              <Meter share={share} />
+            </dd>
+          </div>
+        ))}
+      </dl>
+      <Link
+        to="."
+        search={((before: object) => ({ ...before, tab: 'metrics' })) as never}
+        className="mt-3 inline-block rounded text-accent text-sm hover:underline"
+      >
+        All metrics
+      </Link>
+    </Panel>
+  );
+}

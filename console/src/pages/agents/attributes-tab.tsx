@@ -1,0 +1,57 @@
+import type { Agent } from '@muster/protocol/http';
+import { useMemo } from 'react';
+import { CopyButton } from '../../parts/copy.tsx';
+import { Input } from '../../parts/field.tsx';
+import { Panel } from '../../parts/panel.tsx';
+import { Empty } from '../../parts/states.tsx';
+import { Line, Text } from '../../parts/text.tsx';
+import { useUrlState } from '../../parts/url-state.ts';
+import { attributeGroups } from './attribute-groups.ts';
+
+/** What the agent says of its machine. Any of it may be a lie, and all of it is text. */
+export function AttributesTab({ agent }: { readonly agent: Agent }) {
+  const [search, setSearch] = useUrlState('find', '');
+  const groups = useMemo(() => attributeGroups(agent.attributes, search), [agent.attributes, search]);
+  const count = Object.keys(agent.attributes).length;
+  return (
+    <div className="space-y-3">
+      <div className="max-w-sm">
+        <Input
+          label="Search attributes"
+          hideLabel
+          data-search
+          type="search"
+          placeholder={`Search ${count} attributes`}
+          value={search}
+          onChange={(event) => setSearch(event.target.value)}
+        />
+      </div>
+      {groups.length === 0 && (
+        <Empty title={count === 0 ? 'It has told nothing yet' : 'No attribute is like that'}>
+          {count === 0 && 'An agent tells what machine it is on when it connects.'}
+        </Empty>
+      )}
+      <div className="grid items-start gap-3 xl:grid-cols-2">
+        {groups.map(({ name, entries }) => (
+          <Panel key={name} flush title={<Line text={name} most={60} />}>
+            <dl className="divide-y">
+              {entries.map(([key, value]) => (
+                <div key={key} className="group flex items-start gap-3 px-4 py-1.5 text-sm">
+                  <dt className="w-2/5 max-w-56 shrink-0 break-words font-mono text-muted text-xs leading-5">
+                    <Text text={key} most={80} />
+                  </dt>
+                  <dd className="min-w-0 flex-1">
+                    <Text text={value} most={160} />
+                  </dd>
+                  <dd className="-my-1 opacity-0 focus-within:opacity-100 group-hover:opacity-100">
+                    <CopyButton text={value} label={`Copy the value of ${key.slice(0, 60)}`} />
+                  </dd>
+                </div>
+              ))}
+            </dl>
+          </Panel>
+        ))}
+      </div>
+    </div>
+  );
+}

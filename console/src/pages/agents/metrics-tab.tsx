@@ -1,0 +1,105 @@
+import type { Agent } from '@muster/protocol/http';
+import { useQuery } from '@tanstack/react-query';
+import { lazy, Suspense } from 'react';
+import { samplesQuery } from '../../api/metrics.ts';
+import { stepFor } from '../../charts/series.ts';
+import { Button } from '../../parts/button.tsx';
+import { classNames } from '../../parts/class-names.ts';
+import { Empty, Failure, Skeleton } from '../../parts/states.tsx';
+import { absoluteTime } from '../../parts/time.tsx';
+import { useUrlState } from '../../parts/url-state.ts';
+import { zoomOf } from './zoom.ts';
+
+const MetricCharts = lazy(() => import('../../charts/metric-charts.tsx'));
+
+const ranges = { '1h': 3_600, '6h': 6 * 3_600, '24h': 86_400, '7d': 7 * 86_400 } as const;
+type RangeName = keyof typeof ranges;
+const names: Record<RangeName, string> = { '1h': 'Hour', '6h': '6 hours', '24h': 'Day', '7d': 'Week' };
+
+/** What the machine was measured to do. */
+export function MetricsTab({ agent }: { readonly agent: Agent }) {
+  const [range, setRange] = useUrlState<RangeName>('range', '24h');
+  const [zoom, setZoom] = useUrlState('zoom', '');
+  const seconds = ranges[range] ?? ranges['24h'];
+  const zoomed = zoomOf(zoom);
+  // What is looked at closely is asked for as finely as it can be told apart.
+  const now = Math.floor(Date.now() / 1000);
+  const since = zoomed === null ? seconds : Math.ceil(Math.max(seconds, now - zoomed.from) / 3_600) * 3_600;
+  const step = stepFor(zoomed === null ? seconds : Math.max(zoomed.to - zoomed.from, since / 8));
+  const { data, error, refetch } = useQuery(samplesQuery(agent.node_id, since, step));
+  const shown = zoomed ?? { from: (data?.at ?? now) - seconds, to: data?.at ?? now };
+  return (
+    <div className="space-y-3">
+      <div className="flex flex-wrap items-center gap-2">
+        <div role="group" aria-label="Range" className="flex rounded-md border bg-surface p-0.5">
+          {(Object.keys(ranges) as RangeName[]).map((name) => (
+            <button
+              key={name}
+              type="button"
+              aria-pressed={zoomed === null && range === name}
+              onClick={() => {
+                if (zoom === '') setRange(name);
+                else {
+                  setZoom('');
+                  // One address at a time: the next is made from the one before.
+                  window.setTimeout(() => setRange(name));
+                }
+              }}
+              className={classNames(
+                'h-6.5 rounded px-2.5 text-xs',
+                zoomed === null && range === name
+                  ? 'bg-accent-soft font-medium text-accent'
+                  : 'text-muted hover:bg-hover',
+              )}
+            >
+              {names[name]}
+            </button>
+          ))}
+        </div>
+        {zoomed !== null && (
+          <>
+            <span className="text-muted text-xs">
+              {absoluteTime(zoomed.from * 1000)} – {absoluteTime(zoomed.to * 1000)}
+            </span>
+            <Button small onClick={() => setZoom('')}>
+              Show all
+            </Button>
+          </>
+        )}
+        <span className="ml-auto text-muted text-xs max-md:hidden">Drag to come nearer, double-click to go back.</span>
+      </div>
+      {error !== null && data === undefined ? (
+        <Failure error={error} retry={() => void refetch()} />
+      ) : data === undefined ? (
+        <ChartSkeletons />
+      ) : data.samples.length === 0 ? (
+        <Empty title="Nothing was measured in this time">
+          {agent.connected
+            ? 'An agent measures its machine once a minute: the first samples come soon.'
+            : 'The agent is not connected. What it measures meanwhile comes when it is back.'}
+        </Empty>
+      ) : (
+        <Suspense fallback={<ChartSkeletons />}>
+          <MetricCharts
+            samples={data.samples}
+            step={step}
+            range={shown}
+            onRange={({ from, to }) => setZoom(`${from}-${to}`)}
+            onReset={() => zoom !== '' && setZoom('')}
+          />
+        </Suspense>
+      )}
+    </div>
+  );
+}
+
+const ChartSkeletons = () => (
+  <div role="status" aria-label="Loading metrics" className="grid gap-3 lg:grid-cols-2 2xl:grid-cols-3">
+    {['cpu', 'memory', 'disk', 'load', 'network', 'processes'].map((name) => (
+      <div key={name} className="h-[13.1rem] rounded-lg border bg-surface p-4">
+        <Skeleton className="mb-4 h-3 w-24" />
+        <Skeleton className="h-32 w-full" />
+      </div>
+    ))}
+  </div>
+);

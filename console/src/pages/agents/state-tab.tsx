@@ -1,0 +1,90 @@
+import type { Agent, State } from '@muster/protocol/http';
+import { useQuery } from '@tanstack/react-query';
+import { stateQuery } from '../../api/state.ts';
+import { Badge, type Tone } from '../../parts/badge.tsx';
+import { Panel } from '../../parts/panel.tsx';
+import { Empty, Failure, SkeletonRows } from '../../parts/states.tsx';
+import { Line } from '../../parts/text.tsx';
+import { Time } from '../../parts/time.tsx';
+import { ModuleLinks, OperationLink } from '../links.tsx';
+import { type Believed, believedByModule } from './believed.ts';
+
+const looks: Record<Believed['standing'], { readonly text: string; readonly tone: Tone }> = {
+  applied: { text: 'applied', tone: 'good' },
+  unapplied: { text: 'not applied', tone: 'warn' },
+  pending_removal: { text: 'to be removed', tone: 'info' },
+};
+
+/** What is believed to be on the machine: every resource by its module. */
+export function StateTab({ agent }: { readonly agent: Agent }) {
+  const { data, error, refetch } = useQuery(stateQuery(agent.node_id));
+  if (data === undefined)
+    return error === null ? <SkeletonRows rows={8} /> : <Failure error={error} retry={() => void refetch()} />;
+  const groups = believedByModule(data);
+  if (groups.length === 0)
+    return (
+      <Empty title="Nothing was applied to it yet">
+        An apply brings what its assignments give it; what it leaves on the machine is listed here.
+      </Empty>
+    );
+  return (
+    <div className="space-y-3">
+      <Outline state={data} />
+      {groups.map(({ module, entries }) => (
+        <Panel
+          key={module}
+          flush
+          title={<ModuleLinks modules={[module]} />}
+          actions={<span className="tabular text-muted text-xs">{entries.length} resources</span>}
+        >
+          <ul aria-label={`Resources of ${module}`} className="divide-y">
+            {entries.map((entry) => (
+              <li
+                key={`${entry.standing} ${entry.type} ${entry.identity}`}
+                className="flex min-h-9 flex-wrap items-center gap-x-3 gap-y-0.5 px-4 py-1 text-sm [content-visibility:auto]"
+              >
+                <span className="w-32 shrink-0 text-muted text-xs max-sm:w-auto">{entry.type}</span>
+                <span className="flex min-w-0 flex-1 font-mono text-xs">
+                  <Line text={entry.identity} most={200} />
+                </span>
+                {entry.reason !== null && (
+                  <span className="flex min-w-0 max-w-80 text-muted text-xs">
+                    <Line text={entry.reason} />
+                  </span>
+                )}
+                {entry.standing !== 'applied' && (
+                  <Badge tone={looks[entry.standing].tone}>{looks[entry.standing].text}</Badge>
+                )}
+                <span className="w-20 shrink-0 text-right text-muted text-xs">
+                  <Time at={entry.since} />
+                </span>
+                <span className="max-md:hidden">
+                  <OperationLink id={entry.operation_id} />
+                </span>
+              </li>
+            ))}
+          </ul>
+        </Panel>
+      ))}
+    </div>
+  );
+}
+
+function Outline({ state }: { readonly state: State }) {
+  const { applied, unapplied, pending_removals, snapshot_operation_id } = state;
+  return (
+    <p className="text-muted text-sm">
+      <span className="tabular">
+        {applied.length} applied
+        {unapplied.length > 0 && <span className="text-warn"> · {unapplied.length} not applied</span>}
+        {pending_removals.length > 0 && <span className="text-info"> · {pending_removals.length} to be removed</span>}
+      </span>
+      {snapshot_operation_id !== null && (
+        <>
+          . Drift is measured against{' '}
+          <OperationLink id={snapshot_operation_id}>the last apply that succeeded</OperationLink>.
+        </>
+      )}
+    </p>
+  );
+}

@@ -1,0 +1,209 @@
+import type { Agent } from '@muster/protocol/http';
+import { isTagKey, isTagValue } from '@muster/protocol/selector';
+import { Plus, Trash2 } from 'lucide-react';
+import { type FormEvent, type KeyboardEvent, useId, useRef, useState } from 'react';
+import { setTag, useSelectorVocabulary } from '../../api/agents.ts';
+import { Button, IconButton } from '../../parts/button.tsx';
+import { fieldClasses } from '../../parts/field.tsx';
+import { Problem } from '../../parts/states.tsx';
+import { Text } from '../../parts/text.tsx';
+
+/** The tags of an agent, changed where they stand: Enter keeps, Escape leaves it as it was. Shown before it is answered. */
+export function TagsEditor({ agent }: { readonly agent: Agent }) {
+  const [error, setError] = useState<unknown>(null);
+  const [editing, setEditing] = useState<string | null>(null);
+  const vocabulary = useSelectorVocabulary();
+  const add = useRef<HTMLInputElement>(null);
+  const entries = Object.entries(agent.tags).sort(([a], [b]) => (a < b ? -1 : 1));
+  const change = async (key: string, value: string | null) => {
+    setError(null);
+    try {
+      await setTag(agent, key, value);
+    } catch (thrown) {
+      setError(thrown);
+    }
+  };
+  return (
+    <div className="space-y-2">
+      <ul aria-label="Tags" className="divide-y">
+        {entries.map(([key, value]) => (
+          <li key={key} className="flex min-h-9 items-center gap-3 py-0.5 text-sm">
+            <code className="w-2/5 min-w-0 shrink-0 truncate font-mono text-muted text-xs" title={key}>
+              {key}
+            </code>
+            {editing === key ? (
+              <ValueField
+                label={`Value of ${key}`}
+                value={value}
+                options={vocabulary.values(key).map((each) => each.value)}
+                onEnd={(next) => {
+                  setEditing(null);
+                  if (next !== null && next !== value) void change(key, next);
+                }}
+              />
+            ) : (
+              <button
+                type="button"
+                aria-label={`${key}=${value}: change`}
+                onClick={() => setEditing(key)}
+                className="min-h-7 min-w-0 flex-1 cursor-text rounded px-2 py-0.5 text-left hover:bg-hover"
+              >
+                {value === '' ? <span className="text-muted">(empty)</span> : <Text text={value} most={120} />}
+              </button>
+            )}
+            <IconButton
+              small
+              label={`Take ${key} away`}
+              icon={<Trash2 aria-hidden="true" className="size-3.5" />}
+              onClick={() => {
+                void change(key, null);
+                add.current?.focus();
+              }}
+            />
+          </li>
+        ))}
+        {entries.length === 0 && <li className="py-2 text-muted text-sm">No tags. Selectors choose agents by them.</li>}
+      </ul>
+      <Problem error={error} />
+      <NewTag
+        keys={vocabulary
+          .keys()
+          .map(({ value }) => value)
+          .filter((key) => !key.startsWith('attr.') && !Object.hasOwn(agent.tags, key))}
+        values={(key) => vocabulary.values(key).map(({ value }) => value)}
+        field={add}
+        onAdd={(key, value) => void change(key, value)}
+      />
+    </div>
+  );
+}
+
+function ValueField({
+  label,
+  value,
+  options,
+  onEnd,
+}: {
+  readonly label: string;
+  readonly value: string;
+  readonly options: readonly string[];
+  /** Null: it stays what it was. */
+  readonly onEnd: (value: string | null) => void;
+}) {
+  const id = useId();
+  const [text, setText] = useState(value);
+  const ok = isTagValue(text);
+  const onKeyDown = (event: KeyboardEvent<HTMLInputElement>) => {
+    if (event.key === 'Enter' && ok) onEnd(text);
+    else if (event.key === 'Escape') onEnd(null);
+    else return;
+    event.preventDefault();
+    event.stopPropagation();
+  };
+  return (
+    <>
+      <input
+        // Whoever asked for it writes in it next.
+        ref={(field) => field?.select()}
+        aria-label={label}
+        aria-invalid={!ok || undefined}
+        list={id}
+        className={`${fieldClasses} h-7 flex-1`}
+        autoComplete="off"
+        spellCheck={false}
+        value={text}
+        onChange={(event) => setText(event.target.value)}
+        onKeyDown={onKeyDown}
+        onBlur={() => onEnd(ok ? text : null)}
+      />
+      <datalist id={id}>
+        {options.map((each) => (
+          <option key={each} value={each} />
+        ))}
+      </datalist>
+    </>
+  );
+}
+
+/** `key` and `value`, or `key=value` in the first. */
+function NewTag({
+  keys,
+  values,
+  field,
+  onAdd,
+}: {
+  readonly keys: readonly string[];
+  readonly values: (key: string) => readonly string[];
+  readonly field: React.RefObject<HTMLInputElement | null>;
+  readonly onAdd: (key: string, value: string) => void;
+}) {
+  const id = useId();
+  const [key, setKey] = useState('');
+  const [value, setValue] = useState('');
+  const [tried, setTried] = useState(false);
+  const split = key.indexOf('=');
+  const [name, worth] = split === -1 ? [key.trim(), value] : [key.slice(0, split).trim(), key.slice(split + 1)];
+  const fault = !isTagKey(name)
+    ? 'A key is letters, digits, . _ - /, the first a letter.'
+    : isTagValue(worth)
+      ? null
+      : 'A value is up to 256 characters, without control characters.';
+  const submit = (event: FormEvent) => {
+    event.preventDefault();
+    setTried(true);
+    if (fault !== null) return;
+    onAdd(name, worth);
+    setKey('');
+    setValue('');
+    setTried(false);
+    field.current?.focus();
+  };
+  return (
+    <form onSubmit={submit} className="space-y-1">
+      <div className="flex items-center gap-2">
+        <input
+          ref={field}
+          aria-label="Key of a new tag"
+          aria-invalid={(tried && fault !== null) || undefined}
+          aria-describedby={`${id}-fault`}
+          placeholder="key"
+          list={`${id}-keys`}
+          className={`${fieldClasses} h-8 w-2/5 font-mono text-xs`}
+          autoComplete="off"
+          autoCapitalize="off"
+          spellCheck={false}
+          value={key}
+          onChange={(event) => setKey(event.target.value)}
+        />
+        <input
+          aria-label="Value of a new tag"
+          placeholder="value"
+          list={`${id}-values`}
+          className={`${fieldClasses} h-8 flex-1`}
+          autoComplete="off"
+          autoCapitalize="off"
+          spellCheck={false}
+          disabled={split !== -1}
+          value={split === -1 ? value : worth}
+          onChange={(event) => setValue(event.target.value)}
+        />
+        <Button type="submit" icon={<Plus aria-hidden="true" className="size-4" />} disabled={key === ''}>
+          Add
+        </Button>
+      </div>
+      <p id={`${id}-fault`} className="text-bad text-xs empty:hidden">
+        {tried && key !== '' && fault}
+      </p>
+      <datalist id={`${id}-keys`}>
+        {keys.map((each) => (
+          <option key={each} value={each} />
+        ))}
+      </datalist>
+      <datalist id={`${id}-values`}>
+        {values(name).map((each) => (
+          <option key={each} value={each} />
+        ))}
+      </datalist>
+    </form>
+  );
+}
