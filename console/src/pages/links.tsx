@@ -58,5 +58,6 @@ export function AssignmentLink({ name }: { readonly name: string }) {
 /** Who did it: operators are few, and have no page each. */
 export function OperatorName({ id }: { readonly id: string }) {
   const names = useOperatorNames();
-  return <Line text={names.get(id) ?? id} most={64} />;
+  // Until the names are known, the start of the id; the configuration's own doings have no operator.
+  return <Line text={names.get(id) ?? (id.length === 32 ? `${id.slice(0, 8)}…` : id)} most={64} />;
 }

@@ -3,13 +3,13 @@ import type { ReactNode } from 'react';
 /** What there is to know of one thing, as names and values in columns. */
 export function Facts({ facts }: { readonly facts: readonly (readonly [name: string, value: ReactNode] | null)[] }) {
   return (
-    <dl className="grid grid-cols-[repeat(auto-fill,minmax(11rem,1fr))] gap-x-6 gap-y-3">
+    <dl className="grid grid-cols-[repeat(auto-fill,minmax(8rem,1fr))] sm:grid-cols-[repeat(auto-fill,minmax(11rem,1fr))] gap-x-6 gap-y-3">
       {facts
         .filter((fact) => fact !== null)
         .map(([name, value]) => (
           <div key={name} className="min-w-0">
             <dt className="text-muted text-xs">{name}</dt>
-            <dd className="min-w-0 text-sm">{value}</dd>
+            <dd className="flex min-w-0 flex-wrap gap-x-1 text-sm">{value}</dd>
           </div>
         ))}
     </dl>

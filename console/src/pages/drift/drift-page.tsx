@@ -1,5 +1,149 @@
+import { type DriftRecord, driftStatuses } from '@muster/protocol/http';
+import { useInfiniteQuery } from '@tanstack/react-query';
+import { Link, useNavigate } from '@tanstack/react-router';
+import { useMemo } from 'react';
+import { latestDriftQuery } from '../../api/drift.ts';
+import { Button, buttonClasses } from '../../parts/button.tsx';
+import { type Column, DataTable } from '../../parts/data-table.tsx';
+import { Input, Select } from '../../parts/field.tsx';
 import { Page } from '../../parts/page.tsx';
+import { Empty, Failure, SkeletonRows } from '../../parts/states.tsx';
+import { SummaryLine } from '../../parts/summary.tsx';
+import { Line } from '../../parts/text.tsx';
+import { Time } from '../../parts/time.tsx';
+import { useTyped } from '../../parts/typed.ts';
+import { useUrlState } from '../../parts/url-state.ts';
+import { AgentLink } from '../links.tsx';
+import { DriftStatus, triggerWords } from './drift-status.tsx';
 
+const columns: readonly Column<DriftRecord>[] = [
+  { id: 'agent', header: 'Agent', width: 'minmax(8rem,2fr)', cell: ({ node_id }) => <AgentLink id={node_id} /> },
+  {
+    id: 'status',
+    header: 'Found',
+    width: '8rem',
+    cell: (record) => (
+      <Link to="/drift/$record" params={{ record: record.drift_id }} className="rounded hover:underline">
+        <DriftStatus record={record} />
+      </Link>
+    ),
+  },
+  {
+    id: 'what',
+    header: 'What',
+    width: 'minmax(10rem,4fr)',
+    from: 'sm',
+    cell: ({ resources, summary, error, status }) =>
+      error !== null ? (
+        <span className="flex min-w-0 text-bad">
+          <Line text={error} />
+        </span>
+      ) : status === 'drifted' ? (
+        <span className="flex min-w-0 font-mono text-xs">
+          <Line text={resources.map(({ identity }) => identity).join(', ')} />
+        </span>
+      ) : (
+        <SummaryLine summary={summary} telling="drift" />
+      ),
+  },
+  {
+    id: 'trigger',
+    header: 'Why it was checked',
+    width: 'minmax(8rem,1fr)',
+    from: 'lg',
+    cell: ({ trigger }) => <span className="text-muted">{triggerWords[trigger]}</span>,
+  },
+  {
+    id: 'checked',
+    header: 'Checked',
+    width: '6rem',
+    align: 'right',
+    cell: ({ checked_at }) => (
+      <span className="text-muted">
+        <Time at={checked_at} />
+      </span>
+    ),
+  },
+];
+
+/** The newest check of each agent. */
 export function DriftPage() {
-  return <Page title="Drift">{null}</Page>;
+  const [status, setStatus] = useUrlState<string>('status', '');
+  const [filter, setFilter] = useUrlState<string>('filter', '');
+  const typed = useTyped(filter, setFilter);
+  const query = useInfiniteQuery(latestDriftQuery({ status, filter: filter.trim() }));
+  const navigate = useNavigate();
+  const rows = useMemo(() => query.data?.pages.flat() ?? [], [query.data]);
+  const filtered = status !== '' || filter !== '';
+  const clear = () => void navigate({ to: '/drift', search: {} as never });
+  return (
+    <Page
+      title="Drift"
+      subtitle="The newest check of each agent: whether the machine is still as it was left."
+      actions={
+        <Link to="/reconcile" className={buttonClasses('plain')}>
+          Put right what is off
+        </Link>
+      }
+      fill
+    >
+      <div className="flex h-full min-h-0 flex-col rounded-lg border bg-surface">
+        <div className="flex flex-wrap items-end gap-2 border-b p-2.5">
+          <div className="w-72 max-sm:w-full">
+            <Input
+              label="Selector"
+              hideLabel
+              placeholder="Selector: role=web env=production"
+              data-search
+              value={typed.text}
+              onChange={(event) => typed.set(event.target.value)}
+            />
+          </div>
+          <div className="w-36">
+            <Select label="Found" hideLabel value={status} onChange={(event) => setStatus(event.target.value)}>
+              <option value="">Whatever was found</option>
+              {driftStatuses.map((each) => (
+                <option key={each} value={each}>
+                  {each.replace('_', ' ')}
+                </option>
+              ))}
+            </Select>
+          </div>
+          {filtered && (
+            <Button look="quiet" onClick={clear}>
+              Clear
+            </Button>
+          )}
+        </div>
+        <div className="min-h-0 flex-1">
+          {query.isPending ? (
+            <SkeletonRows rows={12} />
+          ) : query.isError ? (
+            <Failure error={query.error} retry={() => void query.refetch()} />
+          ) : (
+            <DataTable
+              label="Drift of each agent"
+              rows={rows}
+              columns={columns}
+              rowKey={({ drift_id }) => drift_id}
+              onOpen={({ drift_id }) => void navigate({ to: '/drift/$record', params: { record: drift_id } })}
+              onNearEnd={() => {
+                if (query.hasNextPage && !query.isFetchingNextPage) void query.fetchNextPage();
+              }}
+              fill
+              empty={
+                filtered ? (
+                  <Empty title="No agent is like that" action={<Button onClick={clear}>Show all</Button>} />
+                ) : (
+                  <Empty title="Nothing was checked yet">
+                    After its first apply a machine is checked by itself, and can be checked from its page at any time.
+                  </Empty>
+                )
+              }
+            />
+          )}
+        </div>
+      </div>
+    </Page>
+  );
 }

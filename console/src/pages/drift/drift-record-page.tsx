@@ -1,5 +1,199 @@
+import type { DriftRecord } from '@muster/protocol/http';
+import { useMutation, useQuery } from '@tanstack/react-query';
+import { Link, useNavigate, useParams } from '@tanstack/react-router';
+import { Check, RefreshCw, Wrench } from 'lucide-react';
+import { useState } from 'react';
+import { agentDriftQuery, checkNow, driftRecordQuery } from '../../api/drift.ts';
+import { startApply } from '../../api/operations.ts';
+import { Badge } from '../../parts/badge.tsx';
+import { Button } from '../../parts/button.tsx';
+import { Callout } from '../../parts/callout.tsx';
+import { Id } from '../../parts/copy.tsx';
+import { Confirm } from '../../parts/dialog.tsx';
+import { Facts } from '../../parts/facts.tsx';
 import { Page } from '../../parts/page.tsx';
+import { Panel } from '../../parts/panel.tsx';
+import { ResourceResults } from '../../parts/resource-results.tsx';
+import { Empty, Failure, Problem, Skeleton, SkeletonRows } from '../../parts/states.tsx';
+import { SummaryLine } from '../../parts/summary.tsx';
+import { Text } from '../../parts/text.tsx';
+import { Time } from '../../parts/time.tsx';
+import { AgentLink, OperationLink, OperatorName } from '../links.tsx';
+import { AcceptDialog, WithdrawDialog } from './accept.tsx';
+import { DriftStatus, triggerWords } from './drift-status.tsx';
+import { driftedSince } from './drifted-since.ts';
 
+/** What one check found, and what one does about it. */
 export function DriftRecordPage() {
-  return <Page title="Drift record">{null}</Page>;
+  const { record: id } = useParams({ strict: false }) as { record: string };
+  const query = useQuery(driftRecordQuery(id));
+  if (query.isPending)
+    return (
+      <Page title="Drift">
+        <Skeleton className="mb-4 h-24 w-full rounded-lg" />
+        <SkeletonRows />
+      </Page>
+    );
+  if (query.isError)
+    return (
+      <Page title="Drift">
+        <Failure error={query.error} retry={() => void query.refetch()} title="This check could not be loaded" />
+      </Page>
+    );
+  return <Shown record={query.data} />;
+}
+
+function Shown({ record }: { readonly record: DriftRecord }) {
+  const { node_id, status, accepted, trigger, drift_id } = record;
+  const { data: others } = useQuery(agentDriftQuery(node_id));
+  // Checks of audit assignments are a line of their own.
+  const alike = others?.filter((other) => (other.trigger === 'audit') === (trigger === 'audit'));
+  const newest = trigger === 'audit' ? undefined : alike?.[0];
+  const since = alike === undefined ? null : driftedSince(record, alike);
+  return (
+    <Page
+      name="Drift"
+      title={
+        <span className="flex min-w-0 items-center gap-2.5">
+          <span className="flex min-w-0 gap-1.5">
+            Drift of <AgentLink id={node_id} />
+          </span>
+          <Badge tone={status === 'drifted' && accepted === null ? 'warn' : status === 'failed' ? 'bad' : 'neutral'}>
+            <DriftStatus record={record} />
+          </Badge>
+        </span>
+      }
+      actions={<Actions record={record} />}
+    >
+      <div className="space-y-4">
+        {newest !== undefined && newest.drift_id !== drift_id && newest.checked_at >= record.checked_at && (
+          <Callout
+            tone="info"
+            title="There is a newer check of this agent"
+            action={
+              <Link
+                to="/drift/$record"
+                params={{ record: newest.drift_id }}
+                className="rounded text-accent text-sm hover:underline"
+              >
+                See the newest
+              </Link>
+            }
+          />
+        )}
+        {record.error !== null && (
+          <Callout tone="bad" title="The check failed">
+            <Text text={record.error} most={600} />
+          </Callout>
+        )}
+        {accepted !== null && (
+          <Callout
+            tone="neutral"
+            title={
+              <span className="inline-flex flex-wrap gap-x-1">
+                Accepted by <OperatorName id={accepted.by} /> <Time at={accepted.at} />
+              </span>
+            }
+          >
+            <Text text={accepted.reason} most={600} />
+          </Callout>
+        )}
+        <Panel>
+          <Facts
+            facts={[
+              ['Found', <SummaryLine key="s" summary={record.summary} telling="drift" />],
+              status === 'drifted' && since !== null
+                ? [
+                    'Drifted since',
+                    <span key="d">
+                      {since.atLeast && 'at least '}
+                      <Time at={since.at} />
+                    </span>,
+                  ]
+                : null,
+              ['Checked', <Time key="c" at={record.checked_at} />],
+              ['Why it was checked', triggerWords[trigger]],
+              record.snapshot_operation_id === ''
+                ? null
+                : [
+                    'Against',
+                    <OperationLink key="o" id={record.snapshot_operation_id}>
+                      its last apply
+                    </OperationLink>,
+                  ],
+              ['Check', <Id key="i" id={drift_id} />],
+            ]}
+          />
+        </Panel>
+        <section aria-labelledby="resources">
+          <h2 id="resources" className="sr-only">
+            Resources that deviate
+          </h2>
+          <ResourceResults
+            results={record.resources}
+            telling="drift"
+            empty={
+              <div className="rounded-lg border bg-surface">
+                <Empty title={status === 'in_sync' ? 'Everything is as it was left' : 'Nothing was compared'}>
+                  {status === 'in_sync' ? 'No resource deviates.' : 'Check again to know how the machine is.'}
+                </Empty>
+              </div>
+            }
+          />
+        </section>
+      </div>
+    </Page>
+  );
+}
+
+function Actions({ record }: { readonly record: DriftRecord }) {
+  const { node_id, status, accepted, drift_id, trigger } = record;
+  const navigate = useNavigate();
+  const [asked, setAsked] = useState<'repair' | 'accept' | 'withdraw' | null>(null);
+  const check = useMutation({
+    mutationFn: () => checkNow(node_id),
+    onSuccess: (found) => void navigate({ to: '/drift/$record', params: { record: found.drift_id } }),
+  });
+  const drifted = status === 'drifted';
+  return (
+    <>
+      <Button icon={<RefreshCw className="size-4" />} busy={check.isPending} onClick={() => check.mutate()}>
+        Check again
+      </Button>
+      {drifted && accepted === null && (
+        <Button icon={<Check className="size-4" />} onClick={() => setAsked('accept')}>
+          Accept
+        </Button>
+      )}
+      {drifted && accepted !== null && <Button onClick={() => setAsked('withdraw')}>Withdraw the acceptance</Button>}
+      {drifted && trigger !== 'audit' && (
+        <Button look="primary" icon={<Wrench className="size-4" />} onClick={() => setAsked('repair')}>
+          Put it right
+        </Button>
+      )}
+      {check.isError && (
+        <div className="basis-full">
+          <Problem error={check.error} />
+        </div>
+      )}
+      {asked === 'accept' && (
+        <AcceptDialog driftIds={[drift_id]} resources={record.resources} onClose={() => setAsked(null)} />
+      )}
+      {asked === 'withdraw' && <WithdrawDialog driftId={drift_id} onClose={() => setAsked(null)} />}
+      <Confirm
+        open={asked === 'repair'}
+        onOpenChange={(open) => !open && setAsked(null)}
+        danger={false}
+        title="Put it right?"
+        action="Apply"
+        onConfirm={async () => {
+          const operation = await startApply({ node_id, modules: [] });
+          void navigate({ to: '/operations/$operation', params: { operation: operation.operation_id } });
+        }}
+      >
+        The agent is brought to what its assignments say now: what deviates is repaired, and what has changed in its
+        modules since is done as well.
+      </Confirm>
+    </>
+  );
 }

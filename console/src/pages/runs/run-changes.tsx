@@ -1,7 +1,7 @@
-import type { Run } from '@muster/protocol/http';
+import type { Operation, Run } from '@muster/protocol/http';
 import { useNavigate } from '@tanstack/react-router';
 import { ChevronRight } from 'lucide-react';
-import { useMemo, useState } from 'react';
+import { useCallback, useMemo, useRef, useState } from 'react';
 import { useLikeness } from '../../api/likeness.ts';
 import { anchorText } from '../../parts/anchor.ts';
 import { Badge, type Tone } from '../../parts/badge.tsx';
@@ -12,7 +12,15 @@ import { Empty, Problem, Skeleton } from '../../parts/states.tsx';
 import { SummaryLine } from '../../parts/summary.tsx';
 import { Line, Text } from '../../parts/text.tsx';
 import { AgentLink, OperationLink } from '../links.tsx';
-import { firstToCompare, groupResults, likenessOf, type Outcome, type RunGroup, type RunResult } from './run-groups.ts';
+import {
+  firstToCompare,
+  groupResults,
+  likenessOf,
+  type Outcome,
+  ownName,
+  type RunGroup,
+  type RunResult,
+} from './run-groups.ts';
 import { wordOf } from './run-progress.tsx';
 
 /** So many operations are compared by themselves; the others when somebody wants to know. */
@@ -36,7 +44,12 @@ export function RunChanges({ run }: { readonly run: Run }) {
   const { results, kind } = run;
   const [most, setMost] = useState(firstCompared);
   const wanted = useSameList(useMemo(() => firstToCompare(results, most), [results, most]));
-  const { likeness, examples, left, error, retry } = useLikeness(wanted, likenessOf);
+  const names = useSameNames(results);
+  const likenessHere = useCallback(
+    (operation: Operation) => likenessOf(operation, names.get(operation.node_id) ?? null),
+    [names],
+  );
+  const { likeness, examples, left, error, retry } = useLikeness(wanted, likenessHere);
   // The maps grow in place; how many are left says that they did.
   // biome-ignore lint/correctness/useExhaustiveDependencies: see above
   const groups = useMemo(() => groupResults(results, likeness, examples), [results, likeness, examples, left]);
@@ -82,6 +95,12 @@ export function RunChanges({ run }: { readonly run: Run }) {
       ))}
     </div>
   );
+}
+
+/** What the agents of a run are called: they keep their names, and are the same from its start to its end. */
+function useSameNames(results: readonly RunResult[]): ReadonlyMap<string, string | null> {
+  const first = useRef(results);
+  return useMemo(() => new Map(first.current.map(({ node_id, name }) => [node_id, name])), []);
 }
 
 /** The same list as before while it has the same in it. */
@@ -141,6 +160,11 @@ function Group({
       {open && (
         <div className="space-y-3 border-t px-4 py-3">
           <Names results={results} />
+          {results.length > 1 && example !== null && group.key.includes(ownName) && (
+            <p className="text-muted text-xs">
+              Shown as on <ExampleName results={results} example={example} />; on each with its own name.
+            </p>
+          )}
           {error && (
             <p className="rounded-md bg-bad-soft px-2.5 py-1.5 text-bad text-sm">
               <Text text={error} most={600} />
@@ -165,6 +189,10 @@ function Group({
       )}
     </section>
   );
+}
+
+function ExampleName({ results, example }: { readonly results: readonly RunResult[]; readonly example: Operation }) {
+  return <Line text={results.find(({ node_id }) => node_id === example.node_id)?.name ?? example.node_id} most={64} />;
 }
 
 const firstNames = 12;

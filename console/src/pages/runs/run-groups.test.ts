@@ -31,8 +31,16 @@ test('speed, and what stayed as it was, make no difference', () => {
   const other = operation({
     resources: [resource({ duration_ms: 900 }), resource({ identity: '/etc/y', status: 'unchanged', action: 'none' })],
   });
-  expect(likenessOf(one)).toBe(likenessOf(other));
-  expect(likenessOf(one)).not.toBe(likenessOf(operation({ resources: [resource({ diff: '+b' })] })));
+  expect(likenessOf(one, 'web-1')).toBe(likenessOf(other, 'web-2'));
+  expect(likenessOf(one, 'web-1')).not.toBe(likenessOf(operation({ resources: [resource({ diff: '+b' })] }), 'web-1'));
+});
+
+test('a file with the name of its machine in it is alike on all of them', () => {
+  const on = (name: string, line = `server_name ${name}.example.net`) =>
+    likenessOf(operation({ resources: [resource({ diff: `@@ -1 +1,2 @@\n ${line}\n+more` })] }), name);
+  expect(on('web-1')).toBe(on('web-2'));
+  expect(on('web-1')).not.toBe(on('web-2', 'server_name web-1.example.net'));
+  expect(on('web-1', 'web-10')).not.toBe(on('web-10', 'web-10'));
 });
 
 test('agents that did the same are one group, failures first, then the largest', () => {

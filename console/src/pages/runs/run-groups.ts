@@ -29,14 +29,23 @@ export function countsOf(results: readonly RunResult[]): Readonly<Record<Outcome
   return counts;
 }
 
-/** What makes the results of an operation others: all but when, where and how fast, and how much beside it stayed as it was. */
-export function likenessOf({ status, error, resources }: Operation): string {
+/** Stands for the agent's own name in what is compared. */
+export const ownName = '\u241fagent\u241f';
+
+const escaped = (text: string): string => text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
+
+/**
+ * What makes the results of an operation others: all but when, where and how fast, and how much beside it stayed as it
+ * was. A file with the name of its machine in it is alike on all of them.
+ */
+export function likenessOf({ status, error, resources }: Operation, name: string | null): string {
   const told = resources.filter((result) => result.status !== 'unchanged' || result.message !== null);
-  return JSON.stringify([
+  const text = JSON.stringify([
     status,
     told.length === 0 ? error : null,
     told.map((result) => ({ ...result, duration_ms: 0 })),
   ]);
+  return name === null ? text : text.replace(new RegExp(`(?<![\\w-])${escaped(name)}(?![\\w-])`, 'gu'), ownName);
 }
 
 /** As far as the run itself tells: who differs in this did not do the same. */

@@ -1,6 +1,6 @@
 import type { Run } from '@muster/protocol/http';
 import { useQuery } from '@tanstack/react-query';
-import { useParams } from '@tanstack/react-router';
+import { useNavigate, useParams } from '@tanstack/react-router';
 import { useMemo } from 'react';
 import { type RunTerms, runQuery, runTermsQuery } from '../../api/runs.ts';
 import { Callout } from '../../parts/callout.tsx';
@@ -20,7 +20,7 @@ import { AssignmentLink, ModuleLinks, OperatorName, RunLink } from '../links.tsx
 import { RunActions } from './run-actions.tsx';
 import { RunAgents } from './run-agents.tsx';
 import { RunChanges } from './run-changes.tsx';
-import { canariesOf, countsOf, haltReason } from './run-groups.ts';
+import { canariesOf, countsOf, haltReason, outcomeOfResult } from './run-groups.ts';
 import { RunProgress } from './run-progress.tsx';
 
 /** A plan or an apply over many agents: how far it is, what it does where, and what one does next. */
@@ -49,7 +49,8 @@ function Shown({ run }: { readonly run: Run }) {
   const { kind, status, results, assignment } = run;
   const { data: terms } = useQuery(runTermsQuery(run));
   const [view, setView] = useUrlState<'changes' | 'agents'>('view', kind === 'plan' ? 'changes' : 'agents');
-  const [outcome, setOutcome] = useUrlState<string>('outcome', '');
+  const [outcome] = useUrlState<string>('outcome', '');
+  const navigate = useNavigate();
   const canary = terms?.canary ?? 0;
   const canaries = useMemo(() => (canary === 0 ? nobody : canariesOf(results, canary)), [results, canary]);
   const verb = kind === 'plan' ? 'Plan' : 'Apply';
@@ -105,9 +106,13 @@ function Shown({ run }: { readonly run: Run }) {
               kind={kind}
               canaries={canaries}
               chosen={outcome}
-              onChoose={(next) => {
-                setOutcome(next, true);
-              }}
+              onChoose={(next) =>
+                void navigate({
+                  to: '.',
+                  search: (next === '' ? { view: 'agents' } : { view: 'agents', outcome: next }) as never,
+                  resetScroll: false,
+                })
+              }
             />
             {terms && <Waves run={run} terms={terms} canaries={canaries} />}
           </div>
@@ -159,7 +164,8 @@ function Waves({
   readonly canaries: ReadonlySet<string>;
 }) {
   const { canary, batch, max_failures, offline } = terms;
-  const done = (of: readonly Run['results'][number][]) => of.filter((result) => hasEnded(result.status)).length;
+  const done = (of: readonly Run['results'][number][]) =>
+    of.filter((result) => hasEnded(result.status) && outcomeOfResult(result) !== 'untried').length;
   const first = results.filter(({ node_id }) => canaries.has(node_id));
   const others = results.filter(({ node_id }) => !canaries.has(node_id));
   const waves = [

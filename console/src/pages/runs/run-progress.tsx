@@ -22,7 +22,8 @@ export const looks: readonly Look[] = [
 export const wordOf = (outcome: Outcome, kind: 'apply' | 'plan'): string =>
   looks.find((look) => look.outcome === outcome)?.words[kind === 'plan' ? 1 : 0] ?? outcome;
 
-const fillOf = (outcome: Outcome): string => looks.find((look) => look.outcome === outcome)?.fill ?? '';
+const fillOf = (outcome: Outcome, kind: 'apply' | 'plan'): string =>
+  kind === 'plan' && outcome === 'changed' ? 'bg-warn' : (looks.find((look) => look.outcome === outcome)?.fill ?? '');
 
 /** So many agents are drawn one by one. */
 const mostCells = 1_000;
@@ -47,12 +48,12 @@ export function RunProgress({
     <div>
       <div className="flex h-2.5 gap-px overflow-hidden rounded-full bg-raised" aria-hidden="true">
         {looks.map(
-          ({ outcome, fill }) =>
+          ({ outcome }) =>
             counts[outcome] > 0 && (
               <div
                 key={outcome}
                 className={classNames(
-                  fill,
+                  fillOf(outcome, kind),
                   'transition-[width] duration-300',
                   outcome === 'running' && 'animate-pulse',
                 )}
@@ -63,7 +64,7 @@ export function RunProgress({
       </div>
       <div role="group" aria-label="Agents by outcome" className="mt-2.5 flex flex-wrap gap-1">
         {looks.map(
-          ({ outcome, fill }) =>
+          ({ outcome }) =>
             counts[outcome] > 0 && (
               <button
                 key={outcome}
@@ -75,7 +76,7 @@ export function RunProgress({
                   chosen === outcome ? 'border-accent bg-accent-soft' : 'hover:bg-hover',
                 )}
               >
-                <span aria-hidden="true" className={classNames('size-2 rounded-full', fill)} />
+                <span aria-hidden="true" className={classNames('size-2 rounded-full', fillOf(outcome, kind))} />
                 <span className="tabular font-medium">{counts[outcome]}</span>
                 <span className="text-muted">{wordOf(outcome, kind)}</span>
               </button>
@@ -90,7 +91,7 @@ export function RunProgress({
               title={`${result.name ?? result.node_id}: ${wordOf(outcomeOfResult(result), kind)}`}
               className={classNames(
                 'size-2.5 rounded-[3px]',
-                fillOf(outcomeOfResult(result)),
+                fillOf(outcomeOfResult(result), kind),
                 outcomeOfResult(result) === 'running' && 'animate-pulse',
                 canaries.has(result.node_id) && 'outline-2 outline-accent outline-offset-1',
               )}
