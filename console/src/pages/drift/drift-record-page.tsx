@@ -3,8 +3,10 @@ import { useMutation, useQuery } from '@tanstack/react-query';
 import { Link, useNavigate, useParams } from '@tanstack/react-router';
 import { Check, RefreshCw, Wrench } from 'lucide-react';
 import { useState } from 'react';
+import { loadBeyond } from '../../api/beyond.ts';
 import { agentDriftQuery, checkNow, driftRecordQuery } from '../../api/drift.ts';
-import { startApply } from '../../api/operations.ts';
+import { operationQuery, startApply } from '../../api/operations.ts';
+import { queryClient } from '../../api/query-client.ts';
 import { Badge } from '../../parts/badge.tsx';
 import { Button } from '../../parts/button.tsx';
 import { Callout } from '../../parts/callout.tsx';
@@ -187,7 +189,9 @@ function Actions({ record }: { readonly record: DriftRecord }) {
         title="Put it right?"
         action="Apply"
         onConfirm={async () => {
-          const operation = await startApply({ node_id, modules: [] });
+          const { modules } = await queryClient.fetchQuery(operationQuery(record.snapshot_operation_id));
+          const beyond = await loadBeyond([{ node_id, modules }]);
+          const operation = await startApply({ node_id, modules: beyond.get(node_id) ?? [] });
           void navigate({ to: '/operations/$operation', params: { operation: operation.operation_id } });
         }}
       >

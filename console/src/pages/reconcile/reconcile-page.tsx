@@ -1,5 +1,179 @@
+import { type OffAgent, type OffReason, offReasons } from '@muster/protocol/http';
+import { useQuery } from '@tanstack/react-query';
+import { useNavigate } from '@tanstack/react-router';
+import { Check, ShieldCheck, Wrench } from 'lucide-react';
+import { useMemo, useState } from 'react';
+import { reconcileQuery } from '../../api/fleet.ts';
+import { Button } from '../../parts/button.tsx';
+import { Checkbox, Input, Select } from '../../parts/field.tsx';
 import { Page } from '../../parts/page.tsx';
+import { Empty, Failure, SkeletonRows } from '../../parts/states.tsx';
+import { useTyped } from '../../parts/typed.ts';
+import { useUrlState } from '../../parts/url-state.ts';
+import { AcceptDialog, WithdrawDialog } from '../drift/accept.tsx';
+import { acceptable, canRepair, groupOff, reasonLooks } from './off.ts';
+import { OffRow } from './off-row.tsx';
+import { RepairDialog } from './repair-dialog.tsx';
 
+/** So many rows are drawn at first. */
+const firstRows = 60;
+
+type Asked =
+  | { readonly kind: 'repair'; readonly agents: readonly OffAgent[] }
+  | { readonly kind: 'accept'; readonly driftIds: readonly string[] }
+  | { readonly kind: 'withdraw'; readonly driftId: string };
+
+/** All that is not as it should be, and one action to put each right, or to say that it may stay. */
 export function ReconcilePage() {
-  return <Page title="Reconcile">{null}</Page>;
+  const [reason, setReason] = useUrlState<OffReason | ''>('reason', '');
+  const [filter, setFilter] = useUrlState<string>('filter', '');
+  const [accepted, setAccepted] = useUrlState<'' | 'yes'>('accepted', '');
+  const typed = useTyped(filter, setFilter);
+  const query = useQuery(reconcileQuery({ reason, filter: filter.trim(), accepted: accepted === 'yes' }));
+  const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set());
+  const [asked, setAsked] = useState<Asked | null>(null);
+  const [most, setMost] = useState(firstRows);
+  const navigate = useNavigate();
+  const agents = query.data ?? none;
+  const groups = useMemo(() => groupOff(agents), [agents]);
+  const picked = agents.filter(({ node_id }) => chosen.has(node_id));
+  const filtered = reason !== '' || filter !== '' || accepted !== '';
+  const choose = (members: readonly OffAgent[], isChosen: boolean) => {
+    const next = new Set(chosen);
+    for (const { node_id } of members) {
+      if (isChosen) next.add(node_id);
+      else next.delete(node_id);
+    }
+    setChosen(next);
+  };
+  const allChosen = agents.length > 0 && picked.length === agents.length;
+  return (
+    <Page
+      title="Reconcile"
+      subtitle="Every agent that is not as it should be, the worst first."
+      actions={
+        picked.length > 0 && (
+          <>
+            <span className="text-muted text-sm">{picked.length} chosen</span>
+            <Button
+              icon={<Check className="size-4" />}
+              disabled={picked.every((agent) => acceptable(agent).length === 0)}
+              onClick={() => setAsked({ kind: 'accept', driftIds: picked.flatMap(acceptable) })}
+            >
+              Accept
+            </Button>
+            <Button
+              look="primary"
+              icon={<Wrench className="size-4" />}
+              disabled={!picked.some(canRepair)}
+              onClick={() => setAsked({ kind: 'repair', agents: picked.filter(canRepair) })}
+            >
+              Put right
+            </Button>
+          </>
+        )
+      }
+    >
+      <div className="mb-3 flex flex-wrap items-center gap-x-3 gap-y-2">
+        <div className="w-64 max-sm:w-full">
+          <Input
+            label="Selector"
+            hideLabel
+            placeholder="Selector: role=web"
+            data-search
+            value={typed.text}
+            onChange={(event) => typed.set(event.target.value)}
+          />
+        </div>
+        <div className="w-40">
+          <Select
+            label="What is off"
+            hideLabel
+            value={reason}
+            onChange={(event) => setReason(event.target.value as OffReason | '')}
+          >
+            <option value="">Whatever is off</option>
+            {offReasons.map((each) => (
+              <option key={each} value={each}>
+                {reasonLooks[each].word}
+              </option>
+            ))}
+          </Select>
+        </div>
+        <Checkbox
+          label="Also what was accepted"
+          checked={accepted === 'yes'}
+          onChange={(event) => setAccepted(event.target.checked ? 'yes' : '')}
+        />
+        {agents.length > 1 && (
+          <div className="sm:ml-auto">
+            <Checkbox
+              label={`Choose all ${agents.length}`}
+              checked={allChosen}
+              onChange={(event) => choose(agents, event.target.checked)}
+            />
+          </div>
+        )}
+      </div>
+      {query.isPending ? (
+        <div className="rounded-lg border bg-surface">
+          <SkeletonRows />
+        </div>
+      ) : query.isError ? (
+        <Failure error={query.error} retry={() => void query.refetch()} />
+      ) : agents.length === 0 ? (
+        <div className="rounded-lg border bg-surface">
+          {filtered ? (
+            <Empty
+              title="Nothing like that is off"
+              action={
+                <Button onClick={() => void navigate({ to: '/reconcile', search: {} as never })}>Show all</Button>
+              }
+            />
+          ) : (
+            <Empty
+              title="Everything is as it should be"
+              icon={<ShieldCheck className="size-9 text-good" strokeWidth={1.4} />}
+            >
+              Every machine is as it was left. What comes off shows here by itself.
+            </Empty>
+          )}
+        </div>
+      ) : (
+        <ul className="divide-y overflow-hidden rounded-lg border bg-surface" aria-label="What is off">
+          {groups.slice(0, most).map((group) => (
+            <OffRow
+              key={group.key}
+              group={group}
+              chosen={group.agents.every(({ node_id }) => chosen.has(node_id))}
+              onChoose={(isChosen) => choose(group.agents, isChosen)}
+              onRepair={() => setAsked({ kind: 'repair', agents: group.agents.filter(canRepair) })}
+              onAccept={() => setAsked({ kind: 'accept', driftIds: group.agents.flatMap(acceptable) })}
+              onWithdraw={(driftId) => setAsked({ kind: 'withdraw', driftId })}
+            />
+          ))}
+          {groups.length > most && (
+            <li className="p-2 text-center">
+              <Button small onClick={() => setMost(most + 5 * firstRows)}>
+                Show {Math.min(groups.length - most, 5 * firstRows)} more
+              </Button>
+            </li>
+          )}
+        </ul>
+      )}
+      {asked?.kind === 'repair' && <RepairDialog agents={asked.agents} onClose={() => setAsked(null)} />}
+      {asked?.kind === 'accept' && (
+        <AcceptDialog
+          driftIds={asked.driftIds}
+          onClose={() => {
+            setAsked(null);
+            setChosen(new Set());
+          }}
+        />
+      )}
+      {asked?.kind === 'withdraw' && <WithdrawDialog driftId={asked.driftId} onClose={() => setAsked(null)} />}
+    </Page>
+  );
 }
+
+const none: readonly OffAgent[] = [];

@@ -1,0 +1,163 @@
+import type { OffAgent } from '@muster/protocol/http';
+import { useQuery } from '@tanstack/react-query';
+import { useNavigate } from '@tanstack/react-router';
+import { driftRecordQuery } from '../../api/drift.ts';
+import { operationQuery } from '../../api/operations.ts';
+import { stateQuery } from '../../api/state.ts';
+import { anchorText } from '../../parts/anchor.ts';
+import { Button } from '../../parts/button.tsx';
+import { hasChanged, hasFailed } from '../../parts/resource-groups.ts';
+import { ResultList } from '../../parts/resource-results.tsx';
+import { Failure, Skeleton } from '../../parts/states.tsx';
+import { Line, Text } from '../../parts/text.tsx';
+import { Time } from '../../parts/time.tsx';
+import { AssignmentLink, OperationLink, OperatorName, RunLink } from '../links.tsx';
+
+/** What is off with one agent, loaded when somebody looks. */
+export function OffDetails({
+  agent,
+  onWithdraw,
+}: {
+  readonly agent: OffAgent;
+  readonly onWithdraw: (driftId: string) => void;
+}) {
+  const { drift, failed_check, failed_operation, unapplied, pending_removals, node_id } = agent;
+  return (
+    <div className="space-y-5">
+      {drift.map((entry) => (
+        <section key={entry.drift_id} className="space-y-2">
+          <h4 className="flex flex-wrap items-center gap-x-1.5 text-sm">
+            {entry.assignment === null ? (
+              'Deviates from what was applied'
+            ) : (
+              <>
+                Deviates from the audit assignment <AssignmentLink name={entry.assignment} />
+              </>
+            )}
+            <span className="text-muted">
+              since <Time at={entry.since} />, checked <Time at={entry.checked_at} />
+            </span>
+          </h4>
+          {entry.accepted !== null && (
+            <div className="flex flex-wrap items-center gap-x-2 rounded-md bg-raised px-3 py-1.5 text-sm">
+              <span className="min-w-0 flex-1">
+                Accepted by <OperatorName id={entry.accepted.by} />: <Text text={entry.accepted.reason} />
+              </span>
+              <Button small look="quiet" onClick={() => onWithdraw(entry.drift_id)}>
+                Withdraw
+              </Button>
+            </div>
+          )}
+          <DriftDiff driftId={entry.drift_id} />
+        </section>
+      ))}
+      {failed_operation !== null && (
+        <section className="space-y-2">
+          <h4 className="flex flex-wrap items-center gap-x-1.5 text-sm">
+            Its newest apply <OperationLink id={failed_operation.operation_id}>{failed_operation.status}</OperationLink>
+            <span className="text-muted">
+              <Time at={failed_operation.finished_at} />
+            </span>
+            {failed_operation.run_id !== null && (
+              <span className="text-muted">
+                in a <RunLink id={failed_operation.run_id}>run</RunLink>
+              </span>
+            )}
+          </h4>
+          <FailedResources operationId={failed_operation.operation_id} />
+        </section>
+      )}
+      {failed_check !== null && (
+        <section className="space-y-1 text-sm">
+          <h4>
+            Its newest check failed <Time at={failed_check.checked_at} />
+          </h4>
+          {failed_check.error !== null && (
+            <p className="rounded-md bg-bad-soft px-2.5 py-1.5 text-bad">
+              <Text text={failed_check.error} most={600} />
+            </p>
+          )}
+        </section>
+      )}
+      {(unapplied > 0 || pending_removals > 0) && <Unfinished nodeId={node_id} />}
+    </div>
+  );
+}
+
+function DriftDiff({ driftId }: { readonly driftId: string }) {
+  const query = useQuery(driftRecordQuery(driftId));
+  const navigate = useNavigate();
+  if (query.isPending) return <Skeleton className="h-24 w-full rounded-md" />;
+  if (query.isError) return <Failure error={query.error} retry={() => void query.refetch()} />;
+  return (
+    <ResultList
+      results={query.data.resources}
+      telling="drift"
+      onAnchor={(anchor) =>
+        void navigate({ to: '/drift/$record', params: { record: driftId }, hash: anchorText(anchor) })
+      }
+    />
+  );
+}
+
+function FailedResources({ operationId }: { readonly operationId: string }) {
+  const query = useQuery(operationQuery(operationId));
+  const navigate = useNavigate();
+  if (query.isPending) return <Skeleton className="h-16 w-full rounded-md" />;
+  if (query.isError) return <Failure error={query.error} retry={() => void query.refetch()} />;
+  const { resources, error } = query.data;
+  return (
+    <>
+      {error !== null && (
+        <p className="rounded-md bg-bad-soft px-2.5 py-1.5 text-bad text-sm">
+          <Text text={error} most={600} />
+        </p>
+      )}
+      <ResultList
+        results={resources.filter((result) => hasFailed(result) || (hasChanged(result) && result.status !== 'changed'))}
+        telling="apply"
+        onAnchor={(anchor) =>
+          void navigate({ to: '/operations/$operation', params: { operation: operationId }, hash: anchorText(anchor) })
+        }
+      />
+    </>
+  );
+}
+
+const mostEntries = 20;
+
+/** What the last apply did not bring about, or left behind. */
+function Unfinished({ nodeId }: { readonly nodeId: string }) {
+  const query = useQuery(stateQuery(nodeId));
+  if (query.isPending) return <Skeleton className="h-16 w-full rounded-md" />;
+  if (query.isError) return <Failure error={query.error} retry={() => void query.refetch()} />;
+  const lists = [
+    ['Not applied', query.data.unapplied],
+    ['No longer wanted, and still there', query.data.pending_removals],
+  ] as const;
+  return lists
+    .filter(([, entries]) => entries.length > 0)
+    .map(([title, entries]) => (
+      <section key={title} className="space-y-1">
+        <h4 className="text-sm">{title}</h4>
+        <ul className="divide-y rounded-md border text-sm">
+          {entries.slice(0, mostEntries).map(({ module, type, identity, reason }) => (
+            <li key={`${module}/${type}:${identity}`} className="flex flex-wrap items-center gap-x-2 px-3 py-1.5">
+              <span className="text-muted text-xs">{type}</span>
+              <span className="flex min-w-0 font-mono text-xs">
+                <Line text={identity} />
+              </span>
+              {reason !== null && (
+                <span className="flex min-w-0 text-muted text-xs">
+                  <Line text={reason} />
+                </span>
+              )}
+            </li>
+          ))}
+          {entries.length > mostEntries && (
+            <li className="px-3 py-1.5 text-muted text-xs">and {entries.length - mostEntries} more</li>
+          )}
+        </ul>
+      </section>
+    ));
+}

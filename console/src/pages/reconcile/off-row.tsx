@@ -1,0 +1,139 @@
+import type { OffAgent } from '@muster/protocol/http';
+import { Check, ChevronRight, Wrench } from 'lucide-react';
+import { useState } from 'react';
+import { Badge, Dot } from '../../parts/badge.tsx';
+import { Button } from '../../parts/button.tsx';
+import { classNames } from '../../parts/class-names.ts';
+import { Line } from '../../parts/text.tsx';
+import { Time } from '../../parts/time.tsx';
+import { AgentLink } from '../links.tsx';
+import { acceptable, canRepair, type OffGroup, reasonLooks } from './off.ts';
+import { OffDetails } from './off-details.tsx';
+
+/** One agent that is off, or many that are off alike: what it is in a line, the whole of it when opened. */
+export function OffRow({
+  group: { agents },
+  chosen,
+  onChoose,
+  onRepair,
+  onAccept,
+  onWithdraw,
+}: {
+  readonly group: OffGroup;
+  readonly chosen: boolean;
+  readonly onChoose: (chosen: boolean) => void;
+  readonly onRepair: () => void;
+  readonly onAccept: () => void;
+  readonly onWithdraw: (driftId: string) => void;
+}) {
+  const [open, setOpen] = useState(false);
+  const [first] = agents as [OffAgent, ...OffAgent[]];
+  const alone = agents.length === 1;
+  const called = alone ? (first.name ?? first.node_id) : `${agents.length} agents`;
+  const repairs = agents.some(canRepair);
+  const accepts = agents.some((agent) => acceptable(agent).length > 0);
+  const since = first.drift.find(({ accepted }) => accepted === null)?.since ?? first.failed_operation?.finished_at;
+  return (
+    <li className={classNames(chosen && 'bg-accent-soft/40')}>
+      <div className="flex flex-wrap items-center gap-x-3 gap-y-1.5 px-3 py-2">
+        <input
+          type="checkbox"
+          aria-label={`Choose ${called}`}
+          className="size-4 shrink-0 accent-[var(--accent)]"
+          checked={chosen}
+          onChange={(event) => onChoose(event.target.checked)}
+        />
+        <button
+          type="button"
+          aria-expanded={open}
+          onClick={() => setOpen(!open)}
+          className="flex min-w-0 flex-1 basis-56 flex-wrap items-center gap-x-2.5 gap-y-1 rounded text-left text-sm"
+        >
+          <ChevronRight
+            aria-hidden="true"
+            className={classNames('size-4 shrink-0 text-muted transition-transform duration-100', open && 'rotate-90')}
+          />
+          <span className="flex min-w-0 font-medium">
+            <Line text={called} most={64} />
+          </span>
+          {alone && !first.connected && (
+            <span className="text-muted text-xs">
+              <Dot tone="neutral">
+                not connected since <Time at={first.last_seen_at} />
+              </Dot>
+            </span>
+          )}
+          <span className="flex flex-wrap gap-1">
+            {first.reasons.length === 0 && <Badge>accepted</Badge>}
+            {first.reasons.map((reason) => (
+              <Badge key={reason} tone={reasonLooks[reason].tone}>
+                {reasonLooks[reason].word}
+              </Badge>
+            ))}
+          </span>
+          <span className="min-w-0 text-muted text-xs">{factsOf(first)}</span>
+          {since !== null && since !== undefined && (
+            <span className="text-muted text-xs">
+              <Time at={since} />
+            </span>
+          )}
+        </button>
+        <div className="ml-auto flex gap-1.5">
+          {accepts && (
+            <Button small look="quiet" icon={<Check className="size-3.5" />} onClick={onAccept}>
+              Accept<span className="sr-only"> {called}</span>
+            </Button>
+          )}
+          {repairs && (
+            <Button small icon={<Wrench className="size-3.5" />} onClick={onRepair}>
+              Put right<span className="sr-only"> {called}</span>
+            </Button>
+          )}
+        </div>
+      </div>
+      {open && (
+        <div className="space-y-3 border-t bg-canvas px-4 py-4 sm:pl-12">
+          {alone ? (
+            <p className="flex text-sm">
+              <AgentLink id={first.node_id} name={first.name} />
+            </p>
+          ) : (
+            <Members agents={agents} />
+          )}
+          <OffDetails agent={first} onWithdraw={onWithdraw} />
+        </div>
+      )}
+    </li>
+  );
+}
+
+const mostNames = 200;
+
+function Members({ agents }: { readonly agents: readonly OffAgent[] }) {
+  const [first] = agents as [OffAgent, ...OffAgent[]];
+  return (
+    <div className="space-y-2">
+      <ul className="flex max-h-48 flex-wrap gap-1 overflow-y-auto" aria-label="Agents">
+        {agents.slice(0, mostNames).map(({ node_id, name }) => (
+          <li key={node_id} className="inline-flex max-w-60 rounded bg-raised px-1.5 text-xs">
+            <AgentLink id={node_id} name={name} />
+          </li>
+        ))}
+        {agents.length > mostNames && <li className="text-muted text-xs">and {agents.length - mostNames} more</li>}
+      </ul>
+      <p className="text-muted text-xs">
+        They are off by the same counts. Shown as on <Line text={first.name ?? first.node_id} most={64} />.
+      </p>
+    </div>
+  );
+}
+
+function factsOf({ drift, unapplied, pending_removals }: OffAgent): string {
+  const deviating = drift.reduce((sum, { resources, accepted }) => sum + (accepted === null ? resources : 0), 0);
+  const resources = (count: number, what: string) => `${count} ${count === 1 ? 'resource' : 'resources'} ${what}`;
+  return [
+    ...(deviating > 0 ? [resources(deviating, deviating === 1 ? 'deviates' : 'deviate')] : []),
+    ...(unapplied > 0 ? [`${unapplied} not applied`] : []),
+    ...(pending_removals > 0 ? [`${pending_removals} to remove`] : []),
+  ].join(' · ');
+}

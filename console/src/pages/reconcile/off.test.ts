@@ -1,0 +1,44 @@
+import type { OffAgent } from '@muster/protocol/http';
+import { expect, test } from 'vitest';
+import { acceptable, canRepair, groupOff } from './off.ts';
+
+const summary = { total: 3, unchanged: 2, changed: 1, removed: 0, failed: 0, skipped: 0 };
+const drift = (over: Partial<OffAgent['drift'][number]> = {}): OffAgent['drift'][number] => ({
+  ...{ drift_id: 'd', assignment: null, since: 1, checked_at: 2, summary, resources: 1, accepted: null },
+  ...over,
+});
+const agent = (name: string, over: Partial<OffAgent> = {}): OffAgent => ({
+  ...{ node_id: `id-${name}`, name, connected: true, last_seen_at: 1, reasons: ['drifted'], drift: [drift()] },
+  ...{ failed_check: null, failed_operation: null, unapplied: 0, pending_removals: 0, modules: ['base'] },
+  ...(over as object),
+});
+
+test('few are listed each by itself, many together where they are off alike', () => {
+  const many = Array.from({ length: 40 }, (_, at) => agent(`web-${at}`));
+  expect(groupOff(many.slice(0, 3)).map(({ agents }) => agents.length)).toEqual([1, 1, 1]);
+  const odd = agent('odd', { drift: [drift({ summary: { ...summary, changed: 2 } })] });
+  expect(groupOff([...many, odd]).map(({ agents }) => agents.length)).toEqual([40, 1]);
+});
+
+test('their own names in an error do not keep them apart', () => {
+  const failed = (name: string) =>
+    agent(name, {
+      reasons: ['apply_failed'],
+      failed_operation: {
+        ...{ operation_id: name, status: 'failed', finished_at: 1, summary: null, run_id: null },
+        error: `cannot resolve ${name}.example.net`,
+      },
+    });
+  expect(groupOff(Array.from({ length: 30 }, (_, at) => failed(`web-${at}`)))).toHaveLength(1);
+});
+
+test('what was accepted is neither accepted again nor a reason for an apply', () => {
+  const accepted = { by: 'x', at: 1, reason: 'known' };
+  const known = agent('a', { reasons: [], drift: [drift({ accepted })] });
+  expect([acceptable(known), canRepair(known)]).toEqual([[], false]);
+});
+
+test('no apply puts right what an audit assignment deviates from', () => {
+  const audited = agent('a', { drift: [drift({ assignment: 'hardening', drift_id: 'audit' })] });
+  expect([acceptable(audited), canRepair(audited)]).toEqual([['audit'], false]);
+});
