@@ -7,6 +7,8 @@ import type { CDPSession, Page, Request } from 'playwright-core';
 const doubleFetchMs = 1000;
 /** So long after the last answer nothing more is asked for. */
 const quietMs = 60;
+/** Test hosts come and go on this machine, and with each of their interfaces Chromium cuts what is under way. */
+const networkChanged = 'net::ERR_NETWORK_CHANGED';
 const streamPath = '/api/v1/events';
 
 export class PageWatch {
@@ -28,7 +30,8 @@ export class PageWatch {
   static async start(page: Page, origin: () => string): Promise<PageWatch> {
     const watch = new PageWatch(origin);
     page.on('console', (message) => {
-      if (message.type() === 'error') watch.#fault(`console: ${message.text()} (${message.location().url})`);
+      if (message.type() === 'error' && !message.text().includes(networkChanged))
+        watch.#fault(`console: ${message.text()} (${message.location().url})`);
     });
     page.on('pageerror', (error) => watch.#fault(`uncaught: ${error.stack ?? error.message}`));
     page.on('request', (request) => watch.#asked(request));
@@ -40,6 +43,11 @@ export class PageWatch {
     page.on('requestfailed', (request) => {
       ended(request);
       const reason = request.failure()?.errorText ?? '';
+      // What was cut is asked for again.
+      if (reason === networkChanged) {
+        watch.#changedAt = performance.now();
+        return;
+      }
       // The page itself gave it up: it went elsewhere.
       if (reason !== 'net::ERR_ABORTED') watch.#fault(`failed: ${request.method()} ${request.url()}: ${reason}`);
     });
