@@ -443,3 +443,59 @@ test('a profile is changed where it was said, and keeps the rest', async () => {
   expect((await type('update', 'live', '--usual-key')).exit).toBe(0);
   expect(JSON.parse((await type('list', '--json')).stdout)).toMatchObject([{ key_file: null, current: true }]);
 });
+
+describe('the fleet', () => {
+  test('at a glance, with what is off counted and nothing said of what is none', async () => {
+    const { stdout, exit } = await muster('overview');
+    expect(exit).toBe(0);
+    expect(stdout).toContain('412 approved, 409 connected, 3 lost, 2 pending, 1 rejected');
+    expect(stdout).toContain('396 in sync, 5 drifted, 2 drifted and accepted, 1 failed, 8 never checked');
+    expect(stdout).toContain('7 agents: 2 failed to apply, 5 drifted, 1 could not be checked');
+    expect(stdout).not.toContain('removals to come');
+    expect(await json('overview')).toMatchObject({ off: { agents: 7 } });
+  });
+
+  test('as what is off, asked for as it is wanted', async () => {
+    const { stdout } = await muster('reconcile', '-l', 'role=web', '--reason', 'drifted', '--accepted');
+    expect(sent('listReconcile')?.query).toEqual({
+      limit: '50',
+      filter: 'role=web',
+      reason: 'drifted',
+      include_accepted: 'true',
+    });
+    expect(stdout).toContain('web-1');
+    expect((await muster('reconcile', '--exit-code')).exit).toBe(3);
+    answers = { listReconcile: () => ({ body: [] }) };
+    expect((await muster('reconcile', '--exit-code')).exit).toBe(0);
+    expect((await muster('reconcile', '--reason', 'bad')).exit).toBe(2);
+  });
+
+  test('drift is accepted with a reason and taken back, of one agent or record', async () => {
+    const { stdout, stderr } = await muster('drift', 'web-1', '--accept', 'known');
+    expect(sent('listDrift')?.query).toEqual({ status: 'drifted', limit: '1' });
+    expect(sent('acceptDrift')?.body).toEqual({ reason: 'known' });
+    expect(stdout).toContain('accepted: 1 resource');
+    expect(stderr).toContain('An apply still puts it right');
+    expect(await json('drift', 'web-1', '--unaccept')).toMatchObject({ accepted: null });
+    for (const wrong of [
+      ['--accept', 'x'],
+      ['web-1', '--accept', 'x', '--unaccept'],
+      ['web-1', '--accept', 'x', '--history'],
+    ])
+      expect((await muster('drift', ...wrong)).exit).toBe(2);
+    answers = { listDrift: () => ({ body: [] }) };
+    expect(await muster('drift', 'web-1', '--accept', 'x')).toMatchObject({ exit: 1 });
+  });
+
+  test('an assignment is changed in what is named, and in nothing else', async () => {
+    await muster('assignments', 'update', 'base', '--enforce', '--any-time', '-m', 'a', '-m', 'b', '--description', '');
+    expect(sent('updateAssignment')?.body).toEqual({
+      modules: ['a', 'b'],
+      mode: 'enforce',
+      window_only: false,
+      description: '',
+    });
+    for (const wrong of [[], ['--audit', '--enforce'], ['--window-only', '--any-time']])
+      expect((await muster('assignments', 'update', 'base', ...wrong)).exit).toBe(2);
+  });
+});

@@ -53,6 +53,18 @@ describe('agents that events tell of', () => {
     expect(done).toEqual(['1000: all', '11000: all', '21000: all', '31000: all']);
   });
 
+  it('are listed whole when there are too many to name', () => {
+    const { agents, turn, done } = rig();
+    agents.add('a');
+    agents.addAll();
+    turn(5_000);
+    agents.addAll();
+    agents.clear();
+    agents.add('b');
+    turn(60_000);
+    expect(done).toEqual(['1000: all', '6000: b']);
+  });
+
   it('are not asked for when nobody is signed in any more', () => {
     const { agents, turn, done } = rig();
     agents.add('a');

@@ -20,6 +20,7 @@ export interface DirtyAgentsParts {
 
 export function createDirtyAgents({ fetchSome, fetchAll, now, after }: DirtyAgentsParts) {
   const dirty = new Set<string>();
+  let all = false;
   let waiting: (() => void) | null = null;
   let listedAt = Number.NEGATIVE_INFINITY;
 
@@ -28,8 +29,8 @@ export function createDirtyAgents({ fetchSome, fetchAll, now, after }: DirtyAgen
   };
   const flush = () => {
     waiting = null;
-    if (dirty.size === 0) return;
-    if (dirty.size <= fewAgents) {
+    if (dirty.size === 0 && !all) return;
+    if (!all && dirty.size <= fewAgents) {
       const ids = [...dirty];
       dirty.clear();
       fetchSome(ids);
@@ -38,6 +39,7 @@ export function createDirtyAgents({ fetchSome, fetchAll, now, after }: DirtyAgen
     const left = listedAt + wholeListMs - now();
     if (left > 0) return wait(left);
     dirty.clear();
+    all = false;
     listedAt = now();
     fetchAll();
   };
@@ -47,9 +49,15 @@ export function createDirtyAgents({ fetchSome, fetchAll, now, after }: DirtyAgen
       dirty.add(id);
       if (waiting === null) wait(gatherMs);
     },
+    /** More changed than could be named. */
+    addAll(): void {
+      all = true;
+      if (waiting === null) wait(gatherMs);
+    },
     clear(): void {
       waiting?.();
       waiting = null;
+      all = false;
       dirty.clear();
     },
   };

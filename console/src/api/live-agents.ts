@@ -60,7 +60,10 @@ const dirty = createDirtyAgents({
 export function startLiveAgents(): void {
   onLiveMessage((message) => {
     if (message.kind === 'agent') dirty.add(message.node_id);
-    else if (
+    else if (message.kind === 'agents') {
+      if (message.agents === null) dirty.addAll();
+      else for (const { node_id } of message.agents) dirty.add(node_id);
+    } else if (
       message.kind === 'event' &&
       message.event.target.type === 'agent' &&
       message.event.event_type.startsWith('agent.')

@@ -135,7 +135,7 @@ async function follow(signal: AbortSignal): Promise<void> {
 
 /** Also what only comes on request. */
 const categories =
-  'agent,operator,auth,module,assignment,state,run,drift,secret,terminal,channel,window,audit,enrolment,discovery,output';
+  'agent,operator,auth,module,assignment,state,run,drift,secret,terminal,channel,window,audit,enrolment,discovery,notification,output';
 
 /** The last id in a piece of the stream, for frames without data. */
 export function lastId(text: string): string | null {
@@ -143,12 +143,23 @@ export function lastId(text: string): string | null {
   return ids.at(-1)?.[1] ?? null;
 }
 
+const hints: ReadonlySet<string> = new Set([
+  'operation',
+  'operations',
+  'run',
+  'agent',
+  'agents',
+  'window',
+  'notification',
+  'output',
+] satisfies LiveMessage['kind'][]);
+
 function read(event: string | undefined, data: string): LiveMessage | null {
   try {
     const value = JSON.parse(data);
     if (event === undefined || event === 'message') return { kind: 'event', event: value as AuditEvent };
     if (event === 'gap') return { kind: 'gap' };
-    if (['operation', 'run', 'agent', 'window', 'output'].includes(event)) return { ...value, kind: event };
+    if (hints.has(event)) return { ...value, kind: event };
     return null;
   } catch {
     return null;

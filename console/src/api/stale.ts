@@ -17,6 +17,16 @@ export type LiveMessage =
     }
   | { readonly kind: 'run'; readonly run_id: string }
   | { readonly kind: 'agent'; readonly node_id: string; readonly change: string }
+  /** Many at once; null: too many to name. */
+  | { readonly kind: 'agents'; readonly agents: readonly { readonly node_id: string }[] | null }
+  | {
+      readonly kind: 'operations';
+      readonly operations:
+        | readonly { readonly operation_id: string; readonly node_id: string; readonly run_id: string | null }[]
+        | null;
+    }
+  /** The operator has read some, in another tab perhaps. */
+  | { readonly kind: 'notification' }
   | { readonly kind: 'window' }
   | { readonly kind: 'output'; readonly operation_id: string; readonly node_id: string }
   /** Events are missing: everything may have changed. */
@@ -28,6 +38,9 @@ export function staleAfter(message: LiveMessage): readonly Key[] {
   switch (message.kind) {
     case 'gap':
       return [[]];
+    case 'operations':
+      // Of many at once every view is asked for anew: what is not looked at is only marked.
+      return [...fleet, keys.operations, ['operation'], ['output'], ['state'], ['run'], keys.runs, keys.drift];
     case 'operation':
       return [
         ...fleet,
@@ -35,6 +48,9 @@ export function staleAfter(message: LiveMessage): readonly Key[] {
         keys.operation(message.operation_id),
         keys.output(message.operation_id),
         keys.state(message.node_id),
+        // A check for drift has the id of its record.
+        keys.drift,
+        keys.driftRecord(message.operation_id),
         ...(message.run_id === null ? [] : [keys.run(message.run_id), keys.runs]),
       ];
     case 'output':
@@ -44,6 +60,10 @@ export function staleAfter(message: LiveMessage): readonly Key[] {
     case 'agent':
       // Its record is brought up to date by itself: live-agents.ts.
       return [keys.overview];
+    case 'agents':
+      return [keys.overview];
+    case 'notification':
+      return [keys.notifications, keys.overview];
     case 'window':
       return [keys.windows];
     case 'event':
