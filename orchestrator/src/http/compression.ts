@@ -10,7 +10,7 @@ import { chooseEncoding } from './content-encoding.ts';
  */
 
 /** Bytes. Shorter answers cost more to compress than to send. */
-export const leastCompressed = 8 * 1024;
+const leastCompressed = 8 * 1024;
 
 /** Lists of records shrink to a tenth at the lowest levels; higher ones cost several times as much for little. */
 const options = { level: 3 };
