@@ -107,18 +107,20 @@ export function createSession({ calls, now, after, isRefusal }: SessionParts) {
     },
     /**
      * Begins, or goes on after a session that expired.
-     * @returns whether it is the same person as before: what is kept of somebody else must go
+     * @param forget called before anything is shown to another person than before: what is kept of the former must go
      */
-    async begin(token: Token): Promise<{ same: boolean }> {
+    async begin(token: Token, forget: () => void): Promise<void> {
       const person = await calls.person(token.token);
       const same = state.status === 'expired' && state.person.operator_id === person.operator_id;
       held = token;
       renewLater(token);
-      if (!same) dropWaiting();
+      if (!same) {
+        dropWaiting();
+        forget();
+      }
       become({ status: 'live', person });
       for (const { resolve } of waiting) resolve(token.token);
       waiting.clear();
-      return { same };
     },
     /** The token to send; once it has ended, the next one. Null while nobody is signed in. */
     token(): Promise<string | null> {

@@ -18,11 +18,8 @@ export class UnknownKey extends Error {
   }
 }
 
-/** Whatever is kept of another person goes before the new one sees anything. */
-async function begin(token: Token): Promise<void> {
-  const { same } = await session.begin(token);
-  if (!same) queryClient.clear();
-}
+/** Whatever is kept of another person goes before the new one sees anything: what is asked for from then on must stay. */
+const begin = (token: Token): Promise<void> => session.begin(token, () => queryClient.clear());
 
 /**
  * With the code of `muster web-login`.

@@ -1,4 +1,5 @@
 import '@xterm/xterm/css/xterm.css';
+import './style-attributes.ts';
 import { FitAddon } from '@xterm/addon-fit';
 import { SearchAddon } from '@xterm/addon-search';
 import { SerializeAddon } from '@xterm/addon-serialize';
