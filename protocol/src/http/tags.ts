@@ -13,6 +13,7 @@ export const tagDescriptions: Readonly<Record<string, string>> = {
   State: 'Planning and applying on one machine, operations, and what is believed to be there.',
   Runs: 'Plans and applies on many machines at once.',
   Drift: 'Where machines differ from what was applied.',
+  Fleet: 'How the fleet is as a whole, and what is off with it.',
   Secrets: 'Values that modules use and nobody is shown.',
   Channels: 'Where notifications are sent to.',
   Notifications: 'What happened that an operator should know.',
