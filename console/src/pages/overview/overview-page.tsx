@@ -1,5 +1,190 @@
+import { useInfiniteQuery, useQuery } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
+import { ChevronRight, ShieldCheck } from 'lucide-react';
+import { overviewQuery } from '../../api/fleet.ts';
+import { modulesQuery } from '../../api/modules.ts';
+import { runsQuery } from '../../api/runs.ts';
+import { useIsAdmin } from '../../api/use-session.ts';
+import { Badge, Dot } from '../../parts/badge.tsx';
 import { Page } from '../../parts/page.tsx';
+import { Panel } from '../../parts/panel.tsx';
+import { Failure, Skeleton, SkeletonRows } from '../../parts/states.tsx';
+import { Line } from '../../parts/text.tsx';
+import { Time, useNow } from '../../parts/time.tsx';
+import { agentShares, driftShares, type Need, needsOf } from './attention.ts';
+import { FirstSteps } from './first-steps.tsx';
+import { RecentEvents } from './recent-events.tsx';
+import { Shares } from './shares.tsx';
 
+/** The fleet at a glance: what needs somebody first, how everything stands, what is going on. */
 export function OverviewPage() {
-  return <Page title="Overview">{null}</Page>;
+  const query = useQuery(overviewQuery);
+  const { data: modules } = useQuery(modulesQuery);
+  const isAdmin = useIsAdmin();
+  const now = useNow();
+  if (query.isPending)
+    return (
+      <Page title="Overview">
+        <div className="grid gap-4 lg:grid-cols-2">
+          <Skeleton className="h-40 w-full rounded-lg" />
+          <Skeleton className="h-40 w-full rounded-lg" />
+        </div>
+      </Page>
+    );
+  if (query.isError)
+    return (
+      <Page title="Overview">
+        <Failure error={query.error} retry={() => void query.refetch()} />
+      </Page>
+    );
+  const overview = query.data;
+  const { agents, operations } = overview;
+  const isNew = agents.approved === 0 || modules?.length === 0;
+  const needs = needsOf(overview, now);
+  return (
+    <Page
+      title="Overview"
+      subtitle={
+        <>
+          {agents.approved === 1 ? '1 agent' : `${agents.approved} agents`}, as of <Time at={overview.as_of} />
+        </>
+      }
+    >
+      <div className="grid items-start gap-4 xl:grid-cols-[3fr_2fr]">
+        <div className="min-w-0 space-y-4">
+          {isNew && (
+            <FirstSteps
+              isAdmin={isAdmin}
+              pending={agents.pending}
+              approved={agents.approved}
+              modules={modules?.length ?? 0}
+            />
+          )}
+          {(needs.length > 0 || !isNew) && <Attention needs={needs} />}
+          {!isNew && (
+            <div className="grid gap-4 md:grid-cols-2">
+              <Panel title="Agents">
+                <Shares
+                  label="Agents by state"
+                  shares={agentShares(overview)}
+                  linkOf={({ id }) => ({
+                    to: '/agents',
+                    search: { status: id === 'away' ? 'approved' : id },
+                  })}
+                />
+              </Panel>
+              <Panel title="Drift">
+                <Shares
+                  label="Agents by drift"
+                  shares={driftShares(overview)}
+                  linkOf={({ id }) =>
+                    id === 'unchecked'
+                      ? { to: '/agents' }
+                      : id === 'accepted'
+                        ? { to: '/reconcile', search: { accepted: 'yes' } }
+                        : { to: '/drift', search: { status: id } }
+                  }
+                />
+              </Panel>
+            </div>
+          )}
+          {!isNew && <Running queued={operations.queued} running={operations.running} />}
+        </div>
+        <RecentEvents />
+      </div>
+    </Page>
+  );
+}
+
+function Attention({ needs }: { readonly needs: readonly Need[] }) {
+  return (
+    <Panel title="Needs attention" flush>
+      {needs.length === 0 ? (
+        <p className="flex items-center gap-2.5 px-4 py-4 text-sm">
+          <ShieldCheck aria-hidden="true" className="size-5 text-good" strokeWidth={1.6} />
+          All is well: nothing needs you.
+        </p>
+      ) : (
+        <ul className="divide-y">
+          {needs.map(({ id, tone, title, action, to, search }) => (
+            <li key={id}>
+              <Link
+                to={to as '/'}
+                {...(search === undefined ? {} : { search: search as never })}
+                className="flex min-h-11 items-center gap-3 px-4 py-2 text-sm hover:bg-hover"
+              >
+                <Dot tone={tone} />
+                <span className="min-w-0 flex-1 font-medium">{title}</span>
+                <span className="shrink-0 text-muted text-xs">{action}</span>
+                <ChevronRight aria-hidden="true" className="size-4 shrink-0 text-muted" />
+              </Link>
+            </li>
+          ))}
+        </ul>
+      )}
+    </Panel>
+  );
+}
+
+const mostRuns = 5;
+
+function Running({ queued, running }: { readonly queued: number; readonly running: number }) {
+  const query = useInfiniteQuery(runsQuery({ status: 'running' }));
+  const runs = query.data?.pages.flat() ?? [];
+  return (
+    <Panel
+      title="In progress"
+      flush
+      actions={
+        <Link to="/runs" className="rounded text-accent text-sm hover:underline">
+          All runs
+        </Link>
+      }
+    >
+      {query.isPending ? (
+        <SkeletonRows rows={2} />
+      ) : query.isError ? (
+        <Failure error={query.error} retry={() => void query.refetch()} />
+      ) : (
+        <ul className="divide-y">
+          {runs.slice(0, mostRuns).map(({ run_id, kind, assignment, started_at }) => (
+            <li key={run_id}>
+              <Link
+                to="/runs/$run"
+                params={{ run: run_id }}
+                className="flex min-h-11 items-center gap-3 px-4 py-2 text-sm hover:bg-hover"
+              >
+                <Dot tone="info" live />
+                <Badge tone={kind === 'plan' ? 'info' : 'neutral'}>{kind}</Badge>
+                <span className="flex min-w-0 flex-1 font-medium">
+                  <Line text={assignment ?? 'agents that were named'} />
+                </span>
+                <span className="shrink-0 text-muted text-xs">
+                  <Time at={started_at} />
+                </span>
+              </Link>
+            </li>
+          ))}
+          {runs.length > mostRuns && (
+            <li className="px-4 py-2 text-muted text-xs">and {runs.length - mostRuns} more</li>
+          )}
+          <li className="px-4 py-2.5 text-muted text-sm">
+            {running + queued === 0 ? (
+              'No machine is at work.'
+            ) : (
+              <>
+                <Link to="/operations" search={{ status: 'running' } as never} className="rounded hover:underline">
+                  <span className="tabular text-text">{running}</span> running
+                </Link>
+                {', '}
+                <Link to="/operations" search={{ status: 'queued' } as never} className="rounded hover:underline">
+                  <span className="tabular text-text">{queued}</span> waiting
+                </Link>
+              </>
+            )}
+          </li>
+        </ul>
+      )}
+    </Panel>
+  );
 }

@@ -1,0 +1,45 @@
+import type { Overview } from '@muster/protocol/http';
+import { expect, test } from 'vitest';
+import { agentShares, needsOf } from './attention.ts';
+
+const quiet: Overview = {
+  as_of: 0,
+  agents: { pending: 0, rejected: 0, approved: 10, connected: 10, lost: 0 },
+  drift: { in_sync: 10, drifted: 0, accepted: 0, failed: 0, unchecked: 0 },
+  off: { agents: 0, drifted: 0, drift_failed: 0, apply_failed: 0, unapplied: 0, pending_removals: 0 },
+  runs_running: 0,
+  operations: { queued: 0, running: 0 },
+  secrets_expiring: [],
+  unread_notifications: 0,
+};
+const now = Date.parse('2026-11-22T06:00:00Z');
+
+test('a fleet that is well needs nobody', () => {
+  expect(needsOf(quiet, now)).toEqual([]);
+});
+
+test('what failed comes before what waits, and what waits before what only deviates', () => {
+  const needs = needsOf(
+    {
+      ...quiet,
+      agents: { ...quiet.agents, pending: 1, lost: 2 },
+      off: { ...quiet.off, drifted: 3, apply_failed: 1 },
+      drift: { ...quiet.drift, failed: 1 },
+      secrets_expiring: [
+        { name: 'old', expires_at: '2026-11-01T00:00:00Z' },
+        { name: 'soon', expires_at: '2026-11-30T00:00:00Z' },
+      ],
+    },
+    now,
+  );
+  expect(needs.map(({ id }) => id)).toEqual([
+    ...['apply_failed', 'lost', 'expired', 'pending', 'drifted', 'drift_failed', 'expiring'],
+  ]);
+  expect(needs.find(({ id }) => id === 'pending')?.title).toBe('1 agent waits for approval');
+  expect(needs.find(({ id }) => id === 'drifted')?.title).toBe('3 agents have drifted');
+});
+
+test('each agent counts once', () => {
+  const shares = agentShares({ ...quiet, agents: { pending: 2, rejected: 1, approved: 10, connected: 6, lost: 3 } });
+  expect(shares.map(({ count }) => count)).toEqual([6, 1, 3, 2]);
+});

@@ -1,0 +1,90 @@
+import type { Overview } from '@muster/protocol/http';
+import type { Tone } from '../../parts/badge.tsx';
+
+/** What needs somebody, the most pressing first. Pure. */
+
+export interface Need {
+  readonly id: string;
+  readonly tone: Tone;
+  readonly title: string;
+  /** What one does about it. */
+  readonly action: string;
+  readonly to: string;
+  readonly search?: Readonly<Record<string, string>>;
+}
+
+const counted = (count: number, one: string, many: string): string => `${count} ${count === 1 ? one : many}`;
+
+/** @param now Unix milliseconds */
+export function needsOf({ agents, off, drift, secrets_expiring }: Overview, now: number): Need[] {
+  const expired = secrets_expiring.filter(({ expires_at }) => Date.parse(expires_at) <= now);
+  const soon = secrets_expiring.filter(({ expires_at }) => Date.parse(expires_at) > now);
+  const needs: (Need & { readonly count: number })[] = [
+    {
+      ...{ id: 'apply_failed', tone: 'bad', count: off.apply_failed, action: 'See why' },
+      title: counted(
+        off.apply_failed,
+        'agent whose last apply did not succeed',
+        'agents whose last apply did not succeed',
+      ),
+      ...{ to: '/reconcile', search: { reason: 'apply_failed' } },
+    },
+    {
+      ...{ id: 'lost', tone: 'bad', count: agents.lost, action: 'See which' },
+      title: counted(agents.lost, 'agent is lost', 'agents are lost'),
+      ...{ to: '/agents', search: { status: 'lost' } },
+    },
+    {
+      ...{ id: 'expired', tone: 'bad', count: expired.length, action: 'Renew' },
+      title: counted(expired.length, 'secret has expired', 'secrets have expired'),
+      to: '/secrets',
+    },
+    {
+      ...{ id: 'pending', tone: 'info', count: agents.pending, action: 'Approve or reject' },
+      title: counted(agents.pending, 'agent waits for approval', 'agents wait for approval'),
+      ...{ to: '/agents', search: { status: 'pending' } },
+    },
+    {
+      ...{ id: 'drifted', tone: 'warn', count: off.drifted, action: 'Put right' },
+      title: counted(off.drifted, 'agent has drifted', 'agents have drifted'),
+      ...{ to: '/reconcile', search: { reason: 'drifted' } },
+    },
+    {
+      ...{ id: 'drift_failed', tone: 'warn', count: drift.failed, action: 'See why' },
+      title: counted(drift.failed, 'agent could not be checked', 'agents could not be checked'),
+      ...{ to: '/reconcile', search: { reason: 'drift_failed' } },
+    },
+    {
+      ...{ id: 'expiring', tone: 'warn', count: soon.length, action: 'Renew' },
+      title: counted(soon.length, 'secret expires within 30 days', 'secrets expire within 30 days'),
+      to: '/secrets',
+    },
+  ];
+  return needs.filter(({ count }) => count > 0).map(({ count: _, ...need }) => need);
+}
+
+export interface Share {
+  readonly id: string;
+  readonly label: string;
+  readonly count: number;
+  readonly tone: Tone;
+}
+
+/** Agents by how they stand; each once. */
+export function agentShares({ agents: { approved, connected, lost, pending } }: Overview): Share[] {
+  const away = Math.max(0, approved - connected - lost);
+  return [
+    { id: 'connected', label: 'connected', count: connected, tone: 'good' },
+    { id: 'away', label: 'just left', count: away, tone: 'neutral' },
+    { id: 'lost', label: 'lost', count: lost, tone: 'bad' },
+    { id: 'pending', label: 'pending', count: pending, tone: 'info' },
+  ];
+}
+
+export const driftShares = ({ drift }: Overview): Share[] => [
+  { id: 'in_sync', label: 'in sync', count: drift.in_sync, tone: 'good' },
+  { id: 'drifted', label: 'drifted', count: drift.drifted, tone: 'warn' },
+  { id: 'accepted', label: 'accepted', count: drift.accepted, tone: 'info' },
+  { id: 'failed', label: 'check failed', count: drift.failed, tone: 'bad' },
+  { id: 'unchecked', label: 'not checked', count: drift.unchecked, tone: 'neutral' },
+];

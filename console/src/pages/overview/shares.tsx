@@ -1,0 +1,71 @@
+import { Link } from '@tanstack/react-router';
+import type { Tone } from '../../parts/badge.tsx';
+import { classNames } from '../../parts/class-names.ts';
+import type { Share } from './attention.ts';
+
+const fills: Record<Tone, string> = {
+  good: 'bg-good',
+  warn: 'bg-warn',
+  bad: 'bg-bad',
+  info: 'bg-info',
+  neutral: 'bg-line-strong',
+};
+
+/** A whole in its parts: a bar, and each part with its count as a way to it. */
+export function Shares({
+  label,
+  shares,
+  linkOf,
+}: {
+  readonly label: string;
+  readonly shares: readonly Share[];
+  readonly linkOf: (share: Share) => { readonly to: string; readonly search?: Readonly<Record<string, string>> };
+}) {
+  const total = Math.max(
+    1,
+    shares.reduce((sum, { count }) => sum + count, 0),
+  );
+  return (
+    <div>
+      <div className="flex h-2.5 gap-px overflow-hidden rounded-full bg-raised" aria-hidden="true">
+        {shares.map(
+          ({ id, count, tone }) =>
+            count > 0 && (
+              <div
+                key={id}
+                className={classNames(fills[tone], 'transition-[width] duration-300')}
+                style={{ width: `${(count / total) * 100}%`, minWidth: 3 }}
+              />
+            ),
+        )}
+      </div>
+      <ul aria-label={label} className="mt-3 grid grid-cols-[repeat(auto-fill,minmax(7.5rem,1fr))] gap-1">
+        {shares.map((share) => {
+          const { to, search } = linkOf(share);
+          return (
+            <li key={share.id}>
+              <Link
+                to={to as '/'}
+                {...(search === undefined ? {} : { search: search as never })}
+                className="-mx-1.5 block rounded-md px-1.5 py-1 hover:bg-hover"
+              >
+                <span className="flex items-center gap-1.5 text-muted text-xs">
+                  <span aria-hidden="true" className={classNames('size-2 rounded-full', fills[share.tone])} />
+                  {share.label}
+                </span>
+                <span
+                  className={classNames(
+                    'tabular block font-semibold text-lg leading-6',
+                    share.count === 0 && 'font-normal text-muted',
+                  )}
+                >
+                  {share.count}
+                </span>
+              </Link>
+            </li>
+          );
+        })}
+      </ul>
+    </div>
+  );
+}
