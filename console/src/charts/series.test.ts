@@ -14,7 +14,7 @@ const sample = (collected_at: number, parts: Partial<Sample> = {}): Sample => ({
   net_rx_bytes: collected_at * 100,
   net_tx_bytes: 0,
   processes: 100,
-  uptime: 1,
+  uptime: null,
   ...parts,
 });
 
@@ -39,6 +39,14 @@ describe('lines of samples', () => {
     expect(values.received).toEqual([null, null, 10]);
   });
 
+  it('have the rate of the time between the samples, where a bucket tells only of its beginning', () => {
+    const at = (collected_at: number, uptime: number) =>
+      sample(collected_at, { uptime, net_rx_bytes: uptime * 100, net_tx_bytes: uptime * 7 });
+    const { values } = linesOf([at(0, 240), at(300, 480), at(600, 840)], 300);
+    expect(values.received).toEqual([null, 100, 100]);
+    expect(values.sent).toEqual([null, 7, 7]);
+  });
+
   it('come to the least, the mean, the most and the last', () => {
     expect(outlineOf([1, null, 4, 1])).toEqual({ min: 1, average: 2, max: 4, last: 1 });
     expect(outlineOf([null])).toBeNull();
@@ -61,6 +69,7 @@ describe('a range', () => {
 describe('an amount', () => {
   it.each([
     [37.04, '%', '37%'],
+    [8.4, '%', '8.4%'],
     [0.423, '', '0.42'],
     [143, '', '143'],
     [0, 'B/s', '0 B/s'],

@@ -24,6 +24,15 @@ export function stepFor(seconds: number): number {
 /** With so many buckets missing there was nothing measured, rather than a sample a little late. */
 const missing = 2.5;
 
+/**
+ * Seconds from one sample to the next. A bucket says when it begins, and not when the last of it was taken, which is what
+ * its counters are of; the uptime counts along with them and does.
+ */
+function elapsed(before: Sample, now: Sample): number {
+  const apart = (now.uptime ?? 0) - (before.uptime ?? 0);
+  return now.uptime !== null && before.uptime !== null && apart > 0 ? apart : now.collected_at - before.collected_at;
+}
+
 /** How much a counter grew in a second; null where it began anew: the machine was restarted. */
 function rate(samples: readonly Sample[], index: number, of: (sample: Sample) => number | null): number | null {
   const now = samples[index] as Sample;
@@ -31,7 +40,7 @@ function rate(samples: readonly Sample[], index: number, of: (sample: Sample) =>
   if (before === undefined) return null;
   const [to, from] = [of(now), of(before)];
   if (to === null || from === null || to < from) return null;
-  return (to - from) / (now.collected_at - before.collected_at);
+  return (to - from) / elapsed(before, now);
 }
 
 const part = (used: number | null, total: number | null): number | null =>
@@ -103,5 +112,6 @@ export function amountText(value: number | null | undefined, unit: Unit): string
 
 function digits(value: number): string {
   const size = Math.abs(value);
-  return value.toFixed(size >= 100 || Number.isInteger(value) ? 0 : size >= 10 ? 1 : 2).replace(/\.0+$/, '');
+  const text = value.toFixed(size >= 100 ? 0 : size >= 10 ? 1 : 2);
+  return text.includes('.') ? text.replace(/\.?0+$/, '') : text;
 }

@@ -222,11 +222,13 @@ const timeFormat: UPlot.Axis.DynamicValues = (_, ticks, __, ___, increment) =>
 function shade({ ctx, bbox }: UPlot, colour: string): CanvasGradient | string {
   if (!Number.isFinite(bbox.top) || bbox.height <= 0) return 'transparent';
   const gradient = ctx.createLinearGradient(0, bbox.top, 0, bbox.top + bbox.height);
-  const soft =
-    colour.startsWith('oklch') && !colour.includes('/')
-      ? (share: string) => colour.replace(')', ` / ${share})`)
-      : () => 'transparent';
-  gradient.addColorStop(0, soft('25%'));
-  gradient.addColorStop(1, soft('2%'));
+  const soft = (share: number) => `color-mix(in srgb, ${colour} ${share}%, transparent)`;
+  try {
+    gradient.addColorStop(0, soft(32));
+    gradient.addColorStop(1, soft(6));
+  } catch {
+    // A browser whose canvas does not mix colours draws the line alone.
+    return 'transparent';
+  }
   return gradient;
 }

@@ -56,6 +56,7 @@ export function AgentsPage() {
     () => chooseAgents(agents, { search: searchText, selector: selectorText, tab }, offIds),
     [agents, searchText, selectorText, tab, offIds],
   );
+  const fleet = useMemo(() => fleetText(agents), [agents]);
   const columns = useMemo(() => agentColumns({ samples, off }), [samples, off]);
   const sorting = useMemo(
     (): Sorting => ({ column: sort.replace(/^-/, ''), descending: sort.startsWith('-') }),
@@ -87,11 +88,7 @@ export function AgentsPage() {
     <Page
       fill
       title="Agents"
-      subtitle={
-        data === undefined
-          ? undefined
-          : `${counts.connected} connected${counts.lost > 0 ? ` · ${counts.lost} lost` : ''}${counts.pending > 0 ? ` · ${counts.pending} wait for approval` : ''}`
-      }
+      subtitle={data === undefined ? undefined : fleet}
       actions={
         <>
           <ViewsMenu />
@@ -183,6 +180,17 @@ export function AgentsPage() {
     </Page>
   );
 }
+
+/** How the whole fleet stands, whatever is searched for. */
+function fleetText(agents: readonly Agent[]): string {
+  const { connected, lost, pending } = chooseAgents(agents, { search: '', selector: '', tab: 'all' }, noIds).counts;
+  return [
+    `${connected} connected`,
+    ...(lost > 0 ? [`${lost} lost`] : []),
+    ...(pending > 0 ? [`${pending} wait for approval`] : []),
+  ].join(' · ');
+}
+const noIds: ReadonlySet<string> = new Set();
 
 const labels: Record<AgentTab, string> = {
   all: 'All',

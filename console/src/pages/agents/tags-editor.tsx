@@ -108,7 +108,7 @@ function ValueField({
         aria-label={label}
         aria-invalid={!ok || undefined}
         list={id}
-        className={`${fieldClasses} h-7 flex-1`}
+        className={`${fieldClasses} h-7`}
         autoComplete="off"
         spellCheck={false}
         value={text}
@@ -168,7 +168,7 @@ function NewTag({
           aria-describedby={`${id}-fault`}
           placeholder="key"
           list={`${id}-keys`}
-          className={`${fieldClasses} h-8 w-2/5 font-mono text-xs`}
+          className={`${fieldClasses} h-8 max-w-[40%] font-mono text-xs`}
           autoComplete="off"
           autoCapitalize="off"
           spellCheck={false}
@@ -179,7 +179,7 @@ function NewTag({
           aria-label="Value of a new tag"
           placeholder="value"
           list={`${id}-values`}
-          className={`${fieldClasses} h-8 flex-1`}
+          className={`${fieldClasses} h-8`}
           autoComplete="off"
           autoCapitalize="off"
           spellCheck={false}
