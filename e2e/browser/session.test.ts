@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
-import { getStatus, openTerminal, uploadModule } from '@muster/protocol/http';
+import { getModule, getStatus, openTerminal, uploadModule } from '@muster/protocol/http';
 import { describe, expect } from 'vitest';
 import { eventually } from '../eventually.ts';
 import { operatorEnvironment } from '../person.ts';
@@ -83,6 +83,34 @@ describe.skipIf(reason !== null)(`a session at the console${reason === null ? ''
     await page.getByRole('heading', { level: 1, name: 'Audit log' }).waitFor();
     await page.goBack();
     await page.getByRole('heading', { level: 1, name: 'Agents' }).waitFor();
+  });
+
+  test('that ends in the middle of an edit is begun anew over the page, and nothing is lost', async ({
+    tab,
+    stage,
+    orchestrator,
+  }) => {
+    const { page } = tab;
+    await tab.signIn('/modules/new');
+    const editor = page.getByRole('textbox', { name: 'Text of the new module' });
+    await editor.click();
+    await page.keyboard.insertText('name: half\nsupports: [{ platform: linux }]\n');
+    await tab.endSession();
+    const over = page.getByRole('dialog', { name: 'Your session has ended' });
+    await over.waitFor();
+    const chooser = page.waitForEvent('filechooser');
+    await over.getByRole('button', { name: 'Open key file' }).click();
+    await (await chooser).setFiles(keyFile(stage, orchestrator));
+    await over.waitFor({ state: 'hidden' });
+    await editor.click();
+    await page.keyboard.press('Control+End');
+    await page.keyboard.insertText('resources: [{ resource: { package-apt: { name: jq } } }]\n');
+    await page.keyboard.press('Control+s');
+    await page.getByRole('dialog').getByRole('button', { name: 'Save' }).click();
+    await page.getByRole('heading', { level: 1, name: 'half' }).waitFor();
+    expect(await orchestrator.call(getModule, { params: { name: 'half' } })).toMatchObject({
+      content: expect.stringMatching(/^name: half\n.*\nresources: .*jq.*\n$/),
+    });
   });
 
   test('outlives its orchestrator: the page says that it is gone, and goes on by itself', async ({

@@ -1,8 +1,10 @@
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { webLogin } from '@muster/protocol/http';
+import { createClient } from '@muster/protocol/client';
+import { logout, webLogin } from '@muster/protocol/http';
 import type { Browser, BrowserContext, BrowserContextOptions, Locator, Page } from 'playwright-core';
 import { root } from '../../tools/cli.ts';
+import { transportTo } from '../client.ts';
 import { eventually } from '../eventually.ts';
 import type { Orchestrator } from '../stage.ts';
 import { PageWatch } from './watch.ts';
@@ -16,6 +18,8 @@ export class Tab {
   readonly watch: PageWatch;
   readonly #context: BrowserContext;
   readonly #orchestrator: Orchestrator;
+  /** Of the session, as it was last sent. */
+  #token: string | null = null;
 
   private constructor(context: BrowserContext, page: Page, watch: PageWatch, orchestrator: Orchestrator) {
     this.#context = context;
@@ -40,7 +44,11 @@ export class Tab {
     await context.tracing.start({ snapshots: true });
     const page = await context.newPage();
     const watch = await PageWatch.start(page, () => orchestrator.url);
-    return new Tab(context, page, watch, orchestrator);
+    const tab = new Tab(context, page, watch, orchestrator);
+    page.on('request', (request) => {
+      tab.#token = request.headers().authorization?.replace('Bearer ', '') ?? tab.#token;
+    });
+    return tab;
   }
 
   /** Opens a page by a link as `muster web-login` prints it: one is signed in there. */
@@ -59,6 +67,18 @@ export class Tab {
   /** The addresses of all pages, parameters as `$name`, from the table of the console itself. */
   async addresses(): Promise<string[]> {
     return (await this.page.evaluate('Object.keys(__TSR_ROUTER__.routesByPath)')) as string[];
+  }
+
+  /** Ends the session behind the back of the page, as its time or another administrator would. */
+  async endSession(): Promise<void> {
+    const certificate = () => readFileSync(join(this.#orchestrator.dataDir, 'api.crt'), 'utf8');
+    const call = createClient({
+      url: this.url,
+      token: async () => this.#token,
+      transport: transportTo(certificate),
+    });
+    this.watch.expects(/^answered 401: /, /^console: .* status of 401 /);
+    await call(logout, {});
   }
 
   /** Resolves when the page shows what it has to show: nothing is asked for any more, and no place is kept for it. */

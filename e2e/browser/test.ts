@@ -50,11 +50,11 @@ const shared = base.extend<{ $file: { browser: Browser; stage: Stage; orchestrat
 
 /** A test in a tab of its own. */
 export const test = shared.extend<{ tab: Tab }>({
-  tab: async ({ browser, orchestrator, stage, task, onTestFailed }, use) => {
+  tab: async ({ browser, orchestrator, stage, task }, use) => {
     const tab = await Tab.open(browser, orchestrator);
-    onTestFailed(() => tab.keep(task.name, stage.report()));
     await use(tab);
-    expect(tab.watch.faults).toEqual([]);
+    if (task.result?.state === 'fail' || tab.watch.faults.length > 0) await tab.keep(task.name, stage.report());
     await tab.close();
+    expect(tab.watch.faults).toEqual([]);
   },
 });

@@ -1,4 +1,4 @@
-import { getAgent, listAgents } from '@muster/protocol/http';
+import { type Agent, getAgent, listAgents } from '@muster/protocol/http';
 import { bundles } from '../../tools/bundle.ts';
 import { eventually } from '../eventually.ts';
 import type { Orchestrator } from '../harness.ts';
@@ -12,6 +12,8 @@ export interface AgentOptions {
   service?: readonly string[];
   /** Arguments besides those of the connection. */
   flags?: readonly string[];
+  /** Left to somebody else, who gives it its name then. */
+  approved?: boolean;
 }
 
 /** The real agent as a service of a test host, as an administrator would install it. */
@@ -38,7 +40,8 @@ export class HostAgent {
   ): Promise<HostAgent> {
     // The repository is read-only in there: what `muster agent` would make at its first start is made here.
     await bundles();
-    const token = await orchestrator.token(machine.name, options.tags);
+    const { approved = true } = options;
+    const token = await orchestrator.token(approved ? machine.name : null, options.tags);
     const connect = `${address}:${orchestrator.agentPort} --orchestrator-key ${orchestrator.publicKey} --token ${token}`;
     const text = [
       '[Unit]\nDescription=Muster agent\nAfter=network.target\n\n[Service]',
@@ -52,7 +55,8 @@ export class HostAgent {
     });
     const nodeId = await eventually(`the agent of ${machine.name} is connected`, async () => {
       const agents = await orchestrator.call(listAgents, {});
-      return agents.find(({ name, connected }) => connected && name === machine.name)?.node_id ?? null;
+      const nameOf = (agent: Agent) => (approved ? agent.name : agent.initial_hostname);
+      return agents.find((agent) => agent.connected && nameOf(agent) === machine.name)?.node_id ?? null;
     });
     return new HostAgent(machine, orchestrator, nodeId);
   }
