@@ -69,6 +69,8 @@ export class Screen {
     this.#callOffs.push(
       followPalette((theme) => {
         this.terminal.options.theme = theme;
+        // Also where there is room for less than a row.
+        place.style.backgroundColor = theme.background ?? '';
       }),
     );
     this.terminal.open(place);

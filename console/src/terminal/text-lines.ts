@@ -6,7 +6,7 @@
 export interface TextHit {
   /** Which line. */
   readonly line: number;
-  /** Seconds since the opening. */
+  /** Seconds since the opening, when the line was whole. */
   readonly at: number;
   /** Where in the line it begins. */
   readonly column: number;
@@ -51,7 +51,7 @@ export class TextLines {
     for (const [index, part] of parts.entries()) {
       if (index > 0) this.#push();
       if (part === '') continue;
-      if (this.#line === '') this.#lineAt = at;
+      this.#lineAt = at;
       this.#line = withoutRubbedOut(this.#line + part);
       while (this.#line.length > longestLine) {
         const more = this.#line.slice(longestLine);

@@ -72,11 +72,13 @@ export function LiveTerminal({
     const fitSoon = () => {
       window.clearTimeout(timer);
       timer = window.setTimeout(() => {
-        const room = controls && own.state.kind === 'open' ? shown.room() : null;
+        const isOpen = own.state.kind === 'open';
+        // Whoever looks on, or waits, sees it as it is where it runs.
+        const room = (isOpen && controls) || isOver(own.state) ? shown.room() : null;
         if (room === null) return;
         const { cols, rows } = shown.size;
         shown.resize(room.cols, room.rows);
-        if (room.cols !== cols || room.rows !== rows) own.resize(room.cols, room.rows);
+        if (isOpen && (room.cols !== cols || room.rows !== rows)) own.resize(room.cols, room.rows);
       }, settleMs);
     };
     const shown = new Screen(
@@ -120,12 +122,12 @@ export function LiveTerminal({
         },
         changed: (next) => {
           setState(next);
+          if (next.kind !== 'connecting') lookAtTerminalAgain(session_id);
           if (next.kind !== 'open') return;
           controls = next.mode === 'control';
           shown.readOnly = !controls;
           markControl(session_id, controls);
           fitSoon();
-          lookAtTerminalAgain(session_id);
         },
       },
     );
@@ -158,7 +160,7 @@ export function LiveTerminal({
   }, [fontSize, screenReader]);
 
   useEffect(() => {
-    if (state.kind === 'exited' || state.kind === 'ended') markControl(session_id, false);
+    if (isOver(state)) markControl(session_id, false);
   }, [state, session_id]);
 
   // A bell is shown for a moment.
@@ -186,7 +188,7 @@ export function LiveTerminal({
     if (wanted === 'control') screen.current?.focus();
   };
   const controls = state.kind === 'open' && state.mode === 'control';
-  const isOver = state.kind === 'exited' || state.kind === 'ended';
+  const over = isOver(state);
 
   return (
     <div
@@ -210,7 +212,7 @@ export function LiveTerminal({
             <BellRing aria-hidden="true" className="size-3.5" /> Bell
           </span>
         )}
-        <Viewers attached={session?.attached ?? []} onOpen={() => lookAtTerminalAgain(session_id)} />
+        {!over && <Viewers attached={session?.attached ?? []} onOpen={() => lookAtTerminalAgain(session_id)} />}
         {state.kind === 'open' && state.mode === 'view' && (
           <Button small onClick={() => take('control')}>
             Take control
@@ -250,7 +252,7 @@ export function LiveTerminal({
       </div>
       <p className="sr-only">Control, Shift and L together lead out of the terminal to its buttons.</p>
       <LinkNotice state={state} onTake={take} onReplay={onReplay} />
-      {!isOver && controls && (
+      {!over && controls && (
         <KeyRow
           ctrl={ctrl}
           onCtrl={holdCtrl}
@@ -300,6 +302,8 @@ export function LiveTerminal({
     </div>
   );
 }
+
+const isOver = ({ kind }: LinkState): boolean => kind === 'exited' || kind === 'ended';
 
 const Preview = ({ text }: { readonly text: string }) => (
   <pre className="mt-2 max-h-48 overflow-auto whitespace-pre-wrap break-all rounded-md border bg-raised p-2 font-mono text-text text-xs">

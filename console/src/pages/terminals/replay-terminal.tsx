@@ -21,7 +21,7 @@ const searchedAtOnce = 20_000;
 const mostHits = 500;
 /** Seconds. */
 const stepSeconds = 5;
-const fontSizes = { least: 5, most: 16 };
+const fontSizes = { least: 9, most: 16 };
 /** Of a letter, by its height. */
 const letterWidth = 0.605;
 
@@ -43,6 +43,7 @@ export function ReplayTerminal({ session }: { readonly session: TerminalSessionD
   const [playing, setPlaying] = useState(false);
   const [speed, setSpeed] = useUrlState<string>('speed', '1');
   const [skip, setSkip] = useUrlState<string>('idle', 'skip');
+  const [query, setQuery] = useUrlState('q', '');
   const [attempt, setAttempt] = useState(0);
   const at = useRef(0);
   /** Where the address wants to begin, until it has been reached. */
@@ -191,6 +192,19 @@ export function ReplayTerminal({ session }: { readonly session: TerminalSessionD
         aria-label="Replay"
         className="flex min-h-0 min-w-0 flex-1 flex-col overflow-hidden rounded-lg border bg-surface"
       >
+        <div className="flex shrink-0 items-center justify-end gap-2 border-b p-1.5">
+          <div className="w-full sm:w-72">
+            <Input
+              label="Search in its text"
+              hideLabel
+              type="search"
+              data-search=""
+              placeholder="Search in all that was shown"
+              value={query}
+              onChange={(event) => setQuery(event.target.value)}
+            />
+          </div>
+        </div>
         <div className="relative min-h-48 flex-1">
           <div ref={place} className="absolute inset-0 overflow-auto p-2" data-terminal />
           {loading.state === 'loading' && loading.duration === 0 && (
@@ -249,15 +263,18 @@ export function ReplayTerminal({ session }: { readonly session: TerminalSessionD
           <SaveMenu session_id={session_id} />
         </div>
       </section>
-      <TextSearch
-        recording={() => held.current?.recording ?? null}
-        loaded={loading.bytes}
-        position={position}
-        onHit={(hit) => {
-          setPlaying(false);
-          seekTo(hit.at);
-        }}
-      />
+      {query !== '' && (
+        <Hits
+          query={query}
+          recording={() => held.current?.recording ?? null}
+          loaded={loading.bytes}
+          position={position}
+          onHit={(hit) => {
+            setPlaying(false);
+            seekTo(hit.at);
+          }}
+        />
+      )}
     </div>
   );
 }
@@ -284,19 +301,20 @@ function SaveMenu({ session_id }: { readonly session_id: string }) {
 }
 
 /** Finds text anywhere in the recording, and leads to when it was shown. */
-function TextSearch({
+function Hits({
+  query,
   recording,
   loaded,
   position,
   onHit,
 }: {
+  readonly query: string;
   readonly recording: () => Recording | null;
   /** Grows while it is read. */
   readonly loaded: number;
   readonly position: number;
   readonly onHit: (hit: TextHit) => void;
 }) {
-  const [query, setQuery] = useUrlState('q', '');
   const [hits, setHits] = useState<readonly TextHit[]>([]);
   const [busy, setBusy] = useState(false);
 
@@ -306,7 +324,7 @@ function TextSearch({
     const search = async () => {
       const text = recording()?.text;
       const found: TextHit[] = [];
-      if (text !== undefined && query !== '') {
+      if (text !== undefined) {
         setBusy(true);
         for (let from = 0; from < text.texts.length && found.length < mostHits; from += searchedAtOnce) {
           found.push(...text.find(query, from, from + searchedAtOnce, mostHits - found.length));
@@ -327,51 +345,32 @@ function TextSearch({
   const current = hits.findLast((hit) => hit.at <= position);
   return (
     <section
-      aria-label="Search in the recording"
+      aria-label="Found in the recording"
       className="flex max-h-[40%] min-h-0 shrink-0 flex-col rounded-lg border bg-surface lg:max-h-none lg:w-80"
     >
-      <div className="p-2">
-        <Input
-          label="Search in its text"
-          hideLabel
-          type="search"
-          data-search=""
-          placeholder="Search in its text"
-          value={query}
-          onChange={(event) => setQuery(event.target.value)}
-        />
-      </div>
-      {query === '' ? (
-        <p className="hidden px-3 pb-3 text-muted text-sm lg:block">
-          Finds whatever was shown in the whole session, and leads to when.
-        </p>
-      ) : (
-        <>
-          <p role="status" className="px-3 pb-1 text-muted text-xs">
-            {busy
-              ? 'Searching…'
-              : hits.length === 0
-                ? 'Not found'
-                : `${hits.length}${hits.length >= mostHits ? ' or more' : ''} found`}
-          </p>
-          {hits.length > 0 && (
-            <ol className="min-h-0 flex-1 divide-y overflow-y-auto border-t">
-              {hits.map((hit) => (
-                <li key={hit.line}>
-                  <button
-                    type="button"
-                    aria-current={hit === current ? 'true' : undefined}
-                    className="flex w-full gap-3 px-3 py-1.5 text-left outline-offset-[-2px] hover:bg-hover aria-[current]:bg-accent-soft"
-                    onClick={() => onHit(hit)}
-                  >
-                    <span className="tabular shrink-0 text-muted text-xs leading-5">{clockTime(hit.at)}</span>
-                    <Excerpt hit={hit} length={query.length} />
-                  </button>
-                </li>
-              ))}
-            </ol>
-          )}
-        </>
+      <p role="status" className="px-3 py-2 text-muted text-xs">
+        {busy
+          ? 'Searching…'
+          : hits.length === 0
+            ? 'Not found'
+            : `${hits.length}${hits.length >= mostHits ? ' or more' : ''} found`}
+      </p>
+      {hits.length > 0 && (
+        <ol className="min-h-0 flex-1 divide-y overflow-y-auto border-t">
+          {hits.map((hit) => (
+            <li key={hit.line}>
+              <button
+                type="button"
+                aria-current={hit === current ? 'true' : undefined}
+                className="flex w-full gap-3 px-3 py-1.5 text-left outline-offset-[-2px] hover:bg-hover aria-[current]:bg-accent-soft"
+                onClick={() => onHit(hit)}
+              >
+                <span className="tabular shrink-0 text-muted text-xs leading-5">{clockTime(hit.at)}</span>
+                <Excerpt hit={hit} length={query.length} />
+              </button>
+            </li>
+          ))}
+        </ol>
       )}
     </section>
   );
