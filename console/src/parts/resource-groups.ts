@@ -158,7 +158,8 @@ export interface SummaryPart {
 
 /** A summary in words, without what is none. */
 export function summaryParts(summary: Summary, telling: Telling): SummaryPart[] {
-  const would = telling === 'plan' ? ' to change' : telling === 'drift' ? ' deviate' : ' changed';
+  const deviate = summary.changed === 1 ? ' deviates' : ' deviate';
+  const would = telling === 'plan' ? ' to change' : telling === 'drift' ? deviate : ' changed';
   const parts: (SummaryPart & { count: number })[] = [
     { count: summary.failed, text: `${summary.failed} failed`, tone: 'bad' },
     { count: summary.changed, text: `${summary.changed}${would}`, tone: telling === 'apply' ? 'good' : 'warn' },

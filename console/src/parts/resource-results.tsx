@@ -166,7 +166,7 @@ export function ResultList({
           </section>
         ))}
         {groups.map(({ module, results: ofModule }) => (
-          <ModuleSection key={module} module={module} results={ofModule}>
+          <ModuleSection key={module} module={module} results={ofModule} telling={telling}>
             <Rows
               results={ofModule}
               kept={named?.key ?? null}
@@ -241,10 +241,12 @@ function ShowChoice({
 function ModuleSection({
   module,
   results,
+  telling,
   children,
 }: {
   readonly module: string;
   readonly results: readonly KeyedResult[];
+  readonly telling: Telling;
   readonly children: ReactNode;
 }) {
   const failed = results.filter(({ result }) => hasFailed(result)).length;
@@ -255,7 +257,11 @@ function ModuleSection({
         <Line text={module} />
         <span className="ml-auto flex shrink-0 gap-2 font-normal text-xs">
           {failed > 0 && <span className="text-bad">{failed} failed</span>}
-          {changed > 0 && <span className="text-muted">{changed} changed</span>}
+          {changed > 0 && changed < results.length && (
+            <span className="text-muted">
+              {changed} {telling === 'plan' ? 'to change' : 'changed'}
+            </span>
+          )}
           <span className="text-muted">{results.length === 1 ? '1 resource' : `${results.length} resources`}</span>
         </span>
       </h3>

@@ -6,7 +6,7 @@ import { operationQuery } from '../../api/operations.ts';
 import { stateQuery } from '../../api/state.ts';
 import { anchorText } from '../../parts/anchor.ts';
 import { Button } from '../../parts/button.tsx';
-import { hasChanged, hasFailed } from '../../parts/resource-groups.ts';
+import { hasFailed } from '../../parts/resource-groups.ts';
 import { ResultList } from '../../parts/resource-results.tsx';
 import { Failure, Skeleton } from '../../parts/states.tsx';
 import { Line, Text } from '../../parts/text.tsx';
@@ -106,15 +106,16 @@ function FailedResources({ operationId }: { readonly operationId: string }) {
   if (query.isPending) return <Skeleton className="h-16 w-full rounded-md" />;
   if (query.isError) return <Failure error={query.error} retry={() => void query.refetch()} />;
   const { resources, error } = query.data;
+  const failed = resources.filter(hasFailed);
   return (
     <>
-      {error !== null && (
+      {error !== null && failed.length === 0 && (
         <p className="rounded-md bg-bad-soft px-2.5 py-1.5 text-bad text-sm">
           <Text text={error} most={600} />
         </p>
       )}
       <ResultList
-        results={resources.filter((result) => hasFailed(result) || (hasChanged(result) && result.status !== 'changed'))}
+        results={failed}
         telling="apply"
         onAnchor={(anchor) =>
           void navigate({ to: '/operations/$operation', params: { operation: operationId }, hash: anchorText(anchor) })

@@ -94,8 +94,8 @@ export function OffRow({
       {open && (
         <div className="space-y-3 border-t bg-canvas px-4 py-4 sm:pl-12">
           {alone ? (
-            <p className="flex text-sm">
-              <AgentLink id={first.node_id} name={first.name} />
+            <p className="flex gap-1.5 text-muted text-sm">
+              Agent <AgentLink id={first.node_id} name={first.name} />
             </p>
           ) : (
             <Members agents={agents} />

@@ -148,7 +148,9 @@ function Group({
             className={classNames('size-4 text-muted transition-transform duration-100', open && 'rotate-90')}
           />
           <span className="font-semibold text-sm">{countText(results)}</span>
-          <Badge tone={tones[outcome]}>{wordOf(outcome, kind)}</Badge>
+          <Badge tone={kind === 'plan' && outcome === 'changed' ? 'warn' : tones[outcome]}>
+            {wordOf(outcome, kind)}
+          </Badge>
           {uncompared.length > 0 && !comparing && (
             <span className="text-muted text-xs">{uncompared.length} of them by their counts only</span>
           )}

@@ -37,10 +37,21 @@ test('speed, and what stayed as it was, make no difference', () => {
 
 test('a file with the name of its machine in it is alike on all of them', () => {
   const on = (name: string, line = `server_name ${name}.example.net`) =>
-    likenessOf(operation({ resources: [resource({ diff: `@@ -1 +1,2 @@\n ${line}\n+more` })] }), name);
+    likenessOf(
+      operation({
+        resources: [
+          resource({
+            diff: `@@ -1 +1,2 @@\n ${line}\n+more`,
+            changes: [{ field: 'content', from: `sha256 with ${line.length}`, to: `sha256 of ${line}` }],
+          }),
+        ],
+      }),
+      name,
+    );
   expect(on('web-1')).toBe(on('web-2'));
   expect(on('web-1')).not.toBe(on('web-2', 'server_name web-1.example.net'));
-  expect(on('web-1', 'web-10')).not.toBe(on('web-10', 'web-10'));
+  expect(on('web-1')).toBe(on('web-10'));
+  expect(on('web-1', 'server_name web-10')).not.toBe(on('web-10', 'server_name web-10'));
 });
 
 test('agents that did the same are one group, failures first, then the largest', () => {

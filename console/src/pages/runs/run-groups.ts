@@ -29,6 +29,15 @@ export function countsOf(results: readonly RunResult[]): Readonly<Record<Outcome
   return counts;
 }
 
+/** A diff that is nearly as long as may be told was cut, and does not tell all. In characters. */
+const wholeDiff = 60_000;
+
+/** Where a diff shows what is in a file, its hash tells nothing more, and is another one with each name in it. */
+const tellingChanges = ({ changes, diff }: Operation['resources'][number]) =>
+  diff === null || diff === '' || diff.length > wholeDiff
+    ? changes
+    : changes.filter(({ field }) => field !== 'content');
+
 /** Stands for the agent's own name in what is compared. */
 export const ownName = '\u241fagent\u241f';
 
@@ -43,7 +52,7 @@ export function likenessOf({ status, error, resources }: Operation, name: string
   const text = JSON.stringify([
     status,
     told.length === 0 ? error : null,
-    told.map((result) => ({ ...result, duration_ms: 0 })),
+    told.map((result) => ({ ...result, duration_ms: 0, changes: tellingChanges(result) })),
   ]);
   return name === null ? text : text.replace(new RegExp(`(?<![\\w-])${escaped(name)}(?![\\w-])`, 'gu'), ownName);
 }
