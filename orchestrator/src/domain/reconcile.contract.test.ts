@@ -137,11 +137,14 @@ describeDatabases('what is off with the fleet', (fixture) => {
     });
 
     it('is over with the same apply again, which is not compared with what is believed', async () => {
-      const { apply, listed } = await open('a1');
+      const { domain, context, actor, apply, listed } = await open('a1');
       const unchanged = [resultOf({ status: 'unchanged', action: 'none' })];
       await apply('a1', unchanged);
       await apply('a1', unchanged);
-      await apply('a1', [], 'failed');
+      const wanted = { kind: 'apply', modules: ['m'], queue: true, ttl: 60 } as const;
+      await submitOperation(context, domain.documents, actor, 'a1', wanted);
+      domain.clock.advance(61_000);
+      await expireQueued(context);
       expect((await listed()).reasons).toEqual({ a1: ['apply_failed'] });
       await apply('a1', unchanged);
       expect((await listed()).all).toEqual([]);
