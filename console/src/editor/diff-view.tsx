@@ -15,6 +15,7 @@ const subscribe = (listener: () => void) => {
 
 const reading = (label: string): Extension => [
   lineNumbers(),
+  EditorView.lineWrapping,
   highlightSpecialChars(),
   yaml(),
   EditorState.readOnly.of(true),
@@ -67,7 +68,6 @@ export default function DiffView({
         doc: after,
         extensions: [
           reading(`${beforeLabel}, ${afterLabel}`),
-          EditorView.lineWrapping,
           unifiedMergeView({
             original: before,
             mergeControls: false,

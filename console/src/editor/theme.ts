@@ -116,10 +116,10 @@ const look = EditorView.theme({
   '.cm-changedLine, &.cm-merge-b .cm-changedLine, .cm-inlineChangedLine': { backgroundColor: 'var(--good-soft)' },
   '&.cm-merge-a .cm-changedLine': { backgroundColor: 'var(--bad-soft)' },
   '.cm-changedText, &.cm-merge-b .cm-changedText': {
-    background: 'color-mix(in oklab, var(--good) 22%, transparent)',
+    background: 'color-mix(in oklab, var(--good) 16%, transparent)',
   },
   '&.cm-merge-a .cm-changedText, .cm-deletedChunk .cm-deletedText': {
-    background: 'color-mix(in oklab, var(--bad) 22%, transparent)',
+    background: 'color-mix(in oklab, var(--bad) 16%, transparent)',
   },
   '.cm-deletedChunk': { backgroundColor: 'var(--bad-soft)', paddingLeft: '6px' },
   '.cm-changedLineGutter, &.cm-merge-b .cm-changedLineGutter': { background: 'var(--good)' },

@@ -207,7 +207,7 @@ export function AssignmentForm({
           />
         </Panel>
       )}
-      <div className="space-y-3 lg:col-span-2">
+      <div className="sticky bottom-0 z-10 -mx-4 space-y-3 border-t bg-canvas px-4 py-3 sm:-mx-6 sm:px-6 lg:col-span-2">
         <Problem error={error} />
         <div className="flex flex-wrap justify-end gap-2">
           <Button

@@ -25,6 +25,7 @@ import { ApplyDialog } from './apply-dialog.tsx';
 import { AssignmentForm } from './assignment-form.tsx';
 import { AssignmentRuns } from './assignment-runs.tsx';
 import { MatchedAgents, matchText } from './matched-agents.tsx';
+import { byName } from './matching.ts';
 import { textOf } from './parameters.ts';
 
 export function AssignmentPage() {
@@ -64,7 +65,7 @@ function KnownAssignment({ assignment }: { readonly assignment: Assignment & { r
   const { data: agents } = useQuery(agentsQuery);
   const matched = useMemo(() => {
     const ids = new Set(matches);
-    return agents?.filter(({ node_id }) => ids.has(node_id)) ?? [];
+    return agents?.filter(({ node_id }) => ids.has(node_id)).sort(byName) ?? [];
   }, [agents, matches]);
   const toRun = (run: string) => void navigate({ to: '/runs/$run', params: { run } });
   const plan = useMutation({
@@ -180,22 +181,29 @@ function Overview({
         </Callout>
       )}
       <div className="grid gap-4 lg:grid-cols-2">
-        <Panel title="What" className="self-start">
-          <div className="space-y-4">
-            {description !== null && <Text text={description} most={400} />}
-            <Facts
-              facts={[
-                ['Modules, in their order', <ModuleLinks key="modules" modules={modules} />],
-                [
-                  'Selector',
-                  <code key="selector" className="break-all font-mono text-xs">
-                    {selector === '' ? 'empty: it matches none' : visibleText(selector)}
-                  </code>,
-                ],
-              ]}
-            />
-          </div>
-        </Panel>
+        <div className="min-w-0 space-y-4">
+          <Panel title="What">
+            <div className="space-y-4">
+              {description !== null && (
+                <p>
+                  <Text text={description} most={400} />
+                </p>
+              )}
+              <Facts
+                facts={[
+                  ['Modules, in their order', <ModuleLinks key="modules" modules={modules} />],
+                  [
+                    'Selector',
+                    <code key="selector" className="break-all font-mono text-xs">
+                      {selector === '' ? 'empty: it matches none' : visibleText(selector)}
+                    </code>,
+                  ],
+                ]}
+              />
+            </div>
+          </Panel>
+          {!never && <AssignmentRuns name={assignment.name} title="Last runs" most={5} />}
+        </div>
         <Panel
           title={isKnown ? `Matches ${matched.length === 0 ? 'no agent' : matchText(matched)}` : 'Matches'}
           className="self-start"

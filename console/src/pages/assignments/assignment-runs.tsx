@@ -34,12 +34,21 @@ const columns: readonly Column<RunEntry>[] = [
 ];
 
 /** Each time that it was planned or applied over its agents. */
-export function AssignmentRuns({ name }: { readonly name: string }) {
+export function AssignmentRuns({
+  name,
+  title,
+  most = Number.POSITIVE_INFINITY,
+}: {
+  readonly name: string;
+  readonly title?: string;
+  /** Only so many of the newest. */
+  readonly most?: number;
+}) {
   const navigate = useNavigate();
   const query = useInfiniteQuery(runsQuery({ assignment: name }));
-  const rows = useMemo(() => query.data?.pages.flat() ?? [], [query.data]);
+  const rows = useMemo(() => query.data?.pages.flat().slice(0, most) ?? [], [query.data, most]);
   return (
-    <Panel flush>
+    <Panel flush {...(title === undefined ? {} : { title })}>
       {query.isPending ? (
         <SkeletonRows />
       ) : query.isError ? (
@@ -52,7 +61,7 @@ export function AssignmentRuns({ name }: { readonly name: string }) {
           rowKey={({ run_id }) => run_id}
           onOpen={({ run_id }) => void navigate({ to: '/runs/$run', params: { run: run_id } })}
           onNearEnd={() => {
-            if (query.hasNextPage && !query.isFetchingNextPage) void query.fetchNextPage();
+            if (rows.length < most && query.hasNextPage && !query.isFetchingNextPage) void query.fetchNextPage();
           }}
           empty={
             <Empty title="It was not run yet">

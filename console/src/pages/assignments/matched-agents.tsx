@@ -22,7 +22,7 @@ export function MatchedAgents({ agents }: { readonly agents: readonly Agent[] })
       </ul>
       {agents.length > shown && (
         <Button small className="mt-2" onClick={() => setShown(shown + 200)}>
-          Show {Math.min(200, agents.length - shown)} of {agents.length - shown} more
+          {agents.length - shown > 200 ? 'Show 200 more' : `Show the other ${agents.length - shown}`}
         </Button>
       )}
     </div>

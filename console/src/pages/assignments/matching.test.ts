@@ -9,7 +9,7 @@ const names = (selector: string) => matching(selector, agents)?.map(({ name }) =
 
 test('approved agents that meet every term; nobody for an empty selector; null for one that cannot be read', () => {
   expect(names('role=web')).toEqual(['web-1']);
-  expect(names('attr.distro=debian')).toEqual(['web-1', 'db-1']);
+  expect(names('attr.distro=debian')).toEqual(['db-1', 'web-1']);
   expect(names('')).toEqual([]);
   expect(names('role=')).toBeNull();
 });

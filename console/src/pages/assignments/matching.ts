@@ -1,10 +1,15 @@
 import type { Agent } from '@muster/protocol/http';
 import { isEmpty, matchesSelector, parseSelector } from '@muster/protocol/selector';
 
+const collator = new Intl.Collator(undefined, { numeric: true });
+
+/** As people look for them: `web-9` before `web-10`. */
+export const byName = (a: Agent, b: Agent): number => collator.compare(a.name ?? '', b.name ?? '');
+
 /** Which agents an assignment's selector matches: approved ones, and none for an empty selector. Pure. */
 export function matching(selector: string, agents: readonly Agent[]): readonly Agent[] | null {
   const parsed = parseSelector(selector);
   if (!parsed.ok) return null;
   if (isEmpty(parsed.selector)) return [];
-  return agents.filter((agent) => agent.status === 'approved' && matchesSelector(parsed.selector, agent));
+  return agents.filter((agent) => agent.status === 'approved' && matchesSelector(parsed.selector, agent)).sort(byName);
 }

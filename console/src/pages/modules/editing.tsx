@@ -61,7 +61,7 @@ export function Editing({
   const known = useKnown();
   const { marks } = judgement;
   return (
-    <div className="flex h-full min-h-0 flex-col overflow-hidden rounded-lg border bg-surface focus-within:border-line-strong">
+    <div className="flex h-full min-h-0 flex-col overflow-hidden rounded-lg border bg-surface focus-within:border-accent">
       <div className="min-h-0 flex-1">
         <Suspense fallback={<EditorSkeleton />}>
           <CodeEditor

@@ -44,7 +44,7 @@ export function RevisionsTab({
     </div>
   );
   return (
-    <div className="grid gap-4 xl:grid-cols-[22rem_minmax(0,1fr)]">
+    <div className="grid gap-4 xl:grid-cols-[17rem_minmax(0,1fr)]">
       <Panel title="Revisions" flush className="self-start">
         <ol className="max-h-[70vh] divide-y overflow-y-auto" tabIndex={0} aria-label="Revisions">
           {revisions.data.slice(0, shown).map(({ revision, uploaded_at, uploaded_by, digest }) => (

@@ -66,7 +66,7 @@ verify:
 `,
   },
   {
-    label: 'People and their keys',
+    label: 'Accounts',
     says: 'an account for each of a list that assignments set',
     content: `name: people
 supports:

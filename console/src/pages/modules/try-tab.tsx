@@ -88,7 +88,9 @@ function PlanResult({ id, name }: { readonly id: string; readonly name: string }
   if (query.isPending) return <SkeletonRows />;
   if (query.isError) return <Failure error={query.error} retry={() => void query.refetch()} />;
   const { node_id, status, summary, error, resources, created_at, kind, modules } = query.data;
+  // What is tried comes first, whatever else the agent has.
   const ofThis = resources.filter(({ module }) => module === name);
+  const sorted = [...ofThis, ...resources.filter(({ module }) => module !== name)];
   const others = resources.length - ofThis.length;
   return (
     <Panel
@@ -115,11 +117,13 @@ function PlanResult({ id, name }: { readonly id: string; readonly name: string }
       }
     >
       <div className="space-y-3 p-4">
-        <SummaryLine summary={summary} telling="plan" />
+        <p>
+          <SummaryLine summary={summary} telling="plan" />
+        </p>
         {error !== null && <Problem error={new Error(error)} />}
         {applied !== null && <Applied id={applied} />}
         <ResourceResults
-          results={resources}
+          results={sorted}
           telling="plan"
           running={!hasEnded(status)}
           empty={

@@ -1,7 +1,6 @@
 import type { Assignment } from '@muster/protocol/http';
 import type { DeclaredParameter } from '../../editor/outline.ts';
 import { Badge } from '../../parts/badge.tsx';
-import { Code } from '../../parts/copy.tsx';
 import { Panel } from '../../parts/panel.tsx';
 import { Empty } from '../../parts/states.tsx';
 import { Line, Text } from '../../parts/text.tsx';
@@ -78,9 +77,6 @@ export function UsageTab({
           </ul>
         )}
       </Panel>
-      <div className="lg:col-span-2">
-        <Code text={`muster modules show ${name}`} />
-      </div>
     </div>
   );
 }
