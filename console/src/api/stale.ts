@@ -100,6 +100,11 @@ function byCategory({ event_type, target }: AuditEvent): readonly Key[] {
       return [keys.enrolmentTokens];
     case 'audit':
       return [keys.retention];
+    case 'disk':
+      return [keys.health, keys.status];
+    case 'system':
+      // The database is another than it was.
+      return [[]];
     default:
       return [];
   }

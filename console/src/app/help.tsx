@@ -10,6 +10,7 @@ const general: readonly (readonly [string, string])[] = [
   ['↑ ↓', 'Walk the rows of a table; j and k too'],
   ['Enter', 'Open the row'],
   ['Space', 'Choose the row'],
+  ['Ctrl Shift L', 'Out of a terminal, to its buttons'],
 ];
 
 /** The keys, all of them. */

@@ -58,6 +58,7 @@ test.each([
   ['a line that is drawn over and over', ['10%\r20%\r\n'], ['10%', '20%']],
   ['what was rubbed out', ['lss\b \b\n'], ['ls']],
   ['a program that places what it draws', ['\x1b[2J\x1b[1;1Htop\x1b[5;3Hload'], ['top', 'load']],
+  ['what comes over and over', ['n\n', 'y\ny\ny\n', 'y\nz\n'], ['n', 'y', 'z']],
   ['a sequence that never ends', [`x\x1b]0;${'a'.repeat(10_000)}`, 'found\n'], [expect.stringContaining('found')]],
 ])('the text without %s', (_, pieces, expected) => {
   expect(textOf(...pieces).texts.slice(-expected.length)).toEqual(expected);

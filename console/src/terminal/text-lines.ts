@@ -91,7 +91,8 @@ export class TextLines {
   }
 
   #push(): void {
-    if (this.#line.trim() !== '') {
+    // What is shown over and over is found where it was first.
+    if (this.#line.trim() !== '' && this.#line !== this.texts.at(-1)) {
       this.texts.push(this.#line);
       this.times.push(this.#lineAt);
     }

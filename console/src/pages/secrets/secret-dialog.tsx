@@ -54,9 +54,12 @@ export function SecretDialog({ secret, onClose }: { readonly secret: Secret | nu
     },
   });
   const openly = isInTheOpen(window.location.protocol, window.location.hostname);
+  const isTyped = value !== '' || (secret === null && (name !== '' || description !== ''));
   return (
     <Dialog
       open
+      // What was typed is not lost by a key too many.
+      lasting={isTyped}
       onOpenChange={(open) => !open && onClose()}
       title={secret === null ? 'Keep a secret' : `Change ${secret.name}`}
       footer={

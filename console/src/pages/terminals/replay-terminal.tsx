@@ -19,6 +19,8 @@ import { clockTime } from './session-text.ts';
 /** Lines that are searched before the page may do something else, and hits that are listed. */
 const searchedAtOnce = 20_000;
 const mostHits = 500;
+/** While it is read, it is searched anew after so much. */
+const searchedAnewBytes = 4 * 1024 * 1024;
 /** Seconds. */
 const stepSeconds = 5;
 const fontSizes = { least: 9, most: 16 };
@@ -84,6 +86,9 @@ export function ReplayTerminal({ session }: { readonly session: TerminalSessionD
         recording.feed(piece);
         bytes += piece.length;
         held.current ??= { recording, screen, replay: new Replay(recording, screen) };
+        // The first screen, rather than none.
+        if (at.current === 0 && wanted.current === null && recording.times.length > 0)
+          seek(recording.times[0] as number);
         if (performance.now() - told < 100) continue;
         told = performance.now();
         setLoading({ state: 'loading', bytes, duration: recording.duration });
@@ -95,8 +100,6 @@ export function ReplayTerminal({ session }: { readonly session: TerminalSessionD
       held.current ??= { recording, screen, replay: new Replay(recording, screen) };
       setLoading({ state: 'whole', bytes, duration: recording.duration });
       if (wanted.current !== null) seek(wanted.current);
-      // The first screen, rather than none.
-      else if (at.current === 0) seek(recording.times[0] ?? 0);
     };
     read().catch((error: unknown) => {
       if (!stop.signal.aborted) setLoading((before) => ({ ...before, state: 'failed', error }));
@@ -267,7 +270,7 @@ export function ReplayTerminal({ session }: { readonly session: TerminalSessionD
         <Hits
           query={query}
           recording={() => held.current?.recording ?? null}
-          loaded={loading.bytes}
+          loaded={loading.state === 'whole' ? Number.POSITIVE_INFINITY : Math.floor(loading.bytes / searchedAnewBytes)}
           position={position}
           onHit={(hit) => {
             setPlaying(false);

@@ -1,0 +1,48 @@
+import { createTwoFilesPatch } from 'diff';
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { diffLines } from './diff-lines.ts';
+
+test('lines with their numbers before and after', () => {
+  const unified = createTwoFilesPatch('a', 'b', 'one\ntwo\nthree', 'one\n2\nthree\n');
+  expect(diffLines(unified).map(({ kind, text, before, after }) => [kind, text, before, after])).toEqual([
+    ['hunk', '@@ -1,3 +1,3 @@', null, null],
+    ['same', 'one', 1, 1],
+    ['removed', 'two', 2, null],
+    ['removed', 'three', 3, null],
+    ['note', 'No newline at end of file', null, null],
+    ['added', '2', null, 2],
+    ['added', 'three', null, 3],
+  ]);
+});
+
+test('lines that look like the head of a file are lines within a hunk', () => {
+  const unified = createTwoFilesPatch('a', 'b', '-- x\n', '++ y\n');
+  expect(diffLines(unified).map(({ kind, text }) => [kind, text])).toEqual([
+    ['hunk', '@@ -1,1 +1,1 @@'],
+    ['removed', '-- x'],
+    ['added', '++ y'],
+  ]);
+});
+
+test('what is no diff is shown as it is', () => {
+  expect(diffLines('too large to be compared\n')).toEqual([
+    { kind: 'note', text: 'too large to be compared', before: null, after: null },
+  ]);
+});
+
+test('of any two texts, what is removed and the same is the first, what is added and the same the second', () => {
+  const text = fc.array(fc.constantFrom('', 'a', '- b', '+ c', '@@ -1 +1 @@', '\\ d', ' e'), { maxLength: 12 });
+  fc.assert(
+    fc.property(text, text, (first, second) => {
+      const whole = (lines: string[]) => lines.map((line) => `${line}\n`).join('');
+      const lines = diffLines(
+        createTwoFilesPatch('a', 'b', whole(first), whole(second), undefined, undefined, { context: 99 }),
+      );
+      const of = (kinds: string[]) => lines.filter(({ kind }) => kinds.includes(kind)).map((line) => line.text);
+      if (whole(first) === whole(second)) return;
+      expect(of(['removed', 'same'])).toEqual(first);
+      expect(of(['added', 'same'])).toEqual(second);
+    }),
+  );
+});

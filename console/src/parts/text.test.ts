@@ -1,0 +1,37 @@
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { cutText, visibleText } from './text.tsx';
+
+test.each([
+  ['control sequences', '\x1b[31mred\x07', '⟨1B⟩[31mred⟨07⟩'],
+  ['marks that turn the line round', 'a\u202egpj.exe', 'a⟨202E⟩gpj.exe'],
+  ['what draws nothing', 'a\u200bb\u3164c\ufeff', 'a⟨200B⟩b⟨3164⟩c⟨FEFF⟩'],
+  ['separators of lines', 'a\u2028b\r\n', 'a⟨2028⟩b⟨0D⟩\n'],
+  ['beyond the first plane', 'a\u{e0041}', 'a⟨E0041⟩'],
+  ['nothing else', '<b>é 漢字 🙂\t&amp;</b>\n', '<b>é 漢字 🙂\t&amp;</b>\n'],
+])('%s: spelled out', (_, text, shown) => {
+  expect(visibleText(text)).toBe(shown);
+});
+
+test('whatever comes, nothing invisible is left', () => {
+  fc.assert(
+    fc.property(fc.string({ unit: 'binary' }), (text) => {
+      expect(visibleText(text)).not.toMatch(/(?![\n\t])[\p{Cc}\p{Cf}]/u);
+    }),
+  );
+});
+
+test('a text is cut to a length, never within a character', () => {
+  expect([cutText('abc', 3), cutText('abcd', 3), cutText('ab🙂d', 3), cutText('ab🙂d', 4)]).toEqual([
+    'abc',
+    'abc',
+    'ab',
+    'ab🙂',
+  ]);
+  fc.assert(
+    fc.property(fc.string({ unit: 'grapheme' }), fc.integer({ min: 1, max: 20 }), (text, most) => {
+      const cut = cutText(text, most);
+      expect(text.startsWith(cut) && cut.length <= most && cut.isWellFormed()).toBe(true);
+    }),
+  );
+});
