@@ -159,9 +159,9 @@ export function TimeChart({
   return (
     <section aria-labelledby={`${id}-title`} className="min-w-0 rounded-lg border bg-surface px-3 pt-2.5 pb-2">
       <header className="flex min-h-6 flex-wrap items-baseline gap-x-3 px-1">
-        <h3 id={`${id}-title`} className="font-semibold text-sm">
+        <h2 id={`${id}-title`} className="font-semibold text-sm">
           {title}
-        </h3>
+        </h2>
         <span className="tabular ml-auto flex flex-wrap gap-x-3 text-xs">
           {inRange.map(({ name, values, outline }, index) => (
             <span key={name} className="inline-flex items-center gap-1.5">

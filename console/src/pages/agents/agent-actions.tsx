@@ -46,7 +46,7 @@ export function AgentActions({
   const approved = status === 'approved';
   return (
     <>
-      {!approved && (
+      {status === 'rejected' && (
         <Button look="primary" onClick={() => onDialog('approve')}>
           Approve…
         </Button>

@@ -27,7 +27,7 @@ export function ApprovalCheck({ agent, onApprove }: { readonly agent: Agent; rea
           address is that of the connection.
         </li>
         <li>
-          On the machine, the agent’s log says the same node id in its first line: <Id id={node_id} length={32} />
+          On the machine, the agent’s log says the same node id when it starts: <Id id={node_id} length={32} />
           It stands for the agent’s key: nobody else can have it.
         </li>
         {pin_source === 'first_use' && (

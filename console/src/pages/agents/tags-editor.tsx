@@ -1,7 +1,7 @@
 import type { Agent } from '@muster/protocol/http';
 import { isTagKey, isTagValue } from '@muster/protocol/selector';
 import { Plus, Trash2 } from 'lucide-react';
-import { type FormEvent, type KeyboardEvent, useId, useRef, useState } from 'react';
+import { type FormEvent, type KeyboardEvent, useEffect, useId, useRef, useState } from 'react';
 import { setTag, useSelectorVocabulary } from '../../api/agents.ts';
 import { Button, IconButton } from '../../parts/button.tsx';
 import { fieldClasses } from '../../parts/field.tsx';
@@ -14,6 +14,7 @@ export function TagsEditor({ agent }: { readonly agent: Agent }) {
   const [editing, setEditing] = useState<string | null>(null);
   const vocabulary = useSelectorVocabulary();
   const add = useRef<HTMLInputElement>(null);
+  const rows = useRef(new Map<string, HTMLButtonElement>());
   const entries = Object.entries(agent.tags).sort(([a], [b]) => (a < b ? -1 : 1));
   const change = async (key: string, value: string | null) => {
     setError(null);
@@ -36,14 +37,20 @@ export function TagsEditor({ agent }: { readonly agent: Agent }) {
                 label={`Value of ${key}`}
                 value={value}
                 options={vocabulary.values(key).map((each) => each.value)}
-                onEnd={(next) => {
+                onEnd={(next, by) => {
                   setEditing(null);
+                  // The focus stays where one was.
+                  if (by === 'key') requestAnimationFrame(() => rows.current.get(key)?.focus());
                   if (next !== null && next !== value) void change(key, next);
                 }}
               />
             ) : (
               <button
                 type="button"
+                ref={(button) => {
+                  if (button === null) rows.current.delete(key);
+                  else rows.current.set(key, button);
+                }}
                 aria-label={`${key}=${value}: change`}
                 onClick={() => setEditing(key)}
                 className="min-h-7 min-w-0 flex-1 cursor-text rounded px-2 py-0.5 text-left hover:bg-hover"
@@ -88,14 +95,20 @@ function ValueField({
   readonly value: string;
   readonly options: readonly string[];
   /** Null: it stays what it was. */
-  readonly onEnd: (value: string | null) => void;
+  readonly onEnd: (value: string | null, by: 'key' | 'leaving') => void;
 }) {
   const id = useId();
+  const field = useRef<HTMLInputElement>(null);
+  // Whoever asked for it writes in it next.
+  useEffect(() => {
+    field.current?.focus();
+    field.current?.select();
+  }, []);
   const [text, setText] = useState(value);
   const ok = isTagValue(text);
   const onKeyDown = (event: KeyboardEvent<HTMLInputElement>) => {
-    if (event.key === 'Enter' && ok) onEnd(text);
-    else if (event.key === 'Escape') onEnd(null);
+    if (event.key === 'Enter' && ok) onEnd(text, 'key');
+    else if (event.key === 'Escape') onEnd(null, 'key');
     else return;
     event.preventDefault();
     event.stopPropagation();
@@ -103,8 +116,7 @@ function ValueField({
   return (
     <>
       <input
-        // Whoever asked for it writes in it next.
-        ref={(field) => field?.select()}
+        ref={field}
         aria-label={label}
         aria-invalid={!ok || undefined}
         list={id}
@@ -114,7 +126,7 @@ function ValueField({
         value={text}
         onChange={(event) => setText(event.target.value)}
         onKeyDown={onKeyDown}
-        onBlur={() => onEnd(ok ? text : null)}
+        onBlur={() => onEnd(ok ? text : null, 'leaving')}
       />
       <datalist id={id}>
         {options.map((each) => (
