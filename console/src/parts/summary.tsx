@@ -12,10 +12,19 @@ const tones: Record<Tone, string> = {
 };
 
 /** The counts of an operation in a line, without those that are none. */
-export function SummaryLine({ summary, telling }: { readonly summary: Counts | null; readonly telling: Telling }) {
+export function SummaryLine({
+  summary,
+  telling,
+  wrap = false,
+}: {
+  readonly summary: Counts | null;
+  readonly telling: Telling;
+  /** Over several lines where there is little room, rather than cut. */
+  readonly wrap?: boolean;
+}) {
   if (summary === null || summary.total === 0) return <span className="text-muted">–</span>;
   return (
-    <span className="tabular truncate">
+    <span className={classNames('tabular', !wrap && 'truncate')}>
       {summaryParts(summary, telling).map(({ text, tone }, index) => (
         <span key={text}>
           {index > 0 && <span className="text-muted"> · </span>}

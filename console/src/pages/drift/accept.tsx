@@ -56,6 +56,7 @@ export function AcceptDialog({
         }}
       >
         <TextArea
+          autoFocus
           label="Why it may stay"
           hint="Everybody sees it, and the audit log keeps it."
           maxLength={1024}

@@ -17,7 +17,7 @@ import { AgentLink } from '../links.tsx';
 import { DriftStatus, triggerWords } from './drift-status.tsx';
 
 const columns: readonly Column<DriftRecord>[] = [
-  { id: 'agent', header: 'Agent', width: 'minmax(8rem,2fr)', cell: ({ node_id }) => <AgentLink id={node_id} /> },
+  { id: 'agent', header: 'Agent', width: 'minmax(6rem,2fr)', cell: ({ node_id }) => <AgentLink id={node_id} /> },
   {
     id: 'status',
     header: 'Found',
@@ -56,7 +56,7 @@ const columns: readonly Column<DriftRecord>[] = [
   {
     id: 'checked',
     header: 'Checked',
-    width: '6rem',
+    width: '5rem',
     align: 'right',
     cell: ({ checked_at }) => (
       <span className="text-muted">

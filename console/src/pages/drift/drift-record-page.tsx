@@ -103,7 +103,7 @@ function Shown({ record }: { readonly record: DriftRecord }) {
         <Panel>
           <Facts
             facts={[
-              ['Found', <SummaryLine key="s" summary={record.summary} telling="drift" />],
+              ['Found', <SummaryLine key="s" wrap summary={record.summary} telling="drift" />],
               status === 'drifted' && since !== null
                 ? [
                     'Drifted since',

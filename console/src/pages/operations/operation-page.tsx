@@ -68,7 +68,7 @@ function Shown({ operation }: { readonly operation: Operation }) {
         <Panel>
           <Facts
             facts={[
-              ['Result', <SummaryLine key="s" summary={operation.summary} telling={kind} />],
+              ['Result', <SummaryLine key="s" wrap summary={operation.summary} telling={kind} />],
               ['Modules', <ModuleLinks key="m" modules={operation.modules} />],
               ['Asked for by', <OperatorName key="o" id={operation.requested_by} />],
               ['Asked for', <Time key="c" at={operation.created_at} />],

@@ -32,8 +32,8 @@ const statuses: readonly OperationStatus[] = [
 const columns: readonly Column<OperationEntry>[] = [
   {
     id: 'operation',
-    header: 'Operation',
-    width: '9rem',
+    header: 'Kind',
+    width: '4.5rem',
     cell: ({ operation_id, kind }) => (
       <Link
         to="/operations/$operation"
@@ -41,14 +41,12 @@ const columns: readonly Column<OperationEntry>[] = [
         className="inline-flex items-center gap-2 rounded hover:underline"
       >
         <Badge tone={kind === 'plan' ? 'info' : 'neutral'}>{kind}</Badge>
-        <code className="font-mono text-muted text-xs" title={operation_id}>
-          …{operation_id.slice(-5)}
-        </code>
+        <span className="sr-only">…{operation_id.slice(-5)}</span>
       </Link>
     ),
   },
-  { id: 'agent', header: 'Agent', width: 'minmax(8rem,2fr)', cell: ({ node_id }) => <AgentLink id={node_id} /> },
-  { id: 'status', header: 'Status', width: '7rem', cell: ({ status }) => <StatusDot status={status} /> },
+  { id: 'agent', header: 'Agent', width: 'minmax(6rem,2fr)', cell: ({ node_id }) => <AgentLink id={node_id} /> },
+  { id: 'status', header: 'Status', width: '6.5rem', cell: ({ status }) => <StatusDot status={status} /> },
   {
     id: 'summary',
     header: 'Result',
@@ -75,6 +73,17 @@ const columns: readonly Column<OperationEntry>[] = [
     ),
   },
   {
+    id: 'id',
+    header: 'Id',
+    width: '6rem',
+    from: 'xl',
+    cell: ({ operation_id }) => (
+      <code className="font-mono text-muted text-xs" title={operation_id}>
+        …{operation_id.slice(-8)}
+      </code>
+    ),
+  },
+  {
     id: 'by',
     header: 'Asked for by',
     width: '8rem',
@@ -96,7 +105,7 @@ const columns: readonly Column<OperationEntry>[] = [
   {
     id: 'created',
     header: 'When',
-    width: '6rem',
+    width: '5rem',
     align: 'right',
     cell: ({ created_at }) => (
       <span className="text-muted">

@@ -25,7 +25,7 @@ export function RunAgents({ run, canaries }: { readonly run: Run; readonly canar
       {
         id: 'agent',
         header: 'Agent',
-        width: 'minmax(8rem,2fr)',
+        width: 'minmax(7rem,2fr)',
         sort: ({ name, node_id }) => name ?? node_id,
         cell: ({ node_id, name }) => (
           <span className="flex min-w-0 items-center gap-2">
@@ -37,7 +37,7 @@ export function RunAgents({ run, canaries }: { readonly run: Run; readonly canar
       {
         id: 'status',
         header: 'Status',
-        width: '8rem',
+        width: '7rem',
         sort: ({ status }) => status,
         cell: (result) =>
           outcomeOfResult(result) === 'untried' ? (
@@ -51,7 +51,7 @@ export function RunAgents({ run, canaries }: { readonly run: Run; readonly canar
       {
         id: 'result',
         header: 'Result',
-        width: 'minmax(10rem,4fr)',
+        width: 'minmax(6rem,4fr)',
         cell: ({ summary, error }) =>
           error !== null ? (
             <span className="flex min-w-0">

@@ -155,7 +155,7 @@ function Group({
             <span className="text-muted text-xs">{uncompared.length} of them by their counts only</span>
           )}
           <span className="ml-auto text-xs">
-            <SummaryLine summary={(example?.summary ?? first?.summary) || null} telling={kind} />
+            <SummaryLine wrap summary={(example?.summary ?? first?.summary) || null} telling={kind} />
           </span>
         </button>
       </h3>

@@ -21,19 +21,25 @@ const columns: readonly Column<RunEntry>[] = [
   {
     id: 'run',
     header: 'Run',
-    width: 'minmax(10rem,3fr)',
+    width: 'minmax(7rem,3fr)',
     cell: ({ run_id, kind, assignment }) => (
       <Link
         to="/runs/$run"
         params={{ run: run_id }}
         className="inline-flex min-w-0 items-center gap-2 rounded hover:underline"
       >
-        <Badge tone={kind === 'plan' ? 'info' : 'neutral'}>{kind}</Badge>
-        {assignment === null ? <span className="text-muted">agents that were named</span> : <Line text={assignment} />}
+        <span className="shrink-0">
+          <Badge tone={kind === 'plan' ? 'info' : 'neutral'}>{kind}</Badge>
+        </span>
+        {assignment === null ? (
+          <span className="truncate text-muted">agents that were named</span>
+        ) : (
+          <Line text={assignment} />
+        )}
       </Link>
     ),
   },
-  { id: 'status', header: 'Status', width: '7.5rem', cell: ({ status }) => <StatusDot status={status} /> },
+  { id: 'status', header: 'Status', width: '6.5rem', cell: ({ status }) => <StatusDot status={status} /> },
   {
     id: 'by',
     header: 'Asked for by',
@@ -67,7 +73,7 @@ const columns: readonly Column<RunEntry>[] = [
   {
     id: 'started',
     header: 'Started',
-    width: '6rem',
+    width: '5rem',
     align: 'right',
     cell: ({ started_at }) => (
       <span className="text-muted">
