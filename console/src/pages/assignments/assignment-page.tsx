@@ -194,7 +194,7 @@ function Overview({
                   ['Modules, in their order', <ModuleLinks key="modules" modules={modules} />],
                   [
                     'Selector',
-                    <code key="selector" className="break-all font-mono text-xs">
+                    <code key="selector" className="font-mono text-xs [overflow-wrap:anywhere]">
                       {selector === '' ? 'empty: it matches none' : visibleText(selector)}
                     </code>,
                   ],

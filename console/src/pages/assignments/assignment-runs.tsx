@@ -10,8 +10,17 @@ import { StatusBadge } from '../../parts/work-status.tsx';
 import { OperatorName, RunLink } from '../links.tsx';
 
 const columns: readonly Column<RunEntry>[] = [
-  { id: 'run', header: 'Run', width: '8rem', cell: ({ run_id }) => <RunLink id={run_id} /> },
-  { id: 'kind', header: 'Kind', width: '5rem', cell: ({ kind }) => kind },
+  {
+    id: 'run',
+    header: 'Run',
+    width: 'minmax(5rem,1fr)',
+    cell: ({ run_id, kind }) => (
+      <RunLink id={run_id}>
+        {kind}
+        <code className="ml-2 font-mono text-xs max-sm:hidden">…{run_id.slice(-8)}</code>
+      </RunLink>
+    ),
+  },
   { id: 'status', header: 'Status', width: 'minmax(7rem,1fr)', cell: ({ status }) => <StatusBadge status={status} /> },
   {
     id: 'by',
@@ -23,7 +32,7 @@ const columns: readonly Column<RunEntry>[] = [
   {
     id: 'at',
     header: 'Started',
-    width: '6.5rem',
+    width: '5.5rem',
     align: 'right',
     cell: ({ started_at }) => (
       <span className="text-muted">

@@ -31,7 +31,7 @@ const columns: readonly Column<Row>[] = [
   {
     id: 'name',
     header: 'Name',
-    width: 'minmax(8rem,2fr)',
+    width: 'minmax(6.5rem,2fr)',
     sort: ({ assignment }) => assignment.name,
     cell: ({ assignment: { name } }) => (
       <Link
@@ -82,7 +82,7 @@ const columns: readonly Column<Row>[] = [
   {
     id: 'matches',
     header: 'Agents',
-    width: '5.5rem',
+    width: '4.5rem',
     align: 'right',
     sort: ({ matched }) => matched?.length ?? null,
     cell: ({ matched }) =>
@@ -97,7 +97,7 @@ const columns: readonly Column<Row>[] = [
   {
     id: 'run',
     header: 'Last run',
-    width: 'minmax(9.5rem,1fr)',
+    width: 'minmax(7rem,1fr)',
     sort: ({ lastRun }) => lastRun?.started_at ?? null,
     cell: ({ lastRun }) =>
       lastRun === undefined ? (
@@ -107,7 +107,7 @@ const columns: readonly Column<Row>[] = [
           <RunLink id={lastRun.run_id}>
             <StatusDot status={lastRun.status} />
           </RunLink>
-          <span className="text-muted text-xs">
+          <span className="text-muted text-xs max-sm:hidden">
             <Time at={lastRun.started_at} />
           </span>
         </span>

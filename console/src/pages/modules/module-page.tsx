@@ -303,7 +303,7 @@ export function NewModulePage() {
         </div>
         <section className="order-1 lg:order-2">
           <h2 className="mb-2 font-semibold text-sm">Begin with</h2>
-          <ul className="grid gap-2 sm:grid-cols-2 lg:grid-cols-1">
+          <ul className="grid grid-cols-2 gap-2 lg:grid-cols-1">
             {starters.map(({ label, says, content }) => (
               <li key={label}>
                 <button
@@ -314,7 +314,7 @@ export function NewModulePage() {
                   onClick={() => setText(content)}
                 >
                   <span className="block font-medium text-sm">{label}</span>
-                  <span className="block text-muted text-xs">{says}</span>
+                  <span className="block text-muted text-xs max-sm:hidden">{says}</span>
                 </button>
               </li>
             ))}

@@ -25,7 +25,7 @@ const columns: readonly Column<Row>[] = [
   {
     id: 'name',
     header: 'Name',
-    width: 'minmax(9rem,2fr)',
+    width: 'minmax(6.5rem,2fr)',
     sort: ({ name }) => name,
     cell: ({ name }) => (
       <Link
@@ -40,7 +40,7 @@ const columns: readonly Column<Row>[] = [
   {
     id: 'users',
     header: 'Used by',
-    width: 'minmax(8rem,3fr)',
+    width: 'minmax(6.5rem,3fr)',
     sort: ({ users }) => users.length,
     cell: ({ users }) =>
       users.length === 0 ? (
@@ -64,7 +64,7 @@ const columns: readonly Column<Row>[] = [
   {
     id: 'at',
     header: 'Saved',
-    width: '6.5rem',
+    width: '5.5rem',
     align: 'right',
     sort: ({ uploaded_at }) => uploaded_at,
     cell: ({ uploaded_at }) => (

@@ -67,14 +67,14 @@ function OrderList({ resources }: { readonly resources: ModuleOrder['resources']
           // biome-ignore lint/suspicious/noArrayIndexKey: the order is what they are
           <li key={index} className="flex flex-wrap items-center gap-x-4 gap-y-1 px-4 py-2 text-sm">
             <span className="tabular w-6 text-right text-muted text-xs">{index + 1}</span>
-            <span className="flex min-w-32 font-medium">
+            <span className="flex min-w-32 font-medium max-sm:flex-1">
               <Line text={resource.id ?? '–'} />
             </span>
             <span className="font-mono text-muted text-xs">{resource.type ?? 'by variant'}</span>
-            <span className="flex min-w-0 flex-1 font-mono text-xs">
+            <span className="flex min-w-0 flex-1 font-mono text-xs max-sm:basis-full max-sm:pl-10">
               {resource.identity !== null && <Line text={resource.identity} />}
             </span>
-            <span className="flex flex-wrap gap-1.5">
+            <span className="flex flex-wrap gap-1.5 max-sm:pl-10">
               {waits.map(([field, word]) => {
                 const of = resource[field].filter((place) => field !== 'depends_on' || !triggers.has(place));
                 return of.length === 0 ? null : (
