@@ -42,7 +42,7 @@ export function DriftRecordPage() {
         <Failure error={query.error} retry={() => void query.refetch()} title="This check could not be loaded" />
       </Page>
     );
-  return <Shown record={query.data} />;
+  return <Shown key={id} record={query.data} />;
 }
 
 function Shown({ record }: { readonly record: DriftRecord }) {

@@ -4,6 +4,7 @@ import { useMutation, useQuery } from '@tanstack/react-query';
 import { useNavigate, useParams } from '@tanstack/react-router';
 import { Ban, Play, RotateCcw } from 'lucide-react';
 import { useState } from 'react';
+import { loadBeyond } from '../../api/beyond.ts';
 import { cancel, operationQuery, outputQuery, startApply, startPlan } from '../../api/operations.ts';
 import { Button } from '../../parts/button.tsx';
 import { Callout } from '../../parts/callout.tsx';
@@ -38,7 +39,7 @@ export function OperationPage() {
         <Failure error={query.error} retry={() => void query.refetch()} title="This operation could not be loaded" />
       </Page>
     );
-  return <Shown operation={query.data} />;
+  return <Shown key={id} operation={query.data} />;
 }
 
 function Shown({ operation }: { readonly operation: Operation }) {
@@ -60,7 +61,13 @@ function Shown({ operation }: { readonly operation: Operation }) {
       actions={<Actions operation={operation} />}
     >
       <div className="space-y-4">
-        {operation.error !== null && (
+        {isStale(operation) && (
+          <Callout tone="warn" title="The plan no longer fits: nothing was done">
+            The machine, a module, a secret or what is desired has changed since the plan. Plan again to see what would
+            be done now.
+          </Callout>
+        )}
+        {operation.error !== null && !isStale(operation) && (
           <Callout tone={status === 'failed' || status === 'interrupted' ? 'bad' : 'warn'} title={reasonTitle[status]}>
             <Text text={operation.error} most={600} />
           </Callout>
@@ -110,6 +117,10 @@ function Shown({ operation }: { readonly operation: Operation }) {
   );
 }
 
+/** An apply that was held to a plan, and found that it no longer fits when its turn came. */
+const isStale = ({ plan_id, status, error }: Operation): boolean =>
+  plan_id !== null && status === 'failed' && error?.startsWith('plan_stale') === true;
+
 const reasonTitle: Record<Operation['status'], string> = {
   queued: 'It waits',
   running: 'It goes on',
@@ -152,7 +163,10 @@ function Actions({ operation }: { readonly operation: Operation }) {
   const goTo = (to: Operation) =>
     void navigate({ to: '/operations/$operation', params: { operation: to.operation_id } });
   const again = useMutation({
-    mutationFn: () => (kind === 'plan' ? startPlan({ node_id, modules }) : startApply({ node_id, modules })),
+    mutationFn: async () => {
+      const beyond = await loadBeyond([{ node_id, modules }]);
+      return (kind === 'plan' ? startPlan : startApply)({ node_id, modules: beyond.get(node_id) ?? [] });
+    },
     onSuccess: goTo,
   });
   const changes = operation.summary.changed + operation.summary.removed;
@@ -215,7 +229,7 @@ function ApplyPlan({
   readonly onStarted: (operation: Operation) => void;
   readonly onPlanAgain: () => void;
 }) {
-  const { node_id, modules, operation_id, summary } = operation;
+  const { node_id, operation_id, summary } = operation;
   const [stale, setStale] = useState(false);
   return (
     <Confirm
@@ -227,7 +241,7 @@ function ApplyPlan({
       onConfirm={async () => {
         if (stale) return onPlanAgain();
         try {
-          onStarted(await startApply({ node_id, modules, plan_id: operation_id }));
+          onStarted(await startApply({ node_id, modules: [], plan_id: operation_id }));
         } catch (error) {
           if (error instanceof ApiError && error.problem.code === 'plan_stale') setStale(true);
           throw error;

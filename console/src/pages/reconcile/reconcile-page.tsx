@@ -102,7 +102,9 @@ export function ReconcilePage() {
         </div>
         <Checkbox
           label="Also what was accepted"
-          checked={accepted === 'yes'}
+          checked={accepted === 'yes' && reason === ''}
+          disabled={reason !== ''}
+          title={reason === '' ? undefined : 'What was accepted is off for no reason: choose “Whatever is off”'}
           onChange={(event) => setAccepted(event.target.checked ? 'yes' : '')}
         />
         {agents.length > 1 && (

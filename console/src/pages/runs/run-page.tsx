@@ -40,7 +40,7 @@ export function RunPage() {
         <Failure error={query.error} retry={() => void query.refetch()} title="This run could not be loaded" />
       </Page>
     );
-  return <Shown run={query.data} />;
+  return <Shown key={id} run={query.data} />;
 }
 
 const nobody: ReadonlySet<string> = new Set();
