@@ -5,7 +5,8 @@ import { Button, IconButton } from './button.tsx';
 import { classNames } from './class-names.ts';
 import { Problem } from './states.tsx';
 
-const veil = 'fixed inset-0 z-40 bg-[oklch(0.15_0.02_260/45%)]';
+// As high as the dialogs: of two, the veil of the upper one lies over the lower.
+const veil = 'fixed inset-0 z-50 bg-[oklch(0.15_0.02_260/45%)]';
 const sheet =
   'fixed z-50 flex max-h-[92dvh] flex-col border bg-surface shadow-float outline-none inset-x-0 bottom-0 rounded-t-xl sm:inset-auto sm:top-[8vh] sm:left-1/2 sm:max-h-[84vh] sm:-translate-x-1/2 sm:rounded-xl';
 

@@ -22,7 +22,7 @@ import { Screen } from '../../terminal/screen.ts';
 import { markControl } from './control-mark.ts';
 import { KeyRow } from './key-row.tsx';
 import { ScreenMenu } from './screen-menu.tsx';
-import { exitText } from './session-text.ts';
+import { endText, exitText } from './session-text.ts';
 import { Viewers } from './viewers.tsx';
 
 /** Milliseconds that a changed room is left to settle. */
@@ -251,7 +251,7 @@ export function LiveTerminal({
         <div ref={place} className="absolute inset-0 overflow-auto py-1 pl-2" data-terminal />
       </div>
       <p className="sr-only">Control, Shift and L together lead out of the terminal to its buttons.</p>
-      <LinkNotice state={state} onTake={take} onReplay={onReplay} />
+      <LinkNotice state={state} reason={session?.end_reason ?? null} onTake={take} onReplay={onReplay} />
       {!over && controls && (
         <KeyRow
           ctrl={ctrl}
@@ -332,10 +332,13 @@ function LinkDot({ state }: { readonly state: LinkState }) {
 
 function LinkNotice({
   state,
+  reason,
   onTake,
   onReplay,
 }: {
   readonly state: LinkState;
+  /** Why the session ended, where that is known. */
+  readonly reason: string | null;
   readonly onTake: (mode: TerminalMode) => void;
   readonly onReplay: () => void;
 }) {
@@ -365,7 +368,9 @@ function LinkNotice({
         </Button>
       }
     >
-      {state.kind === 'exited' ? exitText(state.code, state.signal) : visibleText(state.message)}
+      {state.kind === 'exited'
+        ? exitText(state.code, state.signal)
+        : visibleText(endText(state.code, state.message, reason))}
     </Notice>
   );
 }

@@ -86,9 +86,9 @@ export function ReplayTerminal({ session }: { readonly session: TerminalSessionD
         recording.feed(piece);
         bytes += piece.length;
         held.current ??= { recording, screen, replay: new Replay(recording, screen) };
-        // The first screen, rather than none.
-        if (at.current === 0 && wanted.current === null && recording.times.length > 0)
-          seek(recording.times[0] as number);
+        // The first text, rather than an empty screen.
+        if (at.current === 0 && wanted.current === null && recording.text.times[0] !== undefined)
+          seek(recording.text.times[0]);
         if (performance.now() - told < 100) continue;
         told = performance.now();
         setLoading({ state: 'loading', bytes, duration: recording.duration });
@@ -100,6 +100,7 @@ export function ReplayTerminal({ session }: { readonly session: TerminalSessionD
       held.current ??= { recording, screen, replay: new Replay(recording, screen) };
       setLoading({ state: 'whole', bytes, duration: recording.duration });
       if (wanted.current !== null) seek(wanted.current);
+      else if (at.current === 0) seek(recording.text.times[0] ?? recording.times[0] ?? 0);
     };
     read().catch((error: unknown) => {
       if (!stop.signal.aborted) setLoading((before) => ({ ...before, state: 'failed', error }));

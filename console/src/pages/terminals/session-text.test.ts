@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { clockTime, exitText, modeOf, secondsOf } from './session-text.ts';
+import { clockTime, endText, exitText, modeOf, secondsOf } from './session-text.ts';
 
 const held = { operator_id: 'me', username: 'me', mode: 'control', since: 1 } as const;
 
@@ -27,4 +27,12 @@ test('how a shell ended', () => {
     'The shell was ended by SIGHUP.',
     'The shell has ended.',
   ]);
+});
+
+test('why a session ended', () => {
+  expect([
+    endText('terminal_idle', 'nothing was typed', null),
+    endText('terminal_ended', 'x', null),
+    endText('terminal_ended', 'x', 'the agent was lost'),
+  ]).toEqual(['nothing was typed', 'The session has ended.', 'The session has ended: the agent was lost.']);
 });

@@ -38,3 +38,13 @@ export function exitText(code: number | null, signal: string | null): string {
   if (code === null) return 'The shell has ended.';
   return code === 0 ? 'The shell has ended.' : `The shell ended with exit code ${code}.`;
 }
+
+/**
+ * Why a session ended, for people.
+ * @param code of the notice, and what that said
+ * @param reason that the session itself has; null: not known yet
+ */
+export function endText(code: string, message: string, reason: string | null): string {
+  if (code !== 'terminal_ended') return message;
+  return reason === null ? 'The session has ended.' : `The session has ended: ${reason}.`;
+}
