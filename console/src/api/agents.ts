@@ -43,7 +43,7 @@ export function useAgentNames(): ReadonlyMap<string, string> {
 }
 const none: ReadonlyMap<string, string> = new Map();
 
-export const tagsQuery = queryOptions({ queryKey: keys.tags, queryFn: ({ signal }) => call(listTags, { signal }) });
+const tagsQuery = queryOptions({ queryKey: keys.tags, queryFn: ({ signal }) => call(listTags, { signal }) });
 
 /** The newest sample of each agent, by id. No event tells of samples: whoever looks asks once a minute. */
 export const latestSamplesQuery = queryOptions({

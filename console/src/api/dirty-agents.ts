@@ -4,10 +4,10 @@
  */
 
 /** Events that come together are answered together. */
-export const gatherMs = 1_000;
+const gatherMs = 1_000;
 /** As many are asked for one by one. */
-export const fewAgents = 16;
-export const wholeListMs = 10_000;
+const fewAgents = 16;
+const wholeListMs = 10_000;
 
 export interface DirtyAgentsParts {
   readonly fetchSome: (ids: readonly string[]) => void;

@@ -11,11 +11,9 @@ export interface Lines {
   readonly values: Readonly<Record<string, Values>>;
 }
 
-/** The shortest that samples are apart: agents measure once a minute. */
-export const finestStep = 60;
 const mostPoints = 360;
 
-/** Seconds of a bucket, so that a range has no more points than can be told apart. */
+/** Seconds of a bucket, so that a range has no more points than can be told apart; agents measure once a minute. */
 export function stepFor(seconds: number): number {
   const steps = [60, 120, 300, 600, 900, 1_800, 3_600, 7_200, 14_400, 86_400];
   return steps.find((step) => seconds / step <= mostPoints) ?? 86_400;

@@ -80,7 +80,7 @@ type Features = typeof features;
 const collator = new Intl.Collator(undefined, { numeric: true });
 
 /** The order of two values of a column: numbers as such, text as people read it. */
-export function compareValues(a: unknown, b: unknown): number {
+function compareValues(a: unknown, b: unknown): number {
   if (typeof a === 'number' && typeof b === 'number') return a - b;
   return collator.compare(String(a), String(b));
 }

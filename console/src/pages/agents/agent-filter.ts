@@ -41,7 +41,7 @@ function selected(agents: readonly Agent[], text: string): readonly Agent[] {
   return agents.filter((agent) => matchesSelector(parsed.selector, agent));
 }
 
-export function inTab(agent: Agent, tab: AgentTab, off: ReadonlySet<string>): boolean {
+function inTab(agent: Agent, tab: AgentTab, off: ReadonlySet<string>): boolean {
   if (tab === 'all') return true;
   if (tab === 'approved') return agent.status === 'approved';
   if (tab === 'off') return off.has(agent.node_id);

@@ -17,11 +17,12 @@ export function readViews(text: string | null): readonly SavedView[] {
   try {
     const value: unknown = JSON.parse(text ?? '[]');
     if (!Array.isArray(value)) return [];
-    return value.flatMap(({ name, search }) =>
-      typeof name === 'string' && typeof search === 'object' && search !== null
-        ? [{ name, search: Object.fromEntries(Object.entries(search).filter(([, each]) => typeof each === 'string')) }]
-        : [],
-    ) as SavedView[];
+    return value.flatMap((view: unknown): SavedView[] => {
+      const { name, search } = Object(view) as Record<string, unknown>;
+      if (typeof name !== 'string' || typeof search !== 'object' || search === null) return [];
+      const texts = Object.entries(search).filter((entry): entry is [string, string] => typeof entry[1] === 'string');
+      return [{ name, search: Object.fromEntries(texts) }];
+    });
   } catch {
     return [];
   }
