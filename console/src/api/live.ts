@@ -138,7 +138,7 @@ const categories =
   'agent,operator,auth,module,assignment,state,run,drift,secret,terminal,channel,window,audit,enrolment,discovery,notification,output';
 
 /** The last id in a piece of the stream, for frames without data. */
-export function lastId(text: string): string | null {
+function lastId(text: string): string | null {
   const ids = [...text.matchAll(/^id: (\d+)\n/gm)];
   return ids.at(-1)?.[1] ?? null;
 }

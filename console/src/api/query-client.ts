@@ -3,13 +3,13 @@ import { QueryClient } from '@tanstack/react-query';
 import { Unreachable } from './client.ts';
 
 /** Worth another try by itself: nobody answered, or whoever did asked to come back. */
-export function isPassing(error: unknown): boolean {
+function isPassing(error: unknown): boolean {
   if (error instanceof Unreachable) return true;
   return error instanceof ApiError && [429, 502, 503].includes(error.problem.status);
 }
 
 /** Milliseconds until the next try. */
-export function waitBefore(attempt: number, error: unknown): number {
+function waitBefore(attempt: number, error: unknown): number {
   if (error instanceof ApiError && error.retryAfter !== null) return error.retryAfter * 1000;
   return Math.min(500 * 2 ** attempt, 10_000);
 }

@@ -143,5 +143,3 @@ export function createSession({ calls, now, after, isRefusal }: SessionParts) {
     },
   };
 }
-
-export type Session = ReturnType<typeof createSession>;

@@ -183,7 +183,7 @@ export class Screen {
 }
 
 /** Nothing else can be opened from a terminal. */
-export function isWebLink(text: string): boolean {
+function isWebLink(text: string): boolean {
   try {
     return ['http:', 'https:'].includes(new URL(text).protocol);
   } catch {
