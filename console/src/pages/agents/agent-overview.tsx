@@ -5,7 +5,6 @@ import { reconcileQuery } from '../../api/fleet.ts';
 import { latestSampleQuery } from '../../api/metrics.ts';
 import { stateQuery } from '../../api/state.ts';
 import { amountText } from '../../charts/series.ts';
-import { Badge } from '../../parts/badge.tsx';
 import { buttonClasses } from '../../parts/button.tsx';
 import { Callout } from '../../parts/callout.tsx';
 import { Id } from '../../parts/copy.tsx';
@@ -35,34 +34,42 @@ export function AgentOverview({ agent }: { readonly agent: Agent }) {
     <div className="space-y-3">
       <Attention agent={agent} />
       <div className="grid items-start gap-3 xl:grid-cols-[minmax(0,3fr)_minmax(20rem,2fr)]">
-        <Panel title="Machine">
-          <Facts
-            facts={[
-              ['Hostname', <Text key="hostname" text={agent.initial_hostname} most={80} />],
-              ['System', <Text key="system" text={systemOf(agent) || '–'} most={80} />],
-              ['Kernel', <Text key="kernel" text={of('kernel') || '–'} most={80} />],
-              ['Architecture', <Text key="arch" text={of('arch') || '–'} most={40} />],
-              ['Processors', <Text key="cpus" text={of('cpus') || '–'} most={20} />],
-              ['Memory', Number.isFinite(memory) && memory > 0 ? amountText(memory, 'B') : '–'],
-              ['Virtualisation', <Text key="virtualization" text={of('virtualization') || '–'} most={40} />],
-              [
-                'Address',
-                <code key="ip" className="font-mono text-xs">
-                  {agent.initial_ip}
-                </code>,
-              ],
-              ['Agent version', <Text key="version" text={agent.agent_version} most={40} />],
-              ['Node id', <Id key="id" id={agent.node_id} length={12} />],
-              [
-                'Orchestrator’s key',
-                <span key="pin" className={agent.pin_source === 'first_use' ? 'text-warn' : undefined}>
-                  {pins[agent.pin_source]}
-                </span>,
-              ],
-              ['Last seen', agent.connected ? 'now' : <Time key="seen" at={agent.last_seen_at} />],
-            ]}
-          />
-        </Panel>
+        <div className="min-w-0 space-y-3">
+          <Panel title="Machine">
+            <Facts
+              facts={[
+                ['Hostname', <Text key="hostname" text={agent.initial_hostname} most={80} />],
+                ['System', <Text key="system" text={systemOf(agent) || '–'} most={80} />],
+                ['Kernel', <Text key="kernel" text={of('kernel') || '–'} most={80} />],
+                ['Architecture', <Text key="arch" text={of('arch') || '–'} most={40} />],
+                ['Processors', <Text key="cpus" text={of('cpus') || '–'} most={20} />],
+                ['Memory', Number.isFinite(memory) && memory > 0 ? amountText(memory, 'B') : '–'],
+                ['Virtualisation', <Text key="virtualization" text={of('virtualization') || '–'} most={40} />],
+                [
+                  'Address',
+                  <code key="ip" className="font-mono text-xs">
+                    {agent.initial_ip}
+                  </code>,
+                ],
+                ['Agent version', <Text key="version" text={agent.agent_version} most={40} />],
+                ['Node id', <Id key="id" id={agent.node_id} length={12} />],
+                [
+                  'Orchestrator’s key',
+                  <span key="pin" className={agent.pin_source === 'first_use' ? 'text-warn' : undefined}>
+                    {pins[agent.pin_source]}
+                  </span>,
+                ],
+                ['Last seen', agent.connected ? 'now' : <Time key="seen" at={agent.last_seen_at} />],
+              ]}
+            />
+          </Panel>
+          {status === 'approved' && (
+            <section>
+              <h2 className="pt-1 pb-2 font-semibold text-sm">Latest operations</h2>
+              <OperationsList agent={agent} most={5} />
+            </section>
+          )}
+        </div>
         <div className="space-y-3">
           <Panel title="Tags">
             <TagsEditor agent={agent} />
@@ -70,12 +77,6 @@ export function AgentOverview({ agent }: { readonly agent: Agent }) {
           {status === 'approved' && <Now agent={agent} />}
         </div>
       </div>
-      {status === 'approved' && (
-        <section>
-          <h2 className="mb-2 font-semibold text-sm">Latest operations</h2>
-          <OperationsList agent={agent} most={5} />
-        </section>
-      )}
     </div>
   );
 }
@@ -99,14 +100,13 @@ function Attention({ agent }: { readonly agent: Agent }) {
         </Link>
       }
     >
-      <span className="flex flex-wrap gap-1.5 pt-1">
-        {data.reasons.map((reason) => (
-          <Badge key={reason} tone={reasons[reason].tone}>
-            {reasons[reason].text}
-            {reason === 'unapplied' && state !== undefined && ` ${state.unapplied.length}`}
-          </Badge>
-        ))}
-      </span>
+      {data.reasons
+        .map((reason) =>
+          reason === 'unapplied' && state !== undefined
+            ? `${state.unapplied.length} resources not applied`
+            : reasons[reason].text,
+        )
+        .join(', ')}
     </Callout>
   );
 }
@@ -122,7 +122,7 @@ function Now({ agent }: { readonly agent: Agent }) {
   ];
   return (
     <Panel
-      title="Now"
+      title="Last measured"
       actions={
         <span className="text-muted text-xs">
           <Time at={data.collected_at} />
