@@ -115,7 +115,7 @@ export default function CodeEditor({
           autocompletion({ override: [source(() => latest.current.known)], icons: false, maxRenderedOptions: 60 }),
           access.of([]),
           theme(),
-          EditorView.contentAttributes.of({ 'aria-label': label, 'aria-describedby': hint, 'data-editor': '' }),
+          EditorView.contentAttributes.of({ 'aria-label': label, 'aria-describedby': hint, tabindex: '0' }),
           EditorView.updateListener.of((update) => {
             if (update.docChanged) latest.current.onChange?.(update.state.doc.toString());
           }),

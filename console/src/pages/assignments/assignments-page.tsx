@@ -37,7 +37,7 @@ const columns: readonly Column<Row>[] = [
       <Link
         to="/assignments/$assignment"
         params={{ assignment: name }}
-        className="inline-flex max-w-full rounded font-medium hover:underline"
+        className="inline-flex max-w-full rounded font-medium text-text hover:underline"
       >
         <Line text={name} most={64} />
       </Link>

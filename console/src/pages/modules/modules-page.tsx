@@ -31,7 +31,7 @@ const columns: readonly Column<Row>[] = [
       <Link
         to="/modules/$module"
         params={{ module: name }}
-        className="inline-flex max-w-full rounded font-medium hover:underline"
+        className="inline-flex max-w-full rounded font-medium text-text hover:underline"
       >
         <Line text={name} most={64} />
       </Link>
