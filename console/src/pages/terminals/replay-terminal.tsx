@@ -19,6 +19,9 @@ import { clockTime } from './session-text.ts';
 /** Lines that are searched before the page may do something else, and hits that are listed. */
 const searchedAtOnce = 20_000;
 const mostHits = 500;
+/** Bytes that are read, and milliseconds that may go by, before the page may do something else. */
+const readAtOnce = 128 * 1024;
+const busyMs = 25;
 /** While it is read, it is searched anew after so much. */
 const searchedAnewBytes = 4 * 1024 * 1024;
 /** Seconds. */
@@ -47,6 +50,8 @@ export function ReplayTerminal({ session }: { readonly session: TerminalSessionD
   const [skip, setSkip] = useUrlState<string>('idle', 'skip');
   const [query, setQuery] = useUrlState('q', '');
   const [attempt, setAttempt] = useState(0);
+  const [seeking, setSeeking] = useState(false);
+  const seeks = useRef(0);
   const at = useRef(0);
   /** Where the address wants to begin, until it has been reached. */
   const wanted = useRef<number | null>(Number.parseFloat(asked) || null);
@@ -57,7 +62,12 @@ export function ReplayTerminal({ session }: { readonly session: TerminalSessionD
     wanted.current = null;
     at.current = Math.max(0, Math.min(to, all.recording.duration));
     setPosition(at.current);
-    void all.replay.show(all.recording.countAt(at.current));
+    const turn = ++seeks.current;
+    const late = window.setTimeout(() => setSeeking(true), 200);
+    void all.replay.show(all.recording.countAt(at.current)).then(() => {
+      window.clearTimeout(late);
+      if (turn === seeks.current) setSeeking(false);
+    });
   }, []);
 
   // biome-ignore lint/correctness/useExhaustiveDependencies: read once for a session and attempt
@@ -82,8 +92,15 @@ export function ReplayTerminal({ session }: { readonly session: TerminalSessionD
     const read = async () => {
       let bytes = 0;
       let told = 0;
+      let rested = performance.now();
       for await (const piece of await readTranscript(session_id, 'asciicast', stop.signal)) {
-        recording.feed(piece);
+        for (let from = 0; from < piece.length; from += readAtOnce) {
+          recording.feed(piece.subarray(from, from + readAtOnce));
+          if (performance.now() - rested < busyMs) continue;
+          // So that the page can do something else in between.
+          await new Promise((resolve) => window.setTimeout(resolve));
+          rested = performance.now();
+        }
         bytes += piece.length;
         held.current ??= { recording, screen, replay: new Replay(recording, screen) };
         // The first text, rather than an empty screen.
@@ -93,8 +110,6 @@ export function ReplayTerminal({ session }: { readonly session: TerminalSessionD
         told = performance.now();
         setLoading({ state: 'loading', bytes, duration: recording.duration });
         if (wanted.current !== null && recording.duration >= wanted.current) seek(wanted.current);
-        // So that the page can do something else in between.
-        await new Promise((resolve) => window.setTimeout(resolve));
       }
       recording.end();
       held.current ??= { recording, screen, replay: new Replay(recording, screen) };
@@ -257,6 +272,11 @@ export function ReplayTerminal({ session }: { readonly session: TerminalSessionD
             checked={skip === 'skip'}
             onChange={(event) => setSkip(event.target.checked ? 'skip' : 'keep')}
           />
+          {seeking && (
+            <span role="status" className="text-muted text-xs">
+              Catching up…
+            </span>
+          )}
           {loading.state === 'loading' && (
             <span role="status" className="tabular text-muted text-xs">
               {session.transcript_bytes
