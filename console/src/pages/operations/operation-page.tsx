@@ -162,10 +162,11 @@ function Actions({ operation }: { readonly operation: Operation }) {
   const [applying, setApplying] = useState(false);
   const goTo = (to: Operation) =>
     void navigate({ to: '/operations/$operation', params: { operation: to.operation_id } });
+  const plans = kind === 'plan' || isStale(operation);
   const again = useMutation({
     mutationFn: async () => {
       const beyond = await loadBeyond([{ node_id, modules }]);
-      return (kind === 'plan' ? startPlan : startApply)({ node_id, modules: beyond.get(node_id) ?? [] });
+      return (plans ? startPlan : startApply)({ node_id, modules: beyond.get(node_id) ?? [] });
     },
     onSuccess: goTo,
   });
@@ -184,7 +185,7 @@ function Actions({ operation }: { readonly operation: Operation }) {
       )}
       {hasEnded(status) && (status !== 'succeeded' || kind === 'plan') && (
         <Button icon={<RotateCcw className="size-4" />} busy={again.isPending} onClick={() => again.mutate()}>
-          {status === 'succeeded' ? 'Plan again' : kind === 'plan' ? 'Plan again' : 'Try again'}
+          {plans ? 'Plan again' : 'Try again'}
         </Button>
       )}
       {again.isError && (
