@@ -46,7 +46,7 @@ export function Diff({
     if (markedAt >= 0) markedRow.current?.scrollIntoView({ block: 'center' });
   }, [markedAt]);
   return (
-    <section aria-label={label} className="min-w-0 overflow-hidden rounded-md border">
+    <div className="min-w-0 overflow-hidden rounded-md border">
       <div className="overflow-x-auto" tabIndex={0} role="group" aria-label={label}>
         <table className="w-full border-collapse font-mono text-xs leading-5">
           <tbody>
@@ -88,7 +88,7 @@ export function Diff({
           </Button>
         </div>
       )}
-    </section>
+    </div>
   );
 }
 

@@ -62,7 +62,7 @@ export function Output({
   }, [markedAt, virtualizer]);
 
   return (
-    <section aria-label={label} className="min-w-0 overflow-hidden rounded-md border">
+    <div className="min-w-0 overflow-hidden rounded-md border">
       <div className="flex h-8 items-center gap-2 border-b bg-raised px-2.5 text-muted text-xs">
         <span className="flex-1 truncate">{label}</span>
         {running && (
@@ -130,7 +130,7 @@ export function Output({
       {truncated && (
         <p className="border-t px-2.5 py-1 text-muted text-xs">It printed more than is kept: this is not all of it.</p>
       )}
-    </section>
+    </div>
   );
 }
 

@@ -151,7 +151,7 @@ export function ResultList({
       )}
       <div className="space-y-4">
         {early.map(([key, each]) => (
-          <section key={key} className="rounded-lg border bg-surface" aria-label={`Output of ${key}`}>
+          <div key={key} className="rounded-lg border bg-surface">
             <h3 className="flex min-h-9 items-center border-b px-3 font-mono text-xs">
               <Line text={key} />
             </h3>
@@ -163,7 +163,7 @@ export function ResultList({
                 onAnchor={onAnchor}
               />
             </div>
-          </section>
+          </div>
         ))}
         {groups.map(({ module, results: ofModule }) => (
           <ModuleSection key={module} module={module} results={ofModule} telling={telling}>
@@ -252,7 +252,7 @@ function ModuleSection({
   const failed = results.filter(({ result }) => hasFailed(result)).length;
   const changed = results.filter(({ result }) => hasChanged(result)).length;
   return (
-    <section className="min-w-0 rounded-lg border bg-surface" aria-label={`Module ${module}`}>
+    <div className="min-w-0 rounded-lg border bg-surface">
       <h3 className="flex min-h-9 items-center gap-2 border-b px-3 font-semibold text-sm">
         <Line text={module} />
         <span className="ml-auto flex shrink-0 gap-2 font-normal text-xs">
@@ -266,7 +266,7 @@ function ModuleSection({
         </span>
       </h3>
       {children}
-    </section>
+    </div>
   );
 }
 

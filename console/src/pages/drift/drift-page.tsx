@@ -101,7 +101,7 @@ export function DriftPage() {
           </div>
           <div className="w-36">
             <Select label="Found" hideLabel value={status} onChange={(event) => setStatus(event.target.value)}>
-              <option value="">Whatever was found</option>
+              <option value="">Any result</option>
               {driftStatuses.map((each) => (
                 <option key={each} value={each}>
                   {each.replace('_', ' ')}

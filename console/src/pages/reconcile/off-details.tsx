@@ -26,7 +26,7 @@ export function OffDetails({
     <div className="space-y-5">
       {drift.map((entry) => (
         <section key={entry.drift_id} className="space-y-2">
-          <h4 className="flex flex-wrap items-center gap-x-1.5 text-sm">
+          <h3 className="flex flex-wrap items-center gap-x-1.5 text-sm">
             {entry.assignment === null ? (
               'Deviates from what was applied'
             ) : (
@@ -37,7 +37,7 @@ export function OffDetails({
             <span className="text-muted">
               since <Time at={entry.since} />, checked <Time at={entry.checked_at} />
             </span>
-          </h4>
+          </h3>
           {entry.accepted !== null && (
             <div className="flex flex-wrap items-center gap-x-2 rounded-md bg-raised px-3 py-1.5 text-sm">
               <span className="min-w-0 flex-1">
@@ -53,7 +53,7 @@ export function OffDetails({
       ))}
       {failed_operation !== null && (
         <section className="space-y-2">
-          <h4 className="flex flex-wrap items-center gap-x-1.5 text-sm">
+          <h3 className="flex flex-wrap items-center gap-x-1.5 text-sm">
             Its newest apply <OperationLink id={failed_operation.operation_id}>{failed_operation.status}</OperationLink>
             <span className="text-muted">
               <Time at={failed_operation.finished_at} />
@@ -63,15 +63,15 @@ export function OffDetails({
                 in a <RunLink id={failed_operation.run_id}>run</RunLink>
               </span>
             )}
-          </h4>
+          </h3>
           <FailedResources operationId={failed_operation.operation_id} />
         </section>
       )}
       {failed_check !== null && (
         <section className="space-y-1 text-sm">
-          <h4>
+          <h3>
             Its newest check failed <Time at={failed_check.checked_at} />
-          </h4>
+          </h3>
           {failed_check.error !== null && (
             <p className="rounded-md bg-bad-soft px-2.5 py-1.5 text-bad">
               <Text text={failed_check.error} most={600} />
@@ -140,7 +140,7 @@ function Unfinished({ nodeId }: { readonly nodeId: string }) {
     .filter(([, entries]) => entries.length > 0)
     .map(([title, entries]) => (
       <section key={title} className="space-y-1">
-        <h4 className="text-sm">{title}</h4>
+        <h3 className="text-sm">{title}</h3>
         <ul className="divide-y rounded-md border text-sm">
           {entries.slice(0, mostEntries).map(({ module, type, identity, reason }) => (
             <li key={`${module}/${type}:${identity}`} className="flex flex-wrap items-center gap-x-2 px-3 py-1.5">

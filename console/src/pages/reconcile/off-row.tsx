@@ -43,41 +43,46 @@ export function OffRow({
           checked={chosen}
           onChange={(event) => onChoose(event.target.checked)}
         />
-        <button
-          type="button"
-          aria-expanded={open}
-          onClick={() => setOpen(!open)}
-          className="flex min-w-0 flex-1 basis-56 flex-wrap items-center gap-x-2.5 gap-y-1 rounded text-left text-sm"
-        >
-          <ChevronRight
-            aria-hidden="true"
-            className={classNames('size-4 shrink-0 text-muted transition-transform duration-100', open && 'rotate-90')}
-          />
-          <span className="flex min-w-0 font-medium">
-            <Line text={called} most={64} />
-          </span>
-          {alone && !first.connected && (
-            <span className="text-muted text-xs">
-              <Dot tone="neutral">
-                not connected since <Time at={first.last_seen_at} />
-              </Dot>
+        <h2 className="flex min-w-0 flex-1 basis-56">
+          <button
+            type="button"
+            aria-expanded={open}
+            onClick={() => setOpen(!open)}
+            className="flex min-w-0 flex-1 flex-wrap items-center gap-x-2.5 gap-y-1 rounded text-left text-sm"
+          >
+            <ChevronRight
+              aria-hidden="true"
+              className={classNames(
+                'size-4 shrink-0 text-muted transition-transform duration-100',
+                open && 'rotate-90',
+              )}
+            />
+            <span className="flex min-w-0 font-medium">
+              <Line text={called} most={64} />
             </span>
-          )}
-          <span className="flex flex-wrap gap-1">
-            {first.reasons.length === 0 && <Badge>accepted</Badge>}
-            {first.reasons.map((reason) => (
-              <Badge key={reason} tone={reasonLooks[reason].tone}>
-                {reasonLooks[reason].word}
-              </Badge>
-            ))}
-          </span>
-          <span className="min-w-0 text-muted text-xs">{factsOf(first)}</span>
-          {since !== null && since !== undefined && (
-            <span className="text-muted text-xs">
-              <Time at={since} />
+            {alone && !first.connected && (
+              <span className="text-muted text-xs">
+                <Dot tone="neutral">
+                  not connected since <Time at={first.last_seen_at} />
+                </Dot>
+              </span>
+            )}
+            <span className="flex flex-wrap gap-1">
+              {first.reasons.length === 0 && <Badge>accepted</Badge>}
+              {first.reasons.map((reason) => (
+                <Badge key={reason} tone={reasonLooks[reason].tone}>
+                  {reasonLooks[reason].word}
+                </Badge>
+              ))}
             </span>
-          )}
-        </button>
+            <span className="min-w-0 text-muted text-xs">{factsOf(first)}</span>
+            {since !== null && since !== undefined && (
+              <span className="text-muted text-xs">
+                <Time at={since} />
+              </span>
+            )}
+          </button>
+        </h2>
         <div className="ml-auto flex gap-1.5">
           {accepts && (
             <Button small look="quiet" icon={<Check className="size-3.5" />} onClick={onAccept}>

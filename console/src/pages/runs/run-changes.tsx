@@ -132,11 +132,8 @@ function Group({
   const [first] = results;
   const error = example === null ? first?.error : example.error;
   return (
-    <section
-      className="overflow-hidden rounded-lg border bg-surface"
-      aria-label={`${countText(results)}: ${wordOf(outcome, kind)}`}
-    >
-      <h3>
+    <div className="overflow-hidden rounded-lg border bg-surface">
+      <h2>
         <button
           type="button"
           aria-expanded={open}
@@ -158,7 +155,7 @@ function Group({
             <SummaryLine wrap summary={(example?.summary ?? first?.summary) || null} telling={kind} />
           </span>
         </button>
-      </h3>
+      </h2>
       {open && (
         <div className="space-y-3 border-t px-4 py-3">
           <Names results={results} />
@@ -189,7 +186,7 @@ function Group({
           )}
         </div>
       )}
-    </section>
+    </div>
   );
 }
 
