@@ -95,7 +95,7 @@ function Attention({ agent }: { readonly agent: Agent }) {
       tone="warn"
       title="It is not as it should be"
       action={
-        <Link to="/reconcile" search={{ agent: agent.node_id } as never} className={buttonClasses('plain')}>
+        <Link to="/reconcile" className={buttonClasses('plain')}>
           Reconcile
         </Link>
       }
