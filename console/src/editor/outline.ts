@@ -5,8 +5,6 @@ import { isMap, isScalar, isSeq, parseDocument, type YAMLMap } from 'yaml';
  * safe for whatever is typed: nothing is resolved, so no alias can blow up.
  */
 
-export type ParameterType = 'string' | 'integer' | 'number' | 'boolean' | 'list' | 'map';
-
 export interface DeclaredParameter {
   readonly name: string;
   /** As it is written; it may be none of those there are. */

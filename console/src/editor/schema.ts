@@ -17,7 +17,7 @@ export interface JsonSchema {
 }
 
 /** What a value may be, one by one; that anything optional may also be null is left out. */
-export function alternatives(schema: JsonSchema): readonly JsonSchema[] {
+function alternatives(schema: JsonSchema): readonly JsonSchema[] {
   if (schema.anyOf === undefined) return schema.type === 'null' ? [] : [schema];
   const { anyOf, ...rest } = schema;
   return anyOf.flatMap(alternatives).map((one) => ({ ...rest, ...one }));

@@ -21,7 +21,7 @@ const paces = [
 ] as const;
 
 /** How work goes out over many agents: a pace by name, or each of its settings. */
-export function FanOutForm({
+function FanOutForm({
   draft,
   onChange,
   faults,

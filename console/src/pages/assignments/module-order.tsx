@@ -4,12 +4,7 @@ import { IconButton } from '../../parts/button.tsx';
 import { classNames } from '../../parts/class-names.ts';
 import { Picker } from '../../parts/picker.tsx';
 import { Line, visibleText } from '../../parts/text.tsx';
-
-/** @returns the list with one of them at another place */
-export function moved<T>(list: readonly T[], from: number, to: number): T[] {
-  const rest = list.toSpliced(from, 1);
-  return from < 0 || from >= list.length ? [...list] : rest.toSpliced(Math.max(0, to), 0, list[from] as T);
-}
+import { moved } from './moved.ts';
 
 /** Modules in their order: with buttons, or dragged. */
 export function ModuleOrderField({
