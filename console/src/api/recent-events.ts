@@ -3,9 +3,8 @@ import { queryOptions, useQuery } from '@tanstack/react-query';
 import { useEffect } from 'react';
 import { call } from './client.ts';
 import { onLiveMessage } from './live.ts';
+import { mostEvents as most, withNewer } from './newest-events.ts';
 import { queryClient } from './query-client.ts';
-
-const most = 50;
 
 /** Asked for once; what comes after is added from the stream. Not under the key of the log: events do not make it stale. */
 const recentEventsQuery = queryOptions({
@@ -14,12 +13,6 @@ const recentEventsQuery = queryOptions({
   gcTime: 0,
   queryFn: async ({ signal }) => (await call(listAudit, { query: { limit: most } as never, signal })).events,
 });
-
-/** With what has come since, newest first, each once. */
-export function withNewer(events: readonly AuditEvent[], newer: readonly AuditEvent[]): AuditEvent[] {
-  const known = new Set(events.map(({ id }) => id));
-  return [...newer.filter(({ id }) => !known.has(id)).toReversed(), ...events].slice(0, most);
-}
 
 /** Milliseconds in which events are gathered before they are drawn. */
 const gatherMs = 400;

@@ -17,7 +17,7 @@ const signs: Record<DiffLine['kind'], string> = { added: '+', removed: '−', sa
 const first = 300;
 
 /** What an address calls a line: by its number after, or before where it is gone. */
-export const lineName = ({ before, after }: DiffLine): string | null =>
+const lineName = ({ before, after }: DiffLine): string | null =>
   after !== null ? `L${after}` : before !== null ? `B${before}` : null;
 
 /**

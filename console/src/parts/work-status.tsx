@@ -19,8 +19,6 @@ const tones: Record<WorkStatus, Tone> = {
   halted: 'bad',
 };
 
-export const toneOf = (status: WorkStatus): Tone => tones[status];
-
 export function StatusBadge({ status }: { readonly status: WorkStatus }) {
   return (
     <Badge tone={tones[status]}>

@@ -11,7 +11,7 @@ const looks: Record<Shown, { readonly tone: Tone; readonly word: string }> = {
   cancelled: { tone: 'neutral', word: 'cancelled' },
 };
 
-export const shownStatus = ({ status, accepted }: Pick<DriftRecord, 'status' | 'accepted'>): Shown =>
+const shownStatus = ({ status, accepted }: Pick<DriftRecord, 'status' | 'accepted'>): Shown =>
   status === 'drifted' && accepted !== null ? 'accepted' : status;
 
 export function DriftStatus({ record }: { readonly record: Pick<DriftRecord, 'status' | 'accepted'> }) {

@@ -13,7 +13,7 @@ export const reasonLooks: Readonly<Record<OffReason, { readonly word: string; re
 };
 
 /** Deviations from what was applied, and from audit assignments, that count. */
-export const openDrift = ({ drift }: OffAgent) => drift.filter(({ accepted }) => accepted === null);
+const openDrift = ({ drift }: OffAgent) => drift.filter(({ accepted }) => accepted === null);
 
 /** What one can accept: what counts, and may be repaired or not. */
 export const acceptable = (agent: OffAgent): readonly string[] => openDrift(agent).map(({ drift_id }) => drift_id);

@@ -1,0 +1,16 @@
+import type { AuditEvent } from '@muster/protocol/http';
+import { expect, test } from 'vitest';
+import { mostEvents, withNewer } from './newest-events.ts';
+
+const event = (id: string) => ({ id }) as AuditEvent;
+const ids = (events: readonly AuditEvent[]) => events.map(({ id }) => id).join('');
+
+test('what comes later stands first, each once', () => {
+  expect(ids(withNewer([event('b'), event('a')], [event('b'), event('c'), event('d')]))).toBe('dcba');
+});
+
+test('no more are kept than are shown', () => {
+  const many = Array.from({ length: mostEvents }, (_, at) => event(`old-${at}`));
+  const kept = withNewer(many, [event('new')]);
+  expect([kept.length, kept[0]?.id]).toEqual([mostEvents, 'new']);
+});
