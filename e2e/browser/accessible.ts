@@ -24,7 +24,9 @@ export async function violationsOf(page: Page, part: string | null = null): Prom
 /** Puts a theme on, and waits until it is painted. */
 async function wear(page: Page, colorScheme: 'light' | 'dark'): Promise<void> {
   await page.emulateMedia({ colorScheme });
-  await page.evaluate(`new Promise((painted) => requestAnimationFrame(() => requestAnimationFrame(painted)))
+  // What is not on the screen keeps the colours that it had (content-visibility): all of it is laid out anew.
+  await page.evaluate(`document.body.style.display = 'none'; document.body.offsetHeight; document.body.style.display = '';
+    new Promise((painted) => requestAnimationFrame(() => requestAnimationFrame(painted)))
     .then(() => Promise.allSettled(document.getAnimations().map(({ finished }) => finished)))`);
 }
 

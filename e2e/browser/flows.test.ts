@@ -1,13 +1,37 @@
-import { createEnrolmentToken, listAgents } from '@muster/protocol/http';
+import { createAssignment, createEnrolmentToken, listAgents, listRuns } from '@muster/protocol/http';
+import type { Locator, Page } from 'playwright-core';
 import { describe, expect } from 'vitest';
+import { eventually } from '../eventually.ts';
 import { HostAgent } from '../hosts/agent.ts';
 import { noHosts } from '../hosts/test.ts';
 import { TestHosts } from '../hosts/test-hosts.ts';
 import { ShowcaseAgent } from '../showcase/agent.ts';
+import { Tab } from './tab.ts';
 import { test as base, noBrowser } from './test.ts';
 
 const reason = noBrowser() ?? noHosts();
 const config = '/etc/muster/agent.yml';
+
+const greeting = (text: string) =>
+  JSON.stringify({
+    name: 'greeting',
+    supports: [{ platform: 'linux' }],
+    resources: [{ resource: { 'file-unix': { path: '/srv/greeting', content: `${text}\n`, mode: '0644' } } }],
+  });
+
+async function goByKeys({ page }: Tab, key: string, heading: string): Promise<void> {
+  await page.keyboard.press('Escape');
+  await page.keyboard.type(`g${key}`);
+  await page.getByRole('heading', { level: 1, name: heading }).waitFor();
+  await page.keyboard.press('/');
+}
+
+/** What the shell has said last of the width of its window. */
+const columnsOn = (screen: Locator): Promise<number> =>
+  eventually('the shell says how wide it is', async () => {
+    const [, columns] = [...(await screen.innerText()).matchAll(/cols (\d+)/g)].at(-1) ?? [];
+    return columns === undefined ? null : Number(columns);
+  });
 
 /** One real machine, whose agent waits for approval until the first test gives it. */
 const test = base.extend<{ $file: { web: HostAgent } }>({
@@ -48,6 +72,175 @@ describe.skipIf(reason !== null)(`with the console${reason === null ? '' : ` (${
     expect(await orchestrator.call(listAgents, { query: { status: 'approved' } })).toMatchObject([
       { node_id: web.nodeId, name: 'web-1' },
     ]);
+
+    await goByKeys(tab, 'm', 'Modules');
+    await tab.press('Shift+Tab', page.getByRole('link', { name: 'New module' }).first());
+    await page.keyboard.press('Enter');
+    await tab.press('Tab', page.getByRole('textbox', { name: 'Text of the new module' }), 60);
+    await page.keyboard.insertText(greeting('hello'));
+    await page.keyboard.press('Control+s');
+    const saving = page.getByRole('dialog', { name: 'Save the new module greeting' });
+    await tab.press('Tab', saving.getByRole('button', { name: 'Save' }));
+    await page.keyboard.press('Enter');
+    await page.getByRole('heading', { level: 1, name: 'greeting' }).waitFor();
+
+    await goByKeys(tab, 's', 'Assignments');
+    await tab.press('Shift+Tab', page.getByRole('link', { name: 'New assignment' }).first());
+    await page.keyboard.press('Enter');
+    await tab.press('Tab', page.getByRole('textbox', { name: 'Name' }), 60);
+    await page.keyboard.type('web');
+    await tab.press('Tab', page.getByRole('combobox', { name: 'Add a module' }));
+    await page.keyboard.type('gree');
+    await page.getByRole('option', { name: 'greeting' }).waitFor();
+    await page.keyboard.press('Enter');
+    await tab.press('Tab', page.getByRole('combobox', { name: 'Selector' }));
+    await page.keyboard.type('role=web ');
+    await page.getByText('Matches 1 agent').waitFor();
+    await tab.press('Tab', page.getByRole('button', { name: 'Create assignment' }));
+    await page.keyboard.press('Enter');
+    await page.getByRole('heading', { level: 1, name: 'web' }).waitFor();
+
+    await tab.press('Shift+Tab', page.getByRole('button', { name: 'Plan' }), 80);
+    await page.keyboard.press('Enter');
+    await page.getByRole('heading', { level: 1, name: 'Plan of web' }).waitFor();
+    await tab.press('Shift+Tab', page.getByRole('button', { name: 'Approve and apply' }), 80);
+    expect(await web.machine.sh('ls /srv')).toBe('');
+    await page.keyboard.press('Enter');
+    const approval = page.getByRole('dialog', { name: 'Approve this plan and apply it' });
+    await tab.press('Tab', approval.getByRole('button', { name: 'Apply to 1 agent' }));
+    await page.keyboard.press('Enter');
+    await page.getByRole('heading', { level: 1, name: 'Apply of web' }).waitFor();
+    await page.getByText('succeeded').first().waitFor();
+    expect(await web.machine.sh('cat /srv/greeting')).toBe('hello\n');
+  });
+
+  test('what was changed by hand shows by itself, and is put right', async ({ tab, web }) => {
+    const { page } = tab;
+    await tab.signIn('/reconcile');
+    await page.getByText('Everything is as it should be').waitFor();
+    await web.machine.sh('echo kilroy was here >> /srv/greeting');
+    const off = page.getByRole('list', { name: 'What is off' });
+    await off.getByText('drifted').waitFor();
+    await off.getByRole('button', { name: /^web-1/ }).click();
+    await off.getByText('kilroy was here').waitFor();
+    await off.getByRole('button', { name: 'Put right web-1' }).click();
+    await page.getByRole('dialog', { name: 'Put web-1 right' }).getByRole('button', { name: 'Apply' }).click();
+    await page.waitForURL(/\/operations\//);
+    await page.getByText('succeeded').first().waitFor();
+    expect(await web.machine.sh('cat /srv/greeting')).toBe('hello\n');
+    await tab.go('/reconcile');
+    await page.getByText('Everything is as it should be').waitFor();
+
+    // What may stay is said to, and is no longer off.
+    await web.machine.sh('chmod 600 /srv/greeting');
+    await page.getByRole('button', { name: 'Accept web-1' }).click();
+    const accepting = page.getByRole('dialog');
+    await accepting.getByRole('textbox').first().fill('until monday');
+    await accepting.getByRole('button', { name: /^Accept/ }).click();
+    await page.getByText('Everything is as it should be').waitFor();
+    await page.getByRole('checkbox', { name: 'Also what was accepted' }).click();
+    await page.getByText('accepted', { exact: true }).waitFor();
+  });
+
+  test('a terminal is opened by keys, is there again after a reload, is looked at by others and replayed', async ({
+    tab,
+    web,
+    orchestrator,
+    browser,
+  }) => {
+    const { page } = tab;
+    const screen = (of: Page) => of.locator('.xterm-rows');
+    await tab.signIn('/terminals/new/web-1');
+    await tab.press('Tab', page.getByRole('button', { name: 'Open terminal' }), 60);
+    await page.keyboard.press('Enter');
+    await page.getByText('In control').waitFor();
+    await page.keyboard.type('PS1=; echo $((6 * 7)) is the answer\n');
+    await screen(page).getByText('42 is the answer').waitFor();
+    await page.keyboard.type('echo cols $(tput cols)\n');
+    const wide = await columnsOn(screen(page));
+    await page.setViewportSize({ width: 800, height: 700 });
+    await eventually('the shell is told how large its window is', async () => {
+      await page.keyboard.type('clear; echo cols $(tput cols)\n');
+      return (await columnsOn(screen(page))) < wide ? true : null;
+    });
+
+    // Another person looks on, in another browser.
+    const session = new URL(page.url()).pathname;
+    const other = await Tab.open(browser, orchestrator);
+    await other.signIn(session);
+    await other.page
+      .getByText('Looking on')
+      .or(other.page.getByRole('button', { name: 'Look on' }))
+      .first()
+      .waitFor();
+    const look = other.page.getByRole('button', { name: 'Look on' });
+    if (await look.isVisible()) await look.click();
+    await other.page.getByText('Looking on').waitFor();
+    await page.locator('.xterm-helper-textarea').focus();
+    await page.keyboard.type('echo seen by both\n');
+    await screen(other.page).getByText('seen by both').first().waitFor();
+    await other.close();
+
+    // The tab is loaded anew: the shell has gone on.
+    await page.keyboard.type('marker=still-there\n');
+    await tab.signIn(session);
+    await page
+      .getByText('In control')
+      .or(page.getByRole('button', { name: 'Take control' }))
+      .first()
+      .waitFor();
+    const take = page.getByRole('button', { name: 'Take control' });
+    if (await take.isVisible()) await take.click();
+    await page.getByText('In control').waitFor();
+    await page.locator('.xterm-helper-textarea').focus();
+    await page.keyboard.type('echo $marker\n');
+    await screen(page).getByText('still-there').first().waitFor();
+    await page.keyboard.type('exit\n');
+
+    await page.getByRole('button', { name: 'Replay' }).click();
+    const search = page.getByPlaceholder('Search in all that was shown');
+    await search.fill('is the answer');
+    await page
+      .getByRole('region', { name: 'Found in the recording' })
+      .getByRole('button')
+      .filter({ hasText: '42' })
+      .first()
+      .click();
+    await screen(page).getByText('42 is the answer').first().waitFor();
+    expect(await web.machine.sh('pgrep -xc bash || true')).toBe('0\n');
+  });
+
+  test('a canary that fails halts the run, and the failed are tried again', async ({ tab, orchestrator }) => {
+    const { page } = tab;
+    const agents = await Promise.all(
+      Array.from({ length: 6 }, (_, index) =>
+        ShowcaseAgent.create({ hostname: `db-${index + 1}`, attributes: { platform: 'linux' } }),
+      ),
+    );
+    for (const agent of agents)
+      await agent.connect(orchestrator.agentPort, await orchestrator.token(agent.description.hostname, { role: 'db' }));
+    for (const agent of agents) agent.machine.fault('/srv/greeting', 'no space left on device');
+    const { call } = orchestrator;
+    await call(createAssignment, { body: { name: 'databases', modules: ['greeting'], selector: 'role=db' } });
+    await tab.signIn('/assignments/databases');
+    await page.getByRole('button', { name: 'Apply…' }).click();
+    const dialog = page.getByRole('dialog', { name: 'Apply databases' });
+    await dialog.getByRole('button', { name: 'Apply to 6 agents' }).click();
+    await page.getByText('It was halted').waitFor();
+    await page.getByText('no space left on device').first().waitFor();
+    const [run] = await call(listRuns, { query: { assignment: 'databases' } });
+    expect(run).toMatchObject({ status: 'halted' });
+    for (const agent of agents) agent.machine.fault('/srv/greeting', null);
+    await page.getByRole('button', { name: 'Retry the failed' }).click();
+    const retry = page.getByRole('dialog', { name: 'Retry the failed' });
+    await retry.getByRole('checkbox', { name: 'Also the 5' }).check();
+    await retry.getByRole('button', { name: 'Apply to 6 agents' }).click();
+    await eventually('the second run has succeeded', async () => {
+      const runs = await call(listRuns, {});
+      return runs[0]?.run_id !== run?.run_id && runs[0]?.status === 'succeeded' ? true : null;
+    });
+    await page.getByText('succeeded').first().waitFor();
+    for (const agent of agents) agent.disconnect();
   });
 
   test('fifty agents are approved at one time', async ({ tab, orchestrator }) => {

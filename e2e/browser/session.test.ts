@@ -129,8 +129,8 @@ describe.skipIf(reason !== null)(`a session at the console${reason === null ? ''
     await page.getByText('Nothing is called that').waitFor();
     await page.keyboard.press('Escape');
     tab.watch.expects(
-      /^failed: GET .*ERR_(CONNECTION|INCOMPLETE|EMPTY|SOCKET)/,
-      /ERR_(CONNECTION|INCOMPLETE|EMPTY|SOCKET)/,
+      /^failed: GET .*ERR_(CONNECTION|INCOMPLETE|EMPTY|SOCKET|TUNNEL)/,
+      /ERR_(CONNECTION|INCOMPLETE|EMPTY|SOCKET|TUNNEL)/,
     );
     await orchestrator.kill9();
     await page.getByText('The orchestrator does not answer').waitFor();

@@ -3,7 +3,7 @@ import { test as base, expect } from 'vitest';
 import { builtConsole } from '../../tools/build-console.ts';
 import { missing } from '../requirements.ts';
 import { type Orchestrator, Stage } from '../stage.ts';
-import { openBrowser } from './chromium.ts';
+import { openBrowserApart } from './chromium.ts';
 import { Tab } from './tab.ts';
 
 /**
@@ -21,7 +21,7 @@ const shared = base.extend<{ $file: { browser: Browser; stage: Stage; orchestrat
   browser: [
     // biome-ignore lint/correctness/noEmptyPattern: what a fixture depends on is read from its first parameter
     async ({}, use) => {
-      const browser = await openBrowser();
+      const browser = await openBrowserApart();
       await use(browser);
       await browser.close();
     },

@@ -4,7 +4,9 @@ import type { CDPSession, Page, Request } from 'playwright-core';
 /** What a page must not do, seen from outside it. */
 
 /** The same answer asked for twice within this, with nothing that might have changed it, is a fetch too many. */
-const doubleFetchMs = 1000;
+const doubleFetchSecs = 1;
+/** News is put together for so long before it is acted on. */
+const batchSecs = 2.2;
 /** So long after the last answer nothing more is asked for. */
 const quietMs = 60;
 /** Test hosts come and go on this machine, and with each of their interfaces Chromium cuts what is under way. */
@@ -17,7 +19,6 @@ export class PageWatch {
   readonly #origin: () => string;
   /** When each address was last asked for. */
   readonly #fetched = new Map<string, number>();
-  #changedAt = 0;
   readonly #underWay = new Set<Request>();
   #endedAt = 0;
   readonly #streams = new Set<string>();
@@ -44,16 +45,12 @@ export class PageWatch {
       ended(request);
       const reason = request.failure()?.errorText ?? '';
       // What was cut is asked for again.
-      if (reason === networkChanged) {
-        watch.#changedAt = performance.now();
-        return;
-      }
+      if (reason === networkChanged) return;
       // The page itself gave it up: it went elsewhere.
       if (reason !== 'net::ERR_ABORTED') watch.#fault(`failed: ${request.method()} ${request.url()}: ${reason}`);
     });
     page.on('response', (response) => {
       const request = response.request();
-      if (request.method() !== 'GET') watch.#changedAt = performance.now();
       if (response.status() >= 400) watch.#fault(`answered ${response.status()}: ${request.method()} ${request.url()}`);
     });
     page.on('framenavigated', (frame) => {
@@ -63,7 +60,7 @@ export class PageWatch {
       addEventListener('securitypolicyviolation', ({ violatedDirective, blockedURI, sample }) =>
         console.error('against the policy: ' + violatedDirective + ' ' + blockedURI + ' ' + sample));
     `);
-    await watch.#watchStream(await page.context().newCDPSession(page));
+    await watch.#watchFetches(await page.context().newCDPSession(page));
     return watch;
   }
 
@@ -85,17 +82,38 @@ export class PageWatch {
     this.#faults.push(text);
   }
 
-  /** Each piece of the event stream may be news, after which what was known is asked for again. */
-  async #watchStream(session: CDPSession): Promise<void> {
-    session.on('Network.requestWillBeSent', ({ requestId, request }) => {
-      if (new URL(request.url).pathname === streamPath) this.#streams.add(requestId);
+  /**
+   * Each piece of the event stream may be news, and so may whatever the page sends; after both, what was known is asked
+   * for again. By the browser's own clock: what it tells comes here late, and many at once, when the machine is busy.
+   */
+  async #watchFetches(session: CDPSession): Promise<void> {
+    const writes = new Set<string>();
+    let newsAt = 0;
+    session.on('Network.requestWillBeSent', ({ requestId, request: { method, url }, timestamp }) => {
+      const { pathname } = new URL(url);
+      if (pathname === streamPath) this.#streams.add(requestId);
+      else if (method !== 'GET') writes.add(requestId);
+      else if (pathname.startsWith('/api/')) {
+        const before = this.#fetched.get(url);
+        this.#fetched.set(url, timestamp);
+        if (before !== undefined && timestamp - before < doubleFetchSecs && newsAt < before - batchSecs)
+          this.#fault(`asked twice within ${Math.round((timestamp - before) * 1000)} ms: ${url}`);
+      }
     });
-    session.on('Network.dataReceived', ({ requestId }) => {
-      if (this.#streams.has(requestId)) this.#changedAt = performance.now();
+    session.on('Network.dataReceived', ({ requestId, timestamp }) => {
+      if (this.#streams.has(requestId)) newsAt = timestamp;
     });
-    session.on('Network.webSocketFrameReceived', () => {
-      this.#changedAt = performance.now();
+    session.on('Network.responseReceived', ({ requestId, timestamp }) => {
+      if (writes.has(requestId)) newsAt = timestamp;
     });
+    // What is cut is asked for again.
+    session.on('Network.loadingFailed', ({ timestamp }) => {
+      newsAt = timestamp;
+    });
+    for (const event of ['Network.webSocketHandshakeResponseReceived', 'Network.webSocketFrameReceived'] as const)
+      session.on(event, ({ timestamp }: { timestamp: number }) => {
+        newsAt = timestamp;
+      });
     await session.send('Network.enable');
   }
 
@@ -105,11 +123,5 @@ export class PageWatch {
     const { origin, pathname } = new URL(url);
     if (pathname !== streamPath) this.#underWay.add(request);
     if (origin !== this.#origin()) this.#fault(`asked another host: ${url}`);
-    if (request.method() !== 'GET' || !pathname.startsWith('/api/') || pathname === streamPath) return;
-    const now = performance.now();
-    const before = this.#fetched.get(url);
-    this.#fetched.set(url, now);
-    if (before !== undefined && now - before < doubleFetchMs && this.#changedAt < before)
-      this.#fault(`asked twice within ${Math.round(now - before)} ms: ${url}`);
   }
 }
