@@ -1,5 +1,6 @@
 import { ApiError, type Client, createClient, type Transport } from '@muster/protocol/client';
 import { getSession, logout, renew } from '@muster/protocol/http';
+import { createServerClock } from './server-clock.ts';
 import { createSession } from './session.ts';
 
 /** The one way from this page to the orchestrator, and the session that it speaks with. */
@@ -11,6 +12,9 @@ export class Unreachable extends Error {
     this.name = 'Unreachable';
   }
 }
+
+/** The time at the orchestrator: what its times are told and compared by. */
+export const serverClock = createServerClock(Date.now);
 
 const send: Transport = async ({ method, url, headers, body, signal, stream }) => {
   let answer: Response;
@@ -24,6 +28,7 @@ const send: Transport = async ({ method, url, headers, body, signal, stream }) =
     if (signal?.aborted) throw error;
     throw new Unreachable(error);
   }
+  serverClock.heard(answer.headers.get('date'));
   const { status } = answer;
   return {
     status,
@@ -55,7 +60,7 @@ export const session = createSession({
     renew: (token) => clientWith(token)(renew, {}),
     logout: (token) => clientWith(token)(logout, {}),
   },
-  now: Date.now,
+  now: serverClock.now,
   after: (ms, act) => {
     const timer = window.setTimeout(act, ms);
     return () => window.clearTimeout(timer);
@@ -63,18 +68,35 @@ export const session = createSession({
   isRefusal: (error) => error instanceof ApiError && error.problem.status === 401,
 });
 
+/** So often one request goes out again with another token. */
+const mostTokens = 3;
+
+let heard: Promise<void> = Promise.resolve();
+
+/**
+ * What is read from now on waits for this, which ends by itself and never fails: whoever reads first and listens then
+ * misses what happens between (live.ts).
+ */
+export function readAfter(listening: Promise<void>): void {
+  heard = listening;
+}
+
 /**
  * Sends; when the token turns out to have ended, sends once more with the next one. A request that was answered 401 did
  * nothing, so that holds for every method.
  */
 const sendInSession: Transport = async (request) => {
-  const answer = await send(request);
-  const { authorization } = request.headers;
-  if (answer.status !== 401 || authorization === undefined) return answer;
-  session.refused(authorization.slice('Bearer '.length));
-  const token = await session.token();
-  if (token === null) return answer;
-  return send({ ...request, headers: { ...request.headers, authorization: `Bearer ${token}` } });
+  if (request.method === 'GET' && !request.stream) await heard;
+  let answer = await send(request);
+  for (let tokens = 1; tokens < mostTokens && answer.status === 401; tokens++) {
+    const { authorization } = request.headers;
+    if (authorization === undefined) break;
+    const token = await session.tokenAfter(authorization.slice('Bearer '.length));
+    if (token === null) break;
+    request = { ...request, headers: { ...request.headers, authorization: `Bearer ${token}` } };
+    answer = await send(request);
+  }
+  return answer;
 };
 
 /** Calls a route of the API. Throws ApiError, Unreachable or SessionEnded. */

@@ -43,6 +43,16 @@ describe('agents that events tell of', () => {
     expect(done).toEqual(['1000: a b']);
   });
 
+  it('are listed whole when any of them may have changed', () => {
+    const { agents, turn, done } = rig();
+    agents.add('a');
+    agents.addAll();
+    turn(5_000);
+    agents.add('b');
+    turn(20_000);
+    expect(done).toEqual(['1000: all', '6000: b']);
+  });
+
   it('are listed whole when they are many, and no more often than every ten seconds', () => {
     const { agents, turn, done } = rig();
     for (let second = 0; second < 25; second++) {

@@ -4,7 +4,7 @@ import { call, session } from './client.ts';
 import { createDirtyAgents, patched } from './dirty-agents.ts';
 import { keys } from './keys.ts';
 import { onLiveMessage } from './live.ts';
-import { queryClient } from './query-client.ts';
+import { markStale, queryClient } from './query-client.ts';
 
 /** Keeps what is known of agents fresh by what events tell, one record at a time where that is less than all of them. */
 
@@ -29,7 +29,15 @@ const isKept = (id: string): boolean =>
     .findAll({ queryKey: ['agent'] })
     .some(({ state }) => (state.data as Agent | undefined)?.node_id === id);
 
+/** What comes with an answer that is still on its way may be older than what is asked for now. */
+const isComing = (): boolean =>
+  queryClient.isFetching({ queryKey: keys.agents }) > 0 || queryClient.isFetching({ queryKey: ['agent'] }) > 0;
+
 async function fetchSome(ids: readonly string[]): Promise<void> {
+  if (isComing()) {
+    for (const id of ids) dirty.add(id);
+    return;
+  }
   const answers = await Promise.all(
     ids.filter(isKept).map(async (id): Promise<[string, Agent | null] | null> => {
       try {
@@ -46,8 +54,8 @@ async function fetchSome(ids: readonly string[]): Promise<void> {
 const dirty = createDirtyAgents({
   fetchSome: (ids) => void fetchSome(ids),
   fetchAll: () => {
-    void queryClient.invalidateQueries({ queryKey: keys.agents });
-    void queryClient.invalidateQueries({ queryKey: ['agent'] });
+    markStale(keys.agents);
+    markStale(['agent']);
   },
   now: Date.now,
   after: (ms, act) => {

@@ -1,9 +1,9 @@
-import { type AuditEvent, followEvents } from '@muster/protocol/http';
-import { createParser } from 'eventsource-parser';
+import { followEvents } from '@muster/protocol/http';
 import { useSyncExternalStore } from 'react';
-import { call, session } from './client.ts';
-import { queryClient } from './query-client.ts';
-import { type LiveMessage, staleAfter } from './stale.ts';
+import { call, readAfter, session } from './client.ts';
+import { createFrames } from './frames.ts';
+import { markStale, queryClient } from './query-client.ts';
+import { categories, type LiveMessage, messageOf, staleAfter } from './stale.ts';
 import { createStaleness } from './staleness.ts';
 
 /**
@@ -17,7 +17,7 @@ let state: LiveState = 'closed';
 const stateListeners = new Set<() => void>();
 const messageListeners = new Set<(message: LiveMessage) => void>();
 const staleness = createStaleness({
-  mark: (key) => void queryClient.invalidateQueries({ queryKey: key }),
+  mark: markStale,
   after: (ms, act) => {
     const timer = window.setTimeout(act, ms);
     return () => window.clearTimeout(timer);
@@ -54,6 +54,10 @@ export const useLiveState = (): LiveState =>
 const quietMs = 40_000;
 const firstWaitMs = 500;
 const longestWaitMs = 5_000;
+/** A stream that lived for so long and then ended was ended for a reason, such as a new token: the next is there at once. */
+const soundMs = 10_000;
+/** So long reading waits for the stream to begin: what is read after that misses nothing. */
+const openingMs = 700;
 
 let running: AbortController | null = null;
 
@@ -68,8 +72,30 @@ export function startLive(): void {
 function begin(): void {
   if (running !== null) return;
   running = new AbortController();
-  void follow(running.signal);
+  const { signal } = running;
+  const opening = Promise.withResolvers<void>();
+  let late = false;
+  const alarm = window.setTimeout(() => {
+    late = true;
+    opening.resolve();
+  }, openingMs);
+  signal.addEventListener('abort', () => opening.resolve());
+  readAfter(opening.promise);
+  void follow(signal, () => {
+    window.clearTimeout(alarm);
+    opening.resolve();
+    // Hints have no place and are not told again: what is known from before may have changed meanwhile.
+    if (late || isAnythingKnown()) spread({ kind: 'gap' });
+    late = true;
+    become('live');
+  });
 }
+
+const isAnythingKnown = (): boolean =>
+  queryClient
+    .getQueryCache()
+    .getAll()
+    .some(({ state: { dataUpdatedAt, errorUpdatedAt } }) => dataUpdatedAt > 0 || errorUpdatedAt > 0);
 
 function end(): void {
   running?.abort();
@@ -78,90 +104,59 @@ function end(): void {
   become('closed');
 }
 
-async function follow(signal: AbortSignal): Promise<void> {
+/** @param onOpen is told whenever a stream begins to flow */
+async function follow(signal: AbortSignal, onOpen: () => void): Promise<void> {
   let place: string | null = null;
   let wait = firstWaitMs;
-  const flows = () => {
-    wait = firstWaitMs;
-    if (state === 'live') return;
-    // Hints have no place and are not told again: what is shown may have changed meanwhile.
-    if (state === 'lost') spread({ kind: 'gap' });
-    become('live');
-  };
   become('connecting');
   while (!signal.aborted) {
     const quiet = new AbortController();
     let alarm = window.setTimeout(() => quiet.abort(), quietMs);
+    let openedAt: number | null = null;
+    let ended = false;
     try {
       const stream = await call(followEvents, {
         query: { category: categories, ...(place === null ? {} : { last_event_id: place }) },
         signal: AbortSignal.any([signal, quiet.signal]),
       });
-      const parser = createParser({
-        onEvent({ id, event, data }) {
-          if (id !== undefined) place = id;
-          if (data === '') return;
-          const message = read(event, data);
-          if (message !== null) spread(message);
-        },
-      });
-      const decoder = new TextDecoder();
+      const frames = createFrames((event, data) => {
+        const message = messageOf(event, data);
+        if (message !== null) spread(message);
+      }, place);
       for await (const piece of stream.body) {
         window.clearTimeout(alarm);
         alarm = window.setTimeout(() => quiet.abort(), quietMs);
-        // A frame that only carries an id has no data, and the parser keeps it to itself.
-        const text = decoder.decode(piece, { stream: true });
-        place = lastId(text) ?? place;
-        flows();
-        parser.feed(text);
+        if (openedAt === null) {
+          openedAt = performance.now();
+          onOpen();
+        }
+        frames.feed(piece);
+        place = frames.place();
       }
+      ended = true;
     } catch {
       // Whatever it was: tried again below, and a session that ended is waited for there.
     } finally {
       window.clearTimeout(alarm);
     }
     if (signal.aborted) return;
+    const wasSound = openedAt !== null && performance.now() - openedAt >= soundMs;
+    if (wasSound) wait = firstWaitMs;
+    if (wasSound && ended) continue;
     become('lost');
-    await new Promise<void>((resolve) => {
-      const timer = window.setTimeout(resolve, wait);
-      signal.addEventListener('abort', () => {
-        window.clearTimeout(timer);
-        resolve();
-      });
-    });
+    await passed(wait * (0.5 + Math.random() / 2), signal);
     wait = Math.min(wait * 2, longestWaitMs);
   }
 }
 
-/** Also what only comes on request. */
-const categories =
-  'agent,operator,auth,module,assignment,state,run,drift,secret,terminal,channel,window,audit,enrolment,discovery,notification,output';
-
-/** The last id in a piece of the stream, for frames without data. */
-function lastId(text: string): string | null {
-  const ids = [...text.matchAll(/^id: (\d+)\n/gm)];
-  return ids.at(-1)?.[1] ?? null;
-}
-
-const hints: ReadonlySet<string> = new Set([
-  'operation',
-  'operations',
-  'run',
-  'agent',
-  'agents',
-  'window',
-  'notification',
-  'output',
-] satisfies LiveMessage['kind'][]);
-
-function read(event: string | undefined, data: string): LiveMessage | null {
-  try {
-    const value = JSON.parse(data);
-    if (event === undefined || event === 'message') return { kind: 'event', event: value as AuditEvent };
-    if (event === 'gap') return { kind: 'gap' };
-    if (hints.has(event)) return { ...value, kind: event };
-    return null;
-  } catch {
-    return null;
-  }
-}
+/** Ends early when it is aborted. */
+const passed = (ms: number, signal: AbortSignal): Promise<void> =>
+  new Promise((resolve) => {
+    const over = () => {
+      window.clearTimeout(timer);
+      signal.removeEventListener('abort', over);
+      resolve();
+    };
+    const timer = window.setTimeout(over, ms);
+    signal.addEventListener('abort', over);
+  });

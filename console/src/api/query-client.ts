@@ -1,6 +1,7 @@
 import { ApiError } from '@muster/protocol/client';
 import { QueryClient } from '@tanstack/react-query';
-import { Unreachable } from './client.ts';
+import { session, Unreachable } from './client.ts';
+import { createMarks } from './marks.ts';
 
 /** Worth another try by itself: nobody answered, or whoever did asked to come back. */
 function isPassing(error: unknown): boolean {
@@ -33,3 +34,8 @@ export const queryClient = new QueryClient({
     mutations: { networkMode: 'always', retry: false },
   },
 });
+
+/** Marks all answers whose key begins so as stale; those that are looked at are asked for again. */
+export const markStale = createMarks(queryClient);
+
+session.onForget(() => queryClient.clear());

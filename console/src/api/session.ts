@@ -29,7 +29,7 @@ export interface SessionCalls {
 
 export interface SessionParts {
   readonly calls: SessionCalls;
-  /** Unix milliseconds. */
+  /** Unix milliseconds, by the clock that `expires_at` is of. */
   readonly now: () => number;
   /** Calls back after so many milliseconds; what it gives back calls that off. */
   readonly after: (ms: number, act: () => void) => () => void;
@@ -45,16 +45,21 @@ export class SessionEnded extends Error {
   }
 }
 
-/** A renewal that found nobody is tried again after so long. */
+/** A renewal that found nobody is tried again after so long; none comes sooner after another. */
 const retryMs = 10_000;
-/** The longest that a browser's timer can wait. */
-const longestTimerMs = 2 ** 31 - 1;
+/** So often it is looked whether it is time: a timer stands still while a laptop sleeps, and a token does not. */
+const lookMs = 60_000;
 
 export function createSession({ calls, now, after, isRefusal }: SessionParts) {
   let state: SessionState = { status: 'signed_out', why: 'new' };
   let held: Token | null = null;
+  let renewing: { readonly token: string; readonly over: Promise<void> } | null = null;
+  /** What was held since this person signed in. Nothing that was sent with another goes out again. */
+  const own = new Set<string>();
+  let departures = 0;
   let callOff = () => {};
   const listeners = new Set<() => void>();
+  const forgetters = new Set<() => void>();
   const waiting = new Set<{ resolve: (token: string) => void; reject: (error: Error) => void }>();
 
   const become = (next: SessionState) => {
@@ -68,35 +73,49 @@ export function createSession({ calls, now, after, isRefusal }: SessionParts) {
     if (state.status === 'live') become({ status: 'expired', person: state.person });
   };
 
-  const dropWaiting = () => {
+  const forget = () => {
+    own.clear();
     for (const { reject } of waiting) reject(new SessionEnded());
     waiting.clear();
+    for (const forgetter of forgetters) forgetter();
   };
 
   /** At three quarters of its life a token is changed for a fresh one. */
-  const renewLater = (token: Token) => {
-    const left = token.expires_at * 1000 - now();
-    plan(Math.min(Math.max(left * 0.75, 0), longestTimerMs));
+  const hold = (token: Token) => {
+    held = token;
+    own.add(token.token);
+    renewAt(now() + Math.max((token.expires_at * 1000 - now()) * 0.75, retryMs));
   };
-  const plan = (ms: number) => {
+  const renewAt = (due: number) => {
     callOff();
-    callOff = after(ms, () => void renewNow());
+    const left = due - now();
+    callOff = after(Math.max(0, Math.min(left, lookMs)), () => (now() >= due ? renewNow() : renewAt(due)));
   };
-  const renewNow = async () => {
+  // Whether it has ended already is not for the clock of a browser to say.
+  const renewNow = () => {
     const old = held;
     if (old === null) return;
-    if (old.expires_at * 1000 <= now()) return expire();
-    try {
-      const fresh = await calls.renew(old.token);
-      // Meanwhile somebody may have signed out.
-      if (held !== old) return;
-      held = fresh;
-      renewLater(fresh);
-    } catch (error) {
-      if (held !== old) return;
-      if (isRefusal(error)) expire();
-      else plan(retryMs);
-    }
+    const over = calls.renew(old.token).then(
+      (fresh) => {
+        // Meanwhile somebody may have signed out.
+        if (held === old) hold(fresh);
+      },
+      (error: unknown) => {
+        if (held !== old) return;
+        if (isRefusal(error)) expire();
+        else renewAt(now() + retryMs);
+      },
+    );
+    const mine = { token: old.token, over };
+    renewing = mine;
+    void over.finally(() => {
+      if (renewing === mine) renewing = null;
+    });
+  };
+  const token = (): Promise<string | null> => {
+    if (held !== null) return Promise.resolve(held.token);
+    if (state.status !== 'expired') return Promise.resolve(null);
+    return new Promise((resolve, reject) => waiting.add({ resolve, reject }));
   };
 
   return {
@@ -105,39 +124,44 @@ export function createSession({ calls, now, after, isRefusal }: SessionParts) {
       listeners.add(listener);
       return () => listeners.delete(listener);
     },
-    /**
-     * Begins, or goes on after a session that expired.
-     * @param forget called before anything is shown to another person than before: what is kept of the former must go
-     */
-    async begin(token: Token, forget: () => void): Promise<void> {
-      const person = await calls.person(token.token);
-      const same = state.status === 'expired' && state.person.operator_id === person.operator_id;
-      held = token;
-      renewLater(token);
-      if (!same) {
-        dropWaiting();
-        forget();
+    /** Calls back before anybody else sees the page: what is kept of one person is not another's. */
+    onForget(forgetter: () => void): void {
+      forgetters.add(forgetter);
+    },
+    /** Begins, or goes on after a session that expired. @throws SessionEnded when it was given up meanwhile */
+    async begin(fresh: Token): Promise<void> {
+      const seen = departures;
+      const person = await calls.person(fresh.token);
+      if (seen !== departures) {
+        void calls.logout(fresh.token).catch(() => {});
+        throw new SessionEnded();
       }
+      const same = state.status !== 'signed_out' && state.person.operator_id === person.operator_id;
+      if (!same) forget();
+      hold(fresh);
       become({ status: 'live', person });
-      for (const { resolve } of waiting) resolve(token.token);
+      for (const { resolve } of waiting) resolve(fresh.token);
       waiting.clear();
     },
     /** The token to send; once it has ended, the next one. Null while nobody is signed in. */
-    token(): Promise<string | null> {
-      if (held !== null && held.expires_at * 1000 <= now()) expire();
-      if (held !== null) return Promise.resolve(held.token);
-      if (state.status !== 'expired') return Promise.resolve(null);
-      return new Promise((resolve, reject) => waiting.add({ resolve, reject }));
-    },
-    /** The orchestrator refused this token. One that has been changed for another since says nothing of that one. */
-    refused(token: string): void {
-      if (held?.token === token) expire();
+    token,
+    /**
+     * The orchestrator refused this token: the one to send in its place.
+     * @throws SessionEnded when it was somebody else's
+     */
+    async tokenAfter(refused: string): Promise<string | null> {
+      // A renewal ends the old token before its answer is here.
+      if (renewing?.token === refused) await renewing.over;
+      if (!own.has(refused)) throw new SessionEnded();
+      if (held?.token === refused) expire();
+      return token();
     },
     async leave(): Promise<void> {
       const last = held;
+      departures++;
       callOff();
       held = null;
-      dropWaiting();
+      forget();
       become({ status: 'signed_out', why: 'left' });
       if (last !== null) await calls.logout(last.token).catch(() => {});
     },

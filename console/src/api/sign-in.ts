@@ -2,8 +2,6 @@ import { ApiError } from '@muster/protocol/client';
 import { challenge, redeemWebLogin, verify } from '@muster/protocol/http';
 import { callOpenly, session } from './client.ts';
 import { bytesOfHex, hexOf } from './der.ts';
-import { queryClient } from './query-client.ts';
-import type { Token } from './session.ts';
 
 /** The two ways into the console. */
 
@@ -18,15 +16,12 @@ export class UnknownKey extends Error {
   }
 }
 
-/** Whatever is kept of another person goes before the new one sees anything: what is asked for from then on must stay. */
-const begin = (token: Token): Promise<void> => session.begin(token, () => queryClient.clear());
-
 /**
  * With the code of `muster web-login`.
  * @throws ApiError when it was used already, or is older than a minute
  */
 export async function signInWithCode(code: string): Promise<void> {
-  await begin(await callOpenly(redeemWebLogin, { body: { code } }));
+  await session.begin(await callOpenly(redeemWebLogin, { body: { code } }));
 }
 
 /**
@@ -48,7 +43,7 @@ export async function signInWithKey(text: string, passphrase: string | null): Pr
         : error;
     });
     const signature = hexOf(await signEd25519(seed, bytesOfHex(nonce)));
-    await begin(await callOpenly(verify, { body: { public_key: publicKey, signature } }));
+    await session.begin(await callOpenly(verify, { body: { public_key: publicKey, signature } }));
   } finally {
     seed.fill(0);
   }

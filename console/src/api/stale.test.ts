@@ -1,7 +1,7 @@
-import { type AuditEvent, eventTypes } from '@muster/protocol/http';
+import { type AuditEvent, eventTypes, notifyingEvents } from '@muster/protocol/http';
 import { expect, test } from 'vitest';
 import { keys } from './keys.ts';
-import { staleAfter } from './stale.ts';
+import { categories, messageOf, staleAfter } from './stale.ts';
 
 /** Categories whose events change nothing that pages show, but the log of events and what is told of it. */
 const changeNothing = ['auth', 'discovery'];
@@ -11,9 +11,11 @@ const eventOf = (event_type: string) =>
 const staleBy = (event_type: string) => staleAfter({ kind: 'event', event: eventOf(event_type) });
 
 test.each(Object.keys(eventTypes))('%s makes stale what it is about, or is known to change nothing', (type) => {
-  const beyondTheLog = staleBy(type).slice(2);
-  expect(staleBy(type).slice(0, 2)).toEqual([keys.audit, keys.notifications]);
-  expect(beyondTheLog.length > 0).toBe(!changeNothing.includes(type.split('.')[0] as string));
+  const [log, ...others] = staleBy(type);
+  expect(log).toEqual(keys.audit);
+  const told = (notifyingEvents as readonly string[]).includes(type);
+  expect(others.includes(keys.notifications)).toBe(told);
+  expect(others.length > (told ? 1 : 0)).toBe(!changeNothing.includes(type.split('.')[0] as string));
 });
 
 test.each([
@@ -39,4 +41,31 @@ test('hints name the one thing that changed, and a gap everything', () => {
   expect(staleAfter({ kind: 'window' })).toEqual([keys.windows]);
   expect(staleAfter({ kind: 'output', operation_id: 'o', node_id: 'n' })).toEqual([keys.output('o')]);
   expect(staleAfter({ kind: 'gap' })).toEqual([[]]);
+});
+
+test('every kind of event is asked for', () => {
+  const asked = new Set(categories.split(','));
+  for (const type of Object.keys(eventTypes)) expect(asked).toContain(type.split('.')[0]);
+  expect(asked).toContain('notification');
+  expect(categories.length).toBeLessThanOrEqual(256);
+});
+
+test('many changes that are told together mark what each of them marks', () => {
+  const change = { operation_id: 'o1', node_id: 'n1', run_id: 'r1' };
+  const together = messageOf('operations', JSON.stringify({ operations: [change] }));
+  const alone = messageOf('operation', JSON.stringify(change));
+  expect(together && staleAfter(together)).toEqual(alone && staleAfter(alone));
+  for (const operations of [null, Array.from({ length: 500 }, () => change)]) {
+    const marked = staleAfter({ kind: 'operations', operations });
+    expect(marked.length).toBeLessThan(12);
+    for (const key of [keys.operations, ['operation'], ['run'], keys.runs, keys.overview])
+      expect(marked).toContainEqual(key);
+  }
+});
+
+test('what is not understood is nothing', () => {
+  expect(messageOf('agent', '{"node')).toBeNull();
+  expect(messageOf('tomorrow', '{}')).toBeNull();
+  expect(messageOf('notification', '{}')).toEqual({ kind: 'notification' });
+  expect(messageOf('gap', '{"after":1}')).toMatchObject({ kind: 'gap' });
 });

@@ -1,4 +1,4 @@
-import type { AuditEvent } from '@muster/protocol/http';
+import { type AuditEvent, notifyingEvents } from '@muster/protocol/http';
 import { type Key, keys } from './keys.ts';
 
 /**
@@ -9,28 +9,52 @@ import { type Key, keys } from './keys.ts';
 /** What comes over the stream: an event of the audit log, or a hint that something changed. */
 export type LiveMessage =
   | { readonly kind: 'event'; readonly event: AuditEvent }
-  | {
-      readonly kind: 'operation';
-      readonly operation_id: string;
-      readonly node_id: string;
-      readonly run_id: string | null;
-    }
+  | ({ readonly kind: 'operation' } & OperationChange)
+  /** Many at once; null: look at all of them. */
+  | { readonly kind: 'operations'; readonly operations: readonly OperationChange[] | null }
   | { readonly kind: 'run'; readonly run_id: string }
-  | { readonly kind: 'agent'; readonly node_id: string; readonly change: string }
-  /** Many at once; null: too many to name. */
-  | { readonly kind: 'agents'; readonly agents: readonly { readonly node_id: string }[] | null }
-  | {
-      readonly kind: 'operations';
-      readonly operations:
-        | readonly { readonly operation_id: string; readonly node_id: string; readonly run_id: string | null }[]
-        | null;
-    }
-  /** The operator has read some, in another tab perhaps. */
-  | { readonly kind: 'notification' }
+  | ({ readonly kind: 'agent' } & AgentChange)
+  | { readonly kind: 'agents'; readonly agents: readonly AgentChange[] | null }
   | { readonly kind: 'window' }
+  /** This operator read some, perhaps elsewhere. */
+  | { readonly kind: 'notification' }
   | { readonly kind: 'output'; readonly operation_id: string; readonly node_id: string }
   /** Events are missing: everything may have changed. */
   | { readonly kind: 'gap' };
+
+interface OperationChange {
+  readonly operation_id: string;
+  readonly node_id: string;
+  readonly run_id: string | null;
+}
+interface AgentChange {
+  readonly node_id: string;
+  readonly change: string;
+}
+
+/** What comes by name; everything else is an event of the audit log. */
+const kinds: ReadonlySet<string> = new Set<LiveMessage['kind']>([
+  ...(['agent', 'agents', 'operation', 'operations', 'run', 'window', 'notification', 'output', 'gap'] as const),
+]);
+
+/** What a frame says; null when it is of no kind that is known here. */
+export function messageOf(event: string | undefined, data: string): LiveMessage | null {
+  try {
+    const value = JSON.parse(data);
+    if (event === undefined || event === 'message') return { kind: 'event', event: value as AuditEvent };
+    return kinds.has(event) ? { ...value, kind: event } : null;
+  } catch {
+    return null;
+  }
+}
+
+/** What is asked of the stream: everything, also what only comes on request. */
+export const categories =
+  'agent,operator,auth,module,assignment,state,run,drift,secret,terminal,channel,window,audit,enrolment,discovery,disk,system,notification,output';
+
+/** Of more at once, all are marked. */
+const mostNamed = 50;
+const told: ReadonlySet<string> = new Set(notifyingEvents);
 
 const fleet: readonly Key[] = [keys.overview, keys.reconcile];
 
@@ -38,38 +62,45 @@ export function staleAfter(message: LiveMessage): readonly Key[] {
   switch (message.kind) {
     case 'gap':
       return [[]];
-    case 'operations':
-      // Of many at once every view is asked for anew: what is not looked at is only marked.
-      return [...fleet, keys.operations, ['operation'], ['output'], ['state'], ['run'], keys.runs, keys.drift];
     case 'operation':
+      return [...fleet, keys.operations, ...ofOperation(message)];
+    case 'operations':
       return [
-        ...fleet,
-        keys.operations,
-        keys.operation(message.operation_id),
-        keys.output(message.operation_id),
-        keys.state(message.node_id),
-        // A check for drift has the id of its record.
-        keys.drift,
-        keys.driftRecord(message.operation_id),
-        ...(message.run_id === null ? [] : [keys.run(message.run_id), keys.runs]),
+        ...[...fleet, keys.operations],
+        ...(message.operations === null || message.operations.length > mostNamed
+          ? [['operation'], ['output'], ['state'], ['run'], keys.runs, keys.drift, ['drift-record']]
+          : message.operations.flatMap(ofOperation)),
       ];
     case 'output':
       return [keys.output(message.operation_id)];
     case 'run':
       return [keys.run(message.run_id), keys.runs, keys.overview];
     case 'agent':
+    case 'agents':
       // Its record is brought up to date by itself: live-agents.ts.
       return [keys.overview];
-    case 'agents':
-      return [keys.overview];
-    case 'notification':
-      return [keys.notifications, keys.overview];
     case 'window':
       return [keys.windows];
+    case 'notification':
+      return [keys.notifications, keys.overview];
     case 'event':
-      return [keys.audit, keys.notifications, ...byCategory(message.event)];
+      return [
+        keys.audit,
+        ...(told.has(message.event.event_type) ? [keys.notifications] : []),
+        ...byCategory(message.event),
+      ];
   }
 }
+
+const ofOperation = ({ operation_id, node_id, run_id }: OperationChange): readonly Key[] => [
+  keys.operation(operation_id),
+  keys.output(operation_id),
+  keys.state(node_id),
+  // A check for drift has the id of its record.
+  keys.drift,
+  keys.driftRecord(operation_id),
+  ...(run_id === null ? [] : [keys.run(run_id), keys.runs]),
+];
 
 function byCategory({ event_type, target }: AuditEvent): readonly Key[] {
   const [category] = event_type.split('.', 1);

@@ -4,7 +4,6 @@ import { Dialog as Radix } from 'radix-ui';
 import { lazy, Suspense, useCallback, useState } from 'react';
 import { session } from '../api/client.ts';
 import { useLiveState } from '../api/live.ts';
-import { queryClient } from '../api/query-client.ts';
 import { useIsAdmin, usePerson } from '../api/use-session.ts';
 import { Dot } from '../parts/badge.tsx';
 import { Button, IconButton } from '../parts/button.tsx';
@@ -203,13 +202,7 @@ function PersonMenu() {
         ]}
       />
       <MenuLine />
-      <MenuItem
-        icon={<LogOut aria-hidden="true" className="size-4" />}
-        onSelect={() => {
-          queryClient.clear();
-          void session.leave();
-        }}
-      >
+      <MenuItem icon={<LogOut aria-hidden="true" className="size-4" />} onSelect={() => void session.leave()}>
         Sign out
       </MenuItem>
     </Menu>

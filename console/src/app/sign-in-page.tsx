@@ -1,4 +1,3 @@
-import { useQueryClient } from '@tanstack/react-query';
 import { useEffect, useRef, useState } from 'react';
 import { session } from '../api/client.ts';
 import { KeyFileError, mostKeyBytes } from '../api/key-file-error.ts';
@@ -40,7 +39,6 @@ export function SignInPage() {
 
 /** Over the page, when the session ended in the middle of something. */
 export function SignInOver({ person }: { readonly person: Person }) {
-  const client = useQueryClient();
   return (
     <Dialog
       open
@@ -54,13 +52,7 @@ export function SignInOver({ person }: { readonly person: Person }) {
         </>
       }
       footer={
-        <Button
-          look="quiet"
-          onClick={() => {
-            client.clear();
-            void session.leave();
-          }}
-        >
+        <Button look="quiet" onClick={() => void session.leave()}>
           Give up and sign out
         </Button>
       }

@@ -1,0 +1,88 @@
+import { InfiniteQueryObserver, QueryClient, QueryObserver } from '@tanstack/react-query';
+import { expect, test } from 'vitest';
+import { createMarks, newestFirst } from './marks.ts';
+
+const settle = () => new Promise((resolve) => setTimeout(resolve, 5));
+
+/** Answers in the test's hands. */
+function underTest() {
+  const client = new QueryClient({
+    defaultOptions: { queries: { staleTime: Number.POSITIVE_INFINITY, retry: false } },
+  });
+  const asked: ((answer: unknown) => void)[] = [];
+  const aborted: boolean[] = [];
+  const queryFn = ({ signal }: { signal: AbortSignal }) =>
+    new Promise((resolve) => {
+      const place = asked.push(resolve) - 1;
+      signal.addEventListener('abort', () => {
+        aborted[place] = true;
+      });
+    });
+  return { client, mark: createMarks(client), asked, aborted, queryFn };
+}
+
+test('an answer that was on its way when it became stale is asked for again', async () => {
+  const { client, mark, asked, aborted, queryFn } = underTest();
+  const observer = new QueryObserver(client, { queryKey: ['things'], queryFn });
+  observer.subscribe(() => {});
+  mark(['things']);
+  mark([]);
+  expect(asked).toHaveLength(1);
+  asked[0]?.('before');
+  await settle();
+  expect(observer.getCurrentResult().data).toBe('before');
+  expect(asked).toHaveLength(2);
+  asked[1]?.('after');
+  await settle();
+  expect(observer.getCurrentResult().data).toBe('after');
+  expect(asked).toHaveLength(2);
+  expect(aborted).toEqual([]);
+});
+
+test('an answer that takes longer than events are apart comes all the same', async () => {
+  const { client, mark, asked, aborted, queryFn } = underTest();
+  client.setQueryData(['things'], 'old');
+  const observer = new QueryObserver(client, { queryKey: ['things'], queryFn });
+  observer.subscribe(() => {});
+  for (let event = 0; event < 5; event++) mark(['things']);
+  expect(asked).toHaveLength(1);
+  asked[0]?.('new');
+  await settle();
+  expect(observer.getCurrentResult().data).toBe('new');
+  expect(aborted).toEqual([]);
+});
+
+test('what nobody looks at is asked for when somebody does', async () => {
+  const { client, mark, asked, queryFn } = underTest();
+  client.setQueryData(['things'], 'old');
+  mark(['things']);
+  await settle();
+  expect(asked).toHaveLength(0);
+  new QueryObserver(client, { queryKey: ['things'], queryFn }).subscribe(() => {});
+  expect(asked).toHaveLength(1);
+});
+
+test('whoever has read on in a list that begins with the newest is told, and nothing is read anew', async () => {
+  const { client, mark } = underTest();
+  let asked = 0;
+  const observer = new InfiniteQueryObserver(client, {
+    queryKey: ['log'],
+    queryFn: async ({ pageParam }) => {
+      asked++;
+      return pageParam;
+    },
+    initialPageParam: 0,
+    getNextPageParam: (last: number) => last + 1,
+    meta: newestFirst,
+  });
+  observer.subscribe(() => {});
+  await settle();
+  mark(['log']);
+  await settle();
+  expect(asked).toBe(2);
+  await observer.fetchNextPage();
+  mark(['log']);
+  await settle();
+  expect(asked).toBe(3);
+  expect(observer.getCurrentResult().isStale).toBe(true);
+});
