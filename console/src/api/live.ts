@@ -56,8 +56,8 @@ const firstWaitMs = 500;
 const longestWaitMs = 5_000;
 /** A stream that lived for so long and then ended was ended for a reason, such as a new token: the next is there at once. */
 const soundMs = 10_000;
-/** So long reading waits for the stream to begin: what is read after that misses nothing. */
-const openingMs = 700;
+/** Reading waits for the stream to begin, since what is read after that misses nothing; but no longer than this. */
+const openingMs = 2_500;
 
 let running: AbortController | null = null;
 
@@ -75,20 +75,22 @@ function begin(): void {
   const { signal } = running;
   const opening = Promise.withResolvers<void>();
   let late = false;
-  const alarm = window.setTimeout(() => {
+  const readAnyway = () => {
     late = true;
     opening.resolve();
-  }, openingMs);
-  signal.addEventListener('abort', () => opening.resolve());
+  };
+  const alarm = window.setTimeout(readAnyway, openingMs);
+  signal.addEventListener('abort', readAnyway);
   readAfter(opening.promise);
-  void follow(signal, () => {
+  const onOpen = () => {
     window.clearTimeout(alarm);
     opening.resolve();
     // Hints have no place and are not told again: what is known from before may have changed meanwhile.
     if (late || isAnythingKnown()) spread({ kind: 'gap' });
     late = true;
     become('live');
-  });
+  };
+  void follow(signal, onOpen, readAnyway);
 }
 
 const isAnythingKnown = (): boolean =>
@@ -104,8 +106,8 @@ function end(): void {
   become('closed');
 }
 
-/** @param onOpen is told whenever a stream begins to flow */
-async function follow(signal: AbortSignal, onOpen: () => void): Promise<void> {
+/** @param onOpen is told whenever a stream begins to flow; `onFailure`, when none could be had or it broke */
+async function follow(signal: AbortSignal, onOpen: () => void, onFailure: () => void): Promise<void> {
   let place: string | null = null;
   let wait = firstWaitMs;
   become('connecting');
@@ -143,6 +145,7 @@ async function follow(signal: AbortSignal, onOpen: () => void): Promise<void> {
     const wasSound = openedAt !== null && performance.now() - openedAt >= soundMs;
     if (wasSound) wait = firstWaitMs;
     if (wasSound && ended) continue;
+    onFailure();
     become('lost');
     await passed(wait * (0.5 + Math.random() / 2), signal);
     wait = Math.min(wait * 2, longestWaitMs);

@@ -25,7 +25,8 @@ const page = <const Path extends string>(path: Path, load: () => Promise<Record<
 
 const routeTree = root.addChildren([
   page('/', () => import('../pages/overview/overview-page.tsx'), 'OverviewPage'),
-  page('/login', () => import('../pages/overview/overview-page.tsx'), 'OverviewPage'),
+  // The gate leads on from there; what a page would ask for on the way, it would ask for again where that ends.
+  page('/login', async () => ({ Nothing: () => null }), 'Nothing'),
   page('/agents', () => import('../pages/agents/agents-page.tsx'), 'AgentsPage'),
   page('/agents/$agent', () => import('../pages/agents/agent-page.tsx'), 'AgentPage'),
   page('/reconcile', () => import('../pages/reconcile/reconcile-page.tsx'), 'ReconcilePage'),
