@@ -10,6 +10,7 @@ import { join } from 'node:path';
 const benches: Readonly<Record<string, string>> = {
   api: 'one agent’s record, lists and tags over the API, against the bare framework',
   connect: 'agents connected: memory and CPU each, against bare ws over TLS 1.3',
+  console: 'the console with 10,000 agents: first load, until rows answer, scrolling, memory under events',
   converge: '220 files, 50 packages and 50 units on a machine, against CFEngine, Puppet and Ansible',
   'fan-out': 'an apply that changes nothing on every agent, against the same bytes with nothing kept',
   metrics: 'samples stored a second, against raw batched inserts',

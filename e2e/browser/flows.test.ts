@@ -1,4 +1,11 @@
-import { createAssignment, createEnrolmentToken, listAgents, listRuns } from '@muster/protocol/http';
+import {
+  applyAgent,
+  createAssignment,
+  createEnrolmentToken,
+  listAgents,
+  listRuns,
+  uploadModule,
+} from '@muster/protocol/http';
 import type { Locator, Page } from 'playwright-core';
 import { describe, expect } from 'vitest';
 import { eventually } from '../eventually.ts';
@@ -267,5 +274,62 @@ describe.skipIf(reason !== null)(`with the console${reason === null ? '' : ` (${
     const approved = await orchestrator.call(listAgents, { query: { status: 'approved', filter: 'role=kiosk' } });
     expect(approved.map(({ name }) => name).toSorted()).toEqual(numbers.map((number) => `kiosk-${number}`).toSorted());
     for (const agent of agents) agent.disconnect();
+  });
+
+  test('what an agent says is text everywhere, whatever it says', async ({ tab, orchestrator }) => {
+    const { page } = tab;
+    const { call } = orchestrator;
+    const evil = '<img src=x onerror="window.ran=1"><script>window.ran=1</script>\u202egnp.exe\u001b[2J\u0007';
+    const agent = await ShowcaseAgent.create({
+      hostname: evil + 'x'.repeat(255 - evil.length),
+      attributes: { platform: 'linux', distro: evil, [`${evil.slice(0, 40)}`]: evil.repeat(8) },
+    });
+    const endless = await ShowcaseAgent.create({ hostname: 'y'.repeat(64 * 1024), attributes: {} });
+    // That long is no name of a host: it is not even written down.
+    await expect(endless.connect(orchestrator.agentPort, await orchestrator.token(null))).rejects.toThrow(
+      /the link ended/,
+    );
+    await agent.connect(
+      orchestrator.agentPort,
+      await orchestrator.token('evil', { role: '<b>"evil"</b>', note: "'><i>" }),
+    );
+    const content = JSON.stringify({
+      name: 'evil',
+      supports: [{ platform: 'linux' }],
+      resources: [{ resource: { 'file-unix': { path: '/srv/<b>x</b>', content: `${evil}\n`, mode: '0644' } } }],
+    });
+    await call(uploadModule, { body: { name: 'evil', content } });
+    const params = { node_id: agent.nodeId };
+    await call(applyAgent, { params, body: { modules: ['evil'] } });
+    agent.machine.fault('/srv/<b>x</b>', evil);
+    agent.tamper('/srv/<b>x</b>', { content: `${evil}${evil}\n` });
+    const failed = await call(applyAgent, { params, body: { modules: ['evil'] } });
+    expect(failed).toMatchObject({ status: 'failed', error: expect.stringContaining('<img') });
+    const faults: string[] = [];
+    await tab.signIn('/agents');
+    for (const path of [
+      '/agents',
+      '/agents/evil',
+      `/operations/${failed.operation_id}`,
+      '/operations',
+      '/reconcile',
+      '/drift',
+      '/audit',
+      '/notifications',
+      '/',
+    ]) {
+      await tab.go(path);
+      await tab.settled();
+      const seen = (await page.evaluate(`({
+        ran: window.ran ?? 0,
+        elements: document.querySelectorAll('#content img, #content script, #content b, #content i').length,
+        raw: /[\\u202e\\u001b\\u0007]/.test(document.body.innerText),
+        wide: document.documentElement.scrollWidth > innerWidth,
+      })`)) as object;
+      if (JSON.stringify(seen) !== '{"ran":0,"elements":0,"raw":false,"wide":false}')
+        faults.push(`${path}: ${JSON.stringify(seen)}`);
+    }
+    expect(faults).toEqual([]);
+    agent.disconnect();
   });
 });

@@ -1,0 +1,270 @@
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { parseArgs } from 'node:util';
+import { gzipSync } from 'node:zlib';
+import { putTag, webLogin } from '@muster/protocol/http';
+import type { Browser, CDPSession, Page } from 'playwright-core';
+import { openBrowser } from '../../e2e/browser/chromium.ts';
+import { eventually } from '../../e2e/eventually.ts';
+import { builtConsole } from '../../tools/build-console.ts';
+import { OrchestratorProcess } from './orchestrator-process.ts';
+import { atMost, conclude, notJudged, ratioLine, table, type Verdict } from './report.ts';
+import { seedAgents } from './seed-agents.ts';
+
+/**
+ * The console in a real browser, with 10,000 agents in a real orchestrator's database:
+ *
+ * - how long until the page of agents is there: from the start of the navigation until its rows were painted, and until
+ *   it then answers a click;
+ * - how many frames are dropped while it is scrolled, against a page of equal height with as many rows and nothing else,
+ *   in turns;
+ * - how many bytes, packed, a browser fetches before the first page can be shown;
+ * - whether memory grows under 50 events a second, collected before it is read.
+ *
+ *     node bench/src/console.ts [--agents 10000] [--rounds 3] [--minutes 10] [--rate 50] [--json]
+ *
+ * `--minutes 60` is the soak; `--minutes 0` leaves memory out.
+ */
+const { values: options } = parseArgs({
+  options: {
+    agents: { type: 'string', default: '10000' },
+    rounds: { type: 'string', default: '3' },
+    minutes: { type: 'string', default: '10' },
+    rate: { type: 'string', default: '50' },
+    json: { type: 'boolean', default: false },
+  },
+});
+const rounds = Number(options.rounds);
+const rowHeight = 38;
+const rows = '[role=grid] [role=row] [role=gridcell]';
+const median = (values: readonly number[]): number =>
+  values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN;
+
+/** A tab in which the console opens at this address, signed in. */
+async function open(browser: Browser, orchestrator: OrchestratorProcess, path: string): Promise<Page> {
+  const context = await browser.newContext({ ignoreHTTPSErrors: true, viewport: { width: 1280, height: 900 } });
+  const page = await context.newPage();
+  await page.goto(`${orchestrator.url}${path}${await linkOf(orchestrator)}`);
+  return page;
+}
+
+async function linkOf(orchestrator: OrchestratorProcess): Promise<string> {
+  return new URL((await orchestrator.call(webLogin, {})).url).hash;
+}
+
+interface Opened {
+  /** Milliseconds from the start of the navigation. */
+  painted: number;
+  answered: number;
+}
+
+/** Runs in the page from its start: notes when rows are painted, and when a click on the search has been answered. */
+const watchOpening = `
+  const look = () => {
+    if (document.querySelectorAll(${JSON.stringify(rows)}).length < 10) return requestAnimationFrame(look);
+    // The frame after the one that draws them.
+    requestAnimationFrame(() => requestAnimationFrame(() => {
+      window.paintedAt = performance.now();
+      const search = document.querySelector('main input, main [role=searchbox], main button');
+      search.focus();
+      search.click();
+      requestAnimationFrame(() => requestAnimationFrame(() => { window.answeredAt = performance.now(); }));
+    }));
+  };
+  if (window === top) requestAnimationFrame(look);
+`;
+
+async function opening(browser: Browser, orchestrator: OrchestratorProcess): Promise<Opened> {
+  const context = await browser.newContext({ ignoreHTTPSErrors: true, viewport: { width: 1280, height: 900 } });
+  const page = await context.newPage();
+  await page.addInitScript(watchOpening);
+  await page.goto(`${orchestrator.url}/agents${await linkOf(orchestrator)}`, { waitUntil: 'commit' });
+  await eventually('the page has answered', async () =>
+    (await page.evaluate('window.answeredAt !== undefined')) ? true : null,
+  );
+  const seen = (await page.evaluate('({ painted: paintedAt, answered: answeredAt })')) as Opened;
+  await context.close();
+  return seen;
+}
+
+/** Scrolls whatever scrolls most for three seconds, a step each frame. @returns share of frames that were dropped */
+const scrolling = `new Promise((resolve) => {
+  const all = [document.scrollingElement, ...document.querySelectorAll('*')];
+  const longest = all.reduce((a, b) => (b.scrollHeight - b.clientHeight > a.scrollHeight - a.clientHeight ? b : a));
+  const frame = 1000 / 60;
+  const times = [];
+  longest.scrollTop = 0;
+  const step = (at) => {
+    times.push(at);
+    longest.scrollTop += 120;
+    if (at - times[0] < 3000) requestAnimationFrame(step);
+    else {
+      const due = (times.at(-1) - times[0]) / frame;
+      resolve({ dropped: Math.max(0, due - (times.length - 1)) / due, height: longest.scrollHeight });
+    }
+  };
+  requestAnimationFrame(step);
+})`;
+
+interface Scrolled {
+  dropped: number;
+  height: number;
+}
+const scroll = (page: Page) => page.evaluate(scrolling) as Promise<Scrolled>;
+
+/** As many rows as agents, and nothing that runs. */
+async function staticPage(count: number) {
+  const text = Array.from({ length: count }, (_, row) => `<div>seeded-${row} <i>debian 12</i> <i>role=web</i></div>`);
+  const style = `div { height: ${rowHeight}px; box-sizing: border-box; border-bottom: 1px solid #ccc; padding: 8px }`;
+  const html = `<!doctype html><title>static</title><style>${style}</style>${text.join('\n')}`;
+  const server = createServer((_, response) => response.setHeader('content-type', 'text/html').end(html));
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`, close: () => server.close() };
+}
+
+/** What is fetched until somebody can sign in: the shell, before the code of any page. */
+async function firstLoad(browser: Browser, orchestrator: OrchestratorProcess): Promise<Map<string, number>> {
+  const context = await browser.newContext({ ignoreHTTPSErrors: true });
+  const page = await context.newPage();
+  const sizes = new Map<string, number>();
+  page.on('response', async (response) => {
+    const { pathname } = new URL(response.url());
+    if (response.ok() && !pathname.startsWith('/api/')) sizes.set(pathname, gzipSync(await response.body()).length);
+  });
+  await page.goto(orchestrator.url);
+  await page.getByRole('button', { name: 'Open key file' }).waitFor();
+  await sleep(300);
+  await context.close();
+  return sizes;
+}
+
+/** Bytes that live in the page, after what does not was collected. */
+async function heapOf(session: CDPSession): Promise<number> {
+  await session.send('HeapProfiler.collectGarbage');
+  await session.send('HeapProfiler.collectGarbage');
+  return (await session.send('Runtime.getHeapUsage')).usedSize;
+}
+
+interface Held {
+  minute: number;
+  bytes: number;
+  nodes: number;
+}
+
+/** Real events at this rate: tags of one agent after another, each an entry of the audit log. */
+async function underEvents(orchestrator: OrchestratorProcess, until: () => boolean): Promise<number> {
+  const rate = Number(options.rate);
+  const began = performance.now();
+  let sent = 0;
+  while (!until()) {
+    const due = ((performance.now() - began) / 1000) * rate;
+    if (sent >= due) await sleep(5);
+    else {
+      const node_id = (sent % Number(options.agents)).toString(16).padStart(32, '0');
+      await orchestrator.call(putTag, { params: { node_id, key: 'round' }, body: { value: String(sent++) } });
+    }
+  }
+  return sent / ((performance.now() - began) / 1000);
+}
+
+async function memory(browser: Browser, orchestrator: OrchestratorProcess, path: string): Promise<Held[]> {
+  const minutes = Number(options.minutes);
+  const page = await open(browser, orchestrator, path);
+  const session = await page.context().newCDPSession(page);
+  await session.send('Performance.enable');
+  const held: Held[] = [];
+  let over = false;
+  const events = underEvents(orchestrator, () => over);
+  const began = performance.now();
+  const step = Math.min(0.5, minutes / 10);
+  while (performance.now() - began < minutes * 60_000) {
+    await sleep(step * 60_000);
+    const { metrics } = await session.send('Performance.getMetrics');
+    const nodes = metrics.find(({ name }) => name === 'Nodes')?.value ?? Number.NaN;
+    held.push({ minute: (performance.now() - began) / 60_000, bytes: await heapOf(session), nodes });
+  }
+  over = true;
+  console.log(`${path}: ${(await events).toFixed(1)} events a second for ${minutes} min`);
+  await page.context().close();
+  return held;
+}
+
+async function measure(browser: Browser, orchestrator: OrchestratorProcess): Promise<Verdict[]> {
+  const verdicts: Verdict[] = [];
+  const sizes = await firstLoad(browser, orchestrator);
+  const bytes = [...sizes.values()].reduce((sum, size) => sum + size, 0);
+  console.log(`${table(['file', 'bytes packed'], [...sizes.entries()])}\n`);
+  verdicts.push(atMost('first load', bytes / 1000, 200, 'kB packed'));
+
+  // What the first of them compiles is not thrown away for the next, as in a browser that was here before.
+  const opened: Opened[] = [];
+  for (let round = 0; round < rounds; round++) opened.push(await opening(browser, orchestrator));
+  console.log(
+    `${table(
+      ['agents page', 'rows painted, ms', 'click answered, ms'],
+      opened.map(({ painted, answered }, round) => [`round ${round + 1}`, painted, answered]),
+    )}\n`,
+  );
+  verdicts.push(atMost('agents page interactive', median(opened.map(({ answered }) => answered)) / 1000, 1, 's'));
+
+  const plain = await staticPage(Number(options.agents));
+  const page = await open(browser, orchestrator, '/agents');
+  await page.locator(rows).first().waitFor();
+  const other = await (await browser.newContext({ viewport: { width: 1280, height: 900 } })).newPage();
+  await other.goto(plain.url);
+  const scrolled: { console: Scrolled; plain: Scrolled }[] = [];
+  for (let round = 0; round < rounds; round++) {
+    await other.bringToFront();
+    const ofPlain = await scroll(other);
+    await page.bringToFront();
+    scrolled.push({ plain: ofPlain, console: await scroll(page) });
+  }
+  plain.close();
+  console.log(
+    `${table(
+      ['scrolling', 'dropped, %', 'static page, %', 'height', 'static'],
+      scrolled.map(({ console, plain }, round) => [
+        `round ${round + 1}`,
+        console.dropped * 100,
+        plain.dropped * 100,
+        console.height,
+        plain.height,
+      ]),
+    )}\n`,
+  );
+  const more = median(scrolled.map(({ console, plain }) => (console.dropped - plain.dropped) * 100));
+  verdicts.push(atMost('frames dropped beyond the static page', Math.max(0, more), 5, '%'));
+  await page.context().close();
+  await other.context().close();
+
+  if (Number(options.minutes) === 0)
+    return [...verdicts, notJudged('memory under events', '≤ 1.10 ×', '--minutes 0 leaves it out')];
+  for (const path of ['/', '/agents']) {
+    const held = await memory(browser, orchestrator, path);
+    console.log(
+      `${table(
+        [`minute at ${path}`, 'MB after collection', 'nodes'],
+        held.map(({ minute, bytes, nodes }) => [minute, bytes / 1e6, nodes]),
+      )}\n`,
+    );
+    // The first tenth fills what is kept on purpose.
+    const settled = held.slice(Math.ceil(held.length / 10));
+    const third = Math.max(1, Math.floor(settled.length / 3));
+    const first = median(settled.slice(0, third).map(({ bytes }) => bytes));
+    const last = median(settled.slice(-third).map(({ bytes }) => bytes));
+    console.log(ratioLine(`heap at ${path}, last third against first`, last / 1e6, first / 1e6, 'MB'));
+    verdicts.push(atMost(`heap at ${path} under ${options.rate} events a second`, last / first, 1.1, '×'));
+  }
+  return verdicts;
+}
+
+await builtConsole();
+const orchestrator = await OrchestratorProcess.start((dataDir) => seedAgents(dataDir, Number(options.agents)));
+const browser = await openBrowser();
+try {
+  process.exitCode = conclude('console', await measure(browser, orchestrator));
+} finally {
+  await browser.close();
+  await orchestrator.stop();
+}
