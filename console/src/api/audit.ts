@@ -1,5 +1,4 @@
 import {
-  type AuditEvent,
   exportAudit,
   getAuditRetention,
   listAudit,
@@ -10,8 +9,6 @@ import {
 import { infiniteQueryOptions, queryOptions } from '@tanstack/react-query';
 import { call } from './client.ts';
 import { keys } from './keys.ts';
-
-export type { AuditEvent };
 
 export interface AuditFilter {
   readonly agent?: string;

@@ -10,8 +10,6 @@ import { call } from './client.ts';
 import { keys } from './keys.ts';
 
 export type EnrolmentToken = AnswerOf<typeof listEnrolmentTokens>[number];
-/** With what is shown once. */
-export type NewEnrolmentToken = AnswerOf<typeof createEnrolmentToken>;
 
 export const enrolmentTokensQuery = queryOptions({
   queryKey: keys.enrolmentTokens,
