@@ -7,27 +7,14 @@ interface Found {
 }
 
 /**
- * What axe has against a page, in both themes: what is seen differs between them in nothing but colours.
+ * What axe has against a page.
  * @param part selector of what is looked at; null: all of it
+ * @param theme dark: only what differs there, which is colours
  * @returns a line for each fault
  */
-export async function violationsOf(page: Page, part: string | null = null): Promise<string[]> {
+export async function violationsOf(page: Page, part: string | null, theme: 'light' | 'dark'): Promise<string[]> {
   if (!(await page.evaluate('typeof window.axe === "object"'))) await page.evaluate(axe.source);
-  await wear(page, 'light');
-  const light = await run(page, part, {});
-  await wear(page, 'dark');
-  const dark = await run(page, part, { runOnly: ['color-contrast', 'link-in-text-block'] });
-  await wear(page, 'light');
-  return [...light.map((line) => `light: ${line}`), ...dark.map((line) => `dark: ${line}`)];
-}
-
-/** Puts a theme on, and waits until it is painted. */
-async function wear(page: Page, colorScheme: 'light' | 'dark'): Promise<void> {
-  await page.emulateMedia({ colorScheme });
-  // What is not on the screen keeps the colours that it had (content-visibility): all of it is laid out anew.
-  await page.evaluate(`document.body.style.display = 'none'; document.body.offsetHeight; document.body.style.display = '';
-    new Promise((painted) => requestAnimationFrame(() => requestAnimationFrame(painted)))
-    .then(() => Promise.allSettled(document.getAnimations().map(({ finished }) => finished)))`);
+  return await run(page, part, theme === 'light' ? {} : { runOnly: ['color-contrast', 'link-in-text-block'] });
 }
 
 async function run(page: Page, part: string | null, options: object): Promise<string[]> {
