@@ -9,6 +9,8 @@ import {
 import { infiniteQueryOptions, queryOptions } from '@tanstack/react-query';
 import { call } from './client.ts';
 import { keys } from './keys.ts';
+import { newestFirst } from './marks.ts';
+import { queryClient } from './query-client.ts';
 
 export interface AuditFilter {
   readonly agent?: string;
@@ -32,7 +34,21 @@ export const auditQuery = (filter: AuditFilter) =>
       }),
     initialPageParam: '',
     getNextPageParam: (last) => last.next_cursor ?? undefined,
+    meta: newestFirst,
   });
+
+/** Begins again with the newest, for who had read on. */
+export const readNewest = (filter: AuditFilter) => queryClient.resetQueries({ queryKey: auditQuery(filter).queryKey });
+
+/** The event that a notification tells of; null when it was removed from the log. @param at Unix milliseconds */
+export async function findEvent(id: string, event_type: string, at: number): Promise<AuditEvent | null> {
+  // It was told of when it was written, or a moment later.
+  const [after, before] = [at - 1_000, at + 1_000].map((ms) => new Date(ms).toISOString());
+  const { events } = await call(listAudit, {
+    query: { event_type, limit: '500', ...(after && before ? { after, before } : {}) },
+  });
+  return events.find((event) => event.id === id) ?? null;
+}
 
 export const retentionQuery = queryOptions({
   queryKey: keys.retention,

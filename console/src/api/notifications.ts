@@ -2,6 +2,7 @@ import { listNotifications, readAllNotifications, readNotification } from '@must
 import { infiniteQueryOptions, queryOptions } from '@tanstack/react-query';
 import { call } from './client.ts';
 import { keys } from './keys.ts';
+import { newestFirst } from './marks.ts';
 import { queryClient } from './query-client.ts';
 
 /** How many there are that this operator has not read, with the newest of them. */
@@ -24,7 +25,12 @@ export const notificationsQuery = (unread: boolean) =>
     initialPageParam: 0,
     getNextPageParam: (last, _, offset) =>
       last.notifications.length < pageSize ? undefined : offset + last.notifications.length,
+    meta: newestFirst,
   });
+
+/** Begins again with the newest, for who had read on. */
+export const readNewestNotifications = (unread: boolean) =>
+  queryClient.resetQueries({ queryKey: notificationsQuery(unread).queryKey });
 
 const readAnew = () => queryClient.invalidateQueries({ queryKey: keys.notifications });
 

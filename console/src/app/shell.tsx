@@ -1,7 +1,7 @@
-import { Link, Outlet, useLocation } from '@tanstack/react-router';
+import { Link, Outlet, useLocation, useRouter } from '@tanstack/react-router';
 import { CircleHelp, LogOut, Menu as MenuIcon, Monitor, Moon, Search, Sun } from 'lucide-react';
 import { Dialog as Radix } from 'radix-ui';
-import { lazy, Suspense, useCallback, useState } from 'react';
+import { lazy, Suspense, useCallback, useEffect, useRef, useState } from 'react';
 import { session } from '../api/client.ts';
 import { useLiveState } from '../api/live.ts';
 import { useIsAdmin, usePerson } from '../api/use-session.ts';
@@ -27,10 +27,18 @@ export function Shell() {
   const openPalette = useCallback(() => setPalette(true), []);
   const openHelp = useCallback(() => setHelp(true), []);
   useShortcuts({ openPalette, openHelp });
+  const content = useRef<HTMLElement>(null);
+  useFocusOnArrival(content);
   return (
     <div className="flex h-dvh flex-col">
+      {/* biome-ignore lint/a11y/useValidAnchor: it leads to a place on the page */}
       <a
         href="#content"
+        onClick={(event) => {
+          // The part of an address after # is for lines of what is shown.
+          event.preventDefault();
+          content.current?.focus();
+        }}
         className="sr-only rounded-md bg-accent px-3 py-1.5 text-on-accent focus:not-sr-only focus:absolute focus:top-2 focus:left-2 focus:z-50"
       >
         Skip to the content
@@ -82,7 +90,7 @@ export function Shell() {
             </div>
           </header>
           <LostBanner />
-          <main id="content" tabIndex={-1} className="min-h-0 flex-1 overflow-y-auto outline-none">
+          <main ref={content} id="content" tabIndex={-1} className="min-h-0 flex-1 overflow-y-auto outline-none">
             <Outlet />
           </main>
         </div>
@@ -92,6 +100,21 @@ export function Shell() {
         {help && <Help onClose={() => setHelp(false)} />}
       </Suspense>
     </div>
+  );
+}
+
+/** On another page the keyboard and the screen reader begin with its content, unless it has put the focus somewhere. */
+function useFocusOnArrival(content: React.RefObject<HTMLElement | null>): void {
+  const router = useRouter();
+  useEffect(
+    () =>
+      router.subscribe('onRendered', ({ pathChanged, fromLocation }) => {
+        if (!pathChanged || fromLocation === undefined) return;
+        const { activeElement } = document;
+        const isElsewhere = activeElement?.closest('#content,[role=dialog],[role=alertdialog]') == null;
+        if (isElsewhere) content.current?.focus({ preventScroll: true });
+      }),
+    [router, content],
   );
 }
 

@@ -11,6 +11,8 @@ function isTyping(target: EventTarget | null): boolean {
   return target.isContentEditable || target.closest('input,textarea,select,[role=textbox],.xterm,.cm-editor') !== null;
 }
 
+const isDialogOpen = (): boolean => document.querySelector('[role=dialog],[role=alertdialog],[role=menu]') !== null;
+
 /** The first field for searching on the page: `/` goes there. */
 const searchField = '[data-search]';
 
@@ -27,13 +29,14 @@ export function useShortcuts({ openPalette, openHelp }: ShortcutActions): void {
     const onKeyDown = (event: KeyboardEvent) => {
       if ((event.metaKey || event.ctrlKey) && event.key.toLowerCase() === 'k' && !event.altKey && !event.shiftKey) {
         const inTerminal = event.target instanceof HTMLElement && event.target.closest('.xterm') !== null;
-        if (inTerminal) return;
+        // Over a dialog it would lead away from what is typed there.
+        if (inTerminal || isDialogOpen()) return;
         event.preventDefault();
         openPalette();
         return;
       }
       if (event.defaultPrevented || event.metaKey || event.ctrlKey || event.altKey || isTyping(event.target)) return;
-      if (document.querySelector('[role=dialog],[role=alertdialog],[role=menu]') !== null) return;
+      if (isDialogOpen()) return;
       if (event.timeStamp - went < sequenceMs) {
         went = Number.NEGATIVE_INFINITY;
         const destination = destinations.find(({ key }) => key === event.key);

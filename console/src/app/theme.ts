@@ -7,9 +7,14 @@ const key = 'muster.theme';
 const dark = window.matchMedia('(prefers-color-scheme: dark)');
 const listeners = new Set<() => void>();
 
+/** A browser may be told to keep nothing: then the choice holds for this tab. */
 const stored = (): Theme => {
-  const value = window.localStorage.getItem(key);
-  return themes.find((theme) => theme === value) ?? 'system';
+  try {
+    const value = window.localStorage.getItem(key);
+    return themes.find((theme) => theme === value) ?? 'system';
+  } catch {
+    return 'system';
+  }
 };
 
 let chosen: Theme = stored();
@@ -33,8 +38,12 @@ export function startTheme(): void {
 
 export function setTheme(theme: Theme): void {
   chosen = theme;
-  window.localStorage.setItem(key, theme);
   show();
+  try {
+    window.localStorage.setItem(key, theme);
+  } catch {
+    // It holds here all the same.
+  }
 }
 
 const subscribe = (listener: () => void) => {

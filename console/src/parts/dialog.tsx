@@ -1,9 +1,10 @@
 import { X } from 'lucide-react';
 import { Dialog as Radix, AlertDialog as RadixAlert } from 'radix-ui';
-import { type ReactNode, useState } from 'react';
+import { type ReactNode, useRef, useState } from 'react';
 import { Button, IconButton } from './button.tsx';
 import { classNames } from './class-names.ts';
 import { Problem } from './states.tsx';
+import { lineText } from './text.tsx';
 
 // As high as the dialogs: of two, the veil of the upper one lies over the lower.
 const veil = 'fixed inset-0 z-50 bg-[oklch(0.15_0.02_260/45%)]';
@@ -31,6 +32,7 @@ export function Dialog({
   readonly footer?: ReactNode;
   readonly children: ReactNode;
 }) {
+  const typed = useRef(false);
   return (
     <Radix.Root open={open} onOpenChange={onOpenChange}>
       <Radix.Portal>
@@ -38,11 +40,19 @@ export function Dialog({
         <Radix.Content
           className={classNames(sheet, wide ? 'sm:w-[min(60rem,94vw)]' : 'sm:w-[min(32rem,94vw)]')}
           {...(description === undefined ? { 'aria-describedby': undefined } : {})}
-          {...(lasting ? { onEscapeKeyDown: stay, onInteractOutside: stay } : {})}
+          onOpenAutoFocus={() => {
+            typed.current = false;
+          }}
+          onInput={() => {
+            typed.current = true;
+          }}
+          // A click that goes astray takes nothing away that somebody typed.
+          onInteractOutside={(event) => (lasting || typed.current) && event.preventDefault()}
+          {...(lasting ? { onEscapeKeyDown: stay } : {})}
         >
           <header className="flex items-start gap-3 border-b px-5 py-3">
             <div className="min-w-0 flex-1">
-              <Radix.Title className="font-semibold text-base">{title}</Radix.Title>
+              <Radix.Title className="break-words font-semibold text-base">{lineText(title, mostTitle)}</Radix.Title>
               {description !== undefined && (
                 <Radix.Description asChild>
                   <div className="text-muted text-sm">{description}</div>
@@ -64,6 +74,9 @@ export function Dialog({
     </Radix.Root>
   );
 }
+
+/** Titles name things, and names may be anything. */
+const mostTitle = 160;
 
 const stay = (event: Event): void => event.preventDefault();
 
@@ -104,6 +117,8 @@ export function Confirm({
     <RadixAlert.Root
       open={open}
       onOpenChange={(next) => {
+        // What is under way says how it ended before this goes.
+        if (busy) return;
         if (!next) setError(null);
         onOpenChange(next);
       }}
@@ -111,7 +126,9 @@ export function Confirm({
       <RadixAlert.Portal>
         <RadixAlert.Overlay className={veil} />
         <RadixAlert.Content className={classNames(sheet, 'gap-3 p-5 sm:w-[min(28rem,94vw)]')}>
-          <RadixAlert.Title className="font-semibold text-base">{title}</RadixAlert.Title>
+          <RadixAlert.Title className="break-words font-semibold text-base">
+            {lineText(title, mostTitle)}
+          </RadixAlert.Title>
           <RadixAlert.Description asChild>
             <div className="text-muted text-sm">{children}</div>
           </RadixAlert.Description>

@@ -1,4 +1,5 @@
 import { type ReactNode, useEffect } from 'react';
+import { lineText } from './text.tsx';
 
 /**
  * A page: its title, what it says under it, its actions, and its content. `fill` gives the content the height that is
@@ -20,7 +21,7 @@ export function Page({
   readonly fill?: boolean;
   readonly children: ReactNode;
 }) {
-  const tab = name ?? (typeof title === 'string' ? title : '');
+  const tab = lineText(name ?? (typeof title === 'string' ? title : ''), 80);
   useEffect(() => {
     document.title = tab === '' ? 'Muster' : `${tab} · Muster`;
   }, [tab]);

@@ -1,8 +1,9 @@
 import { ApiError } from '@muster/protocol/client';
 import { CircleAlert, Inbox } from 'lucide-react';
-import type { ReactNode } from 'react';
+import { type ReactNode, useEffect, useRef } from 'react';
 import { Button } from './button.tsx';
 import { classNames } from './class-names.ts';
+import { cutText, visibleText } from './text.tsx';
 
 /** What is shown in place of what is not there: nothing yet, nothing at all, or an error. */
 
@@ -56,8 +57,18 @@ export function Empty({
   );
 }
 
+/** Above a list in which somebody has read on: what is newer does not push away what they look at. */
+export const Newer = ({ onShow }: { readonly onShow: () => void }) => (
+  <div role="status" className="border-b bg-accent-soft px-3 py-1.5 text-center">
+    <Button small look="quiet" onClick={onShow}>
+      There is more since: show the newest
+    </Button>
+  </div>
+);
+
 /** What an error says to a person. */
-export const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
+export const messageOf = (error: unknown): string =>
+  visibleText(cutText(error instanceof Error ? error.message : String(error), 4_000));
 
 /** Something went wrong: what, where, and what one can do. */
 export function Failure({
@@ -97,17 +108,22 @@ export function Failure({
 
 /** An error next to what it is about: under a form, in a dialog. With each fault that the orchestrator named. */
 export function Problem({ error }: { readonly error: unknown }) {
+  const shown = useRef<HTMLDivElement>(null);
+  // It stands above a form whose button is below: whoever pressed that sees it.
+  useEffect(() => {
+    if (error) shown.current?.scrollIntoView({ block: 'nearest' });
+  }, [error]);
   if (error === null || error === undefined) return null;
   const faults = error instanceof ApiError ? (error.problem.errors ?? []) : [];
   return (
-    <div role="alert" className="rounded-md border border-bad/40 bg-bad-soft px-3 py-2 text-bad text-sm">
+    <div ref={shown} role="alert" className="rounded-md border border-bad/40 bg-bad-soft px-3 py-2 text-bad text-sm">
       <p className="break-words">{messageOf(error)}</p>
       {faults.length > 0 && (
         <ul className="mt-1 list-disc pl-5">
           {faults.map(({ path, message }) => (
             <li key={`${path} ${message}`} className="break-words">
-              {path !== '' && <code className="mr-1 font-mono text-xs">{path}</code>}
-              {message}
+              {path !== '' && <code className="mr-1 font-mono text-xs">{visibleText(cutText(path, 300))}</code>}
+              {visibleText(cutText(message, 1_000))}
             </li>
           ))}
         </ul>

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { cutText, visibleText } from './text.tsx';
+import { cutText, lineText, visibleText } from './text.tsx';
 
 test.each([
   ['control sequences', '\x1b[31mred\x07', '⟨1B⟩[31mred⟨07⟩'],
@@ -34,4 +34,10 @@ test('a text is cut to a length, never within a character', () => {
       expect(text.startsWith(cut) && cut.length <= most && cut.isWellFormed()).toBe(true);
     }),
   );
+});
+
+test('a line says that there is more only where there is', () => {
+  expect(lineText('two  words\n', 20)).toBe('two words ');
+  expect(lineText('x'.repeat(65_536), 3)).toBe('xxx…');
+  expect(lineText('a\u202eb', 20)).toBe('a⟨202E⟩b');
 });

@@ -52,13 +52,15 @@ export function Text({ text, most = 200 }: { readonly text: string; readonly mos
   );
 }
 
+/** In one line, of at most about so many characters, with a mark where there was more. */
+export const lineText = (text: string, most: number): string =>
+  visibleText(cutText(text, most).replace(/\s+/g, ' ')) + (text.length > most ? '…' : '');
+
 /** The same in one line, without the way to see all of it: for cells and links. */
 export function Line({ text, most = 200 }: { readonly text: string; readonly most?: number }) {
-  const cut = cutText(text, most).replace(/\s+/g, ' ');
   return (
     <bdi className="truncate" title={text.length > 30 ? visibleText(cutText(text, 1000)) : undefined}>
-      {visibleText(cut)}
-      {cut.length < text.length && '…'}
+      {lineText(text, most)}
     </bdi>
   );
 }

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { milliseconds, relativeTime, shortDuration } from './time.tsx';
+import { isTime, milliseconds, relativeTime, shortDuration } from './time.tsx';
 
 test.each([
   [0, '0s'],
@@ -29,4 +29,9 @@ test('times as the API gives them', () => {
     1_800_000_000_000, 1_800_000_000_000,
   ]);
   expect(milliseconds('soon')).toBeNaN();
+});
+
+test('a time beyond all calendars is none', () => {
+  expect([1e300, Number.NaN, Number.POSITIVE_INFINITY, 8.65e15].map(isTime)).toEqual([false, false, false, false]);
+  expect(isTime(milliseconds(-62_000_000_000))).toBe(true);
 });

@@ -3,7 +3,17 @@ import { useSyncExternalStore } from 'react';
 /** Times as people say them, the whole of it on hover. */
 
 const listeners = new Set<() => void>();
-let now = Date.now();
+let clock: () => number = Date.now;
+let now = clock();
+
+/** Whose clock times are told by: that of a browser may be hours off. @param read Unix milliseconds */
+export function setClock(read: () => number): void {
+  clock = read;
+}
+
+/** Unix milliseconds, to the moment: for what is sent. */
+export const momentNow = (): number => clock();
+
 let timer: number | null = null;
 
 /** One clock for all that is shown: it turns every five seconds, and not while the tab is hidden. */
@@ -11,7 +21,7 @@ function subscribe(listener: () => void): () => void {
   listeners.add(listener);
   timer ??= window.setInterval(() => {
     if (document.hidden) return;
-    now = Date.now();
+    now = clock();
     for (const each of listeners) each();
   }, 5_000);
   return () => {
@@ -24,7 +34,7 @@ function subscribe(listener: () => void): () => void {
 
 /** Unix milliseconds, of that clock. */
 export const useNow = (): number => {
-  if (listeners.size === 0) now = Date.now();
+  if (listeners.size === 0) now = clock();
   return useSyncExternalStore(subscribe, () => now);
 };
 
@@ -58,12 +68,15 @@ export const absoluteTime = (at: number): string => whole.format(at);
 /** Unix milliseconds of what the API says: Unix seconds, or RFC 3339. */
 export const milliseconds = (at: number | string): number => (typeof at === 'number' ? at * 1000 : Date.parse(at));
 
+/** Whether it is one that a browser can show: who made it up may have gone further. */
+export const isTime = (ms: number): boolean => Math.abs(ms) <= 8.64e15;
+
 /** A point in time, as the API gives it. */
 export function Time({ at }: { readonly at: number | string | null | undefined }) {
   const present = useNow();
   if (at === null || at === undefined) return <span className="text-muted">–</span>;
   const ms = milliseconds(at);
-  if (!Number.isFinite(ms)) return <span className="text-muted">–</span>;
+  if (!isTime(ms)) return <span className="text-muted">–</span>;
   return (
     <time dateTime={new Date(ms).toISOString()} title={absoluteTime(ms)} className="tabular whitespace-nowrap">
       {relativeTime(ms, present)}

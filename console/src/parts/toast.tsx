@@ -1,10 +1,11 @@
 import { ApiError } from '@muster/protocol/client';
 import { Toaster as Sonner, toast } from 'sonner';
 import { messageOf } from './states.tsx';
+import { lineText } from './text.tsx';
 
 /** Short notes on what was just done, below the page. What matters also stands where it belongs. */
 
-export const told = (message: string): void => void toast(message);
+export const told = (message: string): void => void toast(lineText(message, 300));
 
 /** As told, for what went wrong; it stays until it is closed. */
 export const toldProblem = (error: unknown): void => {

@@ -2,7 +2,7 @@ import { type AuditEvent, eventTypes } from '@muster/protocol/http';
 import { useInfiniteQuery, useMutation } from '@tanstack/react-query';
 import { ChevronRight, Download } from 'lucide-react';
 import { useMemo, useState } from 'react';
-import { auditQuery, exportEvents } from '../../api/audit.ts';
+import { auditQuery, exportEvents, readNewest } from '../../api/audit.ts';
 import { useIsAdmin } from '../../api/use-session.ts';
 import { Badge, Dot, type Tone } from '../../parts/badge.tsx';
 import { Button } from '../../parts/button.tsx';
@@ -10,10 +10,11 @@ import { classNames } from '../../parts/class-names.ts';
 import { Input, Select } from '../../parts/field.tsx';
 import { Page } from '../../parts/page.tsx';
 import { Panel } from '../../parts/panel.tsx';
-import { Empty, Failure, SkeletonRows } from '../../parts/states.tsx';
+import { Empty, Failure, Newer, SkeletonRows } from '../../parts/states.tsx';
 import { Line, Text } from '../../parts/text.tsx';
 import { absoluteTime, Time } from '../../parts/time.tsx';
 import { toldProblem } from '../../parts/toast.tsx';
+import { useTyped } from '../../parts/typed.ts';
 import { useUrlState } from '../../parts/url-state.ts';
 import { auditFilterOf } from './audit-filter.ts';
 import { Retention } from './retention.tsx';
@@ -31,13 +32,17 @@ export function AuditPage() {
   const [after, setAfter] = useUrlState('after', '');
   const [before, setBefore] = useUrlState('before', '');
   const [open, setOpen] = useUrlState('event', '');
+  const typedOperator = useTyped(operator, setOperator);
+  const typedAgent = useTyped(agent, setAgent);
   const [pruning, setPruning] = useState(false);
   const isAdmin = useIsAdmin();
   const filter = useMemo(
     () => auditFilterOf({ category, operator, agent, after, before }),
     [category, operator, agent, after, before],
   );
-  const { data, error, refetch, hasNextPage, fetchNextPage, isFetchingNextPage } = useInfiniteQuery(auditQuery(filter));
+  const { data, error, isStale, refetch, hasNextPage, fetchNextPage, isFetchingNextPage } = useInfiniteQuery(
+    auditQuery(filter),
+  );
   const save = useMutation({
     mutationFn: async () => download(await exportEvents(filter)),
     onError: toldProblem,
@@ -79,20 +84,21 @@ export function AuditPage() {
           label="Operator"
           data-search=""
           placeholder="name or id"
-          value={operator}
-          onChange={(event) => setOperator(event.target.value)}
+          value={typedOperator.text}
+          onChange={(event) => typedOperator.set(event.target.value)}
         />
         <Input
           label="Agent"
           placeholder="name or id"
-          value={agent}
-          onChange={(event) => setAgent(event.target.value)}
+          value={typedAgent.text}
+          onChange={(event) => typedAgent.set(event.target.value)}
         />
         <Input label="From" type="datetime-local" value={after} onChange={(event) => setAfter(event.target.value)} />
         <Input label="Until" type="datetime-local" value={before} onChange={(event) => setBefore(event.target.value)} />
       </search>
       <Panel flush>
-        {error ? (
+        {data && data.pages.length > 1 && isStale && <Newer onShow={() => void readNewest(filter)} />}
+        {error && !data ? (
           <Failure error={error} retry={() => void refetch()} />
         ) : events === undefined ? (
           <SkeletonRows rows={12} />
@@ -203,5 +209,6 @@ function download(blob: Blob): void {
   link.href = url;
   link.download = 'muster-audit.jsonl';
   link.click();
-  URL.revokeObjectURL(url);
+  // Some browsers read it only after this.
+  window.setTimeout(() => URL.revokeObjectURL(url), 60_000);
 }

@@ -93,7 +93,14 @@ export function ChannelForm({ channel, onClose }: { readonly channel: Channel | 
             ))}
           </Select>
         )}
-        <Input label="Name" required autoFocus value={name} onChange={(event) => setName(event.target.value)} />
+        <Input
+          label="Name"
+          required
+          autoFocus
+          maxLength={64}
+          value={name}
+          onChange={(event) => setName(event.target.value)}
+        />
         {fields[type].map(({ key, label, hint, optional, secret }) => (
           <Input
             key={key}

@@ -73,11 +73,13 @@ function Tokens({ onNew }: { readonly onNew: () => void }) {
       cell: ({ name, tags }) => (
         <span className="flex min-w-0 items-center gap-1.5">
           {name === null ? <span className="text-muted">any machine</span> : <Line text={name} />}
-          {Object.entries(tags).map(([key, value]) => (
-            <Badge key={key}>
-              <Line text={`${key}=${value}`} />
-            </Badge>
-          ))}
+          <span className="flex min-w-0 gap-1.5 max-sm:hidden">
+            {Object.entries(tags).map(([key, value]) => (
+              <Badge key={key}>
+                <Line text={`${key}=${value}`} />
+              </Badge>
+            ))}
+          </span>
         </span>
       ),
     },

@@ -1,23 +1,26 @@
 import type { Notification } from '@muster/protocol/http';
 import { useInfiniteQuery, useMutation } from '@tanstack/react-query';
-import { Link } from '@tanstack/react-router';
+import { Link, useNavigate } from '@tanstack/react-router';
 import { BellOff, CheckCheck } from 'lucide-react';
-import { markAllRead, markRead, notificationsQuery } from '../../api/notifications.ts';
+import { findEvent } from '../../api/audit.ts';
+import { markAllRead, markRead, notificationsQuery, readNewestNotifications } from '../../api/notifications.ts';
 import { Badge, Dot, type Tone } from '../../parts/badge.tsx';
 import { Button, buttonClasses } from '../../parts/button.tsx';
 import { classNames } from '../../parts/class-names.ts';
 import { Page } from '../../parts/page.tsx';
 import { Panel } from '../../parts/panel.tsx';
-import { Empty, Failure, SkeletonRows } from '../../parts/states.tsx';
+import { Empty, Failure, Newer, SkeletonRows } from '../../parts/states.tsx';
 import { Text } from '../../parts/text.tsx';
 import { Time } from '../../parts/time.tsx';
 import { toldProblem } from '../../parts/toast.tsx';
 import { useUrlState } from '../../parts/url-state.ts';
+import { addressOf } from '../audit/target-link.tsx';
+import { uniqueById } from './unique.ts';
 
 const tones: Record<Notification['severity'], Tone> = { info: 'info', warning: 'warn', critical: 'bad' };
 
 /** Where one looks into what an event tells of. */
-const placeOf: Readonly<Record<string, string>> = {
+const places: Readonly<Record<string, string>> = {
   agent: '/agents',
   drift: '/reconcile',
   state: '/operations',
@@ -29,16 +32,26 @@ const placeOf: Readonly<Record<string, string>> = {
   disk: '/settings',
   system: '/settings',
 };
+const placeOf = ({ event_type }: Notification): string => places[event_type.split('.')[0] ?? ''] ?? '/audit';
 
 /** What happened that an operator should know. Read is what this operator has read. */
 export function NotificationsPage() {
   const [shown, setShown] = useUrlState<'all' | 'unread'>('show', 'all');
-  const { data, error, refetch, hasNextPage, fetchNextPage, isFetchingNextPage } = useInfiniteQuery(
+  const { data, error, isStale, refetch, hasNextPage, fetchNextPage, isFetchingNextPage } = useInfiniteQuery(
     notificationsQuery(shown === 'unread'),
   );
+  const navigate = useNavigate();
+  const look = useMutation({
+    mutationFn: (notification: Notification) =>
+      findEvent(notification.event_id, notification.event_type, notification.timestamp_ms),
+    onSuccess: (event, notification) =>
+      void navigate({ to: (event && addressOf(event.target)) ?? placeOf(notification) }),
+    onError: (_, notification) => void navigate({ to: placeOf(notification) }),
+  });
   const readAll = useMutation({ mutationFn: markAllRead, onError: toldProblem });
   const read = useMutation({ mutationFn: markRead, onError: toldProblem });
-  const notifications = data?.pages.flatMap((page) => page.notifications);
+  // Pages are counted from the newest: one that came meanwhile pushes others into the next page.
+  const notifications = data && uniqueById(data.pages.flatMap((page) => page.notifications));
   const unread = data?.pages[0]?.unread_count ?? 0;
 
   return (
@@ -70,7 +83,10 @@ export function NotificationsPage() {
       }
     >
       <Panel flush>
-        {error ? (
+        {data && data.pages.length > 1 && isStale && (
+          <Newer onShow={() => void readNewestNotifications(shown === 'unread')} />
+        )}
+        {error && !data ? (
           <Failure error={error} retry={() => void refetch()} />
         ) : notifications === undefined ? (
           <SkeletonRows />
@@ -86,12 +102,15 @@ export function NotificationsPage() {
             {notifications.map((notification) => (
               <li
                 key={notification.id}
-                className={classNames('flex items-start gap-3 px-4 py-2.5', !notification.read && 'bg-accent-soft/40')}
+                className={classNames(
+                  'flex flex-wrap items-start gap-x-3 px-4 py-2.5 sm:flex-nowrap',
+                  !notification.read && 'bg-accent-soft/40',
+                )}
               >
                 <span className="pt-1.5">
                   <Dot tone={tones[notification.severity]} />
                 </span>
-                <div className="min-w-0 flex-1">
+                <div className="min-w-0 flex-1 basis-[calc(100%-2rem)] sm:basis-0">
                   <p className={classNames('text-sm', !notification.read && 'font-medium')}>
                     <Text text={notification.summary} most={300} />
                   </p>
@@ -102,9 +121,14 @@ export function NotificationsPage() {
                     {notification.suppressed && <Badge>in a maintenance window, not sent</Badge>}
                   </p>
                 </div>
-                <div className="flex shrink-0 gap-1">
+                <div className="-ml-2 flex shrink-0 gap-1 max-sm:pl-5">
                   <Link
-                    to={(placeOf[notification.event_type.split('.')[0] ?? ''] ?? '/audit') as '/audit'}
+                    to={placeOf(notification) as '/audit'}
+                    onClick={(event) => {
+                      if (event.metaKey || event.ctrlKey || event.shiftKey) return;
+                      event.preventDefault();
+                      look.mutate(notification);
+                    }}
                     className={buttonClasses('quiet', true)}
                   >
                     Look

@@ -34,6 +34,7 @@ const columns: Column<Setting>[] = [
     id: 'source',
     header: 'From',
     width: '7rem',
+    from: 'sm',
     cell: ({ source }) => <Badge tone={source === 'default' ? 'neutral' : 'info'}>{source}</Badge>,
   },
 ];

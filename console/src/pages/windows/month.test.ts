@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { fieldTime, monthOf, monthText, onDay, stageOf, weeksOf } from './month.ts';
+import { changeOf, fieldTime, monthOf, monthText, onDay, stageOf, weeksOf } from './month.ts';
 
 test('a month is shown in whole weeks from Monday', () => {
   const weeks = weeksOf(2026, 10);
@@ -34,4 +34,15 @@ test('a field takes local time', () => {
   const at = new Date(2026, 10, 22, 6, 5).getTime();
   expect(fieldTime(at)).toBe('2026-11-22T06:05');
   expect(new Date(fieldTime(at)).getTime()).toBe(at);
+});
+
+test('only what somebody changed is changed', () => {
+  // Ends within a minute, as whoever plans by the command line may have it.
+  const window = { ends_at: new Date(2026, 10, 22, 6, 5, 42).getTime() / 1000, reason: 'switches' };
+  const ends = fieldTime(window.ends_at * 1000);
+  expect(changeOf(window, { ends, reason: 'switches' })).toEqual({});
+  expect(changeOf(window, { ends, reason: 'routers' })).toEqual({ reason: 'routers' });
+  expect(changeOf(window, { ends: '2026-11-22T07:00', reason: 'switches' })).toEqual({
+    ends_at: new Date(2026, 10, 22, 7).getTime() / 1000,
+  });
 });

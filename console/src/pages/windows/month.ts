@@ -61,3 +61,23 @@ export type WindowStage = 'open' | 'planned' | 'over';
 /** @param now Unix milliseconds */
 export const stageOf = (window: { readonly starts_at: number; readonly ends_at: number }, now: number): WindowStage =>
   window.ends_at * 1000 <= now ? 'over' : window.starts_at * 1000 <= now ? 'open' : 'planned';
+
+/**
+ * What a form changes of a window. A field holds whole minutes, and the hour that a clock is set back has each of its
+ * minutes twice: a field that nobody touched says nothing.
+ */
+export function changeOf(
+  window: { readonly ends_at: number; readonly reason: string },
+  { ends, reason }: { readonly ends: string; readonly reason: string },
+): { ends_at?: number; reason?: string } {
+  return {
+    ...(ends === fieldTime(window.ends_at * 1000) ? {} : { ends_at: Math.floor(Date.parse(ends) / 1000) }),
+    ...(reason === window.reason ? {} : { reason }),
+  };
+}
+
+const short = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'short' });
+
+/** From when to when, without what both have in common. Times in Unix seconds. */
+export const rangeText = ({ starts_at, ends_at }: { readonly starts_at: number; readonly ends_at: number }): string =>
+  short.formatRange(starts_at * 1000, ends_at * 1000);

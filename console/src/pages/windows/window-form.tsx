@@ -1,13 +1,17 @@
 import type { Window } from '@muster/protocol/http';
-import { useMutation } from '@tanstack/react-query';
+import { useMutation, useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
+import { useSelectorVocabulary } from '../../api/agents.ts';
+import { matchesQuery } from '../../api/matches.ts';
 import { changeWindow, planWindow } from '../../api/windows.ts';
 import { Button } from '../../parts/button.tsx';
 import { Dialog } from '../../parts/dialog.tsx';
 import { Checkbox, Input } from '../../parts/field.tsx';
-import { Problem } from '../../parts/states.tsx';
+import { SelectorInput } from '../../parts/selector-input.tsx';
+import { messageOf, Problem } from '../../parts/states.tsx';
 import { told } from '../../parts/toast.tsx';
-import { fieldTime } from './month.ts';
+import { useTyped } from '../../parts/typed.ts';
+import { changeOf, fieldTime } from './month.ts';
 
 /** A window to change, or a new one, on the day that it was asked for. */
 export interface WindowWish {
@@ -16,6 +20,7 @@ export interface WindowWish {
 }
 
 const hour = 3_600_000;
+const { timeZone } = new Intl.DateTimeFormat().resolvedOptions();
 
 /** A new window that begins with the next hour, or late in the evening of its day. */
 function firstTimes(from: Date | null, now: number): { starts: string; ends: string } {
@@ -40,11 +45,16 @@ export function WindowForm({
   const [reason, setReason] = useState(window?.reason ?? '');
   const [everyAgent, setEveryAgent] = useState(true);
   const [selector, setSelector] = useState('');
-  const tooEarly = Date.parse(ends) <= Date.parse(starts);
+  const change = window && changeOf(window, { ends, reason });
+  const tooEarly = (window === null || change?.ends_at !== undefined) && Date.parse(ends) <= Date.parse(starts);
+  const noWhom = window === null && !everyAgent && selector.trim() === '';
   const save = useMutation({
     mutationFn: () => {
+      if (window !== null) {
+        const wish = changeOf(window, { ends, reason });
+        return Object.keys(wish).length === 0 ? Promise.resolve(window) : changeWindow(window.id, wish);
+      }
       const ends_at = Math.floor(Date.parse(ends) / 1000);
-      if (window !== null) return changeWindow(window.id, { ends_at, reason });
       const starts_at = Math.floor(Date.parse(starts) / 1000);
       return planWindow({ starts_at, ends_at, reason, ...(everyAgent ? {} : { selector }) });
     },
@@ -61,7 +71,7 @@ export function WindowForm({
       footer={
         <>
           <Button onClick={onClose}>Cancel</Button>
-          <Button look="primary" type="submit" form="window" busy={save.isPending} disabled={tooEarly}>
+          <Button look="primary" type="submit" form="window" busy={save.isPending} disabled={tooEarly || noWhom}>
             {window === null ? 'Plan window' : 'Save'}
           </Button>
         </>
@@ -80,6 +90,7 @@ export function WindowForm({
           label="Reason"
           required
           autoFocus
+          maxLength={1024}
           value={reason}
           onChange={(event) => setReason(event.target.value)}
           hint="What is done, as others should read it."
@@ -92,6 +103,7 @@ export function WindowForm({
             disabled={window !== null}
             value={starts}
             onChange={(event) => setStarts(event.target.value)}
+            hint={`In your time: ${timeZone}`}
           />
           <Input
             label="Ends"
@@ -109,16 +121,7 @@ export function WindowForm({
               checked={everyAgent}
               onChange={(event) => setEveryAgent(event.target.checked)}
             />
-            {!everyAgent && (
-              <Input
-                label="For the agents that match"
-                required
-                className="font-mono"
-                placeholder="site=paris role in (web,db)"
-                value={selector}
-                onChange={(event) => setSelector(event.target.value)}
-              />
-            )}
+            {!everyAgent && <Whom selector={selector} onChange={setSelector} />}
           </>
         ) : (
           <p className="text-muted text-sm">
@@ -127,5 +130,34 @@ export function WindowForm({
         )}
       </form>
     </Dialog>
+  );
+}
+
+/** A selector, and whom it matches now: a window is for who matches while it is open. */
+function Whom({ selector, onChange }: { readonly selector: string; readonly onChange: (selector: string) => void }) {
+  const [rested, setRested] = useState(selector);
+  const typed = useTyped(rested, setRested);
+  const vocabulary = useSelectorVocabulary();
+  const matches = useQuery({ ...matchesQuery(rested), enabled: rested.trim() !== '' });
+  const count = matches.data?.length;
+  return (
+    <SelectorInput
+      label="For the agents that match"
+      value={typed.text}
+      onChange={(text) => {
+        typed.set(text);
+        onChange(text);
+      }}
+      vocabulary={vocabulary}
+      hint={
+        rested.trim() === ''
+          ? 'An empty selector matches no agent.'
+          : matches.isError
+            ? messageOf(matches.error)
+            : count === undefined
+              ? 'Looking for agents…'
+              : `Matches ${count} ${count === 1 ? 'agent' : 'agents'} now, and whichever match while it is open.`
+      }
+    />
   );
 }

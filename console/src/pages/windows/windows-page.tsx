@@ -12,11 +12,11 @@ import { Page } from '../../parts/page.tsx';
 import { Panel } from '../../parts/panel.tsx';
 import { Empty, Failure, SkeletonRows } from '../../parts/states.tsx';
 import { Line, Text } from '../../parts/text.tsx';
-import { absoluteTime, Time, useNow } from '../../parts/time.tsx';
+import { absoluteTime, momentNow, Time, useNow } from '../../parts/time.tsx';
 import { told } from '../../parts/toast.tsx';
 import { useUrlState } from '../../parts/url-state.ts';
 import { Calendar } from './calendar.tsx';
-import { monthOf, monthText, stageOf, type WindowStage } from './month.ts';
+import { monthOf, monthText, rangeText, stageOf, type WindowStage } from './month.ts';
 import { WindowForm, type WindowWish } from './window-form.tsx';
 
 const stages: Readonly<Record<WindowStage, { tone: Tone; label: string }>> = {
@@ -129,7 +129,7 @@ export function WindowsPage() {
         action="End it"
         danger={false}
         onConfirm={async () => {
-          await changeWindow(ending?.id ?? '', { ends_at: Math.floor(Date.now() / 1000) });
+          await changeWindow(ending?.id ?? '', { ends_at: Math.floor(momentNow() / 1000) });
           told('The window has ended');
         }}
       >
@@ -145,7 +145,7 @@ export function WindowsPage() {
           told('The window was removed');
         }}
       >
-        {removing?.reason}. An open one closes with it.
+        <Text text={removing?.reason ?? ''} />. An open one closes with it.
       </Confirm>
     </Page>
   );
@@ -186,7 +186,9 @@ function Entry({
         <Badge tone={tone}>{label}</Badge>
       </div>
       <p className="text-muted text-xs">
-        {absoluteTime(window.starts_at * 1000)} – {absoluteTime(window.ends_at * 1000)}
+        <span title={`${absoluteTime(window.starts_at * 1000)} – ${absoluteTime(window.ends_at * 1000)}`}>
+          {rangeText(window)}
+        </span>
         {stage !== 'over' && (
           <>
             {' '}
