@@ -55,15 +55,20 @@ describe('on PostgreSQL', () => {
     const { call } = orchestrator;
     const agent = await stage.agent(orchestrator, 'web-1');
     const params = { node_id: agent.nodeId };
-    const answered = new Map<string, string>();
+    /** The last that was answered of each key: an agent has room for so many and no more. */
+    const answered = new Map<string, number>();
+    let count = 0;
     const refused = new Set<string>();
     let writing = true;
     const writers = Promise.all(
       [0, 1, 2].map(async (person) => {
-        for (let count = 0; writing; count++) {
-          const key = `p${person}.n${count}`;
-          await call(putTag, { params: { ...params, key }, body: { value: `${count}` } }).then(
-            () => answered.set(key, `${count}`),
+        for (let turn = 0; writing; turn++) {
+          const key = `p${person}.n${turn % 50}`;
+          await call(putTag, { params: { ...params, key }, body: { value: `${turn}` } }).then(
+            () => {
+              answered.set(key, turn);
+              count++;
+            },
             (error: unknown) => refused.add(error instanceof ApiError ? error.problem.code : String(error)),
           );
           if (refused.size > 0) await sleep(20);
@@ -80,14 +85,15 @@ describe('on PostgreSQL', () => {
 
     await server!.start();
     await eventually('it is ready again', async () => ((await ready(orchestrator)) ? true : null));
-    const before = answered.size;
-    await eventually('writes are taken again', async () => (answered.size > before + 10 ? true : null));
+    const before = count;
+    await eventually('writes are taken again', async () => (count > before + 10 ? true : null));
     writing = false;
     await writers;
     await connected({ orchestrator, agent });
     await expectDone(trial, 'site-script');
     const { tags } = await call(getAgent, { params });
-    for (const [key, value] of answered) expect(tags[key], key).toBe(value);
+    // One whose outcome nobody was told may be there as well, being later.
+    for (const [key, value] of answered) expect(Number(tags[key]), key).toBeGreaterThanOrEqual(value);
     for (const code of refused) expect(['storage_unavailable', 'outcome_unknown']).toContain(code);
     expect(await call(getStatus, {})).toMatchObject({ status: 'ok' });
   });

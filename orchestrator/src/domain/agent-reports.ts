@@ -3,6 +3,7 @@ import type { Report } from '@muster/protocol/wire';
 import { decodeTime } from 'ulid';
 import { acknowledgedSeq, advanceSpool } from '../store/agents.ts';
 import { fromJson, toJson } from '../store/json-text.ts';
+import { assignmentAuditing } from '../store/modules.ts';
 import { putOutput, putResourceResults } from '../store/operation-results.ts';
 import { markRunning, type ReportedOperation, reportedOperation, setPlanDigest } from '../store/operations.ts';
 import { jsonRows } from '../store/params.ts';
@@ -173,11 +174,13 @@ async function finish(
   if (kind === 'plan' && row.trigger !== 'audit') return { statements, print: null };
   const results = fresh?.size === summary.total ? [...fresh.values()] : await allResults(context, operation_id, fresh);
   if (kind === 'plan') {
-    const { assignment, audited } = await auditedResults(context, row.run_id, results);
+    const { audits, audited } = await auditedResults(context, row.run_id, results);
     const verdict = judgeDrift(status, audited);
     // It is the plan that the machine was held against.
     const check = { operation_id, node_id, trigger: 'audit' as const, snapshot_operation_id: operation_id };
-    const held = { label, scope: auditScope(assignment) };
+    const held = { label, scope: audits === null ? null : auditScope(audits.name) };
+    if (audits !== null)
+      statements.push(statement(assignmentAuditing, audits, { expect: 'row', else: 'operation_finished' }));
     statements.push(...(await driftStatements(context, check, held, verdict, summarise(audited), error)));
     return { statements, print: null };
   }
@@ -210,18 +213,21 @@ async function finish(
   return { statements, print };
 }
 
-/** Of a plan of an assignment that audits: what it says of that assignment's own modules. */
+/**
+ * Of a plan of an assignment that audits: what it says of that assignment's own modules.
+ * @returns `audits`: null when it audits nobody any more, or others: what was found is nothing that would be looked at again
+ */
 async function auditedResults(
   { db }: Context,
   runId: string | null,
   results: readonly ResourceResult[],
-): Promise<{ assignment: string; audited: ResourceResult[] }> {
+): Promise<{ audits: { name: string; selector: string } | null; audited: ResourceResult[] }> {
   const row = runId === null ? undefined : await db.get(runBasis, { run_id: runId });
-  if (!row) return { assignment: '', audited: [] };
-  const { assignment } = fromJson(row.basis) as RunBasis;
-  if (assignment === null) return { assignment: '', audited: [] };
-  const { name, modules } = assignment;
-  return { assignment: name, audited: results.filter(({ module }) => modules.includes(module)) };
+  const { assignment } = row ? (fromJson(row.basis) as RunBasis) : { assignment: null };
+  if (assignment === null) return { audits: null, audited: [] };
+  const { name, selector, modules } = assignment;
+  const audits = (await db.get(assignmentAuditing, { name, selector })) ? { name, selector } : null;
+  return { audits, audited: results.filter(({ module }) => modules.includes(module)) };
 }
 
 /** What earlier calls committed, with what this one adds. */

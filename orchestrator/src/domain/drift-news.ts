@@ -1,6 +1,7 @@
 import type { ResourceResult } from '@muster/protocol';
 import type { DriftAcceptance, DriftRecord } from '@muster/protocol/http';
-import { deleteDriftState, driftState, putDriftState } from '../store/drift-states.ts';
+import { setRecordAccepted } from '../store/drift.ts';
+import { deleteDriftState, driftState, putDriftState, stillAccepted } from '../store/drift-states.ts';
 import { fromJson, toJson } from '../store/json-text.ts';
 import { type Statement, statement } from '../store/unit.ts';
 import { audited } from './audit.ts';
@@ -59,6 +60,17 @@ const together = (one: Drifted, other: Drifted): Drifted => {
   return both;
 };
 
+type StateRow = NonNullable<Awaited<ReturnType<typeof findState>>>;
+const findState = ({ db }: Context, { node_id, scope }: Subject) => db.get(driftState, { node_id, scope });
+
+/** An operator may judge what is there in this very moment: then all is looked at once more. */
+const unlessJudged = ({ node_id, scope, accepted }: StateRow): Statement =>
+  statement(
+    stillAccepted,
+    { node_id, scope, accepted: accepted ?? '' },
+    { expect: 'row', else: 'operation_finished', detail: 'the deviation was judged in this moment' },
+  );
+
 /** What a finished check comes to. */
 export interface CheckNews {
   /** The machine's state, and an event when that is news. */
@@ -74,7 +86,7 @@ export async function checkNews(
   verdict: Verdict,
 ): Promise<CheckNews> {
   const { node_id, scope } = subject;
-  const row = await context.db.get(driftState, { node_id, scope });
+  const row = await findState(context, subject);
   if (verdict.status === 'in_sync')
     return { statements: row ? resolved(context, subject, { drift_id: driftId }) : [], accepted: null };
   const { whole } = verdict;
@@ -93,6 +105,7 @@ export async function checkNews(
   const now = whole || before === null ? moved : together(before, moved);
   const still = others.length > 0 ? null : accepted;
   const statements: Statement[] = [
+    ...(row ? [unlessJudged(row)] : []),
     statement(putDriftState, {
       node_id,
       scope,
@@ -101,7 +114,6 @@ export async function checkNews(
       drift_id: driftId,
       fingerprints: toJson(whole ? prints : { ...known, ...prints }),
       accepted: still === null ? null : toJson(still),
-      carry: true,
     }),
   ];
   const news = new Set([...(before === null ? [] : newIn(before, now)), ...others]);
@@ -124,7 +136,7 @@ export async function applyNews(
   results: readonly ResourceResult[],
 ): Promise<Statement[]> {
   const { node_id, scope } = subject;
-  const row = await context.db.get(driftState, { node_id, scope });
+  const row = await findState(context, subject);
   if (!row) return [];
   const well = results.filter(({ status }) => status === 'unchanged' || status === 'changed');
   // What had moved is not known: it takes all of it to be well.
@@ -136,7 +148,7 @@ export async function applyNews(
   if (count === 0) return resolved(context, subject, { operation_id: operationId });
   // Whoever applies wants the machine as declared: what is left of it is not what was accepted.
   const ends = succeeded && row.accepted !== null;
-  if (count === Object.keys(before).length && !ends) return [];
+  if (count === Object.keys(before).length && !ends) return succeeded ? [unlessJudged(row)] : [];
   const prints = fromJson(row.fingerprints) ?? {};
   const put = statement(putDriftState, {
     node_id,
@@ -146,9 +158,13 @@ export async function applyNews(
     drift_id: row.drift_id,
     fingerprints: toJson(Object.fromEntries(Object.entries(prints).filter(([key]) => key in left))),
     accepted: ends ? null : row.accepted,
-    carry: false,
   });
-  return ends ? [put, unaccepted(context, subject, { operation_id: operationId, because: 'apply' })] : [put];
+  if (!ends) return [unlessJudged(row), put];
+  // It is still the newest record: whoever reads it sees that it is to be judged anew.
+  const judgedAnew =
+    row.drift_id === null ? [] : [statement(setRecordAccepted, { drift_id: row.drift_id, accepted: null })];
+  const event = unaccepted(context, subject, { operation_id: operationId, because: 'apply' });
+  return [unlessJudged(row), put, ...judgedAnew, event];
 }
 
 /** Named in an event; of more than so many, their number has to do. */

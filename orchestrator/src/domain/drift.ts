@@ -231,7 +231,7 @@ export function judgeDrift(status: 'succeeded' | 'failed' | 'cancelled', results
 
 /**
  * The statements that record a finished check, and the news if there is any.
- * @param scope what the machine was held against, as drift-news.ts has it
+ * @param scope what the machine was held against, as drift-news.ts has it; null: nothing that counts any more
  */
 export async function driftStatements(
   context: Context,
@@ -241,14 +241,17 @@ export async function driftStatements(
     trigger: DriftTrigger | null;
     snapshot_operation_id: string | null;
   },
-  { label, scope }: { label: string; scope: string },
+  { label, scope }: { label: string; scope: string | null },
   verdict: Verdict,
   summary: Summary,
   error: string | null,
 ): Promise<Statement[]> {
   const { node_id, operation_id } = operation;
   const drifted = firstNamed(verdict.drifted, mostNames);
-  const news = await checkNews(context, { node_id, label, scope }, operation_id, { ...verdict, drifted });
+  const news =
+    scope === null
+      ? { accepted: null, statements: [] }
+      : await checkNews(context, { node_id, label, scope }, operation_id, { ...verdict, drifted });
   // What deviates is known: what is left to say is that the rest could not be looked at.
   const status = news.accepted !== null && !verdict.whole ? 'failed' : verdict.status;
   return [
@@ -265,7 +268,7 @@ export async function driftStatements(
       error,
       accepted: news.accepted === null ? null : toJson(news.accepted),
     }),
-    statement(putLatestDrift, { node_id, drift_id: operation_id, status }),
+    ...(scope === null ? [] : [statement(putLatestDrift, { node_id, drift_id: operation_id, status })]),
     ...news.statements,
   ];
 }

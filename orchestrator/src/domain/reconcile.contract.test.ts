@@ -14,6 +14,7 @@ import { uploadModule } from './modules.ts';
 import { submitOperation } from './operations.ts';
 import { getOverview } from './overview.ts';
 import { listReconcile } from './reconcile.ts';
+import { pruneHistory } from './retention.ts';
 import { startRun } from './runs.ts';
 import { createSecret } from './secrets.ts';
 
@@ -49,12 +50,18 @@ describeDatabases('what is off with the fleet', (fixture) => {
     const check = async (name: string, results: ResourceResult[], status: Status = 'succeeded') =>
       report(name, await submitDriftCheck(context, actor, name, 'schedule'), results, status);
     /** A plan of an audit assignment of everything, made by a run. */
-    const audit = async (name: string, assignment: string, results: ResourceResult[]) => {
+    const audit = async (
+      name: string,
+      assignment: string,
+      results: ResourceResult[],
+      meanwhile: () => Promise<unknown> = async () => {},
+    ) => {
       const node_id = (agents.get(name) as Key).id;
       await startRun(context, domain.documents, domain.conductor, actor, assignment, { kind: 'plan' });
       await domain.conductor.sweep();
       const next = await links.nextOperation(node_id);
       const id = next?.operation.operation_id as string;
+      await meanwhile();
       await links.reported(node_id, '01'.repeat(16), ++seq, reportsOf(id, results, { now: domain.now() }));
       return id;
     };
@@ -279,6 +286,73 @@ describeDatabases('what is off with the fleet', (fixture) => {
       expect((await listed()).all).toEqual([]);
       await removeAssignment(context, actor, 'hard');
     });
+
+    it('that an operator judges while a check ends is carried, or stays taken back', async () => {
+      const { context, actor, apply, check, listed, events } = await open('a1');
+      await apply('a1');
+      const first = await check('a1', [moved('a'), other('b')]);
+      const write = context.db.write.bind(context.db);
+      /** Between what a report reads and what it writes. */
+      const meanwhile = (judge: () => Promise<unknown>) => {
+        context.db.write = async (unit) => {
+          if (unit.name !== 'operations/report') return write(unit);
+          context.db.write = write;
+          await judge();
+          return write(unit);
+        };
+      };
+      meanwhile(() => acceptDrift(context, actor, first, 'known'));
+      const second = await check('a1', [moved('a')]);
+      expect(await getDrift(context, second)).toMatchObject({ status: 'drifted', accepted: { reason: 'known' } });
+      expect((await listed()).all).toEqual([]);
+      meanwhile(() => unacceptDrift(context, actor, second));
+      const third = await check('a1', [moved('a')]);
+      expect(await getDrift(context, third)).toMatchObject({ accepted: null });
+      expect((await listed()).all).toMatchObject([{ drift: [{ drift_id: third, accepted: null }] }]);
+      meanwhile(() => acceptDrift(context, actor, third, 'known'));
+      await apply('a1', [resultOf({ identity: '/elsewhere' })]);
+      expect((await listed()).reasons).toEqual({ a1: ['drifted'] });
+      expect((await events('drift.unaccepted')).map(({ because }) => because)).toEqual(['operator', 'apply']);
+      expect(await getDrift(context, third)).toMatchObject({ accepted: null });
+    });
+
+    it('can be judged however old its record is, and of others the oldest go', async () => {
+      const { domain, context, actor, apply, check, listed } = await open('a1');
+      await apply('a1');
+      const former = await check('a1', [moved('a')]);
+      const newest = await check('a1', [moved('a')]);
+      domain.clock.advance(100 * 86_400_000);
+      await pruneHistory(context, { driftDays: 90, operationDays: 0 });
+      await expect(getDrift(context, former)).rejects.toMatchObject({ code: 'drift_not_found' });
+      expect((await listed()).all).toMatchObject([{ reasons: ['drifted'], drift: [{ drift_id: newest }] }]);
+      await acceptDrift(context, actor, newest, 'known');
+      expect((await listed()).all).toEqual([]);
+    });
+  });
+
+  it('is nothing that an assignment found which does not audit the agent any more', async () => {
+    const { context, actor, apply, audit, listed } = await open('a1', 'a2');
+    const hard = { name: 'hard', modules: ['m'], selector: 'group=a', mode: 'audit' as const };
+    const results = [moved('a', { module: 'm', identity: '/f' })];
+    for (const name of ['a1', 'a2']) await apply(name);
+    for (const meanwhile of [
+      () => updateAssignment(context, actor, 'hard', { selector: 'group=b' }),
+      () => updateAssignment(context, actor, 'hard', { mode: 'enforce' }),
+      () => removeAssignment(context, actor, 'hard'),
+    ]) {
+      await createAssignment(context, actor, hard);
+      const id = await audit('a1', 'hard', results, meanwhile);
+      expect(await getDrift(context, id)).toMatchObject({ status: 'drifted', trigger: 'audit' });
+      expect((await listed({ include_accepted: true })).all).toEqual([]);
+      await removeAssignment(context, actor, 'hard').catch(() => {});
+    }
+    // Other tags: the next run of it is not about that agent any more.
+    await createAssignment(context, actor, hard);
+    await audit('a1', 'hard', results);
+    expect((await listed()).reasons).toEqual({ a1: ['drifted'] });
+    await putOneTag(context, actor, 'a1', 'group', 'b');
+    await audit('a2', 'hard', results);
+    expect((await listed()).reasons).toEqual({ a2: ['drifted'] });
   });
 
   it('is summed up in the overview', async () => {

@@ -1,5 +1,6 @@
 import { MusterError, type Summary } from '@muster/protocol';
 import type { Agent, Run } from '@muster/protocol/http';
+import { deleteDriftBeside } from '../store/drift-states.ts';
 import { fromJson, toJson } from '../store/json-text.ts';
 import { jsonRows } from '../store/params.ts';
 import { insertRun, insertRunBasis, insertRunResults, runById, runResults, runs } from '../store/runs.ts';
@@ -8,6 +9,7 @@ import { agentsWithIds, approvedMatching, requireSelector } from './agents.ts';
 import { listAssignments, requireAssignment } from './assignments.ts';
 import { audited } from './audit.ts';
 import { type Actor, type Context, seconds } from './context.ts';
+import { auditScope } from './drift-news.ts';
 import type { ModuleDocuments } from './modules.ts';
 import { untilFound, type Waiting } from './operation-waiting.ts';
 import { longestWaitMs } from './operations.ts';
@@ -78,6 +80,10 @@ export async function startRun(
       }),
       statement(insertRunBasis, { run_id: runId, basis: toJson(basis) }),
       ...inParts(rows).map((part) => statement(insertRunResults, { run_id: runId, rows: jsonRows(part) })),
+      // Whom it does not match any more, by other tags perhaps, is not off by it: nobody would look there again.
+      ...(assignment?.mode === 'audit'
+        ? [statement(deleteDriftBeside, { scope: auditScope(assignment.name), run_id: runId })]
+        : []),
       audited(context, {
         type: 'run.started',
         actor,

@@ -8,7 +8,6 @@ export const driftState = defineQuery('drift state/get', (db, p: { node_id: stri
   db.selectFrom('drift_states').selectAll().where('node_id', '=', p.node_id).where('scope', '=', p.scope),
 );
 
-/** With `carry` an acceptance of the very same stays, also one of this moment. */
 export const putDriftState = defineQuery(
   'drift state/put',
   (
@@ -21,7 +20,6 @@ export const putDriftState = defineQuery(
       drift_id: string | null;
       fingerprints: JsonText<Record<string, string>> | null;
       accepted: JsonText<DriftAcceptance> | null;
-      carry: boolean;
     },
     d,
   ) =>
@@ -42,20 +40,21 @@ export const putDriftState = defineQuery(
           since: (e) => e.ref('excluded.since'),
           drift_id: (e) => e.ref('excluded.drift_id'),
           fingerprints: (e) => e.ref('excluded.fingerprints'),
-          accepted: (e) =>
-            e
-              .case()
-              .when(
-                e.and([
-                  e(d.typed(p.carry as never, 'integer'), '=', 1),
-                  e('excluded.fingerprints', '=', e.ref('drift_states.fingerprints')),
-                ]),
-              )
-              .then(e.ref('drift_states.accepted'))
-              .else(e.ref('excluded.accepted'))
-              .end(),
+          accepted: (e) => e.ref('excluded.accepted'),
         }),
       ),
+);
+
+/** Nothing when somebody has accepted the deviation meanwhile, or taken that back. */
+export const stillAccepted = defineQuery(
+  'drift state/still accepted',
+  (db, p: { node_id: string; scope: string; accepted: JsonText<DriftAcceptance> | '' }) =>
+    db
+      .selectFrom('drift_states')
+      .select('node_id')
+      .where('node_id', '=', p.node_id)
+      .where('scope', '=', p.scope)
+      .where((e) => e(e.fn.coalesce('accepted', e.val('')), '=', p.accepted)),
 );
 
 /** The state that a record is the newest of. */
@@ -93,4 +92,24 @@ export const deleteDriftStatesOf = defineQuery('drift state/delete all of agent'
 /** Only machines that have drifted are looked through. */
 export const deleteDriftScope = defineQuery('drift state/delete scope', (db, p: { scope: string }) =>
   db.deleteFrom('drift_states').where('scope', '=', p.scope),
+);
+
+/** Of agents that a run is not about. */
+export const deleteDriftBeside = defineQuery(
+  'drift state/delete beside run',
+  (db, p: { scope: string; run_id: string }) =>
+    db
+      .deleteFrom('drift_states')
+      .where('scope', '=', p.scope)
+      .where((w) =>
+        w.not(
+          w.exists(
+            w
+              .selectFrom('run_results')
+              .select('run_results.node_id')
+              .where('run_results.run_id', '=', p.run_id)
+              .whereRef('run_results.node_id', '=', 'drift_states.node_id'),
+          ),
+        ),
+      ),
 );

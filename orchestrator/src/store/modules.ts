@@ -92,6 +92,16 @@ export const assignmentByName = defineQuery('assignments/by name', (db, p: { nam
   db.selectFrom('assignments').selectAll().where('name', '=', p.name),
 );
 
+/** The assignment, as long as it audits whom it audited. */
+export const assignmentAuditing = defineQuery('assignments/auditing', (db, p: { name: string; selector: string }) =>
+  db
+    .selectFrom('assignments')
+    .select('name')
+    .where('name', '=', p.name)
+    .where('mode', '=', 'audit')
+    .where('selector', '=', p.selector),
+);
+
 export const assignmentsNaming = defineQuery('assignments/naming module', (db, p: { module: string }, d) =>
   db.selectFrom('assignments').select('name').where(d.jsonArrayHas('modules', p.module)).orderBy('name').limit(20),
 );

@@ -43,12 +43,23 @@ const needing = (from: ExpressionBuilder<Schema, 'operation_payloads'>, since: n
       ]),
     );
 
-/** The oldest drift records of before a time. */
+/** The oldest drift records of before a time, but for those by which an agent is known to deviate, which may be accepted. */
 export const oldDriftRecords = defineQuery('drift/old', (db, p: { before: number; limit: number }) =>
   db
     .selectFrom('drift_records')
     .select('drift_id')
     .where('checked_at', '<', p.before)
+    .where((w) =>
+      w.not(
+        w.exists(
+          w
+            .selectFrom('drift_states')
+            .select('drift_states.node_id')
+            .whereRef('drift_states.node_id', '=', 'drift_records.node_id')
+            .whereRef('drift_states.drift_id', '=', 'drift_records.drift_id'),
+        ),
+      ),
+    )
     .orderBy('checked_at')
     .orderBy('drift_id')
     .limit(p.limit),
