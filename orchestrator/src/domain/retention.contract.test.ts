@@ -1,3 +1,4 @@
+import type { ResourceResult } from '@muster/protocol';
 import { Client } from 'pg';
 import { expect, it } from 'vitest';
 import { describeDatabases } from '../../test/databases.ts';
@@ -32,16 +33,12 @@ describeDatabases('retention', (fixture) => {
       );
     const submit = (kind: 'apply' | 'plan' = 'apply') =>
       submitOperation(domain.context, domain.documents, actor, 'web-1', { kind, modules: ['m'], queue: true });
-    const report = (id: string, drifted = false) =>
+    const report = (id: string, status: ResourceResult['status'] = 'changed') =>
       domain.links.reported(
         agent.id,
         '01'.repeat(16),
         ++seq,
-        reportsOf(
-          id,
-          [resultOf({ module: 'm', id: 'f', identity: '/f', ...(drifted ? { status: 'would_change' as const } : {}) })],
-          { now: domain.now() },
-        ),
+        reportsOf(id, [resultOf({ module: 'm', id: 'f', identity: '/f', status })], { now: domain.now() }),
       );
     const carryOut = async (id: string) => {
       await domain.links.nextOperation(agent.id);
@@ -51,7 +48,7 @@ describeDatabases('retention', (fixture) => {
     const check = async (drifted: boolean) => {
       const id = await submitDriftCheck(domain.context, actor, 'web-1', 'operator');
       await domain.links.nextOperation(agent.id);
-      await report(id, drifted);
+      await report(id, drifted ? 'would_change' : 'unchanged');
       return id;
     };
     const held = async () => (await domain.db.all(payloads, {})).length;

@@ -316,10 +316,16 @@ const pathOf = ({ url }: FastifyRequest): string => {
   return query === -1 ? url : url.slice(0, query);
 };
 
+/** However its address is written: the router reads a whole URL, and letters that are escaped, as it reads the plain path. */
 const isApi = (request: FastifyRequest): boolean => {
   const path = pathOf(request);
-  return path === apiPrefix || path.startsWith(`${apiPrefix}/`);
+  if (path === apiPrefix || path.startsWith(`${apiPrefix}/`)) return true;
+  return `${unescaped(path.replace(/^https?:\/\/[^/]*/i, ''))}/`.startsWith(`${apiPrefix}/`);
 };
+
+/** What cannot be read as a whole is read as far as it can. */
+const unescaped = (path: string): string =>
+  path.replaceAll(/%[0-7][0-9a-f]/gi, (escape) => String.fromCharCode(Number.parseInt(escape.slice(1), 16)));
 
 /** One line a request. Reads that succeed are many and say little; they are there for whoever turns the level down. */
 function logRequest(log: Logger, request: FastifyRequest, reply: FastifyReply): void {

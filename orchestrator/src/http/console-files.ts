@@ -1,5 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
+import { promisify } from 'node:util';
+import { gunzip } from 'node:zlib';
 import { executable } from '@muster/protocol/executable';
 import { z } from 'zod';
 
@@ -21,7 +23,7 @@ export interface ConsoleFile {
   readonly type: string;
   /** Hex SHA-256 of it, unpacked. */
   readonly sha256: string;
-  /** In which it is there; empty: as it is. */
+  /** In which it is there, packed; empty: as it is. */
   readonly encodings: readonly ConsoleEncoding[];
   content(encoding: ConsoleEncoding | null): Promise<Buffer> | Buffer;
 }
@@ -95,16 +97,20 @@ function contentOf(
   file: { name: string; encodings: readonly ConsoleEncoding[] },
   read: Reader,
 ): ConsoleFile['content'] {
-  const kept = new Map<string, Buffer>();
-  return (encoding) => {
-    const stored = encoding === null ? file.name : file.name + suffixes[encoding];
-    const found = kept.get(stored);
-    if (found !== undefined) return found;
-    const content = read(stored);
-    if (!(content instanceof Promise)) return content;
-    return content.then((bytes) => {
-      kept.set(stored, bytes);
-      return bytes;
-    });
+  // What is read is one for all who ask, also at one time: strangers do.
+  const kept = new Map<ConsoleEncoding | null, Promise<Buffer>>();
+  const keep = (encoding: ConsoleEncoding | null, made: Promise<Buffer>): Promise<Buffer> => {
+    kept.set(encoding, made);
+    made.catch(() => kept.delete(encoding));
+    return made;
   };
+  const content: ConsoleFile['content'] = (encoding) => {
+    const found = kept.get(encoding);
+    if (found !== undefined) return found;
+    if (encoding === null && file.encodings.includes('gzip'))
+      return keep(null, Promise.resolve(content('gzip')).then(promisify(gunzip)) as Promise<Buffer>);
+    const stored = read(encoding === null ? file.name : file.name + suffixes[encoding]);
+    return stored instanceof Promise ? keep(encoding, stored) : stored;
+  };
+  return content;
 }

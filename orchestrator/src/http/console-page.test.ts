@@ -1,10 +1,11 @@
 import { createHash } from 'node:crypto';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { connect, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { brotliCompressSync, brotliDecompressSync, gunzipSync, gzipSync } from 'node:zlib';
 import type { FastifyInstance } from 'fastify';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { testApp } from './app-fixture.ts';
 import { consoleFolder, readConsoleFiles } from './console-files.ts';
 
@@ -139,6 +140,42 @@ describe('its files', () => {
       expect(head.headers['content-length']).toBe(answer.headers['content-length']);
       expect(head.body).toBe('');
     }
+  });
+
+  test('are unpacked once for all who ask, and held for nobody who does not read them', async () => {
+    const large = join(folder, 'large');
+    const text = 'x'.repeat(6 * 1024 * 1024);
+    const [, mark] = listing.files;
+    const file = { ...listing.files[0], sha256: sha256(text) };
+    write(large, { list: { ...listing, files: [file, mark] } });
+    writeFileSync(join(large, `${scriptName}.gz`), gzipSync(text));
+    const files = await consoleFolder(large);
+    const content = () => files.files.get(scriptName)?.content(null);
+    const [one, two] = await Promise.all([content(), content()]);
+    expect(one).toBe(two);
+    expect(one).toBe(await content());
+    expect(one?.toString()).toBe(text);
+
+    const app = testApp({}, { console: files });
+    const held: Socket[] = [];
+    app.server.on('connection', (socket: Socket) => held.push(socket));
+    const url = new URL(await app.listen({ host: '127.0.0.1', port: 0 }));
+    const socket = connect(Number(url.port), url.hostname).pause();
+    for (const method of ['HEAD', 'GET']) socket.write(`${method} /${scriptName} HTTP/1.1\r\nhost: x\r\n\r\n`);
+    await vi.waitFor(() => expect(held[0]?.bytesWritten).toBeGreaterThan(10_000));
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    expect(held[0]?.writableLength).toBeLessThan(512 * 1024);
+    socket.resume();
+    let read = '';
+    for await (const piece of socket) {
+      read += piece;
+      if (read.length > text.length + 500) break;
+    }
+    expect(read.endsWith('x'.repeat(100))).toBe(true);
+    expect(read.match(/content-length: (\d+)/g)).toEqual(Array(2).fill(`content-length: ${text.length}`));
+    expect(read.split('\r\n\r\n').at(-1)).toHaveLength(text.length);
+    socket.destroy();
+    await app.close();
   });
 
   test('without a hash in their name are asked for again, and not sent again', async () => {

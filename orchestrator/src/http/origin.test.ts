@@ -1,5 +1,7 @@
+import { connect } from 'node:net';
+import { text } from 'node:stream/consumers';
 import { routes } from '@muster/protocol/http';
-import { describe, expect, test } from 'vitest';
+import { afterAll, describe, expect, test } from 'vitest';
 import { addressOf, bearer, testApp } from './app-fixture.ts';
 import { isForeign, ownOrigins } from './origin.ts';
 
@@ -82,6 +84,7 @@ describe('what is foreign', () => {
 describe('a page of another host', () => {
   const foreign = { origin: 'https://evil.example' };
   const app = testApp();
+  afterAll(() => app.close());
   const corsHeaders = (headers: object) => Object.keys(headers).filter((name) => name.startsWith('access-control'));
 
   test('gets nothing of any route, with a session or without, open to anyone or not', async () => {
@@ -106,6 +109,37 @@ describe('a page of another host', () => {
   test('nor of what there is not, or cannot be read', async () => {
     for (const url of ['/api/v1/nothing', '/nothing', '/api/v1/agents/%zz', '/%zz'])
       expect((await app.inject({ url, headers: foreign })).json(), url).toMatchObject({ code: 'origin_refused' });
+  });
+
+  test('leads nobody to an address of the API, however that is written', async () => {
+    const led = { 'sec-fetch-site': 'cross-site', 'sec-fetch-mode': 'navigate', ...bearer('admin') };
+    for (const path of [
+      '/api/v1/agents',
+      '/%61pi/v1/agents',
+      '/api%2Fv1/agents',
+      '/api/%76%31/nothing',
+      '/%61pi/v1/%zz',
+    ])
+      expect((await app.inject({ url: path, headers: led })).json(), path).toMatchObject({ code: 'origin_refused' });
+    const url = new URL(await app.listen({ host: '127.0.0.1', port: 0 }));
+    const socket = connect(Number(url.port), url.hostname);
+    const headers = Object.entries(led).map(([name, value]) => `${name}: ${value}\r\n`);
+    socket.end(`GET ${url.origin}/api/v1/agents HTTP/1.1\r\nhost: ${url.host}\r\n${headers.join('')}\r\n`);
+    expect(await text(socket)).toContain('origin_refused');
+  });
+
+  test('nor learns anybody without a session what the API has, by writing its address otherwise', async () => {
+    for (const path of ['/api/v1/nothing', '/%61pi/v1/nothing', '/api%2Fv1/nothing'])
+      expect((await app.inject(path)).statusCode, path).toBe(401);
+  });
+
+  test('is nobody where no host is said', async () => {
+    const app = testApp();
+    const url = new URL(await app.listen({ host: '127.0.0.1', port: 0 }));
+    const socket = connect(Number(url.port), url.hostname);
+    socket.end('GET /healthz HTTP/1.0\r\norigin: https://evil.example\r\n\r\n');
+    expect(await text(socket)).toContain('origin_refused');
+    await app.close();
   });
 
   test('is not asked beforehand what it may: there is no such answer', async () => {
