@@ -1,4 +1,5 @@
 import {
+  type AuditEvent,
   exportAudit,
   getAuditRetention,
   listAudit,
