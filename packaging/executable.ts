@@ -100,8 +100,24 @@ function wrapped(name: string, text: string): string {
   return `(function(exports,require,module,__filename,__dirname){${text}\n})`;
 }
 
+/** A debugger's port that SIGUSR1 opens would let every user of the machine run programs as this one. */
+const execArgv = ['--disable-sigusr1'];
+
 /** Programs whose compiled code is in it too, and what they do before it is taken. */
 const compiledAfter: Readonly<Record<string, readonly string[]>> = { cli: ['--help'] };
+
+/**
+ * Reads a program as `prepare` of executable/programs.ts does.
+ * @throws Error when the engine leaves the compiled code aside: it would start all the same, only slowly, and nobody would notice
+ */
+function requireTaken(node: string, folder: string, name: string): void {
+  const asked = `const { readFileSync: read } = require('fs');
+    const given = { filename: 'muster:${name}', cachedData: read('${name}.code') };
+    const script = new (require('vm').Script)(read('${name}.cjs', 'latin1'), given);
+    process.stdout.write(String(script.cachedDataRejected));`;
+  const refused = run(node, [...execArgv, '-e', asked], folder);
+  if (refused !== 'false') throw new Error(`the compiled code of ${name} is not taken by the Node that it was made by`);
+}
 
 /** @returns which of them there is compiled code of now */
 function compilePrograms(node: string, folder: string): string[] {
@@ -112,6 +128,7 @@ function compilePrograms(node: string, folder: string): string[] {
   const flags = ['--hash-seed=1', '--random-seed=1', '--single-threaded'];
   for (const [name, words] of Object.entries(compiledAfter)) {
     run(node, [...flags, join(here, 'compile.ts'), `${name}.cjs`, `${name}.code`, ...words], folder, env);
+    requireTaken(node, folder, name);
   }
   return Object.keys(compiledAfter);
 }
@@ -161,8 +178,7 @@ async function make(path: string, about: Build): Promise<void> {
       useCodeCache: false,
       // What a shell has in NODE_OPTIONS is for other programs.
       execArgvExtension: 'none',
-      // A debugger's port that SIGUSR1 opens would let every user of the machine run programs as this one.
-      execArgv: ['--disable-sigusr1'],
+      execArgv,
       assets: Object.fromEntries(assets.map((name) => [name, name])),
     };
     writeFileSync(join(folder, 'config.json'), JSON.stringify(config));

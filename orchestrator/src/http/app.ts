@@ -325,7 +325,7 @@ const isApi = (request: FastifyRequest): boolean => {
 
 /** What cannot be read as a whole is read as far as it can. */
 const unescaped = (path: string): string =>
-  path.replaceAll(/%[0-7][0-9a-f]/gi, (escape) => String.fromCharCode(Number.parseInt(escape.slice(1), 16)));
+  path.replaceAll(/%[0-7][0-9a-f]/gi, (code) => String.fromCharCode(Number.parseInt(code.slice(1), 16)));
 
 /** One line a request. Reads that succeed are many and say little; they are there for whoever turns the level down. */
 function logRequest(log: Logger, request: FastifyRequest, reply: FastifyReply): void {
