@@ -113,6 +113,31 @@ describe.skipIf(reason !== null)(`a session at the console${reason === null ? ''
     });
   });
 
+  test('holds where the clock of the browser is hours off; the focus follows to a page, a stray click takes nothing typed', async ({
+    tab,
+  }) => {
+    const { page } = tab;
+    await page.clock.setSystemTime(Date.now() + 5 * 3_600_000);
+    await tab.signIn('/operators');
+    await page
+      .getByRole('time')
+      .getByText(/now|s ago/)
+      .first()
+      .waitFor();
+    await page.getByRole('link', { name: 'Maintenance' }).click();
+    await page.getByRole('heading', { level: 1, name: 'Maintenance windows' }).waitFor();
+    await eventually('the content has the focus', async () =>
+      (await page.evaluate('document.activeElement.id')) === 'content' ? true : null,
+    );
+    await page.getByRole('button', { name: 'Plan window' }).first().click();
+    const dialog = page.getByRole('dialog', { name: 'Plan a maintenance window' });
+    await dialog.getByLabel('Reason').fill('new switches');
+    await page.mouse.click(5, 5);
+    await page.keyboard.press('Control+k');
+    expect(await page.getByRole('dialog').count()).toBe(1);
+    expect(await dialog.getByLabel('Reason').inputValue()).toBe('new switches');
+  });
+
   test('outlives its orchestrator: the page says that it is gone, and goes on by itself', async ({
     tab,
     orchestrator,

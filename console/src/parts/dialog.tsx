@@ -48,7 +48,7 @@ export function Dialog({
           }}
           // A click that goes astray takes nothing away that somebody typed.
           onInteractOutside={(event) => (lasting || typed.current) && event.preventDefault()}
-          {...(lasting ? { onEscapeKeyDown: stay } : {})}
+          onEscapeKeyDown={(event) => (lasting || isOffering(event.target)) && event.preventDefault()}
         >
           <header className="flex items-start gap-3 border-b px-5 py-3">
             <div className="min-w-0 flex-1">
@@ -78,7 +78,9 @@ export function Dialog({
 /** Titles name things, and names may be anything. */
 const mostTitle = 160;
 
-const stay = (event: Event): void => event.preventDefault();
+/** A field that offers something: Escape closes that first. */
+const isOffering = (target: EventTarget | null): boolean =>
+  target instanceof Element && target.matches('[role=combobox][aria-expanded=true]');
 
 /** Asks before something is done that cannot be taken back. Stays open, with the reason, when it fails. */
 export function Confirm({
