@@ -1,6 +1,6 @@
 import { InfiniteQueryObserver, QueryClient, QueryObserver } from '@tanstack/react-query';
 import { expect, test } from 'vitest';
-import { createMarks, newestFirst } from './marks.ts';
+import { createMarks, newestFirst, restAfter } from './marks.ts';
 
 const settle = () => new Promise((resolve) => setTimeout(resolve, 5));
 
@@ -85,4 +85,41 @@ test('whoever has read on in a list that begins with the newest is told, and not
   await settle();
   expect(asked).toBe(3);
   expect(observer.getCurrentResult().isStale).toBe(true);
+});
+
+test('a large answer is left in peace in proportion, and nothing of what came meanwhile is lost', async () => {
+  let time = 0;
+  const waiting: { at: number; act: () => void }[] = [];
+  const client = new QueryClient({ defaultOptions: { queries: { staleTime: Number.POSITIVE_INFINITY } } });
+  const clock = { now: () => time, after: (ms: number, act: () => void) => void waiting.push({ at: time + ms, act }) };
+  const mark = createMarks(client, clock);
+  let asked = 0;
+  const observer = new QueryObserver(client, {
+    queryKey: ['run'],
+    queryFn: async () => ({ asked: ++asked, results: Array.from({ length: 10_000 }) }),
+    structuralSharing: false,
+  });
+  observer.subscribe(() => {});
+  await settle();
+  mark(['run']);
+  mark(['run']);
+  await settle();
+  expect(asked).toBe(1);
+  expect(observer.getCurrentResult().isStale).toBe(true);
+  expect(waiting.map(({ at }) => at)).toEqual([10_000]);
+  time = 10_000;
+  waiting[0]?.act();
+  await settle();
+  expect(asked).toBe(2);
+  mark(['run']);
+  await settle();
+  expect([asked, waiting.length]).toEqual([2, 2]);
+});
+
+test('how long is told by how much it is', () => {
+  const many = (length: number) => Array.from({ length }, () => ({}));
+  const answers = [null, 'text', many(999), many(5_000), { results: many(3_000), modules: many(2) }];
+  expect([...answers, { pages: [many(700), { operations: many(700) }] }, many(100_000)].map(restAfter)).toEqual([
+    ...[0, 0, 0, 5_000, 3_000, 1_400, 15_000],
+  ]);
 });

@@ -1,23 +1,26 @@
 import { latestSample, listSamples } from '@muster/protocol/http';
 import { queryOptions } from '@tanstack/react-query';
-import { call } from './client.ts';
+import { call, serverClock } from './client.ts';
 import { keys } from './keys.ts';
 
 /** No event tells of samples: the page that shows some asks once a minute, while it is in sight. */
 const everyMs = 60_000;
+
+/** Unix seconds, by the clock that dates the samples. */
+const now = (): number => Math.floor(serverClock.now() / 1000);
 
 /** @param since seconds back from now; @param step seconds of a bucket */
 export const samplesQuery = (node_id: string, since: number, step: number) =>
   queryOptions({
     queryKey: keys.metrics(node_id, since, step),
     queryFn: async ({ signal }) => {
-      const from = Math.floor(Date.now() / 1000) - since;
+      const from = now() - since;
       const answer = await call(listSamples, {
         params: { node_id },
         query: { since: String(from), step: String(step) } as never,
         signal,
       });
-      return { at: Math.floor(Date.now() / 1000), samples: answer?.samples ?? [] };
+      return { at: now(), samples: answer?.samples ?? [] };
     },
     structuralSharing: false,
     refetchInterval: everyMs,

@@ -1,6 +1,6 @@
 import type { Sample } from '@muster/protocol';
 import { describe, expect, it } from 'vitest';
-import { amountText, linesOf, outlineOf, stepFor } from './series.ts';
+import { aloneAt, amountText, linesOf, outlineOf, stepFor } from './series.ts';
 
 const sample = (collected_at: number, parts: Partial<Sample> = {}): Sample => ({
   collected_at,
@@ -79,4 +79,10 @@ describe('an amount', () => {
   ] as const)('%s %s is %s', (value, unit, text) => {
     expect(amountText(value, unit)).toBe(text);
   });
+});
+
+it('a value between gaps is found, the only one too', () => {
+  expect([aloneAt([1]), aloneAt([]), aloneAt([1, 2, null, 3, null, null, 4]), aloneAt([null, 0, null])]).toEqual([
+    ...[[0], [], [3, 6], [1]],
+  ]);
 });

@@ -74,6 +74,12 @@ export function linesOf(samples: readonly Sample[], step: number): Lines {
   return { times, values };
 }
 
+/** Where a value stands between gaps, and no line would show it. */
+export const aloneAt = (values: Values): number[] =>
+  values.flatMap((value, index) =>
+    value !== null && (values[index - 1] ?? null) === null && (values[index + 1] ?? null) === null ? [index] : [],
+  );
+
 export interface Outline {
   readonly min: number;
   readonly average: number;

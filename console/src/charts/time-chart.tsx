@@ -2,7 +2,7 @@ import 'uplot/dist/uPlot.min.css';
 import { type KeyboardEvent, useEffect, useId, useRef, useState } from 'react';
 import UPlot from 'uplot';
 import { useColours } from './colours.ts';
-import { amountText, type Outline, outlineOf, type Unit, type Values } from './series.ts';
+import { aloneAt, amountText, type Outline, outlineOf, type Unit, type Values } from './series.ts';
 
 export interface Line {
   readonly name: string;
@@ -94,7 +94,13 @@ export function TimeChart({
             stroke: colours.line[index % colours.line.length] as string,
             width: 1.5,
             ...(index === 0 ? { fill: (plot: UPlot) => shade(plot, colours.line[0] as string) } : {}),
-            points: { show: false },
+            // A line needs two: what stands alone is a point.
+            points: {
+              show: true,
+              size: 4,
+              fill: colours.line[index % colours.line.length] as string,
+              filter: (plot: UPlot, at: number) => aloneAt(plot.data[at] as Values),
+            },
             spanGaps: false,
           })),
         ],

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { outputLines } from './ansi.ts';
+import { longestOf, outputLines } from './ansi.ts';
 
 const textOf = (text: string) => outputLines(text).map((line) => line.map((span) => span.text).join(''));
 
@@ -59,4 +59,9 @@ test('a million escapes take no more than one walk over them', () => {
   expect(textOf('\x1b]'.repeat(200_000))).toEqual([]);
   expect(textOf('\x1b[1;'.repeat(100_000)).length).toBeLessThan(2);
   expect(process.cpuUsage(undefined).user - before).toBeLessThan(10_000_000);
+});
+
+test('the longest of a million lines', () => {
+  const lines = outputLines(`${'\n'.repeat(500_000)}abc\n\u001b[31mde\u001b[0mfgh\n`);
+  expect([lines.length, longestOf(lines)]).toEqual([500_002, 5]);
 });

@@ -68,3 +68,14 @@ export function outputLines(text: string): OutputLine[] {
   if (lines.at(-1)?.length === 0) lines.pop();
   return lines;
 }
+
+/** Characters of the longest line. There may be a million of them. */
+export const longestOf = (lines: readonly OutputLine[]): number =>
+  lines.reduce(
+    (most, line) =>
+      Math.max(
+        most,
+        line.reduce((sum, { text }) => sum + text.length, 0),
+      ),
+    0,
+  );

@@ -1,6 +1,6 @@
 import { useVirtualizer } from '@tanstack/react-virtual';
 import { useEffect, useMemo, useRef, useState } from 'react';
-import { type OutputLine, outputLines, type SpanTone } from './ansi.ts';
+import { longestOf, type OutputLine, outputLines, type SpanTone } from './ansi.ts';
 import { Dot } from './badge.tsx';
 import { classNames } from './class-names.ts';
 import { CopyButton } from './copy.tsx';
@@ -49,7 +49,7 @@ export function Output({
   });
   const markedAt = marked === null ? -1 : Number(marked.slice(1)) - 1;
   // Lines do not wrap, so the longest one says how wide all of them are.
-  const width = useMemo(() => Math.min(longestLine, Math.max(0, ...lines.map(lengthOf))), [lines]);
+  const width = useMemo(() => Math.min(longestLine, longestOf(lines)), [lines]);
 
   useEffect(() => {
     if (follows && lines.length > 0) virtualizer.scrollToIndex(lines.length - 1, { align: 'end' });
@@ -133,8 +133,6 @@ export function Output({
     </div>
   );
 }
-
-const lengthOf = (line: OutputLine): number => line.reduce((sum, { text }) => sum + text.length, 0);
 
 function Spans({ line }: { readonly line: OutputLine }) {
   return (

@@ -19,7 +19,7 @@ export const reasons: Record<OffReason, { readonly text: string; readonly tone: 
 
 const shownTags = 3;
 /** The states in the order in which one looks at them. */
-const order = { pending: 0, lost: 1, connected: 2, rejected: 3 } as const;
+const order = { pending: 0, away: 1, connected: 2, rejected: 3 } as const;
 
 const share = (used: number | null | undefined, total: number | null | undefined): number | null =>
   used === null || used === undefined || !total ? null : used / total;

@@ -44,13 +44,13 @@ describe('the agents that are shown', () => {
   });
 
   it('are those of a tab, and each tab tells how many it has', () => {
-    expect(ids({ tab: 'lost' })).toEqual(['web-2']);
+    expect(ids({ tab: 'away' })).toEqual(['web-2']);
     expect(ids({ tab: 'off' })).toEqual(['web-1']);
     expect(chosen({ search: 'web' }).counts).toEqual({
       all: 2,
       approved: 2,
       connected: 1,
-      lost: 1,
+      away: 1,
       off: 1,
       pending: 0,
       rejected: 0,

@@ -4,7 +4,7 @@ import { stateOf } from './agent-state.ts';
 
 /** Which agents the page shows, decided on what its address says. Pure. */
 
-export const agentTabs = ['all', 'approved', 'connected', 'lost', 'off', 'pending', 'rejected'] as const;
+export const agentTabs = ['all', 'approved', 'connected', 'away', 'off', 'pending', 'rejected'] as const;
 export type AgentTab = (typeof agentTabs)[number];
 
 /** Written once an agent: it is looked through at every key. */

@@ -3,17 +3,18 @@ import type { Tone } from '../../parts/badge.tsx';
 
 /** How an agent stands, as one looks for it. Pure. */
 
-export const agentStates = ['connected', 'lost', 'pending', 'rejected'] as const;
+export const agentStates = ['connected', 'away', 'pending', 'rejected'] as const;
 export type AgentState = (typeof agentStates)[number];
 
+/** Away: approved and not connected now. Lost is who is away for longer than the grace time, and only the overview counts them. */
 export function stateOf({ status, connected }: Pick<Agent, 'status' | 'connected'>): AgentState {
   if (status !== 'approved') return status;
-  return connected ? 'connected' : 'lost';
+  return connected ? 'connected' : 'away';
 }
 
 export const tones: Record<AgentState, Tone> = {
   connected: 'good',
-  lost: 'bad',
+  away: 'bad',
   pending: 'warn',
   rejected: 'neutral',
 };

@@ -128,7 +128,13 @@ export function AgentsPage() {
         </div>
         <Tabs tab={tab} counts={counts} onTab={setTab} />
         {chosenAgents.length > 0 && (
-          <BulkBar chosen={chosenAgents} hidden={hidden} all={agents} onClear={() => setChosen(new Set())} />
+          <BulkBar
+            chosen={chosenAgents}
+            hidden={hidden}
+            all={agents}
+            onClear={() => setChosen(new Set())}
+            onFree={(ids) => setChosen((now) => new Set([...now].filter((id) => !ids.includes(id))))}
+          />
         )}
         <div className="min-h-0 flex-1 overflow-hidden rounded-lg border bg-surface">
           {isPending ? (
@@ -183,10 +189,10 @@ export function AgentsPage() {
 
 /** How the whole fleet stands, whatever is searched for. */
 function fleetText(agents: readonly Agent[]): string {
-  const { connected, lost, pending } = chooseAgents(agents, { search: '', selector: '', tab: 'all' }, noIds).counts;
+  const { connected, away, pending } = chooseAgents(agents, { search: '', selector: '', tab: 'all' }, noIds).counts;
   return [
     `${connected} connected`,
-    ...(lost > 0 ? [`${lost} lost`] : []),
+    ...(away > 0 ? [`${away} away`] : []),
     ...(pending > 0 ? [`${pending} wait for approval`] : []),
   ].join(' · ');
 }
@@ -196,7 +202,7 @@ const labels: Record<AgentTab, string> = {
   all: 'All',
   approved: 'Approved',
   connected: 'Connected',
-  lost: 'Lost',
+  away: 'Away',
   off: 'Off',
   pending: 'Pending',
   rejected: 'Rejected',
@@ -232,7 +238,7 @@ function Tabs({
             className={classNames(
               'tabular',
               each === 'pending' && counts.pending > 0 && tab !== each && 'font-semibold text-warn',
-              each === 'lost' && counts.lost > 0 && tab !== each && 'font-semibold text-bad',
+              each === 'away' && counts.away > 0 && tab !== each && 'font-semibold text-bad',
             )}
           >
             {counts[each]}

@@ -9,6 +9,7 @@ import { Button, IconButton } from '../../parts/button.tsx';
 import { EachDialog } from '../../parts/each-dialog.tsx';
 import { FanOutDialog } from '../../parts/fan-out-form.tsx';
 import { Menu, MenuItem } from '../../parts/menu.tsx';
+import { Text } from '../../parts/text.tsx';
 import { told, toldProblem } from '../../parts/toast.tsx';
 import { calledOf } from './agent-state.ts';
 import { ApproveDialog } from './approve-dialog.tsx';
@@ -22,12 +23,15 @@ export function BulkBar({
   hidden,
   all,
   onClear,
+  onFree,
 }: {
   readonly chosen: readonly Agent[];
   /** How many of them the filters do not show. */
   readonly hidden: number;
   readonly all: readonly Agent[];
   readonly onClear: () => void;
+  /** These are no longer chosen. */
+  readonly onFree: (ids: readonly string[]) => void;
 }) {
   const [open, setOpen] = useState<Open>(null);
   const [busy, setBusy] = useState(false);
@@ -37,7 +41,6 @@ export function BulkBar({
   const approved = chosen.filter(({ status }) => status === 'approved');
   const rejectable = chosen.filter(({ status }) => status !== 'rejected');
   const node_ids = approved.map(({ node_id }) => node_id);
-  const items = (agents: readonly Agent[]) => agents.map((agent) => ({ id: agent.node_id, name: calledOf(agent) }));
   const goTo = (run: string) => void navigate({ to: '/runs/$run', params: { run } });
   const plan = async () => {
     setBusy(true);
@@ -53,6 +56,7 @@ export function BulkBar({
     await navigator.clipboard.writeText(texts.join('\n'));
     told(`${texts.length} copied`);
   };
+  const notShown = hidden > 0 ? ` ${hidden} of those chosen are not shown: the search or a filter hides them.` : '';
   const icon = 'size-4';
   return (
     <section
@@ -111,40 +115,18 @@ export function BulkBar({
       </Menu>
       <IconButton small label="Choose none" icon={<X className={icon} />} onClick={onClear} />
 
-      {open === 'approve' && <ApproveDialog agents={approvable} all={all} onClose={close} onDone={() => onClear()} />}
+      {open === 'approve' && <ApproveDialog agents={approvable} all={all} onClose={close} onDone={onFree} />}
       {(open === 'tag' || open === 'untag') && <TagDialog agents={chosen} remove={open === 'untag'} onClose={close} />}
-      {open === 'reject' && (
-        <EachDialog
-          open
-          danger
-          onOpenChange={close}
-          title={`Reject ${rejectable.length} ${rejectable.length === 1 ? 'agent' : 'agents'}`}
-          description="Their links are closed and their running work is cancelled. They can be approved again."
-          action={`Reject ${rejectable.length}`}
-          done="rejected"
-          items={items(rejectable)}
-          act={({ id }) => rejectAgent(id)}
-          onDone={(ids) => told(`${ids.length} rejected`)}
-        >
-          <p className="text-sm">
-            {rejectable
-              .slice(0, 12)
-              .map(calledOf)
-              .map((name) => name.slice(0, 64))
-              .join(', ')}
-            {rejectable.length > 12 && ` and ${rejectable.length - 12} more`}
-          </p>
-        </EachDialog>
-      )}
+      {open === 'reject' && <RejectDialog agents={rejectable} onClose={close} />}
       {open === 'drift' && (
         <EachDialog
           open
           onOpenChange={close}
           title={`Check ${approved.length} ${approved.length === 1 ? 'agent' : 'agents'} for drift`}
-          description="Each machine is compared with what was last applied. Nothing is changed."
+          description={`Each machine is compared with what was last applied. Nothing is changed.${notShown}`}
           action={`Check ${approved.length}`}
           done="checked"
-          items={items(approved)}
+          items={itemsOf(approved)}
           act={({ id }) => checkNow(id)}
           onDone={(ids) => told(`${ids.length} checked`)}
         />
@@ -154,12 +136,44 @@ export function BulkBar({
           open
           onOpenChange={close}
           title={`Apply to ${approved.length} ${approved.length === 1 ? 'agent' : 'agents'}`}
-          description="Each gets what its assignments give it."
+          description={`Each gets what its assignments give it.${notShown}`}
           action={approved.length === 1 ? 'Apply' : `Apply to ${approved.length} agents`}
           count={approved.length}
           onStart={async (options) => goTo((await runOnAgents({ kind: 'apply', node_ids, ...options })).run_id)}
         />
       )}
     </section>
+  );
+}
+
+const itemsOf = (agents: readonly Agent[]) => agents.map((agent) => ({ id: agent.node_id, name: calledOf(agent) }));
+
+function RejectDialog({ agents, onClose }: { readonly agents: readonly Agent[]; readonly onClose: () => void }) {
+  // As they were when it was opened: one after the other becomes rejected while it goes on.
+  const [those] = useState(agents);
+  return (
+    <EachDialog
+      open
+      danger
+      onOpenChange={onClose}
+      title={`Reject ${those.length} ${those.length === 1 ? 'agent' : 'agents'}`}
+      description="Their links are closed and their running work is cancelled. They can be approved again."
+      action={`Reject ${those.length}`}
+      done="rejected"
+      items={itemsOf(those)}
+      act={({ id }) => rejectAgent(id)}
+      onDone={(ids) => told(`${ids.length} rejected`)}
+    >
+      <p className="text-sm">
+        <Text
+          text={those
+            .slice(0, 12)
+            .map((agent) => calledOf(agent).slice(0, 64))
+            .join(', ')}
+          most={1_000}
+        />
+        {those.length > 12 && ` and ${those.length - 12} more`}
+      </p>
+    </EachDialog>
   );
 }

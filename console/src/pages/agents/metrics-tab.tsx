@@ -6,7 +6,7 @@ import { stepFor } from '../../charts/series.ts';
 import { Button } from '../../parts/button.tsx';
 import { classNames } from '../../parts/class-names.ts';
 import { Empty, Failure, Skeleton } from '../../parts/states.tsx';
-import { absoluteTime } from '../../parts/time.tsx';
+import { absoluteTime, momentNow } from '../../parts/time.tsx';
 import { useUrlState } from '../../parts/url-state.ts';
 import { zoomOf } from './zoom.ts';
 
@@ -23,7 +23,7 @@ export function MetricsTab({ agent }: { readonly agent: Agent }) {
   const seconds = ranges[range] ?? ranges['24h'];
   const zoomed = zoomOf(zoom);
   // What is looked at closely is asked for as finely as it can be told apart.
-  const now = Math.floor(Date.now() / 1000);
+  const now = Math.floor(momentNow() / 1000);
   const since = zoomed === null ? seconds : Math.ceil(Math.max(seconds, now - zoomed.from) / 3_600) * 3_600;
   const step = stepFor(zoomed === null ? seconds : Math.max(zoomed.to - zoomed.from, since / 8));
   const { data, error, refetch } = useQuery(samplesQuery(agent.node_id, since, step));

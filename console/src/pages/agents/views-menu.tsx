@@ -98,7 +98,7 @@ function NameDialog({
       <form id={form} onSubmit={submit}>
         <Input
           label="Name"
-          placeholder="Lost in Berlin"
+          placeholder="Away in Berlin"
           maxLength={60}
           value={name}
           onChange={(event) => setName(event.target.value)}

@@ -31,8 +31,8 @@ export function needsOf({ agents, off, drift, secrets_expiring }: Overview, now:
     },
     {
       ...{ id: 'lost', tone: 'bad', count: agents.lost, action: 'See which' },
-      title: counted(agents.lost, 'agent is lost', 'agents are lost'),
-      ...{ to: '/agents', search: { status: 'lost' } },
+      title: counted(agents.lost, 'agent is lost: away for long', 'agents are lost: away for long'),
+      ...{ to: '/agents', search: { status: 'away', sort: 'state' } },
     },
     {
       ...{ id: 'expired', tone: 'bad', count: expired.length, action: 'Renew' },
@@ -70,13 +70,11 @@ export interface Share {
   readonly tone: Tone;
 }
 
-/** Agents by how they stand; each once. */
-export function agentShares({ agents: { approved, connected, lost, pending } }: Overview): Share[] {
-  const away = Math.max(0, approved - connected - lost);
+/** Agents by how they stand, each once, in the words and with the numbers of their own page. */
+export function agentShares({ agents: { approved, connected, pending } }: Overview): Share[] {
   return [
     { id: 'connected', label: 'connected', count: connected, tone: 'good' },
-    { id: 'away', label: 'just left', count: away, tone: 'neutral' },
-    { id: 'lost', label: 'lost', count: lost, tone: 'bad' },
+    { id: 'away', label: 'away', count: Math.max(0, approved - connected), tone: 'bad' },
     { id: 'pending', label: 'pending', count: pending, tone: 'info' },
   ];
 }

@@ -67,10 +67,7 @@ export function OverviewPage() {
                 <Shares
                   label="Agents by state"
                   shares={agentShares(overview)}
-                  linkOf={({ id }) => ({
-                    to: '/agents',
-                    search: { status: id === 'away' ? 'approved' : id },
-                  })}
+                  linkOf={({ id }) => ({ to: '/agents', search: { status: id } })}
                 />
               </Panel>
               <Panel title="Drift">
