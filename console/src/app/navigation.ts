@@ -26,7 +26,6 @@ export interface Destination {
   readonly icon: LucideIcon;
   /** After `g`. */
   readonly key: string;
-  readonly admin?: true;
 }
 
 export const sections: readonly { readonly label: string; readonly destinations: readonly Destination[] }[] = [
@@ -68,7 +67,7 @@ export const sections: readonly { readonly label: string; readonly destinations:
     label: 'Administration',
     destinations: [
       { path: '/operators', label: 'Operators', icon: Users, key: 'p' },
-      { path: '/enrolment', label: 'Enrolment', icon: Ticket, key: 'e', admin: true },
+      { path: '/enrolment', label: 'Enrolment', icon: Ticket, key: 'e' },
       { path: '/settings', label: 'Settings', icon: Settings, key: ',' },
     ],
   },

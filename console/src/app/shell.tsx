@@ -4,7 +4,7 @@ import { Dialog as Radix } from 'radix-ui';
 import { lazy, Suspense, useCallback, useEffect, useRef, useState } from 'react';
 import { session } from '../api/client.ts';
 import { useLiveState } from '../api/live.ts';
-import { useIsAdmin, usePerson } from '../api/use-session.ts';
+import { usePerson } from '../api/use-session.ts';
 import { Dot } from '../parts/badge.tsx';
 import { Button, IconButton } from '../parts/button.tsx';
 import { classNames } from '../parts/class-names.ts';
@@ -127,34 +127,31 @@ const Brand = () => (
 
 function Navigation({ onGo }: { readonly onGo?: () => void }) {
   const { pathname } = useLocation();
-  const isAdmin = useIsAdmin();
   return (
     <nav aria-label="Main" className="min-h-0 flex-1 overflow-y-auto px-2 pb-4">
       {sections.map((section) => (
         <div key={section.label} className="mt-3 first:mt-1">
           <div className="px-2 pb-1 font-medium text-2xs text-muted">{section.label}</div>
           <ul>
-            {section.destinations
-              .filter(({ admin }) => !admin || isAdmin)
-              .map(({ path, label, icon: Icon }) => {
-                const isHere = path === '/' ? pathname === '/' : pathname === path || pathname.startsWith(`${path}/`);
-                return (
-                  <li key={path}>
-                    <Link
-                      to={path as '/'}
-                      onClick={onGo}
-                      aria-current={isHere ? 'page' : undefined}
-                      className={classNames(
-                        'flex h-8 items-center gap-2.5 rounded-md px-2 text-sm',
-                        isHere ? 'bg-accent-soft font-medium text-accent' : 'text-muted hover:bg-hover hover:text-text',
-                      )}
-                    >
-                      <Icon aria-hidden="true" className="size-4 shrink-0" />
-                      {label}
-                    </Link>
-                  </li>
-                );
-              })}
+            {section.destinations.map(({ path, label, icon: Icon }) => {
+              const isHere = path === '/' ? pathname === '/' : pathname === path || pathname.startsWith(`${path}/`);
+              return (
+                <li key={path}>
+                  <Link
+                    to={path as '/'}
+                    onClick={onGo}
+                    aria-current={isHere ? 'page' : undefined}
+                    className={classNames(
+                      'flex h-8 items-center gap-2.5 rounded-md px-2 text-sm',
+                      isHere ? 'bg-accent-soft font-medium text-accent' : 'text-muted hover:bg-hover hover:text-text',
+                    )}
+                  >
+                    <Icon aria-hidden="true" className="size-4 shrink-0" />
+                    {label}
+                  </Link>
+                </li>
+              );
+            })}
           </ul>
         </div>
       ))}
