@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import {
   chmodSync,
@@ -17,6 +18,7 @@ import {
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { addonFile } from '../../tools/bundle.ts';
 import { type Step, unguarded } from './addon-places.ts';
 import { addonPath, whyNotLoaded } from './addons.ts';
 
@@ -155,4 +157,15 @@ describe('a native part', () => {
     expect(whyNotLoaded('/x.node', said)).toContain('mounted noexec: choose another data directory');
     expect(whyNotLoaded('/x.node', 'invalid ELF header')).toBe('/x.node cannot be loaded: invalid ELF header');
   });
+
+  test.skipIf(process.platform !== 'linux' || process.geteuid?.() !== 0)(
+    'on a file system that really is mounted without exec, the loader says what that is told by',
+    () => {
+      const path = join(directory, 'sqlite.node');
+      const load = `try { process.dlopen({ exports: {} }, '${path}') } catch (error) { process.stdout.write(error.message) }`;
+      const steps = `mount -t tmpfs -o noexec none '${directory}' && cp '${addonFile('sqlite')}' '${path}' && exec '${process.execPath}' -e "${load}"`;
+      const said = execFileSync('unshare', ['--mount', 'sh', '-c', steps], { encoding: 'utf8' });
+      expect(whyNotLoaded(path, said)).toContain('mounted noexec: choose another data directory');
+    },
+  );
 });
