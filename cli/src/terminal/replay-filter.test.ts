@@ -38,6 +38,8 @@ const hostile = {
   'another character set for all': '\u001b%@',
   'a message to the window manager': '\u001b^x\u001b\\\u001b_x\u001b\\\u001bXx\u001b\\',
   'the mouse in between (highlighting)': '\u001b[1;2;3;4;5T',
+  'a shape of the cursor that is two': '\u001b[; q',
+  'a gentle reset with a number': '\u001b[5!p',
 };
 
 test.each(Object.entries(hostile))('%s does not pass, whole or in pieces', (_, sequence) => {

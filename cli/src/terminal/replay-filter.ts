@@ -102,7 +102,9 @@ function csiAdmitted(
     return plainFinals.has(final) ? whole : '';
   }
   // The shape of the cursor; everything reset, gently.
-  return prefix === '' && (intermediates + final === ' q' || intermediates + final === '!p') ? whole : '';
+  const isKnown =
+    intermediates === ' ' ? final === 'q' && /^\d*$/.test(params) : intermediates + final === '!p' && params === '';
+  return prefix === '' && isKnown ? whole : '';
 }
 
 /** Text alone, for whoever has no terminal: lines, without anything that moves or colours. */
