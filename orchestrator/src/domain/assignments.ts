@@ -190,8 +190,10 @@ export async function updateAssignment(
         },
         { expect: 'changed', else: 'assignment_changed' },
       ),
-      // Whom it does not audit any more is not off by it.
-      ...(changed.includes('selector') || changed.includes('mode')
+      // Whom it does not audit any more is not off by it, nor anybody by a module that is none of its own any more.
+      ...(changed.includes('selector') ||
+      changed.includes('mode') ||
+      before.modules.some((one) => !modules.includes(one))
         ? [statement(deleteDriftScope, { scope: auditScope(name) })]
         : []),
       audited(context, {

@@ -353,6 +353,12 @@ describeDatabases('what is off with the fleet', (fixture) => {
     await putOneTag(context, actor, 'a1', 'group', 'b');
     await audit('a2', 'hard', results);
     expect((await listed()).reasons).toEqual({ a2: ['drifted'] });
+    // Of more modules it still is off, and not by one that is none of its own any more.
+    await uploadModule(context, actor, 'n', module.replace('name: m', 'name: n'));
+    await updateAssignment(context, actor, 'hard', { modules: ['m', 'n'] });
+    expect((await listed()).reasons).toEqual({ a2: ['drifted'] });
+    await updateAssignment(context, actor, 'hard', { modules: ['n'] });
+    expect((await listed()).all).toEqual([]);
   });
 
   it('is summed up in the overview', async () => {
