@@ -129,8 +129,8 @@ describe.skipIf(reason !== null)(`a session at the console${reason === null ? ''
     await eventually('the content has the focus', async () =>
       (await page.evaluate('document.activeElement.id')) === 'content' ? true : null,
     );
-    await page.getByRole('button', { name: 'Plan window' }).first().click();
-    const dialog = page.getByRole('dialog', { name: 'Plan a maintenance window' });
+    await page.getByRole('button', { name: 'New window' }).first().click();
+    const dialog = page.getByRole('dialog', { name: 'New maintenance window' });
     await dialog.getByLabel('Reason').fill('new switches');
     await page.mouse.click(5, 5);
     await page.keyboard.press('Control+k');

@@ -37,7 +37,7 @@ export function Id({ id, length = 8 }: { readonly id: string; readonly length?: 
 export function Code({ text }: { readonly text: string }) {
   return (
     <div className="flex items-start gap-2 rounded-md border bg-raised py-1.5 pr-1.5 pl-3">
-      <code className="min-w-0 flex-1 self-center overflow-x-auto whitespace-pre-wrap break-all font-mono text-xs">
+      <code className="min-w-0 flex-1 self-center overflow-x-auto whitespace-pre-wrap font-mono [overflow-wrap:anywhere] text-xs">
         {visibleText(text)}
       </code>
       <CopyButton text={text} />

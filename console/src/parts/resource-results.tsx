@@ -214,7 +214,7 @@ function ShowChoice({
   const changed = results.filter(hasChanged).length + failed;
   const choices: readonly { value: Show; label: string; count: number }[] = [
     { value: 'all', label: 'All', count: results.length },
-    { value: 'changed', label: telling === 'drift' ? 'Deviating' : 'Changed', count: changed },
+    { value: 'changed', label: telling === 'drift' ? 'Deviating' : 'Changed or failed', count: changed },
     { value: 'failed', label: 'Failed', count: failed },
   ];
   return (

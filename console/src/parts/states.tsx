@@ -114,7 +114,9 @@ export function Problem({ error }: { readonly error: unknown }) {
     if (error) shown.current?.scrollIntoView({ block: 'nearest' });
   }, [error]);
   if (error === null || error === undefined) return null;
-  const faults = error instanceof ApiError ? (error.problem.errors ?? []) : [];
+  const named = error instanceof ApiError ? (error.problem.errors ?? []) : [];
+  // One fault is often the whole message: it is not said twice.
+  const faults = named.length === 1 && named[0]?.message === messageOf(error) ? [] : named;
   return (
     <div ref={shown} role="alert" className="rounded-md border border-bad/40 bg-bad-soft px-3 py-2 text-bad text-sm">
       <p className="break-words">{messageOf(error)}</p>

@@ -21,7 +21,9 @@ test('before, after and now', () => {
     relativeTime(now - 240_000, now),
     relativeTime(now + 10_800_000, now),
     relativeTime(now + 4_000, now),
-  ]).toEqual(['4m ago', 'in 3h', 'now']);
+    relativeTime(now + 5_000, now),
+    relativeTime(now + 6_000, now),
+  ]).toEqual(['4m ago', 'in 3h', 'now', 'now', 'in 6s']);
 });
 
 test('times as the API gives them', () => {

@@ -56,7 +56,8 @@ export function shortDuration(seconds: number): string {
 /** As `4m ago`, `in 3h`, `now`. Both in Unix milliseconds. */
 export function relativeTime(at: number, from: number): string {
   const seconds = Math.round((from - at) / 1000);
-  if (Math.abs(seconds) < 5) return 'now';
+  // The clock that is shown turns every five seconds: what has just ended may be that far ahead of it.
+  if (seconds < 5 && seconds > -6) return 'now';
   return seconds > 0 ? `${shortDuration(seconds)} ago` : `in ${shortDuration(-seconds)}`;
 }
 

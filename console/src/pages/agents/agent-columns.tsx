@@ -71,7 +71,7 @@ export function agentColumns({
     },
     {
       id: 'off',
-      header: 'Off',
+      header: 'Out of sync',
       width: '7rem',
       from: 'sm',
       sort: ({ node_id }) => off.get(node_id)?.reasons.length ?? null,

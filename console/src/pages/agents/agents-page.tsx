@@ -203,7 +203,7 @@ const labels: Record<AgentTab, string> = {
   approved: 'Approved',
   connected: 'Connected',
   away: 'Away',
-  off: 'Off',
+  off: 'Out of sync',
   pending: 'Pending',
   rejected: 'Rejected',
 };

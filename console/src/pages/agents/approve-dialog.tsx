@@ -1,6 +1,7 @@
 import type { Agent } from '@muster/protocol/http';
 import { useMemo, useState } from 'react';
 import { approveAgent } from '../../api/agents.ts';
+import { Id } from '../../parts/copy.tsx';
 import { EachDialog } from '../../parts/each-dialog.tsx';
 import { fieldClasses } from '../../parts/field.tsx';
 import { Line } from '../../parts/text.tsx';
@@ -86,8 +87,8 @@ export function ApproveDialog({
                     </span>
                   </td>
                   <td className="px-3 font-mono text-muted text-xs">{initial_ip}</td>
-                  <td className="px-3 font-mono text-muted text-xs" title={node_id}>
-                    {node_id.slice(0, 8)}…
+                  <td className="px-3">
+                    <Id id={node_id} length={12} />
                   </td>
                 </tr>
               );

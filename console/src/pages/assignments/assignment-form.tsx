@@ -106,7 +106,7 @@ export function AssignmentForm({
           {start === null && (
             <Input
               label="Name"
-              hint="Assignments count in the order of their names."
+              hint="Where several match an agent, their modules come in the order of the assignments’ names."
               value={fields.name}
               error={tried ? faults.name : null}
               onChange={(event) => change({ name: event.target.value })}
@@ -160,8 +160,8 @@ export function AssignmentForm({
             <div className="grid gap-2 sm:grid-cols-2">
               {(
                 [
-                  ['enforce', 'Enforce', 'An apply makes machines so'],
-                  ['audit', 'Audit', 'Deviations are told, and nothing is changed'],
+                  ['enforce', 'Enforce', 'An apply brings machines to this'],
+                  ['audit', 'Audit', 'Deviations are reported, and nothing is changed'],
                 ] as const
               ).map(([mode, label, says]) => (
                 <label

@@ -30,7 +30,7 @@ export function ChannelsPage() {
   return (
     <Page
       title="Channels"
-      subtitle="Notifications go to each of these, at least once, and are tried again while the far end is down."
+      subtitle={`Notifications go to each of these, at least once, and are tried again while the far end is down.${isAdmin ? '' : ' Admins add and change them.'}`}
       actions={data !== undefined && data.length > 0 && add}
     >
       {error ? (
@@ -126,7 +126,7 @@ function ChannelCard({
       <dl className="grid grid-cols-[auto_minmax(0,1fr)] gap-x-4 gap-y-1 text-sm">
         {Object.entries(channel.config).map(([key, value]) => (
           <div key={key} className="contents">
-            <dt className="text-muted">{key}</dt>
+            <dt className="text-muted">{key === 'url' ? 'address' : key}</dt>
             <dd className="font-mono text-xs leading-5">
               <Text text={value} />
             </dd>

@@ -2,6 +2,7 @@ import { useMutation } from '@tanstack/react-query';
 import { useState } from 'react';
 import { makeEnrolmentToken } from '../../api/enrolment.ts';
 import { Button } from '../../parts/button.tsx';
+import { Callout } from '../../parts/callout.tsx';
 import { Code } from '../../parts/copy.tsx';
 import { Dialog } from '../../parts/dialog.tsx';
 import { Checkbox, Input, Select } from '../../parts/field.tsx';
@@ -23,7 +24,8 @@ export function TokenForm({ onClose }: { readonly onClose: () => void }) {
   const [tags, setTags] = useState('');
   const [life, setLife] = useState(String(lives[0][0]));
   const [approve, setApprove] = useState(true);
-  const single = uses === '1';
+  // The orchestrator takes a name only for the one agent that comes in by this token alone.
+  const named = uses === '1' && approve;
   const make = useMutation({
     mutationFn: () =>
       Promise.resolve().then(() =>
@@ -32,7 +34,7 @@ export function TokenForm({ onClose }: { readonly onClose: () => void }) {
           uses: Number(uses),
           approve,
           tags: tagsOf(tags),
-          ...(single && name.trim() !== '' ? { name: name.trim() } : {}),
+          ...(named && name.trim() !== '' ? { name: name.trim() } : {}),
         }),
       ),
   });
@@ -87,12 +89,17 @@ export function TokenForm({ onClose }: { readonly onClose: () => void }) {
               ))}
             </Select>
           </div>
-          {single && (
+          {uses === '1' && (
             <Input
               label="Name (optional)"
-              value={name}
+              value={named ? name : ''}
+              disabled={!named}
               onChange={(event) => setName(event.target.value)}
-              hint="What the agent is called. Without one it is called as its machine is."
+              hint={
+                named
+                  ? 'What the agent is called. Without one it is called as its machine is.'
+                  : 'Whoever approves it gives it a name.'
+              }
             />
           )}
           <Input
@@ -110,10 +117,12 @@ export function TokenForm({ onClose }: { readonly onClose: () => void }) {
         </form>
       ) : (
         <div className="space-y-4">
-          <p className="text-muted text-sm">
-            As root. The token in it is shown only now{made.note === null ? '.' : ': '}
-            {made.note !== null && <Text text={made.note} most={500} />}
-          </p>
+          <p className="text-muted text-sm">Run it as root. The token in it is shown only now.</p>
+          {made.note !== null && (
+            <Callout tone="info" title="The agent must be installed there already">
+              <Text text={made.note} most={500} />
+            </Callout>
+          )}
           <Code text={made.command} />
           {made.connect_command !== made.command && (
             <>

@@ -1,6 +1,8 @@
 import type { Assignment } from '@muster/protocol/http';
+import { Link } from '@tanstack/react-router';
 import type { DeclaredParameter } from '../../editor/outline.ts';
 import { Badge } from '../../parts/badge.tsx';
+import { buttonClasses } from '../../parts/button.tsx';
 import { Panel } from '../../parts/panel.tsx';
 import { Empty } from '../../parts/states.tsx';
 import { Line, Text } from '../../parts/text.tsx';
@@ -20,7 +22,14 @@ export function UsageTab({
     <div className="grid gap-4 lg:grid-cols-2">
       <Panel title="Used by" flush className="self-start">
         {assignments.length === 0 ? (
-          <Empty title="No assignment names it">
+          <Empty
+            title="No assignment names it"
+            action={
+              <Link to="/assignments/new" className={buttonClasses()}>
+                New assignment
+              </Link>
+            }
+          >
             Put it into one, and the agents that match get it with the next apply.
           </Empty>
         ) : (

@@ -86,7 +86,7 @@ export function OperatorsPage() {
   return (
     <Page
       title="Operators"
-      subtitle="The people who may sign in. Each has a key of their own; there are no passwords."
+      subtitle={`The people who may sign in. Each has a key of their own; there are no passwords.${isAdmin ? '' : ' Admins add and remove them.'}`}
       actions={
         <>
           <Button onClick={() => setShown(shown === 'all' ? 'active' : 'all')} aria-pressed={shown === 'all'}>

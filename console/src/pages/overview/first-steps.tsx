@@ -44,7 +44,7 @@ export function FirstSteps({
         done: modules > 0,
         icon: <Boxes className="size-4" />,
         to: '/modules/new',
-        action: 'Write the first module',
+        action: 'New module',
       },
       {
         title: 'Assign it',
@@ -52,7 +52,7 @@ export function FirstSteps({
         done: false,
         icon: <Target className="size-4" />,
         to: '/assignments/new',
-        action: 'Make an assignment',
+        action: 'New assignment',
       },
     ];
   const next = steps.findIndex(({ done }) => !done);

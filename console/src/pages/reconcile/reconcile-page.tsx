@@ -137,7 +137,8 @@ export function ReconcilePage() {
               title="Everything is as it should be"
               icon={<ShieldCheck className="size-9 text-good" strokeWidth={1.4} />}
             >
-              Every machine is as it was left. What comes off shows here by itself.
+              No machine deviates from what was applied to it, and nothing waits to be applied. What changes that shows
+              here by itself.
             </Empty>
           )}
         </div>

@@ -61,7 +61,7 @@ export function SecretDialog({ secret, onClose }: { readonly secret: Secret | nu
       // What was typed is not lost by a key too many.
       lasting={isTyped}
       onOpenChange={(open) => !open && onClose()}
-      title={secret === null ? 'Keep a secret' : `Change ${secret.name}`}
+      title={secret === null ? 'New secret' : `Change ${secret.name}`}
       footer={
         <>
           <Button onClick={onClose}>Cancel</Button>
@@ -72,7 +72,7 @@ export function SecretDialog({ secret, onClose }: { readonly secret: Secret | nu
             busy={save.isPending}
             disabled={name === '' || fault !== null || (replaces && value === '')}
           >
-            {secret === null ? 'Keep secret' : 'Save'}
+            {secret === null ? 'Save secret' : 'Save'}
           </Button>
         </>
       }

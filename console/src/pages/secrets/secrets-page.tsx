@@ -148,7 +148,7 @@ export function SecretsPage() {
             </Button>
           )}
           <Button look="primary" icon={<Plus className="size-4" />} onClick={() => setEdited('new!', true)}>
-            Keep a secret
+            New secret
           </Button>
         </>
       }
@@ -174,7 +174,7 @@ export function SecretsPage() {
                   icon={<KeyRound className="size-7" strokeWidth={1.4} />}
                   action={
                     <Button look="primary" onClick={() => setEdited('new!', true)}>
-                      Keep a secret
+                      New secret
                     </Button>
                   }
                 >

@@ -67,12 +67,12 @@ export function WindowForm({
     <Dialog
       open
       onOpenChange={(open) => !open && onClose()}
-      title={window === null ? 'Plan a maintenance window' : 'Change the maintenance window'}
+      title={window === null ? 'New maintenance window' : 'Change the maintenance window'}
       footer={
         <>
           <Button onClick={onClose}>Cancel</Button>
           <Button look="primary" type="submit" form="window" busy={save.isPending} disabled={tooEarly || noWhom}>
-            {window === null ? 'Plan window' : 'Save'}
+            {window === null ? 'Create window' : 'Save'}
           </Button>
         </>
       }

@@ -43,11 +43,11 @@ export function WindowsPage() {
   return (
     <Page
       title="Maintenance windows"
-      subtitle="While one is open, its agents call nobody, and assignments that wait for a window are applied there."
+      subtitle={`While one is open, nobody is notified about its agents, and assignments that wait for a window are applied there.${isAdmin ? '' : ' Admins make them.'}`}
       actions={
         isAdmin && (
           <Button look="primary" icon={<Plus className="size-4" />} onClick={planOne}>
-            Plan window
+            New window
           </Button>
         )
       }
@@ -99,7 +99,7 @@ export function WindowsPage() {
               <Empty
                 title="No window is planned"
                 icon={<CalendarClock className="size-7" strokeWidth={1.4} />}
-                action={isAdmin && <Button onClick={planOne}>Plan window</Button>}
+                action={isAdmin && <Button onClick={planOne}>New window</Button>}
               >
                 Plan one before you reboot machines, and nobody is woken.
               </Empty>
