@@ -1,3 +1,4 @@
+import { ApiError } from '@muster/protocol/client';
 import {
   getModule,
   listModuleRevisions,
@@ -49,6 +50,9 @@ export const validate = (content: string, signal: AbortSignal) => call(validateM
 
 /** What is stored now, whatever was known. */
 export const freshModule = (name: string) => queryClient.fetchQuery({ ...moduleQuery(name), staleTime: 0 });
+
+/** Whether it is so because there is no such module. */
+export const isNoModule = (error: unknown): boolean => error instanceof ApiError && error.problem.status === 404;
 
 /** Stores a revision. @returns it, as it is stored */
 export async function uploadModule(name: string, content: string) {

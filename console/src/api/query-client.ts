@@ -30,8 +30,9 @@ export const queryClient = new QueryClient({
       retry: (_, error) => isPassing(error),
       retryDelay: waitBefore,
     },
-    // What changes something is sent once; a person decides whether again.
-    mutations: { networkMode: 'always', retry: false },
+    // What changes something is sent once; a person decides whether again. What it was is kept no longer than it is on
+    // the page: it may have been a secret.
+    mutations: { networkMode: 'always', retry: false, gcTime: 0 },
   },
 });
 

@@ -169,6 +169,23 @@ test('typing goes out in frames that are taken, and only of who is in control', 
   expect(last().sent).toHaveLength(5);
 });
 
+test('what the screen answers to a former connection is not sent to the next', async () => {
+  const { link, last, fire } = linked();
+  link.start('/first');
+  last().opens();
+  last().says(new Uint8Array(100));
+  link.take('control');
+  await fire();
+  last().opens();
+  last().says(new Uint8Array(10));
+  link.type('\x1b[?1;2c');
+  link.type('ls');
+  expect(last().sent.map((each) => new TextDecoder().decode(each as Uint8Array))).toEqual(['ls']);
+  link.drained(100);
+  link.type('\x1b[?1;2c');
+  expect(last().sent).toHaveLength(2);
+});
+
 test('taking over leaves the former connection, whatever still comes of it', async () => {
   const { link, sockets, fire, states, modes } = linked();
   link.start('/first');

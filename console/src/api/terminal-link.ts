@@ -77,6 +77,8 @@ export class TerminalLink {
   #attempt = 0;
   /** Bytes that were given to be shown, and are not yet. */
   #behind = 0;
+  /** Of these, those of a former connection: the questions in them were answered there, or are nobody's any more. */
+  #former = 0;
   #skipping = false;
   #over = false;
   #callOff = () => {};
@@ -120,12 +122,15 @@ export class TerminalLink {
   /** Bytes that were given to {@link LinkEvents.shown} are on the screen. */
   drained(bytes: number): void {
     this.#behind -= bytes;
+    this.#former = Math.max(0, this.#former - bytes);
     if (!this.#skipping || this.#behind > behind.least) return;
     this.#skipping = false;
     void this.#attach();
   }
 
   type(text: string): void {
+    // What the screen answers by itself, and some keys, begin so.
+    if (this.#former > 0 && text.startsWith('\x1b')) return;
     this.typeBytes(new TextEncoder().encode(text));
   }
 
@@ -184,6 +189,7 @@ export class TerminalLink {
     this.#socket = socket;
     let next: LinkState | null = null;
     socket.onopen = () => {
+      this.#former = this.#behind;
       this.#events.fresh();
       // Only one that holds for a while forgets how often it was tried.
       this.#settle = this.#parts.after(stable, () => {

@@ -172,22 +172,40 @@ function KeyChoice({
     }
   };
 
+  // Wherever it is dropped: a browser opens what falls beside, and shows the key in place of the page.
+  const latest = useRef(read);
+  latest.current = read;
+  useEffect(() => {
+    const onDragOver = (event: DragEvent) => {
+      if (!event.dataTransfer?.types.includes('Files')) return;
+      event.preventDefault();
+      setOver(true);
+    };
+    const onDragLeave = (event: DragEvent) => {
+      if (event.relatedTarget === null) setOver(false);
+    };
+    const onDrop = (event: DragEvent) => {
+      if (!event.dataTransfer?.types.includes('Files')) return;
+      event.preventDefault();
+      setOver(false);
+      void latest.current(event.dataTransfer.files[0]);
+    };
+    window.addEventListener('dragover', onDragOver);
+    window.addEventListener('dragleave', onDragLeave);
+    window.addEventListener('drop', onDrop);
+    return () => {
+      window.removeEventListener('dragover', onDragOver);
+      window.removeEventListener('dragleave', onDragLeave);
+      window.removeEventListener('drop', onDrop);
+    };
+  }, []);
+
   return (
     <div
       className={classNames(
         'rounded-md border border-dashed p-3',
         over ? 'border-accent bg-accent-soft' : 'border-line',
       )}
-      onDragOver={(event) => {
-        event.preventDefault();
-        setOver(true);
-      }}
-      onDragLeave={() => setOver(false)}
-      onDrop={(event) => {
-        event.preventDefault();
-        setOver(false);
-        void read(event.dataTransfer.files[0]);
-      }}
     >
       <input
         ref={file}

@@ -1,12 +1,12 @@
 import { autocompletion, type CompletionSource, startCompletion } from '@codemirror/autocomplete';
-import { indentWithTab } from '@codemirror/commands';
+import { historyField, indentWithTab } from '@codemirror/commands';
 import { yaml } from '@codemirror/lang-yaml';
 import { indentUnit } from '@codemirror/language';
 import { lintGutter, setDiagnostics } from '@codemirror/lint';
-import { Compartment, EditorState, Prec } from '@codemirror/state';
+import { Compartment, EditorState, type EditorStateConfig, Prec } from '@codemirror/state';
 import { EditorView, keymap } from '@codemirror/view';
 import { basicSetup } from 'codemirror';
-import { type Ref, useEffect, useId, useImperativeHandle, useRef } from 'react';
+import { type Ref, type RefObject, useEffect, useId, useImperativeHandle, useLayoutEffect, useRef } from 'react';
 import type { Mark } from './faults.ts';
 import { type Known, type Proposal, proposalsAt } from './proposals.ts';
 import { theme } from './theme.ts';
@@ -16,6 +16,9 @@ export interface EditorHandle {
   goTo(line: number, column: number): void;
   focus(): void;
 }
+
+/** What an editor leaves behind for the next one of the same text: what can be undone, and where one was. */
+export type EditorMemory = RefObject<unknown>;
 
 export interface CodeEditorProps {
   readonly label: string;
@@ -27,6 +30,7 @@ export interface CodeEditorProps {
   /** What completion knows; null: none yet. */
   readonly known?: Known | null;
   readonly readOnly?: boolean;
+  readonly memory?: EditorMemory | undefined;
   readonly ref?: Ref<EditorHandle>;
 }
 
@@ -66,6 +70,23 @@ const taking =
     if (goesOn) startCompletion(view);
   };
 
+const kept = { history: historyField };
+
+/** A text to write at: where there is a memory, with what can be undone there, and whatever differs as one more step. */
+function stateOf(text: string, memory: unknown, config: EditorStateConfig): EditorState {
+  if (memory == null) return EditorState.create({ ...config, doc: text });
+  const before = EditorState.fromJSON(memory, config, kept);
+  return before.update(changeTo(before, text) ?? {}).state;
+}
+
+const changeTo = (state: EditorState, text: string) =>
+  state.doc.toString() === text ? null : { changes: { from: 0, to: state.doc.length, insert: text } };
+
+function show(view: EditorView, text: string): void {
+  const change = changeTo(view.state, text);
+  if (change !== null) view.dispatch(change);
+}
+
 /**
  * Writes YAML. The text is the caller's; what is typed comes out by `onChange`, and a value that differs from the text
  * takes its place as one step that can be undone.
@@ -78,6 +99,7 @@ export default function CodeEditor({
   marks,
   known = null,
   readOnly = false,
+  memory,
   ref,
 }: CodeEditorProps) {
   const hint = useId();
@@ -91,8 +113,7 @@ export default function CodeEditor({
     const access = writable.current;
     const made = new EditorView({
       parent: host.current as HTMLDivElement,
-      state: EditorState.create({
-        doc: latest.current.value,
+      state: stateOf(latest.current.value, memory?.current, {
         extensions: [
           Prec.highest(
             keymap.of([
@@ -124,10 +145,11 @@ export default function CodeEditor({
     });
     view.current = made;
     return () => {
+      if (memory !== undefined) memory.current = made.state.toJSON(kept);
       made.destroy();
       view.current = null;
     };
-  }, [label, hint]);
+  }, [label, hint, memory]);
 
   useEffect(() => {
     view.current?.dispatch({
@@ -137,10 +159,9 @@ export default function CodeEditor({
     });
   }, [readOnly]);
 
-  useEffect(() => {
-    const there = view.current;
-    if (there === null || there.state.doc.toString() === value) return;
-    there.dispatch({ changes: { from: 0, to: there.state.doc.length, insert: value } });
+  // Before anything else may be typed: a value that comes late is one that was typed already, and not to be put back.
+  useLayoutEffect(() => {
+    if (view.current !== null) show(view.current, value);
   }, [value]);
 
   useEffect(() => {

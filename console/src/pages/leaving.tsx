@@ -4,12 +4,20 @@ import { Confirm } from '../parts/dialog.tsx';
 
 /**
  * Asks before a page is left that holds something unsaved; another tab of the same page is no leaving.
+ * @param withTab it is: what is unsaved goes with the tab
  * @returns what is drawn for it, and how to go without being asked: after saving, after removing
  */
-export function useLeaving(unsaved: boolean, what: string): { guard: React.ReactNode; allow: () => void } {
+export function useLeaving(
+  unsaved: boolean,
+  what: string,
+  withTab = false,
+): { guard: React.ReactNode; allow: () => void } {
   const allowed = useRef(false);
   const blocker = useBlocker({
-    shouldBlockFn: ({ current, next }) => unsaved && !allowed.current && current.pathname !== next.pathname,
+    shouldBlockFn: ({ current, next }) =>
+      unsaved &&
+      !allowed.current &&
+      (current.pathname !== next.pathname || (withTab && tabOf(current.search) !== tabOf(next.search))),
     enableBeforeUnload: () => unsaved && !allowed.current,
     withResolver: true,
   });
@@ -32,3 +40,5 @@ export function useLeaving(unsaved: boolean, what: string): { guard: React.React
     },
   };
 }
+
+const tabOf = (search: unknown): unknown => (search as { tab?: unknown }).tab;

@@ -35,6 +35,7 @@ export function Picker({
   onPick,
   placeholder,
   none = 'Nothing is called that',
+  error = null,
 }: {
   readonly label: string;
   readonly hideLabel?: boolean;
@@ -45,6 +46,7 @@ export function Picker({
   readonly placeholder?: string;
   /** Said when nothing is found. */
   readonly none?: string;
+  readonly error?: string | null | undefined;
 }) {
   const id = useId();
   const list = useRef<HTMLDivElement>(null);
@@ -90,6 +92,8 @@ export function Picker({
         aria-controls={`${id}-list`}
         aria-autocomplete="list"
         aria-activedescendant={text !== null && shown.length > 0 ? `${id}-${at}` : undefined}
+        aria-invalid={error ? true : undefined}
+        aria-describedby={error ? `${id}-error` : undefined}
         autoComplete="off"
         spellCheck={false}
         className={classNames(fieldClasses, 'h-8')}
@@ -136,6 +140,11 @@ export function Picker({
             </p>
           )}
         </div>
+      )}
+      {error && (
+        <p id={`${id}-error`} className="mt-1 text-bad text-xs">
+          {error}
+        </p>
       )}
     </div>
   );

@@ -17,6 +17,7 @@ export function SelectorInput({
   onSubmit,
   vocabulary,
   hint,
+  error = null,
   placeholder = 'role=web site in (paris,berlin)',
   className,
 }: {
@@ -29,6 +30,8 @@ export function SelectorInput({
   readonly vocabulary: SelectorVocabulary;
   /** Under the field while nothing is wrong: what it matches, for one. */
   readonly hint?: ReactNode;
+  /** What is wrong with it where its grammar is right. */
+  readonly error?: string | null | undefined;
   readonly placeholder?: string;
   readonly className?: string;
 }) {
@@ -58,7 +61,7 @@ export function SelectorInput({
   const parsed = parseSelector(value);
   // Whoever is about to write on knows that it is not whole yet.
   const isWriting = open && !parsed.ok && parsed.fault.column > cursor;
-  const fault = parsed.ok || isWriting ? null : `Column ${parsed.fault.column}: ${parsed.fault.message}`;
+  const fault = parsed.ok || isWriting ? (error ?? null) : `Column ${parsed.fault.column}: ${parsed.fault.message}`;
 
   const take = (option: CompletionOption) => {
     if (completion === null) return;

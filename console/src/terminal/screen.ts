@@ -50,8 +50,9 @@ export class Screen {
   readonly #callOffs: (() => void)[] = [];
 
   constructor(place: HTMLElement, options: ScreenOptions, events: ScreenEvents) {
-    const ask = (_: MouseEvent, url: string) => {
-      if (isWebLink(url)) events.link?.(url);
+    const ask = (_: MouseEvent, text: string) => {
+      const link = webLink(text);
+      if (link !== null) events.link?.(link);
     };
     this.terminal = new Terminal({
       allowProposedApi: true,
@@ -182,11 +183,8 @@ export class Screen {
   }
 }
 
-/** Nothing else can be opened from a terminal. */
-function isWebLink(text: string): boolean {
-  try {
-    return ['http:', 'https:'].includes(new URL(text).protocol);
-  } catch {
-    return false;
-  }
+/** As a browser reads it, so that letters that look alike do not; null: nothing else can be opened from a terminal. */
+function webLink(text: string): string | null {
+  const url = URL.parse(text);
+  return url !== null && ['http:', 'https:'].includes(url.protocol) ? url.href : null;
 }

@@ -57,7 +57,7 @@ export function AssignmentForm({
     start === null
       ? JSON.stringify(fields) !== JSON.stringify(nothingYet)
       : 'faults' in parameters || changesOf(start, fields, parameters.parameters) !== null;
-  const { guard, allow } = useLeaving(changed, 'What you have changed is not saved.');
+  const { guard, allow } = useLeaving(changed, 'What you have changed is not saved.', true);
 
   const save = async () => {
     setTried(true);
@@ -135,10 +135,8 @@ export function AssignmentForm({
               value={fields.selector}
               onChange={(text) => change({ selector: text })}
               vocabulary={vocabulary}
+              error={tried && fields.selector.trim() === '' ? faults.selector : null}
             />
-            {tried && faults.selector !== undefined && fields.selector.trim() === '' && (
-              <p className="mt-1 text-bad text-xs">{faults.selector}</p>
-            )}
             <p role="status" className="mt-2 text-sm">
               {agents.isPending || matched === null ? (
                 <span className="text-muted">{matched === null ? 'The selector is not whole yet.' : 'Counting…'}</span>

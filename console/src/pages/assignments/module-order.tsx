@@ -89,8 +89,8 @@ export function ModuleOrderField({
         options={all.filter((name) => !modules.includes(name)).map((name) => ({ value: name, label: name }))}
         value=""
         onPick={(name) => onChange([...modules, name])}
+        error={error}
       />
-      {error && <p className="mt-1 text-bad text-xs">{error}</p>}
       <p role="status" className="sr-only">
         {said}
       </p>

@@ -59,6 +59,10 @@ describe('a value is read as its type says', () => {
   });
 });
 
+test.each(['list', 'map'] as const)('a %s of brackets without end is at fault, and breaks nothing', (type) =>
+  expect(readValue(type, '['.repeat(20_000))).toHaveProperty('fault'),
+);
+
 describe('the form as a whole', () => {
   const fields = fieldsOf(['web'], web, {});
   const host = fieldKey('web', 'host');

@@ -1,5 +1,5 @@
 import { parseDocument, stringify } from 'yaml';
-import type { DeclaredParameter } from '../../editor/outline.ts';
+import { type DeclaredParameter, isTooDeep } from '../../editor/outline.ts';
 
 /** The values that an assignment sets for its modules, as a form shows them. Pure. */
 
@@ -72,9 +72,10 @@ export const textsOf = (given: ParameterValues): ParameterTexts =>
 type Read = { readonly value: unknown } | { readonly fault: string };
 
 const readYaml = (text: string, fits: (value: unknown) => boolean, fault: string): Read => {
-  const document = parseDocument(text, { logLevel: 'silent' });
-  if (document.errors.length > 0) return { fault };
+  if (isTooDeep(text)) return { fault };
   try {
+    const document = parseDocument(text, { logLevel: 'silent' });
+    if (document.errors.length > 0) return { fault };
     // No alias: what they could blow up to is nobody's to send.
     const value = document.toJS({ maxAliasCount: 0 });
     return fits(value) ? { value } : { fault };

@@ -4,13 +4,15 @@ import { lazy, Suspense, useMemo, useRef } from 'react';
 import { agentsQuery } from '../../api/agents.ts';
 import { moduleSchemaQuery } from '../../api/module-schema.ts';
 import { secretsQuery } from '../../api/secrets.ts';
-import type { EditorHandle } from '../../editor/code-editor.tsx';
+import type { EditorHandle, EditorMemory } from '../../editor/code-editor.tsx';
 import { FaultList } from '../../editor/fault-list.tsx';
 import { type Judgement, judge } from '../../editor/faults.ts';
+import { type ModuleOutline, outlineOf } from '../../editor/outline.ts';
 import type { Known } from '../../editor/proposals.ts';
 import type { JsonSchema } from '../../editor/schema.ts';
 import { Keys } from '../../parts/kbd.tsx';
 import { messageOf, Skeleton } from '../../parts/states.tsx';
+import { useRested } from './use-rested.ts';
 import { useVerdict } from './use-verdict.ts';
 
 const CodeEditor = lazy(() => import('../../editor/code-editor.tsx'));
@@ -34,10 +36,16 @@ function useKnown(): Known | null {
 }
 
 /** What is known of a text: its syntax at once, the rest when it has been judged. */
-export function useJudgement(text: string): { judgement: Judgement; error: unknown } {
+export function useJudgement(text: string): { judgement: Judgement; outline: ModuleOutline; error: unknown } {
   const { verdict, error } = useVerdict(text);
-  const judgement = useMemo(() => judge(text, verdict), [text, verdict]);
-  return { judgement, error };
+  const rested = useRested(text);
+  const outline = useMemo(() => outlineOf(rested), [rested]);
+  const judged = useMemo(() => judge(rested, verdict), [rested, verdict]);
+  const judgement = useMemo<Judgement>(
+    () => (rested === text ? judged : { ...judged, state: 'checking' }),
+    [judged, rested, text],
+  );
+  return { judgement, outline, error };
 }
 
 /** The text of a module, what is wrong with it, and how to get on without a mouse. */
@@ -48,6 +56,7 @@ export function Editing({
   onSave,
   judgement,
   error,
+  memory,
 }: {
   readonly label: string;
   readonly text: string;
@@ -56,6 +65,8 @@ export function Editing({
   readonly judgement: Judgement;
   /** Why it could not be judged. */
   readonly error: unknown;
+  /** What can be undone, while another tab is shown. */
+  readonly memory?: EditorMemory;
 }) {
   const editor = useRef<EditorHandle>(null);
   const known = useKnown();
@@ -72,6 +83,7 @@ export function Editing({
             onSave={onSave}
             marks={marks}
             known={known}
+            memory={memory}
           />
         </Suspense>
       </div>

@@ -1,11 +1,9 @@
-import { ApiError } from '@muster/protocol/client';
 import { useQuery } from '@tanstack/react-query';
 import { Link, useNavigate, useParams } from '@tanstack/react-router';
 import { Trash2 } from 'lucide-react';
 import { useEffect, useMemo, useRef, useState } from 'react';
 import { assignmentsQuery } from '../../api/assignments.ts';
-import { moduleQuery, modulesQuery, removeModule } from '../../api/modules.ts';
-import { outlineOf } from '../../editor/outline.ts';
+import { isNoModule, moduleQuery, modulesQuery, removeModule } from '../../api/modules.ts';
 import { Button, buttonClasses } from '../../parts/button.tsx';
 import { Callout } from '../../parts/callout.tsx';
 import { Confirm } from '../../parts/dialog.tsx';
@@ -51,12 +49,13 @@ function useSaveKey(save: () => void): void {
 export function ModulePage() {
   const { module: name = '' } = useParams({ strict: false });
   const query = useQuery(moduleQuery(name));
-  if (query.data !== undefined) return <WrittenModule key={name} latest={query.data} />;
+  if (query.data !== undefined)
+    return <WrittenModule key={name} latest={query.data} isRemoved={isNoModule(query.error)} />;
   return (
     <Page title={visibleText(name)}>
       {query.isPending ? (
         <SkeletonRows />
-      ) : query.error instanceof ApiError && query.error.problem.status === 404 ? (
+      ) : isNoModule(query.error) ? (
         <Empty
           title="There is no module of this name"
           action={
@@ -76,18 +75,25 @@ export function ModulePage() {
 
 type Tab = 'editor' | 'try' | 'revisions' | 'order' | 'usage';
 
-function WrittenModule({ latest }: { readonly latest: Stored }) {
+function WrittenModule({
+  latest,
+  isRemoved,
+}: {
+  readonly latest: Stored;
+  /** By somebody else, while it was open here: it is as it was last known. */
+  readonly isRemoved: boolean;
+}) {
   const { name } = latest;
   const navigate = useNavigate();
   const [tab, setTab] = useUrlState<Tab>('tab', 'editor');
   const [kept, setDraft] = useState<Draft>(() => takenStored(latest));
   const draft = followed(kept, latest);
   if (draft !== kept) setDraft(draft);
+  const memory = useRef<unknown>(null);
   const stands = standing(draft, latest);
-  const unsaved = stands === 'edited' || stands === 'conflict';
+  const unsaved = stands === 'edited' || stands === 'conflict' || isRemoved;
 
-  const { judgement, error } = useJudgement(draft.text);
-  const outline = useMemo(() => outlineOf(draft.text), [draft.text]);
+  const { judgement, outline, error } = useJudgement(draft.text);
   const assignments = useQuery(assignmentsQuery);
   const users = useMemo(
     () => assignments.data?.filter(({ modules }) => modules.includes(name)) ?? [],
@@ -96,7 +102,10 @@ function WrittenModule({ latest }: { readonly latest: Stored }) {
 
   const [saving, setSaving] = useState<{ then?: () => void } | null>(null);
   const [removing, setRemoving] = useState(false);
-  const { guard, allow } = useLeaving(unsaved, `What you have written of ${visibleText(name)} is not saved.`);
+  const { guard, allow } = useLeaving(
+    stands === 'edited' || stands === 'conflict',
+    `What you have written of ${visibleText(name)} is not saved.`,
+  );
 
   const save = (then?: () => void) => {
     if (!unsaved) told('There is nothing to save: it is as it is stored.');
@@ -130,15 +139,17 @@ function WrittenModule({ latest }: { readonly latest: Stored }) {
           <span>
             <OperatorName id={latest.uploaded_by} />, <Time at={latest.uploaded_at} />
           </span>
-          {unsaved && <span className="font-medium text-warn">· not saved</span>}
+          {unsaved && <span className="font-medium text-warn">· {isRemoved ? 'removed' : 'not saved'}</span>}
         </span>
       }
       actions={
         <>
-          <Button look="danger" icon={<Trash2 className="size-4" />} onClick={() => setRemoving(true)}>
-            Remove…
-          </Button>
-          {unsaved && (
+          {!isRemoved && (
+            <Button look="danger" icon={<Trash2 className="size-4" />} onClick={() => setRemoving(true)}>
+              Remove…
+            </Button>
+          )}
+          {unsaved && !isRemoved && (
             <Button onClick={() => setDraft(takenStored(latest))} disabled={stands === 'conflict'}>
               Undo all
             </Button>
@@ -149,6 +160,13 @@ function WrittenModule({ latest }: { readonly latest: Stored }) {
         </>
       }
     >
+      {isRemoved && (
+        <div className="mb-3">
+          <Callout tone="warn" title="Somebody has removed this module">
+            Its text is still here. Save it to have the module back, with what you have written.
+          </Callout>
+        </div>
+      )}
       <Tabs<Tab>
         label="Parts of the module"
         value={tab}
@@ -175,6 +193,7 @@ function WrittenModule({ latest }: { readonly latest: Stored }) {
                     onSave={save}
                     judgement={judgement}
                     error={error}
+                    memory={memory}
                   />
                 </div>
               </div>
@@ -250,8 +269,8 @@ function WrittenModule({ latest }: { readonly latest: Stored }) {
 export function NewModulePage() {
   const navigate = useNavigate();
   const [text, setText] = useState('');
-  const { judgement, error } = useJudgement(text);
-  const { name } = useMemo(() => outlineOf(text), [text]);
+  const { judgement, outline, error } = useJudgement(text);
+  const { name } = outline;
   const modules = useQuery(modulesQuery);
   const taken = name !== null && (modules.data?.some((module) => module.name === name) ?? false);
   const unsaved = text.trim() !== '' && !starters.some(({ content }) => content === text);

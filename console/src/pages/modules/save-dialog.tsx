@@ -1,5 +1,5 @@
 import { useState } from 'react';
-import { freshModule, uploadModule } from '../../api/modules.ts';
+import { freshModule, isNoModule, uploadModule } from '../../api/modules.ts';
 import { Button } from '../../parts/button.tsx';
 import { Callout } from '../../parts/callout.tsx';
 import { Code } from '../../parts/copy.tsx';
@@ -43,8 +43,12 @@ export function SaveDialog({
     setError(null);
     try {
       if (base !== null && !isOther) {
-        const latest = await freshModule(name);
-        if (standing(draft, latest) === 'conflict') throw new StoredMeanwhile(latest.revision);
+        // Where it was removed meanwhile, what was written makes it anew.
+        const latest = await freshModule(name).catch((error: unknown) => {
+          if (isNoModule(error)) return null;
+          throw error;
+        });
+        if (latest !== null && standing(draft, latest) === 'conflict') throw new StoredMeanwhile(latest.revision);
       }
       const stored = await uploadModule(name, text);
       onOpenChange(false);

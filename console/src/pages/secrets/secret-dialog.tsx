@@ -132,6 +132,7 @@ export function SecretDialog({ secret, onClose }: { readonly secret: Secret | nu
         <Input
           label="Expires at the end of"
           type="date"
+          max="9999-12-31"
           value={day}
           onChange={(event) => setDay(event.target.value)}
           hint={

@@ -50,7 +50,8 @@ export function ReplayTerminal({ session }: { readonly session: TerminalSessionD
   const [skip, setSkip] = useUrlState<string>('idle', 'skip');
   const [query, setQuery] = useUrlState('q', '');
   const [attempt, setAttempt] = useState(0);
-  const [seeking, setSeeking] = useState(false);
+  /** How much of the way is done, in percent; null: it is there. */
+  const [seeking, setSeeking] = useState<number | null>(null);
   const seeks = useRef(0);
   const at = useRef(0);
   /** Where the address wants to begin, until it has been reached. */
@@ -63,10 +64,13 @@ export function ReplayTerminal({ session }: { readonly session: TerminalSessionD
     at.current = Math.max(0, Math.min(to, all.recording.duration));
     setPosition(at.current);
     const turn = ++seeks.current;
-    const late = window.setTimeout(() => setSeeking(true), 200);
-    void all.replay.show(all.recording.countAt(at.current)).then(() => {
-      window.clearTimeout(late);
-      if (turn === seeks.current) setSeeking(false);
+    const goal = all.recording.countAt(at.current);
+    const telling = window.setInterval(() => {
+      if (turn === seeks.current) setSeeking(Math.floor((Math.min(all.replay.count, goal) / Math.max(goal, 1)) * 100));
+    }, 200);
+    void all.replay.show(goal).then(() => {
+      window.clearInterval(telling);
+      if (turn === seeks.current) setSeeking(null);
     });
   }, []);
 
@@ -272,9 +276,9 @@ export function ReplayTerminal({ session }: { readonly session: TerminalSessionD
             checked={skip === 'skip'}
             onChange={(event) => setSkip(event.target.checked ? 'skip' : 'keep')}
           />
-          {seeking && (
-            <span role="status" className="text-muted text-xs">
-              Catching up…
+          {seeking !== null && (
+            <span className="tabular text-muted text-xs">
+              <span role="status">Catching up</span>, {seeking} %
             </span>
           )}
           {loading.state === 'loading' && (
