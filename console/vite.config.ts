@@ -20,6 +20,10 @@ const proxy: Record<string, ProxyOptions> = {
   },
 };
 
+/** Icons, small parts and what is asked for: each page uses many of them. Not what brings much along. */
+const small =
+  /console\/src\/(api|parts)\/(?!picker|selector-input|data-table|fan-out|resource|output|diff)[\w-]+\.tsx?$|\/lucide-react\//;
+
 /** `vite` and `vite preview`; what is served to people is built by tools/build-console.ts. */
 export default defineConfig({
   root: import.meta.dirname,
@@ -32,7 +36,18 @@ export default defineConfig({
     // Nothing is written into the page or the styles: the policy lets nothing in that is not a file of its own.
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
-    rolldownOptions: { output: { codeSplitting: { groups: [{ name: 'nonce', test: /app\/nonce\.ts$/ }] } } },
+    rolldownOptions: {
+      output: {
+        codeSplitting: {
+          groups: [
+            { name: 'nonce', test: /app\/nonce\.ts$/, priority: 2 },
+            // A request costs more than a kilobyte: what every page needs comes in one file, and what pages share in few.
+            { name: 'first', tags: ['$initial'], priority: 1 },
+            { name: 'shared', test: small, minShareCount: 4 },
+          ],
+        },
+      },
+    },
   },
   server: { host: '127.0.0.1', proxy },
   preview: { host: '127.0.0.1', proxy },

@@ -168,26 +168,38 @@ async function underEvents(orchestrator: OrchestratorProcess, until: () => boole
   return sent / ((performance.now() - began) / 1000);
 }
 
-async function memory(browser: Browser, orchestrator: OrchestratorProcess, path: string): Promise<Held[]> {
+/** What is held by the pages at these addresses, each in a tab of its own, side by side under the same events. */
+async function memory(
+  browser: Browser,
+  orchestrator: OrchestratorProcess,
+  paths: readonly string[],
+): Promise<Map<string, Held[]>> {
   const minutes = Number(options.minutes);
-  const page = await open(browser, orchestrator, path);
-  const session = await page.context().newCDPSession(page);
-  await session.send('Performance.enable');
-  const held: Held[] = [];
+  const tabs = await Promise.all(
+    paths.map(async (path) => {
+      const page = await open(browser, orchestrator, path);
+      const session = await page.context().newCDPSession(page);
+      await session.send('Performance.enable');
+      return { path, page, session, held: [] as Held[] };
+    }),
+  );
   let over = false;
   const events = underEvents(orchestrator, () => over);
   const began = performance.now();
   const step = Math.min(0.5, minutes / 10);
   while (performance.now() - began < minutes * 60_000) {
     await sleep(step * 60_000);
-    const { metrics } = await session.send('Performance.getMetrics');
-    const nodes = metrics.find(({ name }) => name === 'Nodes')?.value ?? Number.NaN;
-    held.push({ minute: (performance.now() - began) / 60_000, bytes: await heapOf(session), nodes });
+    for (const { session, held } of tabs) {
+      const bytes = await heapOf(session);
+      const { metrics } = await session.send('Performance.getMetrics');
+      const nodes = metrics.find(({ name }) => name === 'Nodes')?.value ?? Number.NaN;
+      held.push({ minute: (performance.now() - began) / 60_000, bytes, nodes });
+    }
   }
   over = true;
-  console.log(`${path}: ${(await events).toFixed(1)} events a second for ${minutes} min`);
-  await page.context().close();
-  return held;
+  console.log(`${(await events).toFixed(1)} events a second for ${minutes} min`);
+  for (const { page } of tabs) await page.context().close();
+  return new Map(tabs.map(({ path, held }) => [path, held]));
 }
 
 async function measure(browser: Browser, orchestrator: OrchestratorProcess): Promise<Verdict[]> {
@@ -240,8 +252,7 @@ async function measure(browser: Browser, orchestrator: OrchestratorProcess): Pro
 
   if (Number(options.minutes) === 0)
     return [...verdicts, notJudged('memory under events', '≤ 1.10 ×', '--minutes 0 leaves it out')];
-  for (const path of ['/', '/agents']) {
-    const held = await memory(browser, orchestrator, path);
+  for (const [path, held] of await memory(browser, orchestrator, ['/', '/agents'])) {
     console.log(
       `${table(
         [`minute at ${path}`, 'MB after collection', 'nodes'],

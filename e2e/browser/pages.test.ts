@@ -1,4 +1,8 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { gunzipSync } from 'node:zlib';
 import { describe, expect } from 'vitest';
+import { builtConsole } from '../../tools/build-console.ts';
 import { Showcase } from '../showcase/showcase.ts';
 import { violationsOf } from './accessible.ts';
 import { pagesOf } from './pages.ts';
@@ -27,6 +31,27 @@ async function walk(
   }
   return Object.fromEntries(Object.entries(seen).filter(([, faults]) => faults.length > 0));
 }
+
+/** What a browser fetches before the code of any page: what the page itself names. By name, as it is sent. */
+async function firstLoad(): Promise<Map<string, Buffer>> {
+  const folder = await builtConsole();
+  const page = readFileSync(join(folder, 'index.html'), 'utf8');
+  const names = [...page.matchAll(/(?:src|href)="\/(assets\/[^"]+\.(?:js|css))"/g)].map(([, name]) => name as string);
+  return new Map(
+    names.map((name) => {
+      const packed = join(folder, `${name}.gz`);
+      return [name, readFileSync(existsSync(packed) ? packed : join(folder, name))];
+    }),
+  );
+}
+
+test('what is fetched before a page is at most 200 kB, without the terminal and the editor', async () => {
+  const files = [...(await firstLoad())];
+  expect(files.length).toBeGreaterThan(2);
+  expect(files.reduce((sum, [, content]) => sum + content.length, 0)).toBeLessThanOrEqual(200_000);
+  const text = files.map(([, content]) => (content[0] === 0x1f ? gunzipSync(content) : content).toString()).join('\n');
+  for (const mark of ['xterm-helper-textarea', 'cm-scroller', 'ZodError']) expect(text).not.toContain(mark);
+});
 
 describe.skipIf(reason !== null)(`every page of the console${reason === null ? '' : ` (${reason})`}`, () => {
   test('has no violation that axe finds while there is nothing to show', async ({ tab, browser, orchestrator }) => {

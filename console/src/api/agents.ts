@@ -24,6 +24,9 @@ export const agentsQuery = queryOptions({
   structuralSharing: false,
 });
 
+/** Asks for them, if they are not known, before anything shows them. */
+export const askForAgents = (): void => void queryClient.prefetchQuery(agentsQuery);
+
 /** One of them, by id or name. */
 export const agentQuery = (id: string) =>
   queryOptions({

@@ -11,14 +11,7 @@ import { Input, TextArea } from '../parts/field.tsx';
 import { Problem } from '../parts/states.tsx';
 import { Text } from '../parts/text.tsx';
 import { Mark } from './mark.tsx';
-
-/** The code of `muster web-login`, from the fragment of the address: taken once, and gone from the address at once. */
-function takeCode(): string | null {
-  const code = new URLSearchParams(window.location.hash.slice(1)).get('code');
-  if (code === null) return null;
-  window.history.replaceState(null, '', window.location.pathname + window.location.search);
-  return code;
-}
+import { startedSignIn, takeCode } from './sign-in-link.ts';
 
 export function SignInPage() {
   useEffect(() => {
@@ -72,7 +65,6 @@ function SignInForm() {
   const [error, setError] = useState<unknown>(null);
   const [busy, setBusy] = useState(false);
   const [locked, setLocked] = useState<LockedKey | null>(null);
-  const began = useRef(false);
 
   const attempt = async (act: () => Promise<void>) => {
     setBusy(true);
@@ -86,14 +78,14 @@ function SignInForm() {
     }
   };
 
-  // biome-ignore lint/correctness/useExhaustiveDependencies: the code is taken once, when the page opens or its fragment changes
+  // biome-ignore lint/correctness/useExhaustiveDependencies: what was started is awaited once, and later a fragment may bring another code
   useEffect(() => {
     const redeem = () => {
       const code = takeCode();
       if (code !== null) void attempt(() => signInWithCode(code));
     };
-    if (!began.current) redeem();
-    began.current = true;
+    const started = startedSignIn();
+    if (started !== null) void attempt(() => started);
     window.addEventListener('hashchange', redeem);
     return () => window.removeEventListener('hashchange', redeem);
   }, []);

@@ -1,0 +1,29 @@
+import { signInWithCode } from '../api/sign-in.ts';
+
+/** The link of `muster web-login`: its code is in the fragment of the address, which no server is ever told. */
+
+/** Taken once, and gone from the address at once. */
+export function takeCode(): string | null {
+  const code = new URLSearchParams(window.location.hash.slice(1)).get('code');
+  if (code === null) return null;
+  window.history.replaceState(null, '', window.location.pathname + window.location.search);
+  return code;
+}
+
+let started: Promise<void> | null = null;
+
+/** Signs in by the link that led here, if one did: before anything is drawn, as the rest waits for it. */
+export function startSignIn(): void {
+  const code = takeCode();
+  if (code === null) return;
+  started = signInWithCode(code);
+  // The form says what went wrong with it.
+  started.catch(() => {});
+}
+
+/** What was started, for the first who asks. */
+export function startedSignIn(): Promise<void> | null {
+  const mine = started;
+  started = null;
+  return mine;
+}
