@@ -120,7 +120,7 @@ export function TokenForm({ onClose }: { readonly onClose: () => void }) {
           <p className="text-muted text-sm">Run it as root. The token in it is shown only now.</p>
           {made.note !== null && (
             <Callout tone="info" title="The agent must be installed there already">
-              <Text text={made.note} most={500} />
+              There is no line that installs it: <Text text={made.note} most={500} />
             </Callout>
           )}
           <Code text={made.command} />

@@ -2,6 +2,7 @@ import { useInfiniteQuery, useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { ChevronRight, ShieldCheck } from 'lucide-react';
 import { overviewQuery } from '../../api/fleet.ts';
+import { useLiveState } from '../../api/live.ts';
 import { modulesQuery } from '../../api/modules.ts';
 import { runsQuery } from '../../api/runs.ts';
 import { useIsAdmin } from '../../api/use-session.ts';
@@ -21,6 +22,7 @@ export function OverviewPage() {
   const query = useQuery(overviewQuery);
   const { data: modules } = useQuery(modulesQuery);
   const isAdmin = useIsAdmin();
+  const live = useLiveState() === 'live';
   const now = useNow();
   if (query.isPending)
     return (
@@ -46,7 +48,13 @@ export function OverviewPage() {
       title="Overview"
       subtitle={
         <>
-          {agents.approved === 1 ? '1 agent' : `${agents.approved} agents`}, as of <Time at={overview.as_of} />
+          {agents.approved === 1 ? '1 agent' : `${agents.approved} agents`}
+          {/* While events come it holds now, however long ago it was asked for. */}
+          {!live && (
+            <>
+              , as of <Time at={overview.as_of} />
+            </>
+          )}
         </>
       }
     >

@@ -78,7 +78,15 @@ function Session({ session_id }: { readonly session_id: string }) {
     <Page
       fill
       name="Terminal"
-      title={session === undefined ? 'Terminal' : <AgentName node_id={session.node_id} />}
+      title={
+        session === undefined ? (
+          'Terminal'
+        ) : (
+          <>
+            Terminal on <AgentName node_id={session.node_id} />
+          </>
+        )
+      }
       subtitle={session === undefined ? undefined : <Facts session={session} />}
       actions={
         <Link to="/terminals" className={buttonClasses('quiet', true)}>
