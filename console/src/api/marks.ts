@@ -14,6 +14,8 @@ export const newestFirst = { newestFirst: true } as const;
 /** Answers with fewer entries are asked for as often as events tell of them. */
 const manyEntries = 1_000;
 const restPerEntryMs = 1;
+/** A list in pages is read page by page. */
+const restPerPageMs = 1_000;
 const longestRestMs = 15_000;
 
 /** How many there are in an answer: a list, a list in pages, or the longest list of a record. */
@@ -31,7 +33,9 @@ function entriesOf(data: unknown): number {
 /** For so many milliseconds it is not asked for again. */
 export function restAfter(data: unknown): number {
   const entries = entriesOf(data);
-  return entries < manyEntries ? 0 : Math.min(longestRestMs, entries * restPerEntryMs);
+  const pages = (data as { pages?: readonly unknown[] } | null | undefined)?.pages?.length ?? 1;
+  const rest = (entries < manyEntries ? 0 : entries * restPerEntryMs) + (pages - 1) * restPerPageMs;
+  return Math.min(longestRestMs, rest);
 }
 
 const isReadFurther = ({ meta, state }: Query): boolean =>

@@ -3,6 +3,7 @@ import { Button } from './button.tsx';
 import { classNames } from './class-names.ts';
 import { type DiffLine, diffLines } from './diff-lines.ts';
 import { cutText, visibleText } from './text.tsx';
+import { walkLines } from './walk-lines.ts';
 
 const looks: Record<DiffLine['kind'], string> = {
   added: 'bg-good-soft',
@@ -41,13 +42,14 @@ export function Diff({
   const markedAt = marked === null ? -1 : lines.findIndex((line) => lineName(line) === marked);
   const all = wantsAll || markedAt >= first;
   const shown = all ? lines : lines.slice(0, first);
+  const stop = markedAt >= 0 ? markedAt : shown.findIndex((line) => lineName(line) !== null);
   const markedRow = useRef<HTMLTableRowElement>(null);
   useEffect(() => {
     if (markedAt >= 0) markedRow.current?.scrollIntoView({ block: 'center' });
   }, [markedAt]);
   return (
     <div className="min-w-0 overflow-hidden rounded-md border">
-      <div className="overflow-x-auto" tabIndex={0} role="group" aria-label={label}>
+      <div className="overflow-x-auto" tabIndex={0} role="group" aria-label={label} onKeyDown={walkLines}>
         <table className="w-full border-collapse font-mono text-xs leading-5">
           <tbody>
             {shown.map((line, index) => (
@@ -59,10 +61,16 @@ export function Diff({
                 className={classNames(looks[line.kind], index === markedAt && 'bg-accent-soft')}
               >
                 <td className="w-px select-none whitespace-nowrap pr-1 pl-2 text-right text-muted">
-                  <LineNumber line={line} number={line.before} onLine={onLine} />
+                  <LineNumber
+                    line={line}
+                    number={line.before}
+                    isMain={line.after === null}
+                    isStop={index === stop}
+                    onLine={onLine}
+                  />
                 </td>
                 <td className="w-px select-none whitespace-nowrap px-1 text-right text-muted">
-                  <LineNumber line={line} number={line.after} onLine={onLine} />
+                  <LineNumber line={line} number={line.after} isMain isStop={index === stop} onLine={onLine} />
                 </td>
                 <td
                   className={classNames(
@@ -92,14 +100,19 @@ export function Diff({
   );
 }
 
-/** By pointer only: a keyboard links to the resource, and reads lines without a stop at each. */
 function LineNumber({
   line,
   number,
+  isMain,
+  isStop,
   onLine,
 }: {
   readonly line: DiffLine;
   readonly number: number | null;
+  /** Of the two numbers of a line the one that names it. */
+  readonly isMain: boolean;
+  /** The line where the Tab key stops. */
+  readonly isStop: boolean;
   readonly onLine: ((line: string) => void) | undefined;
 }) {
   const name = lineName(line);
@@ -108,7 +121,8 @@ function LineNumber({
   return (
     <button
       type="button"
-      tabIndex={-1}
+      data-line={isMain || undefined}
+      tabIndex={isMain && isStop ? 0 : -1}
       className="hover:text-accent hover:underline"
       aria-label={`Link to line ${number}`}
       onClick={() => onLine(name)}

@@ -5,6 +5,7 @@ import { Dot } from './badge.tsx';
 import { classNames } from './class-names.ts';
 import { CopyButton } from './copy.tsx';
 import { cutText, visibleText } from './text.tsx';
+import { walkLines } from './walk-lines.ts';
 
 const tones: Record<Exclude<SpanTone, null>, string> = {
   good: 'text-good',
@@ -89,6 +90,7 @@ export function Output({
         aria-label={label}
         tabIndex={0}
         className="max-h-[60vh] overflow-auto py-1"
+        onKeyDown={walkLines}
         onScroll={({ currentTarget: { scrollTop, scrollHeight, clientHeight } }) => {
           if (follows && scrollTop + clientHeight < scrollHeight - 3 * lineHeight) setFollows(false);
         }}
@@ -97,7 +99,7 @@ export function Output({
           className="relative min-w-full font-mono text-xs"
           style={{ height: virtualizer.getTotalSize(), width: `${width + 8}ch` }}
         >
-          {virtualizer.getVirtualItems().map(({ index, start }) => (
+          {virtualizer.getVirtualItems().map(({ index, start }, at) => (
             <div
               key={index}
               aria-current={index === markedAt || undefined}
@@ -113,7 +115,8 @@ export function Output({
                 ) : (
                   <button
                     type="button"
-                    tabIndex={-1}
+                    data-line
+                    tabIndex={at === 0 ? 0 : -1}
                     aria-label={`Link to line ${index + 1}`}
                     className="hover:text-accent hover:underline"
                     onClick={() => onLine(`L${index + 1}`)}

@@ -1,5 +1,5 @@
 import { ChevronDown, ChevronUp } from 'lucide-react';
-import type { PointerEvent } from 'react';
+import type { KeyboardEvent, PointerEvent } from 'react';
 import { classNames } from './class-names.ts';
 import { fromClasses, stickyClasses, trackOf } from './column-track.ts';
 import type { Column, Sorting } from './data-table.tsx';
@@ -40,6 +40,7 @@ export function TableHeader<Row>({ columns, sorting, onSort, choose, widths, onW
           return (
             <div
               key={column.id}
+              data-column={column.id}
               role="columnheader"
               aria-sort={isSorted ? (descending ? 'descending' : 'ascending') : undefined}
               style={trackOf(column.width, widths?.[column.id])}
@@ -53,6 +54,8 @@ export function TableHeader<Row>({ columns, sorting, onSort, choose, widths, onW
               {column.sort && onSort ? (
                 <button
                   type="button"
+                  aria-keyshortcuts={onWidth === undefined ? undefined : 'Shift+ArrowLeft Shift+ArrowRight'}
+                  onKeyDown={(event) => onWidth !== undefined && resizeByKey(event, (to) => onWidth(column.id, to))}
                   className="inline-flex max-w-full items-center gap-0.5 rounded font-medium hover:text-text"
                   onClick={() => onSort({ column: column.id, descending: isSorted && !descending })}
                 >
@@ -77,6 +80,19 @@ export function TableHeader<Row>({ columns, sorting, onSort, choose, widths, onW
   );
 }
 
+const least = 48;
+const most = 1_200;
+const keyStep = 16;
+
+/** The same as dragging its edge. */
+function resizeByKey(event: KeyboardEvent<HTMLElement>, onWidth: (pixels: number) => void): void {
+  const step = { ArrowLeft: -keyStep, ArrowRight: keyStep }[event.key];
+  const cell = event.currentTarget.parentElement;
+  if (!event.shiftKey || step === undefined || cell === null) return;
+  event.preventDefault();
+  onWidth(Math.round(Math.min(most, Math.max(least, cell.getBoundingClientRect().width + step))));
+}
+
 /** Follows the pointer until it is let go. */
 function resize(event: PointerEvent<HTMLElement>, onWidth: (pixels: number) => void): void {
   const handle = event.currentTarget;
@@ -89,7 +105,7 @@ function resize(event: PointerEvent<HTMLElement>, onWidth: (pixels: number) => v
   handle.setPointerCapture(event.pointerId);
   handle.onpointermove = ({ clientX }) => {
     cancelAnimationFrame(frame);
-    frame = requestAnimationFrame(() => onWidth(Math.round(Math.min(1_200, Math.max(48, before + clientX - from)))));
+    frame = requestAnimationFrame(() => onWidth(Math.round(Math.min(most, Math.max(least, before + clientX - from)))));
   };
   handle.onlostpointercapture = () => {
     handle.onpointermove = null;

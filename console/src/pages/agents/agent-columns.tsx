@@ -5,7 +5,8 @@ import { Badge, Dot, type Tone } from '../../parts/badge.tsx';
 import type { Column } from '../../parts/data-table.tsx';
 import { Meter } from '../../parts/meter.tsx';
 import { TagChip } from '../../parts/tag-chip.tsx';
-import { Line, visibleText } from '../../parts/text.tsx';
+import { tagsThatFit } from '../../parts/tag-room.ts';
+import { cutText, Line, visibleText } from '../../parts/text.tsx';
 import { Time } from '../../parts/time.tsx';
 import { addressOf, calledOf, sinceOf, stateOf, systemOf, tones } from './agent-state.ts';
 
@@ -17,7 +18,6 @@ export const reasons: Record<OffReason, { readonly text: string; readonly tone: 
   pending_removals: { text: 'removals', tone: 'info' },
 };
 
-const shownTags = 3;
 /** The states in the order in which one looks at them. */
 const order = { pending: 0, away: 1, connected: 2, rejected: 3 } as const;
 
@@ -28,9 +28,12 @@ const share = (used: number | null | undefined, total: number | null | undefined
 export function agentColumns({
   samples,
   off,
+  tagRoom,
 }: {
   readonly samples: Readonly<Record<string, Sample>>;
   readonly off: ReadonlyMap<string, OffAgent>;
+  /** Pixels. */
+  readonly tagRoom: number;
 }): readonly Column<Agent>[] {
   const sampleOf = ({ node_id }: Agent): Sample | undefined => samples[node_id];
   const cpu = (agent: Agent) => share(sampleOf(agent)?.cpu_usage, 100);
@@ -96,13 +99,20 @@ export function agentColumns({
       from: 'md',
       cell: ({ tags }) => {
         const entries = Object.entries(tags);
+        const texts = entries.map(([name, value]) => (value === '' ? name : `${name}=${value}`));
+        const count = tagsThatFit(texts, tagRoom);
         return (
           <span className="flex min-w-0 items-center gap-1 overflow-hidden">
-            {entries.slice(0, shownTags).map(([name, value]) => (
+            {entries.slice(0, count).map(([name, value]) => (
               <TagChip key={name} name={name} value={value} />
             ))}
-            {entries.length > shownTags && (
-              <span className="shrink-0 text-muted text-xs">+{entries.length - shownTags}</span>
+            {count < entries.length && (
+              <span
+                className="shrink-0 text-muted text-xs"
+                title={visibleText(cutText(texts.slice(count).join('\n'), 1_000))}
+              >
+                +{entries.length - count}
+              </span>
             )}
           </span>
         );

@@ -2,13 +2,14 @@ import type { Agent, OffAgent } from '@muster/protocol/http';
 import { useQuery } from '@tanstack/react-query';
 import { Link, useNavigate } from '@tanstack/react-router';
 import { Plus, Search } from 'lucide-react';
-import { useCallback, useDeferredValue, useMemo, useState } from 'react';
+import { useCallback, useDeferredValue, useMemo, useRef, useState } from 'react';
 import { agentsQuery, latestSamplesQuery, useSelectorVocabulary } from '../../api/agents.ts';
 import { reconcileQuery } from '../../api/fleet.ts';
 import { useIsAdmin } from '../../api/use-session.ts';
 import { buttonClasses } from '../../parts/button.tsx';
 import { classNames } from '../../parts/class-names.ts';
 import { useColumnPreference } from '../../parts/column-preference.ts';
+import { useColumnRoom } from '../../parts/column-room.ts';
 import { ColumnsMenu } from '../../parts/columns-menu.tsx';
 import { DataTable, type Sorting } from '../../parts/data-table.tsx';
 import { Input } from '../../parts/field.tsx';
@@ -57,7 +58,9 @@ export function AgentsPage() {
     [agents, searchText, selectorText, tab, offIds],
   );
   const fleet = useMemo(() => fleetText(agents), [agents]);
-  const columns = useMemo(() => agentColumns({ samples, off }), [samples, off]);
+  const table = useRef<HTMLDivElement>(null);
+  const tagRoom = useColumnRoom(table, 'tags', data !== undefined && !preference.hidden.includes('tags'));
+  const columns = useMemo(() => agentColumns({ samples, off, tagRoom }), [samples, off, tagRoom]);
   const sorting = useMemo(
     (): Sorting => ({ column: sort.replace(/^-/, ''), descending: sort.startsWith('-') }),
     [sort],
@@ -126,7 +129,7 @@ export function AgentsPage() {
             vocabulary={vocabulary}
           />
         </div>
-        <Tabs tab={tab} counts={counts} onTab={setTab} />
+        <Tabs tab={tab} counts={data === undefined ? null : counts} onTab={setTab} />
         {chosenAgents.length > 0 && (
           <BulkBar
             chosen={chosenAgents}
@@ -136,7 +139,7 @@ export function AgentsPage() {
             onFree={(ids) => setChosen((now) => new Set([...now].filter((id) => !ids.includes(id))))}
           />
         )}
-        <div className="min-h-0 flex-1 overflow-hidden rounded-lg border bg-surface">
+        <div ref={table} className="min-h-0 flex-1 overflow-hidden rounded-lg border bg-surface">
           {isPending ? (
             <SkeletonRows rows={14} label="Loading agents" />
           ) : error !== null && data === undefined ? (
@@ -193,7 +196,7 @@ function fleetText(agents: readonly Agent[]): string {
   return [
     `${connected} connected`,
     ...(away > 0 ? [`${away} away`] : []),
-    ...(pending > 0 ? [`${pending} wait for approval`] : []),
+    ...(pending > 0 ? [pending === 1 ? '1 waits for approval' : `${pending} wait for approval`] : []),
   ].join(' · ');
 }
 const noIds: ReadonlySet<string> = new Set();
@@ -215,7 +218,8 @@ function Tabs({
   onTab,
 }: {
   readonly tab: AgentTab;
-  readonly counts: Readonly<Record<AgentTab, number>>;
+  /** Null: not known yet. */
+  readonly counts: Readonly<Record<AgentTab, number>> | null;
   readonly onTab: (tab: AgentTab) => void;
 }) {
   return (
@@ -234,15 +238,17 @@ function Tabs({
           )}
         >
           {labels[each]}
-          <span
-            className={classNames(
-              'tabular',
-              each === 'pending' && counts.pending > 0 && tab !== each && 'font-semibold text-warn',
-              each === 'away' && counts.away > 0 && tab !== each && 'font-semibold text-bad',
-            )}
-          >
-            {counts[each]}
-          </span>
+          {counts !== null && (
+            <span
+              className={classNames(
+                'tabular',
+                each === 'pending' && counts.pending > 0 && tab !== each && 'font-semibold text-warn',
+                each === 'away' && counts.away > 0 && tab !== each && 'font-semibold text-bad',
+              )}
+            >
+              {counts[each]}
+            </span>
+          )}
         </button>
       ))}
     </div>

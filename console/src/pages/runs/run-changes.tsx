@@ -72,7 +72,7 @@ export function RunChanges({ run }: { readonly run: Run }) {
       )}
       {left === 0 && uncompared > 0 && (
         <div className="flex flex-wrap items-center gap-3 rounded-lg border bg-surface px-4 py-2 text-sm">
-          <span className="min-w-0 flex-1">
+          <span className="min-w-64 flex-1">
             {uncompared} agents are grouped by their counts only: they were not compared line by line yet.
           </span>
           <Button small onClick={() => setMost(most + moreCompared)}>
