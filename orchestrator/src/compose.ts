@@ -19,7 +19,7 @@ import { announcingEvents } from './domain/announce-events.ts';
 import { createCensus } from './domain/census.ts';
 import type { Context } from './domain/context.ts';
 import { createDiscovery } from './domain/discovery.ts';
-import { installSource } from './domain/enrolment-line.ts';
+import { installSource, noteOnAgents } from './domain/enrolment-line.ts';
 import type { EventConsumer } from './domain/event-consumer.ts';
 import { createLease } from './domain/leases.ts';
 import { createLiveEvents } from './domain/live-events.ts';
@@ -296,10 +296,7 @@ async function start(config: Config, dataDir: string, around: Surroundings, held
       ownUrl: apiAddress(),
       keyDigest: tls === null ? null : keyDigestOf(tls.cert),
     }),
-    note:
-      config.advertised_host === null
-        ? `advertised_host is not set: the line has the name of this machine, ${hostname()}, which the other one must know`
-        : null,
+    note: noteOnAgents(config.agent_host, config.advertised_host, hostname()),
   });
   let apiPort = config.api_port;
   const publicUrl = config.public_url?.replace(/\/+$/, '') ?? null;

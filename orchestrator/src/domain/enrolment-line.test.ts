@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { enrolmentLines, type InstallFacts, installSource, word } from './enrolment-line.ts';
+import { enrolmentLines, type InstallFacts, installSource, noteOnAgents, word } from './enrolment-line.ts';
 
 const publicKey = 'ab'.repeat(32);
 const source = { from: 'https://muster.example:4748', pin: 'sha256//qwerty+/=' };
@@ -116,5 +116,19 @@ describe('where to install from', () => {
     ['speaks TLS', { tls: false, keyDigest: null }, 'set public_url'],
   ])('is nowhere unless it %s', (_, more, advice) => {
     expect(installSource({ ...facts, ...more })).toEqual({ refused: expect.stringContaining(advice) });
+  });
+});
+
+describe('the note on where agents dial', () => {
+  test('says that no other machine can, before all else', () => {
+    expect(noteOnAgents('127.0.0.1', null, 'control')).toContain('agent_host is 127.0.0.1: set it');
+    expect(noteOnAgents('::1', 'muster.example', 'control')).toContain('own machine only');
+    expect(noteOnAgents('0.0.0.0', null, 'control')).toContain('control, which the other one must know');
+    expect(noteOnAgents('0.0.0.0', 'muster.example', 'control')).toBeNull();
+  });
+
+  test('is told beside why nothing is installed', () => {
+    const { note } = enrolmentLines({ ...places, install: { refused: 'why' }, note: 'agents' }, 'mt_1', true);
+    expect(note).toBe('why; agents');
   });
 });

@@ -34,7 +34,7 @@ export interface EnrolmentPlaces {
 export function enrolmentLines(places: EnrolmentPlaces, token: string, approved: boolean): EnrolmentLines {
   const { agents, publicKey, install = { refused: null }, note = null } = places;
   const connect = `muster agent connect ${word(agents)} --orchestrator-key ${word(publicKey)} --token ${word(token)}`;
-  if ('refused' in install) return { command: connect, connect_command: connect, note: install.refused };
+  if ('refused' in install) return { command: connect, connect_command: connect, note: joined(install.refused, note) };
   const { from, pin } = install;
   // The certificate is the orchestrator's own: its key is what counts, not who vouches for it.
   const fetched = `curl -fsS${pin === null ? '' : `k --pinnedpubkey ${word(pin)}`} ${word(`${from}/install/agent.sh`)}`;
@@ -50,6 +50,21 @@ export function enrolmentLines(places: EnrolmentPlaces, token: string, approved:
   // The end of a line like this is that of its shell, which of nothing is a success: it is told when nothing comes.
   const command = `(${fetched} || echo exit 1) | MUSTER_TOKEN=${word(token)} sh -s -- ${told}`;
   return { command, connect_command: connect, note };
+}
+
+const joined = (...notes: (string | null)[]): string | null => notes.filter((note) => note !== null).join('; ') || null;
+
+const onlyHere = /^(127(\.\d+){3}|::1|localhost)$/i;
+
+/**
+ * What to know of the address that agents are told to dial.
+ * @param own name of the orchestrator's machine
+ */
+export function noteOnAgents(agentHost: string, advertisedHost: string | null, own: string): string | null {
+  if (onlyHere.test(agentHost))
+    return `agents can connect from the orchestrator’s own machine only, since agent_host is ${agentHost}: set it in the configuration`;
+  if (advertisedHost !== null) return null;
+  return `advertised_host is not set: the line has the name of this machine, ${own}, which the other one must know`;
 }
 
 /** A word of a POSIX shell that means just this text. */
@@ -81,7 +96,7 @@ export function installSource(facts: InstallFacts): InstallSource | { refused: s
     };
   // Whatever key the proxy has, it is not known here: machines check its certificate as they check others.
   if (publicUrl !== null) return { from: publicUrl.replace(/\/+$/, ''), pin: null };
-  if (/^(127(\.\d+){3}|::1|localhost)$/i.test(apiHost))
+  if (onlyHere.test(apiHost))
     return {
       refused: `the API listens on ${apiHost} only, where no other machine reaches it: set api_host in the configuration`,
     };
