@@ -9,13 +9,19 @@ const widest = 160;
 /** For `+12`. */
 const restWidth = 28;
 
-/** @param tags as `key=value`; @param room pixels. @returns at least one, which is cut where even that is too much */
-export function tagsThatFit(tags: readonly string[], room: number): number {
-  let used = 0;
-  for (const [index, { length }] of tags.entries()) {
-    used += Math.min(widest, length * perCharacter + padding) + gap;
-    const rest = index + 1 < tags.length ? restWidth : 0;
-    if (used + rest > room) return Math.max(1, index);
-  }
-  return tags.length;
+/**
+ * The first, and each after it that there is still room for.
+ * @param tags as `key=value`; @param room pixels
+ * @returns their places; one at least, which is cut where even that is too much
+ */
+export function tagsThatFit(tags: readonly string[], room: number): number[] {
+  const widths = tags.map(({ length }) => Math.min(widest, length * perCharacter + padding) + gap);
+  const all = widths.reduce((sum, width) => sum + width, 0);
+  if (all <= room) return [...tags.keys()];
+  let left = room - restWidth;
+  return widths.flatMap((width, index) => {
+    if (index > 0 && width > left) return [];
+    left -= width;
+    return [index];
+  });
 }

@@ -100,18 +100,16 @@ export function agentColumns({
       cell: ({ tags }) => {
         const entries = Object.entries(tags);
         const texts = entries.map(([name, value]) => (value === '' ? name : `${name}=${value}`));
-        const count = tagsThatFit(texts, tagRoom);
+        const shown = new Set(tagsThatFit(texts, tagRoom));
         return (
           <span className="flex min-w-0 items-center gap-1 overflow-hidden">
-            {entries.slice(0, count).map(([name, value]) => (
-              <TagChip key={name} name={name} value={value} />
-            ))}
-            {count < entries.length && (
+            {entries.map(([name, value], at) => shown.has(at) && <TagChip key={name} name={name} value={value} />)}
+            {shown.size < entries.length && (
               <span
                 className="shrink-0 text-muted text-xs"
-                title={visibleText(cutText(texts.slice(count).join('\n'), 1_000))}
+                title={visibleText(cutText(texts.filter((_, at) => !shown.has(at)).join('\n'), 1_000))}
               >
-                +{entries.length - count}
+                +{entries.length - shown.size}
               </span>
             )}
           </span>
