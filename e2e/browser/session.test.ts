@@ -2,7 +2,15 @@ import { writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
-import { getModule, getStatus, openTerminal, uploadModule } from '@muster/protocol/http';
+import {
+  createAssignment,
+  getModule,
+  getStatus,
+  openTerminal,
+  removeAssignment,
+  removeModule,
+  uploadModule,
+} from '@muster/protocol/http';
 import { describe, expect } from 'vitest';
 import { eventually } from '../eventually.ts';
 import { operatorEnvironment } from '../person.ts';
@@ -136,6 +144,46 @@ describe.skipIf(reason !== null)(`a session at the console${reason === null ? ''
     await page.keyboard.press('Control+k');
     expect(await page.getByRole('dialog').count()).toBe(1);
     expect(await dialog.getByLabel('Reason').inputValue()).toBe('new switches');
+  });
+
+  test('keeps what is written through another tab and the removal of its module, and asks before a form goes', async ({
+    tab,
+    orchestrator,
+  }) => {
+    const { page } = tab;
+    await orchestrator.call(uploadModule, { body: { name: 'gone', content: moduleNamed('gone') } });
+    await orchestrator.call(createAssignment, { body: { name: 'it', modules: ['gone'], selector: 'role=web' } });
+    await tab.signIn('/assignments/it?tab=edit');
+    await page.getByLabel('Description').fill('half a sentence');
+    await page.getByRole('tab', { name: 'Overview' }).click();
+    await page.getByRole('alertdialog').getByRole('button', { name: 'Cancel' }).click();
+    expect(await page.getByLabel('Description').inputValue()).toBe('half a sentence');
+    await page.getByLabel('Description').fill('');
+    await orchestrator.call(removeAssignment, { params: { name: 'it' } });
+
+    await tab.go('/modules/gone');
+    const editor = page.getByRole('textbox', { name: 'Text of gone' });
+    await editor.click();
+    await page.keyboard.press('Control+End');
+    await page.keyboard.insertText('\n# one');
+    await page.getByRole('tab', { name: 'Order' }).click();
+    await editor.waitFor({ state: 'detached' });
+    await page.getByRole('tab', { name: 'Editor' }).click();
+    await editor.click();
+    await page.keyboard.press('Control+z');
+    expect(await editor.innerText()).not.toContain('# one');
+    await page.keyboard.press('Control+y');
+    expect(await editor.innerText()).toContain('# one');
+    tab.watch.expects(/^answered 404: GET .*\/(gone|it)/, /^console: .* status of 404 /);
+    await orchestrator.call(removeModule, { params: { name: 'gone' } });
+    await page.getByText('Somebody has removed this module').waitFor();
+    await page.keyboard.press('Control+s');
+    await page.getByRole('dialog').getByRole('button', { name: 'Save' }).click();
+    await page.getByText('Somebody has removed this module').waitFor({ state: 'hidden' });
+    expect(await orchestrator.call(getModule, { params: { name: 'gone' } })).toMatchObject({
+      content: expect.stringMatching(/# one$/),
+    });
+    await orchestrator.call(removeModule, { params: { name: 'gone' } });
   });
 
   test('outlives its orchestrator: the page says that it is gone, and goes on by itself', async ({

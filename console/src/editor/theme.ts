@@ -121,6 +121,8 @@ const look = EditorView.theme({
   '&.cm-merge-a .cm-changedText, .cm-deletedChunk .cm-deletedText': {
     background: 'color-mix(in oklab, var(--bad) 16%, transparent)',
   },
+  // On the darker ground the pale colours of comments and the like are too weak.
+  '.cm-changedText > *, .cm-deletedText > *': { color: 'var(--text)' },
   '.cm-deletedChunk': { backgroundColor: 'var(--bad-soft)', paddingLeft: '6px' },
   '.cm-changedLineGutter, &.cm-merge-b .cm-changedLineGutter': { background: 'var(--good)' },
   '&.cm-merge-a .cm-changedLineGutter, .cm-deletedLineGutter': { background: 'var(--bad)' },
