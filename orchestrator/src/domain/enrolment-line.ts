@@ -58,10 +58,11 @@ const onlyHere = /^(127(\.\d+){3}|::1|localhost)$/i;
 
 /**
  * What to know of the address that agents are told to dial.
+ * @param agentHost null: every address
  * @param own name of the orchestrator's machine
  */
-export function noteOnAgents(agentHost: string, advertisedHost: string | null, own: string): string | null {
-  if (onlyHere.test(agentHost))
+export function noteOnAgents(agentHost: string | null, advertisedHost: string | null, own: string): string | null {
+  if (agentHost !== null && onlyHere.test(agentHost))
     return `agents can connect from the orchestrator’s own machine only, since agent_host is ${agentHost}: set it in the configuration`;
   if (advertisedHost !== null) return null;
   return `advertised_host is not set: the line has the name of this machine, ${own}, which the other one must know`;
