@@ -5,8 +5,8 @@ import type { CDPSession, Page, Request } from 'playwright-core';
 
 /** The same answer asked for twice within this, with nothing that might have changed it, is a fetch too many. */
 const doubleFetchSecs = 1;
-/** News is put together for so long before it is acted on. */
-const batchSecs = 2.2;
+/** News may have come to the browser so long before the page, which is busy, is told. */
+const busySecs = 0.5;
 /** So long after the last answer nothing more is asked for. */
 const quietMs = 60;
 /** Test hosts come and go on this machine, and with each of their interfaces Chromium cuts what is under way. */
@@ -83,8 +83,8 @@ export class PageWatch {
   }
 
   /**
-   * Each piece of the event stream may be news, and so may whatever the page sends; after both, what was known is asked
-   * for again. By the browser's own clock: what it tells comes here late, and many at once, when the machine is busy.
+   * Each piece of the event stream may be news, and so may whatever the page sends; what was asked for before is then
+   * asked for again, and what was asked for after it is not. By the browser's own clock: what it tells comes here late, and many at once, when the machine is busy.
    */
   async #watchFetches(session: CDPSession): Promise<void> {
     const writes = new Set<string>();
@@ -96,7 +96,7 @@ export class PageWatch {
       else if (pathname.startsWith('/api/')) {
         const before = this.#fetched.get(url);
         this.#fetched.set(url, timestamp);
-        if (before !== undefined && timestamp - before < doubleFetchSecs && newsAt < before - batchSecs)
+        if (before !== undefined && timestamp - before < doubleFetchSecs && newsAt < before - busySecs)
           this.#fault(`asked twice within ${Math.round((timestamp - before) * 1000)} ms: ${url}`);
       }
     });

@@ -18,6 +18,7 @@ const stateListeners = new Set<() => void>();
 const messageListeners = new Set<(message: LiveMessage) => void>();
 const staleness = createStaleness({
   mark: markStale,
+  now: () => performance.now(),
   after: (ms, act) => {
     const timer = window.setTimeout(act, ms);
     return () => window.clearTimeout(timer);

@@ -123,3 +123,49 @@ test('how long is told by how much it is', () => {
     ...[0, 0, 0, 5_000, 3_000, 2_400, 15_000],
   ]);
 });
+
+test('an answer that was asked for after the news came is not asked for again', async () => {
+  let time = 0;
+  const client = new QueryClient({
+    defaultOptions: { queries: { staleTime: Number.POSITIVE_INFINITY, retry: false } },
+  });
+  const mark = createMarks(client, { now: () => time, after: () => {} });
+  let asked = 0;
+  let fails = false;
+  const observer = new InfiniteQueryObserver(client, {
+    queryKey: ['things'],
+    queryFn: async ({ pageParam }) => {
+      asked++;
+      if (fails) throw new Error('not now');
+      return pageParam;
+    },
+    initialPageParam: 0,
+    getNextPageParam: (last: number) => last + 1,
+  });
+  time = 10;
+  observer.subscribe(() => {});
+  mark(['things'], 9);
+  await settle();
+  mark(['things'], 9);
+  await settle();
+  expect(asked).toBe(1);
+  mark(['things'], 10);
+  await settle();
+  expect(asked).toBe(2);
+  // Reading on does not make the first page any newer.
+  time = 20;
+  await observer.fetchNextPage();
+  expect(asked).toBe(3);
+  mark(['things'], 15);
+  await settle();
+  expect(asked).toBe(5);
+  // What failed knows nothing.
+  time = 30;
+  fails = true;
+  mark(['things'], 29);
+  await settle();
+  time = 40;
+  mark(['things'], 25);
+  await settle();
+  expect(asked).toBe(7);
+});

@@ -5,7 +5,7 @@ import type { Key } from './keys.ts';
  * Marks answers as stale. One that is on its way may have been read before what made it stale: it is neither called off,
  * which could go on for ever, nor believed, but asked for once more when it is there. A large
  * answer, such as a run over ten thousand agents, is left in peace in proportion, so that no stream of events keeps either
- * end busy with it.
+ * end busy with it. One that was asked for after the news came knows of it, and stays as it is.
  */
 
 /** In the `meta` of a list that is read in pages, newest first: whoever has read further down is only told that there is more. */
@@ -52,18 +52,26 @@ const clockOfTab: MarksClock = {
   after: (ms, act) => void setTimeout(act, ms),
 };
 
+/** @param since when the news came that make it stale, by the clock of the tab; left out: now */
+export type Mark = (key: Key, since?: number) => void;
+
 /** @returns what marks all whose key begins so */
-export function createMarks(client: QueryClient, { now, after }: MarksClock = clockOfTab): (key: Key) => void {
+export function createMarks(client: QueryClient, { now, after }: MarksClock = clockOfTab): Mark {
   const cache = client.getQueryCache();
   const again = new Set<Query>();
   const restsUntil = new WeakMap<Query, number>();
   const resting = new WeakSet<Query>();
+  /** When it was last asked for whole: what came before then is in the answer. */
+  const askedAt = new WeakMap<Query, number>();
 
   const isThere = (query: Query): boolean => cache.get(query.queryHash) === query;
 
   const invalidate = (query: Query, refetchType: 'active' | 'none'): void => {
     void client.invalidateQueries({ queryKey: query.queryKey, exact: true, refetchType });
   };
+
+  const knows = (query: Query, since: number): boolean =>
+    (askedAt.get(query) ?? Number.NEGATIVE_INFINITY) > since && query.state.status !== 'error';
 
   const mark = (query: Query): void => {
     const left = (restsUntil.get(query) ?? 0) - now();
@@ -88,6 +96,8 @@ export function createMarks(client: QueryClient, { now, after }: MarksClock = cl
     const { query } = event;
     if (event.type === 'removed') again.delete(query);
     if (event.type !== 'updated') return;
+    // Reading on in a list leaves what was read before as old as it was.
+    if (event.action.type === 'fetch' && event.action.meta?.fetchMore === undefined) askedAt.set(query, now());
     if (event.action.type === 'success' && event.action.manual !== true)
       restsUntil.set(query, now() + restAfter(query.state.data));
     if (query.state.fetchStatus === 'idle' && again.delete(query))
@@ -95,7 +105,7 @@ export function createMarks(client: QueryClient, { now, after }: MarksClock = cl
       queueMicrotask(() => isThere(query) && mark(query));
   });
 
-  return (key) => {
-    for (const query of cache.findAll({ queryKey: key })) mark(query);
+  return (key, since = Number.POSITIVE_INFINITY) => {
+    for (const query of cache.findAll({ queryKey: key })) if (!knows(query, since)) mark(query);
   };
 }

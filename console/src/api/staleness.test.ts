@@ -7,8 +7,13 @@ function underTest() {
   let now = 0;
   let timers: { at: number; act: () => void }[] = [];
   const marked: [number, Key][] = [];
+  const news: number[] = [];
   const staleness = createStaleness({
-    mark: (key) => marked.push([now, key]),
+    mark: (key, since) => {
+      marked.push([now, key]);
+      news.push(since);
+    },
+    now: () => now,
     after: (ms, act) => {
       const timer = { at: now + ms, act };
       timers.push(timer);
@@ -27,7 +32,7 @@ function underTest() {
     }
     now = end;
   };
-  return { staleness, marked, until, waiting: () => timers.length };
+  return { staleness, marked, news, until, waiting: () => timers.length };
 }
 
 test('many events mark an answer once soon, and then once in two seconds', () => {
@@ -53,4 +58,19 @@ test.each([
   staleness.add(['audit', 'page']);
   until(10_000);
   expect(marked.slice(1)).toEqual([[2060, ['audit', 'page']]]);
+});
+
+test('what is marked is told when its last news came, or that of what is marked with it', () => {
+  const { staleness, news, until } = underTest();
+  staleness.add(['agents']);
+  until(40);
+  staleness.add(['agents']);
+  until(1000);
+  staleness.add(['agents']);
+  until(1500);
+  staleness.add([]);
+  until(1520);
+  staleness.add(['agents', 'page']);
+  until(10_000);
+  expect(news).toEqual([40, 1520]);
 });
