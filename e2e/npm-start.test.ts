@@ -52,7 +52,7 @@ function newcomer(stage: Stage, folder: string) {
 const npmCache = () => spawnSync('npm', ['config', 'get', 'cache'], { encoding: 'utf8' }).stdout.trim();
 
 /** All it printed, once it says that it runs. */
-const running = (program: Program, timeoutMs = 60_000) =>
+const running = (program: Program, timeoutMs = 180_000) =>
   eventually(
     'npm start has come up',
     async () => {
@@ -99,7 +99,10 @@ describe('npm start', () => {
   };
   afterAll(() => ofAll.end());
 
-  test('the README brings a newcomer from nothing to an applied module, and back', async ({ stage, skip }) => {
+  test('the README brings a newcomer from nothing to an applied module, and back', { timeout: 300_000 }, async ({
+    stage,
+    skip,
+  }) => {
     const reason = missing('linux', 'git');
     if (reason) skip(reason);
     try {
@@ -168,7 +171,10 @@ describe('npm start', () => {
     await eventually('nothing is left of it', async () => (pidsOf(folder, '--data-dir').length === 0 ? true : null));
   });
 
-  test('one that dies takes the other with it, and its last words are told', async ({ stage, skip }) => {
+  test('one that dies takes the other with it, and its last words are told', { timeout: 300_000 }, async ({
+    stage,
+    skip,
+  }) => {
     const reason = missing('linux', 'git');
     if (reason) skip(reason);
     const folder = installedClone();

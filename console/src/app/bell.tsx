@@ -8,10 +8,11 @@ import { buttonClasses } from '../parts/button.tsx';
 export function Bell() {
   const { data } = useQuery(unreadQuery);
   const count = data?.unread_count ?? 0;
+  const shown = count > 99 ? '99+' : String(count);
   return (
     <Link
       to="/notifications"
-      aria-label={count === 0 ? 'Notifications' : `Notifications, ${count} unread`}
+      aria-label={count === 0 ? 'Notifications' : `Notifications, ${shown} unread`}
       title="Notifications"
       className={`${buttonClasses('quiet', false, true)} relative`}
     >
@@ -21,7 +22,7 @@ export function Bell() {
           aria-hidden="true"
           className="absolute top-0.5 right-0 flex h-3.5 min-w-3.5 items-center justify-center rounded-full bg-accent px-0.5 font-semibold text-2xs text-on-accent leading-none"
         >
-          {count > 99 ? '99' : count}
+          {shown}
         </span>
       )}
     </Link>

@@ -64,6 +64,12 @@ export function AcceptDialog({
           value={reason}
           onChange={(event) => setReason(event.target.value)}
         />
+        {driftIds.length > 1 && (
+          <p className="text-muted text-xs">
+            What deviates was not compared from one machine to the other: each accepts what was found on it. Look at
+            some of them first.
+          </p>
+        )}
         {hides && (
           <p className="text-muted text-xs">
             Values of secrets are compared in their hidden form: a further change of a hidden value is not noticed.

@@ -127,7 +127,8 @@ function Members({ agents }: { readonly agents: readonly OffAgent[] }) {
         {agents.length > mostNames && <li className="text-muted text-xs">and {agents.length - mostNames} more</li>}
       </ul>
       <p className="text-muted text-xs">
-        They are off by the same counts. Shown as on <Line text={first.name ?? first.node_id} most={64} />.
+        They are off by the same counts; what differs on them was not compared. Shown as on{' '}
+        <Line text={first.name ?? first.node_id} most={64} />.
       </p>
     </div>
   );
