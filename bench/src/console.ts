@@ -24,7 +24,7 @@ import { seedAgents } from './seed-agents.ts';
  *
  *     node bench/src/console.ts [--agents 10000] [--rounds 3] [--minutes 10] [--rate 50] [--json]
  *
- * `--minutes 60` is the soak; `--minutes 0` leaves memory out.
+ * `npm run soak` is the same with `--minutes 60`; `--minutes 0` leaves memory out.
  */
 const { values: options } = parseArgs({
   options: {

@@ -6,28 +6,35 @@ import { builtConsole } from '../../tools/build-console.ts';
 import { Showcase } from '../showcase/showcase.ts';
 import { violationsOf } from './accessible.ts';
 import { pagesOf } from './pages.ts';
-import { Tab } from './tab.ts';
+import type { Tab } from './tab.ts';
 import { noBrowser, test } from './test.ts';
 
 const reason = noBrowser();
 const themes = ['light', 'dark'] as const;
 
+/** Looks at what the page shows in both themes. @returns what is wrong */
+async function inBothThemes({ page }: Tab, part: string | null): Promise<string[]> {
+  const faults: string[] = [];
+  for (const theme of themes) {
+    await page.emulateMedia({ colorScheme: theme });
+    await page.evaluate('new Promise((shown) => requestAnimationFrame(() => requestAnimationFrame(shown)))');
+    expect(await page.evaluate('document.documentElement.dataset.theme')).toBe(theme);
+    faults.push(...(await violationsOf(page, part, theme)).map((fault) => `${theme}: ${fault}`));
+  }
+  return faults;
+}
+
 /** Goes to each page and looks at it. @returns what is wrong, by page */
-async function walk(
-  tab: Tab,
-  pages: ReadonlyMap<string, string>,
-  theme: 'light' | 'dark' = 'light',
-): Promise<Record<string, string[]>> {
+async function walk(tab: Tab, pages: ReadonlyMap<string, string>): Promise<Record<string, string[]>> {
   const seen: Record<string, string[]> = {};
   for (const [address, path] of pages) {
     await tab.go(path);
     await tab.settled();
     // What stands around it is the same everywhere.
-    const violations = await violationsOf(tab.page, Object.keys(seen).length === 0 ? null : '#content', theme);
-    if ((await tab.page.getByRole('heading', { level: 1 }).count()) !== 1)
-      violations.push('not one heading of level 1');
-    if (!(await tab.page.title()).endsWith('Muster')) violations.push(`its title is ${await tab.page.title()}`);
-    seen[address] = violations;
+    const faults = await inBothThemes(tab, Object.keys(seen).length === 0 ? null : '#content');
+    if ((await tab.page.getByRole('heading', { level: 1 }).count()) !== 1) faults.push('not one heading of level 1');
+    if (!(await tab.page.title()).endsWith('Muster')) faults.push(`its title is ${await tab.page.title()}`);
+    seen[address] = faults;
   }
   return Object.fromEntries(Object.entries(seen).filter(([, faults]) => faults.length > 0));
 }
@@ -54,27 +61,21 @@ test('what is fetched before a page is at most 200 kB, without the terminal and 
 });
 
 describe.skipIf(reason !== null)(`every page of the console${reason === null ? '' : ` (${reason})`}`, () => {
-  test('has no violation that axe finds while there is nothing to show', async ({ tab, browser, orchestrator }) => {
-    for (const theme of themes) {
-      const own = theme === 'light' ? tab : await Tab.open(browser, orchestrator, { colorScheme: theme });
-      await own.page.goto(own.url);
-      await own.page.getByRole('button', { name: 'Open key file' }).waitFor();
-      expect(await violationsOf(own.page, null, theme)).toEqual([]);
-      await own.signIn();
-      const addresses = (await own.addresses()).filter((address) => !address.includes('$') && address !== '/login');
-      expect(await walk(own, new Map(addresses.map((address) => [address, address])), theme)).toEqual({});
-      if (own !== tab) await own.close();
-    }
+  test('has no violation that axe finds while there is nothing to show', async ({ tab }) => {
+    await tab.untraced();
+    await tab.page.goto(tab.url);
+    await tab.page.getByRole('button', { name: 'Open key file' }).waitFor();
+    expect(await inBothThemes(tab, null)).toEqual([]);
+    await tab.signIn();
+    const addresses = (await tab.addresses()).filter((address) => !address.includes('$') && address !== '/login');
+    expect(await walk(tab, new Map(addresses.map((address) => [address, address])))).toEqual({});
   });
 
-  test('has none with a fleet that is at work', async ({ tab, stage, browser, orchestrator }) => {
+  test('has none with a fleet that is at work', async ({ tab, stage, orchestrator }) => {
     const showcase = await Showcase.open(stage, orchestrator);
-    for (const theme of themes) {
-      const own = theme === 'light' ? tab : await Tab.open(browser, orchestrator, { colorScheme: theme });
-      await own.signIn();
-      expect(await walk(own, await pagesOf(await own.addresses(), showcase), theme)).toEqual({});
-      if (own !== tab) await own.close();
-    }
+    await tab.untraced();
+    await tab.signIn();
+    expect(await walk(tab, await pagesOf(await tab.addresses(), showcase))).toEqual({});
     await showcase.end();
   });
 });

@@ -105,6 +105,11 @@ export class Tab {
     return await this.#context.newPage();
   }
 
+  /** Without a trace: it keeps the whole page with each look at it, which for many pages costs more than looking. */
+  async untraced(): Promise<void> {
+    await this.#context.tracing.stop();
+  }
+
   /** Keeps how the page looks and what led there. */
   async keep(test: string, report: string): Promise<void> {
     const folder = join(failures, test.replaceAll(/[^\w]+/g, '-').slice(0, 100));
