@@ -1,21 +1,24 @@
 import { ApiError } from '@muster/protocol/client';
-import { lazy, Suspense, useEffect, useState } from 'react';
+import { useEffect, useState } from 'react';
 import { messageOf } from './states.tsx';
 import { lineText } from './text.tsx';
 
 /** Short notes on what was just done, below the page. What matters also stands where it belongs. */
 
 const load = () => import('./toaster.tsx');
-const Shown = lazy(load);
+type Loaded = Awaited<ReturnType<typeof load>>;
 
 /** Resolves when somebody hears of notes. */
 const heard = Promise.withResolvers<void>();
-let want = () => {};
+let setLoaded: (loaded: Loaded) => void = () => {};
 
-async function show(tell: (toast: Awaited<ReturnType<typeof load>>['toast']) => void): Promise<void> {
-  want();
-  const [{ toast }] = await Promise.all([load(), heard.promise]);
-  tell(toast);
+/** When nobody answers it is tried with the next note: the page does without. */
+async function show(tell: (toast: Loaded['toast']) => void): Promise<void> {
+  const loaded = await load().catch(() => null);
+  if (loaded === null) return;
+  setLoaded(loaded);
+  await heard.promise;
+  tell(loaded.toast);
 }
 
 export const told = (message: string): void => void show((toast) => void toast(lineText(message, 300)));
@@ -31,11 +34,11 @@ const laterMs = 3_000;
 
 /** Comes after the page, or with the first note. */
 export function Toaster({ theme }: { readonly theme: 'light' | 'dark' }) {
-  const [wanted, setWanted] = useState(false);
+  const [Shown, setShown] = useState<Loaded['default'] | null>(null);
   useEffect(() => {
-    want = () => setWanted(true);
-    const timer = window.setTimeout(want, laterMs);
+    setLoaded = (loaded) => setShown(() => loaded.default);
+    const timer = window.setTimeout(() => void show(() => {}), laterMs);
     return () => window.clearTimeout(timer);
   }, []);
-  return <Suspense>{wanted && <Shown theme={theme} onReady={heard.resolve} />}</Suspense>;
+  return Shown && <Shown theme={theme} onReady={heard.resolve} />;
 }
