@@ -156,16 +156,18 @@ test('an answer that was asked for after the news came is not asked for again', 
   time = 20;
   await observer.fetchNextPage();
   expect(asked).toBe(3);
+  // A list of two pages has rested by then.
+  time = 2_000;
   mark(['things'], 15);
   await settle();
   expect(asked).toBe(5);
   // What failed knows nothing.
-  time = 30;
+  time = 4_000;
   fails = true;
-  mark(['things'], 29);
+  mark(['things'], 3_900);
   await settle();
-  time = 40;
-  mark(['things'], 25);
+  time = 4_100;
+  mark(['things'], 3_950);
   await settle();
   expect(asked).toBe(7);
 });
