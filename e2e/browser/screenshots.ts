@@ -82,8 +82,12 @@ async function shootAll(
     await tab.go('/');
     await tab.settled();
     await tab.page.keyboard.press(keys);
+    // Its code comes when it is first asked for.
+    const dialog = tab.page.getByRole('dialog');
+    await dialog.waitFor();
     await shoot(tab, name, width, theme);
     await tab.page.keyboard.press('Escape');
+    await dialog.waitFor({ state: 'hidden' });
   }
   for (const fault of new Set(tab.watch.faults)) console.error(`${width} ${theme}: ${fault}`);
   await tab.close();
