@@ -3,6 +3,7 @@ import { useNavigate } from '@tanstack/react-router';
 import { useMemo } from 'react';
 import { type RunEntry, runsQuery } from '../../api/runs.ts';
 import { type Column, DataTable } from '../../parts/data-table.tsx';
+import { readOn } from '../../parts/list-panel.tsx';
 import { Panel } from '../../parts/panel.tsx';
 import { Empty, Failure, SkeletonRows } from '../../parts/states.tsx';
 import { Time } from '../../parts/time.tsx';
@@ -70,7 +71,7 @@ export function AssignmentRuns({
           rowKey={({ run_id }) => run_id}
           onOpen={({ run_id }) => void navigate({ to: '/runs/$run', params: { run: run_id } })}
           onNearEnd={() => {
-            if (rows.length < most && query.hasNextPage && !query.isFetchingNextPage) void query.fetchNextPage();
+            if (rows.length < most) readOn(query);
           }}
           empty={
             <Empty title="It was not run yet">

@@ -10,9 +10,10 @@ import { Badge } from '../../parts/badge.tsx';
 import { Button, buttonClasses } from '../../parts/button.tsx';
 import { type Column, DataTable } from '../../parts/data-table.tsx';
 import { Input } from '../../parts/field.tsx';
+import { ListPanel } from '../../parts/list-panel.tsx';
 import { Page } from '../../parts/page.tsx';
 import { useSorting } from '../../parts/sorting.ts';
-import { Empty, Failure, SkeletonRows } from '../../parts/states.tsx';
+import { Empty } from '../../parts/states.tsx';
 import { Line } from '../../parts/text.tsx';
 import { Time } from '../../parts/time.tsx';
 import { useUrlState } from '../../parts/url-state.ts';
@@ -148,8 +149,10 @@ export function AssignmentsPage() {
   );
   return (
     <Page title="Assignments" subtitle="Which agents get which modules, by what they are like." actions={add} fill>
-      <div className="flex h-full min-h-0 flex-col rounded-lg border bg-surface">
-        <div className="border-b p-2.5">
+      <ListPanel
+        query={assignments}
+        rows={10}
+        filters={
           <div className="w-72 max-sm:w-full">
             <Input
               label="Search assignments"
@@ -160,40 +163,33 @@ export function AssignmentsPage() {
               onChange={(event) => setSearch(event.target.value)}
             />
           </div>
-        </div>
-        <div className="min-h-0 flex-1">
-          {assignments.isPending ? (
-            <SkeletonRows rows={10} />
-          ) : assignments.isError ? (
-            <Failure error={assignments.error} retry={() => void assignments.refetch()} />
-          ) : (
-            <DataTable
-              label="Assignments"
-              rows={rows}
-              columns={columns}
-              rowKey={({ assignment }) => assignment.name}
-              sorting={sorting}
-              onSort={setSorting}
-              onOpen={({ assignment }) =>
-                void navigate({ to: '/assignments/$assignment', params: { assignment: assignment.name } })
-              }
-              fill
-              empty={
-                search === '' ? (
-                  <Empty title="No assignment yet" action={add}>
-                    An assignment gives modules to the agents that a selector matches, now and later.
-                  </Empty>
-                ) : (
-                  <Empty
-                    title="No assignment is like that"
-                    action={<Button onClick={() => setSearch('')}>Show all</Button>}
-                  />
-                )
-              }
-            />
-          )}
-        </div>
-      </div>
+        }
+      >
+        <DataTable
+          label="Assignments"
+          rows={rows}
+          columns={columns}
+          rowKey={({ assignment }) => assignment.name}
+          sorting={sorting}
+          onSort={setSorting}
+          onOpen={({ assignment }) =>
+            void navigate({ to: '/assignments/$assignment', params: { assignment: assignment.name } })
+          }
+          fill
+          empty={
+            search === '' ? (
+              <Empty title="No assignment yet" action={add}>
+                An assignment gives modules to the agents that a selector matches, now and later.
+              </Empty>
+            ) : (
+              <Empty
+                title="No assignment is like that"
+                action={<Button onClick={() => setSearch('')}>Show all</Button>}
+              />
+            )
+          }
+        />
+      </ListPanel>
     </Page>
   );
 }

@@ -10,6 +10,7 @@ import { classNames } from '../../parts/class-names.ts';
 import { Input, Select } from '../../parts/field.tsx';
 import { Page } from '../../parts/page.tsx';
 import { Panel } from '../../parts/panel.tsx';
+import { saveFile } from '../../parts/save-file.ts';
 import { Empty, Failure, Newer, SkeletonRows } from '../../parts/states.tsx';
 import { Line, Text } from '../../parts/text.tsx';
 import { absoluteTime, Time } from '../../parts/time.tsx';
@@ -44,7 +45,7 @@ export function AuditPage() {
     auditQuery(filter),
   );
   const save = useMutation({
-    mutationFn: async () => download(await exportEvents(filter)),
+    mutationFn: async () => saveFile(await exportEvents(filter), 'muster-audit.jsonl'),
     onError: toldProblem,
   });
   const events = data?.pages.flatMap((page) => page.events);
@@ -201,14 +202,4 @@ function Details({ event }: { readonly event: AuditEvent }) {
       ))}
     </dl>
   );
-}
-
-function download(blob: Blob): void {
-  const url = URL.createObjectURL(blob);
-  const link = document.createElement('a');
-  link.href = url;
-  link.download = 'muster-audit.jsonl';
-  link.click();
-  // Some browsers read it only after this.
-  window.setTimeout(() => URL.revokeObjectURL(url), 60_000);
 }

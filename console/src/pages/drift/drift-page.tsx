@@ -6,8 +6,9 @@ import { latestDriftQuery } from '../../api/drift.ts';
 import { Button, buttonClasses } from '../../parts/button.tsx';
 import { type Column, DataTable } from '../../parts/data-table.tsx';
 import { Input, Select } from '../../parts/field.tsx';
+import { ListPanel, readOn } from '../../parts/list-panel.tsx';
 import { Page } from '../../parts/page.tsx';
-import { Empty, Failure, SkeletonRows } from '../../parts/states.tsx';
+import { Empty } from '../../parts/states.tsx';
 import { SummaryLine } from '../../parts/summary.tsx';
 import { Line } from '../../parts/text.tsx';
 import { Time } from '../../parts/time.tsx';
@@ -87,63 +88,54 @@ export function DriftPage() {
       }
       fill
     >
-      <div className="flex h-full min-h-0 flex-col rounded-lg border bg-surface">
-        <div className="flex flex-wrap items-end gap-2 border-b p-2.5">
-          <div className="w-72 max-sm:w-full">
-            <Input
-              label="Selector"
-              hideLabel
-              placeholder="Selector: role=web env=production"
-              data-search
-              value={typed.text}
-              onChange={(event) => typed.set(event.target.value)}
-            />
-          </div>
-          <div className="w-36">
-            <Select label="Found" hideLabel value={status} onChange={(event) => setStatus(event.target.value)}>
-              <option value="">Any result</option>
-              {driftStatuses.map((each) => (
-                <option key={each} value={each}>
-                  {each.replace('_', ' ')}
-                </option>
-              ))}
-            </Select>
-          </div>
-          {filtered && (
-            <Button look="quiet" onClick={clear}>
-              Clear
-            </Button>
-          )}
-        </div>
-        <div className="min-h-0 flex-1">
-          {query.isPending ? (
-            <SkeletonRows rows={12} />
-          ) : query.isError ? (
-            <Failure error={query.error} retry={() => void query.refetch()} />
-          ) : (
-            <DataTable
-              label="Drift of each agent"
-              rows={rows}
-              columns={columns}
-              rowKey={({ drift_id }) => drift_id}
-              onOpen={({ drift_id }) => void navigate({ to: '/drift/$record', params: { record: drift_id } })}
-              onNearEnd={() => {
-                if (query.hasNextPage && !query.isFetchingNextPage) void query.fetchNextPage();
-              }}
-              fill
-              empty={
-                filtered ? (
-                  <Empty title="No agent is like that" action={<Button onClick={clear}>Show all</Button>} />
-                ) : (
-                  <Empty title="Nothing was checked yet">
-                    After its first apply a machine is checked by itself, and can be checked from its page at any time.
-                  </Empty>
-                )
-              }
-            />
-          )}
-        </div>
-      </div>
+      <ListPanel
+        query={query}
+        rows={12}
+        filters={
+          <>
+            <div className="w-72 max-sm:w-full">
+              <Input
+                label="Selector"
+                hideLabel
+                placeholder="Selector: role=web env=production"
+                data-search
+                value={typed.text}
+                onChange={(event) => typed.set(event.target.value)}
+              />
+            </div>
+            <div className="w-36">
+              <Select label="Found" hideLabel value={status} onChange={(event) => setStatus(event.target.value)}>
+                <option value="">Any result</option>
+                {driftStatuses.map((each) => (
+                  <option key={each} value={each}>
+                    {each.replace('_', ' ')}
+                  </option>
+                ))}
+              </Select>
+            </div>
+          </>
+        }
+        onClear={filtered ? clear : undefined}
+      >
+        <DataTable
+          label="Drift of each agent"
+          rows={rows}
+          columns={columns}
+          rowKey={({ drift_id }) => drift_id}
+          onOpen={({ drift_id }) => void navigate({ to: '/drift/$record', params: { record: drift_id } })}
+          onNearEnd={() => readOn(query)}
+          fill
+          empty={
+            filtered ? (
+              <Empty title="No agent is like that" action={<Button onClick={clear}>Show all</Button>} />
+            ) : (
+              <Empty title="Nothing was checked yet">
+                After its first apply a machine is checked by itself, and can be checked from its page at any time.
+              </Empty>
+            )
+          }
+        />
+      </ListPanel>
     </Page>
   );
 }

@@ -9,9 +9,10 @@ import { Badge } from '../../parts/badge.tsx';
 import { Button, buttonClasses } from '../../parts/button.tsx';
 import { type Column, DataTable } from '../../parts/data-table.tsx';
 import { Input } from '../../parts/field.tsx';
+import { ListPanel } from '../../parts/list-panel.tsx';
 import { Page } from '../../parts/page.tsx';
 import { useSorting } from '../../parts/sorting.ts';
-import { Empty, Failure, SkeletonRows } from '../../parts/states.tsx';
+import { Empty } from '../../parts/states.tsx';
 import { Line } from '../../parts/text.tsx';
 import { Time } from '../../parts/time.tsx';
 import { useUrlState } from '../../parts/url-state.ts';
@@ -99,8 +100,10 @@ export function ModulesPage() {
   );
   return (
     <Page title="Modules" subtitle="What machines should be like: each a text with its revisions." actions={add} fill>
-      <div className="flex h-full min-h-0 flex-col rounded-lg border bg-surface">
-        <div className="border-b p-2.5">
+      <ListPanel
+        query={modules}
+        rows={10}
+        filters={
           <div className="w-64 max-sm:w-full">
             <Input
               label="Search modules"
@@ -111,39 +114,32 @@ export function ModulesPage() {
               onChange={(event) => setSearch(event.target.value)}
             />
           </div>
-        </div>
-        <div className="min-h-0 flex-1">
-          {modules.isPending ? (
-            <SkeletonRows rows={10} />
-          ) : modules.isError ? (
-            <Failure error={modules.error} retry={() => void modules.refetch()} />
-          ) : (
-            <DataTable
-              label="Modules"
-              rows={rows}
-              columns={columns}
-              rowKey={({ name }) => name}
-              sorting={sorting}
-              onSort={setSorting}
-              onOpen={({ name }) => void navigate({ to: '/modules/$module', params: { module: name } })}
-              fill
-              empty={
-                search === '' ? (
-                  <Empty title="No module yet" action={add}>
-                    A module says what a machine should be like: files, packages, services, accounts. Begin with an
-                    example, and try it as a plan on one agent.
-                  </Empty>
-                ) : (
-                  <Empty
-                    title="No module is called that"
-                    action={<Button onClick={() => setSearch('')}>Show all</Button>}
-                  />
-                )
-              }
-            />
-          )}
-        </div>
-      </div>
+        }
+      >
+        <DataTable
+          label="Modules"
+          rows={rows}
+          columns={columns}
+          rowKey={({ name }) => name}
+          sorting={sorting}
+          onSort={setSorting}
+          onOpen={({ name }) => void navigate({ to: '/modules/$module', params: { module: name } })}
+          fill
+          empty={
+            search === '' ? (
+              <Empty title="No module yet" action={add}>
+                A module says what a machine should be like: files, packages, services, accounts. Begin with an example,
+                and try it as a plan on one agent.
+              </Empty>
+            ) : (
+              <Empty
+                title="No module is called that"
+                action={<Button onClick={() => setSearch('')}>Show all</Button>}
+              />
+            )
+          }
+        />
+      </ListPanel>
     </Page>
   );
 }

@@ -8,9 +8,10 @@ import { Badge } from '../../parts/badge.tsx';
 import { Button } from '../../parts/button.tsx';
 import { type Column, DataTable } from '../../parts/data-table.tsx';
 import { Input, Select } from '../../parts/field.tsx';
+import { ListPanel, readOn } from '../../parts/list-panel.tsx';
 import { Page } from '../../parts/page.tsx';
 import { durationText } from '../../parts/resource-row.tsx';
-import { Empty, Failure, SkeletonRows } from '../../parts/states.tsx';
+import { Empty } from '../../parts/states.tsx';
 import { SummaryLine } from '../../parts/summary.tsx';
 import { Line } from '../../parts/text.tsx';
 import { Time } from '../../parts/time.tsx';
@@ -128,71 +129,62 @@ export function OperationsPage() {
   const clear = () => void navigate({ to: '/operations', search: {} as never });
   return (
     <Page title="Operations" subtitle="What was done or planned on each machine, newest first." fill>
-      <div className="flex h-full min-h-0 flex-col rounded-lg border bg-surface">
-        <div className="flex flex-wrap items-end gap-2 border-b p-2.5">
-          <div className="w-52 max-sm:w-full">
-            <Input
-              label="Agent"
-              hideLabel
-              placeholder="Agent: its name or id"
-              data-search
-              value={typed.text}
-              onChange={(event) => typed.set(event.target.value)}
-            />
-          </div>
-          <div className="w-36">
-            <Select label="Status" hideLabel value={status} onChange={(event) => setStatus(event.target.value)}>
-              <option value="">Any status</option>
-              {statuses.map((each) => (
-                <option key={each}>{each}</option>
-              ))}
-            </Select>
-          </div>
-          <div className="w-32">
-            <Select label="Kind" hideLabel value={kind} onChange={(event) => setKind(event.target.value)}>
-              <option value="">Any kind</option>
-              <option>apply</option>
-              <option>plan</option>
-            </Select>
-          </div>
-          {filtered && (
-            <Button look="quiet" onClick={clear}>
-              Clear
-            </Button>
-          )}
-        </div>
-        <div className="min-h-0 flex-1">
-          {query.isPending ? (
-            <SkeletonRows rows={12} />
-          ) : query.isError ? (
-            <Failure error={query.error} retry={() => void query.refetch()} />
-          ) : (
-            <DataTable
-              label="Operations"
-              rows={rows}
-              columns={columns}
-              rowKey={({ operation_id }) => operation_id}
-              onOpen={({ operation_id }) =>
-                void navigate({ to: '/operations/$operation', params: { operation: operation_id } })
-              }
-              onNearEnd={() => {
-                if (query.hasNextPage && !query.isFetchingNextPage) void query.fetchNextPage();
-              }}
-              fill
-              empty={
-                filtered ? (
-                  <Empty title="No operation is like that" action={<Button onClick={clear}>Show all</Button>} />
-                ) : (
-                  <Empty title="Nothing was applied or planned yet">
-                    Plan or apply a module from an agent's page, or an assignment from its own: each machine's part of
-                    it shows here.
-                  </Empty>
-                )
-              }
-            />
-          )}
-        </div>
-      </div>
+      <ListPanel
+        query={query}
+        rows={12}
+        filters={
+          <>
+            <div className="w-52 max-sm:w-full">
+              <Input
+                label="Agent"
+                hideLabel
+                placeholder="Agent: its name or id"
+                data-search
+                value={typed.text}
+                onChange={(event) => typed.set(event.target.value)}
+              />
+            </div>
+            <div className="w-36">
+              <Select label="Status" hideLabel value={status} onChange={(event) => setStatus(event.target.value)}>
+                <option value="">Any status</option>
+                {statuses.map((each) => (
+                  <option key={each}>{each}</option>
+                ))}
+              </Select>
+            </div>
+            <div className="w-32">
+              <Select label="Kind" hideLabel value={kind} onChange={(event) => setKind(event.target.value)}>
+                <option value="">Any kind</option>
+                <option>apply</option>
+                <option>plan</option>
+              </Select>
+            </div>
+          </>
+        }
+        onClear={filtered ? clear : undefined}
+      >
+        <DataTable
+          label="Operations"
+          rows={rows}
+          columns={columns}
+          rowKey={({ operation_id }) => operation_id}
+          onOpen={({ operation_id }) =>
+            void navigate({ to: '/operations/$operation', params: { operation: operation_id } })
+          }
+          onNearEnd={() => readOn(query)}
+          fill
+          empty={
+            filtered ? (
+              <Empty title="No operation is like that" action={<Button onClick={clear}>Show all</Button>} />
+            ) : (
+              <Empty title="Nothing was applied or planned yet">
+                Plan or apply a module from an agent's page, or an assignment from its own: each machine's part of it
+                shows here.
+              </Empty>
+            )
+          }
+        />
+      </ListPanel>
     </Page>
   );
 }

@@ -7,9 +7,10 @@ import { Badge } from '../../parts/badge.tsx';
 import { Button } from '../../parts/button.tsx';
 import { type Column, DataTable } from '../../parts/data-table.tsx';
 import { Input, Select } from '../../parts/field.tsx';
+import { ListPanel, readOn } from '../../parts/list-panel.tsx';
 import { Page } from '../../parts/page.tsx';
 import { durationText } from '../../parts/resource-row.tsx';
-import { Empty, Failure, SkeletonRows } from '../../parts/states.tsx';
+import { Empty } from '../../parts/states.tsx';
 import { Line } from '../../parts/text.tsx';
 import { Time } from '../../parts/time.tsx';
 import { useTyped } from '../../parts/typed.ts';
@@ -95,63 +96,54 @@ export function RunsPage() {
   const clear = () => void navigate({ to: '/runs', search: {} as never });
   return (
     <Page title="Runs" subtitle="Plans and applies over many agents, newest first." fill>
-      <div className="flex h-full min-h-0 flex-col rounded-lg border bg-surface">
-        <div className="flex flex-wrap items-end gap-2 border-b p-2.5">
-          <div className="w-52 max-sm:w-full">
-            <Input
-              label="Assignment"
-              hideLabel
-              placeholder="Assignment"
-              data-search
-              value={typed.text}
-              onChange={(event) => typed.set(event.target.value)}
-            />
-          </div>
-          <div className="w-36">
-            <Select label="Status" hideLabel value={status} onChange={(event) => setStatus(event.target.value)}>
-              <option value="">Any status</option>
-              {runStatuses.map((each) => (
-                <option key={each}>{each}</option>
-              ))}
-            </Select>
-          </div>
-          {filtered && (
-            <Button look="quiet" onClick={clear}>
-              Clear
-            </Button>
-          )}
-        </div>
-        <div className="min-h-0 flex-1">
-          {query.isPending ? (
-            <SkeletonRows rows={12} />
-          ) : query.isError ? (
-            <Failure error={query.error} retry={() => void query.refetch()} />
-          ) : (
-            <DataTable
-              label="Runs"
-              rows={rows}
-              columns={columns}
-              rowKey={({ run_id }) => run_id}
-              rowLabel={({ kind, assignment: name }) => `${kind} of ${name ?? 'agents that were named'}`}
-              onOpen={({ run_id }) => void navigate({ to: '/runs/$run', params: { run: run_id } })}
-              onNearEnd={() => {
-                if (query.hasNextPage && !query.isFetchingNextPage) void query.fetchNextPage();
-              }}
-              fill
-              empty={
-                filtered ? (
-                  <Empty title="No run is like that" action={<Button onClick={clear}>Show all</Button>} />
-                ) : (
-                  <Empty title="Nothing went out to many agents yet">
-                    Plan or apply an assignment, or choose agents and do it on them: how far it is, and who did the
-                    same, shows here.
-                  </Empty>
-                )
-              }
-            />
-          )}
-        </div>
-      </div>
+      <ListPanel
+        query={query}
+        rows={12}
+        filters={
+          <>
+            <div className="w-52 max-sm:w-full">
+              <Input
+                label="Assignment"
+                hideLabel
+                placeholder="Assignment"
+                data-search
+                value={typed.text}
+                onChange={(event) => typed.set(event.target.value)}
+              />
+            </div>
+            <div className="w-36">
+              <Select label="Status" hideLabel value={status} onChange={(event) => setStatus(event.target.value)}>
+                <option value="">Any status</option>
+                {runStatuses.map((each) => (
+                  <option key={each}>{each}</option>
+                ))}
+              </Select>
+            </div>
+          </>
+        }
+        onClear={filtered ? clear : undefined}
+      >
+        <DataTable
+          label="Runs"
+          rows={rows}
+          columns={columns}
+          rowKey={({ run_id }) => run_id}
+          rowLabel={({ kind, assignment: name }) => `${kind} of ${name ?? 'agents that were named'}`}
+          onOpen={({ run_id }) => void navigate({ to: '/runs/$run', params: { run: run_id } })}
+          onNearEnd={() => readOn(query)}
+          fill
+          empty={
+            filtered ? (
+              <Empty title="No run is like that" action={<Button onClick={clear}>Show all</Button>} />
+            ) : (
+              <Empty title="Nothing went out to many agents yet">
+                Plan or apply an assignment, or choose agents and do it on them: how far it is, and who did the same,
+                shows here.
+              </Empty>
+            )
+          }
+        />
+      </ListPanel>
     </Page>
   );
 }

@@ -5,6 +5,7 @@ import { downloadTranscript, readTranscript } from '../../api/terminals.ts';
 import { IconButton } from '../../parts/button.tsx';
 import { Checkbox, Input, Select } from '../../parts/field.tsx';
 import { Menu, MenuItem } from '../../parts/menu.tsx';
+import { saveFile } from '../../parts/save-file.ts';
 import { Failure, Skeleton } from '../../parts/states.tsx';
 import { visibleText } from '../../parts/text.tsx';
 import { toldProblem } from '../../parts/toast.tsx';
@@ -310,12 +311,7 @@ export function ReplayTerminal({ session }: { readonly session: TerminalSessionD
 function SaveMenu({ session_id }: { readonly session_id: string }) {
   const save = async (format: 'raw' | 'asciicast') => {
     try {
-      const address = URL.createObjectURL(await downloadTranscript(session_id, format));
-      const link = document.createElement('a');
-      link.href = address;
-      link.download = `${session_id}.${format === 'raw' ? 'raw' : 'cast'}`;
-      link.click();
-      window.setTimeout(() => URL.revokeObjectURL(address), 60_000);
+      saveFile(await downloadTranscript(session_id, format), `${session_id}.${format === 'raw' ? 'raw' : 'cast'}`);
     } catch (error) {
       toldProblem(error);
     }
