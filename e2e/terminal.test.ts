@@ -16,22 +16,26 @@ import {
   openTerminal,
   removeOperator,
 } from '@muster/protocol/http';
-import { describe, expect } from 'vitest';
-import { PostgresMissing, startPostgres } from '../orchestrator/test/postgres-server.ts';
+import { afterAll, beforeAll, beforeEach, describe, expect } from 'vitest';
+import { PostgresMissing, type PostgresServer, startPostgres } from '../orchestrator/test/postgres-server.ts';
 import { newOperator } from './client.ts';
 import { CuttingProxy } from './cutting-proxy.ts';
 import { eventually } from './eventually.ts';
-import { type AgentProcess, type Orchestrator, type Stage, test } from './harness.ts';
+import { type AgentProcess, type Orchestrator, Stage, test } from './harness.ts';
 import { missing } from './requirements.ts';
 import { TerminalScreen } from './terminal-client.ts';
 
 const settings = 'remote_terminal: { enabled: true, shell: /bin/sh }\n';
 
-async function agentWithTerminals(stage: Stage, orchestrator: Orchestrator): Promise<AgentProcess> {
+/** Flags of an agent that offers terminals. */
+function offering(stage: Stage): { flags: string[] } {
   const config = join(stage.dir, 'agent.yaml');
   writeFileSync(config, settings);
-  return await stage.agent(orchestrator, 'web-1', { flags: ['--config', config] });
+  return { flags: ['--config', config] };
 }
+
+const agentWithTerminals = (stage: Stage, orchestrator: Orchestrator): Promise<AgentProcess> =>
+  stage.agent(orchestrator, 'web-1', offering(stage));
 
 interface Opened {
   session_id: string;
@@ -41,8 +45,8 @@ interface Opened {
 }
 
 /** A terminal whose shell has said its number. */
-async function opened(orchestrator: Orchestrator, call: Client, size = {}): Promise<Opened> {
-  const { session_id, ws_url } = await call(openTerminal, { params: { node_id: 'web-1' }, query: size });
+async function opened(orchestrator: Orchestrator, call: Client, size = {}, node_id = 'web-1'): Promise<Opened> {
+  const { session_id, ws_url } = await call(openTerminal, { params: { node_id }, query: size });
   const screen = await TerminalScreen.connect(orchestrator, ws_url);
   screen.type('echo "pid=$$."\n');
   const [, pid] = await screen.shows(/pid=(\d+)\./);
@@ -110,157 +114,258 @@ async function expectInterrupted(call: Client, session_id: string): Promise<void
   expect(await endOnRecord(call, session_id)).toMatchObject({ metadata: { status: 'interrupted' } });
 }
 
-const back = (orchestrator: Orchestrator) =>
+const back = (orchestrator: Orchestrator, node_id = 'web-1') =>
   eventually('the agent is back', async () => {
-    const { connected } = await orchestrator.call(getAgent, { params: { node_id: 'web-1' } });
+    const { connected } = await orchestrator.call(getAgent, { params: { node_id } });
     return connected ? true : null;
   });
 
 /** Shows numbered lines, ever more of them, as fast as they are taken. */
 const flood = 'i=0; while :; do i=$((i+1)); echo "line $i of a great many"; done\n';
 
-describe('a terminal', () => {
-  test('is typed into, takes a size, ends with the code of its shell, and is kept as it was shown', async ({
-    stage,
-  }) => {
-    const orchestrator = await stage.orchestrator();
-    const { call } = orchestrator;
-    await agentWithTerminals(stage, orchestrator);
-    const { session_id, screen, pid } = await opened(orchestrator, call, { cols: '100', rows: '30' });
-    expect(screen.notices).toEqual([{ type: 'resize', cols: 100, rows: 30 }]);
-    screen.type('stty size\n');
-    await screen.shows(/30 100\r\n/);
-    screen.resize(132, 43);
-    screen.type('stty size; echo "Grüße, 日本"\n');
-    await screen.shows(/43 132\r\nGrüße, 日本\r\n/);
-    expect(screen.notices.at(-1)).toEqual({ type: 'resize', cols: 132, rows: 43 });
-    expect(await session(call, session_id)).toMatchObject({
-      status: 'active',
-      viewers: 1,
-      attached: [{ username: 'ada', mode: 'control' }],
-    });
-    screen.type('exit 7\n');
-    expect(await screen.end()).toEqual({ type: 'exit', code: 7, signal: null });
-    expect(screen.closed).toBe(1000);
-    await gone(pid);
+const databases = ['SQLite', 'PostgreSQL'] as const;
+let server: PostgresServer | undefined;
+let without: PostgresMissing | undefined;
+beforeAll(async () => {
+  try {
+    server = await startPostgres();
+  } catch (error) {
+    if (!(error instanceof PostgresMissing) || process.env.CI === 'true') throw error;
+    without = error;
+  }
+});
+afterAll(() => server?.stop());
 
-    const cast = transcriptFile(orchestrator, session_id);
-    const sha256 = createHash('sha256').update(cast).digest('hex');
-    const after = await session(call, session_id);
-    expect(after).toMatchObject({ status: 'closed', transcript_sha256: sha256, transcript_bytes: cast.length });
-    expect(await endOnRecord(call, session_id)).toMatchObject({ metadata: { sha256, bytes: cast.length } });
-    const [header = ''] = cast.toString().split('\n');
-    expect(JSON.parse(header)).toMatchObject({ version: 2, width: 100, muster: { operator: 'ada', agent: 'web-1' } });
-    // Whoever was there from the beginning saw the very bytes that can be had now.
-    expect((await transcript(call, session_id, 'raw')).equals(screen.bytes)).toBe(true);
-    expect((await transcript(call, session_id, 'asciicast')).equals(cast)).toBe(true);
+describe.each(databases)('a terminal, on %s', (database) => {
+  const reason = () => (database === 'PostgreSQL' && without ? without.message : null);
+  beforeEach(({ skip }) => {
+    const why = reason();
+    if (why !== null) skip(why);
   });
+  /** Variables of an orchestrator with a database of its own. */
+  const fresh = async (env: NodeJS.ProcessEnv = {}): Promise<NodeJS.ProcessEnv> =>
+    database === 'SQLite' ? env : { ...env, MUSTER_DATABASE_URL: await server!.createDatabase() };
 
-  test('waits for whoever comes back, with the screen that there was, and has one hand on the keys', async ({
-    stage,
-  }) => {
-    const orchestrator = await stage.orchestrator();
-    const { call } = orchestrator;
-    await agentWithTerminals(stage, orchestrator);
-    const { session_id, screen } = await opened(orchestrator, call);
-    const go = join(stage.dir, 'go');
-    screen.type(`while [ ! -e '${go}' ]; do sleep 0.05; done; echo "while away: $((40+2))"\n`);
-    await screen.shows(/while away/);
-    screen.cut();
-    await eventually('nobody is there', async () => {
-      const { attached, status } = await session(call, session_id);
-      return attached.length === 0 && status === 'active' ? true : null;
+  describe('of an orchestrator and an agent that live through it all', () => {
+    let stage: Stage;
+    let orchestrator: Orchestrator;
+    let agent: AgentProcess;
+    beforeAll(async () => {
+      if (reason() !== null) return;
+      stage = new Stage();
+      orchestrator = await stage.orchestrator({ env: await fresh() });
+      agent = await agentWithTerminals(stage, orchestrator);
     });
-    writeFileSync(go, '');
+    afterAll(() => stage?.end());
+    beforeEach(({ onTestFailed }) => onTestFailed(() => console.error(stage.report())));
 
-    const second = await attached(orchestrator, call, session_id, 'control');
-    await second.shows(/pid=\d+\.[\s\S]*while away: 42/);
-    expect(second.notices).toEqual([{ type: 'resize', cols: 80, rows: 24 }]);
-    second.type('echo "again $((1+1))"\n');
-    await second.shows(/again 2/);
+    test('is typed into, takes a size, ends with the code of its shell, and is kept as it was shown', async () => {
+      const { call } = orchestrator;
+      const { session_id, screen, pid } = await opened(orchestrator, call, { cols: '100', rows: '30' });
+      expect(screen.notices).toEqual([{ type: 'resize', cols: 100, rows: 30 }]);
+      screen.type('stty size\n');
+      await screen.shows(/30 100\r\n/);
+      screen.resize(132, 43);
+      screen.type('stty size; echo "Grüße, 日本"\n');
+      await screen.shows(/43 132\r\nGrüße, 日本\r\n/);
+      expect(screen.notices.at(-1)).toEqual({ type: 'resize', cols: 132, rows: 43 });
+      expect(await session(call, session_id)).toMatchObject({
+        status: 'active',
+        viewers: 1,
+        attached: [{ username: 'ada', mode: 'control' }],
+      });
+      screen.type('exit 7\n');
+      expect(await screen.end()).toEqual({ type: 'exit', code: 7, signal: null });
+      expect(screen.closed).toBe(1000);
+      await gone(pid);
 
-    // The one that is left hanging somewhere is no obstacle.
-    const third = await attached(orchestrator, call, session_id, 'control');
-    expect(await second.end()).toMatchObject({ type: 'error', code: 'terminal_taken_over' });
-    third.type('echo "third $((1+2))"\n');
-    await third.shows(/third 3/);
-    third.type('exit\n');
-    expect(await third.end()).toMatchObject({ type: 'exit', code: 0 });
-  });
+      const cast = transcriptFile(orchestrator, session_id);
+      const sha256 = createHash('sha256').update(cast).digest('hex');
+      const after = await session(call, session_id);
+      expect(after).toMatchObject({ status: 'closed', transcript_sha256: sha256, transcript_bytes: cast.length });
+      expect(await endOnRecord(call, session_id)).toMatchObject({ metadata: { sha256, bytes: cast.length } });
+      const [header = ''] = cast.toString().split('\n');
+      expect(JSON.parse(header)).toMatchObject({ version: 2, width: 100, muster: { operator: 'ada', agent: 'web-1' } });
+      // Whoever was there from the beginning saw the very bytes that can be had now.
+      expect((await transcript(call, session_id, 'raw')).equals(screen.bytes)).toBe(true);
+      expect((await transcript(call, session_id, 'asciicast')).equals(cast)).toBe(true);
+    });
 
-  test('is shared: others look on, and only its operator and admins see, type and end', async ({ stage }) => {
-    const orchestrator = await stage.orchestrator();
-    const ada = orchestrator.call;
-    await agentWithTerminals(stage, orchestrator);
-    const person = async (username: string, role: 'admin' | 'operator') => {
-      const operator = newOperator();
-      const body = { public_key: operator.publicKey, username, role };
-      const { operator_id } = await ada(addOperator, { body });
-      return { operator_id, call: orchestrator.clientFor(operator) };
-    };
-    const [bob, carol, dora] = [
-      await person('bob', 'operator'),
-      await person('carol', 'operator'),
-      await person('dora', 'admin'),
-    ];
-    const { session_id, screen, pid } = await opened(orchestrator, bob.call);
-    const params = { session_id };
+    test('waits for whoever comes back, with the screen that there was, and has one hand on the keys', async () => {
+      const { call } = orchestrator;
+      const { session_id, screen } = await opened(orchestrator, call);
+      const go = join(stage.dir, 'go');
+      screen.type(`while [ ! -e '${go}' ]; do sleep 0.05; done; echo "while away: $((40+2))"\n`);
+      await screen.shows(/while away/);
+      screen.cut();
+      await eventually('nobody is there', async () => {
+        const { attached, status } = await session(call, session_id);
+        return attached.length === 0 && status === 'active' ? true : null;
+      });
+      writeFileSync(go, '');
 
-    for (const refused of [
-      () => carol.call(attachTerminal, { params, body: { mode: 'view' } }),
-      () => carol.call(attachTerminal, { params, body: { mode: 'control' } }),
-      () => carol.call(getTranscript, { params }),
-      () => carol.call(closeTerminal, { params }),
-    ])
-      expect(await codeOf(refused())).toBe('terminal_of_another');
+      const second = await attached(orchestrator, call, session_id, 'control');
+      await second.shows(/pid=\d+\.[\s\S]*while away: 42/);
+      expect(second.notices).toEqual([{ type: 'resize', cols: 80, rows: 24 }]);
+      second.type('echo "again $((1+1))"\n');
+      await second.shows(/again 2/);
 
-    const [looks, lookedOnBy] = [
-      await attached(orchestrator, ada, session_id, 'view'),
-      await attached(orchestrator, dora.call, session_id, 'view'),
-    ];
-    screen.type('echo "seen by $((1+2))"\n');
-    for (const each of [screen, looks, lookedOnBy]) await each.shows(/seen by 3/);
-    const [listed] = await carol.call(listTerminals, { query: { status: 'active' } });
-    expect(listed?.attached.map(({ username, mode }) => `${username} ${mode}`).sort()).toEqual([
-      'ada view',
-      'bob control',
-      'dora view',
-    ]);
-    looks.type('echo by a viewer\n');
-    expect(await looks.end()).toMatchObject({ type: 'error', code: 'forbidden' });
+      // The one that is left hanging somewhere is no obstacle.
+      const third = await attached(orchestrator, call, session_id, 'control');
+      expect(await second.end()).toMatchObject({ type: 'error', code: 'terminal_taken_over' });
+      third.type('echo "third $((1+2))"\n');
+      await third.shows(/third 3/);
+      third.type('exit\n');
+      expect(await third.end()).toMatchObject({ type: 'exit', code: 0 });
+    });
 
-    // Whoever is removed sees no more within a second, and the others go on.
-    const removed = async (operator_id: string, screens: TerminalScreen[]) => {
-      await ada(removeOperator, { params: { operator_id } });
-      const at = performance.now();
-      for (const each of screens) await each.end();
-      expect(performance.now() - at).toBeLessThan(1000);
-    };
-    await removed(dora.operator_id, [lookedOnBy]);
-    screen.type('echo "without $((1+3))"\n');
-    await screen.shows(/without 4/);
-    expect(lookedOnBy.bytes.toString()).not.toContain('without');
-    expect(screen.bytes.toString()).not.toContain('by a viewer');
+    test('is shared: others look on, and only its operator and admins see, type and end', async () => {
+      const ada = orchestrator.call;
+      const person = async (username: string, role: 'admin' | 'operator') => {
+        const operator = newOperator();
+        const body = { public_key: operator.publicKey, username, role };
+        const { operator_id } = await ada(addOperator, { body });
+        return { operator_id, call: orchestrator.clientFor(operator) };
+      };
+      const [bob, carol, dora] = [
+        await person('bob', 'operator'),
+        await person('carol', 'operator'),
+        await person('dora', 'admin'),
+      ];
+      const { session_id, screen, pid } = await opened(orchestrator, bob.call);
+      const params = { session_id };
 
-    await removed(bob.operator_id, [screen]);
-    await gone(pid);
-    expect(await session(ada, session_id)).toMatchObject({ status: 'closed', attached: [] });
+      for (const refused of [
+        () => carol.call(attachTerminal, { params, body: { mode: 'view' } }),
+        () => carol.call(attachTerminal, { params, body: { mode: 'control' } }),
+        () => carol.call(getTranscript, { params }),
+        () => carol.call(closeTerminal, { params }),
+      ])
+        expect(await codeOf(refused())).toBe('terminal_of_another');
 
-    const other = await opened(orchestrator, carol.call);
-    await ada(closeTerminal, { params: { session_id: other.session_id } });
-    expect(await other.screen.end()).toMatchObject({ type: 'error', code: 'terminal_closed' });
-    await gone(other.pid);
-    expect(await endOnRecord(ada, other.session_id)).toMatchObject({ actor: { name: 'ada' } });
+      const [looks, lookedOnBy] = [
+        await attached(orchestrator, ada, session_id, 'view'),
+        await attached(orchestrator, dora.call, session_id, 'view'),
+      ];
+      screen.type('echo "seen by $((1+2))"\n');
+      for (const each of [screen, looks, lookedOnBy]) await each.shows(/seen by 3/);
+      const [listed] = await carol.call(listTerminals, { query: { status: 'active' } });
+      expect(listed?.attached.map(({ username, mode }) => `${username} ${mode}`).sort()).toEqual([
+        'ada view',
+        'bob control',
+        'dora view',
+      ]);
+      looks.type('echo by a viewer\n');
+      expect(await looks.end()).toMatchObject({ type: 'error', code: 'forbidden' });
+
+      // Whoever is removed sees no more within a second, and the others go on.
+      const removed = async (operator_id: string, screens: TerminalScreen[]) => {
+        await ada(removeOperator, { params: { operator_id } });
+        const at = performance.now();
+        for (const each of screens) await each.end();
+        expect(performance.now() - at).toBeLessThan(1000);
+      };
+      await removed(dora.operator_id, [lookedOnBy]);
+      screen.type('echo "without $((1+3))"\n');
+      await screen.shows(/without 4/);
+      expect(lookedOnBy.bytes.toString()).not.toContain('without');
+      expect(screen.bytes.toString()).not.toContain('by a viewer');
+
+      await removed(bob.operator_id, [screen]);
+      await gone(pid);
+      expect(await session(ada, session_id)).toMatchObject({ status: 'closed', attached: [] });
+
+      const other = await opened(orchestrator, carol.call);
+      await ada(closeTerminal, { params: { session_id: other.session_id } });
+      expect(await other.screen.end()).toMatchObject({ type: 'error', code: 'terminal_closed' });
+      await gone(other.pid);
+      expect(await endOnRecord(ada, other.session_id)).toMatchObject({ actor: { name: 'ada' } });
+    });
+
+    test('an agent that is killed or stopped leaves no shell and no session', async () => {
+      const { call } = orchestrator;
+      for (const how of ['killed', 'stopped'] as const) {
+        if (how === 'stopped') {
+          await agent.start();
+          await back(orchestrator);
+        }
+        const { session_id, screen, pid } = await opened(orchestrator, call);
+        // What does not hear that the terminal is gone is ended where there is somebody left to do it.
+        if (how === 'stopped') screen.type(`trap '' HUP\n`);
+        screen.type('echo "ready $((1+1))"; sleep 1000 & echo "other=$!."; wait\n');
+        const [, other] = await screen.shows(/ready 2[\s\S]*other=(\d+)\./);
+        // In the background, of no terminal that is told: with nobody left to end it, it stays, as under sshd.
+        if (how === 'killed') {
+          process.kill(Number(other));
+          await agent.kill9();
+        } else await agent.stop();
+        expect(await screen.end()).toMatchObject({ type: 'error', code: 'terminal_interrupted' });
+        await gone(pid);
+        if (how === 'stopped') await gone(Number(other));
+        await expectInterrupted(call, session_id);
+      }
+    });
+
+    test('a link that breaks anywhere leaves a beginning of what was shown, of which each saw a beginning', async ({
+      onTestFinished,
+    }) => {
+      const { call } = orchestrator;
+      const proxy = new CuttingProxy(orchestrator.agentPort);
+      onTestFinished(() => proxy.end());
+      const port = await proxy.listen();
+      const token = await orchestrator.token('web-2');
+      const connect = [`127.0.0.1:${port}`, '--orchestrator-key', orchestrator.publicKey, '--token', token];
+      const behind = stage.agentAt('web-2', connect, offering(stage));
+      onTestFinished(() => behind.kill9());
+      await behind.start();
+      for (const [round, bytes] of (database === 'SQLite' ? [20_000, 77_777] : [50_000]).entries()) {
+        await back(orchestrator, 'web-2');
+        const { session_id, screen, pid } = await opened(orchestrator, call, {}, 'web-2');
+        const copy = join(stage.dir, `shown-${round}`);
+        screen.type(`stty -onlcr; echo "begin $((1+1))"; seq 1000000 | tee '${copy}'\n`);
+        await screen.shows(/begin 2/);
+        proxy.cutAfter(bytes + Math.floor(Math.random() * 5000));
+        expect(await screen.end()).toMatchObject({ type: 'error', code: 'terminal_interrupted' });
+        await gone(pid);
+        await expectInterrupted(call, session_id);
+        const kept = shownIn(transcriptFile(orchestrator, session_id));
+        expect(kept.subarray(0, screen.bytes.length).equals(screen.bytes)).toBe(true);
+        const [, lines = ''] = kept.toString().split('begin 2\n');
+        expect(lines.length).toBeGreaterThan(10_000);
+        expect(readFileSync(copy, 'utf8').startsWith(lines)).toBe(true);
+      }
+    });
+
+    test('an orchestrator that is killed has recorded all that was shown, and the shell is gone', async () => {
+      const { call } = orchestrator;
+      for (const ms of database === 'SQLite' ? [30, 330] : [110]) {
+        // A new process begins its backing off anew.
+        await agent.stop();
+        await agent.start();
+        await back(orchestrator);
+        const { session_id, screen, pid } = await opened(orchestrator, call);
+        screen.type(flood);
+        await screen.shows(/line 2 of/);
+        await sleep(ms + Math.random() * 50);
+        await orchestrator.kill9();
+        await screen.end();
+        const kept = shownIn(transcriptWhole(orchestrator, session_id));
+        expect(kept.subarray(0, screen.bytes.length).equals(screen.bytes)).toBe(true);
+        await gone(pid);
+        await orchestrator.start();
+        await expectInterrupted(call, session_id);
+      }
+    });
   });
 
   test('ends by the limits of the configuration: left alone, idle, or with more to show than is kept', async ({
     stage,
   }) => {
-    const env = {
+    const env = await fresh({
       MUSTER_TERMINALS_REATTACH_SECS: '1',
       MUSTER_TERMINALS_IDLE_LIMIT: '3',
       MUSTER_TERMINALS_TRANSCRIPT_LIMIT: '65536',
-    };
+    });
     const orchestrator = await stage.orchestrator({ env });
     const { call } = orchestrator;
     await agentWithTerminals(stage, orchestrator);
@@ -297,7 +402,7 @@ describe('a terminal', () => {
       'mkdir -m 700 -p "$0/terminals" && mount -t tmpfs -o size=256k,mode=700 tmpfs "$0/terminals" && exec "$@"';
     const dataDir = join(stage.dir, 'orchestrator-0');
     const within = ['unshare', '--mount', 'sh', '-ec', small, dataDir];
-    const orchestrator = await stage.orchestrator({ within });
+    const orchestrator = await stage.orchestrator({ within, env: await fresh() });
     expect(orchestrator.dataDir).toBe(dataDir);
     const { call } = orchestrator;
     await agentWithTerminals(stage, orchestrator);
@@ -310,108 +415,6 @@ describe('a terminal', () => {
     const kept = shownIn(await transcript(call, session_id, 'asciicast'));
     expect(kept.subarray(0, screen.bytes.length).equals(screen.bytes)).toBe(true);
     expect(screen.bytes.length).toBeGreaterThan(50_000);
-  });
-});
-
-describe('a terminal in trouble', () => {
-  for (const database of ['SQLite', 'PostgreSQL'] as const)
-    test(`an orchestrator that is killed has recorded all that was shown, and the shell is gone, with ${database}`, async ({
-      stage,
-      skip,
-      onTestFinished,
-    }) => {
-      const env: NodeJS.ProcessEnv = {};
-      if (database === 'PostgreSQL')
-        try {
-          const server = await startPostgres();
-          onTestFinished(() => server.stop());
-          env.MUSTER_DATABASE_URL = await server.createDatabase();
-        } catch (error) {
-          if (!(error instanceof PostgresMissing) || process.env.CI === 'true') throw error;
-          skip(error.message);
-        }
-      const orchestrator = await stage.orchestrator({ env });
-      const agent = await agentWithTerminals(stage, orchestrator);
-      const { call } = orchestrator;
-      for (const [round, ms] of (database === 'SQLite' ? [30, 330] : [110]).entries()) {
-        // A new process begins its backing off anew.
-        if (round > 0) {
-          await agent.stop();
-          await agent.start();
-          await back(orchestrator);
-        }
-        const { session_id, screen, pid } = await opened(orchestrator, call);
-        screen.type(flood);
-        await screen.shows(/line 2 of/);
-        await sleep(ms + Math.random() * 50);
-        await orchestrator.kill9();
-        await screen.end();
-        const kept = shownIn(transcriptWhole(orchestrator, session_id));
-        expect(kept.subarray(0, screen.bytes.length).equals(screen.bytes)).toBe(true);
-        await gone(pid);
-        await orchestrator.start();
-        await expectInterrupted(call, session_id);
-      }
-    });
-
-  test('an agent that is killed or stopped leaves no shell and no session', async ({ stage }) => {
-    const orchestrator = await stage.orchestrator();
-    const { call } = orchestrator;
-    const agent = await agentWithTerminals(stage, orchestrator);
-    for (const how of ['killed', 'stopped'] as const) {
-      if (how === 'stopped') {
-        await agent.start();
-        await back(orchestrator);
-      }
-      const { session_id, screen, pid } = await opened(orchestrator, call);
-      // What does not hear that the terminal is gone is ended where there is somebody left to do it.
-      if (how === 'stopped') screen.type(`trap '' HUP\n`);
-      screen.type('echo "ready $((1+1))"; sleep 1000 & echo "other=$!."; wait\n');
-      const [, other] = await screen.shows(/ready 2[\s\S]*other=(\d+)\./);
-      // In the background, of no terminal that is told: with nobody left to end it, it stays, as under sshd.
-      if (how === 'killed') {
-        process.kill(Number(other));
-        await agent.kill9();
-      } else await agent.stop();
-      expect(await screen.end()).toMatchObject({ type: 'error', code: 'terminal_interrupted' });
-      await gone(pid);
-      if (how === 'stopped') await gone(Number(other));
-      await expectInterrupted(call, session_id);
-    }
-  });
-
-  test('a link that breaks anywhere leaves a beginning of what was shown, of which each saw a beginning', async ({
-    stage,
-    onTestFinished,
-  }) => {
-    const orchestrator = await stage.orchestrator();
-    const { call } = orchestrator;
-    const proxy = new CuttingProxy(orchestrator.agentPort);
-    onTestFinished(() => proxy.end());
-    const port = await proxy.listen();
-    const config = join(stage.dir, 'agent.yaml');
-    writeFileSync(config, settings);
-    const token = await orchestrator.token('web-1');
-    const connect = [`127.0.0.1:${port}`, '--orchestrator-key', orchestrator.publicKey, '--token', token];
-    const agent = stage.agentAt('web-1', connect, { flags: ['--config', config] });
-    await agent.start();
-    await back(orchestrator);
-    for (const [round, bytes] of [20_000, 77_777].entries()) {
-      const { session_id, screen, pid } = await opened(orchestrator, call);
-      const copy = join(stage.dir, `shown-${round}`);
-      screen.type(`stty -onlcr; echo "begin $((1+1))"; seq 1000000 | tee '${copy}'\n`);
-      await screen.shows(/begin 2/);
-      proxy.cutAfter(bytes + Math.floor(Math.random() * 5000));
-      expect(await screen.end()).toMatchObject({ type: 'error', code: 'terminal_interrupted' });
-      await gone(pid);
-      await expectInterrupted(call, session_id);
-      const kept = shownIn(transcriptFile(orchestrator, session_id));
-      expect(kept.subarray(0, screen.bytes.length).equals(screen.bytes)).toBe(true);
-      const [, lines = ''] = kept.toString().split('begin 2\n');
-      expect(lines.length).toBeGreaterThan(10_000);
-      expect(readFileSync(copy, 'utf8').startsWith(lines)).toBe(true);
-      await back(orchestrator);
-    }
   });
 });
 
