@@ -113,7 +113,9 @@ const median = (values: number[]): number => values.sort((a, b) => a - b)[Math.f
 
 /** A real orchestrator with agents connected and tagged as agents are. */
 async function realOrchestrator(): Promise<{ server: Server; stop: () => Promise<void> }> {
-  const orchestrator = await OrchestratorProcess.start((dataDir) => seedAgents(dataDir, Number(options.agents)));
+  const orchestrator = await OrchestratorProcess.start({
+    prepare: (dataDir) => seedAgents(dataDir, Number(options.agents)),
+  });
   const fleet = new AgentFleet(2);
   const stop = async () => {
     await fleet.stop();

@@ -271,7 +271,9 @@ async function measure(browser: Browser, orchestrator: OrchestratorProcess): Pro
 }
 
 await builtConsole();
-const orchestrator = await OrchestratorProcess.start((dataDir) => seedAgents(dataDir, Number(options.agents)));
+const orchestrator = await OrchestratorProcess.start({
+  prepare: (dataDir) => seedAgents(dataDir, Number(options.agents)),
+});
 const browser = await openBrowser();
 try {
   process.exitCode = conclude('console', await measure(browser, orchestrator));

@@ -44,7 +44,6 @@ process.env.MUSTER_METRICS_TOKEN = token;
 process.env.MUSTER_METRICS_POLL_INTERVAL = '3600';
 process.env.MUSTER_METRICS_RETENTION = String(retentionSecs);
 const database = await benchDatabase(options.database);
-if (database.url !== null) process.env.MUSTER_DATABASE_URL = database.url;
 const load = new SampleLoad(count);
 const fatal = (reason: Error) => {
   throw reason;
@@ -128,9 +127,12 @@ async function arriving(
 
 let dataDir = '';
 let seeded = { bytes: 0, secs: 0 };
-const orchestrator = await OrchestratorProcess.start(async (directory) => {
-  dataDir = directory;
-  seeded = await seed(directory);
+const orchestrator = await OrchestratorProcess.start({
+  prepare: async (directory) => {
+    dataDir = directory;
+    seeded = await seed(directory);
+  },
+  databaseUrl: database.url,
 });
 const [session = ''] = await orchestrator.sessions(1);
 const agent = new Agent({ keepAlive: true, maxSockets: 1, ca: readFileSync(join(dataDir, 'api.crt')) });

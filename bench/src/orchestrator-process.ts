@@ -25,7 +25,7 @@ export class OrchestratorProcess {
   address = { port: 0, orchestratorKey: '' };
   private readonly child: ChildProcess;
 
-  private constructor(dataDir: string, operator: Operator) {
+  private constructor(dataDir: string, operator: Operator, databaseUrl: string | null) {
     const certificate = () => readFileSync(join(dataDir, 'api.crt'), 'utf8');
     this.call = operatorClient(() => this.apiUrl, certificate, operator);
     this.dataDir = dataDir;
@@ -34,18 +34,26 @@ export class OrchestratorProcess {
     const own = ['--data-dir', dataDir, '--api-port', '0', '--agent-host', '127.0.0.1', '--agent-port', '0'];
     this.child = spawn(process.execPath, [...collecting, main, ...own, '--log-format', 'json', ...flags], {
       stdio: ['ignore', 'pipe', 'inherit'],
+      env: databaseUrl === null ? process.env : { ...process.env, MUSTER_DATABASE_URL: databaseUrl },
     });
   }
 
   /**
    * Resolves when it is ready.
-   * @param prepare puts things into the data directory first
+   * @param options.prepare     puts things into the data directory first
+   * @param options.databaseUrl a database on a PostgreSQL server; null: SQLite, in the data directory
    */
-  static async start(prepare?: (dataDir: string) => Promise<void>): Promise<OrchestratorProcess> {
+  static async start({
+    prepare,
+    databaseUrl = null,
+  }: {
+    prepare?: (dataDir: string) => Promise<void>;
+    databaseUrl?: string | null;
+  } = {}): Promise<OrchestratorProcess> {
     const operator = newOperator();
     const dataDir = scratchDirectory('orchestrator');
     await prepare?.(dataDir);
-    const orchestrator = new OrchestratorProcess(dataDir, operator);
+    const orchestrator = new OrchestratorProcess(dataDir, operator, databaseUrl);
     await orchestrator.ready();
     return orchestrator;
   }

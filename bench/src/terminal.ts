@@ -8,6 +8,7 @@ import { systemClock } from '../../agent/src/host/clock.ts';
 import { ownAccount } from '../../agent/src/host/login-account.ts';
 import { startLoginShell } from '../../agent/src/host/login-shell.ts';
 import { AgentFleet } from './agent-fleet.ts';
+import { benchDatabase } from './bench-database.ts';
 import { OrchestratorProcess } from './orchestrator-process.ts';
 import { RealAgent } from './real-agent.ts';
 import { atMost, conclude, ratioLine, table, type Verdict } from './report.ts';
@@ -18,7 +19,8 @@ import { scratchDirectory } from './scratch.ts';
  * orchestrator, the agent and everybody else; then the time from a key to its echo with many agents connected that send
  * samples, against a terminal of this machine in the same run. Orchestrator and agents with terminals are the real ones.
  *
- *     node bench/src/terminal.ts [--secs 60] [--rate 1000000] [--applies 41] [--agents 1000] [--keys 600] [--json]
+ *     node bench/src/terminal.ts [--secs 60] [--rate 1000000] [--applies 41] [--agents 1000] [--keys 600]
+ *                                [--database sqlite|postgres] [--json]
  */
 const { values: options } = parseArgs({
   options: {
@@ -27,6 +29,7 @@ const { values: options } = parseArgs({
     applies: { type: 'string', default: '41' },
     agents: { type: 'string', default: '1000' },
     keys: { type: 'string', default: '600' },
+    database: { type: 'string', default: 'sqlite' },
     json: { type: 'boolean', default: false },
   },
 });
@@ -299,7 +302,10 @@ async function echo(orchestrator: OrchestratorProcess): Promise<Verdict[]> {
   ];
 }
 
-const orchestrator = await OrchestratorProcess.start();
+const database = await benchDatabase(options.database);
+const orchestrator = await OrchestratorProcess.start({ databaseUrl: database.url });
+console.log(`the orchestrator keeps its rows in ${database.url === null ? 'SQLite' : 'PostgreSQL'}\n`);
 const verdicts = [...(await flow(orchestrator)), ...(await echo(orchestrator))];
 await orchestrator.stop();
+await database.stop();
 process.exitCode = conclude('terminal', verdicts);
