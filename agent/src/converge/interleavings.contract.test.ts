@@ -152,6 +152,13 @@ const essence = (results: readonly ResourceResult[]) =>
     triggered_by,
   }));
 
+/** What was said of what did not go well, so that a disagreement tells what it is about. */
+const said = (results: readonly ResourceResult[]): string =>
+  results
+    .filter(({ status }) => status !== 'unchanged' && status !== 'changed' && status !== 'would_change')
+    .map(({ identity, status, message }) => `${identity} ${status}: ${message}`)
+    .join('; ');
+
 /** A tree in which the order of the text's lines, and the marks around the block, count for nothing. */
 const loosely = (tree: Tree): Tree => {
   const [head = '', ...rest] = (tree['/text'] ?? '').split(/(?<=^\S+ \S+ )/);
@@ -282,13 +289,14 @@ async function play(machine: Machine, { set, hands, cutAt, isKilled = false, pla
       // What its `check` had said before is not on record.
       wasCut(result) ? { ...result, changes: planned.results[i]?.changes ?? [] } : result,
     );
-    expect(essence(told)).toEqual(essence(planned.results));
+    const why = `planned${bound ? ', bound' : ''} [${said(planned.results)}]; then [${said(results)}] after ${machine.passed.join(' ')}`;
+    expect(essence(told), why).toEqual(essence(planned.results));
   }
 
   // A thing in the way fails what is behind it, skips what depends on that, and nothing else.
   const statusOf = (id: string) => results.find((result) => result.id === id)?.status;
   const isBlocked = '/way/x' in set && machine.base['/way'] !== undefined;
-  for (const { id, status, identity } of results) {
+  for (const { id, status, identity, message } of results) {
     const wanted =
       id === '/way/x' && isBlocked
         ? /^failed$/
@@ -297,7 +305,7 @@ async function play(machine: Machine, { set, hands, cutAt, isKilled = false, pla
           : id === 'triggered' || id === 'checked'
             ? /^(unchanged|changed|unknown)$/
             : /^(unchanged|changed)$/;
-    expect(status, identity).toMatch(wanted);
+    expect(status, `${identity}: ${message}`).toMatch(wanted);
   }
   const placed = { ...set };
   if (isBlocked) {

@@ -1,12 +1,16 @@
 import { isUtf8 } from 'node:buffer';
 import { maxDiffLength } from '@muster/protocol';
-import { structuredPatch } from 'diff';
+import { type StructuredPatch, structuredPatch } from 'diff';
 
 /** A line a person reads where a diff cannot be shown. */
 const note = (path: string, text: string): string => `--- ${path}\n+++ ${path}\n\\ ${text}\n`;
 
-/** Beyond this a comparison line by line costs more than it tells: everything is then shown as replaced. */
-const comparison = { maxEditLength: 4_000, timeout: 250 } as const;
+/**
+ * Beyond this a comparison line by line costs more than it tells: everything is then shown as replaced. It is counted in
+ * steps, not in time: what differs is part of a plan, and must be told the same on a busy machine.
+ */
+const maxEditLength = 4_000;
+const maxComparisons = 1_000_000;
 const context = 3;
 
 /**
@@ -44,12 +48,32 @@ function isBinary(content: Buffer): boolean {
 }
 
 function compared(old: string, next: string, around: number): string {
-  const patch = structuredPatch('', '', old, next, undefined, undefined, { context: around, ...comparison });
-  if (patch === undefined) return replaced(old, next);
+  const patch = patchOf(old, next, around);
+  if (patch === null) return replaced(old, next);
   let text = '';
   for (const { oldStart, oldLines, newStart, newLines, lines } of patch.hunks)
     text += `@@ -${range(oldStart, oldLines)} +${range(newStart, newLines)} @@\n${lines.join('\n')}\n`;
   return text;
+}
+
+class TooManyComparisons extends Error {}
+
+/** @returns null when they have too little in common */
+function patchOf(old: string, next: string, around: number): StructuredPatch | null {
+  let left = maxComparisons;
+  const comparator = (one: string, other: string): boolean => {
+    // A long line counts for several: only of those of one length is more than the length looked at.
+    left -= one.length === other.length ? 1 + (one.length >>> 8) : 1;
+    if (left < 0) throw new TooManyComparisons();
+    return one === other;
+  };
+  const options = { context: around, maxEditLength, comparator } as const;
+  try {
+    return structuredPatch('', '', old, next, undefined, undefined, options) ?? null;
+  } catch (error) {
+    if (error instanceof TooManyComparisons) return null;
+    throw error;
+  }
 }
 
 const range = (start: number, lines: number): string =>
