@@ -354,6 +354,11 @@ describe.each(databases)('a terminal, on %s', (database) => {
         await gone(pid);
         await orchestrator.start();
         await expectInterrupted(call, session_id);
+        // Wherever it was killed: a file that players read, and the one that is on record.
+        const cast = await transcript(call, session_id, 'asciicast');
+        for (const line of cast.toString().trimEnd().split('\n')) JSON.parse(line);
+        const sha256 = createHash('sha256').update(cast).digest('hex');
+        expect(await endOnRecord(call, session_id)).toMatchObject({ metadata: { sha256, bytes: cast.length } });
       }
     });
   });

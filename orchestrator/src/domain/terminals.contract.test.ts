@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { appendFileSync, mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { buffer, text } from 'node:stream/consumers';
 import { MusterError } from '@muster/protocol';
@@ -385,7 +385,7 @@ describeDatabases('terminals', (fixture) => {
   });
 
   it('that a former process left open are interrupted, with the digest of what they showed', async () => {
-    const { terminals, admin, domain, events, audit, start, directory, transcripts } = await open(fixture);
+    const { terminals, admin, domain, events, audit, start, directory } = await open(fixture);
     const ended = await terminals.open(admin, 'web-1', {});
     await terminals.close(admin, ended.session_id);
     const left = await start(admin);
@@ -393,9 +393,15 @@ describeDatabases('terminals', (fixture) => {
     await vi.waitFor(async () =>
       expect(await text(await terminals.transcript(admin, left.session_id, 'raw'))).toBe('shown'),
     );
+    // A kill leaves it in the middle of a line.
+    const file = join(directory, `${left.session_id}.cast`);
+    const whole = readFileSync(file, 'utf8');
+    appendFileSync(file, '[1.5,"o","not sh');
     const next = await openTerminals(domain, { directory });
     await (await next.terminals.interruptLeftovers()).recorded;
-    const digest = await transcripts.digest(left.session_id);
+    expect(readFileSync(file, 'utf8')).toBe(whole);
+    const digest = await next.transcripts.digest(left.session_id);
+    expect(digest?.sha256).toBe(createHash('sha256').update(whole).digest('hex'));
     expect(await next.terminals.get(ended.session_id)).toMatchObject({ status: 'closed' });
     expect(await next.terminals.get(left.session_id)).toMatchObject({
       status: 'interrupted',

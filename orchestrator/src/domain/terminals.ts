@@ -392,6 +392,11 @@ export function createTerminals(context: Context, parts: TerminalParts): Termina
         for (const row of rows) {
           const { session_id, node_id } = row;
           // One file that cannot be read keeps no other from its end.
+          await transcripts
+            .mend(session_id)
+            .catch((error: unknown) =>
+              context.log.warn({ err: error, session_id }, 'the last line of a transcript may be cut short'),
+            );
           const digest = await transcripts.digest(session_id).catch((error: unknown) => {
             context.log.warn({ err: error, session_id }, 'a transcript cannot be read');
             return null;

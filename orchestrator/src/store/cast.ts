@@ -63,6 +63,9 @@ export function unfinishedBytes(bytes: Uint8Array): number {
   return 0;
 }
 
+/** Whether a line that was not written to its end was to be one of the very bytes. */
+export const beginsExact = (cut: string): boolean => /^\[[\d.]+,"b/.test(cut);
+
 /** What a line holds that is of use to whoever replays it. */
 export type CastEvent =
   | { readonly kind: 'output'; readonly text: string }
@@ -113,6 +116,6 @@ export class CastReplay {
   end(cut = ''): Uint8Array[] {
     const text = this.#waiting;
     this.#waiting = null;
-    return text === null || text === '' || /^\[[\d.]+,"b/.test(cut) ? [] : [Buffer.from(text)];
+    return text === null || text === '' || beginsExact(cut) ? [] : [Buffer.from(text)];
   }
 }

@@ -1,7 +1,7 @@
 import { execFileSync, spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
-import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -67,6 +67,37 @@ it('a full disk is told once; the file then holds the lines that were told of, a
   } finally {
     execFileSync('umount', [small]);
   }
+});
+
+const replaced = (file: string) => {
+  writeFileSync(`${file}.new`, '');
+  renameSync(`${file}.new`, file);
+};
+it.each([
+  ['removed', (file: string) => rmSync(file)],
+  ['removed', (file: string) => rmSync(join(file, '..'), { recursive: true })],
+  ['removed', replaced],
+  ['cut short', (file: string) => truncateSync(file, 1)],
+] as const)('a file that is %s by somebody else is told within a second of what is shown then', async (how, harm) => {
+  const directory = mkdtempSync(join(root, 'harmed-'));
+  const file = join(directory, `${id}.cast`);
+  const clock = new ManualClock();
+  const transcripts = await openTranscripts(directory, clock);
+  const onFailure = vi.fn();
+  const recording = await transcripts.create(id, onFailure);
+  const shown = () => new Promise<void>((done) => recording.append(outputLines(1, Buffer.from('shown')), done));
+  await shown();
+  clock.advance(1000);
+  await vi.waitFor(() => expect(transcripts.syncs).toBe(1));
+  expect(onFailure).not.toHaveBeenCalled();
+  harm(file);
+  await shown();
+  clock.advance(1000);
+  await vi.waitFor(() => expect(onFailure).toHaveBeenCalledTimes(1));
+  expect(onFailure.mock.calls[0]?.[0]).toMatchObject({ message: `its file was ${how}` });
+  await recording.finish();
+  // What is left is left as it is.
+  if (how === 'cut short') expect(readFileSync(file, 'utf8')).toBe(`[${outputLines(1, Buffer.from('shown'))}`);
 });
 
 it('one that cannot be made is an error, and nothing is left of it', async () => {

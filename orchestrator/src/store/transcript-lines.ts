@@ -1,4 +1,4 @@
-import { CastReplay, longestLine } from './cast.ts';
+import { beginsExact, CastReplay, longestLine } from './cast.ts';
 
 /**
  * The bytes that a transcript showed, as they came. Whatever the file holds, no more of it is in memory than a piece
@@ -11,6 +11,16 @@ export async function* shownBytes(pieces: AsyncIterable<Uint8Array>): AsyncGener
     for (const line of lines.split(piece))
       for (const part of replay.take(line)) if (part instanceof Uint8Array && part.length > 0) yield part;
   yield* replay.end(lines.rest);
+}
+
+/**
+ * How much of the end of a transcript is whole events: up to the line that was not written to its end. If that was to
+ * have the very bytes of the output before it, neither was shown.
+ */
+export function wholeLines(bytes: Uint8Array): number {
+  const end = bytes.lastIndexOf(0x0a) + 1;
+  if (!beginsExact(Buffer.from(bytes.subarray(end)).toString('latin1'))) return end;
+  return bytes.subarray(0, Math.max(0, end - 1)).lastIndexOf(0x0a) + 1;
 }
 
 /** Lines of text from pieces of bytes. */

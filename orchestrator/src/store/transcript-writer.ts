@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { FileHandle } from 'node:fs/promises';
+import { type FileHandle, stat } from 'node:fs/promises';
 import type { Clock } from '../clock.ts';
 
 /** What is known of a transcript that is whole. */
@@ -65,6 +65,8 @@ export class TranscriptSync {
 
 export interface FileRecordingParts {
   readonly handle: FileHandle;
+  /** Where that file is to be found. */
+  readonly path: string;
   readonly sync: TranscriptSync;
   /** It can no longer be written or synced; told once. */
   readonly onFailure: (reason: Error) => void;
@@ -106,14 +108,24 @@ export class FileRecording implements Recording {
 
   async sync(): Promise<void> {
     if (this.#failed || this.#closed || this.#syncing) return;
-    this.#syncing = this.#parts.handle.datasync().then(
-      () => {
-        this.#parts.sync.count++;
-      },
-      (error: Error) => this.#fail(error),
-    );
+    this.#syncing = this.#synced().catch((error: Error) => this.#fail(error));
     await this.#syncing;
     this.#syncing = null;
+  }
+
+  async #synced(): Promise<void> {
+    const { handle, path, sync } = this.#parts;
+    const written = this.#written;
+    await handle.datasync();
+    sync.count++;
+    // What goes into a file that nobody finds is not recorded, though every write succeeds.
+    const ours = await handle.stat();
+    const found = await stat(path).catch((error: NodeJS.ErrnoException) => {
+      if (error.code === 'ENOENT') return null;
+      throw error;
+    });
+    if (found?.ino !== ours.ino || found.dev !== ours.dev) throw new Error('its file was removed');
+    if (ours.size < written) throw new Error('its file was cut short');
   }
 
   async finish(): Promise<TranscriptDigest> {
@@ -123,7 +135,7 @@ export class FileRecording implements Recording {
     this.#closed = true;
     this.#parts.sync.forget(this);
     // Part of a line may have found room: it was not shown, and is not what the hash is of.
-    if (this.#failed) await this.#parts.handle.truncate(this.#written).catch(() => undefined);
+    if (this.#failed) await this.#cutOff().catch(() => undefined);
     await this.#parts.handle.close().catch(() => undefined);
     return { sha256: this.#hash.digest('hex'), bytes: this.#written };
   }
@@ -150,6 +162,11 @@ export class FileRecording implements Recording {
       for (const { done } of batch) done?.();
     }
     this.#writing = null;
+  }
+
+  async #cutOff(): Promise<void> {
+    const { handle } = this.#parts;
+    if ((await handle.stat()).size > this.#written) await handle.truncate(this.#written);
   }
 
   #fail(error: Error): void {

@@ -167,6 +167,39 @@ test('a file that was cut off gives what was shown, and lines that are none are 
   expect(replay.take(resizeLine(1, 7, 8).trim())).toEqual([{ cols: 7, rows: 8 }]);
 });
 
+test('of a file that a kill left anywhere, what is mended is whole lines, and shows the same', async () => {
+  const directory = join(root, 'mended');
+  const transcripts = await openTranscripts(directory, new ManualClock());
+  const file = join(directory, `${id}.cast`);
+  await transcripts.mend(id);
+  expect(existsSync(file)).toBe(false);
+  await fc.assert(
+    fc.asyncProperty(anyPieces, cuts, fc.nat(), async (pieces, at, end) => {
+      const whole = Buffer.from(`{"version":2}\n${recorded(cutAt(Buffer.concat(pieces), at)).join('')}`);
+      const left = whole.subarray(0, end % (whole.length + 1));
+      writeFileSync(file, left);
+      await transcripts.mend(id);
+      const mended = readFileSync(file);
+      expect(left.subarray(0, mended.length).equals(mended)).toBe(true);
+      for (const line of mended.toString().split('\n').slice(0, -1)) JSON.parse(line);
+      expect(mended.length === 0 || mended.at(-1) === 0x0a).toBe(true);
+      expect(await buffer(shownBytes(each(mended)))).toEqual(await buffer(shownBytes(each(left))));
+    }),
+  );
+  // Nothing of ours has so long a line.
+  const strange = `{}\n${'x'.repeat(2_000_000)}`;
+  writeFileSync(file, strange);
+  await transcripts.mend(id);
+  expect(readFileSync(file, 'utf8') === strange).toBe(true);
+  rmSync(file);
+  // Nor is one cut that is being written.
+  const recording = await transcripts.create(id, never);
+  await new Promise<void>((done) => recording.append('{}\n[0,', done));
+  await transcripts.mend(id);
+  expect(readFileSync(file, 'utf8')).toBe('{}\n[0,');
+  await recording.finish();
+});
+
 test('what a hostile file holds in one line is never in memory as a whole', async () => {
   const before = process.memoryUsage().arrayBuffers;
   let most = 0;

@@ -4,7 +4,8 @@ import { mkdir, open, readdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { isUlid } from '@muster/protocol';
 import type { Clock } from '../clock.ts';
-import { shownBytes } from './transcript-lines.ts';
+import { longestLine } from './cast.ts';
+import { shownBytes, wholeLines } from './transcript-lines.ts';
 import { FileRecording, type Recording, type TranscriptDigest, TranscriptSync } from './transcript-writer.ts';
 
 /** What terminals showed: a file of the data directory for each session, `ID.cast`, as `cast.ts` says. */
@@ -23,6 +24,8 @@ export interface Transcripts {
   cast(sessionId: string): Promise<AsyncIterable<Uint8Array> | null>;
   /** Bytes of the file from a place to another, at most so many as there are. @throws an error of the file system */
   part(sessionId: string, from: number, to: number): Promise<Uint8Array>;
+  /** Cuts off the line in which a process that was killed left the file: nobody was shown it. */
+  mend(sessionId: string): Promise<void>;
   /** Of what is in the file; null when nothing is kept. */
   digest(sessionId: string): Promise<TranscriptDigest | null>;
   /** Removes what is kept of the session, if anything. */
@@ -61,6 +64,18 @@ export async function openTranscripts(directory: string, clock: Clock): Promise<
     const length = await lengthOf(sessionId);
     return length === null ? null : bytesOf(pathOf(sessionId), length);
   };
+  const part = async (sessionId: string, from: number, to: number) => {
+    const handle = await open(pathOf(sessionId), 'r');
+    try {
+      const bytes = new Uint8Array(Math.max(0, to - from));
+      let length = 0;
+      for (let read = -1; read !== 0 && length < bytes.length; length += read)
+        read = (await handle.read(bytes, length, bytes.length - length, from + length)).bytesRead;
+      return bytes.subarray(0, length);
+    } finally {
+      await handle.close();
+    }
+  };
   return {
     async create(sessionId, onFailure) {
       if (!isUlid(sessionId)) throw new TypeError(`${sessionId} is no id of a session`);
@@ -75,7 +90,7 @@ export async function openTranscripts(directory: string, clock: Clock): Promise<
       const onWritten = (bytes: number) => {
         recorded += bytes;
       };
-      const recording = new FileRecording({ handle, sync, onFailure, onWritten });
+      const recording = new FileRecording({ handle, path: pathOf(sessionId), sync, onFailure, onWritten });
       recordings.set(sessionId, recording);
       return {
         get written() {
@@ -94,14 +109,18 @@ export async function openTranscripts(directory: string, clock: Clock): Promise<
       const bytes = await cast(sessionId);
       return bytes === null ? null : shownBytes(bytes);
     },
-    async part(sessionId, from, to) {
-      const handle = await open(pathOf(sessionId), 'r');
+    part,
+    async mend(sessionId) {
+      const length = await lengthOf(sessionId);
+      if (length === null || recordings.has(sessionId)) return;
+      const from = Math.max(0, length - 2 * longestLine);
+      const end = from + wholeLines(await part(sessionId, from, length));
+      // Further back than any line reaches it is a file that is none of ours.
+      if (end === length || (end === from && from > 0)) return;
+      const handle = await open(pathOf(sessionId), 'r+');
       try {
-        const bytes = new Uint8Array(Math.max(0, to - from));
-        let length = 0;
-        for (let read = -1; read !== 0 && length < bytes.length; length += read)
-          read = (await handle.read(bytes, length, bytes.length - length, from + length)).bytesRead;
-        return bytes.subarray(0, length);
+        await handle.truncate(end);
+        await handle.datasync();
       } finally {
         await handle.close();
       }

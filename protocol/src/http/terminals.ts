@@ -65,7 +65,12 @@ const connectionExample = {
 const frames =
   '`ws_url` is opened as a WebSocket, without compression. Binary frames are the bytes that the terminal shows and, from a client in control, those that are typed, up to 64 KiB a frame. Text frames are JSON. To a client: `{"type":"resize","cols","rows"}` first of all and whenever the size changes; at the end `{"type":"exit","code","signal"}`, or `{"type":"error","code","message"}` with a code of the table of errors; then it is closed. From a client in control: `{"type":"resize","cols","rows"}`.';
 
-const atLeastOne = [(value: number) => value >= 1, 'must be at least 1'] as const;
+/** @param fallback when it is absent */
+const length = (fallback: number) =>
+  queryInteger(1000, fallback)
+    .refine((value) => value >= 1, 'must be at least 1')
+    .meta({ override: { type: 'integer', pattern: undefined, minimum: 1, maximum: 1000, default: fallback } })
+    .optional();
 const sessionParams = z.strictObject({ session_id: z.string() });
 
 export const openTerminal = route({
@@ -78,14 +83,8 @@ export const openTerminal = route({
   access: 'operator',
   params: nodeParams,
   query: z.strictObject({
-    cols: queryInteger(1000, 80)
-      .refine(...atLeastOne)
-      .optional()
-      .describe('columns'),
-    rows: queryInteger(1000, 24)
-      .refine(...atLeastOne)
-      .optional()
-      .describe('rows'),
+    cols: length(80).describe('columns; more than 1000 is read as 1000'),
+    rows: length(24).describe('rows; more than 1000 is read as 1000'),
     shell: z
       .string()
       .max(256)
