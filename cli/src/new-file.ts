@@ -1,11 +1,13 @@
-import { open, rename, rm } from 'node:fs/promises';
+import { lstat, open, realpath, rename, rm } from 'node:fs/promises';
+import { usageError } from './exit.ts';
 
 /**
  * Writes a file that only its owner may read, whole or not at all: what was there before stays until the new one is done.
  * @returns its size
  */
 export async function writeNewFile(path: string, pieces: AsyncIterable<Uint8Array>): Promise<number> {
-  const partial = `${path}.${process.pid}.part`;
+  const target = await replaceable(path);
+  const partial = `${target}.${process.pid}.part`;
   const file = await open(partial, 'wx', 0o600);
   let size = 0;
   try {
@@ -15,11 +17,29 @@ export async function writeNewFile(path: string, pieces: AsyncIterable<Uint8Arra
     }
     await file.sync();
     await file.close();
-    await rename(partial, path);
+    await rename(partial, target);
     return size;
   } catch (error) {
     await file.close().catch(() => {});
     await rm(partial, { force: true });
     throw error;
   }
+}
+
+/**
+ * Whoever is root would replace a device that way, and a machine without `/dev/null` is hardly one.
+ * @returns the path, links followed
+ */
+async function replaceable(path: string): Promise<string> {
+  const there = await lstat(path).catch(ifMissing);
+  if (there === null) return path;
+  // A link that leads nowhere, or to a pipe that has no name.
+  const target = await realpath(path).catch(ifMissing);
+  if (target !== null && (await lstat(target)).isFile()) return target;
+  throw usageError(`${path} is there and is no file that could be replaced`, 'Name a file; - is standard output.');
+}
+
+function ifMissing(error: NodeJS.ErrnoException): null {
+  if (error.code === 'ENOENT') return null;
+  throw error;
 }

@@ -11,6 +11,7 @@ import { writeBackup } from './backup-write.ts';
 import type { Given, OfflineCommand } from './commands.ts';
 import { counted, sized } from './counted.ts';
 import { askPassphrase, identitiesOf, type Lock, type Openers, passphraseOf, refuseWeak } from './encryption.ts';
+import { replaceable } from './replaceable.ts';
 import { restoreBackup } from './restore.ts';
 
 /** `muster backup`, `muster backup verify` and `muster restore`. */
@@ -98,7 +99,9 @@ Examples:
   run: async (config, dataDir, [named = ''], terminal) => {
     const { given, env, tell } = terminal;
     const keep = numberToKeep(text(given.keep));
-    const { file, series } = await placeOfBackup(named, terminal.now());
+    const place = await placeOfBackup(named, terminal.now());
+    const { series } = place;
+    const file = place.file === '-' ? '-' : await replaceable(place.file);
     if (keep !== null && series === null)
       throw new ConfigError('--keep is for a directory of backups: name one that is there');
     const lock = await lockOf(given, env);

@@ -12,6 +12,7 @@ import { sqliteSource, sqliteTarget } from '../store/transfer-sqlite.ts';
 import { version as musterVersion } from '../version.ts';
 import { backupCommands } from './backup-commands.ts';
 import { type HeldPlace, holdPlace } from './place.ts';
+import { replaceable } from './replaceable.ts';
 
 /** What is done to a database while no orchestrator runs on it. */
 
@@ -119,8 +120,9 @@ Examples:
   $ muster export --data-dir /var/lib/muster-orchestrator muster.export
   $ muster export --data-dir ./data - | muster import --database-url-file ./url -
 `,
-  run: (config, dataDir, [file], terminal) =>
-    held(config, dataDir, false, async (place) => {
+  run: async (config, dataDir, [named = ''], terminal) => {
+    const file = named === '-' ? named : await replaceable(named);
+    return held(config, dataDir, false, async (place) => {
       terminal.tell(`exporting ${place.name}`);
       const source =
         place.kind === 'sqlite'
@@ -130,14 +132,15 @@ Examples:
       try {
         const report = await (file === '-'
           ? exportDatabase(source, writerTo(terminal.stdout), about)
-          : intoFile(file as string, (write) => exportDatabase(source, write, about)));
+          : intoFile(file, (write) => exportDatabase(source, write, about)));
         terminal.tell(`exported ${report.rows} rows of ${report.tables.length} tables`);
         terminal.tell('not in it: the keys in the data directory, transcripts, samples of metrics');
         return { database: place.name, ...report };
       } finally {
         await source.close();
       }
-    }),
+    });
+  },
 };
 
 /** The file has its name when it is whole and on the disk. */
