@@ -54,6 +54,9 @@ export class CliError extends Error {
   }
 }
 
+/** Whoever read what is printed went away, as `head` does: an end without a word. */
+export class ReaderGone extends Error {}
+
 /** What was typed cannot be meant so. */
 export const usageError = (message: string, remedy: string | null = null): CliError =>
   new CliError(exits.usage, 'usage', message, remedy);

@@ -1,7 +1,7 @@
 import type { Readable } from 'node:stream';
 import { type Context, createContext, type Interrupted } from './context.ts';
 import type { Environment } from './directories.ts';
-import { CliError, type Exit, exits } from './exit.ts';
+import { CliError, type Exit, exits, ReaderGone } from './exit.ts';
 import { createOutput, type Sink } from './output.ts';
 import type { GlobalOptions } from './program.ts';
 import { createPrompter, type Prompter } from './prompt.ts';
@@ -80,6 +80,7 @@ export async function runVerb(
   try {
     return (await verb(context)) ?? exits.done;
   } catch (error) {
+    if (error instanceof ReaderGone) return exits.done;
     return await tell(error, { stderr, json, verbose, env });
   } finally {
     context.close();

@@ -1,3 +1,4 @@
+import { ReaderGone } from '../src/exit.ts';
 import type { EndSignal, LocalTerminal, Size } from '../src/terminal/local-terminal.ts';
 
 /** A terminal, or a pipe, that a test holds in its hands. */
@@ -60,7 +61,7 @@ export function holdTerminal(kind: 'terminal' | 'pipe', first: Size = { cols: 80
       pause: () => (state.paused = true),
       resume: () => (state.paused = false),
       write: async (bytes) => {
-        if (state.gone) throw Object.assign(new Error('nobody reads'), { code: 'EPIPE' });
+        if (state.gone) throw new ReaderGone();
         if (state.held) await new Promise<void>((done) => waiting.push({ bytes, done }));
         else shown.push(bytes);
       },

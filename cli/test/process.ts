@@ -1,4 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process';
+import { closeSync, constants, openSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -30,32 +31,37 @@ export async function makeHome(): Promise<{ path: string; env: Record<string, st
 /**
  * Runs the real program, in one file as people run it, with nobody at a terminal.
  * @param started is handed the process, to send it a signal
- * @param reader `hang up`: goes away after the first piece of output, as `head` does
+ * @param reader `hang up`: goes away after the first piece of output, as `head` does; `full disk`: takes nothing
  */
 export function muster(
   args: readonly string[],
   env: Record<string, string>,
   input = '',
-  reader: 'stays' | 'hang up' = 'stays',
+  reader: 'stays' | 'hang up' | 'full disk' = 'stays',
   started: (child: ChildProcess) => void = () => {},
 ): Promise<Ran> {
   return new Promise((resolve, reject) => {
-    const child = spawn(process.execPath, [join(inject('bundles'), 'cli.cjs'), ...args], { env, stdio: 'pipe' });
+    const full = reader === 'full disk' ? openSync('/dev/full', constants.O_WRONLY) : null;
+    const child = spawn(process.execPath, [join(inject('bundles'), 'cli.cjs'), ...args], {
+      env,
+      stdio: ['pipe', full ?? 'pipe', 'pipe'],
+    });
+    if (full !== null) closeSync(full);
     started(child);
     let stdout = '';
     let stderr = '';
-    child.stdout.setEncoding('utf8').on('data', (piece: string) => {
+    child.stdout?.setEncoding('utf8').on('data', (piece: string) => {
       stdout += piece;
-      if (reader === 'hang up') child.stdout.destroy();
+      if (reader === 'hang up') child.stdout?.destroy();
     });
-    child.stderr.setEncoding('utf8').on('data', (piece: string) => (stderr += piece));
+    child.stderr?.setEncoding('utf8').on('data', (piece: string) => (stderr += piece));
     child.on('error', reject);
     child.on('close', (exit) => {
       const ran = { exit, stdout, stderr };
-      if (reader === 'hang up') resolve(ran);
+      if (reader !== 'stays') resolve(ran);
       else checkShape(args, ran).then(() => resolve(ran), reject);
     });
-    child.stdin.end(input);
+    child.stdin?.end(input);
   });
 }
 

@@ -24,6 +24,11 @@ export class EscapeKeys {
   /** When a piece of the last paste came. */
   #pastedAt = Number.NEGATIVE_INFINITY;
 
+  /** What was typed until now reached nobody: it is no beginning of a line. */
+  beginLine(): void {
+    this.#lineBegins = true;
+  }
+
   /**
    * @param bytes as they were read, in one go
    * @param now milliseconds, of a clock that only goes forward

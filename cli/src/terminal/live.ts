@@ -61,8 +61,8 @@ export type Ending =
   | { readonly kind: 'signal'; readonly signal: EndSignal; readonly goesOn?: true }
   /** The connection was lost, and did not come back. */
   | { readonly kind: 'lost'; readonly error: unknown }
-  /** Nobody reads what is shown. */
-  | { readonly kind: 'unread' };
+  /** What is shown cannot be written: nobody reads it, or a disk is full. */
+  | { readonly kind: 'unread'; readonly error: unknown };
 
 /** What is shown and not written yet: beyond the first the connection is paused, up to the second it goes on. */
 const mostUnwritten = 256 * 1024;
@@ -73,7 +73,7 @@ const fewUnsent = 64 * 1024;
 
 const reattachFor = 60_000;
 const firstWait = 250;
-const longestWait = 5_000;
+const longestWait = 2_000;
 /** A connection that lasted so long was a good one: the next loss begins anew. */
 const goodAfter = 10_000;
 /** After so long without anything it is asked for a sign of life; after so long without one it is taken for lost. */
@@ -291,7 +291,7 @@ class Live {
         this.#lastHeard = this.#options.clock();
         this.#wire?.resume();
       },
-      () => this.#leave({ kind: 'unread' }),
+      (error: unknown) => this.#leave({ kind: 'unread', error }),
     );
   }
 
@@ -316,6 +316,8 @@ class Live {
       this.#leave({ kind: 'left', how: 'leave' });
       return;
     }
+    // While there is no connection nobody knows where a line began, and this is the way out that was named.
+    if (this.#wire === null) this.#keys.beginLine();
     for (const typed of this.#keys.feed(bytes, this.#options.clock())) {
       if (typed.kind === 'bytes') this.#send(typed.bytes);
       else if (typed.kind === 'help') void terminal.say(helpText);

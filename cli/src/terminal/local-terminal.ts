@@ -1,6 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { write, writeSync } from 'node:fs';
 import type { Readable } from 'node:stream';
+import { CliError, exits, ReaderGone } from '../exit.ts';
 
 export interface Size {
   readonly cols: number;
@@ -24,7 +25,7 @@ export interface LocalTerminal {
   /** Stops reading: what is typed waits in the terminal. */
   pause(): void;
   resume(): void;
-  /** Writes in order. @returns done when the system has taken them; throws when nobody reads any more */
+  /** Writes in order. @returns done when the system has taken them; throws ReaderGone, or what keeps it from being written */
   write(bytes: Uint8Array): Promise<void>;
   /** Says lines to the person, on standard error, behind what was written and below it. */
   say(lines: string): Promise<void>;
@@ -168,6 +169,15 @@ function writeNow(fd: number, text: string): void {
     }
 }
 
+/** A terminal that has hung up is one that nobody reads. */
+function unwritten(error: NodeJS.ErrnoException): Error {
+  if (error.code === 'EPIPE' || error.code === 'EIO') return new ReaderGone();
+  const why = error.code === 'ENOSPC' ? 'no space is left' : error.message;
+  return new CliError(exits.failed, 'output_unwritten', `standard output cannot be written: ${why}`, null, {
+    cause: error,
+  });
+}
+
 /** Writes to a descriptor in order, what has gathered at once; whoever writes waits for what it has handed over. */
 class Writer {
   readonly #fd: number;
@@ -199,7 +209,7 @@ class Writer {
         await this.#all(pieces.map(({ bytes }) => bytes));
         for (const { done } of pieces) done();
       } catch (error) {
-        this.#error = error as Error;
+        this.#error = unwritten(error as NodeJS.ErrnoException);
         for (const { failed } of [...pieces, ...this.#waiting.splice(0)]) failed(this.#error);
       }
     }

@@ -75,14 +75,15 @@ export class Player {
     this.#interrupt.abort();
   }
 
-  /** @returns when it is at its end, or was left */
-  async play(): Promise<void> {
+  /** @returns whether it came to its end; false when it was left */
+  async play(): Promise<boolean> {
     this.#settle(0);
     while (!(await this.#once())) {
       // From the beginning again, to get to what was before: at once, as far as it is wanted.
       await this.#options.write(`${this.#screen.restore()}\u001b[H\u001b[2J`);
       this.#settle(0);
     }
+    return !this.#quit;
   }
 
   #now(): number {

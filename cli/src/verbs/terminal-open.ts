@@ -125,7 +125,7 @@ async function conclude(context: Context, ending: Ending, about: About): Promise
       out.note(`${ending.signal}; ${mode === 'view' ? looksOnNoMore : left(ending.goesOn)}`);
       return 128 + constants.signals[ending.signal];
     case 'unread':
-      return exits.done;
+      throw ending.error;
     case 'lost':
       throw await lost(context, ending.error, about);
   }

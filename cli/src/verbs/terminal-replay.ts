@@ -1,9 +1,10 @@
+import { constants } from 'node:os';
 import { setTimeout as waitFor } from 'node:timers/promises';
-import { getTranscript } from '@muster/protocol/http';
+import { getTerminal, getTranscript } from '@muster/protocol/http';
 import type { Context } from '../context.ts';
-import { usageError } from '../exit.ts';
+import { exits, usageError } from '../exit.ts';
 import { readCast } from '../terminal/asciicast.ts';
-import type { LocalTerminal } from '../terminal/local-terminal.ts';
+import type { EndSignal, LocalTerminal } from '../terminal/local-terminal.ts';
 import { Player, playerKeys } from '../terminal/player.ts';
 import { PlainText } from '../terminal/replay-filter.ts';
 import { Spool } from '../terminal/spool.ts';
@@ -37,9 +38,14 @@ export async function replay(context: Context, wanted: string, options: ReplayOp
   const format = options.raw === true ? 'raw' : 'asciicast';
   const { body } = await call(getTranscript, { params: { session_id }, query: { format } });
   if (options.raw === true) for await (const piece of body) await terminal.write(piece);
-  else if (terminal.hasScreen) await play(context, terminal, body, { speed, idleLimit });
-  else await printText(terminal, body);
-  return 0;
+  else if (terminal.hasScreen) {
+    const end = await play(context, terminal, body, { speed, idleLimit });
+    if (end !== 'end') return end === 'left' ? exits.done : 128 + constants.signals[end];
+    const session = await call(getTerminal, { params: { session_id } }).catch(() => null);
+    if (session?.status === 'active')
+      context.out.note(`The session goes on. To look on: muster terminal attach ${session_id} --view`);
+  } else await printText(terminal, body);
+  return exits.done;
 }
 
 async function printText(terminal: LocalTerminal, body: AsyncIterable<Uint8Array>): Promise<void> {
@@ -56,7 +62,7 @@ async function play(
   terminal: LocalTerminal,
   body: AsyncIterable<Uint8Array>,
   { speed, idleLimit }: { speed: number; idleLimit: number | null },
-): Promise<void> {
+): Promise<'end' | 'left' | EndSignal> {
   const { out } = context;
   const spool = await Spool.of(body);
   let tooLarge: string | null = null;
@@ -76,7 +82,12 @@ async function play(
     wait: (milliseconds, signal) => waitFor(milliseconds, undefined, { signal }).catch(() => {}),
   });
   terminal.beforeExit(() => player.restore());
-  terminal.onSignal(() => player.press('quit'));
+  let asked: EndSignal | null = null;
+  let atEnd = false;
+  terminal.onSignal((signal) => {
+    asked = signal;
+    player.press('quit');
+  });
   try {
     terminal.read({
       bytes: (bytes) => {
@@ -86,11 +97,12 @@ async function play(
         if (terminal.hasKeys) player.press('quit');
       },
     });
-    await player.play();
+    atEnd = await player.play();
     await terminal.write(new Uint8Array(0));
   } finally {
     terminal.close();
     await spool.close();
   }
   if (tooLarge !== null) out.note(`\n${tooLarge}`);
+  return asked ?? (atEnd ? 'end' : 'left');
 }

@@ -182,6 +182,31 @@ test('in a pipe a recording is its text, at once; the very bytes on request', as
   expect(await muster('replay', id, '--speed', '0')).toMatchObject({ exit: 2 });
 });
 
+test.each([
+  ['replay', (id: string) => ['replay', id]],
+  ['replay --raw', (id: string) => ['replay', '--raw', id]],
+  ['download -o -', (id: string) => ['download', id, '-o', '-']],
+] as const)('a reader of %s that goes away is no fault, a disk without room is one', async (_, words) => {
+  const line = 'x'.repeat(100_000);
+  const long = [{ version: 2, width: 80, height: 24 }, ...Array.from({ length: 20 }, () => [0, 'o', `${line}\n`])];
+  answers.getTranscript = () => ({ text: long.map((each) => `${JSON.stringify(each)}\n`).join('') });
+  const args = ['terminal', ...words(two[0]!.session_id)];
+  expect(await spawned(args, env, '', 'hang up')).toMatchObject({ exit: 0, stderr: '' });
+  expect(await spawned(args, env, '', 'full disk')).toEqual({
+    exit: 1,
+    stdout: '',
+    stderr: 'error: standard output cannot be written: no space is left\n',
+  });
+});
+
+test('what a shell shows and a full disk does not take is told, and ends the session', async () => {
+  onTyped = (send) => send(Buffer.from('grün\r\n'));
+  answers.closeTerminal = () => undefined;
+  const ran = await spawned(['terminal', 'open', 'web-1'], env, 'x\n', 'full disk');
+  expect(ran).toMatchObject({ exit: 1, stderr: 'error: standard output cannot be written: no space is left\n' });
+  expect(sent('closeTerminal')).toHaveLength(1);
+});
+
 test('a transcript is written to a file that is its owner’s, whole', async () => {
   transcripts();
   const path = join(home.path, 'session.cast');

@@ -16,7 +16,7 @@ import { agentLabel, agentNames } from '../find-agent.ts';
 import { findId } from '../find-id.ts';
 import { operatorNames } from '../operator-names.ts';
 import { sanitiseLine } from '../sanitise.ts';
-import { ago, type Colors, counted, duration, when } from '../style.ts';
+import { ago, type Colors, counted, duration, listedId, when } from '../style.ts';
 import { parseChoice, parseCount } from '../values.ts';
 import type { Register } from '../verb.ts';
 
@@ -100,9 +100,6 @@ export const findTerminal = (call: Client, wanted: string, status?: TerminalSess
     ),
   );
 
-/** Sessions of one day begin alike. */
-const shortId = (id: string) => id.slice(-8);
-
 const paintStatus = (text: string, status: TerminalSession['status'], color: Colors): string =>
   status === 'active' ? color.green(text) : status === 'interrupted' ? color.yellow(text) : text;
 
@@ -133,7 +130,7 @@ async function list(context: Context, options: { status?: string; limit: string 
   ]);
   out.table(
     [
-      { heading: 'SESSION', text: ({ session_id: id }) => (style.width === null ? id : shortId(id)) },
+      { heading: 'SESSION', text: ({ session_id }) => listedId(session_id, style) },
       { heading: 'AGENT', text: ({ node_id }) => agents.get(node_id) ?? node_id.slice(0, 12), flexible: true },
       {
         heading: 'OPERATOR',
