@@ -204,7 +204,7 @@ export function claimIfNew(progress: Progress, step: Step, provider: Provider): 
   }
 }
 
-/** After a failure: what was changed of it, if anything, must still come back one day. */
+/** After a failure: what was changed of it, if anything or if that cannot be told, must still come back one day. */
 export async function rememberPartial(
   progress: Progress,
   planned: Pick<PlannedStep, 'step' | 'provider' | 'before'>,
@@ -213,8 +213,8 @@ export async function rememberPartial(
   const { step, provider } = planned;
   const picture = new Picture('apply', new Map(), []);
   const now = await progress.observe(step, picture);
-  if (!('seen' in now)) return;
-  if (looksOther(provider, seen, now.seen)) progress.recordBefore(step.resource.key, planned.before);
+  if (!('seen' in now) || looksOther(provider, seen, now.seen))
+    progress.recordBefore(step.resource.key, planned.before);
 }
 
 /** Whether a resource looks other than before; when that cannot be told, it does. */

@@ -4,6 +4,7 @@ import { replaceCall } from '../../test/replace-call.ts';
 import { systemClock } from '../host/clock.ts';
 import { file, operation, script } from './test/desired.ts';
 import { useAgent } from './test/harness.ts';
+import { snapshotTree } from './test/tree.ts';
 
 const h = useAgent();
 const nobody = 65534;
@@ -54,6 +55,37 @@ describe('what goes wrong around an operation', () => {
       const removed = await h.agent.run(operation('apply', []));
       expect(removed.finished.summary).toMatchObject({ total: 2, removed: 1, failed: 1 });
       expect(readFileSync(`${h.root}/g`, 'utf8')).toBe('before\n');
+    },
+  );
+
+  test.runIf(process.geteuid?.() === 0)(
+    'what was changed half way comes back, also when nobody could look how far it got',
+    async () => {
+      const path = `${h.root}/f`;
+      writeFileSync(path, 'theirs\n', { mode: 0o604 });
+      const before = snapshotTree(h.root);
+      const desired = [file(path, { owner: 'nobody', mode: '0640' })];
+      const broken = Object.assign(new Error('EIO: i/o error'), { code: 'EIO' });
+      const restore = [
+        replaceCall('fchmodSync', () => () => {
+          // From here on the disk answers nothing.
+          restore.push(
+            replaceCall('lstatSync', (real) =>
+              Object.assign(() => {
+                throw broken;
+              }, real),
+            ),
+          );
+          throw broken;
+        }),
+      ];
+      const failed = await h.agent.run(operation('apply', desired));
+      for (const one of restore.toReversed()) one();
+      expect(failed.results).toMatchObject([{ status: 'failed' }]);
+      expect(snapshotTree(h.root)).not.toEqual(before);
+      await h.agent.run(operation('apply', desired));
+      await h.agent.run(operation('apply', []));
+      expect(snapshotTree(h.root)).toEqual(before);
     },
   );
 

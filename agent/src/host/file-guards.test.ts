@@ -140,12 +140,45 @@ describe('writing a file', () => {
   });
 });
 
-test('a file that is swapped between being seen and being opened is not read', () => {
-  writeFileSync(`${directory}/f`, 'seen');
-  writeFileSync(`${directory}/other`, 'other');
-  restore = replaceCall('openSync', (real) => (path, flags, mode) => {
-    if (String(path).endsWith('/f')) renameSync(`${directory}/other`, `${directory}/f`);
-    return real(path, flags, mode);
+describe('a file that somebody puts another in the place of while it is looked at', () => {
+  const replacing = (times: number, put: (path: string) => void) => {
+    let left = times;
+    restore = replaceCall('openSync', (real) => (path, ...rest) => {
+      if (String(path).endsWith('/f') && left-- > 0) {
+        put(`${directory}/new`);
+        renameSync(`${directory}/new`, `${directory}/f`);
+      }
+      return real(path, ...rest);
+    });
+  };
+
+  test('is looked at again: neither of them is at fault', () => {
+    writeFileSync(`${directory}/f`, 'old');
+    replacing(2, (path) => writeFileSync(path, 'new'));
+    expect(inspect(walk, `${directory}/f`, true)).toMatchObject({
+      type: 'file',
+      content: { bytes: Buffer.from('new') },
+    });
   });
-  expect(() => inspect(walk, `${directory}/f`, true)).toThrow(/was replaced while it was read/);
+
+  test('also when it is a link by then', () => {
+    writeFileSync(`${directory}/f`, 'old');
+    replacing(1, (path) => symlinkSync('elsewhere', path));
+    expect(inspect(walk, `${directory}/f`, true)).toMatchObject({ type: 'symlink', target: 'elsewhere' });
+  });
+
+  test('and is not read when it is a second name of a file elsewhere by then', () => {
+    chmodSync(directory, 0o777);
+    walk.forget();
+    writeFileSync(`${directory}/secret`, 'secret');
+    writeFileSync(`${directory}/f`, 'old');
+    replacing(1, (path) => linkSync(`${directory}/secret`, path));
+    expect(() => inspect(walk, `${directory}/f`, true)).toThrow('more than one hard link');
+  });
+
+  test('again and again: is told of', () => {
+    writeFileSync(`${directory}/f`, 'old');
+    replacing(Number.POSITIVE_INFINITY, (path) => writeFileSync(path, 'new'));
+    expect(() => inspect(walk, `${directory}/f`, true)).toThrow('was replaced while it was read');
+  });
 });

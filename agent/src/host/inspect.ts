@@ -47,7 +47,23 @@ export const maxContentInMemory = 4 * 1024 * 1024;
  * @throws HostFailure when the way is refused or it cannot be read
  */
 export function inspect(walk: PathWalk, path: string, wantContent: boolean): Inspected {
-  return walk.within(path, 'null', (parent, name) => look(parent, name, path, wantContent)) ?? { type: 'absent' };
+  return walk.within(path, 'null', (parent, name) => lookAgain(parent, name, path, wantContent)) ?? { type: 'absent' };
+}
+
+/** Something else stands at the path than was just seen there. */
+class Replaced extends HostFailure {}
+
+/** Whoever rewrites a file by putting a new one in its place is not at fault, nor is who looks in that moment. */
+const maxLooks = 4;
+
+function lookAgain(parent: OpenDirectory, name: string, path: string, wantContent: boolean): Inspected {
+  for (let looks = 1; ; looks++) {
+    try {
+      return look(parent, name, path, wantContent);
+    } catch (error) {
+      if (!(error instanceof Replaced) || looks === maxLooks) throw error;
+    }
+  }
 }
 
 function look(parent: OpenDirectory, name: string, path: string, wantContent: boolean): Inspected {
@@ -116,11 +132,19 @@ export async function withFile<T>(
 
 /** Opens a file that was just seen to be one, and makes sure that it still is. */
 function openSeen(parent: OpenDirectory, name: string, seen: Stats): number {
-  const fd = openSync(parent.child(name), constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
+  const replaced = () => new Replaced(`${parent.path}/${name} was replaced while it was read`);
+  let fd: number;
+  try {
+    fd = openSync(parent.child(name), constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
+  } catch (error) {
+    // A link, or a socket.
+    if (errnoOf(error) === 'ELOOP' || errnoOf(error) === 'ENXIO') throw replaced();
+    throw error;
+  }
   const now = fstatSync(fd);
   if (now.isFile() && now.ino === seen.ino && now.dev === seen.dev) return fd;
   closeSync(fd);
-  throw new HostFailure(`${parent.path}/${name} was replaced while it was read`);
+  throw replaced();
 }
 
 function readContent(parent: OpenDirectory, name: string, seen: Stats): FileContent {
