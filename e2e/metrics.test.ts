@@ -80,7 +80,7 @@ function amongMounts(shell: string, body: string): Record<string, unknown> {
 const program = '"$NODE" --input-type=module-typescript --eval "$BODY" || test $? = 137';
 
 describe.skipIf(reason !== null)(`metrics${reason === null ? '' : ` (${reason})`}`, () => {
-  test('of a machine are what its own tools say, and those taken while the link is down follow: in order, once, none missing', async ({
+  test('of a machine are what its own tools say, and those taken while the link is down follow, also from an agent that was stopped and killed meanwhile: in order, once, none missing', async ({
     hosts,
     stage,
   }) => {
@@ -102,13 +102,17 @@ describe.skipIf(reason !== null)(`metrics${reason === null ? '' : ` (${reason})`
         const sample = await latest();
         return sample !== null && sample.collected_at > second ? sample : null;
       });
-    /** Those that the agent says it has taken, and when. */
-    const taken = async (): Promise<{ collected_at: number; at: number }[]> =>
-      (await agent.log(2_000))
-        .split('\n')
-        .filter((line) => line.includes('the machine was measured'))
-        .map((line) => JSON.parse(line) as { collected_at: number; time: string })
-        .map(({ collected_at, time }) => ({ collected_at, at: Date.parse(time) }));
+    /** Those that the agent says it has taken, when, and after how many of its starts. */
+    const taken = async (): Promise<{ collected_at: number; at: number; start: number }[]> => {
+      const runs = (await agent.log(2_000)).split(/^.*"agent started".*$/m);
+      return runs.flatMap((run, start) =>
+        run
+          .split('\n')
+          .filter((line) => line.includes('the machine was measured'))
+          .map((line) => JSON.parse(line) as { collected_at: number; time: string })
+          .map(({ collected_at, time }) => ({ collected_at, at: Date.parse(time), start })),
+      );
+    };
 
     const told = async () => {
       const [memory, swap, disk, traffic, uptime, processes] = (
@@ -167,14 +171,31 @@ describe.skipIf(reason !== null)(`metrics${reason === null ? '' : ` (${reason})`
     });
     expect((await latest())?.collected_at).toBeLessThanOrEqual(cut.collected_at + intervalSecs);
     burner.kill('SIGKILL');
+
+    const takenAfter = (starts: number) =>
+      eventually(`some were taken after ${starts} starts`, async () => {
+        const later = (await taken()).filter(({ start }) => start === starts);
+        return later.length > 0 ? later : null;
+      });
+    const file = '/var/lib/muster-agent/unsent-samples.log';
+    const onDisk = async () => (await machine.run(['stat', '--format', '%A', file])).stdout.trim();
+    expect(await onDisk()).toBe('');
+    await agent.stop();
+    expect(await onDisk()).toBe('-rw-------');
+    await agent.start();
+    // What has been in memory alone for less than ten minutes goes with a kill. What is on disk does not.
+    await takenAfter(2);
+    await agent.kill9();
+    const afterKill = await takenAfter(3);
     ip('-n', namespace, 'link', 'set', 'eth0', 'up');
-    const last = await after(during.at(-1)!.collected_at);
+    const last = await after(afterKill.at(-1)!.collected_at);
+    await eventually('nothing is kept on disk any more', async () => ((await onDisk()) === '' ? true : null));
 
     const query = { since: String(sample.collected_at) };
     const listed = (await orchestrator.call(listSamples, { params, query }))!.samples;
     const stored = listed.filter(({ collected_at }) => collected_at <= last.collected_at);
     const wanted = await eventually('the journal has the last as well', async () => {
-      const all = (await taken()).map(({ collected_at }) => collected_at);
+      const all = (await taken()).filter(({ start }) => start !== 2).map(({ collected_at }) => collected_at);
       return all.includes(last.collected_at) ? all : null;
     });
     expect(stored.map(({ collected_at }) => collected_at)).toEqual(

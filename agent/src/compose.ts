@@ -19,6 +19,7 @@ import { keepPtyAddonIn } from './host/pty.ts';
 import type { Log } from './log.ts';
 import { SampleBuffer } from './metrics/sample-buffer.ts';
 import { defaultMetrics, Sampler } from './metrics/sampler.ts';
+import { SavedSamples } from './metrics/saved-samples.ts';
 import type { TerminalSettings } from './terminal/shell-choice.ts';
 import { Terminals } from './terminal/terminals.ts';
 import { DriftWatch } from './watch/drift-watch.ts';
@@ -111,12 +112,16 @@ export async function startAgent(options: AgentArguments, clock: Clock, log: Log
     ended: () => idle.worked(),
   });
   const samples = new SampleBuffer();
+  const path = join(options.dataDir, 'unsent-samples.log');
+  const saved = new SavedSamples({ path, nodeId: identity.nodeId, buffer: samples, clock, log });
+  saved.restore();
   const sampler = new Sampler({
     source: machineSource,
     buffer: samples,
     clock,
     log,
     settings: () => configured.metrics(),
+    changed: () => saved.changed(),
   });
   const connection = new Connection({
     identity,
@@ -172,7 +177,7 @@ export async function startAgent(options: AgentArguments, clock: Clock, log: Log
       // Its last results still go out over the link, and nothing comes in any more when the journal closes.
       await Promise.all([engine.halt(), terminals.stop(reason)]);
       await connection.stop(reason);
-      await engine.stop();
+      await Promise.all([saved.end(), engine.stop()]);
       unlock();
     },
   };

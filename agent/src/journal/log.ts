@@ -11,8 +11,8 @@ import {
   rmSync,
   unlinkSync,
 } from 'node:fs';
-import { crc32 } from 'node:zlib';
 import { writeAll } from '../host/atomic-write.ts';
+import { checkedLine, jsonOf } from '../host/checked-line.ts';
 import { hostFailure } from '../host/failure.ts';
 
 /** The disk did not take what had to be recorded: nothing may be done that depends on it. */
@@ -24,9 +24,8 @@ export class JournalFailure extends Error {
 }
 
 /**
- * A file of lines that is only ever added to: eight hexadecimal digits of CRC-32, a space, JSON. One line is the unit
- * that is there or is not. From time to time everything that still counts is written to a new file with the next
- * number, which takes the place of the old one by being renamed.
+ * A file of checked lines that is only ever added to. From time to time everything that still counts is written to a new
+ * file with the next number, which takes the place of the old one by being renamed.
  */
 export class JournalLog {
   readonly #directory: string;
@@ -100,7 +99,7 @@ export class JournalLog {
    */
   append(value: unknown): void {
     if (this.#broken !== null) throw this.#broken;
-    const line = encode(value);
+    const line = checkedLine(value);
     try {
       writeAll(this.#fd, line);
     } catch (error) {
@@ -150,7 +149,7 @@ export class JournalLog {
     try {
       fd = openSync(temporary, constants.O_RDWR | constants.O_CREAT | constants.O_TRUNC | constants.O_APPEND, 0o600);
       for (const value of values) {
-        const line = encode(value);
+        const line = checkedLine(value);
         writeAll(fd, line);
         size += line.length;
       }
@@ -192,21 +191,15 @@ export class JournalLog {
 const pathOf = (directory: string, generation: number): string =>
   `${directory}/journal-${String(generation).padStart(8, '0')}.log`;
 
-function encode(value: unknown): Buffer {
-  const json = JSON.stringify(value);
-  return Buffer.from(`${crc32(json).toString(16).padStart(8, '0')} ${json}\n`, 'utf8');
-}
-
 /** @returns where the last whole line ends */
 function readLines(bytes: Buffer, replay: (value: unknown) => void): number {
   let start = 0;
   for (;;) {
     const end = bytes.indexOf(0x0a, start);
     if (end === -1) return start;
-    const json = bytes.subarray(start + 9, end);
-    const sum = bytes.toString('latin1', start, start + 9);
-    if (end - start < 10 || sum !== `${crc32(json).toString(16).padStart(8, '0')} `) return start;
-    replay(JSON.parse(json.toString('utf8')));
+    const json = jsonOf(bytes.subarray(start, end));
+    if (json === null) return start;
+    replay(JSON.parse(json));
     start = end + 1;
   }
 }

@@ -12,7 +12,8 @@ const width = measureNames.length + 1;
  */
 export class SampleBuffer {
   readonly #values: Float64Array;
-  readonly #capacity: number;
+  /** How many it holds. */
+  readonly capacity: number;
   /** Number of the oldest, and of the next one: they are counted on for ever. */
   #first = 0;
   #end = 0;
@@ -20,7 +21,7 @@ export class SampleBuffer {
   #head = 0;
 
   constructor(capacity = keptSamples) {
-    this.#capacity = capacity;
+    this.capacity = capacity;
     this.#values = new Float64Array(capacity * width);
   }
 
@@ -35,7 +36,7 @@ export class SampleBuffer {
 
   /** @returns whether the oldest had to make room */
   push(sample: Sample): boolean {
-    const isFull = this.#end - this.#first === this.#capacity;
+    const isFull = this.#end - this.#first === this.capacity;
     if (isFull) this.drop(this.#first + 1);
     const at = this.#placeOf(this.#end++);
     this.#values[at] = sample.collected_at;
@@ -64,10 +65,10 @@ export class SampleBuffer {
     if (count <= 0) return;
     this.#first += count;
     // The same few places over and over, as long as they are taken in time: the rest never becomes resident.
-    this.#head = this.#first === this.#end ? 0 : (this.#head + count) % this.#capacity;
+    this.#head = this.#first === this.#end ? 0 : (this.#head + count) % this.capacity;
   }
 
   #placeOf(number: number): number {
-    return ((this.#head + number - this.#first) % this.#capacity) * width;
+    return ((this.#head + number - this.#first) % this.capacity) * width;
   }
 }

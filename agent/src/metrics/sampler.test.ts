@@ -1,6 +1,6 @@
 import { readFileSync, statfsSync } from 'node:fs';
 import { totalmem } from 'node:os';
-import { type Sample, sampleSchema } from '@muster/protocol';
+import { measureNames, type Sample, sampleSchema } from '@muster/protocol';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { ManualClock } from '../../test/manual-clock.ts';
 import { defaultConfig } from '../config.ts';
@@ -16,6 +16,7 @@ let logged: { fields: object; message: string }[];
 /** What has a card behind it, and what stands on another. */
 let interfaces: Record<string, 'card' | 'upper' | 'loose'>;
 let room: MachineSource['room'];
+let changes: number;
 
 const netOf = (values: Record<string, [number, number]>) =>
   `head|\n${Object.entries(values)
@@ -27,6 +28,7 @@ beforeEach(() => {
   buffer = new SampleBuffer(8);
   settings = { enabled: true, collection_interval: 30 };
   logged = [];
+  changes = 0;
   interfaces = { eth0: 'card', br0: 'upper' };
   room = async () => ({ total: 100, free: 30 });
   files = {
@@ -59,10 +61,13 @@ function start(given: MachineSource = source): Sampler {
     clock,
     log: { debug() {}, warn: say, error: say },
     settings: () => settings,
+    changed: () => void changes++,
   });
   sampler.update();
   return sampler;
 }
+
+const blank = Object.fromEntries(measureNames.map((name) => [name, null])) as Omit<Sample, 'collected_at'>;
 
 /** Time passes; what then is to be done is done. */
 async function pass(ms: number): Promise<void> {
@@ -245,6 +250,58 @@ describe('samples of the machine', () => {
     clock.setWall(86_400_000);
     await pass(30_000);
     expect(times()).toEqual([95 - 3600, 125 - 3600 + 86_400]);
+  });
+
+  it('go on after those of the process before, and wait some minutes for a clock that is not told the time yet', async () => {
+    const before = (ahead: number) => {
+      buffer = new SampleBuffer(8);
+      for (const at of [-60, -30]) buffer.push({ ...blank, collected_at: clock.now() / 1000 + ahead + at });
+      logged = [];
+      return start();
+    };
+    let sampler = before(0);
+    await pass(5_000);
+    expect(times()).toEqual([-60, -30, 5]);
+    sampler.end();
+
+    // Booted without a clock, and told the time two minutes later.
+    clock.setWall(-86_400_000);
+    sampler = before(86_400);
+    await pass(120_000);
+    expect(times()).toEqual([-55, -25]);
+    clock.setWall(86_400_000);
+    await pass(30_000);
+    expect(times()).toEqual([-55, -25, 130]);
+    expect(logged).toEqual([]);
+    sampler.end();
+
+    // Sent meanwhile, and nobody tells it.
+    sampler = before(86_400);
+    await pass(120_000);
+    buffer.drop(buffer.end);
+    await pass(180_000);
+    expect(times()).toEqual([]);
+    await pass(30_000);
+    expect(times()).toEqual([460]);
+    expect(logged).toEqual([expect.objectContaining({ message: expect.stringContaining('set back') })]);
+    sampler.end();
+    sampler = before(86_400);
+    await pass(330_000);
+    expect(times()).toEqual([790]);
+    expect(logged).toMatchObject([{ fields: { dropped: 2 } }]);
+    sampler.end();
+  });
+
+  it('of the process before are dropped where nothing is to be measured any more; whoever keeps them is told of all', async () => {
+    buffer.push({ ...blank, collected_at: 1_799_999_000 });
+    settings = { enabled: false, collection_interval: 30 };
+    const sampler = start();
+    expect(samples()).toEqual([]);
+    expect(changes).toBe(1);
+    settings = { enabled: true, collection_interval: 30 };
+    sampler.update();
+    await pass(35_000);
+    expect(changes).toBe(3);
   });
 
   it('give up the oldest when nobody takes them, and say so once until somebody does', async () => {

@@ -27,7 +27,10 @@ export const defaultMetrics: MetricsSettings = { enabled: true, collection_inter
 
 /** Soon after the start, for whoever waits to see the machine: long enough for a first figure of its processors. */
 const firstMs = 5_000;
-/** A clock that was set back by no more than this is waited for: the time until then has its samples already. */
+/**
+ * A clock that was set back by no more than this is waited for: the time until then has its samples already. So long it is
+ * waited for after a start in any case, however far back it is: some machines are told the time only after they have booted.
+ */
 const patienceSecs = 300;
 
 export interface SamplerOptions {
@@ -37,6 +40,8 @@ export interface SamplerOptions {
   log: Pick<Log, 'debug' | 'warn' | 'error'>;
   /** As they are now. */
   settings: () => MetricsSettings;
+  /** Told when the buffer has changed: one was added, or all were dropped. */
+  changed: () => void;
 }
 
 /**
@@ -53,6 +58,8 @@ export class Sampler {
   #cpu: CpuTimes | null = null;
   /** Unix seconds of the newest sample. */
   #newest = Number.NEGATIVE_INFINITY;
+  /** Until then a clock that is behind is waited for. */
+  #patientUntil = Number.NEGATIVE_INFINITY;
   #isTaking = false;
   #saidFull = false;
   #interfaces: { of: string; counted: string[] } = { of: '', counted: [] };
@@ -61,22 +68,25 @@ export class Sampler {
   constructor(options: SamplerOptions) {
     this.#options = options;
     this.#disks = new DiskReader(options.source, options.clock);
+    const { buffer, clock } = options;
+    // Those that a process before this one took.
+    if (buffer.first === buffer.end) return;
+    this.#newest = buffer.timeOf(buffer.end - 1);
+    this.#patientUntil = clock.monotonic() + patienceSecs * 1000;
   }
 
   /** Begins, goes on at another pace or ends, as the settings now say. */
   update(): void {
-    const { clock, buffer, settings } = this.#options;
+    const { clock, settings } = this.#options;
     const { enabled, collection_interval } = settings();
     const intervalMs = enabled ? collection_interval * 1000 : null;
+    // Whoever turns it off wants nothing told either.
+    if (intervalMs === null) this.#dropAll();
     if (intervalMs === this.#intervalMs) return;
     const isNew = this.#intervalMs === null;
     this.#intervalMs = intervalMs;
     this.#callOff();
-    if (intervalMs === null) {
-      // Whoever turns it off wants nothing told either.
-      buffer.drop(buffer.end);
-      return;
-    }
+    if (intervalMs === null) return;
     if (isNew) {
       this.#cpu = this.#readCpu();
       this.#lastDue = clock.monotonic() + Math.min(intervalMs, firstMs) - intervalMs;
@@ -87,6 +97,12 @@ export class Sampler {
   end(): void {
     this.#intervalMs = null;
     this.#callOff();
+  }
+
+  #dropAll(): void {
+    const { buffer, changed } = this.#options;
+    buffer.drop(buffer.end);
+    changed();
   }
 
   #wait(): void {
@@ -123,6 +139,7 @@ export class Sampler {
     this.#newest = collected_at;
     const isFull = buffer.push({ ...sample, disk_total: disks?.total ?? null, disk_used: disks?.used ?? null });
     log.debug({ collected_at }, 'the machine was measured');
+    this.#options.changed();
     if (!isFull || this.#saidFull) return;
     this.#saidFull = true;
     const hours = Math.round((clock.now() / 1000 - buffer.timeOf(buffer.first)) / 360) / 10;
@@ -148,12 +165,12 @@ export class Sampler {
       const later = Math.floor(clock.now() / 1000);
       return later > this.#newest ? later : null;
     }
-    if (this.#newest - at <= patienceSecs) {
+    if (this.#newest - at <= patienceSecs || clock.monotonic() < this.#patientUntil) {
       this.#cpu = this.#readCpu();
       return null;
     }
     const dropped = buffer.end - buffer.first;
-    buffer.drop(buffer.end);
+    this.#dropAll();
     log.warn(
       { by_secs: this.#newest - at, dropped },
       'the clock of this machine was set back: samples that were not sent had times that are yet to come, and are dropped',
