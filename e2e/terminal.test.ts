@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ApiError, type Client } from '@muster/protocol/client';
@@ -396,7 +396,7 @@ describe.each(databases)('a terminal, on %s', (database) => {
     }
   });
 
-  test('whose transcript finds no room on the disk ends with the reason, and nothing else does', async ({
+  test('whose transcript finds no room, or is removed by somebody, ends with the reason, and nothing else does', async ({
     stage,
     skip,
   }) => {
@@ -420,6 +420,20 @@ describe.each(databases)('a terminal, on %s', (database) => {
     const kept = shownIn(await transcript(call, session_id, 'asciicast'));
     expect(kept.subarray(0, screen.bytes.length).equals(screen.bytes)).toBe(true);
     expect(screen.bytes.length).toBeGreaterThan(50_000);
+
+    // Where its processes see it.
+    const fileOf = (id: string) => join(`/proc/${orchestrator.program.pid}/root`, dataDir, 'terminals', `${id}.cast`);
+    rmSync(fileOf(session_id));
+    const second = await opened(orchestrator, call);
+    rmSync(fileOf(second.session_id));
+    second.screen.type('echo to nowhere\n');
+    expect(await second.screen.end()).toMatchObject({
+      type: 'error',
+      code: 'terminal_unrecorded',
+      message: 'it cannot be recorded: its file was removed',
+    });
+    await gone(second.pid);
+    expect(await session(call, second.session_id)).toMatchObject({ status: 'closed', transcript_path: null });
   });
 });
 

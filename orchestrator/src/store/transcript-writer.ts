@@ -24,8 +24,11 @@ export interface Recording {
   finish(): Promise<TranscriptDigest>;
 }
 
+/** With the time that a sync takes, a power cut costs less than a second of what was shown. */
+const syncMs = 500;
+
 /**
- * Syncs what was written once a second: one timer for all recordings, one file after the other, so that syncs never
+ * Syncs what was written twice a second: one timer for all recordings, one file after the other, so that syncs never
  * take every thread that writes need.
  */
 export class TranscriptSync {
@@ -42,7 +45,7 @@ export class TranscriptSync {
 
   wants(recording: { sync(): Promise<void> }): void {
     this.#dirty.add(recording);
-    if (!this.#stopped) this.#callOff ??= this.#clock.after(1000, () => void this.#round());
+    if (!this.#stopped) this.#callOff ??= this.#clock.after(syncMs, () => void this.#round());
   }
 
   forget(recording: { sync(): Promise<void> }): void {
@@ -59,7 +62,7 @@ export class TranscriptSync {
     this.#dirty.clear();
     for (const recording of due) await recording.sync();
     this.#callOff = null;
-    if (this.#dirty.size > 0 && !this.#stopped) this.#callOff = this.#clock.after(1000, () => void this.#round());
+    if (this.#dirty.size > 0 && !this.#stopped) this.#callOff = this.#clock.after(syncMs, () => void this.#round());
   }
 }
 
