@@ -20,6 +20,7 @@ import type { Log } from './log.ts';
 import { SampleBuffer } from './metrics/sample-buffer.ts';
 import { defaultMetrics, Sampler } from './metrics/sampler.ts';
 import { SavedSamples } from './metrics/saved-samples.ts';
+import { OpenTerminals } from './terminal/open-terminals.ts';
 import type { TerminalSettings } from './terminal/shell-choice.ts';
 import { Terminals } from './terminal/terminals.ts';
 import { DriftWatch } from './watch/drift-watch.ts';
@@ -109,6 +110,7 @@ export async function startAgent(options: AgentArguments, clock: Clock, log: Log
     clock,
     log,
     settings: () => configured.terminal(),
+    open: new OpenTerminals(options.dataDir),
     ended: () => idle.worked(),
   });
   const samples = new SampleBuffer();
@@ -157,6 +159,7 @@ export async function startAgent(options: AgentArguments, clock: Clock, log: Log
     if (isLinked) driftWatch.linked();
   };
   await engine.start();
+  terminals.start();
   driftWatch.start();
   connection.start();
   follow();

@@ -100,6 +100,9 @@ describe.skipIf(reason !== null)(`installed from packages${reason === null ? '' 
     expect(shown).toContain('the agent is connected');
     const { node_id } = await orchestrator.connected('web');
     expect(await property(web, 'muster-agent', 'MemoryMax')).toBe(String(512 * 1024 * 1024));
+    // No core of the agent, and what it starts may still raise that, as in any login.
+    expect(await property(web, 'muster-agent', 'LimitCORESoft')).toBe('0');
+    expect(await property(web, 'muster-agent', 'LimitCORE')).toBe('infinity');
 
     // Work: a file, and a script that takes more memory than the agent may.
     await web.sh(

@@ -25,15 +25,18 @@ describe.skipIf(reason !== null)(`terminals of a real machine${reason === null ?
       TestOrchestrator.start('ed25519', 0, hosts.bridge.address),
     ]);
     try {
+      const startAgent = () =>
+        machine.sh(`
+          systemd-run --quiet --unit=muster-agent -p MemoryMax=200M -p SupplementaryGroups=disk -p OOMScoreAdjust=-500 \\
+            -p AmbientCapabilities=CAP_NET_RAW \\
+            ${repositoryInside}/cli/bin/muster agent --config /etc/muster/agent.yaml \\
+            connect ${hosts.bridge.address}:${orchestrator.port} --orchestrator-key ${orchestrator.publicKey.toString('hex')}`);
       await machine.sh(`
         useradd --create-home --shell /bin/bash --groups adm,staff alice
         useradd --non-unique --uid $(id -u alice) --gid nogroup --groups games twin
-        mkdir /etc/muster; echo 'remote_terminal: { enabled: false }' > /etc/muster/agent.yaml
-        systemd-run --quiet --unit=muster-agent -p MemoryMax=200M -p SupplementaryGroups=disk -p OOMScoreAdjust=-500 \\
-          -p AmbientCapabilities=CAP_NET_RAW \\
-          ${repositoryInside}/cli/bin/muster agent --config /etc/muster/agent.yaml \\
-          connect ${hosts.bridge.address}:${orchestrator.port} --orchestrator-key ${orchestrator.publicKey.toString('hex')}`);
-      const { link } = await orchestrator.welcomed(0, 3);
+        mkdir /etc/muster; echo 'remote_terminal: { enabled: false }' > /etc/muster/agent.yaml`);
+      await startAgent();
+      let { link } = await orchestrator.welcomed(0, 3);
       let channel = 0;
       const open = () => {
         const wish = { session_id: '0'.repeat(26), cols: 80, rows: 24, shell: null, operator: 'ann' };
@@ -55,7 +58,7 @@ describe.skipIf(reason !== null)(`terminals of a real machine${reason === null ?
       const line = [
         'echo "id=$(id -un):$(id -Gn)=" "at=$PWD=" "0=$0=" "login=$(shopt -q login_shell && echo yes)="',
         'cat /proc/self/cgroup /proc/self/oom_score_adj; grep Cap[IPEA] /proc/self/status',
-        'sleep 1001 & setsid sleep 1002 & sleep 0.2',
+        'sleep 1001 & setsid sleep 1002 & (trap "" HUP; exec sleep 1004) & sleep 0.2',
         'echo "own=$$=" "end=$((1+1))="',
       ].join('; ');
       link.ws.send(encodeTerminalFrame(channel, Buffer.from(`${line}\r`)));
@@ -63,6 +66,11 @@ describe.skipIf(reason !== null)(`terminals of a real machine${reason === null ?
       expect(shown()).toContain('id=alice:alice adm staff= at=/home/alice= 0=-bash= login=yes=\r\n');
       expect(shown()).toMatch(/\/muster-terminal-[0-9a-f]{12}\.scope\r\n/);
       expect(shown()).not.toContain('muster-agent.service');
+      const [scope] = /muster-terminal-[0-9a-f]{12}\.scope/.exec(shown()) ?? [];
+      // One program too large does not take the shell with it, and a machine that shuts down does not wait for shells.
+      expect(await machine.sh(`systemctl show --property=OOMPolicy,SendSIGHUP ${scope}`)).toBe(
+        'OOMPolicy=continue\nSendSIGHUP=yes\n',
+      );
       expect(shown()).toMatch(/\n0\r\n/);
       for (const set of ['Inh', 'Prm', 'Eff', 'Amb']) expect(shown()).toMatch(new RegExp(`Cap${set}:\\s0{16}\\r`));
 
@@ -98,8 +106,25 @@ describe.skipIf(reason !== null)(`terminals of a real machine${reason === null ?
         const left = await running();
         return left.includes('bash') || left.includes('sleep 1001') ? null : true;
       });
-      // What detached itself stays, as with ssh.
+      // What ignores the hang-up is ended by the next agent. What detached itself stays, as with ssh.
+      for (const left of ['sleep 1002', 'sleep 1004']) expect(await running()).toContain(left);
+      await machine.sh('systemctl reset-failed muster-agent');
+      await startAgent();
+      ({ link } = await orchestrator.welcomed(0, 3));
+      await eventually('the rest is ended', async () => ((await running()).includes('sleep 1004') ? null : true));
       expect(await running()).toContain('sleep 1002');
+      await eventually('nothing is noted as open', async () =>
+        (await machine.sh('ls /var/lib/muster-agent')).includes('open-terminal') ? null : true,
+      );
+
+      // A systemd that knows less of scopes makes one all the same.
+      await machine.sh(
+        `printf '#!/bin/sh\\ncase "$*" in *OOMPolicy*) echo "Unknown assignment: OOMPolicy=continue" >&2; exit 1; esac\\nexec /usr/bin/systemd-run "$@"\\n' > ${systemdRun}; chmod +x ${systemdRun}`,
+      );
+      channel = 0;
+      expect(await open()).toMatchObject({ type: 'terminal_opened', user: 'twin' });
+      link.ws.send(encodeTerminalFrame(channel, Buffer.from('cat /proc/self/cgroup\r')));
+      await link.until(() => /\/muster-terminal-[0-9a-f]{12}\.scope\r\n/.test(shown()));
     } finally {
       await orchestrator.stop();
     }

@@ -8,6 +8,7 @@ import { MemoryEngine } from '../../test/memory-engine.ts';
 import { type ServedLink, TestOrchestrator } from '../../test/test-orchestrator.ts';
 import { systemClock } from '../host/clock.ts';
 import { SampleBuffer } from '../metrics/sample-buffer.ts';
+import { OpenTerminals } from '../terminal/open-terminals.ts';
 import { Terminals } from '../terminal/terminals.ts';
 import { Connection } from './connection.ts';
 import { loadAgentIdentity } from './identity.ts';
@@ -36,7 +37,12 @@ beforeEach(async () => {
     file: new OrchestratorFile(dir),
     engine: new MemoryEngine(),
     samples: new SampleBuffer(),
-    terminals: new Terminals({ clock: systemClock, log: quiet, settings: () => settings }),
+    terminals: new Terminals({
+      clock: systemClock,
+      log: quiet,
+      settings: () => settings,
+      open: new OpenTerminals(dir),
+    }),
     clock: systemClock,
     log: quiet,
     random: () => 0,

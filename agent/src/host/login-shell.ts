@@ -9,7 +9,7 @@ import type { ProcessSession } from './process-session.ts';
 import { openPty, type Pty } from './pty.ts';
 import { readText } from './read-system.ts';
 import { identityOf, killProcessGroup, runCommand } from './run-command.ts';
-import { pathOfProgram, type ScopedLaunch, scopedLaunch, scopeRefused } from './transient-scope.ts';
+import { inScope, pathOfProgram, type ScopedLaunch } from './transient-scope.ts';
 
 /** Login shells in terminals, as `sshd` or `su -` would start them. */
 
@@ -35,6 +35,8 @@ export interface LoginEvents {
 export interface LoginShell extends Pick<Pty, 'resume' | 'write' | 'resize'> {
   /** All that was started in it. */
   readonly session: ProcessSession;
+  /** The scope it has for itself; null: none. */
+  readonly scope: string | null;
   /** The terminal is gone: the shell and what runs in its foreground get SIGHUP. Nothing it shows is told any more. */
   hangUp(): void;
 }
@@ -78,6 +80,9 @@ case \${1##*/} in
 esac
 exec "$1"`;
 
+/** Shells do not end by SIGTERM: the stop of a scope, as when the machine shuts down, would wait for 90 s. */
+const scopeProperties = ['SendSIGHUP=yes'];
+
 /** What the launcher said and printed before the shell began, at most. */
 const outputCap = 4096;
 /** Making the scope and becoming the user may wait for other services of the machine. */
@@ -95,17 +100,11 @@ export async function startLoginShell(wish: LoginWish, events: LoginEvents, cloc
   wish.calledOff.then(() => {
     isCalledOff = true;
   });
-  const scope = scopedLaunch('terminal', launcher, []);
-  if (scope !== null)
-    try {
-      const started = await start(wish, events, clock, asUser, launcher, scope);
-      if (!(started instanceof NotBegun)) return started;
-      if (scope.began() || isCalledOff) throw started.failure();
-      scopeRefused(started.said, wish.warn);
-    } finally {
-      scope.close();
-    }
-  const started = await start(wish, events, clock, asUser, launcher, null);
+  const started = await inScope(
+    { purpose: 'terminal', program: launcher, args: [], properties: scopeProperties, warn: wish.warn },
+    (launch) => start(wish, events, clock, asUser, launcher, launch),
+    (outcome) => (outcome instanceof NotBegun && !isCalledOff ? outcome.said : null),
+  );
   if (started instanceof NotBegun) throw started.failure();
   return started;
 }
@@ -176,6 +175,7 @@ async function start(
     begun = true;
     return {
       session: identityOf(child.pid as number),
+      scope: scope?.unit ?? null,
       resume: () => pty.resume(),
       write: (bytes) => pty.write(bytes),
       resize: (cols, rows) => pty.resize(cols, rows),

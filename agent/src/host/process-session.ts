@@ -1,12 +1,18 @@
 import { readFileSync } from 'node:fs';
-import { namesIn } from './read-system.ts';
+import { namesIn, readText } from './read-system.ts';
 import { identityOf, type ProcessIdentity } from './run-command.ts';
 
 /**
  * The processes of a session: what was started in a terminal and did not take a session of its own, as `setsid` and
  * `tmux` do. Known by the number of the process that began it.
  */
-export type ProcessSession = ProcessIdentity;
+export interface ProcessSession extends ProcessIdentity {
+  /**
+   * Of one that was out of sight for a while, whose number may be that of another by now: the scope it was begun in, or
+   * null for none. Without a scope it is known only while the process that began it is there.
+   */
+  readonly within?: string | null;
+}
 
 /** What runs in a session. */
 export interface Members {
@@ -38,15 +44,20 @@ export function membersOf(sessions: Iterable<ProcessSession>): Map<ProcessSessio
       // It ended meanwhile.
     }
   }
-  // While one of them is left the kernel gives the number to nobody else; once none was, it may have.
-  const isReused = ({ pid, startTicks }: ProcessSession) => identityOf(pid).startTicks !== startTicks;
   return new Map(
-    [...members.values()].map(({ session, ...found }) => [
-      session,
-      found.pids.includes(session.pid) && isReused(session) ? nobody : found,
-    ]),
+    [...members.values()].map(({ session, ...found }) => [session, isStill(session, found.pids) ? found : nobody]),
   );
 }
+
+/** While one of a session is left the kernel gives its number to nobody else; once none was, it may have. */
+function isStill({ pid, startTicks, within }: ProcessSession, found: readonly number[]): boolean {
+  if (found.includes(pid)) return identityOf(pid).startTicks === startTicks;
+  return within === undefined || (within !== null && found.some((member) => isWithin(member, within)));
+}
+
+/** Whichever of the kernel's hierarchies the scopes are in. */
+const isWithin = (pid: number, scope: string): boolean =>
+  (readText(`/proc/${pid}/cgroup`) ?? '').split('\n').some((line) => line.endsWith(`/${scope}`));
 
 /** Tells them that their terminal is gone, those that are stopped as well. */
 export function hangUpAll(members: Members): void {

@@ -5,7 +5,7 @@ import type { Clock } from './clock.ts';
 import { errnoOf, HostFailure } from './failure.ts';
 import { type Stdio, withoutInherited } from './inherited-files.ts';
 import { type OutputPipe, openPipes } from './output-pipe.ts';
-import { scopedLaunch, scopeRefused } from './transient-scope.ts';
+import { inScope } from './transient-scope.ts';
 
 export interface Command {
   program: string;
@@ -71,17 +71,16 @@ export const umask = 0o022;
  * @throws HostFailure when it cannot be started
  */
 export async function runCommand(command: Command, clock: Clock): Promise<CommandResult> {
-  const { scope } = command;
-  const launch = scope === undefined ? null : scopedLaunch(scope.purpose, command.program, command.args);
-  if (scope === undefined || launch === null) return run(command, clock, null);
-  try {
-    const result = await run({ ...command, program: launch.program, args: launch.args }, clock, launch.markFd);
-    if (launch.began() || result.timedOut || result.exitCode === null) return result;
-    scopeRefused(result.stderr, scope.warn);
-  } finally {
-    launch.close();
-  }
-  return run(command, clock, null);
+  const { scope, program, args } = command;
+  if (scope === undefined) return run(command, clock, null);
+  return inScope(
+    { ...scope, program, args },
+    (launch) =>
+      launch === null
+        ? run(command, clock, null)
+        : run({ ...command, program: launch.program, args: launch.args }, clock, launch.markFd),
+    ({ timedOut, exitCode, stderr }) => (timedOut || exitCode === null ? null : stderr),
+  );
 }
 
 /** @param markFd what it gets as file descriptor 5 */

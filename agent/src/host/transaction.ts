@@ -13,7 +13,7 @@ import {
   spawnWith,
   umask,
 } from './run-command.ts';
-import { scopedLaunch, scopeRefused } from './transient-scope.ts';
+import { inScope } from './transient-scope.ts';
 
 /**
  * A change of the machine that must come to its end by itself, such as a package transaction: it is not killed when the
@@ -72,16 +72,11 @@ export async function runTransaction(transaction: Transaction, clock: Clock): Pr
   if (transaction.stop.aborted) throw new HostFailure('not begun, because the agent stops');
   const program = '/bin/sh';
   const args = ['-c', onceOnRecord, 'sh', transaction.program, ...transaction.args];
-  const launch = scopedLaunch(transaction.purpose, program, args);
-  if (launch !== null)
-    try {
-      const result = await run(transaction, launch.program, launch.args, launch.markFd, clock);
-      if (launch.began() || result.timedOut || result.exitCode === null) return result;
-      scopeRefused(result.output, transaction.warn);
-    } finally {
-      launch.close();
-    }
-  return run(transaction, program, args, null, clock);
+  return inScope(
+    { purpose: transaction.purpose, program, args, warn: transaction.warn },
+    (launch) => run(transaction, launch?.program ?? program, launch?.args ?? args, launch?.markFd ?? null, clock),
+    ({ timedOut, exitCode, output }) => (timedOut || exitCode === null ? null : output),
+  );
 }
 
 async function run(

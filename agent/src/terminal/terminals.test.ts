@@ -16,7 +16,7 @@ beforeEach(() => {
   link = new TestLink();
 });
 afterEach(async () => {
-  await link.terminals.stop('the test ends');
+  await link.end();
 });
 
 const runs = (pid: number) =>

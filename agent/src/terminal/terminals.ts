@@ -1,8 +1,10 @@
 import type { OrchestratorMessage, TerminalRefusal } from '@muster/protocol/wire';
 import type { Clock } from '../host/clock.ts';
 import { HostFailure } from '../host/failure.ts';
+import type { LoginShell } from '../host/login-shell.ts';
 import type { Log } from '../log.ts';
 import { Alarm } from './alarm.ts';
+import type { OpenTerminals } from './open-terminals.ts';
 import { PutAway } from './put-away.ts';
 import { chooseShell, type TerminalSettings } from './shell-choice.ts';
 import { type Outlet, Terminal } from './terminal.ts';
@@ -31,6 +33,7 @@ export interface TerminalsOptions {
   readonly log: Log;
   /** As they are now. */
   settings(): TerminalSettings;
+  readonly open: OpenTerminals;
   /** One is over, and its memory is not needed any more. */
   ended?(): void;
 }
@@ -53,6 +56,7 @@ interface Exit {
   readonly signal: string | null;
 }
 
+const notKilled = 'processes of a terminal that ended could not be killed';
 /** After what is left of a shell was killed, so long is waited for word of its end. Milliseconds. */
 const lastWaitMs = 3_000;
 
@@ -69,6 +73,19 @@ export class Terminals {
     this.#options = options;
     this.#alarm = new Alarm(options.clock);
     this.#putAway = new PutAway(options.clock);
+  }
+
+  /** Ends what an earlier process of this agent, which was killed, has left of its terminals. */
+  start(): void {
+    const { open, log } = this.#options;
+    for (const terminal of open.left()) {
+      const { pid } = terminal.session;
+      log.warn({ pid }, 'the agent was killed with a terminal open: what is left in that is ended');
+      this.#putAway.end(terminal.session).then((left) => {
+        open.remove(terminal);
+        if (left > 0) log.warn({ pid, left }, notKilled);
+      });
+    }
   }
 
   attach(outlet: Outlet): TerminalLink {
@@ -174,7 +191,7 @@ export class Terminals {
 
   /** From its opening until nothing of it is left. */
   async #run(entry: Entry): Promise<void> {
-    const { clock, log } = this.#options;
+    const { clock, log, open } = this.#options;
     const { wish, terminal, outlet, refuse } = entry;
     const { channel, session_id, operator } = wish;
     // Nothing of this is loaded before the first terminal.
@@ -203,6 +220,7 @@ export class Terminals {
       clock,
     );
     const openedAt = clock.monotonic();
+    this.#note(shell);
     entry.isOpen = true;
     outlet.send({ type: 'terminal_opened', channel, ...as });
     log.info({ session_id, operator, ...as }, 'terminal opened');
@@ -226,7 +244,17 @@ export class Terminals {
     const reason = entry.ending ?? 'the shell ended';
     log.info({ session_id, operator, ...as, seconds, exit_code: code, signal, reason }, 'terminal ended');
     const left = await away;
-    if (left > 0) log.warn({ session_id, operator, left }, 'processes of a terminal that ended could not be killed');
+    open.remove(shell);
+    if (left > 0) log.warn({ session_id, operator, left }, notKilled);
+  }
+
+  /** A disk that takes nothing is no reason to be without a terminal on that machine. */
+  #note(shell: LoginShell): void {
+    try {
+      this.#options.open.add(shell);
+    } catch (error) {
+      this.#options.log.warn({ error }, 'what is left of a terminal will not be ended if this agent is killed');
+    }
   }
 
   #pause(ms: number): Promise<void> {

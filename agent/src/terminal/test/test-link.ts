@@ -1,5 +1,9 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { type AgentMessage, decodeTerminalFrame, limits } from '@muster/protocol/wire';
 import { systemClock } from '../../host/clock.ts';
+import { OpenTerminals } from '../open-terminals.ts';
 import type { TerminalSettings } from '../shell-choice.ts';
 import { type TerminalLink, Terminals } from '../terminals.ts';
 
@@ -22,6 +26,8 @@ export class TestLink {
     max_sessions: 10,
     user: '',
   };
+  /** Where the terminals are noted that are open. */
+  readonly directory = mkdtempSync(join(tmpdir(), 'muster-terminals-'));
   #last = 0;
   #changed: (() => void)[] = [];
   readonly #shells = new Map<number, TestShell>();
@@ -32,6 +38,7 @@ export class TestLink {
       clock: systemClock,
       log: { ...quiet, info: note, warn: note, error: note },
       settings: () => this.settings,
+      open: new OpenTerminals(this.directory),
     });
     this.link = this.terminals.attach({
       send: (message) => {
@@ -48,6 +55,12 @@ export class TestLink {
       },
       hasRoom: () => true,
     });
+  }
+
+  /** Ends its terminals, and resolves when nothing of them runs. */
+  async end(): Promise<void> {
+    await this.terminals.stop('the test ends');
+    rmSync(this.directory, { recursive: true });
   }
 
   /** Asks for one, and waits for the answer. */

@@ -1,0 +1,46 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { killAll, membersOf, type ProcessSession } from './process-session.ts';
+import { identityOf } from './run-command.ts';
+
+let leader: ChildProcess;
+let session: ProcessSession;
+let apart: number;
+
+beforeEach(async () => {
+  // A session with a job in the background, and one that left it.
+  const program = 'sleep 1001 & setsid sh -c "echo \\$\\$; exec sleep 1002" & wait';
+  leader = spawn('sh', ['-c', program], { detached: true, stdio: ['ignore', 'pipe', 'ignore'] });
+  const [printed] = await once(leader.stdout!, 'data');
+  apart = Number(String(printed));
+  session = identityOf(leader.pid!);
+});
+afterEach(() => {
+  killAll(found());
+  process.kill(apart);
+});
+
+const found = (of: ProcessSession = session) => membersOf([of]).get(of)!;
+
+describe.skipIf(process.platform !== 'linux')('the processes of a session', () => {
+  it('are those that did not leave it, also when the first is gone', async () => {
+    expect(found().pids).toHaveLength(2);
+    leader.kill('SIGKILL');
+    await once(leader, 'exit');
+    expect(found().pids).toHaveLength(1);
+    killAll(found());
+    await expect.poll(() => found().pids, { interval: 5 }).toEqual([]);
+  });
+
+  it('are nobody where the number is that of another by now', () => {
+    expect(found({ ...session, startTicks: '1' }).pids).toEqual([]);
+  });
+
+  it('are, of one that was out of sight, those in its scope, or known by the first of them', async () => {
+    for (const within of [null, 'muster-terminal-0.scope']) expect(found({ ...session, within }).pids).toHaveLength(2);
+    leader.kill('SIGKILL');
+    await once(leader, 'exit');
+    for (const within of [null, 'muster-terminal-0.scope']) expect(found({ ...session, within }).pids).toEqual([]);
+  });
+});
