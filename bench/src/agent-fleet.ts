@@ -1,7 +1,7 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { join } from 'node:path';
 import type { WorkerAnswer, WorkerOrder } from './agent-worker.ts';
-import { nextMessage } from './server-process.ts';
+import { nextMessage, usageOf } from './server-process.ts';
 import type { SimulatedTarget } from './simulated-agent.ts';
 
 /** Simulated agents in processes of their own: one process holds no more files than it may. */
@@ -39,6 +39,22 @@ export class AgentFleet {
       ),
     );
     return (performance.now() - began) / 1000;
+  }
+
+  /** Seconds of processor time that all of them took. */
+  get cpuSecs(): number {
+    return this.workers.reduce((sum, worker) => sum + usageOf(worker.pid!).cpuSecs, 0);
+  }
+
+  /** All say goodbye, and measure nothing until they are back. */
+  async leave(): Promise<void> {
+    await Promise.all(this.workers.map((worker) => order(worker, { type: 'leave' })));
+  }
+
+  /** Those that left connect again, with the keys that they have, and measure and send as real ones do. */
+  async comeBack(atOnce: number): Promise<void> {
+    const each = Math.ceil(atOnce / this.workers.length);
+    await Promise.all(this.workers.map((worker) => order(worker, { type: 'return', atOnce: each })));
   }
 
   /** Each sends so many bytes of reports and waits until they are acknowledged. */

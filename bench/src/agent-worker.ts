@@ -4,6 +4,8 @@ import { SimulatedAgent, type SimulatedTarget } from './simulated-agent.ts';
 export type WorkerOrder =
   | { type: 'connect'; target: SimulatedTarget; count: number; first: number; atOnce: number; sampled: boolean }
   | { type: 'send'; bytes: number }
+  | { type: 'leave' }
+  | { type: 'return'; atOnce: number }
   /** Asks for the text of the last operation that was received. */
   | { type: 'last_operation' };
 export type WorkerAnswer = { type: 'done'; operation?: string } | { type: 'failed'; message: string };
@@ -11,6 +13,26 @@ export type WorkerAnswer = { type: 'done'; operation?: string } | { type: 'faile
 const agents: SimulatedAgent[] = [];
 /** As agents do by default. */
 const sampleMs = 30_000;
+/** They measure, and each at moments of its own. */
+let measuring: NodeJS.Timeout | undefined;
+const measuringSteps = 300;
+
+function measure(): void {
+  let step = 0;
+  measuring = setInterval(() => {
+    for (let at = step; at < agents.length; at += measuringSteps) agents[at]!.measured();
+    step = (step + 1) % measuringSteps;
+  }, sampleMs / measuringSteps);
+}
+
+/** Does something for each of them, so many at once. */
+async function each(of: Iterable<SimulatedAgent>, atOnce: number, work: (agent: SimulatedAgent) => Promise<void>) {
+  const next = of[Symbol.iterator]();
+  const worker = async () => {
+    for (let one = next.next(); !one.done; one = next.next()) await work(one.value);
+  };
+  await Promise.all(Array.from({ length: Math.min(atOnce, agents.length) }, worker));
+}
 
 async function carryOut(order: WorkerOrder): Promise<WorkerAnswer> {
   if (order.type === 'last_operation') return { type: 'done', operation: JSON.stringify(agents.at(-1)!.lastOperation) };
@@ -20,10 +42,17 @@ async function carryOut(order: WorkerOrder): Promise<WorkerAnswer> {
       await Promise.all(agents.slice(i, i + 10).map((agent) => agent.sendReports(order.bytes)));
     return { type: 'done' };
   }
-  if (order.sampled)
-    setInterval(() => {
-      for (const agent of agents) agent.measured();
-    }, sampleMs);
+  if (order.type === 'leave') {
+    clearInterval(measuring);
+    await each(agents, 64, (agent) => agent.leave());
+    return { type: 'done' };
+  }
+  if (order.type === 'return') {
+    measure();
+    await each(agents, order.atOnce, (agent) => agent.connect());
+    return { type: 'done' };
+  }
+  if (order.sampled) measure();
   let next = 0;
   const dialler = async () => {
     while (next < order.count) {

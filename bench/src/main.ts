@@ -13,6 +13,7 @@ const benches: Readonly<Record<string, string>> = {
   console: 'the console with 10,000 agents: first load, until rows answer, scrolling, memory under events',
   converge: '220 files, 50 packages and 50 units on a machine, against CFEngine, Puppet and Ansible',
   'fan-out': 'an apply that changes nothing on every agent, against the same bytes with nothing kept',
+  fleet: 'what agents cost that send samples, a tenth and all of them, and what the API is slower with them',
   metrics: 'samples stored a second, against raw batched inserts',
   'metrics-day': 'a day of samples of 1,000 agents: bytes on disk, and how fast they are given back',
   'start-up': 'muster --help and muster status, against a bare node and a bare HTTPS request',

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { Client } from 'pg';
+import { systemClock } from '../../orchestrator/src/clock.ts';
 import { openDatabase } from '../../orchestrator/src/store/open-database.ts';
 import { openSamples } from '../../orchestrator/src/store/open-samples.ts';
 import { dialAsAgent, type TestAgent } from '../../orchestrator/test/test-agent.ts';
@@ -59,7 +60,7 @@ async function seed(dataDir: string): Promise<{ bytes: number; secs: number }> {
   const db = await openDatabase(place, { now: () => Date.now(), onFatal: fatal, onMigrated() {}, log });
   await seedAgentsInto(db, count);
   await db.close();
-  const store = await openSamples(place, dataDir, retentionSecs, { onFatal: fatal, log });
+  const store = await openSamples(place, dataDir, retentionSecs, { clock: systemClock, log });
   const end = Math.floor(Date.now() / 1000);
   const began = performance.now();
   for (let minute = minutes - 1; minute >= 0; minute -= minutesAtOnce) {

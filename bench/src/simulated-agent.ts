@@ -124,12 +124,19 @@ export interface SimulatedTarget {
 /** An agent as the orchestrator sees it: the real connection code, with no machine behind it. */
 export class SimulatedAgent {
   private readonly engine = new NoOpEngine();
-  private readonly connection: Connection;
   private readonly samples: SampleBuffer | null;
+  private readonly newConnection: (token: string | null) => Connection;
+  private connection: Connection;
   private welcomed: () => void = ignore;
 
   private constructor(identity: AgentIdentity, target: SimulatedTarget, number: number, sampled: boolean) {
     this.samples = sampled ? new SampleBuffer(keptSamples) : null;
+    this.newConnection = (token) => this.connectionOf(identity, { ...target, token }, number);
+    this.connection = this.newConnection(target.token);
+    this.engine.onReports = () => this.connection.reportsReady();
+  }
+
+  private connectionOf(identity: AgentIdentity, target: SimulatedTarget, number: number): Connection {
     const log: Log = {
       debug: ignore,
       info: (fields, message) => {
@@ -139,7 +146,7 @@ export class SimulatedAgent {
       warn: ignore,
       error: (fields, message) => console.error(message, fields),
     };
-    this.connection = new Connection({
+    return new Connection({
       identity,
       introduction: {
         agentVersion: 'bench',
@@ -164,7 +171,6 @@ export class SimulatedAgent {
       random: Math.random,
       attributes: () => attributes,
     });
-    this.engine.onReports = () => this.connection.reportsReady();
   }
 
   /** @param sampled it sends what it is given by `measured` */
@@ -197,6 +203,12 @@ export class SimulatedAgent {
       this.welcomed = resolve;
       this.connection.start();
     });
+  }
+
+  /** Says goodbye. After this it may connect again: as the agent that it is, which needs no token. */
+  async leave(): Promise<void> {
+    await this.connection.stop('the bench wants it gone');
+    this.connection = this.newConnection(null);
   }
 
   /** Sends so many bytes of reports as fast as the window lets it. Resolves when all of it is acknowledged. */

@@ -1,0 +1,279 @@
+import { fork } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { parseArgs } from 'node:util';
+import { listAgents } from '@muster/protocol/http';
+import { transportTo } from '../../e2e/client.ts';
+import { AgentFleet } from './agent-fleet.ts';
+import { benchDatabase } from './bench-database.ts';
+import { quantiles } from './loop-delay.ts';
+import { OrchestratorProcess } from './orchestrator-process.ts';
+import { atMost, conclude, notJudged, ratioLine, table, type Verdict } from './report.ts';
+import { nextMessage } from './server-process.ts';
+import type { SteadyLoadSeen, SteadyLoadWanted } from './steady-load.ts';
+
+/**
+ * Fleet: what agents cost that are connected and send samples of their machines as real ones do by default: two a minute
+ * each, in one message a minute at a moment of its own. First a tenth of them, then all, each time with an orchestrator of
+ * its own: its processor time, memory, and what it took to take them in. Then the API under a mild, steady mix of reads,
+ * with all agents connected and with none, in turns: all leave and come back, so that it is the same process, the same
+ * rows and the same samples each time.
+ *
+ * The simulated agents and the client share the machine with the server, and no turn is corrected for that: what they
+ * take, and what else ran, is told beside it. With another program at work the figures are that program's.
+ *
+ *     node bench/src/fleet.ts [--agents 10000] [--secs 120] [--rounds 3] [--rate 50] [--at-once 256]
+ *                             [--database sqlite|postgres] [--json]
+ */
+const { values: options } = parseArgs({
+  options: {
+    agents: { type: 'string', default: '10000' },
+    secs: { type: 'string', default: '120' },
+    rounds: { type: 'string', default: '3' },
+    rate: { type: 'string', default: '50' },
+    'at-once': { type: 'string', default: '256' },
+    database: { type: 'string', default: 'sqlite' },
+    json: { type: 'boolean', default: false },
+  },
+});
+const [agents, secs, rounds, rate, atOnce] = (['agents', 'secs', 'rounds', 'rate', 'at-once'] as const).map((name) =>
+  Number(options[name]),
+) as [number, number, number, number, number];
+/** Of what follows what the server costs at one size only, at the other it must grow with the size at most. */
+const times = 10;
+const pollSecs = 60;
+const samplesOfPoll = 2;
+/** After something has changed: what the kernel, timers and garbage collection still have to do. */
+const settleSecs = 10;
+/** Agents that the reads are of. */
+const asked = 500;
+
+process.env.MUSTER_METRICS_POLL_INTERVAL = String(pollSecs);
+// No turn without agents is so long that they are lost: what that costs is another matter.
+process.env.MUSTER_AGENTS_LOST_AFTER_SECS = '86400';
+const database = await benchDatabase(options.database);
+
+/** Seconds of processor time of the whole machine so far, from /proc. */
+function machineCpuSecs(): number {
+  const ticks = readFileSync('/proc/stat', 'utf8').split('\n')[0]!.trim().split(/\s+/).slice(1, 9).map(Number);
+  const [idle, waiting] = [ticks[3]!, ticks[4]!];
+  return (ticks.reduce((sum, n) => sum + n, 0) - idle - waiting) / 100;
+}
+
+/** Shares of a core. */
+interface Shares {
+  server: number;
+  fleet: number;
+  /** Everybody else on this machine, the kernel's own work for all of them included. */
+  others: number;
+}
+
+/** What each takes while something else is awaited. */
+async function sharesDuring(
+  server: OrchestratorProcess,
+  fleet: AgentFleet,
+  work: () => Promise<unknown>,
+): Promise<Shares> {
+  const look = () => ({ server: server.usage.cpuSecs, fleet: fleet.cpuSecs, all: machineCpuSecs() });
+  const before = look();
+  const began = performance.now();
+  await work();
+  const took = (performance.now() - began) / 1000;
+  const after = look();
+  const [own, agents] = [(after.server - before.server) / took, (after.fleet - before.fleet) / took];
+  return { server: own, fleet: agents, others: (after.all - before.all) / took - own - agents };
+}
+
+/** An orchestrator, somebody signed in to it, and what it tells Prometheus. */
+async function begin() {
+  const url = await database.another();
+  if (url !== null) process.env.MUSTER_DATABASE_URL = url;
+  const server = await OrchestratorProcess.start();
+  const [token = ''] = await server.sessions(1);
+  const ca = readFileSync(join(server.dataDir, 'api.crt'), 'utf8');
+  const get = transportTo(() => ca);
+  const told = async (name: string): Promise<number> => {
+    const headers = { authorization: `Bearer ${token}` };
+    const answer = await get({
+      method: 'GET',
+      url: `${server.url}/metrics`,
+      headers,
+      body: undefined,
+      signal: undefined,
+    });
+    return Number(new RegExp(`^${name} (\\S+)$`, 'm').exec(await answer.text())![1]);
+  };
+  await sleep(settleSecs * 1000);
+  return { server, token, ca, told };
+}
+type Begun = Awaited<ReturnType<typeof begin>>;
+
+interface Cost {
+  agents: number;
+  /** Seconds until all were in, and of processor time. */
+  inSecs: number;
+  inCpuSecs: number;
+  /** Bytes that live more than without any. */
+  memory: number;
+  /** Of a core, once all have left. */
+  alone: number;
+  shares: Shares;
+  samplesPerSecond: number;
+}
+
+/** What so many cost who come, stay, and send their samples; all have left at the end. */
+async function cost({ server, told }: Begun, count: number): Promise<{ fleet: AgentFleet; cost: Cost }> {
+  const before = await server.settledUsage();
+  const fleet = new AgentFleet(count);
+  const token = await server.enrolmentToken(count);
+  const cpuBefore = server.usage.cpuSecs;
+  const inSecs = await fleet.connect({ host: '127.0.0.1', ...server.address, token }, atOnce, true);
+  const inCpuSecs = server.usage.cpuSecs - cpuBefore;
+  // Each has sent its first by then.
+  await sleep((pollSecs * 1.1 + settleSecs) * 1000);
+  const memory = (await server.settledUsage()).rss - before.rss;
+  const storedBefore = await told('muster_samples_total');
+  const shares = await sharesDuring(server, fleet, () => sleep(secs * 1000));
+  const samplesPerSecond = ((await told('muster_samples_total')) - storedBefore) / secs;
+  const connected = await told('muster_agents_connected');
+  const wanted = (count * samplesOfPoll) / pollSecs;
+  // Over less than an interval they come by chance.
+  if (connected !== count || (secs >= pollSecs && samplesPerSecond < 0.8 * wanted))
+    throw new Error(
+      `${connected} of ${count} agents were connected and ${samplesPerSecond.toFixed(1)} samples a second came, not ${wanted.toFixed(1)}: this measures something else`,
+    );
+  await fleet.leave();
+  await sleep(settleSecs * 1000);
+  const { server: alone } = await sharesDuring(server, fleet, () => sleep((secs / 2) * 1000));
+  return { fleet, cost: { agents: count, inSecs, inCpuSecs, memory, alone, shares, samplesPerSecond } };
+}
+
+/** What people and programs read of a fleet, each as often as the others. */
+async function reads({ server }: Begun): Promise<string[]> {
+  const some = await server.call(listAgents, { query: { limit: String(asked) } });
+  const since = Math.floor(Date.now() / 1000) - 3600;
+  return some.flatMap(({ node_id, name }, at) => [
+    `/api/v1/agents/${node_id}`,
+    `/api/v1/agents?limit=50&offset=${at}`,
+    `/api/v1/agents/${name}/metrics/latest`,
+    `/api/v1/agents?filter=bench%3Dyes&limit=50`,
+    `/api/v1/agents/${node_id}/metrics?since=${since}`,
+    '/api/v1/state/operations?limit=50',
+    '/api/v1/status',
+  ]);
+}
+
+async function load({ server, token, ca }: Begun, paths: string[]): Promise<number[]> {
+  const child = fork(join(import.meta.dirname, 'steady-load.ts'));
+  const answer = nextMessage<SteadyLoadSeen>(child);
+  child.send({ url: server.url, ca, token, paths, perSecond: rate, seconds: secs / 2 } satisfies SteadyLoadWanted);
+  const { latencies, failed } = await answer;
+  if (failed !== null) throw new Error(failed);
+  return latencies;
+}
+
+interface Turn {
+  with: boolean;
+  p50: number;
+  p99: number;
+  max: number;
+  shares: Shares;
+}
+
+/** The reads, in turns: while none is connected, and while all are. */
+async function inTurns(begun: Begun, fleet: AgentFleet): Promise<Turn[]> {
+  const paths = await reads(begun);
+  const turns: Turn[] = [];
+  const turn = async (isWith: boolean) => {
+    await sleep(settleSecs * 1000);
+    const connected = await begun.told('muster_agents_connected');
+    if (connected !== (isWith ? agents : 0)) throw new Error(`${connected} agents are connected in a turn`);
+    let latencies: number[] = [];
+    const shares = await sharesDuring(begun.server, fleet, async () => {
+      latencies = await load(begun, paths);
+    });
+    turns.push({ with: isWith, ...quantiles(latencies), shares });
+  };
+  for (let round = 0; round < rounds; round++) {
+    await turn(false);
+    await fleet.comeBack(atOnce);
+    await turn(true);
+    await fleet.leave();
+  }
+  return turns;
+}
+
+const middle = (all: readonly number[]) => all.toSorted((a, b) => a - b)[Math.floor(all.length / 2)]!;
+
+const small = Math.ceil(agents / times);
+const begunSmall = await begin();
+const { fleet: smallFleet, cost: few } = await cost(begunSmall, small);
+await smallFleet.stop();
+await begunSmall.server.stop();
+
+const begun = await begin();
+const { fleet, cost: all } = await cost(begun, agents);
+const turns = await inTurns(begun, fleet);
+await fleet.stop();
+await begun.server.stop();
+await database.stop();
+
+console.log(`${options.database}: ${agents} agents, ${secs} s; ${rounds} rounds of ${rate} reads a second\n`);
+console.log(
+  table(
+    [
+      'agents',
+      's until in',
+      'CPU s for it',
+      'KB an agent',
+      'samples/s',
+      'cores without',
+      'cores',
+      'cores of the agents',
+      'cores of others',
+    ],
+    [few, all].map((of) => [
+      String(of.agents),
+      of.inSecs,
+      of.inCpuSecs,
+      of.memory / of.agents / 1024,
+      of.samplesPerSecond,
+      of.alone,
+      of.shares.server,
+      of.shares.fleet,
+      of.shares.others,
+    ]),
+  ),
+);
+console.log('');
+console.log(
+  table(
+    ['reads', 'p50 ms', 'p99 ms', 'most ms', 'cores', 'cores of the agents', 'cores of others'],
+    turns.map((of) => [
+      of.with ? `${agents} agents` : 'no agents',
+      of.p50,
+      of.p99,
+      of.max,
+      of.shares.server,
+      of.shares.fleet,
+      of.shares.others,
+    ]),
+  ),
+);
+const p99 = (isWith: boolean) => middle(turns.filter((turn) => turn.with === isWith).map((turn) => turn.p99));
+const added = (of: Cost) => of.shares.server - of.alone;
+console.log(`\n${ratioLine('p99 of the reads, the middle of the rounds', p99(true), p99(false), 'ms')}`);
+console.log(ratioLine('CPU that agents add', added(all) * 100, added(few) * 100, '% of a core'));
+
+const growth = (name: string, of: (cost: Cost) => number): Verdict =>
+  of(few) <= 0
+    ? notJudged(name, `≤ ${times} ×`, `too few agents: what ${few.agents} of them add cannot be told apart`)
+    : atMost(name, of(all) / of(few), times, '×');
+process.exitCode = conclude('fleet', [
+  atMost(`CPU of the server, ${agents} agents`, all.shares.server * 100, 10, '% of a core'),
+  atMost('API p99, against no agents', p99(true) / p99(false), 2, '×'),
+  growth(`CPU that ${times} times as many add`, added),
+  growth('memory that they add', (of) => of.memory),
+  growth('CPU time of coming in', (of) => of.inCpuSecs),
+]);

@@ -1,0 +1,62 @@
+import { once } from 'node:events';
+import { Agent, request } from 'node:https';
+import { setTimeout as sleep } from 'node:timers/promises';
+
+/**
+ * A client of `fleet.ts`, in a process of its own: asks at moments that were fixed beforehand, whatever is still
+ * unanswered, and counts each answer from the moment at which it was due. It is told by one message and answers with one.
+ */
+export interface SteadyLoadWanted {
+  url: string;
+  ca: string;
+  token: string;
+  /** Asked in turn. */
+  paths: string[];
+  perSecond: number;
+  seconds: number;
+}
+
+export interface SteadyLoadSeen {
+  /** Milliseconds from when each was due to the last byte of its answer. */
+  latencies: number[];
+  /** What was not answered with 2xx, the first of them. */
+  failed: string | null;
+}
+
+process.once('message', async ({ url, ca, token, paths, perSecond, seconds }: SteadyLoadWanted) => {
+  const agent = new Agent({ keepAlive: true, ca });
+  const headers = { authorization: `Bearer ${token}` };
+  const latencies: number[] = [];
+  let failed: string | null = null;
+
+  async function ask(path: string, due: number): Promise<void> {
+    const outgoing = request(new URL(path, url), { agent, headers, checkServerIdentity: () => undefined });
+    outgoing.end();
+    const [answer] = await once(outgoing, 'response');
+    for await (const _ of answer);
+    latencies.push(performance.now() - due);
+    if (answer.statusCode < 200 || answer.statusCode > 299) failed ??= `${path} was answered ${answer.statusCode}`;
+  }
+
+  // Connections are made and code is warm before anything counts.
+  for (let round = 0; round < 20; round++) await Promise.all(paths.slice(0, 8).map((path) => ask(path, 0)));
+  latencies.length = 0;
+  const asking: Promise<void>[] = [];
+  const from = performance.now();
+  let due = from;
+  for (let turn = 0; due < from + seconds * 1000; turn++) {
+    // As strangers come: now two at once, now none for long.
+    due += (-Math.log(1 - Math.random()) * 1000) / perSecond;
+    const wait = due - performance.now();
+    if (wait > 0) await sleep(wait);
+    asking.push(
+      ask(paths[turn % paths.length]!, due).catch((error: Error) => {
+        failed ??= error.message;
+      }),
+    );
+  }
+  await Promise.all(asking);
+  process.send?.({ latencies, failed } satisfies SteadyLoadSeen);
+  agent.destroy();
+  process.disconnect();
+});
