@@ -36,11 +36,17 @@ describe('a start that fails', () => {
     expect(fatal).toEqual([]);
   };
 
-  test('since samples cannot be stored, holds nothing any more', async () => {
+  test('is not one whose samples cannot be stored: it says so for as long as they cannot be', async () => {
     await mkdir(join(dir, 'metrics.db'));
-    await expect(start()).rejects.toThrow();
+    const running = await start({ tls_enabled: false });
+    const reasons = async () =>
+      ((await (await fetch(`${running.apiUrl}/api/v1/status`)).json()) as { reasons: string[] }).reasons;
+    expect(await reasons()).toEqual(['metrics']);
+    expect((await fetch(`${running.apiUrl}/readyz`)).status).toBe(200);
     await rmdir(join(dir, 'metrics.db'));
-    await startsNow();
+    await expect.poll(reasons, { timeout: 10_000 }).toEqual([]);
+    await running.stop();
+    expect(fatal).toEqual([]);
   });
 
   test('since a port is taken, holds nothing any more', async () => {

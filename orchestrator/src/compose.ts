@@ -164,7 +164,7 @@ async function start(config: Config, dataDir: string, around: Surroundings, held
   });
   held.add(() => db.close());
   const samples = await openSamples(place, dataDir, config.metrics.retention, {
-    onFatal: around.onFatal,
+    clock,
     log: log.child({ part: 'database' }),
   });
   held.add(() => samples.close());
@@ -375,6 +375,7 @@ async function start(config: Config, dataDir: string, around: Surroundings, held
         databaseKind: db.kind,
         writable: well,
         secretsReadable: () => upkeep?.secretsReadable ?? true,
+        samples: () => samples.stats(),
         disk: () => disk.space,
       }),
       ...secretHandlers(context),

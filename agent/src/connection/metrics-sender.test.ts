@@ -78,6 +78,49 @@ describe('samples over a link', () => {
     expect(buffer.first).toBe(3);
   });
 
+  it('of a thousand agents that come back at once are spread over the interval, and stay so', () => {
+    const agents = 1_000;
+    const moments: number[] = [];
+    let state = 7;
+    const pseudorandom = () => {
+      state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
+      return state / 2 ** 32;
+    };
+    for (let agent = 0; agent < agents; agent++) {
+      const [own, time] = [new SampleBuffer(8), new ManualClock()];
+      const began = time.now();
+      own.push(sampleOf(1));
+      const sender: MetricsSender = new MetricsSender({
+        buffer: own,
+        clock: time,
+        random: pseudorandom,
+        intervalMs: 60_000,
+        write: (text) => {
+          const { samples } = JSON.parse(text) as { samples: Sample[] };
+          moments.push(time.now() - began);
+          // Answered once this turn is over, and there is more by the next one.
+          time.after(0, () => {
+            sender.stored(samples.at(-1)!.collected_at);
+            own.push(sampleOf(samples.at(-1)!.collected_at + 60));
+          });
+        },
+        reserve: () => true,
+        release: () => {},
+      });
+      sender.want(true);
+      time.advance(3 * 60_000);
+    }
+    const perSecond = new Array<number>(180).fill(0);
+    for (const at of moments) perSecond[Math.min(179, Math.floor(at / 1_000))]!++;
+    // 16.7 a second on the average: three times as many would be seven standard deviations away.
+    expect(Math.max(...perSecond)).toBeLessThan(50);
+    for (let minute = 0; minute < 3; minute++) {
+      const inMinute = perSecond.slice(minute * 60, minute * 60 + 60).reduce((sum, n) => sum + n, 0);
+      expect(inMinute).toBeGreaterThan(agents * 0.9);
+      expect(inMinute).toBeLessThan(agents * 1.1);
+    }
+  });
+
   it('that have gathered come one message after the other, each no larger than half of the window', () => {
     const sender = link();
     const many = Array.from({ length: 500 }, (_, n) => 1_800_000_000 + n * 30);

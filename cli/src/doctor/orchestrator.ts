@@ -36,6 +36,10 @@ const { ok, warning, problem } = findingsOf('orchestrator');
 const reasons: Readonly<Record<string, [what: string, remedy: string]>> = {
   database: ['its database takes no writes', 'Look at its log and at the disk of its data directory.'],
   secrets_key: ['a key for secrets is missing', 'Put secrets.keys back into its data directory, from the backup.'],
+  metrics: [
+    'samples of the machines cannot be stored',
+    'Its log says why. metrics.db in its data directory may be moved out of the way: a new one is begun at once.',
+  ],
   disk: ['its disk is nearly full', 'Make room on the disk of its data directory: df -h'],
 };
 

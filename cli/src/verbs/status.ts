@@ -30,5 +30,6 @@ async function status(context: Context): Promise<Exit> {
 const troubles = {
   database: 'its database takes no writes: see its log',
   secrets_key: 'a key for secrets is missing: some of them cannot be used',
+  metrics: 'samples of the machines cannot be stored; agents keep theirs: see its log',
   disk: 'its disk is nearly full: new work is refused until there is room',
 } as const;

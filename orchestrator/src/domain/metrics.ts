@@ -1,4 +1,4 @@
-import type { Sample } from '@muster/protocol';
+import { MusterError, type Sample } from '@muster/protocol';
 import { mostSamples } from '@muster/protocol/http';
 import type { SampleStore } from '../store/samples.ts';
 import { listAgentNames, requireAgent } from './agents.ts';
@@ -42,7 +42,7 @@ export interface Metrics {
    * @throws MusterError selector_invalid
    */
   standings(filter: string | undefined, recentSecs: number): Promise<AgentStanding[]>;
-  /** Drops what is too old. */
+  /** Drops what is too old, or says once that it cannot be. */
   prune(): Promise<void>;
 }
 
@@ -55,6 +55,7 @@ export function createMetrics(
 ): Metrics {
   const oldest = () => seconds(context.now()) - retentionSecs;
   let passedOver = 0;
+  let saidKept = false;
   return {
     get passedOver() {
       return passedOver;
@@ -119,8 +120,15 @@ export function createMetrics(
     },
 
     async prune() {
-      const dropped = await samples.dropBefore(oldest());
-      if (dropped > 0) context.log.debug({ slices: dropped }, 'old samples dropped');
+      try {
+        const dropped = await samples.dropBefore(oldest());
+        if (dropped > 0) context.log.debug({ slices: dropped }, 'old samples dropped');
+        saidKept = false;
+      } catch (error) {
+        if (!(error instanceof MusterError)) throw error;
+        if (!saidKept) context.log.warn({ err: error }, 'old samples could not be dropped; it is tried again');
+        saidKept = true;
+      }
     },
   };
 }

@@ -72,6 +72,14 @@ function expectShown(expr: string): void {
   for (const label of grouped) expect([...known], expr).toContain(label);
 }
 
+test('names follow the conventions of Prometheus, by which its own tool judges them', () => {
+  const families = [...body.matchAll(/^# TYPE (\S+) (\S+)$/gm)].map(([, name = '', type = '']) => ({ name, type }));
+  expect(families.length).toBeGreaterThan(40);
+  expect(families.filter(({ name, type }) => name.endsWith('_total') !== (type === 'counter'))).toEqual([]);
+  expect(families.filter(({ name }) => /_(milliseconds|ms|minutes|kilobytes|kb|mb|percent)\b/.test(name))).toEqual([]);
+  expect([...body.matchAll(/^# HELP (\S+) \S/gm)].map(([, name]) => name)).toEqual(families.map(({ name }) => name));
+});
+
 describe('docs/monitoring', () => {
   test.each(alerts.map(({ alert, expr, annotations }) => [alert, expr, annotations] as const))(
     'the alert %s',

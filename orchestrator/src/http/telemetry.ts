@@ -128,7 +128,11 @@ export function createTelemetry(sources: TelemetrySources, { processMetrics = fa
     buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.1, 0.5, 2.5, 10, 60],
     registers,
   });
-  if (processMetrics) collectDefaultMetrics({ register });
+  if (processMetrics) {
+    collectDefaultMetrics({ register });
+    // Gauges that end in what only counters may; how many there are of each kind is told all the same.
+    for (const of of ['handles', 'requests', 'resources']) register.removeSingleMetric(`nodejs_active_${of}_total`);
+  }
 
   /** Finding a child by its labels costs more than counting: each is found once. */
   const children = new Map<string, ReturnType<typeof requests.labels>>();

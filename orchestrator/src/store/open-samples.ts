@@ -1,5 +1,8 @@
 import { join } from 'node:path';
-import type { DatabasePlace, DatabaseSurroundings } from './open-database.ts';
+import type { Clock } from '../clock.ts';
+import type { Log } from '../log.ts';
+import type { DatabasePlace } from './open-database.ts';
+import { openSampleFile } from './sample-file.ts';
 import type { SampleStore } from './samples.ts';
 import { openPostgresSamples } from './samples-postgres.ts';
 import { openSqliteSamples } from './samples-sqlite.ts';
@@ -9,10 +12,18 @@ export function openSamples(
   place: DatabasePlace,
   dataDir: string,
   retentionSecs: number,
-  { onFatal, log }: Pick<DatabaseSurroundings, 'onFatal' | 'log'>,
+  { clock, log }: { readonly clock: Pick<Clock, 'after'>; readonly log: Log },
 ): Promise<SampleStore> {
   const { postgres } = place;
-  if (postgres === null) return openSqliteSamples({ file: join(dataDir, 'metrics.db'), retentionSecs, onFatal });
+  if (postgres === null) {
+    const file = join(dataDir, 'metrics.db');
+    return openSampleFile({
+      file,
+      open: (onFatal) => openSqliteSamples({ file, retentionSecs, onFatal }),
+      clock,
+      log,
+    });
+  }
   return openPostgresSamples({
     url: postgres.url,
     statementTimeout: postgres.statementTimeout,

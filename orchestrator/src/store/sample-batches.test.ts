@@ -21,14 +21,14 @@ describe('batches of samples', () => {
     const rest = [batches.add('b', [sampleAt(3)]), batches.add('c', [sampleAt(4)])];
     await sleep(40);
     expect(commits.map(({ batch }) => batch.nodes)).toEqual([['a', 'a']]);
-    expect(batches.stats).toEqual({ queued: 4, stored: 0, commits: 0, failed: 0 });
+    expect(batches.stats).toEqual({ queued: 4, stored: 0, commits: 0, failed: 0, trouble: null });
     commits[0]!.done();
     await first;
     await sleep(0);
     expect(commits[1]?.batch.nodes).toEqual(['b', 'c']);
     commits[1]?.done();
     await Promise.all(rest);
-    expect(batches.stats).toEqual({ queued: 0, stored: 4, commits: 2, failed: 0 });
+    expect(batches.stats).toEqual({ queued: 0, stored: 4, commits: 2, failed: 0, trouble: null });
   });
 
   test('a commit that fails is told to all whose samples it held, and the next is tried', async () => {
@@ -37,11 +37,12 @@ describe('batches of samples', () => {
     await sleep(40);
     commits[0]!.fail(new MusterError('storage_full'));
     for (const one of both) await expect(one).rejects.toMatchObject({ code: 'storage_full' });
+    expect(batches.stats.trouble).toBe(new MusterError('storage_full').message);
     const next = batches.add('a', [sampleAt(1)]);
     await sleep(40);
     commits[1]!.done();
     await next;
-    expect(batches.stats).toEqual({ queued: 0, stored: 1, commits: 1, failed: 2 });
+    expect(batches.stats).toEqual({ queued: 0, stored: 1, commits: 1, failed: 2, trouble: null });
   });
 
   test('no more waits than there is room for', async () => {

@@ -31,6 +31,7 @@ export class SampleBatches {
   #stored = 0;
   #commits = 0;
   #failed = 0;
+  #trouble: string | null = null;
 
   /** @param commit resolves when all of a batch is kept, rejects when none of it is */
   constructor(commit: (batch: SampleBatch) => Promise<void>) {
@@ -38,7 +39,13 @@ export class SampleBatches {
   }
 
   get stats(): SampleStats {
-    return { queued: this.#queued, stored: this.#stored, commits: this.#commits, failed: this.#failed };
+    return {
+      queued: this.#queued,
+      stored: this.#stored,
+      commits: this.#commits,
+      failed: this.#failed,
+      trouble: this.#trouble,
+    };
   }
 
   add(nodeId: string, samples: readonly Sample[]): Promise<void> {
@@ -82,9 +89,11 @@ export class SampleBatches {
         await this.#commit(batch);
         this.#stored += count;
         this.#commits++;
+        this.#trouble = null;
         for (const { resolve } of taken) resolve();
       } catch (error) {
         this.#failed += count;
+        this.#trouble = (error as Error).message;
         for (const { reject } of taken) reject(error);
       }
       this.#queued -= count;

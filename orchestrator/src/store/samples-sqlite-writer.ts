@@ -21,9 +21,11 @@ export type ToSampleWriter =
   | { readonly id: number; readonly kind: 'drop'; readonly before: number }
   | { readonly id: number; readonly kind: 'close' };
 
-export type FromSampleWriter =
-  | { readonly id: number; readonly chunks: readonly Chunk[] }
-  | { readonly id: number; readonly code: string | undefined; readonly message: string };
+/** Which chunks there are after it. */
+export type FromSampleWriter = { readonly id: number; readonly chunks: readonly Chunk[] } & (
+  | object
+  | { readonly code: string | undefined; readonly message: string }
+);
 
 /** Of the file's layout; a larger one was written by a newer release. */
 const layout = 1;
@@ -127,7 +129,7 @@ function run(message: Exclude<ToSampleWriter, { kind: 'close' }>): FromSampleWri
     // Tables that were made or dropped are as they were; statements are prepared anew.
     chunks = before;
     inserts.clear();
-    return { id: message.id, code: (error as { code?: string }).code, message: (error as Error).message };
+    return { id: message.id, chunks, code: (error as { code?: string }).code, message: (error as Error).message };
   }
   return { id: message.id, chunks };
 }

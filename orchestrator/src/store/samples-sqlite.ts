@@ -20,7 +20,7 @@ export interface SqliteSamplesOptions {
   /** The file of the samples; its directory exists. */
   readonly file: string;
   readonly retentionSecs: number;
-  /** The writer is lost: the process must exit, as for any other database. */
+  /** The writer is lost: nothing more can be stored. What is there can still be read until this is closed. */
   readonly onFatal: (reason: Error) => void;
 }
 
@@ -52,11 +52,16 @@ export async function openSqliteSamples(options: SqliteSamplesOptions): Promise<
   const { chunks } = await new Promise<{ chunks: readonly Chunk[] }>((resolve, reject) => {
     worker.once('message', (message: FromSampleWriter) => {
       worker.off('error', reject);
-      resolve(message as { chunks: readonly Chunk[] });
+      resolve(message);
     });
     worker.once('error', reject);
   });
-  return new SqliteSamples(openSqliteReader(options.file), worker, chunks, options.onFatal);
+  try {
+    return new SqliteSamples(openSqliteReader(options.file), worker, chunks, options.onFatal);
+  } catch (error) {
+    await worker.terminate();
+    throw error;
+  }
 }
 
 class SqliteSamples implements SampleStore {
@@ -119,10 +124,9 @@ class SqliteSamples implements SampleStore {
   #hear(message: FromSampleWriter): void {
     const waiting = this.#waiting.get(message.id);
     this.#waiting.delete(message.id);
-    if ('chunks' in message) {
-      this.#chunks = message.chunks;
-      waiting?.resolve();
-    } else waiting?.reject(errorOf(message));
+    this.#chunks = message.chunks;
+    if ('message' in message) waiting?.reject(errorOf(message));
+    else waiting?.resolve();
   }
 
   async since(nodeId: string, since: number, limit: number): Promise<Sample[]> {

@@ -34,6 +34,8 @@ export interface SampleStats {
   readonly stored: number;
   readonly commits: number;
   readonly failed: number;
+  /** Why nothing can be stored, or the last commit failed; null: all is well. */
+  readonly trouble: string | null;
 }
 
 /** What a bucket holds of one measure; null where no sample had it. */

@@ -8,9 +8,9 @@ export const statusSchema = z
     public_key: z.string().describe('identity key of the orchestrator: what agents pin'),
     version: z.string(),
     reasons: z
-      .array(z.enum(['database', 'secrets_key', 'disk']))
+      .array(z.enum(['database', 'secrets_key', 'metrics', 'disk']))
       .describe(
-        'why it is degraded: the database takes no writes, a key for secrets is missing, the disk is nearly full',
+        'why it is degraded: the database takes no writes, a key for secrets is missing, samples of the machines cannot be stored, the disk is nearly full',
       ),
   })
   .meta({ id: 'Status' });
@@ -22,6 +22,12 @@ export const healthSchema = z
       writable: z.boolean().describe('whether it took a write when it was last tried'),
     }),
     secrets_readable: z.boolean().describe('whether the key of every secret is there'),
+    metrics: z
+      .strictObject({
+        writable: z.boolean().describe('whether samples of the machines could be stored when that was last tried'),
+        trouble: z.string().nullable().describe('why not'),
+      })
+      .describe('while they cannot be, agents keep theirs'),
     disk: z
       .strictObject({
         size_bytes: z.number().int(),
@@ -53,7 +59,7 @@ export const getHealth = route({
   method: 'GET',
   path: '/health',
   tag: 'Status',
-  summary: 'How the database, the keys for secrets and the disk are',
+  summary: 'How the database, the keys for secrets, the samples of the machines and the disk are',
   access: 'operator',
   answers: { 200: healthSchema },
   errors: [],
@@ -61,6 +67,7 @@ export const getHealth = route({
     answer: {
       database: { kind: 'sqlite', writable: true },
       secrets_readable: true,
+      metrics: { writable: true, trouble: null },
       disk: { size_bytes: 42_949_672_960, free_bytes: 21_474_836_480, reserve_bytes: 268_435_456, low: false },
     },
   },

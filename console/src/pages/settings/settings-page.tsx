@@ -65,6 +65,8 @@ const why: Readonly<Record<string, string>> = {
   database: 'The database takes no writes: nothing can be changed until it does. Look at its disk and its log.',
   secrets_key:
     'A key for secrets is missing: those it locks cannot be read. Put the key back where the configuration says.',
+  metrics:
+    'Samples of the machines cannot be stored. Agents keep theirs, a day at most, and send them once they can be; the log says why.',
   disk: 'The disk is nearly full: what would grow is refused. Make room, or give the data directory a larger disk.',
 };
 
@@ -84,7 +86,7 @@ function Health() {
         <Skeleton className="h-24" />
       </Panel>
     );
-  const { database, secrets_readable, disk } = health.data;
+  const { database, secrets_readable, metrics, disk } = health.data;
   const isWell = status.data.status === 'ok';
   return (
     <Panel title="Health" actions={<Dot tone={isWell ? 'good' : 'bad'}>{isWell ? 'All is well' : 'Degraded'}</Dot>}>
@@ -107,6 +109,9 @@ function Health() {
           <Dot tone={secrets_readable ? 'good' : 'bad'}>
             {secrets_readable ? 'every key is there' : 'a key is missing'}
           </Dot>
+        </Fact>
+        <Fact name="Samples">
+          <Dot tone={metrics.writable ? 'good' : 'bad'}>{metrics.writable ? 'are stored' : 'cannot be stored'}</Dot>
         </Fact>
         <Fact name="Key that agents pin">
           <Id id={status.data.public_key} length={12} />

@@ -9,6 +9,7 @@ export interface StatusSources {
   /** Whether the database answers and takes writes. */
   writable(): Promise<boolean>;
   secretsReadable(): boolean;
+  samples(): { readonly trouble: string | null };
   disk(): DiskSpace | null;
 }
 
@@ -18,6 +19,7 @@ export function statusHandlers(about: StatusSources) {
       const reasons = [
         ...((await about.writable()) ? [] : ['database' as const]),
         ...(about.secretsReadable() ? [] : ['secrets_key' as const]),
+        ...(about.samples().trouble === null ? [] : ['metrics' as const]),
         ...(about.disk()?.low ? ['disk' as const] : []),
       ];
       return {
@@ -33,6 +35,7 @@ export function statusHandlers(about: StatusSources) {
       return {
         database: { kind: about.databaseKind, writable: await about.writable() },
         secrets_readable: about.secretsReadable(),
+        metrics: { writable: about.samples().trouble === null, trouble: about.samples().trouble },
         disk: disk && {
           size_bytes: disk.size,
           free_bytes: disk.free,
