@@ -81,7 +81,7 @@ export function realApiFixture() {
           databaseKind: fixture.kind,
           writable: async () => true,
           secretsReadable: () => true,
-    samples: () => ({ trouble: null }),
+          samples: () => ({ trouble: null }),
           disk: () => null,
         }),
         ...secretHandlers(context),
