@@ -429,6 +429,55 @@ test('a screen is built from the last of a recording, from the size and the mode
   expect(recording.text[source.from - 1]).toBe('\n');
 });
 
+test('what stands on the alternate screen since before that is drawn anew, and nobody but the program sees how', async () => {
+  const { shell, join, recording, screen, clock } = begun();
+  const much = () => {
+    for (let n = 0; n < 100; n++) shell.says('x'.repeat(16 * 1024));
+  };
+  const comes = async (mode: 'control' | 'view') => {
+    const client = join(mode);
+    shell.sizes = [];
+    screen('<screen>');
+    await settle();
+    const asked = [...shell.sizes];
+    clock.advance(100);
+    return { client, asked, sizes: [...shell.sizes] };
+  };
+  const first = join('control');
+  // It is all there, or it is the main screen.
+  shell.says('\x1b[?1049hheading');
+  expect((await comes('view')).sizes).toEqual([]);
+  shell.says('\x1b[?1049l');
+  much();
+  expect((await comes('view')).sizes).toEqual([]);
+
+  shell.says('\x1b[?1049hheading');
+  much();
+  const second = await comes('control');
+  expect([first.code, second.asked, second.sizes]).toEqual(['terminal_taken_over', ['80x23'], ['80x23', '80x24']]);
+  expect(second.client.seen).toEqual([{ type: 'resize', cols: 80, rows: 24 }, '<screen>']);
+  expect(recording.events.filter(([kind]) => kind === 'r')).toEqual([]);
+
+  // A size that is wanted meanwhile follows; of several who come, one will do.
+  join('view');
+  join('view');
+  shell.sizes = [];
+  screen('<screen>');
+  await settle();
+  second.client.told.resized(100, 40);
+  clock.advance(100);
+  expect(shell.sizes).toEqual(['80x23', '80x24', '100x40']);
+  expect(recording.events.filter(([kind]) => kind === 'r')).toEqual([['r', '100x40']]);
+
+  // It ended meanwhile, or was left.
+  join('view');
+  shell.says('\x1b[?1049l');
+  shell.sizes = [];
+  screen('<screen>');
+  await settle();
+  expect(shell.sizes).toEqual([]);
+});
+
 test('a screen is built of what was shown, however much waits for the disk', () => {
   const { shell, join, recording, sources } = begun();
   join('control').told.left();

@@ -66,6 +66,16 @@ export interface LiveTerminalParts {
   readonly onEnded: (end: TerminalEnd, digest: TranscriptDigest | null) => void;
 }
 
+/** From where in a recording a screen can be built, and the state of the terminal there. */
+interface Place {
+  readonly at: number;
+  readonly cols: number;
+  readonly rows: number;
+  readonly opening: string;
+  /** What the alternate screen shows since before is not known. */
+  readonly partial: boolean;
+}
+
 /** How much of a recording a screen is built from, and how far apart the places are where that can begin. */
 const screenBytes = 1024 * 1024;
 const placeBytes = 128 * 1024;
@@ -73,6 +83,8 @@ const placeBytes = 128 * 1024;
 const holdMs = 20;
 /** A size that changes faster is taken at its last. */
 const resizeMs = 40;
+/** A program is given so long to see that its terminal has another size, before it has the one that it had. */
+const redrawMs = 100;
 /** So many typed bytes may wait to be recorded, where they have to be: no more are read then. */
 const mostUnrecorded = 64 * 1024;
 /** A shell that ended before anybody was connected is kept for so long: what it said is why it ended. */
@@ -111,7 +123,7 @@ export class LiveTerminal implements ShellEvents {
   #wantedSize: { cols: number; rows: number } | null = null;
   #sizing: (() => void) | null = null;
   readonly #modes = new TerminalModes();
-  readonly #places: { at: number; cols: number; rows: number; opening: string }[] = [];
+  readonly #places: Place[] = [];
   /** Bytes that the shell's window gets back once nobody waits for a first screen. */
   #owed = 0;
   /** Bytes of the transcript that clients were shown. */
@@ -149,7 +161,7 @@ export class LiveTerminal implements ShellEvents {
     this.#shell = shell;
     this.#parts.recording.append(headerLine(header));
     this.#shownTo = this.#parts.recording.size;
-    this.#places.push({ at: this.#shownTo, ...this.#size, opening: '' });
+    this.#places.push({ at: this.#shownTo, ...this.#size, opening: '', partial: false });
     // It failed to be recorded, or was ended, in the meantime.
     if (this.#end) shell.close(this.#end.reason);
     for (const event of this.#early) event();
@@ -309,7 +321,7 @@ export class LiveTerminal implements ShellEvents {
   /** Keeps places from which a screen can be built, as far back from what clients were shown as one is. */
   #markPlace(at: number): void {
     if (at - (this.#places.at(-1)?.at ?? 0) < placeBytes) return;
-    this.#places.push({ at, ...this.#size, opening: this.#modes.opening() });
+    this.#places.push({ at, ...this.#size, opening: this.#modes.opening(), partial: this.#modes.alternate });
     while ((this.#places[1]?.at ?? at) < this.#shownTo - screenBytes) this.#places.shift();
   }
 
@@ -339,9 +351,28 @@ export class LiveTerminal implements ShellEvents {
     const to = this.#shownTo;
     const place = this.#places.find(({ at }) => to - at <= screenBytes);
     if (place && place.at < to) {
-      const { at: from, ...state } = place;
-      connection.begin(recentScreen({ session_id, from, to, ...state }), () => this.#taken(0));
+      const { at: from, partial, ...state } = place;
+      connection.begin(recentScreen({ session_id, from, to, ...state }), () => {
+        this.#taken(0);
+        if (partial) this.#redraw();
+      });
     }
+  }
+
+  /**
+   * Has the program draw its whole screen, of which parts may have stood since before what a screen is built from: other
+   * panes, a heading. The way to ask is a change of size, for a moment and of the terminal alone: nobody's view changes.
+   */
+  #redraw(): void {
+    // Where it changes anyway, it is drawn anyway.
+    if (this.#sizing || this.#end || !this.#shell || !this.#modes.alternate) return;
+    const { cols, rows } = this.#size;
+    this.#shell.resize(cols, rows > 1 ? rows - 1 : 2);
+    this.#sizing = this.#parts.clock.after(redrawMs, () => {
+      this.#sizing = null;
+      this.#shell?.resize(this.#size.cols, this.#size.rows);
+      this.#resize();
+    });
   }
 
   #typed(connection: TerminalConnection, bytes: Uint8Array): void {

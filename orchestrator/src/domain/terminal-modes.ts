@@ -43,6 +43,11 @@ export class TerminalModes {
     this.#margins = ['', ''];
   }
 
+  /** Whether the alternate screen is shown, which programs draw as a whole once, and then what changes. */
+  get alternate(): boolean {
+    return this.#alternate;
+  }
+
   /** What brings a new terminal into this state, before the bytes that followed are shown. */
   opening(): string {
     // The part of a sequence that came last is completed by what follows.
