@@ -131,7 +131,7 @@ export function createTelemetry(sources: TelemetrySources, { processMetrics = fa
   if (processMetrics) {
     collectDefaultMetrics({ register });
     // Gauges that end in what only counters may; how many there are of each kind is told all the same.
-    for (const of of ['handles', 'requests', 'resources']) register.removeSingleMetric(`nodejs_active_${of}_total`);
+    for (const kind of ['handles', 'requests', 'resources']) register.removeSingleMetric(`nodejs_active_${kind}_total`);
   }
 
   /** Finding a child by its labels costs more than counting: each is found once. */
