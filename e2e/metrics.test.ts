@@ -1,4 +1,5 @@
 import { spawnSync } from 'node:child_process';
+import { createSocket, type Socket } from 'node:dgram';
 import { readFileSync, statfsSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
@@ -55,6 +56,9 @@ const onParts = (body: string) => `
   ${body}
   // A thread that waits for a disk is one that no exit gets past.
   process.kill(process.pid, 'SIGKILL');`;
+
+const send = (socket: Socket, address: string) =>
+  new Promise<void>((resolve) => socket.send(Buffer.alloc(1_000), 9, address, () => resolve()));
 
 /** Mounts a file system that never answers. */
 const silentFar = `mount -t tmpfs none /mnt; mkdir /mnt/far; exec 5<>/dev/fuse
@@ -134,6 +138,11 @@ describe.skipIf(reason !== null)(`metrics${reason === null ? '' : ` (${reason})`
       };
     };
     await after(0);
+    // What comes in is another figure than what goes out, and than what it says to itself.
+    await machine.exec('bash', '-c', 'for n in {1..300}; do printf %01000d $n > /dev/udp/127.0.0.1/9; done');
+    const socket = createSocket('udp4');
+    for (let n = 0; n < 1_000; n++) await send(socket, machine.address);
+    socket.close();
     const beganAt = Date.now();
     const before = await told();
     const sample = await after(Math.floor(Date.now() / 1000));
@@ -226,6 +235,18 @@ describe.skipIf(reason !== null)(`metrics${reason === null ? '' : ` (${reason})`
     expect(full.paths).toEqual(bare.paths);
     const total = ({ disks }: Record<string, unknown>) => (disks as { total: number }).total;
     expect(total(full)).toBe(total(bare));
+  });
+
+  plainTest('ask a disk where it is, whatever the place is called', () => {
+    const found = amongMounts(
+      `mount -t tmpfs none /mnt; at="/mnt/at$(printf '\\374 \\t\\134\\n#')é"; mkdir "$at"
+      mount -t tmpfs -o size=1m none "$at"; ${program}`,
+      // It says that it were on a disk.
+      onParts(`const source = { ...machineSource, text: (...of) => machineSource.text(...of).split('\\n')
+        .filter((line) => line.includes(' /mnt/at')).map((line) => line.replace(/ 0:\\d+ /, ' 8:1 ').replace(' - tmpfs ', ' - ext4 ')).join('\\n') };
+      console.log(JSON.stringify(await new DiskReader(source, systemClock).read()));`),
+    );
+    expect(found).toEqual({ total: 1024 ** 2, used: 0 });
   });
 
   plainTest('of a disk that hangs are null within two seconds, ever after at once, and files can still be read', () => {

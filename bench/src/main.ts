@@ -8,6 +8,7 @@ import { join } from 'node:path';
  *     npm run bench -- connect --agents 2000
  */
 const benches: Readonly<Record<string, string>> = {
+  agent: 'an idle agent: memory and processor time, against a bare node',
   api: 'one agent’s record, lists and tags over the API, against the bare framework',
   connect: 'agents connected: memory and CPU each, against bare ws over TLS 1.3',
   console: 'the console with 10,000 agents: first load, until rows answer, scrolling, memory under events',

@@ -6,7 +6,14 @@ import type { OrchestratorProcess } from './orchestrator-process.ts';
 import { scratchDirectory } from './scratch.ts';
 import { type Usage, usageOf } from './server-process.ts';
 
-/** The real agent on this machine, as its users start it, with terminals turned on. */
+export interface RealAgentOptions {
+  /** What its file says. Null: it has none. */
+  config?: string | null;
+  /** The `muster` that it is of. */
+  command?: string;
+}
+
+/** The real agent on this machine, as its users start it; with terminals turned on unless it is said otherwise. */
 export class RealAgent {
   readonly nodeId: string;
   readonly #program: Program;
@@ -17,17 +24,31 @@ export class RealAgent {
   }
 
   /** Resolves when it is connected. */
-  static async start(orchestrator: OrchestratorProcess, name: string): Promise<RealAgent> {
+  static async start(
+    orchestrator: OrchestratorProcess,
+    name: string,
+    { config = 'remote_terminal: { enabled: true, shell: /bin/sh }\n', command = muster }: RealAgentOptions = {},
+  ): Promise<RealAgent> {
     const dataDir = scratchDirectory(name);
-    const config = join(dataDir, 'agent.yaml');
-    writeFileSync(config, 'remote_terminal: { enabled: true, shell: /bin/sh }\n');
+    const file = join(dataDir, 'agent.yaml');
+    if (config !== null) writeFileSync(file, config);
     const { port, orchestratorKey } = orchestrator.address;
     const token = await orchestrator.enrolmentToken(1);
-    const own = ['--data-dir', join(dataDir, 'data'), '--log-format', 'json', '--config', config];
+    const own = [
+      '--data-dir',
+      join(dataDir, 'data'),
+      '--log-format',
+      'json',
+      ...(config === null ? [] : ['--config', file]),
+    ];
     const connect = ['connect', `127.0.0.1:${port}`, '--orchestrator-key', orchestratorKey, '--token', token];
-    const program = new Program({ name, command: muster, args: ['agent', ...own, ...connect], cwd: root });
+    const program = new Program({ name, command, args: ['agent', ...own, ...connect], cwd: root });
     const { node_id } = await program.event('connected');
     return new RealAgent(program, String(node_id));
+  }
+
+  get pid(): number {
+    return this.#program.pid;
   }
 
   get usage(): Usage {

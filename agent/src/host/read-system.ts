@@ -2,9 +2,9 @@ import { lstatSync, readdirSync, readFileSync, readlinkSync, type Stats, statSyn
 
 /** Reading what the system says of itself. Nothing here throws: what cannot be read is not there. */
 
-export function readText(path: string): string | null {
+export function readText(path: string, encoding: 'utf8' | 'latin1' = 'utf8'): string | null {
   try {
-    return readFileSync(path, 'utf8');
+    return readFileSync(path, encoding);
   } catch {
     return null;
   }

@@ -42,7 +42,7 @@ export class DiskReader {
   }
 
   #mounted(): readonly FileSystem[] {
-    const text = this.#source.text('/proc/self/mountinfo') ?? '';
+    const text = this.#source.text('/proc/self/mountinfo', 'latin1') ?? '';
     if (text !== this.#mountsText) {
       this.#mountsText = text;
       this.#fileSystems = fileSystems(parseMounts(text));

@@ -50,6 +50,8 @@ ${root}
       (path, n) => `${20 + n} 1 0:${30 + n} /@${n} ${path} rw - btrfs /dev/sda2 rw,subvolid=${256 + n}`,
     );
     expect(paths(...btrfs)).toEqual(['/']);
+    for (const device of ['loop0', 'loop12p1', 'zram0', 'ram1'])
+      expect(paths(...btrfs.map((line) => line.replace('/dev/sda2', `/dev/${device}`))), device).toEqual([]);
     const zfs = parseMounts(
       [
         '30 1 0:40 / / rw - zfs rpool/ROOT rw',
@@ -91,6 +93,9 @@ ${root}
     for (const far of ['nfs', 'nfs4', 'cifs', 'fuse.sshfs', 'fuse', 'ceph', 'autofs'])
       expect(paths(root, `30 27 0:70 / /far rw - ${far} there rw,timeout=300`, disk), far).toEqual(['/']);
     expect(paths(root, '30 27 0:70 / /far rw - autofs systemd-1 rw,fd=7,timeout=0,direct', disk)).toHaveLength(2);
+    // A machine that has booted from afar.
+    for (const far of ['nfs4', 'virtiofs', '9p'])
+      expect(paths(`27 1 0:20 / / rw - ${far} there rw`, '30 27 8:17 / /srv rw - ext4 /dev/sdb1 rw')).toEqual(['/srv']);
   });
 
   it('have any name', () => {

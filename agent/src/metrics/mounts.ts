@@ -10,7 +10,7 @@ export interface Mount {
   device: string;
   /** Which directory of the file system is mounted. */
   root: string;
-  /** Where it is mounted. */
+  /** Where it is mounted, each byte a character. */
   path: string;
   type: string;
   source: string;
@@ -18,7 +18,7 @@ export interface Mount {
   options: string;
 }
 
-/** @param text of /proc/self/mountinfo. A line that is malformed is not there. */
+/** @param text of /proc/self/mountinfo, each byte a character. A line that is malformed is not there. */
 export function parseMounts(text: string): Mount[] {
   const mounts: Mount[] = [];
   for (const line of text.split('\n')) {
@@ -69,6 +69,8 @@ const farTypes =
 
 /** Memory disks and loop devices: what is on them is in memory, or in a file of another file system. */
 const virtualMajors: ReadonlySet<string> = new Set(['1', '7']);
+/** The same by their names, for what has a number made up by the kernel, and swap space in memory that somebody made a file system on. */
+const virtualSources = /^\/dev\/(loop|ram|zram)\d/;
 
 /** @returns in the order of the mounts */
 export function fileSystems(mounts: readonly Mount[]): FileSystem[] {
@@ -89,11 +91,11 @@ export function fileSystems(mounts: readonly Mount[]): FileSystem[] {
 
 function isDisk({ device, type, source }: Mount): boolean {
   if (passedOver.has(type)) return false;
+  if (virtualSources.test(source)) return false;
   const major = device.split(':')[0]!;
   // A snapshot of ZFS is part of what it was taken of.
   if (Number(major) === 0) return localTypes.has(type) && !(type === 'zfs' && source.includes('@'));
-  // Swap space in memory that somebody made a file system on.
-  return !virtualMajors.has(major) && !/^\/dev\/zram\d/.test(source);
+  return !virtualMajors.has(major);
 }
 
 class MountTree {
@@ -112,7 +114,7 @@ class MountTree {
   /**
    * Whether its path leads to it, over nothing that could hold up whoever looks: no other mount is on top of it or of a
    * directory on the way, and none on the way is of the network, of a program, or one that an automounter takes away
-   * again once nobody looks.
+   * again once nobody looks. The root may be of the network: without it nothing works here, this process neither.
    */
   isReachable(mount: Mount): boolean {
     if (this.#childrenOf(mount).some((other) => other !== mount && other.path === mount.path)) return false;
@@ -121,7 +123,7 @@ class MountTree {
       const above = this.#byId.get(below.parent);
       // The root of what is seen: its parent is outside, or is itself.
       if (above === undefined || above === below) return true;
-      if (passed.has(above.id) || isInTheWay(above)) return false;
+      if (passed.has(above.id) || (above.path !== '/' && isInTheWay(above))) return false;
       if (this.#childrenOf(above).some((other) => covers(other, below))) return false;
       passed.add(above.id);
       below = above;

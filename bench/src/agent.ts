@@ -1,0 +1,177 @@
+import { spawn } from 'node:child_process';
+import { existsSync, mkdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { parseArgs } from 'node:util';
+import { applyAgent, openTerminal, uploadModule } from '@muster/protocol/http';
+import { WebSocket } from 'ws';
+import { root } from '../../tools/cli.ts';
+import { OrchestratorProcess } from './orchestrator-process.ts';
+import { RealAgent, type RealAgentOptions } from './real-agent.ts';
+import { atMost, conclude, notJudged, table, type Verdict } from './report.ts';
+import { scratchDirectory } from './scratch.ts';
+import { preciseUsageOf } from './server-process.ts';
+
+/**
+ * Agent: what one costs its machine while nothing is asked of it. Real agents of this machine, bundled as they are
+ * installed, each connected to a real orchestrator and sending samples: one as it is out of the box, one on which a terminal
+ * was opened and closed, one that has applied and watches many files; and the executable where it was built. Beside
+ * them a bare Node of the same version. All of them idle through the same time.
+ *
+ *     node bench/src/agent.ts [--settle 180] [--secs 120] [--files 3000] [--json]
+ *
+ * Seconds until it is measured, and for how long; files that are watched, 0: none.
+ */
+const { values: options } = parseArgs({
+  options: {
+    settle: { type: 'string', default: '180' },
+    secs: { type: 'string', default: '120' },
+    files: { type: 'string', default: '3000' },
+    json: { type: 'boolean', default: false },
+  },
+});
+const [settle, secs, files] = (['settle', 'secs', 'files'] as const).map((name) => Number(options[name])) as [
+  number,
+  number,
+  number,
+];
+const filesOfFolder = 10;
+const lookMs = 5_000;
+const executable = join(root, 'dist/muster');
+
+interface Idler {
+  name: string;
+  pid: number;
+  end(): Promise<void> | void;
+}
+
+function bareNode(): Idler {
+  const child = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1e9)'], { stdio: 'ignore' });
+  return { name: 'bare node', pid: child.pid!, end: () => void child.kill() };
+}
+
+async function agent(
+  orchestrator: OrchestratorProcess,
+  name: string,
+  start: RealAgentOptions = {},
+  work: (agent: RealAgent) => Promise<void> = async () => {},
+): Promise<Idler> {
+  const real = await RealAgent.start(orchestrator, name.replaceAll(/\W+/g, '-'), start);
+  await work(real);
+  return { name, pid: real.pid, end: () => real.stop() };
+}
+
+/** Somebody opens a terminal, sees a lot and leaves. */
+async function useTerminal(orchestrator: OrchestratorProcess, { nodeId }: RealAgent): Promise<void> {
+  const { ws_url } = await orchestrator.call(openTerminal, { params: { node_id: nodeId } });
+  const ca = readFileSync(join(orchestrator.dataDir, 'api.crt'), 'utf8');
+  const ws = new WebSocket(new URL(ws_url, orchestrator.url), { ca, perMessageDeflate: false });
+  await new Promise((resolve, reject) => {
+    ws.once('open', () => ws.send(Buffer.from('seq 1 100000; exit\n')));
+    ws.once('close', resolve);
+    ws.once('error', reject);
+  });
+}
+
+/** Applies files all over a tree, which are watched from then on. */
+async function applyFiles(orchestrator: OrchestratorProcess, { nodeId }: RealAgent): Promise<void> {
+  const folder = scratchDirectory('files');
+  const resources = Array.from({ length: files }, (_, at) => {
+    const place = join(folder, `folder-${Math.floor(at / filesOfFolder)}`);
+    mkdirSync(place, { recursive: true });
+    return { resource: { 'file-unix': { path: `${place}/file-${at}`, content: `file ${at}\n`, mode: '0644' } } };
+  });
+  const content = JSON.stringify({ name: 'files', supports: [{ platform: 'linux' }], resources });
+  await orchestrator.call(uploadModule, { body: { name: 'files', content } });
+  const applied = await orchestrator.call(applyAgent, { params: { node_id: nodeId }, body: { modules: ['files'] } });
+  if (applied.status !== 'succeeded') throw new Error(`the apply ${applied.status}`);
+}
+
+interface Figures {
+  rss: number;
+  pss: number;
+  mostRss: number;
+  /** Share of one core. */
+  cpu: number;
+}
+
+const median = (all: readonly number[]) => all.toSorted((a, b) => a - b)[Math.floor(all.length / 2)]!;
+
+/** Looks at all of them through the same time. */
+async function idle(idlers: readonly Idler[]): Promise<Map<Idler, Figures>> {
+  const look = () => new Map(idlers.map((idler) => [idler, preciseUsageOf(idler.pid)]));
+  const looks = [look()];
+  const began = performance.now();
+  while (performance.now() - began < secs * 1000) {
+    await sleep(Math.min(lookMs, secs * 1000));
+    looks.push(look());
+  }
+  const took = (performance.now() - began) / 1000;
+  return new Map(
+    idlers.map((idler) => {
+      const of = looks.map((at) => at.get(idler)!);
+      const rss = of.map((usage) => usage.rss);
+      return [
+        idler,
+        {
+          rss: median(rss),
+          pss: median(of.map((usage) => usage.pss)),
+          mostRss: Math.max(...rss),
+          cpu: (of.at(-1)!.cpuSecs - of[0]!.cpuSecs) / took,
+        },
+      ];
+    }),
+  );
+}
+
+const outOfTheBox: RealAgentOptions = { config: null };
+const orchestrator = await OrchestratorProcess.start();
+const bare = bareNode();
+const agents = [
+  await agent(orchestrator, 'agent', outOfTheBox),
+  await agent(orchestrator, 'after a terminal', {}, (real) => useTerminal(orchestrator, real)),
+];
+if (files > 0)
+  agents.push(
+    await agent(orchestrator, `watching ${files} files`, outOfTheBox, (real) => applyFiles(orchestrator, real)),
+  );
+if (existsSync(executable))
+  agents.push(await agent(orchestrator, 'executable', { ...outOfTheBox, command: executable }));
+
+try {
+  console.log(`measured for ${secs} s, ${settle} s after the last was connected; node ${process.version}\n`);
+  await sleep(settle * 1000);
+  const found = await idle([bare, ...agents]);
+  const base = found.get(bare)!;
+  const mb = (bytes: number) => bytes / 1e6;
+  console.log(
+    table(
+      ['process', 'MB resident', '× bare', 'MB its part', '× bare', 'MB at the most', '% of a core'],
+      [bare, ...agents].map((idler) => {
+        const { rss, pss, mostRss, cpu } = found.get(idler)!;
+        return [idler.name, mb(rss), rss / base.rss, mb(pss), pss / base.pss, mb(mostRss), 100 * cpu];
+      }),
+    ),
+  );
+  console.log('');
+  const verdicts: Verdict[] = agents.flatMap((idler) => {
+    const { rss, cpu } = found.get(idler)!;
+    return [
+      atMost(`memory of an idle agent, ${idler.name}`, rss / base.rss, 2, '× of a bare node'),
+      atMost(`processor time of an idle agent, ${idler.name}`, 100 * cpu, 0.3, '% of a core'),
+    ];
+  });
+  if (!existsSync(executable))
+    verdicts.push(
+      notJudged(
+        'memory of an idle agent, executable',
+        '≤ 2 × of a bare node',
+        'dist/muster is not there: npm run build',
+      ),
+    );
+  process.exitCode = conclude('agent', verdicts);
+} finally {
+  await bare.end();
+  await Promise.all(agents.map((idler) => idler.end()));
+  await orchestrator.stop();
+}
