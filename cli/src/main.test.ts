@@ -480,6 +480,26 @@ describe('plan, apply, drift, operations', () => {
     expect(routes()).toContain('applyAgent');
   });
 
+  test('an apply that was found to remove nothing is held to that, and not tried where that cannot be told', async () => {
+    const planned = operation([result({ action: 'update', status: 'would_change' })]);
+    answers.planAgent = () => ({ body: planned });
+    expect((await muster('apply', 'web-1', '--yes')).exit).toBe(0);
+    expect(sent('applyAgent')?.body).toEqual({ modules: [], offline: 'report', plan_id: planned.operation_id });
+    server.seen.length = 0;
+    // It may not have got as far as the removals.
+    for (const status of ['failed', 'cancelled'] as const) {
+      answers.planAgent = () => ({ body: operation([result({ status: 'failed' })], { status, modules: ['motd'] }) });
+      const ran = await muster('apply', 'web-1', '--yes');
+      expect(ran.exit).toBe(1);
+      expect(ran.stderr).toContain('it is not sure that nothing would be removed; nothing was changed');
+      expect(ran.stderr).toContain('muster apply web-1 -m motd --yes\n');
+      expect(ran.stderr).toContain('muster apply web-1 --remove --yes\n');
+    }
+    expect(routes()).not.toContain('applyAgent');
+    expect((await muster('apply', 'web-1', '-m', 'motd', '--yes')).exit).toBe(0);
+    expect(sent('applyAgent')?.body).toEqual({ modules: ['motd'], offline: 'report' });
+  });
+
   test('what was left behind is told, also without -v', async () => {
     const left = result({ type: 'directory-unix', identity: '/srv', message: 'left: it is not empty' });
     answers.applyAgent = () => ({ body: operation([left], { kind: 'apply' }) });
@@ -679,6 +699,29 @@ describe('plan, apply, drift, operations', () => {
       expect(ran.exit).toBe(1);
       expect(ran.stderr).toContain('would remove 2 resources on 2 agents; nothing was changed');
       expect(server.seen.filter(({ route }) => route.id === 'startRun')).toHaveLength(1);
+      const keeping = { summary: { total: 1, unchanged: 1, changed: 0, removed: 0, failed: 0, skipped: 0 } };
+      answers.startRun = ({ body }) => ({
+        status: 202,
+        body:
+          (body as { kind: string }).kind === 'plan'
+            ? runOf([outcome(0, keeping), outcome(1, keeping), outcome(2, away)])
+            : runOf([outcome(0), outcome(1)], { kind: 'apply' }),
+      });
+      server.seen.length = 0;
+      const held = await muster('apply', 'web-1', 'web-2', 'web-10', '--yes');
+      expect(held.exit).toBe(6);
+      expect(held.stderr).toContain('web-10 failed: the agent is not connected');
+      expect(held.stderr).toContain('Left out, since it is not sure that nothing would be removed there: 1 agent');
+      expect(server.seen.filter(({ route }) => route.id === 'startRun')[1]?.body).toEqual({
+        kind: 'apply',
+        modules: [],
+        plan_run_id: '01KAGZ5R3E5F6G7H8J9K0M1N2P',
+        node_ids: [fleet[0]?.node_id, fleet[1]?.node_id],
+      });
+      answers.startRun = () => ({ status: 202, body: runOf([outcome(2, away)]) });
+      const none = await muster('apply', 'web-2', 'web-10', '--yes');
+      expect(none).toMatchObject({ exit: 1, stdout: '' });
+      expect(none.stderr).toContain('no plan succeeded, so nothing was applied');
       answers.getAgent = () => ({ body: fleet[1] });
       expect((await muster('apply', 'web-1', '-m', 'a', '--yes', '--canary', '1')).exit).toBe(2);
       expect((await muster('apply', '-l', 'role=web', '-m', 'a', '--yes', '--batch', '0')).exit).toBe(2);
@@ -882,10 +925,17 @@ describe('assignments and runs', () => {
     expect((await muster('assignments', 'apply', 'base', '--yes', '--queue', '--ttl', '1h')).stderr).toContain(
       'runs show',
     );
+    expect((await muster('assignments', 'apply', 'base', '--yes', '--remove')).exit).toBe(0);
+    // What was found to remove nothing is what is done, unless it is a plan of the next window.
     expect(server.seen.filter(({ route }) => route.id === 'applyAssignment').map(({ body }) => body)).toEqual([
-      {},
+      { plan_run_id: '01KAGZ5R3E5F6G7H8J9K0M1N2P' },
       { offline: 'queue', ttl: 3600 },
+      {},
     ]);
+    server.seen.length = 0;
+    answers.getAssignment = ({ route }) => ({ body: { ...(route.example.answer as object), window_only: true } });
+    expect((await muster('assignments', 'apply', 'base', '--yes')).exit).toBe(0);
+    expect(sent('applyAssignment')?.body).toEqual({});
   });
 
   test('an assignment whose selector matches nobody is no failure, and says so', async () => {

@@ -1,6 +1,6 @@
 import type { Client } from '@muster/protocol/client';
 import type { Agent, Run } from '@muster/protocol/http';
-import type { Pace } from '../apply-view.ts';
+import { outcomeLine, type Pace } from '../apply-view.ts';
 import type { Context } from '../context.ts';
 import { CliError, type Exit, exits } from '../exit.ts';
 import { agreeToPlans, beginFleet, changingIn, planFleet, showOutcome, showPlans } from '../fleet.ts';
@@ -50,8 +50,9 @@ export async function applyToMany(
       if (!(await agreeToPlans(context, plan, `this on ${which}`))) return exitOfRun(plan);
     }
   }
-  const chosen = plan === null || yes ? agents : changingIn(plan);
-  const bound = plan === null || yes ? {} : { plan_run_id: plan.run_id };
+  // What was agreed to, or found to remove nothing, is what is done: what is wanted may change in between.
+  const chosen = plan === null ? agents : yes ? plannedIn(context, plan) : changingIn(plan);
+  const bound = plan === null ? {} : { plan_run_id: plan.run_id };
   const run = await seeRunThrough(context, call, {
     doing: `Applying on ${counted(chosen.length, 'agent')}:`,
     pace,
@@ -61,7 +62,26 @@ export async function applyToMany(
   else await showOutcome(context, call, run);
   const exit = exitOfRun(run);
   // Who could not be planned was asked for, and has nothing of it.
-  return exit === exits.done && plan !== null && !yes ? exitOfRun(plan) : exit;
+  return exit === exits.done && plan !== null ? exitOfRun(plan) : exit;
+}
+
+/** Who can be held to a plan; the others are told of, and left out. */
+function plannedIn({ out }: Context, { results, run_id }: Run): Run['results'] {
+  const planned = results.filter(({ status }) => status === 'succeeded');
+  const others = results.filter(({ status }) => status !== 'succeeded');
+  for (const one of others) out.note(outcomeLine(one, out.noteColor));
+  if (planned.length === 0)
+    throw new CliError(
+      exits.failed,
+      'plan_failed',
+      'no plan succeeded, so nothing was applied',
+      `See why: muster runs show ${sanitiseLine(run_id)}`,
+    );
+  if (others.length > 0)
+    out.note(
+      `Left out, since it is not sure that nothing would be removed there: ${counted(others.length, 'agent')}. Name the modules with -m, or add --remove.`,
+    );
+  return planned;
 }
 
 /** Refuses what takes something away from machines without anybody having named what stays. */

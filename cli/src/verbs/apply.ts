@@ -84,9 +84,10 @@ async function apply(context: Context, typed: string[], options: Options): Promi
     plan = await planThrough(context, call, agent, modules);
     if (!options.yes) out.print(renderOperation(plan, name, out.style));
     if (guarded) refuseRemovals(plan, name, options.yes === true);
-    if (!options.yes && !(await agreed(context, name, plan))) return exits.done;
-    // What was agreed to is what is done.
-    if (!options.yes) bound = plan.operation_id;
+    if (options.yes) requireWhole(plan, name);
+    else if (!(await agreed(context, name, plan))) return exits.done;
+    // What was agreed to, or found to remove nothing, is what is done: what is wanted may change in between.
+    bound = plan.operation_id;
   }
   if (options.queue) {
     const started = await handOver(call, agent, { modules, ttl, bound });
@@ -115,6 +116,18 @@ function refuseRemovals(plan: Operation, agent: string, yes: boolean): void {
     'removal_not_agreed',
     `without -m this would remove ${counted(removals.length, 'resource')}; nothing was changed`,
     `To keep what is there: ${applyLine(agent, modules, ...flags)}\nTo remove it: ${applyLine(agent, [], '--remove', ...flags)}`,
+  );
+}
+
+/** What a plan that did not get through would remove, nobody knows: it may not have got that far. */
+function requireWhole({ status, operation_id, modules }: Operation, agent: string): void {
+  if (status === 'succeeded') return;
+  const whatCan = [...(modules.length === 0 ? [] : [applyLine(agent, modules, '--yes')])];
+  throw new CliError(
+    exits.failed,
+    'plan_failed',
+    'the plan did not succeed, so it is not sure that nothing would be removed; nothing was changed',
+    `See why: muster operations show ${operation_id}\nTo apply what can be applied: ${[...whatCan, applyLine(agent, [], '--remove', '--yes')].join('\nor: ')}`,
   );
 }
 
