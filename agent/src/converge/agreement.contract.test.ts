@@ -166,6 +166,29 @@ describe('random modules', () => {
     );
   });
 
+  // Found by the one below, one time in many.
+  test.each([
+    ['where something is to be at it', (root: string) => file(`${root}/a/b`)],
+    [
+      'where something is to be below it and cannot',
+      (root: string) => file(`${root}/a/b/x/y`, { owner: 'nobody-of-ours' }),
+    ],
+  ])('a directory that was only made on the way goes with what it was made for, also %s', async (_, late) => {
+    const home = temporaryDirectory();
+    const root = `${home}/root`;
+    mkdirSync(root);
+    mkdirSync(`${home}/data`, { mode: 0o700 });
+    const agent = await startAgent(`${home}/data`);
+    await agent.run(operation('apply', [directory(`${root}/a`), directory(`${root}/a/b/d`)]));
+    const planned = await agent.run(operation('plan', [late(root)]));
+    const applied = await agent.run(operation('apply', [late(root)]));
+    expect(essence(applied.results)).toEqual(essence(planned.results));
+    expect(applied.results.map(({ status }) => status)).toEqual(['failed', 'changed', 'changed']);
+    expect(snapshotTree(root)).toEqual({ '/': expect.anything() });
+    await agent.stop();
+    removeDirectory(home);
+  });
+
   test('a plan is what the apply then does, a second apply does nothing, removal leaves no trace', {
     timeout: 240_000,
   }, async ({ skip }) => {

@@ -1,6 +1,5 @@
 import type { ResourceResult } from '@muster/protocol';
 import { HostFailure } from '../host/failure.ts';
-import { isDirectory } from '../journal/state.ts';
 import { removeEmptyDirectory } from '../resources/directory-unix.ts';
 import type { Json, Provider } from '../resources/provider.ts';
 import { providerFor } from './carrier.ts';
@@ -278,11 +277,11 @@ function pruneAbove(progress: Progress, resource: Step['resource'], provider: Pr
   const path = provider.path(resource);
   if (path === null) return;
   const { ourDirectories } = progress.context.journal.state;
+  const machine = progress.machine();
   for (const directory of ancestors(path)) {
     if (!ourDirectories.has(directory)) return;
     // Its own resource answers for it from now on.
-    const declared = progress.desired.get(`path:${directory}`);
-    if (declared !== undefined && isDirectory(declared)) return;
+    if (machine.declaredDirectory(directory)) return;
     if (!isRemoved(directory, progress)) return;
     progress.recordLate({ t: 'directories', id: null, made: [], gone: [directory] });
   }

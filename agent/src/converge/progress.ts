@@ -9,7 +9,7 @@ import { PathWalk } from '../host/path-walk.ts';
 import type { ProcessIdentity } from '../host/run-command.ts';
 import type { Journal } from '../journal/journal.ts';
 import { JournalFailure } from '../journal/log.ts';
-import type { FinishedReport, JournalEvent, OperationRecord } from '../journal/state.ts';
+import { type FinishedReport, isDirectory, type JournalEvent, type OperationRecord } from '../journal/state.ts';
 import { accountDatabase } from '../resources/account-database.ts';
 import type { Database, Json, Machine, Outcome, Provider, ProviderLimits } from '../resources/provider.ts';
 import { cannotCarryOut, providerFor } from './carrier.ts';
@@ -192,6 +192,10 @@ export class Progress {
       ourDirectories: journal.state.ourDirectories,
       freshDirectories: this.operation.freshDirectories,
       declared: (path) => this.#declared.has(path),
+      declaredDirectory: (path) => {
+        const resource = this.#desired.get(`path:${path}`);
+        return resource !== undefined && isDirectory(resource);
+      },
       changedDirectory: (path) => this.#dirty.add(path),
       database: (database) => this.#read(database),
       stale: (...databases) => this.stale(...databases),

@@ -229,9 +229,12 @@ function look(resource: ResolvedResource, machine: Machine): SeenDirectory {
   return { found, ownership: lookUpOwnership(bodyOf(resource), owned, machine.accounts), holds: null };
 }
 
-/** Whether a directory was only made on the way to something, and nothing is to be in it from now on. */
+/**
+ * Whether a directory was only made on the way to something, so that it goes once it is empty. What is declared below it
+ * keeps it by being there, and what is declared in its place cannot come before it has gone.
+ */
 const goesAlong = (path: string, machine: Machine): boolean =>
-  machine.ourDirectories.has(path) && !machine.declared(path);
+  machine.ourDirectories.has(path) && !machine.declaredDirectory(path);
 
 /** What would keep the directory from being removed, looking through directories that go with their contents. */
 function contents(path: string, machine: Machine): string[] | null {

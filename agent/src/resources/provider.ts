@@ -21,6 +21,8 @@ export interface Machine {
   freshDirectories: ReadonlySet<string>;
   /** Whether this operation declares something to be at this path or below it: then it is nobody's to remove. */
   declared(path: string): boolean;
+  /** Whether a resource of this operation answers for the directory at this path itself. */
+  declaredDirectory(path: string): boolean;
   /** Names in this directory changed: it is synced before the result is reported. */
   changedDirectory(path: string): void;
   /**
