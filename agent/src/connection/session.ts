@@ -53,6 +53,9 @@ const advice: Partial<Record<RefusalCode, string>> = {
     '; on the orchestrator, `muster agents enroll` makes a new token: start this agent again with the line it prints',
 };
 const byeTimeoutMs = 1_000;
+/** What may wait in this process for the network before nothing more is listened to: much more than is ever sent at once. */
+const unsentBytes = 1024 * 1024;
+const unsentLookMs = 50;
 /** What may wait in this process for the network before terminals hold back: results go in between. */
 const terminalBacklogBytes = 64 * 1024;
 
@@ -90,6 +93,7 @@ export class Session {
     this.ws.on('message', (data: Buffer, isBinary: boolean) => {
       try {
         this.receive(data, isBinary);
+        this.holdBack();
       } catch (error) {
         // It would end the process, and with it what is being carried out.
         options.log.error({ error }, 'a bug: handling what the orchestrator sent failed; the link is ended');
@@ -171,6 +175,17 @@ export class Session {
 
   private heard(): void {
     this.heardAt = this.options.clock.monotonic();
+  }
+
+  /** Who asks and asks and does not take the answers is not listened to until they do: answers must not fill this process. */
+  private holdBack(): void {
+    if (this.ws.isPaused || this.ws.bufferedAmount <= unsentBytes) return;
+    this.ws.pause();
+    const look = () => {
+      if (this.ws.bufferedAmount > unsentBytes) this.options.clock.after(unsentLookMs, look);
+      else this.ws.resume();
+    };
+    look();
   }
 
   private watch(): void {

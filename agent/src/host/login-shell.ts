@@ -5,6 +5,7 @@ import type { Clock } from './clock.ts';
 import { HostFailure } from './failure.ts';
 import { withoutInherited } from './inherited-files.ts';
 import { type LoginAccount, ownAccount } from './login-account.ts';
+import { loginEnvironment, readLoginFiles } from './login-environment.ts';
 import type { ProcessSession } from './process-session.ts';
 import { openPty, type Pty } from './pty.ts';
 import { readText } from './read-system.ts';
@@ -151,7 +152,7 @@ async function start(
     const [program, args] = scope === null ? [launcher, inTerminal] : [scope.program, [...scope.args, ...inTerminal]];
     const child = spawn(program, args, {
       cwd: '/',
-      env: environmentOf(wish.account, wish.shell),
+      env: loginEnvironment(wish.account, wish.shell, readLoginFiles()),
       stdio: withoutInherited([
         ...(['ignore', 'ignore', 'pipe', 'pipe', pty.outerFd] as const),
         ...(scope === null ? [] : [scope.markFd]),
@@ -233,31 +234,6 @@ function beginning(
     // Its last words may still be in the pipe when it is gone.
     exited.then(() => (errors.closed ? settle(said) : errors.once('close', () => settle(said))));
   });
-}
-
-/** Nothing of this process's own environment. */
-function environmentOf(account: LoginAccount, shell: string): Record<string, string> {
-  return {
-    HOME: account.home === '' ? '/' : account.home,
-    USER: account.name,
-    LOGNAME: account.name,
-    SHELL: shell,
-    PATH:
-      account.uid === 0
-        ? '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'
-        : '/usr/local/bin:/usr/bin:/bin:/usr/local/games:/usr/games',
-    TERM: 'xterm-256color',
-    LANG: languageOfSystem(),
-  };
-}
-
-/** The language the machine is set to, if it is one in UTF-8. */
-function languageOfSystem(): string {
-  for (const file of ['/etc/locale.conf', '/etc/default/locale']) {
-    const language = /^\s*LANG=["']?([A-Za-z0-9_.@-]+)/m.exec(readText(file) ?? '')?.[1];
-    if (language !== undefined && /utf-?8/i.test(language)) return language;
-  }
-  return 'C.UTF-8';
 }
 
 /**
