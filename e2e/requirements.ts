@@ -19,6 +19,7 @@ const needs = {
   hosts: () =>
     ['debootstrap', 'systemd-nspawn', 'nsenter', 'setpriv', 'flock'].every((tool) => works('which', [tool])) ||
     'needs debootstrap, systemd-nspawn and util-linux',
+  tmux: () => ['tmux', 'vi', 'top'].every((tool) => works('which', [tool])) || 'needs tmux, vim-tiny and procps',
   git: () =>
     (existsSync(join(root, '.git')) && works('git', ['--version'])) || 'needs git, and a clone rather than an archive',
   browser: () =>

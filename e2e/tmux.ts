@@ -1,0 +1,99 @@
+import { execFile } from 'node:child_process';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { eventually } from './eventually.ts';
+import type { Stage } from './stage.ts';
+
+const run = promisify(execFile);
+
+/** A real terminal emulator with a shell in it, which a test looks at and types into as a person does. */
+export class Tmux {
+  readonly #socket: string;
+  readonly #env: NodeJS.ProcessEnv;
+
+  /** @param onEnd takes what ends it */
+  static async start(
+    stage: Stage,
+    env: NodeJS.ProcessEnv,
+    { cols, rows }: { cols: number; rows: number },
+    onEnd: (end: () => Promise<void>) => void,
+  ): Promise<Tmux> {
+    // Whoever sits at a terminal is no build server, wherever the tests run, and in no other tmux.
+    const own = { CI: undefined, TMUX: undefined, ENV: undefined, LC_ALL: 'C.UTF-8', PS1: 'near> ', SHELL: '/bin/sh' };
+    const tmux = new Tmux(join(stage.folder('tmux'), 'socket'), stage.environment({ ...env, ...own }));
+    onEnd(async () => void (await tmux.#tmux('kill-server').catch(() => '')));
+    await tmux.#tmux('new-session', '-d', '-x', String(cols), '-y', String(rows), '/bin/sh');
+    return tmux;
+  }
+
+  private constructor(socket: string, env: NodeJS.ProcessEnv) {
+    this.#socket = socket;
+    this.#env = env;
+  }
+
+  async #tmux(...words: string[]): Promise<string> {
+    const own = ['-u', '-f', '/dev/null', '-S', this.#socket];
+    return (await run('tmux', [...own, ...words], { env: this.#env, timeout: 30_000 })).stdout;
+  }
+
+  async type(text: string): Promise<void> {
+    await this.#tmux('send-keys', '-l', text);
+  }
+
+  /** @param keys as tmux names them: `Enter`, `Escape`, `C-c` */
+  async press(...keys: string[]): Promise<void> {
+    await this.#tmux('send-keys', ...keys);
+  }
+
+  /** A line of a shell. */
+  async enter(line: string): Promise<void> {
+    await this.type(line);
+    await this.press('Enter');
+  }
+
+  async resize(cols: number, rows: number): Promise<void> {
+    await this.#tmux('resize-window', '-x', String(cols), '-y', String(rows));
+  }
+
+  /** Pastes what is in a file. */
+  async paste(file: string): Promise<void> {
+    await this.#tmux('load-buffer', file);
+    await this.#tmux('paste-buffer', '-d');
+  }
+
+  /** From now on all that it is told to show goes to a file as well. */
+  async keep(file: string): Promise<void> {
+    await this.#tmux('pipe-pane', '-o', `exec cat > '${file}'`);
+  }
+
+  /** The lines that are seen now, all of them. */
+  async screen(): Promise<string[]> {
+    return (await this.#tmux('capture-pane', '-p')).split('\n').slice(0, -1);
+  }
+
+  /** The same with the sequences that set its colours. */
+  async colours(): Promise<string> {
+    return await this.#tmux('capture-pane', '-p', '-e');
+  }
+
+  /** What programs have set: the other screen, the mouse, the cursor. */
+  async modes(): Promise<string> {
+    const names = ['alternate_on', 'mouse_any_flag', 'cursor_flag', 'keypad_flag', 'insert_flag', 'origin_flag'];
+    return (await this.#tmux('display-message', '-p', names.map((name) => `${name}=#{${name}}`).join(' '))).trim();
+  }
+
+  /** Waits until the screen is so. */
+  async sees(what: string, is: (lines: string[]) => boolean, timeoutMs?: number): Promise<void> {
+    const look = async () => {
+      const lines = await this.screen();
+      if (!is(lines)) throw new Error(`it shows\n${lines.join('\n').trimEnd()}`);
+      return true;
+    };
+    await eventually(`the terminal shows ${what}`, look, timeoutMs);
+  }
+
+  /** Waits until a line begins like this. */
+  async seesLine(begin: string, timeoutMs?: number): Promise<void> {
+    await this.sees(JSON.stringify(begin), (lines) => lines.some((line) => line.startsWith(begin)), timeoutMs);
+  }
+}
