@@ -82,6 +82,14 @@ test('a terminal on an agent, typed into as a person does: it is put right at it
   await person.sees('far> ');
   person.type('echo again$((1 + 1))\r');
   await person.sees('again2');
+
+  const [goingOn] = await orchestrator.call(listTerminals, { query: { status: 'active' } });
+  const replay = `${muster} terminal replay ${goingOn?.session_id} --speed 1000; echo "code=$?"`;
+  const early = new Person(stage, replay, env);
+  onTestFinished(() => early.kill());
+  await early.sees('again2');
+  await early.sees('The session goes on.');
+  await early.sees('code=0');
   person.type('exit 3\r');
   await person.sees('code=3');
   await person.sees('done');

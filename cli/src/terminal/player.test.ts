@@ -37,8 +37,8 @@ async function play(
       } else now += milliseconds;
     },
   });
-  await player.play();
-  return { shown, tooLarge, restore: player.restore() };
+  const atEnd = await player.play();
+  return { shown, tooLarge, atEnd, restore: player.restore() };
 }
 
 const four = cast([0, 'o', 'a'], [2, 'o', 'b'], [4, 'o', 'c'], [24, 'o', 'd']);
@@ -58,7 +58,9 @@ test('pauses, goes on, leaves', async () => {
     ],
   });
   expect(paused.shown).toEqual(['0.0 a', '12.0 b', '14.0 c', '34.0 d']);
-  expect((await play(four, { keys: [[3, 'quit']] })).shown).toEqual(['0.0 a', '2.0 b']);
+  expect(paused.atEnd).toBe(true);
+  const left = await play(four, { keys: [[3, 'quit']] });
+  expect(left).toMatchObject({ shown: ['0.0 a', '2.0 b'], atEnd: false });
 });
 
 test('skips forward by 5 s at once, and back from the beginning', async () => {

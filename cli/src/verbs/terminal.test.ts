@@ -49,6 +49,10 @@ beforeEach(() => {
   server.seen.length = 0;
 });
 
+/** Nobody is asked anything. */
+const unasked = () => Promise.reject(new Error('it asks'));
+const prompt = { interactive: true, confirm: unasked, ask: unasked, choose: unasked, secret: unasked };
+
 const muster = (...args: string[]) => musterHere(['terminal', ...args], env);
 const sent = (id: string) => server.seen.filter(({ route }) => route.id === id);
 
@@ -134,6 +138,10 @@ test('the list names agents, operators and who is attached', async () => {
   expect(lines[2]).toMatch(/ closed .* 1m 30s +-$/);
   expect(sent('listTerminals')[0]?.query).toEqual({ limit: '50', status: 'active' });
   expect(await muster('list', '--status', 'open')).toMatchObject({ exit: 2 });
+  // On a terminal too, unless that is narrow.
+  const on = async (columns: number) => (await musterHere(['terminal', 'list'], env, '', { columns, prompt })).stdout;
+  expect((await on(100)).split('\n')[1]).toMatch(/^01KAGZ7Q4W8E2R5T6Y9V0P3A1S /);
+  expect((await on(70)).split('\n')[1]).toMatch(/^9V0P3A1S /);
 });
 
 test('a session is named by the beginning or end of its id, if only one fits', async () => {
