@@ -25,7 +25,8 @@ const header: CastHeader = {
 };
 const settle = () => new Promise((resolve) => setImmediate(resolve));
 
-function open(rules: Partial<TerminalRules> = {}) {
+function open(given: Partial<TerminalRules> = {}) {
+  const rules = { ...usualRules, ...given };
   const clock = new ManualClock();
   const recording = new MemoryRecording();
   const ends: { end: TerminalEnd; bytes: number | undefined }[] = [];
@@ -37,7 +38,7 @@ function open(rules: Partial<TerminalRules> = {}) {
     cols: 80,
     rows: 24,
     clock,
-    rules: { ...usualRules, ...rules },
+    rules,
     recording,
     recentScreen: (source) => {
       sources.push(source);
@@ -59,6 +60,8 @@ function open(rules: Partial<TerminalRules> = {}) {
   };
   return {
     clock,
+    /** May change, as a configuration that is read anew. */
+    rules,
     recording,
     live,
     shell,
@@ -264,6 +267,18 @@ test('what is typed waits while it cannot be recorded, where it has to be', () =
   expect(ada.paused).toBe(true);
   shell.events.writable();
   expect([ada.paused, shell.typed.length]).toEqual([false, 64 * 1024 + 2]);
+});
+
+test('whether what is typed is recorded stays as it was when the session was opened', () => {
+  const recordedAfter = (first: boolean) => {
+    const { join, recording, rules, shell } = begun({ recordInput: first });
+    rules.recordInput = !first;
+    join('control').told.typed(Buffer.from('secret'));
+    expect(shell.typed).toBe('secret');
+    return recording.events;
+  };
+  expect(recordedAfter(false)).toEqual([]);
+  expect(recordedAfter(true)).toEqual([['i', 'secret']]);
 });
 
 test('sizes that change quickly are taken at their last', () => {

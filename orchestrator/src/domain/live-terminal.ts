@@ -24,7 +24,7 @@ export interface TerminalRules {
   readonly idleLimitSecs: number;
   /** Bytes of a transcript. */
   readonly transcriptLimit: number;
-  /** Whether what is typed is recorded too. */
+  /** Whether what is typed is recorded too: of a session, as it is when that is opened. */
   readonly recordInput: boolean;
 }
 
@@ -100,6 +100,8 @@ export class LiveTerminal implements ShellEvents {
   readonly operator_id: string;
   readonly #parts: LiveTerminalParts;
   readonly #openedAt: number;
+  /** Nobody who types into a session that does not record that has it recorded from some moment on. */
+  readonly #recordsInput: boolean;
   readonly #connections = new Set<TerminalConnection>();
   #shell: Shell | null = null;
   /** What the shell told before it was handed over. */
@@ -139,6 +141,7 @@ export class LiveTerminal implements ShellEvents {
     this.#size = { cols: parts.cols, rows: parts.rows };
     this.#shownSize = this.#size;
     this.#openedAt = parts.clock.monotonic();
+    this.#recordsInput = parts.rules.recordInput;
     this.#leftAt = this.#openedAt;
     this.#typedAt = this.#openedAt;
   }
@@ -382,7 +385,7 @@ export class LiveTerminal implements ShellEvents {
       return;
     }
     this.#typedAt = this.#parts.clock.monotonic();
-    if (this.#parts.rules.recordInput && !this.#recordTyped(bytes)) return;
+    if (this.#recordsInput && !this.#recordTyped(bytes)) return;
     this.#roomy = this.#shell.write(bytes);
     if (!this.#mayRead) connection.pause();
   }

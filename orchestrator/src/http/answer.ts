@@ -139,7 +139,8 @@ async function sendStream(
   const source = stream.source[Symbol.asyncIterator]();
   if (reply.request.method === 'HEAD') {
     await source.return?.();
-    return reply.header('content-type', type).send();
+    // Nothing at all would be told as a length of 0, which its GET does not have.
+    return reply.header('content-type', type).send(Readable.from([]));
   }
   const first = await source.next();
   // For proxies that would otherwise gather what should go out at once.

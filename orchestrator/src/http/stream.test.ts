@@ -198,6 +198,7 @@ describe('an answer that is not JSON', () => {
     });
     const answer = await fetch(`${url}/api/v1/lines`, { method: 'HEAD' });
     expect([answer.status, answer.headers.get('content-type'), begun]).toEqual([200, 'application/jsonl', false]);
+    expect(answer.headers.get('content-length')).toBeNull();
   });
 
   test('must be a stream, of a status that is one', async () => {
