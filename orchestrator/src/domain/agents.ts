@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { type Fault, isKeyId, isName, MusterError } from '@muster/protocol';
 import type { Agent, AgentSort, AgentStatus } from '@muster/protocol/http';
 import { isEmpty as isEmptySelector, matchesSelector, parseSelector, type Selector } from '@muster/protocol/selector';
@@ -13,6 +14,7 @@ import {
   deleteSpool,
   deleteTag,
   deleteTags,
+  namesInOrder,
   putTag,
   setAgentStatus,
   shownAgentById,
@@ -145,11 +147,15 @@ export const listAgents = (context: Context, filter: AgentFilter): Promise<Agent
   listShaped(context, filter, (row) => toAgent(context, row));
 
 /** {@link listAgents} for whoever needs to know no more than which they are. */
-export const listAgentNames = (
+export async function listAgentNames(
   context: Context,
-  filter: AgentFilter,
-): Promise<{ node_id: string; name: string | null }[]> =>
-  listShaped(context, filter, ({ node_id, name }) => ({ node_id, name }));
+  { status, filter }: Pick<AgentFilter, 'status' | 'filter'>,
+): Promise<{ node_id: string; name: string | null }[]> {
+  // What a selector looks at is most of an agent, and is read for that alone.
+  if (filter !== undefined && !isEmptySelector(requireSelector(filter, '/filter')))
+    return listShaped(context, { status, filter }, ({ node_id, name }) => ({ node_id, name }));
+  return context.db.all(namesInOrder({ status: status !== undefined }), { status });
+}
 
 /** With a selector or a text the page is cut after matching, which the database cannot do for every term. */
 async function listShaped<T>(context: Context, filter: AgentFilter, shape: (row: ShownRow) => T): Promise<T[]> {
@@ -185,7 +191,6 @@ async function* agentRows(
 ): AsyncGenerator<ShownRow[]> {
   const { status, q } = filter;
   const variant = { status: status !== undefined, q: !!q };
-  const rest = () => new Promise((resolve) => setImmediate(resolve));
   if (filter.sort === undefined) {
     // By id: so no agent is passed over because another came or went meanwhile.
     let after: string | undefined;
@@ -195,7 +200,7 @@ async function* agentRows(
       yield rows;
       if (rows.length < size) return;
       after = rows.at(-1)?.node_id;
-      await rest();
+      await nextTurn();
     }
   }
   const ids = inOrder(context, await context.db.all(agentSortKeys(variant), { status, q }), filter.sort);
@@ -203,7 +208,7 @@ async function* agentRows(
     const wanted = ids.slice(start, start + size);
     const rows = new Map((await context.db.all(agentsByIds, { ids: wanted })).map((row) => [row.node_id, row]));
     yield wanted.flatMap((id) => rows.get(id) ?? []);
-    await rest();
+    await nextTurn();
   }
 }
 

@@ -104,6 +104,15 @@ export const agentSortKeys = defineVariants(
   },
 );
 
+/** Which agents there are, in the order of their ids. */
+export const namesInOrder = defineVariants(
+  'agents/names in order',
+  (db, p: { status: Status }, _, v: { status?: boolean }) => {
+    const query = db.selectFrom('agents').select(['node_id', 'name']).orderBy('node_id');
+    return v.status ? query.where('status', '=', p.status) : query;
+  },
+);
+
 export const agentsByIds = defineQuery('agents/by ids', (db, p: { ids: readonly string[] }, d) =>
   shownWithTags(db, d).where(d.isIn('node_id', p.ids)),
 );
