@@ -3,6 +3,7 @@ import { expect, it } from 'vitest';
 import { describeDatabases } from '../../test/databases.ts';
 import { connect, newAdmin, newAgent, newKey, openDomain } from '../../test/domain.ts';
 import {
+  agentTextsInTurns,
   deleteOneTag,
   getAgent,
   listAgentPage,
@@ -276,10 +277,13 @@ describeDatabases('agents', (fixture) => {
       { q: 'a' },
     ] as const) {
       const whole = await listAgents(context, filter);
-      expect((await listAgentPage(context, filter)).more).toBe(false);
+      const inTurns: unknown[] = [];
+      for await (const part of agentTextsInTurns(context, filter))
+        inTurns.push(...part.map((text) => JSON.parse(text)));
+      expect(inTurns).toEqual(whole);
       for (let offset = 0; offset <= 6; offset++)
         for (let limit = 0; limit <= 6; limit++) {
-          const { items, more } = await listAgentPage(context, { ...filter, limit, offset });
+          const { items, more } = await listAgentPage(context, filter, { limit, offset });
           expect(items.map((text) => JSON.parse(text))).toEqual(whole.slice(offset, offset + limit));
           expect(more).toBe(limit > 0 && offset + limit < whole.length);
         }

@@ -31,7 +31,7 @@ import { type Statement, statement } from '../store/unit.ts';
 import { audited } from './audit.ts';
 import { cancelling } from './cancellation.ts';
 import { type Actor, type Context, seconds } from './context.ts';
-import { type Page, readPage } from './page.ts';
+import { type Page, type PageWish, readPage } from './page.ts';
 
 /** Agents: their approval, names and tags. */
 
@@ -157,29 +157,42 @@ export async function listAgentNames(
   return context.db.all(namesInOrder({ status: status !== undefined }), { status });
 }
 
-/** With a selector or a text the page is cut after matching, which the database cannot do for every term. */
 async function listShaped<T>(context: Context, filter: AgentFilter, shape: (row: ShownRow) => T): Promise<T[]> {
+  const found: T[] = [];
+  for await (const part of shapedInTurns(context, filter, shape)) for (const each of part) found.push(each);
+  return found;
+}
+
+/** With a selector or a text the page is cut after matching, which the database cannot do for every term. */
+async function* shapedInTurns<T>(
+  context: Context,
+  filter: AgentFilter,
+  shape: (row: ShownRow) => T,
+): AsyncGenerator<T[]> {
   const selector = filter.filter === undefined ? null : requireSelector(filter.filter, '/filter');
   const selective = selector !== null && !isEmptySelector(selector);
   const text = filter.q ? foldAscii(filter.q) : null;
   const cut = selective || text !== null;
   const matches = (agent: Agent) =>
     (!selective || matchesSelector(selector, agent)) && (text === null || isNamed(agent, text));
-  const limit = filter.limit ?? Number.MAX_SAFE_INTEGER;
-  const found: T[] = [];
-  if (limit === 0) return found;
+  let left = filter.limit ?? Number.MAX_SAFE_INTEGER;
+  if (left === 0) return;
   // What every agent matches needs no skipping here: where to begin is known.
   let toSkip = filter.offset ?? 0;
   const skipped = cut ? 0 : toSkip;
   toSkip -= skipped;
-  const most = cut ? agentsPerTurn : Math.min(agentsPerTurn, limit);
-  for await (const rows of agentRows(context, filter, skipped, most))
+  const most = cut ? agentsPerTurn : Math.min(agentsPerTurn, left);
+  for await (const rows of agentRows(context, filter, skipped, most)) {
+    const found: T[] = [];
     for (const row of rows) {
       if (cut && !matches(toAgent(context, row))) continue;
       if (toSkip > 0) toSkip--;
-      else if (found.push(shape(row)) === limit) return found;
+      else if (found.push(shape(row)) === left) break;
     }
-  return found;
+    left -= found.length;
+    yield found;
+    if (left === 0) return;
+  }
 }
 
 /** Agents that may match, in order, a turn's worth at a time. */
@@ -240,13 +253,13 @@ const isNamed = ({ name, initial_hostname, attributes }: Agent, folded: string):
     (text) => typeof text === 'string' && foldAscii(text).includes(folded),
   );
 
-/** A page of agents, each as JSON; all of them without a limit. */
-export async function listAgentPage(context: Context, filter: AgentFilter): Promise<Page<JsonText<Agent>>> {
-  const { limit, offset = 0 } = filter;
-  const list = (part: AgentFilter) => listShaped(context, part, (row) => toAgentText(context, row));
-  if (limit === undefined) return { items: await list(filter), more: false };
-  return readPage({ limit, offset }, (page) => list({ ...filter, ...page }));
-}
+/** A page of agents, each as JSON. */
+export const listAgentPage = (context: Context, filter: AgentFilter, wish: PageWish): Promise<Page<JsonText<Agent>>> =>
+  readPage(wish, (part) => listShaped(context, { ...filter, ...part }, (row) => toAgentText(context, row)));
+
+/** All of them, each as JSON, some at a time: the first are on their way while the rest is read. */
+export const agentTextsInTurns = (context: Context, filter: AgentFilter): AsyncIterable<JsonText<Agent>[]> =>
+  shapedInTurns(context, filter, (row) => toAgentText(context, row));
 
 /** Approved agents that a selector matches; none for an empty one. */
 export async function approvedMatching(context: Context, selector: Selector): Promise<Agent[]> {

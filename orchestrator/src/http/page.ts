@@ -19,8 +19,18 @@ const itemsPerChunk = 500;
 export function pagedInChunks<T>({ items, more }: Page<JsonText<T>>, { limit, offset }: PageWish): Paged<T> {
   function* chunks(): Generator<JsonBody<readonly T[]>> {
     for (let start = 0; start < items.length; start += itemsPerChunk)
-      yield new JsonBody(`[${items.slice(start, start + itemsPerChunk).join()}]`);
+      yield pieceOf(items.slice(start, start + itemsPerChunk));
   }
   const next = more ? { limit: String(limit), offset: String(offset + items.length) } : null;
   return new Paged(new Chunked(chunks()), next);
 }
+
+/** A whole list of items that are JSON text, written while it is read. */
+export function inChunks<T>(parts: AsyncIterable<readonly JsonText<T>[]>): Chunked<T> {
+  async function* chunks(): AsyncGenerator<JsonBody<readonly T[]>> {
+    for await (const part of parts) yield pieceOf(part);
+  }
+  return new Chunked(chunks());
+}
+
+const pieceOf = <T>(items: readonly JsonText<T>[]): JsonBody<readonly T[]> => new JsonBody(`[${items.join()}]`);

@@ -1,4 +1,5 @@
 import {
+  agentTextsInTurns,
   approvedMatching,
   deleteOneTag,
   getAgentText,
@@ -16,14 +17,15 @@ import { createToken, listTokens, revokeToken } from '../../domain/enrolment.ts'
 import type { EnrolmentPlaces } from '../../domain/enrolment-line.ts';
 import { actorOf } from '../../domain/sign-in.ts';
 import { type Handlers, JsonBody } from '../handlers.ts';
-import { paged, pagedInChunks } from '../page.ts';
+import { inChunks, paged, pagedInChunks } from '../page.ts';
 
 /** @param advertised where agents are told to dial; asked for when needed, since a free port is known only then */
 export function agentHandlers(context: Context, advertised: () => EnrolmentPlaces) {
   return {
     listAgents: async ({ query }) => {
-      const { limit = Number.MAX_SAFE_INTEGER, offset } = query;
-      return pagedInChunks(await listAgentPage(context, query), { limit, offset });
+      const { limit, offset } = query;
+      if (limit === undefined) return inChunks(agentTextsInTurns(context, query));
+      return pagedInChunks(await listAgentPage(context, query, { limit, offset }), { limit, offset });
     },
     getAgent: async ({ params }) => new JsonBody(await getAgentText(context, params.node_id)),
     setAgentStatus: ({ params, body, session }) => setStatus(context, actorOf(session), params.node_id, body),
