@@ -1,5 +1,5 @@
 import { ApiError, type Client, createClient, type Transport } from '@muster/protocol/client';
-import { getSession, logout, renew } from '@muster/protocol/http';
+import { logout, renew } from '@muster/protocol/http';
 import { createServerClock } from './server-clock.ts';
 import { createSession } from './session.ts';
 
@@ -56,7 +56,6 @@ const clientWith = (token: string) => createClient({ url: '', token: async () =>
 
 export const session = createSession({
   calls: {
-    person: (token) => clientWith(token)(getSession, {}),
     renew: (token) => clientWith(token)(renew, {}),
     logout: (token) => clientWith(token)(logout, {}),
   },

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { createSession, type Person, SessionEnded, type Token } from './session.ts';
+import { createSession, type Person, SessionEnded, type SignedIn, type Token } from './session.ts';
 
 const ada: Person = { operator_id: 'a'.repeat(32), username: 'ada', role: 'admin' };
 const bob: Person = { operator_id: 'b'.repeat(32), username: 'bob', role: 'operator' };
@@ -15,7 +15,6 @@ function underTest(renews = false) {
   const refused = new Set<string>();
   const session = createSession({
     calls: {
-      person: async (token) => (token.startsWith('bob') ? bob : ada),
       renew: async (token) => {
         if (refused.has(token)) throw refusal;
         if (renews) return { token: `${token}+`, expires_at: now / 1000 + 100 };
@@ -51,9 +50,10 @@ function underTest(renews = false) {
   const sleep = (ms: number) => {
     now += ms;
   };
-  const token = (name: string, seconds = 3600): Token => ({
+  const token = (name: string, seconds = 3600): SignedIn => ({
     token: name,
     expires_at: Math.floor(now / 1000) + seconds,
+    operator: name.startsWith('bob') ? bob : ada,
   });
   return { session, renewals, left, refused, pass, sleep, token };
 }

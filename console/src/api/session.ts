@@ -20,9 +20,13 @@ export interface Token {
   readonly expires_at: number;
 }
 
+/** What whoever signs in is given. */
+export interface SignedIn extends Token {
+  readonly operator: Person;
+}
+
 /** What the session asks of the orchestrator, with the token to send. */
 export interface SessionCalls {
-  person(token: string): Promise<Person>;
   renew(token: string): Promise<Token>;
   logout(token: string): Promise<void>;
 }
@@ -129,9 +133,9 @@ export function createSession({ calls, now, after, isRefusal }: SessionParts) {
       forgetters.add(forgetter);
     },
     /** Begins, or goes on after a session that expired. @throws SessionEnded when it was given up meanwhile */
-    async begin(fresh: Token): Promise<void> {
+    async begin(signIn: SignedIn | Promise<SignedIn>): Promise<void> {
       const seen = departures;
-      const person = await calls.person(fresh.token);
+      const { operator: person, ...fresh } = await signIn;
       if (seen !== departures) {
         void calls.logout(fresh.token).catch(() => {});
         throw new SessionEnded();

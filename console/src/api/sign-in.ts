@@ -21,7 +21,7 @@ export class UnknownKey extends Error {
  * @throws ApiError when it was used already, or is older than a minute
  */
 export async function signInWithCode(code: string): Promise<void> {
-  await session.begin(await callOpenly(redeemWebLogin, { body: { code } }));
+  await session.begin(callOpenly(redeemWebLogin, { body: { code } }));
 }
 
 /**
@@ -43,7 +43,7 @@ export async function signInWithKey(text: string, passphrase: string | null): Pr
         : error;
     });
     const signature = hexOf(await signEd25519(seed, bytesOfHex(nonce)));
-    await session.begin(await callOpenly(verify, { body: { public_key: publicKey, signature } }));
+    await session.begin(callOpenly(verify, { body: { public_key: publicKey, signature } }));
   } finally {
     seed.fill(0);
   }

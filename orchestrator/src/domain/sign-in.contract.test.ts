@@ -20,7 +20,8 @@ describeDatabases('sign-in', (fixture) => {
     const domain = await openDomain(fixture);
     const { key } = await newAdmin(domain);
     const { nonce } = await domain.signIn.challenge(key.hex.toUpperCase());
-    const { token, expires_at } = await domain.signIn.verify(key.hex, key.sign(Buffer.from(nonce, 'hex')));
+    const { token, expires_at, operator } = await domain.signIn.verify(key.hex, key.sign(Buffer.from(nonce, 'hex')));
+    expect(operator).toEqual({ operator_id: key.id, username: 'ada', role: 'admin' });
     expect(expires_at).toBe(domain.now() + 3600);
     expect(await domain.signIn.find(hashOfToken(token))).toMatchObject({ operator_id: key.id, role: 'admin' });
     const { events } = await listAudit(domain.context, { category: 'auth' });

@@ -47,12 +47,19 @@ const cachedSessions = 10_000;
 
 export const hashOfToken = (token: string): string => createHash('sha256').update(token).digest('hex');
 
+/** A session as it begins. */
+export interface SignedIn {
+  readonly token: string;
+  readonly expires_at: number;
+  readonly operator: Pick<Session, 'operator_id' | 'username' | 'role'>;
+}
+
 /** `ip`: where a request came from, for the audit log when it is refused. */
 export interface SignIn {
   /** @throws MusterError key_invalid, operator_unknown */
   challenge(publicKey: string, ip?: string): Promise<{ nonce: string }>;
   /** @throws MusterError key_invalid, signature_malformed, signature_invalid */
-  verify(publicKey: string, signature: string, ip?: string): Promise<{ token: string; expires_at: number }>;
+  verify(publicKey: string, signature: string, ip?: string): Promise<SignedIn>;
   /** The live session under the SHA-256 (hex) of a token, or null. */
   find(tokenHash: string): Session | null | Promise<Session | null>;
   /** @throws MusterError unauthenticated, when the signature was given too long ago */
@@ -61,7 +68,7 @@ export interface SignIn {
   /** A code, good once, that a browser changes for a session of its own. @throws MusterError unauthenticated */
   webCode(tokenHash: string): Promise<string>;
   /** @throws MusterError login_code_invalid */
-  redeem(code: string, ip?: string): Promise<{ token: string; expires_at: number }>;
+  redeem(code: string, ip?: string): Promise<SignedIn>;
   close(): void;
 }
 
@@ -112,15 +119,15 @@ export function createSignIn(context: Context, refusals: Pick<Refusals, 'record'
 
   /** @param ways what must hold besides, and the event that says how the session came about */
   const issue = async (
-    operator: { operator_id: string; username: string; role: Role },
+    { operator_id, username, role }: SignedIn['operator'],
     signedInAt: number,
     ways: readonly Statement[],
-  ) => {
+  ): Promise<SignedIn> => {
     const token = context.randomBytes(32).toString('base64url');
     const now = seconds(context.now());
     const session = {
       token_hash: hashOfToken(token),
-      operator_id: operator.operator_id,
+      operator_id,
       signed_in_at: signedInAt,
       expires_at: Math.min(now + tokenLifeSecs, signedInAt + renewableSecs + tokenLifeSecs),
     };
@@ -128,12 +135,12 @@ export function createSignIn(context: Context, refusals: Pick<Refusals, 'record'
       name: 'auth/issue session',
       statements: [
         // In the same unit: whoever is removed in this moment gets no session.
-        statement(liveOperator, { operator_id: operator.operator_id }, { expect: 'row', else: 'unauthenticated' }),
+        statement(liveOperator, { operator_id }, { expect: 'row', else: 'unauthenticated' }),
         statement(insertSession, { ...session, created_at: now }),
         ...ways,
       ],
     });
-    return { token, expires_at: session.expires_at };
+    return { token, expires_at: session.expires_at, operator: { operator_id, username, role } };
   };
   const signedIn = (operator: Parameters<typeof actorOf>[0], how: string, metadata?: Record<string, unknown>) =>
     audited(context, {
@@ -223,7 +230,7 @@ export function createSignIn(context: Context, refusals: Pick<Refusals, 'record'
         }),
       ]);
       ended(session.token_hash, hashOfToken(issued.token));
-      return issued;
+      return { token: issued.token, expires_at: issued.expires_at };
     },
 
     async logout(tokenHash) {

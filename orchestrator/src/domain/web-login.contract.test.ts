@@ -32,7 +32,8 @@ describeDatabases('signing in on the web', (fixture) => {
     const text = await domain.signIn.webCode(first);
     // Whoever reads the database cannot sign in with what is there.
     expect(JSON.stringify(await domain.db.all(codes, {}))).not.toContain(text);
-    const { token, expires_at } = await domain.signIn.redeem(text);
+    const { token, expires_at, operator } = await domain.signIn.redeem(text);
+    expect(operator).toEqual({ operator_id: key.id, username: 'ada', role: 'admin' });
     expect(expires_at).toBe(domain.now() + 3600);
     expect(await domain.signIn.find(hashOfToken(token))).toMatchObject({ operator_id: key.id, role: 'admin' });
     expect(await redeem(text)).toBe('login_code_invalid');

@@ -33,7 +33,21 @@ const operatorExample: Operator = {
 };
 
 export const tokenSchema = z.strictObject({ token: z.string(), expires_at: unixSeconds }).meta({ id: 'Token' });
+/** Whose a session is. */
+export const sessionSchema = z
+  .strictObject({ operator_id: z.string(), username: z.string(), role: z.enum(roles) })
+  .meta({ id: 'Session' });
+/** A session as it begins: whoever gets it need not ask whose it is. */
+export const signedInSchema = tokenSchema.extend({ operator: sessionSchema }).meta({ id: 'SignedIn' });
 const tokenExample = { token: 'qT3Zr0qkUu3ZVwYzN2m1yJ8w5v4b7c9d0e1f2g3h4i5', expires_at: 1795003600 };
+const signedInExample = {
+  ...tokenExample,
+  operator: {
+    operator_id: operatorExample.operator_id,
+    username: operatorExample.username,
+    role: operatorExample.role,
+  },
+};
 
 export const challenge = route({
   id: 'challenge',
@@ -61,9 +75,9 @@ export const verify = route({
   description: 'The signature is over the 32 bytes of the nonce themselves, not over their hexadecimal text.',
   access: 'anyone',
   body: z.strictObject({ public_key: z.string(), signature: z.string().describe('128 hexadecimal characters') }),
-  answers: { 200: tokenSchema },
+  answers: { 200: signedInSchema },
   errors: ['key_invalid', 'signature_malformed', 'signature_invalid'],
-  example: { body: { public_key: key, signature: '5f'.repeat(64) }, answer: tokenExample },
+  example: { body: { public_key: key, signature: '5f'.repeat(64) }, answer: signedInExample },
 });
 
 export const logout = route({
@@ -91,18 +105,13 @@ export const renew = route({
   example: { answer: tokenExample },
 });
 
-export const sessionSchema = z
-  .strictObject({ operator_id: z.string(), username: z.string(), role: z.enum(roles) })
-  .meta({ id: 'Session' });
-
 export const getSession = route({
   id: 'getSession',
   method: 'GET',
   path: '/auth/session',
   tag: 'Sign-in',
   summary: 'Whose session this is',
-  description:
-    'For a client that has a token and does not know whose, as a browser after `POST /auth/web-login/redeem`.',
+  description: 'For a client that has a token and does not know whose; whoever signs in is told with the token.',
   access: 'operator',
   answers: { 200: sessionSchema },
   errors: [],
@@ -135,9 +144,9 @@ export const redeemWebLogin = route({
   summary: 'Change the code of a web sign-in for a session token',
   access: 'anyone',
   body: z.strictObject({ code: z.string().max(256) }),
-  answers: { 200: tokenSchema },
+  answers: { 200: signedInSchema },
   errors: ['login_code_invalid'],
-  example: { body: { code: webCodeExample }, answer: tokenExample },
+  example: { body: { code: webCodeExample }, answer: signedInExample },
 });
 
 export const listOperators = route({
