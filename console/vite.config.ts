@@ -2,6 +2,7 @@ import tailwindcss from '@tailwindcss/vite';
 import react from '@vitejs/plugin-react';
 import { defineConfig, type ProxyOptions } from 'vite';
 import { slimRoutes } from './build/slim-routes.ts';
+import { startFirst } from './build/start-first.ts';
 
 /** Where the orchestrator is that a console under development talks to. */
 const orchestrator = process.env.MUSTER_URL ?? 'https://127.0.0.1:4748';
@@ -24,10 +25,14 @@ const proxy: Record<string, ProxyOptions> = {
 const small =
   /console\/src\/(api|parts)\/(?!picker|selector-input|data-table|fan-out|resource|output|diff)[\w-]+\.tsx?$|\/lucide-react\//;
 
+/** What src/app/start.ts is made of. */
+const started =
+  /console\/src\/(app\/(nonce|sign-in-link|start)|api\/(agent-list|client|der|dirty-agents|frames|keys|live|live-agents|marks|query-client|server-clock|session|sign-in|stale|staleness))\.ts$|protocol\/src\/(client|http\/route)\.ts$|muster-routes$|\/(query-core|eventsource-parser)\/|rolldown\/runtime/;
+
 /** `vite` and `vite preview`; what is served to people is built by tools/build-console.ts. */
 export default defineConfig({
   root: import.meta.dirname,
-  plugins: [slimRoutes(), react(), tailwindcss()],
+  plugins: [slimRoutes(), startFirst('start'), react(), tailwindcss()],
   build: {
     outDir: process.env.MUSTER_CONSOLE_OUT ?? 'dist',
     emptyOutDir: true,
@@ -40,7 +45,7 @@ export default defineConfig({
       output: {
         codeSplitting: {
           groups: [
-            { name: 'nonce', test: /app\/nonce\.ts$/, priority: 2 },
+            { name: 'start', test: started, priority: 2 },
             // A request costs more than a kilobyte: what every page needs comes in one file, and what pages share in few.
             { name: 'first', tags: ['$initial'], priority: 1 },
             { name: 'shared', test: small, minShareCount: 4 },

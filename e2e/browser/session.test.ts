@@ -129,7 +129,7 @@ describe.skipIf(reason !== null)(`a session at the console${reason === null ? ''
     await tab.signIn('/operators');
     await page
       .getByRole('time')
-      .getByText(/now|s ago/)
+      .getByText(/now|[sm] ago/)
       .first()
       .waitFor();
     await page.getByRole('link', { name: 'Maintenance' }).click();

@@ -3,7 +3,6 @@ import {
   deleteTag,
   getAgent,
   latestSamples,
-  listAgents,
   listTags,
   putTag,
   removeAgent,
@@ -11,21 +10,14 @@ import {
 } from '@muster/protocol/http';
 import { queryOptions, useQuery } from '@tanstack/react-query';
 import { useMemo } from 'react';
+import { agentList } from './agent-list.ts';
 import { call } from './client.ts';
 import { keys } from './keys.ts';
 import { keepAgents } from './live-agents.ts';
 import { queryClient } from './query-client.ts';
 
-/** All agents, for every page that shows some. Events keep it fresh record by record: live-agents.ts. */
-export const agentsQuery = queryOptions({
-  queryKey: keys.agents,
-  queryFn: ({ signal }) => call(listAgents, { signal }),
-  // They are many, and events change them one at a time: comparing each with what was there costs more than it saves.
-  structuralSharing: false,
-});
-
-/** Asks for them, if they are not known, before anything shows them. */
-export const askForAgents = (): void => void queryClient.prefetchQuery(agentsQuery);
+/** All agents, for every page that shows some. */
+export const agentsQuery = queryOptions(agentList);
 
 /** One of them, by id or name. */
 export const agentQuery = (id: string) =>

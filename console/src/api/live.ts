@@ -1,5 +1,4 @@
 import { followEvents } from '@muster/protocol/http';
-import { useSyncExternalStore } from 'react';
 import { call, readAfter, session } from './client.ts';
 import { createFrames } from './frames.ts';
 import { markStale, queryClient } from './query-client.ts';
@@ -42,14 +41,13 @@ export function onLiveMessage(listener: (message: LiveMessage) => void): () => v
   return () => messageListeners.delete(listener);
 }
 
-export const useLiveState = (): LiveState =>
-  useSyncExternalStore(
-    (listener) => {
-      stateListeners.add(listener);
-      return () => stateListeners.delete(listener);
-    },
-    () => state,
-  );
+export const liveState = (): LiveState => state;
+
+/** Calls back when that changes, until it is called off. */
+export function onLiveState(listener: () => void): () => void {
+  stateListeners.add(listener);
+  return () => stateListeners.delete(listener);
+}
 
 /** Milliseconds: the orchestrator says something at least every 15 s, so a stream this quiet is a dead one. */
 const quietMs = 40_000;

@@ -1,5 +1,5 @@
 import { ApiError } from '@muster/protocol/client';
-import { QueryClient } from '@tanstack/react-query';
+import { QueryClient } from '@tanstack/query-core';
 import { session, Unreachable } from './client.ts';
 import { createMarks } from './marks.ts';
 

@@ -1,8 +1,6 @@
 import { QueryClientProvider } from '@tanstack/react-query';
 import { RouterProvider } from '@tanstack/react-router';
 import { serverClock } from '../api/client.ts';
-import { startLive } from '../api/live.ts';
-import { startLiveAgents } from '../api/live-agents.ts';
 import { queryClient } from '../api/query-client.ts';
 import { setClock } from '../parts/time.tsx';
 import { Toaster } from '../parts/toast.tsx';
@@ -10,8 +8,6 @@ import { router } from './routes.tsx';
 import { useShownTheme } from './theme.ts';
 
 setClock(serverClock.now);
-startLive();
-startLiveAgents();
 
 export function App() {
   return (

@@ -12,5 +12,5 @@ function markStyleElements(document: Document): void {
   }) as typeof document.createElement;
 }
 
-// On import, and as a chunk of its own (vite.config.ts) that runs before all others: some make theirs when they are loaded.
+// On import, and in the chunk that runs before all others (vite.config.ts): some make theirs when they are loaded.
 markStyleElements(document);

@@ -1,6 +1,4 @@
 import { createRootRoute, createRoute, createRouter, lazyRouteComponent } from '@tanstack/react-router';
-import { askForAgents } from '../api/agents.ts';
-import { session } from '../api/client.ts';
 import { SkeletonRows } from '../parts/states.tsx';
 import { CrashPage } from './crash-page.tsx';
 import { Gate } from './gate.tsx';
@@ -73,13 +71,6 @@ export const router = createRouter({
     const text = parameters.toString();
     return text === '' ? '' : `?${text}`;
   },
-});
-
-/** What is so large that whoever signs in at the page should not wait for it until the page is drawn. */
-const askedForEarly: Readonly<Record<string, () => void>> = { '/agents': askForAgents };
-
-session.subscribe(() => {
-  if (session.state().status === 'live') askedForEarly[router.latestLocation.pathname]?.();
 });
 
 declare module '@tanstack/react-router' {

@@ -3,7 +3,7 @@ import { CircleHelp, LogOut, Menu as MenuIcon, Monitor, Moon, Search, Sun } from
 import { Dialog as Radix } from 'radix-ui';
 import { lazy, Suspense, useCallback, useEffect, useRef, useState } from 'react';
 import { session } from '../api/client.ts';
-import { useLiveState } from '../api/live.ts';
+import { useLiveState } from '../api/use-live-state.ts';
 import { usePerson } from '../api/use-session.ts';
 import { Dot } from '../parts/badge.tsx';
 import { Button, IconButton } from '../parts/button.tsx';
