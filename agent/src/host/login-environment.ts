@@ -11,7 +11,7 @@ export interface LoginFiles {
 
 export const readLoginFiles = (): LoginFiles => ({
   loginDefs: readText('/etc/login.defs'),
-  locales: ['/etc/locale.conf', '/etc/default/locale'].map(readText),
+  locales: ['/etc/locale.conf', '/etc/default/locale'].map((path) => readText(path)),
 });
 
 /** What a login starts with, and nothing of this process's own environment. */

@@ -1,0 +1,93 @@
+import { readdirSync } from 'node:fs';
+import fc from 'fast-check';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { OpenTerminals } from './open-terminals.ts';
+import type { TerminalMessage } from './terminals.ts';
+import { TestLink } from './test/test-link.ts';
+
+/** What an orchestrator may do that is up to no good. */
+let link: TestLink;
+
+beforeEach(() => {
+  link = new TestLink();
+});
+afterEach(async () => {
+  await link.end();
+});
+
+const openFiles = () => readdirSync('/proc/self/fd').length;
+
+const channel = fc.nat({ max: 6 });
+const length = fc.integer({ min: 1, max: 1000 });
+const size = { cols: length, rows: length };
+const shell = fc.oneof(
+  fc.constant(null),
+  fc.constantFrom('/bin/sh', '/', 'sh', '/bin/../bin/sh', '/bin/sh -x', '/bin/sh\0'),
+  fc.string({ unit: 'binary', maxLength: 256 }),
+);
+const asked = { session_id: fc.constant('0'.repeat(26)), operator: fc.string({ unit: 'binary' }), shell };
+const credited = fc.oneof(length, fc.integer({ min: 1, max: Number.MAX_SAFE_INTEGER }));
+const act = fc.oneof(
+  fc.record({ type: fc.constant('terminal_open' as const), channel, ...size, ...asked }),
+  fc.record({ type: fc.constant('terminal_resize' as const), channel, ...size }),
+  fc.record({ type: fc.constant('terminal_close' as const), channel, reason: fc.string() }),
+  fc.record({ type: fc.constant('terminal_credit' as const), channel, bytes: credited }),
+  fc.record({ type: fc.constant('typed' as const), channel, bytes: fc.uint8Array({ minLength: 1, maxLength: 2000 }) }),
+  fc.constant({ type: 'moment' as const }),
+);
+
+describe.skipIf(process.platform !== 'linux')('terminals', () => {
+  it('are exactly as many as there may be, of however many are asked for at once', async () => {
+    link.settings = { ...link.settings, max_sessions: 3 };
+    const all = await Promise.all(Array.from({ length: 50 }, () => link.open()));
+    const opened = all.filter(({ answer }) => answer?.type === 'terminal_opened');
+    expect(opened).toHaveLength(3);
+    for (const one of all)
+      if (!opened.includes(one)) expect(one.answer).toMatchObject({ type: 'terminal_refused', code: 'limit' });
+    // Fewer from now on: those that are open stay.
+    link.settings = { ...link.settings, max_sessions: 1 };
+    link.terminals.settingsChanged();
+    for (const one of opened) expect(await one.run('echo still=$((3*3))')).toContain('still=9');
+    opened[0]!.close();
+    await opened[0]!.ended();
+    expect((await link.open()).answer).toMatchObject({ type: 'terminal_refused', code: 'limit' });
+  });
+
+  it('answer each that is asked for once, whatever is said in whichever order, and leave nothing behind', async () => {
+    await (await link.open()).run('true');
+    const before = openFiles();
+    const converse = async (acts: (typeof act extends fc.Arbitrary<infer Act> ? Act : never)[]) => {
+      const told: { type: string; channel: number }[] = [];
+      const other = link.terminals.attach({
+        send: (message) => 'channel' in message && told.push(message),
+        sendFrame: () => {},
+        hasRoom: () => true,
+      });
+      const given = new Set<number>();
+      for (const one of acts) {
+        const last = Math.max(0, ...given);
+        if (one.type === 'moment') {
+          await new Promise((resolve) => setTimeout(resolve, 2));
+          continue;
+        }
+        const isTaken =
+          one.type === 'typed' ? other.type(one.channel, one.bytes) : other.receive(one as TerminalMessage);
+        if (one.type === 'terminal_open') {
+          expect(isTaken).toBe(one.channel > last);
+          if (isTaken) given.add(one.channel);
+        } else if (one.channel > last) expect(isTaken).toBe(false);
+        else if (one.type === 'terminal_resize' || one.type === 'terminal_close') expect(isTaken).toBe(true);
+      }
+      other.end('the link is gone');
+      const times = (type: string, of: number) => told.filter((one) => one.type === type && one.channel === of).length;
+      const isOver = (of: number) => times('terminal_refused', of) + times('terminal_exited', of) === 1;
+      await expect.poll(() => [...given].every(isOver), { interval: 5, timeout: 20_000 }).toBe(true);
+      for (const of of given) expect(times('terminal_opened', of)).toBe(times('terminal_exited', of));
+    };
+    await fc.assert(fc.asyncProperty(fc.array(act, { maxLength: 40 }), converse), { numRuns: 15 });
+    // But the one that nobody touched.
+    const noted = () => new OpenTerminals(link.directory).left().length;
+    await expect.poll(noted, { interval: 20, timeout: 20_000 }).toBe(1);
+    await expect.poll(openFiles, { interval: 20, timeout: 20_000 }).toBeLessThanOrEqual(before);
+  }, 60_000);
+});
