@@ -33,6 +33,9 @@ test('a file is replaced when the new one is whole, behind a link too; a source 
   await expect(writeNewFile(path, broken())).rejects.toThrow('cut off');
   expect(await readFile(path, 'utf8')).toBe('after');
   expect((await readdir(folder)).sort()).toEqual(['kept', 'link']);
+  await expect(writeNewFile(join(folder, 'nowhere', 'x'), pieces('x'))).rejects.toThrow(
+    `${join(folder, 'nowhere', 'x')} cannot be written: there is no such directory`,
+  );
 });
 
 test('what is no file is refused, and is there as it was', async () => {

@@ -1,5 +1,13 @@
 import { lstat, open, realpath, rename, rm } from 'node:fs/promises';
-import { usageError } from './exit.ts';
+import { CliError, exits, usageError } from './exit.ts';
+
+const reasons: Readonly<Record<string, string>> = {
+  ENOENT: 'there is no such directory',
+  ENOTDIR: 'a part of that path is no directory',
+  EACCES: 'permission denied',
+  EROFS: 'the file system is read-only',
+  ENOSPC: 'no space is left',
+};
 
 /**
  * Writes a file that only its owner may read, whole or not at all: what was there before stays until the new one is done.
@@ -8,11 +16,15 @@ import { usageError } from './exit.ts';
 export async function writeNewFile(path: string, pieces: AsyncIterable<Uint8Array>): Promise<number> {
   const target = await replaceable(path);
   const partial = `${target}.${process.pid}.part`;
-  const file = await open(partial, 'wx', 0o600);
+  const unwritable = (error: NodeJS.ErrnoException): never => {
+    const why = reasons[error.code ?? ''] ?? error.message;
+    throw new CliError(exits.failed, 'file_unwritable', `${path} cannot be written: ${why}`, null, { cause: error });
+  };
+  const file = await open(partial, 'wx', 0o600).catch(unwritable);
   let size = 0;
   try {
     for await (const piece of pieces) {
-      await file.writeFile(piece);
+      await file.writeFile(piece).catch(unwritable);
       size += piece.length;
     }
     await file.sync();
