@@ -117,7 +117,9 @@ test('under tmux: an editor and top with the window resized, ten million bytes p
     params: { session_id: session?.session_id as string },
     query: { format: 'raw' },
   });
-  const recorded = Buffer.concat(await Array.fromAsync(body));
+  const pieces: Uint8Array[] = [];
+  for await (const piece of body) pieces.push(piece);
+  const recorded = Buffer.concat(pieces);
   expect(recorded.length).toBeGreaterThan(1_000_000);
   await eventually('all that was shown is kept', async () => {
     const kept = readFileSync(shown);
