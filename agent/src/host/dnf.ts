@@ -14,21 +14,24 @@ const options = ['--color=never', '--setopt=exit_on_lock=True', '--setopt=clean_
  * One transaction: `install …` or `remove …`. Waits for whoever holds the lock.
  * @throws LeftRunning when the agent stops first
  */
-export function dnf(args: readonly string[], context: PackageToolContext): Promise<TransactionResult> {
-  return untilUnlocked(
-    () =>
-      runTransaction(
-        {
-          ...{ program: 'dnf', args: ['-y', ...options, ...args], environment, purpose: 'packages' },
-          ...{ timeLimit: context.limits.packageMs, outputCap: context.limits.outputBytes },
-          warn: context.warn,
-          started: (process) => context.startedProcess(process, 'left'),
-          stop: context.stop,
-        },
-        context.clock,
-      ),
+export const dnf = (args: readonly string[], context: PackageToolContext): Promise<TransactionResult> =>
+  untilUnlocked(
+    () => dnfAtOnce(args, context),
     context,
     ({ output }) => isDnfLocked(output),
+  );
+
+/** The same, but it does nothing where somebody holds the lock: while that is waited for, what it would do may change. */
+export function dnfAtOnce(args: readonly string[], context: PackageToolContext): Promise<TransactionResult> {
+  return runTransaction(
+    {
+      ...{ program: 'dnf', args: ['-y', ...options, ...args], environment, purpose: 'packages' },
+      ...{ timeLimit: context.limits.packageMs, outputCap: context.limits.outputBytes },
+      warn: context.warn,
+      started: (process) => context.startedProcess(process, 'left'),
+      stop: context.stop,
+    },
+    context.clock,
   );
 }
 

@@ -1,6 +1,8 @@
-import { dnf, dnfWould } from '../../host/dnf.ts';
-import { dnfComplaint, parseRemoval, type Removal, scriptComplaint } from '../../host/dnf-output.ts';
+import { dnfAtOnce, dnfWould } from '../../host/dnf.ts';
+import { dnfComplaint, isDnfLocked, parseRemoval, type Removal, scriptComplaint } from '../../host/dnf-output.ts';
+import { untilUnlocked } from '../../host/package-lock.ts';
 import { splitName } from '../../host/rpm.ts';
+import type { TransactionResult } from '../../host/transaction.ts';
 import type { Machine, Outcome } from '../provider.ts';
 import { bodyOf, rpmDatabase, seenIn } from './seen.ts';
 
@@ -16,6 +18,40 @@ export interface Farewell {
  * @returns by name: why it is still there, or what is to be said about its removal
  */
 export async function removeAll(farewells: readonly Farewell[], machine: Machine): Promise<Map<string, Outcome>> {
+  // Whoever had the lock may have installed what needs them: what goes is found out anew.
+  const { outcomes, going, result, bare } = await untilUnlocked(
+    () => removeAtOnce(farewells, machine),
+    machine,
+    ({ result }) => result !== null && isDnfLocked(result.output),
+  );
+  if (result === null) return outcomes;
+  const after = await machine.database(rpmDatabase);
+  for (const { name } of going) {
+    const said = scriptComplaint(result.output, bare(name));
+    if (seenIn(after, name).installed === null) {
+      if (said !== null) outcomes.set(name, { message: `removed, but ${said}` });
+      continue;
+    }
+    const { output, truncated, exitCode } = result;
+    outcomes.set(name, {
+      failure: said ?? dnfComplaint(output),
+      output: { stdout: output, stderr: '', exitCode: exitCode ?? 128, truncated },
+    });
+  }
+  return outcomes;
+}
+
+interface Attempt {
+  /** Of those that are not tried. */
+  outcomes: Map<string, Outcome>;
+  going: readonly Farewell[];
+  /** Null when none is tried. */
+  result: TransactionResult | null;
+  bare(name: string): string;
+}
+
+/** Finds out what goes, and has it go unless somebody has the packages for himself. */
+async function removeAtOnce(farewells: readonly Farewell[], machine: Machine): Promise<Attempt> {
   const outcomes = new Map<string, Outcome>();
   const before = await machine.database(rpmDatabase);
   const present = farewells.filter(({ name }) => seenIn(before, name).installed !== null);
@@ -42,7 +78,7 @@ export async function removeAll(farewells: readonly Farewell[], machine: Machine
   };
 
   const going: Farewell[] = [];
-  if (present.length === 0) return outcomes;
+  if (present.length === 0) return { outcomes, going, result: null, bare };
   if ((await refused(present)) === null) going.push(...present);
   else
     for (const farewell of present) {
@@ -50,27 +86,14 @@ export async function removeAll(farewells: readonly Farewell[], machine: Machine
       if (reason === null) going.push(farewell);
       else outcomes.set(farewell.name, { failure: reason });
     }
-  if (going.length === 0) return outcomes;
+  if (going.length === 0) return { outcomes, going, result: null, bare };
   const names = [
     ...going.map(({ name }) => name),
     ...(await unneeded(going, new Set(broughtBy(going)), bare, machine)),
   ];
-  const result = await dnf(['remove', '--', ...names], machine);
+  const result = await dnfAtOnce(['remove', '--', ...names], machine);
   machine.stale();
-  const after = await machine.database(rpmDatabase);
-  for (const { name } of going) {
-    const said = scriptComplaint(result.output, bare(name));
-    if (seenIn(after, name).installed === null) {
-      if (said !== null) outcomes.set(name, { message: `removed, but ${said}` });
-      continue;
-    }
-    const { output, truncated, exitCode } = result;
-    outcomes.set(name, {
-      failure: said ?? dnfComplaint(output),
-      output: { stdout: output, stderr: '', exitCode: exitCode ?? 128, truncated },
-    });
-  }
-  return outcomes;
+  return { outcomes, going, result, bare };
 }
 
 /** What nobody needs any more of what came along. */
