@@ -249,6 +249,54 @@ describe.skipIf(reason !== null)(`metrics${reason === null ? '' : ` (${reason})`
     expect(found).toEqual({ total: 1024 ** 2, used: 0 });
   });
 
+  plainTest('that nobody takes stay in memory while the disk is full, and are on it as soon as there is room', () => {
+    const found = amongMounts(
+      `mount -t tmpfs -o size=12k none /mnt; ${program}`,
+      onParts(`import { execFileSync } from 'node:child_process';
+      import { measureNames } from '${root}/protocol/src/index.ts';
+      import { ManualClock } from '${root}/agent/test/manual-clock.ts';
+      import { SampleBuffer } from '${root}/agent/src/metrics/sample-buffer.ts';
+      import { SavedSamples } from '${root}/agent/src/metrics/saved-samples.ts';
+      const clock = new ManualClock();
+      const said = [];
+      const open = (buffer) => {
+        const log = { info() {}, warn: (_, message) => said.push(message) };
+        const saved = new SavedSamples({ path: '/mnt/samples', nodeId: 'a', buffer, clock, log });
+        saved.restore();
+        return saved;
+      };
+      const buffer = new SampleBuffer();
+      const saved = open(buffer);
+      const take = async (count) => {
+        for (let n = 0; n < count; n++) {
+          clock.advance(30_000);
+          buffer.push({ collected_at: clock.now() / 1000, ...Object.fromEntries(measureNames.map((name) => [name, 7])) });
+          saved.changed();
+          do await new Promise((resolve) => setTimeout(resolve, 1));
+          while (process.getActiveResourcesInfo().includes('FSReqCallback'));
+        }
+      };
+      const kept = () => {
+        const again = new SampleBuffer();
+        open(again);
+        return Array.from({ length: again.end }, (_, n) => again.timeOf(n) - buffer.timeOf(0));
+      };
+      await take(400);
+      const full = { kept: kept(), said: [...said] };
+      execFileSync('mount', ['-o', 'remount,size=1m', '/mnt']);
+      await take(21);
+      await saved.end();
+      console.log(JSON.stringify({ full, kept: kept(), said }));`),
+    ) as { full: { kept: number[]; said: string[] }; kept: number[]; said: string[] };
+    const times = Array.from({ length: 421 }, (_, n) => n * 30);
+    expect(found.full.kept.length).toBeGreaterThan(100);
+    expect(found.full.kept.length).toBeLessThan(400);
+    expect(found.full.kept).toEqual(times.slice(0, found.full.kept.length));
+    expect(found.full.said).toEqual([expect.stringContaining('only in memory')]);
+    expect(found.kept).toEqual(times);
+    expect(found.said).toHaveLength(1);
+  });
+
   plainTest('of a disk that hangs are null within two seconds, ever after at once, and files can still be read', () => {
     const found = amongMounts(
       `${silentFar}\n${program}`,

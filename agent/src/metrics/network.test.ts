@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { type Backing, countedInterfaces, parseTraffic, sumTraffic } from './network.ts';
+import { type Backing, backingOf, countedInterfaces, parseTraffic, sumTraffic } from './network.ts';
 
 const head = `Inter-|   Receive                                                |  Transmit
  face |bytes    packets errs drop fifo frame compressed multicast|bytes    packets errs drop fifo colls carrier compressed
@@ -33,18 +33,32 @@ describe('traffic', () => {
 });
 
 describe('what counts', () => {
-  const card: Backing = { hasDevice: true, hasLower: false };
-  const upper: Backing = { hasDevice: false, hasLower: true };
-  const loose: Backing = { hasDevice: false, hasLower: false };
+  const card = backingOf(true, ['mtu', 'device']);
+  const on = (lower: string, hasDevice = false) => backingOf(hasDevice, ['mtu', `lower_${lower}`]);
+  const upper = on('eth0');
+  const loose = backingOf(false, ['mtu']);
+  const owned = (upper: string) => backingOf(true, ['mtu', 'master', `upper_${upper}`]);
   const counted = (interfaces: Record<string, Backing>) =>
     countedInterfaces(Object.keys(interfaces), (name) => interfaces[name]!);
 
   it('is the cards, and not what goes over them a second time', () => {
     const docker = { eth0: card, docker0: upper, veth1: loose, veth2: loose, wg0: loose, 'eth0.7': upper };
     expect(counted(docker)).toEqual(['eth0']);
-    expect(counted({ bond0: upper, eth0: card, eth1: card, br0: upper })).toEqual(['eth0', 'eth1']);
+    expect(counted({ bond0: upper, eth0: owned('bond0'), eth1: owned('bond0'), br0: on('bond0') })).toEqual([
+      'eth0',
+      'eth1',
+    ]);
     // A port of a switch: the card that it hangs on carries it.
-    expect(counted({ eth0: card, lan1: { hasDevice: true, hasLower: true } })).toEqual(['eth0']);
+    expect(counted({ eth0: backingOf(true, ['upper_lan1']), lan1: on('eth0', true) })).toEqual(['eth0']);
+    // What hangs on none that is told of is a port of nothing.
+    expect(counted({ eth0: card, lan1: on('gone', true) })).toEqual(['eth0']);
+  });
+
+  it('is a card and not its faster half, which comes and goes', () => {
+    const hyperV = { eth0: on('enP1s1', true), enP1s1: owned('eth0'), 'eth0.7': upper, br0: on('eth0') };
+    expect(counted(hyperV)).toEqual(['eth0']);
+    expect(counted({ eth0: card })).toEqual(['eth0']);
+    expect(counted({ bond0: on('eth0'), eth0: on('enP1s1', true), enP1s1: owned('eth0') })).toEqual(['eth0']);
   });
 
   it('is, where there is no card, what stands on no other', () => {

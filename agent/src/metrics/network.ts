@@ -31,18 +31,36 @@ export function parseTraffic(text: string): Map<string, Traffic> {
 export interface Backing {
   /** A network card, a virtual machine's included. */
   hasDevice: boolean;
-  /** A bridge, bond or VLAN: others carry what it carries. */
-  hasLower: boolean;
+  /** Those that carry what it carries: it is a bridge, bond or VLAN. */
+  lowers: readonly string[];
+  /** Those that stand on it. */
+  uppers: readonly string[];
+  /** One of these has it for its own alone. */
+  hasMaster: boolean;
+}
+
+/** @param entries names in the interface's directory of /sys/class/net */
+export function backingOf(hasDevice: boolean, entries: readonly string[]): Backing {
+  const after = (prefix: string) =>
+    entries.filter((name) => name.startsWith(prefix)).map((name) => name.slice(prefix.length));
+  return { hasDevice, lowers: after('lower_'), uppers: after('upper_'), hasMaster: entries.includes('master') };
 }
 
 /**
  * Which interfaces make up the machine's traffic, each byte once: the network cards. What goes over a bridge, a bond, a
  * VLAN or a tunnel goes over them too, and what containers of this machine say to each other never leaves it. Where there
- * is no card, as in a container, they are all that stand on no other.
+ * is no card, as in a container, they are all that stand on no other. A card may be the faster half of another one, which
+ * counts for both and stays when the half is taken away: so it is on Hyper-V and Azure, and with virtio's failover.
  */
 export function countedInterfaces(names: Iterable<string>, backing: (name: string) => Backing): string[] {
   const known = [...names].map((name) => ({ name, ...backing(name) }));
-  const alone = known.filter(({ hasLower }) => !hasLower);
+  const devices = new Set(known.filter(({ hasDevice }) => hasDevice).map(({ name }) => name));
+  const halves = new Set(
+    known
+      .filter(({ hasMaster, uppers }) => hasMaster && uppers.some((upper) => devices.has(upper)))
+      .map(({ name }) => name),
+  );
+  const alone = known.filter(({ name, lowers }) => !halves.has(name) && lowers.every((lower) => halves.has(lower)));
   const cards = alone.filter(({ hasDevice }) => hasDevice);
   return (cards.length > 0 ? cards : alone).map(({ name }) => name);
 }

@@ -3,7 +3,7 @@ import type { Clock } from '../host/clock.ts';
 import type { MachineSource } from '../host/machine-source.ts';
 import type { Log } from '../log.ts';
 import { DiskReader } from './disks.ts';
-import { countedInterfaces, parseTraffic, sumTraffic } from './network.ts';
+import { backingOf, countedInterfaces, parseTraffic, sumTraffic } from './network.ts';
 import {
   type CpuTimes,
   countProcesses,
@@ -212,10 +212,9 @@ export class Sampler {
     if (of !== this.#interfaces.of)
       this.#interfaces = {
         of,
-        counted: countedInterfaces(traffic.keys(), (name) => ({
-          hasDevice: source.exists(`/sys/class/net/${name}/device`),
-          hasLower: source.names(`/sys/class/net/${name}`).some((entry) => entry.startsWith('lower_')),
-        })),
+        counted: countedInterfaces(traffic.keys(), (name) =>
+          backingOf(source.exists(`/sys/class/net/${name}/device`), source.names(`/sys/class/net/${name}`)),
+        ),
       };
     return sumTraffic(traffic, this.#interfaces.counted);
   }
