@@ -5,6 +5,7 @@ import { SearchAddon } from '@xterm/addon-search';
 import { SerializeAddon } from '@xterm/addon-serialize';
 import { WebLinksAddon } from '@xterm/addon-web-links';
 import { Terminal } from '@xterm/xterm';
+import { type ReplayScreen, snapshotLines } from './hidden-screen.ts';
 import { pasteable } from './keys.ts';
 import { followPalette } from './palette.ts';
 
@@ -42,7 +43,7 @@ const highlight = {
   activeMatchColorOverviewRuler: '#ffb020',
 };
 
-export class Screen {
+export class Screen implements ReplayScreen {
   readonly terminal: Terminal;
   readonly #fit = new FitAddon();
   readonly #search = new SearchAddon();
@@ -159,7 +160,7 @@ export class Screen {
 
   /** What brings an empty screen of the same size to where this one is. */
   snapshot(): string {
-    return this.#serialize.serialize({ scrollback: 500 });
+    return this.#serialize.serialize({ scrollback: snapshotLines });
   }
 
   dispose(): void {

@@ -1,0 +1,73 @@
+import { expect, test } from 'vitest';
+import { HiddenScreen } from './hidden-screen.ts';
+import { Recording } from './recording.ts';
+import { Replay } from './replay.ts';
+
+/** Counts what is written to it. */
+class CountedScreen extends HiddenScreen {
+  written = 0;
+  override write(data: string | Uint8Array, done?: () => void): void {
+    this.written += data.length;
+    super.write(data, done);
+  }
+}
+
+/** Lines with colours and letters of several bytes, which a resize comes between now and then; one event a second. */
+function recordingOf(lines: number): Recording {
+  const recording = new Recording();
+  const events: unknown[] = [{ version: 2, width: 60, height: 12 }];
+  for (let line = 0; line < lines; line++) {
+    if (line % 9_000 === 5_000) events.push([line, 'r', line % 2_000 === 0 ? '60x12' : '72x15']);
+    events.push([line, 'o', `\x1b[3${line % 8}m${line} größer 日本語 ${'·'.repeat(line % 30)}\x1b[0m\r\n`]);
+  }
+  recording.feed(new TextEncoder().encode(events.map((event) => JSON.stringify(event)).join('\n')));
+  recording.end();
+  return recording;
+}
+
+/** What is on a screen that was written to without any jump. */
+async function playedThrough(recording: Recording, count: number): Promise<string> {
+  const screen = new HiddenScreen();
+  screen.resize(recording.size.cols, recording.size.rows);
+  const drawn = () => new Promise<void>((resolve) => screen.write('', resolve));
+  for (const event of recording.events.slice(0, count)) {
+    if (typeof event === 'string' || event instanceof Uint8Array) screen.write(event);
+    else {
+      await drawn();
+      screen.resize(event.cols, event.rows);
+    }
+  }
+  await drawn();
+  const snapshot = screen.snapshot();
+  screen.dispose();
+  return snapshot;
+}
+
+test('a long way is not drawn, and leads to the same screen', async () => {
+  const recording = recordingOf(30_000);
+  const whole = recording.events.length;
+  const screen = new CountedScreen();
+  const replay = new Replay(recording, screen);
+  await replay.show(whole);
+  expect(replay.count).toBe(whole);
+  // Nothing but what stands there at the end, of a million characters.
+  expect(screen.written).toBeLessThan(200_000);
+  expect(screen.snapshot()).toBe(await playedThrough(recording, whole));
+  for (const count of [10, 23_050]) {
+    await replay.show(count);
+    expect(screen.snapshot(), `after ${count} events`).toBe(await playedThrough(recording, count));
+  }
+  replay.stop();
+});
+
+test('whoever aims elsewhere meanwhile gets there', async () => {
+  const recording = recordingOf(25_000);
+  const screen = new CountedScreen();
+  const replay = new Replay(recording, screen);
+  const first = replay.show(recording.events.length);
+  const second = replay.show(20);
+  await Promise.all([first, second]);
+  expect(replay.count).toBe(20);
+  expect(screen.snapshot()).toBe(await playedThrough(recording, 20));
+  replay.stop();
+});
