@@ -1,3 +1,4 @@
+import { spawn } from 'node:child_process';
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
@@ -74,6 +75,19 @@ describe('reaching directories', () => {
 
 describe('running programs', () => {
   const command = { timeLimit: 5000, outputCap: 1000 };
+
+  test('is heard to the last word, also by a process that was busy when it ended', async () => {
+    const block = (ms: number) => void Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
+    const busy = () => {
+      // It ends while others are being heard, so that its end is known before there was a look at its output.
+      spawn('sh', ['-c', 'sleep 0.1; echo']).stdout.once('data', () => block(700));
+      spawn('sleep', ['0.1']).once('exit', () => block(300));
+      block(300);
+    };
+    const args = ['-c', 'sleep 0.5; echo word'];
+    const result = await runCommand({ ...command, program: 'sh', args, started: busy }, systemClock);
+    expect(result.stdout).toBe('word\n');
+  });
 
   test('says how it ended, and leaves what it started in the background alone', async () => {
     const started = performance.now();

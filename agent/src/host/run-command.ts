@@ -154,7 +154,8 @@ async function run(command: Command, clock: Clock, markFd: number | null): Promi
         if (output.readableEnded || output.destroyed) ended();
         else output.once('close', ended);
       }
-      clock.after(drainMs, () => end(exitCode, signal));
+      // After one more look: this process may have been busy all that time, with the output still in the pipes.
+      clock.after(drainMs, () => void setImmediate(() => end(exitCode, signal)));
     });
   }).catch((error: unknown) => {
     callOff();
