@@ -43,6 +43,8 @@ function opened(): Connection {
   let connection: Connection;
   try {
     connection = openSqliteFile(file);
+    // Holds for a new file only, and has to be said before anything is written to it.
+    connection.pragma('auto_vacuum = incremental');
     connection.pragma('journal_mode = wal');
     connection.pragma('synchronous = normal');
     connection.pragma('cache_size = -32000');
@@ -117,6 +119,33 @@ function drop(before: number): void {
   chunks = chunks.filter((chunk) => !old.includes(chunk));
 }
 
+/** Pages given back in one turn: samples that come meanwhile wait no longer for it than for a commit. */
+const pagesOfTurn = 2_000;
+/** What is free is used again by the next chunks, so that it is not moved about each hour: only more than that goes. */
+const mostFree = 0.25;
+const leastGivenBack = 1_000;
+let givingBack = false;
+
+/** Gives room back to the disk after much was dropped: samples are kept shorter than before, or there are fewer agents. */
+function giveBack(): void {
+  if (!db.open) return;
+  const free = db.pragma('freelist_count', { simple: true }) as number;
+  const pages = db.pragma('page_count', { simple: true }) as number;
+  givingBack = free > leastGivenBack && (free > pages * mostFree || givingBack);
+  if (!givingBack) return;
+  try {
+    db.pragma(`incremental_vacuum(${pagesOfTurn})`);
+    // A file of before this was done has no map of what lies where, and stays as large as it is.
+    givingBack = (db.pragma('freelist_count', { simple: true }) as number) < free;
+    // What is folded in is what makes the file shorter.
+    if (givingBack) db.pragma('wal_checkpoint(passive)');
+  } catch {
+    // A full disk, say: at the next drop it is tried again.
+    givingBack = false;
+  }
+  if (givingBack) setImmediate(giveBack);
+}
+
 function run(message: Exclude<ToSampleWriter, { kind: 'close' }>): FromSampleWriter {
   const before = chunks;
   try {
@@ -137,8 +166,10 @@ function run(message: Exclude<ToSampleWriter, { kind: 'close' }>): FromSampleWri
 port.on('message', (message: ToSampleWriter) => {
   if (message.kind !== 'close') {
     port.postMessage(run(message));
+    if (message.kind === 'drop' && !givingBack) giveBack();
     return;
   }
+  givingBack = false;
   db.close();
   port.postMessage({ id: message.id, chunks } satisfies FromSampleWriter);
   port.close();

@@ -1,9 +1,10 @@
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
+import { sampleAt } from '../../test/samples.ts';
 import { openSqliteSamples } from './samples-sqlite.ts';
-import { openSqliteFile } from './sqlite-connection.ts';
+import { openSqliteFile, openSqliteReader } from './sqlite-connection.ts';
 
 async function fileOf(make: (file: string) => unknown) {
   const directory = await mkdtemp(join(tmpdir(), 'muster-samples-'));
@@ -32,3 +33,35 @@ it('a file that was written by a newer release is not touched', async () => {
   });
   await expect(open()).rejects.toThrow(`${file} was written by a newer Muster: start that one`);
 });
+
+it('gives the room of what was dropped back to the disk, but for what the next will take, and loses nothing by it', async () => {
+  const { file, open } = await fileOf(() => {});
+  const store = await open();
+  const t0 = 1_800_000_000 - (1_800_000_000 % 600);
+  const load = (from: number, agents: number) =>
+    Promise.all(
+      Array.from({ length: agents }, (_, agent) =>
+        store.add(
+          `agent-${agent}`.padEnd(32, '0'),
+          Array.from({ length: 200 }, (_, n) => sampleAt(from + n, { memory_total: 2 ** 45 + n, uptime: n })),
+        ),
+      ),
+    );
+  // Six slices of which five go.
+  for (let slice = 0; slice < 5; slice++) await load(t0 + slice * 600, 100);
+  await load(t0 + 3000, 20);
+  await store.dropBefore(t0 - 1);
+  const reader = openSqliteReader(file);
+  const before = (reader.pragma('page_count', { simple: true }) as number) * 4096;
+  reader.close();
+  expect(before).toBeGreaterThan(6_000_000);
+  expect(await store.dropBefore(t0 + 3000)).toBe(5);
+  // Samples come meanwhile.
+  await load(t0 + 3200, 20);
+  await expect.poll(async () => (await stat(file)).size, { timeout: 30_000 }).toBeLessThan(before / 2);
+  expect(await store.since('agent-7'.padEnd(32, '0'), 0, 1_000)).toHaveLength(400);
+  await store.close();
+  const db = openSqliteFile(file);
+  expect(db.pragma('integrity_check', { simple: true })).toBe('ok');
+  db.close();
+}, 60_000);
