@@ -2,9 +2,9 @@ import type { OrchestratorMessage, TerminalRefusal } from '@muster/protocol/wire
 import type { Clock } from '../host/clock.ts';
 import { HostFailure } from '../host/failure.ts';
 import type { LoginShell } from '../host/login-shell.ts';
+import type { OpenTerminals } from '../host/open-terminals.ts';
 import type { Log } from '../log.ts';
 import { Alarm } from './alarm.ts';
-import type { OpenTerminals } from './open-terminals.ts';
 import { PutAway } from './put-away.ts';
 import { chooseShell, type TerminalSettings } from './shell-choice.ts';
 import { type Outlet, Terminal } from './terminal.ts';

@@ -1,7 +1,7 @@
 import { closeSync, openSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import type { ProcessSession } from '../host/process-session.ts';
-import { identityOf } from '../host/run-command.ts';
+import type { ProcessSession } from './process-session.ts';
+import { identityOf } from './run-command.ts';
 
 /** A terminal as the next process of this agent would have to find it. */
 export interface OpenTerminal {
