@@ -90,8 +90,8 @@ test('under tmux: an editor and top with the window resized, ten million bytes p
   await window.sees('top going on', (lines) => heading(lines) === at && lines.join('\n') !== was);
   await window.type('q');
   await window.resize(90, 24);
-  await window.enter('clear; echo si""ze $(stty size)');
-  await window.seesLine('size 24 90');
+  await window.enter('clear; until [ "$(stty size)" = "24 90" ]; do sleep 0.05; done; echo resi""zed');
+  await window.seesLine('resized');
 
   const paste = join(here, 'paste');
   const text = longText();

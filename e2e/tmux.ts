@@ -11,18 +11,25 @@ export class Tmux {
   readonly #socket: string;
   readonly #env: NodeJS.ProcessEnv;
 
-  /** @param onEnd takes what ends it */
+  /** @param onEnd takes what ends it, for when the stage and the socket may be gone */
   static async start(
     stage: Stage,
     env: NodeJS.ProcessEnv,
     { cols, rows }: { cols: number; rows: number },
-    onEnd: (end: () => Promise<void>) => void,
+    onEnd: (end: () => void) => void,
   ): Promise<Tmux> {
     // Whoever sits at a terminal is no build server, wherever the tests run, and in no other tmux.
     const own = { CI: undefined, TMUX: undefined, ENV: undefined, LC_ALL: 'C.UTF-8', PS1: 'near> ', SHELL: '/bin/sh' };
     const tmux = new Tmux(join(stage.folder('tmux'), 'socket'), stage.environment({ ...env, ...own }));
-    onEnd(async () => void (await tmux.#tmux('kill-server').catch(() => '')));
-    await tmux.#tmux('new-session', '-d', '-x', String(cols), '-y', String(rows), '/bin/sh');
+    const size = ['-x', String(cols), '-y', String(rows)];
+    const pid = await tmux.#tmux('new-session', '-d', ...size, '-P', '-F', '#{pid}', '/bin/sh');
+    onEnd(() => {
+      try {
+        process.kill(Number(pid), 'SIGTERM');
+      } catch {
+        // It ended by itself.
+      }
+    });
     return tmux;
   }
 
