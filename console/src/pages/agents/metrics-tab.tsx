@@ -75,7 +75,7 @@ export function MetricsTab({ agent }: { readonly agent: Agent }) {
       ) : data.samples.length === 0 ? (
         <Empty title="Nothing was measured in this time">
           {agent.connected
-            ? 'An agent measures its machine once a minute: the first samples come soon.'
+            ? 'An agent sends what it measures once a minute, unless told otherwise: the first samples come soon.'
             : 'The agent is not connected. What it measures meanwhile comes when it is back.'}
         </Empty>
       ) : (
