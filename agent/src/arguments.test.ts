@@ -44,6 +44,18 @@ describe('the command line', () => {
     });
   });
 
+  it('can be asked to give the agent a new key, the former one being good for a stated time', () => {
+    const wish = (...more: string[]) => parseArguments(['rotate-key', ...more]);
+    expect(wish()).toMatchObject({ connect: null, rotateKey: { graceSecs: 86_400, json: false } });
+    expect(wish('--at-once', '--json')).toMatchObject({ rotateKey: { graceSecs: 0, json: true } });
+    for (const [time, graceSecs] of [
+      ['90m', 5400],
+      ['30d', 2_592_000],
+      ['0s', 0],
+    ])
+      expect(wish('--former-good-for', String(time))).toMatchObject({ rotateKey: { graceSecs } });
+  });
+
   it('knows help and version wherever they stand', () => {
     expect(parseArguments(['connect', '-h'])).toBe('help');
     expect(parseArguments(['--version'])).toBe('version');
@@ -54,6 +66,14 @@ describe('the command line', () => {
     [['--config'], "Option '--config <value>' argument missing"],
     [['conect', 'h:1'], 'did you mean "connect HOST:PORT"?'],
     [['connect'], 'connect needs an address'],
+    [['rotate-key', 'now'], '"now" is one argument too many'],
+    [['rotate-key', '--save'], 'rotate-key goes without'],
+    [['rotate-key', '--token', 't'], 'rotate-key goes without'],
+    [['rotate-key', '--at-once', '--former-good-for', '1h'], 'either --at-once or --former-good-for'],
+    [['rotate-key', '--former-good-for', '31d'], 'at most 30d; not "31d"'],
+    [['rotate-key', '--former-good-for', '24'], 'a time such as 90m, 24h or 7d'],
+    [['connect', 'h:1', '--at-once'], '--at-once goes with rotate-key'],
+    [['--json'], '--json goes with rotate-key'],
     [['connect', 'h'], '"h" is not HOST:PORT'],
     [['connect', 'h:0'], '"h:0" is not HOST:PORT'],
     [['connect', 'h:65536'], 'is not HOST:PORT'],

@@ -1,7 +1,9 @@
 import { parseArgs } from 'node:util';
+import { keyStatementLimits } from '@muster/protocol/wire';
 import type { LogFormat } from './log.ts';
 
 export const help = `Usage: muster agent [options] [connect HOST:PORT [--orchestrator-key HEX] [--token T]]
+       muster agent rotate-key [--at-once | --former-good-for TIME] [--json] [--data-dir D]
 
 Keeps this machine as its orchestrator wants it. The address is remembered after the first
 "connect": later starts need no arguments.
@@ -15,6 +17,13 @@ and waits for approval. "discovery: { enabled: false }" in its configuration for
   --token T                 enrolment token, from "muster agents enroll"; - reads it from standard input
   --save                    only remember all this, and end: the service that runs the agent finds it
 
+  rotate-key                give the agent of this machine a new key, which the old one signs; it stays the same agent.
+                            Waits until the orchestrator has taken it. Ends with 0: in force; 1: refused, nothing has
+                            changed; 5: it waits for the agent to run, or for its link
+  --at-once                 the former key is good no more once the new one is in force, nor is any before it
+  --former-good-for TIME    for so long it still is, such as 90m, 24h or 7d; 30d at most (default 24h)
+  --json                    print what came of it as JSON
+
   --config FILE             YAML with remote_terminal, metrics, discovery; read again when it changes
   --data-dir D              the agent's key, journal and snapshots (default /var/lib/muster-agent)
   --hostname H              name to introduce itself by (default: this machine's)
@@ -26,8 +35,9 @@ and waits for approval. "discovery: { enabled: false }" in its configuration for
   -h, --help                this text
   --version                 the version
 
-Example:
+Examples:
   muster agent connect muster.example:4747 --orchestrator-key 3f…c1 --token 9hQ…
+  muster agent rotate-key --at-once
 `;
 
 export interface AgentArguments {
@@ -40,17 +50,26 @@ export interface AgentArguments {
   connect: { host: string; port: number; orchestratorKey: string | null; token: string | null } | null;
   /** Only remember where to connect. */
   save?: true;
+  /** Only give it a new key. */
+  rotateKey?: {
+    /** How long the former one is still good. */
+    graceSecs: number;
+    json: boolean;
+  };
 }
 
 /** The command line is not one of `help`; the message says what to type. */
 export class UsageError extends Error {}
 
 const options = {
+  'at-once': { type: 'boolean', default: false },
   config: { type: 'string' },
   'data-dir': { type: 'string', default: '/var/lib/muster-agent' },
   'facts-dir': { type: 'string' },
+  'former-good-for': { type: 'string' },
   help: { type: 'boolean', short: 'h', default: false },
   hostname: { type: 'string' },
+  json: { type: 'boolean', default: false },
   'log-format': { type: 'string', default: 'text' },
   'log-level': { type: 'string', default: 'info' },
   'orchestrator-key': { type: 'string' },
@@ -76,7 +95,14 @@ export function parseArguments(argv: readonly string[]): AgentArguments | 'help'
   if (values.hostname !== undefined && !/^[\x21-\x7e]{1,253}$/.test(values.hostname))
     throw new UsageError('--hostname is 1 to 253 printable characters without spaces');
   if (values['data-dir'] === '') throw new UsageError('--data-dir is empty');
-  const connect = parseConnect(positionals, values['orchestrator-key'], values.token);
+  const [verb, ...others] = positionals;
+  const rotates = verb === 'rotate-key';
+  if (rotates && others.length > 0) throw new UsageError(`"${others[0]}" is one argument too many`);
+  for (const flag of ['at-once', 'former-good-for', 'json'] as const)
+    if (!rotates && values[flag]) throw new UsageError(`--${flag} goes with rotate-key`);
+  if (rotates && (values.save || values.token !== undefined || values['orchestrator-key'] !== undefined))
+    throw new UsageError('rotate-key goes without --orchestrator-key, --token and --save');
+  const connect = rotates ? null : parseConnect(positionals, values['orchestrator-key'], values.token);
   if (values.save && connect === null)
     throw new UsageError('--save goes with an address: muster agent connect HOST:PORT … --save');
   return {
@@ -88,7 +114,24 @@ export function parseArguments(argv: readonly string[]): AgentArguments | 'help'
     logLevel,
     connect,
     ...(values.save ? { save: true as const } : {}),
+    ...(rotates
+      ? { rotateKey: { graceSecs: graceSecs(values['at-once'], values['former-good-for']), json: values.json } }
+      : {}),
   };
+}
+
+const usualGraceSecs = 86_400;
+const secondsOf = { s: 1, m: 60, h: 3600, d: 86_400 } as const;
+
+function graceSecs(atOnce: boolean, goodFor: string | undefined): number {
+  if (atOnce && goodFor !== undefined) throw new UsageError('either --at-once or --former-good-for');
+  if (atOnce) return 0;
+  if (goodFor === undefined) return usualGraceSecs;
+  const [, count, unit] = /^(\d{1,7})([smhd])$/.exec(goodFor) ?? [];
+  const grace = Number(count) * secondsOf[(unit ?? 's') as keyof typeof secondsOf];
+  if (unit === undefined || grace > keyStatementLimits.longestGraceSecs)
+    throw new UsageError(`--former-good-for is a time such as 90m, 24h or 7d, and at most 30d; not "${goodFor}"`);
+  return grace;
 }
 
 function parse(argv: readonly string[]) {

@@ -29,7 +29,7 @@ export const version = packageJson.version;
 
 export interface Agent {
   readonly nodeId: string;
-  /** Reads the configuration at once; without, it does when the file changes. */
+  /** Reads the configuration at once, which without it does when the file changes, and looks whether a new key waits. */
   reload(): Promise<void>;
   /** Ends what runs at a resource's end, tells the orchestrator, says goodbye. */
   stop(reason: string): Promise<void>;
@@ -79,7 +79,7 @@ export async function startAgent(options: AgentArguments, clock: Clock, log: Log
   const engine = createEngine({
     dataDir: options.dataDir,
     // It never leaves the machine, and is the same as long as the identity is.
-    planKey: identity.sign(Buffer.from('muster key of plan digests v1\0')),
+    planKey: identity.current.sign(Buffer.from('muster key of plan digests v1\0')),
     clock,
     log,
     limits: {
@@ -111,7 +111,10 @@ export async function startAgent(options: AgentArguments, clock: Clock, log: Log
     log,
     settings: () => configured.terminal(),
     open: new OpenTerminals(options.dataDir),
-    ended: () => idle.worked(),
+    ended: () => {
+      idle.worked();
+      connection.keysChanged();
+    },
   });
   const samples = new SampleBuffer();
   const path = join(options.dataDir, 'unsent-samples.log');
@@ -168,7 +171,10 @@ export async function startAgent(options: AgentArguments, clock: Clock, log: Log
   facts.follow(() => connection.attributesChanged());
   return {
     nodeId: identity.nodeId,
-    reload: () => configured.again(),
+    reload: () => {
+      connection.keysChanged();
+      return configured.again();
+    },
     async stop(reason) {
       configured.end();
       driftWatch.end();

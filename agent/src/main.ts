@@ -65,11 +65,20 @@ async function main(): Promise<void> {
     return;
   }
   if (options.connect?.token === '-') options.connect.token = await readToken();
+  // What holds the data directory may be told to look at it; see below.
+  process.on('SIGHUP', () => {});
   if (options.save && options.connect) {
     const { remember } = await import('./connection/remember.ts');
     const nodeId = await remember(options.dataDir, options.connect).catch((error: Error) => fail(error.message, 1));
     process.stdout.write(
       `Agent ${nodeId} belongs to ${options.connect.host}:${options.connect.port} from its next start on.\n`,
+    );
+    return;
+  }
+  if (options.rotateKey) {
+    const { sayRotation } = await import('./connection/say-rotation.ts');
+    process.exitCode = await sayRotation(options.dataDir, options.rotateKey).catch((error: Error) =>
+      fail(error.message, 1),
     );
     return;
   }
@@ -86,11 +95,21 @@ async function main(): Promise<void> {
   });
   // Timers keep no process alive, and between two attempts to connect there is nothing else.
   const alive = setInterval(() => {}, 2 ** 30);
+  // By itself it would end the agent, also one that is just starting. A file that changes is found without it; this says
+  // at once whether it can be used.
+  let reload = async () => {};
+  process.on('SIGHUP', () => {
+    void reload().then(
+      () => log.info({}, 'the configuration was read again'),
+      (error: Error) => log.error({ error }, 'the configuration could not be read again'),
+    );
+  });
   const agent = await startAgent(options, systemClock, log).catch((error: Error) => {
     log.debug({ stack: error.stack }, 'not started');
     // By its name: its class comes with a parser that most agents never load.
     return fail(error.message, error instanceof NoOrchestratorError || error.name === 'ConfigError' ? 2 : 1);
   });
+  reload = () => agent.reload();
   log.info({ node_id: agent.nodeId, version, data_dir: options.dataDir }, 'agent started');
 
   let manager: ServiceManager | null = null;
@@ -114,13 +133,6 @@ async function main(): Promise<void> {
       },
     );
   };
-  // By itself it would end the agent. A file that changes is found without it; this says at once whether it can be used.
-  process.on('SIGHUP', () => {
-    void agent.reload().then(
-      () => log.info({}, 'the configuration was read again'),
-      (error: Error) => log.error({ error }, 'the configuration could not be read again'),
-    );
-  });
   process.on('SIGTERM', stop);
   process.on('SIGINT', stop);
   if (process.env.NOTIFY_SOCKET) manager = await tellManager(log);

@@ -92,16 +92,16 @@ export class ServedLink {
     this.ws.send(JSON.stringify(message));
   }
 
-  challenge(publicKey: Buffer): void {
+  challenge(publicKey: Buffer, versions = [2, 1]): void {
     this.send({
       type: 'challenge',
       nonce: this.nonce.toString('hex'),
       public_key: publicKey.toString('hex'),
-      versions: [2, 1],
+      versions,
     });
   }
 
-  welcome(acknowledged = 0, settled: string[] = [], version = 2): void {
+  welcome(acknowledged = 0, settled: string[] = [], version = 2, more: { node_id?: string } = {}): void {
     this.send({
       type: 'welcome',
       version,
@@ -110,6 +110,7 @@ export class ServedLink {
       tags: {},
       acknowledged,
       settled_operations: settled,
+      ...more,
     });
   }
 

@@ -3,12 +3,18 @@ import { createInProcessBus } from '../../orchestrator/src/bus/in-process.ts';
 import { systemClock } from '../../orchestrator/src/clock.ts';
 import type { AgentLinks } from '../../orchestrator/src/domain/agent-link.ts';
 import { createGateway } from '../../orchestrator/src/gateway/gateway.ts';
+import { idOfRawKey } from '../../orchestrator/src/identity/ed25519-key.ts';
 import { loadIdentity } from '../../orchestrator/src/identity/identity.ts';
 import { scratchDirectory } from './scratch.ts';
 import { answerParent } from './server-process.ts';
 
 const standing = { status: 'approved' as const, name: null, tags: {} };
 const links: AgentLinks = {
+  keyOf: async ({ public_key }) => ({
+    node_id: idOfRawKey(Buffer.from(public_key, 'hex')),
+    valid_until: null,
+    succession: null,
+  }),
   admit: async () => ({ admitted: true, standing, acknowledged: 0, settled_operations: [] }),
   opened: () => {},
   attributesChanged: async () => {},

@@ -1,8 +1,9 @@
-import { generateKeyPairSync, randomBytes, sign } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
 import { idOfKey } from '@muster/protocol';
 import type { OperationMessage, Report } from '@muster/protocol/wire';
+import { keyOfPem, newKeyPem } from '../../agent/src/connection/agent-key.ts';
 import { Connection } from '../../agent/src/connection/connection.ts';
-import { type AgentIdentity, rawEd25519Key } from '../../agent/src/connection/identity.ts';
+import type { AgentIdentity } from '../../agent/src/connection/identity.ts';
 import type { OrchestratorFile } from '../../agent/src/connection/pin.ts';
 import type { AcceptOutcome, Engine, OpenOperation, ReportSpool, SpoolEntry } from '../../agent/src/converge/engine.ts';
 import { systemClock } from '../../agent/src/host/clock.ts';
@@ -104,9 +105,10 @@ class NoOpEngine implements Engine, ReportSpool {
 }
 
 async function newIdentity(): Promise<AgentIdentity> {
-  const { privateKey, publicKey: key } = generateKeyPairSync('ed25519');
-  const publicKey = rawEd25519Key(key)!;
-  return { nodeId: await idOfKey(publicKey), publicKey, sign: (bytes) => sign(null, bytes, privateKey) };
+  const shown = { key: keyOfPem(newKeyPem(), 'memory'), statement: null };
+  const nodeId = await idOfKey(shown.key.publicKey);
+  const none = () => false;
+  return { nodeId, toShow: () => shown, inForce: () => shown, hasNext: none, welcomed: none, refused: none };
 }
 
 const ignore = () => {};

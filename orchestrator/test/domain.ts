@@ -99,7 +99,7 @@ export async function newAdmin({ context }: Domain, username = 'ada'): Promise<{
   return { key, actor: { type: 'operator', id: key.id, name: username } };
 }
 
-function helloOf(key: Key, more: Partial<Hello> = {}): Hello {
+export function helloOf(key: Key, more: Partial<Hello> = {}): Hello {
   return {
     type: 'hello',
     versions: [1],
@@ -120,6 +120,8 @@ function helloOf(key: Key, more: Partial<Hello> = {}): Hello {
 export async function connect(domain: Domain, key: Key, more: Partial<Hello> = {}) {
   const admission = await domain.links.admit(helloOf(key, more), {
     node_id: key.id,
+    valid_until: null,
+    succession: null,
     remote_ip: '192.0.2.7',
     now: domain.now(),
   });

@@ -1,6 +1,8 @@
 import type { Sample } from '@muster/protocol';
 import type { Hello, OperationMessage, OutputProgress, Report } from '@muster/protocol/wire';
+import type { KeyOf } from '../src/domain/agent-keys.ts';
 import type { Admission, AgentLinks, Refusal, Standing } from '../src/domain/agent-link.ts';
+import { idOfRawKey } from '../src/identity/ed25519-key.ts';
 
 interface Row {
   standing: Standing;
@@ -33,6 +35,14 @@ export class MemoryLinks implements AgentLinks {
   queue(nodeId: string, operation: OperationMessage): void {
     this.row(nodeId).queue.push(operation);
     this.owners.set(operation.operation_id, nodeId);
+  }
+
+  /** Keys that are not of the agent whose id they would give, by hex. */
+  readonly keys = new Map<string, KeyOf | { refusal: Refusal; node_id: string }>();
+
+  async keyOf(hello: Hello) {
+    const node_id = idOfRawKey(Buffer.from(hello.public_key, 'hex'));
+    return this.keys.get(hello.public_key) ?? { node_id, valid_until: null, succession: null };
   }
 
   async admit(hello: Hello, from: { node_id: string }): Promise<Admission> {

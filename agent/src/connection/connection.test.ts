@@ -1,4 +1,4 @@
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -10,12 +10,14 @@ import { ManualClock } from '../../test/manual-clock.ts';
 import { MemoryEngine } from '../../test/memory-engine.ts';
 import { type ServedLink, TestOrchestrator } from '../../test/test-orchestrator.ts';
 import { SampleBuffer } from '../metrics/sample-buffer.ts';
+import type { Terminals } from '../terminal/terminals.ts';
 import { Connection } from './connection.ts';
-import { type AgentIdentity, loadAgentIdentity } from './identity.ts';
+import { type AgentKeys, loadAgentIdentity } from './identity.ts';
+import { makeNextKey } from './next-key.ts';
 import { OrchestratorFile, type Target } from './pin.ts';
 
 let dir: string;
-let identity: AgentIdentity;
+let identity: AgentKeys;
 let orchestrator: TestOrchestrator;
 let engine: MemoryEngine;
 let clock: ManualClock;
@@ -41,7 +43,7 @@ afterEach(async () => {
   await rm(dir, { recursive: true, force: true });
 });
 
-function connect(target: Partial<Target> = {}): Connection {
+function connect(target: Partial<Target> = {}, terminals: Terminals | null = null): Connection {
   const write = (level: string) => (fields: object, message: string) =>
     void logged.push({ level, message, fields: fields as Record<string, unknown> });
   const connection = new Connection({
@@ -58,7 +60,7 @@ function connect(target: Partial<Target> = {}): Connection {
     },
     file: new OrchestratorFile(dir),
     engine,
-    terminals: null,
+    terminals,
     samples,
     clock,
     log: { debug: write('debug'), info: write('info'), warn: write('warn'), error: write('error') },
@@ -280,7 +282,7 @@ describe('coming in', () => {
       token: 'enrol-me',
       attributes: { platform: 'linux' },
       open_operations: engine.open,
-      versions: [3, 2, 1],
+      versions: [4, 3, 2, 1],
     });
     expect(link.proves(hello, orchestrator.publicKey)).toBe(true);
     expect(has('connected')).toBe(false);
@@ -593,5 +595,98 @@ describe('coming back', () => {
     expect(await link.next('bye')).toEqual({ type: 'bye', reason: 'SIGTERM' });
     await stopped;
     expect(clock.next).toBe(null);
+  });
+});
+
+describe('a new key', () => {
+  const seconds = 1_700_000_000;
+  const hex = ({ publicKey }: { publicKey: Buffer }) => publicKey.toString('hex');
+  /** The next link, up to its hello. */
+  const greeted = async (versions: number[]) => {
+    const link = await orchestrator.nextLink();
+    link.challenge(orchestrator.publicKey, versions);
+    return { link, hello: await link.next('hello') };
+  };
+
+  it('is shown at once on a link of its own, with the signature of the old one, and is in force with the welcome', async () => {
+    const connection = connect();
+    const first = await greeted([4]);
+    first.link.welcome(0, [], 4, { node_id: identity.nodeId });
+    expect(first.hello.key_statement).toBeUndefined();
+    await until(() => has('connected'));
+    const former = identity.current;
+    const { key, statement } = makeNextKey(dir, former, 60, seconds);
+    connection.keysChanged();
+    expect((await first.link.next('bye')).reason).toBe('to show a new key');
+    // No waiting, though the clock stands still.
+    const second = await greeted([4]);
+    expect(second.hello).toMatchObject({ public_key: hex(key), key_statement: statement });
+    expect(second.link.proves(second.hello, orchestrator.publicKey)).toBe(true);
+    expect(hex((await loadAgentIdentity(dir)).current)).toBe(hex(former));
+    second.link.welcome(0, [], 4, { node_id: identity.nodeId });
+    await until(() => has('this agent has a new key'));
+    expect(hex((await loadAgentIdentity(dir)).current)).toBe(hex(key));
+    connection.keysChanged();
+    await second.link.settled();
+    expect(second.link.unread).toBe(0);
+  });
+
+  it('is shown again when the link broke before the welcome, and dropped when it is refused', async () => {
+    connect();
+    const former = identity.current;
+    const { key } = makeNextKey(dir, former, 60, seconds);
+    const first = await greeted([4]);
+    first.link.ws.terminate();
+    await until(() => has('not connected'));
+    clock.advance(1_000);
+    const second = await greeted([4]);
+    expect(second.hello.public_key).toBe(hex(key));
+    second.link.send({ type: 'refused', code: 'key_refused', message: 'not that one', retry_after_secs: null });
+    await until(() => has('the new key is dropped'));
+    await until(() => logged.filter(({ message }) => message === 'not connected').length === 2);
+    clock.advance(2_000);
+    const third = await greeted([4]);
+    expect(third.hello).toMatchObject({ public_key: hex(former) });
+    expect(third.hello.key_statement).toBeUndefined();
+  });
+
+  it('is not shown to an orchestrator that knows nothing of it, which keeps its link', async () => {
+    const connection = connect();
+    const { link, hello } = await greeted([3, 2]);
+    link.welcome(0, [], 3);
+    expect(hello.public_key).toBe(hex(identity.current));
+    await until(() => has('connected'));
+    makeNextKey(dir, identity.current, 60, seconds);
+    connection.keysChanged();
+    expect(has('of a release that knows no new keys')).toBe(true);
+    await link.settled();
+    expect(link.unread).toBe(0);
+    link.ws.terminate();
+    await until(() => has('not connected'));
+    clock.advance(1_000);
+    expect((await greeted([3, 2])).hello).toMatchObject({ public_key: hex(identity.current) });
+  });
+
+  it('waits for terminals, which would end with the link', async () => {
+    const terminals = { open: 1, attach: () => ({ end: () => {} }) };
+    const connection = connect({}, terminals as unknown as Terminals);
+    const { link } = await greeted([4]);
+    link.welcome(0, [], 4);
+    await until(() => has('connected'));
+    const { key } = makeNextKey(dir, identity.current, 60, seconds);
+    connection.keysChanged();
+    expect(has('waits until the terminals that are open have ended')).toBe(true);
+    await link.settled();
+    expect(link.unread).toBe(0);
+    terminals.open = 0;
+    connection.keysChanged();
+    expect((await greeted([4])).hello.public_key).toBe(hex(key));
+  });
+
+  it('that cannot be read keeps no agent away', async () => {
+    connect();
+    await writeFile(join(dir, 'agent.key.next'), 'torn', { mode: 0o600 });
+    expect((await greeted([4])).hello.public_key).toBe(hex(identity.current));
+    expect(has('the new key cannot be used')).toBe(true);
   });
 });

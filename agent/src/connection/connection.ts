@@ -8,7 +8,7 @@ import { type Attempts, backOff, type LinkEnd } from './backoff.ts';
 import { Candidates } from './candidates.ts';
 import { dial, WrongOrchestratorError } from './dial.ts';
 import { fitAttributes, type Introduction, makeHello } from './hello.ts';
-import type { AgentIdentity } from './identity.ts';
+import type { AgentIdentity, ShownKey } from './identity.ts';
 import type { OrchestratorFile, Target } from './pin.ts';
 import { Session } from './session.ts';
 
@@ -55,6 +55,8 @@ export class Connection {
   private wake: () => void = () => {};
   /** The report that was first in line when the orchestrator last called what was sent a violation, and how often so. */
   private suspect = { seq: 0, refusals: 0 };
+  /** The link that ended was to make room for one under a new key. */
+  private isRenewing = false;
   /** The wrong key that was shown last. */
   private stranger: string | null = null;
 
@@ -113,6 +115,43 @@ export class Connection {
     return this.session?.hintDrift(keys) ?? false;
   }
 
+  /** A new key may wait: the link begins anew to show it. Terminals would end with the link, so it waits for those. */
+  keysChanged(): void {
+    const { identity, terminals, log } = this.options;
+    try {
+      if (!identity.hasNext()) return;
+    } catch (error) {
+      log.error({ error }, 'the new key cannot be used; the one in force stays');
+      return;
+    }
+    if (!this.isLinked || this.session === null) {
+      this.wake();
+      return;
+    }
+    if (this.session.version < 4) {
+      log.warn({}, 'the orchestrator is of a release that knows no new keys: it is shown the one in force');
+      return;
+    }
+    const open = terminals?.open ?? 0;
+    if (open > 0) {
+      log.info({ terminals: open }, 'a new key waits until the terminals that are open have ended');
+      return;
+    }
+    this.isRenewing = true;
+    void this.session.leave('to show a new key');
+  }
+
+  /** The key for a hello; a new one that cannot be read keeps nobody away. */
+  private keyToShow(versions: readonly number[]): ShownKey {
+    const { identity, log } = this.options;
+    try {
+      return identity.toShow(versions);
+    } catch (error) {
+      log.error({ error }, 'the new key cannot be used; the one in force stays');
+      return identity.inForce();
+    }
+  }
+
   private async run(): Promise<void> {
     const { log, clock, random } = this.options;
     let attempts: Attempts = 0;
@@ -128,6 +167,10 @@ export class Connection {
       const end = await this.link(target);
       if (this.isLinked) this.setLinked(false);
       if (this.stopping.signal.aborted) return;
+      if (this.isRenewing) {
+        this.isRenewing = false;
+        continue;
+      }
       const next = backOff(attempts, end, random());
       attempts = next.attempts;
       log.info({ reason: end.reason, retry_in_ms: Math.round(next.waitMs) }, 'not connected');
@@ -167,6 +210,7 @@ export class Connection {
           { host: target.host, port: target.port, orchestrator_key: shownKey },
           'no orchestrator key is pinned: trusting the one that announced itself on the network; compare it with the one that the orchestrator shows',
         );
+      let shown = identity.inForce();
       const session = new Session({
         dialled,
         engine,
@@ -175,9 +219,10 @@ export class Connection {
         clock,
         log,
         random: this.options.random,
-        hello: (nonce, versions) =>
-          makeHello(
-            identity,
+        hello: (nonce, versions) => {
+          shown = this.keyToShow(versions);
+          return makeHello(
+            shown,
             introduction,
             { exporter: dialled.exporter, nonce, orchestratorKey: dialled.orchestratorKey },
             {
@@ -187,13 +232,18 @@ export class Connection {
               openOperations: engine.openOperations(),
               clockMs: versions.includes(2) ? clock.now() : null,
             },
-          ),
-        welcomed: (welcome) => this.welcomed(welcome, shownKey),
+          );
+        },
+        welcomed: (welcome) => {
+          this.keyWelcomed(shown, welcome.node_id);
+          this.welcomed(welcome, shownKey);
+        },
         standingChanged: (standing) => this.logStanding(standing),
       });
       this.session = session;
       const end = await session.run();
       this.session = null;
+      if (end.refused === 'key_refused') this.keyRefused(shown);
       if (end.refused !== null && stubborn.has(end.refused) && end.retryAfterSecs === null)
         return { ...end, retryAfterSecs: stubbornRetrySecs };
       if (end.refused === 'protocol_violation' && this.suspectReport(end.reason))
@@ -206,6 +256,25 @@ export class Connection {
         this.strangerAt(target, error.shownKey);
       }
       return { livedMs: 0, retryAfterSecs: null, reason: (error as Error).message };
+    }
+  }
+
+  private keyWelcomed(shown: ShownKey, nodeId: string | undefined): void {
+    const { identity, log } = this.options;
+    try {
+      if (identity.welcomed(shown, nodeId))
+        log.info({ event: 'key_changed', key: shown.key.publicKey.toString('hex') }, 'this agent has a new key');
+    } catch (error) {
+      log.error({ error }, 'the new key could not be put in force on this disk; it is shown again at the next link');
+    }
+  }
+
+  private keyRefused(shown: ShownKey): void {
+    const { identity, log } = this.options;
+    try {
+      if (identity.refused(shown)) log.error({}, 'the new key is dropped, and the one in force stays');
+    } catch (error) {
+      log.error({ error }, 'what the orchestrator refused could not be dropped');
     }
   }
 

@@ -2,7 +2,7 @@ import { connect, type TLSSocket } from 'node:tls';
 import { exporterLabel, exporterLength, limits } from '@muster/protocol/wire';
 import { WebSocket } from 'ws';
 import type { Clock } from '../host/clock.ts';
-import { rawEd25519Key } from './identity.ts';
+import { rawEd25519Key } from './agent-key.ts';
 
 /** The orchestrator may let a dialled agent wait for its turn before it answers. */
 const tlsTimeoutMs = 45_000;

@@ -1,6 +1,6 @@
 import { type Hello, handshakeBytes, limits, type PinSource, supportedProtocolVersions } from '@muster/protocol/wire';
 import type { OpenOperation } from '../converge/engine.ts';
-import type { AgentIdentity } from './identity.ts';
+import type { ShownKey } from './identity.ts';
 
 /** What one agent process says of itself in each hello. */
 export interface Introduction {
@@ -14,7 +14,7 @@ export interface Introduction {
  * @param connection the exporter, the nonce of the challenge and the key that TLS proved
  */
 export function makeHello(
-  identity: AgentIdentity,
+  { key, statement }: ShownKey,
   introduction: Introduction,
   connection: { exporter: Buffer; nonce: Buffer; orchestratorKey: Buffer },
   state: {
@@ -27,13 +27,14 @@ export function makeHello(
   },
 ): Hello {
   const versions = [...supportedProtocolVersions];
-  const signature = identity.sign(handshakeBytes({ ...connection, agentKey: identity.publicKey, versions }));
+  const signature = key.sign(handshakeBytes({ ...connection, agentKey: key.publicKey, versions }));
   return {
     type: 'hello',
     versions,
     agent_version: introduction.agentVersion,
-    public_key: identity.publicKey.toString('hex'),
+    public_key: key.publicKey.toString('hex'),
     signature: signature.toString('hex'),
+    ...(statement === null ? {} : { key_statement: statement }),
     instance_id: introduction.instanceId,
     pin_source: state.pinSource,
     hostname: introduction.hostname,

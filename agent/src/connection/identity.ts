@@ -1,38 +1,173 @@
-import { createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject, sign } from 'node:crypto';
 import { join } from 'node:path';
 import { idOfKey } from '@muster/protocol';
-import { ensurePrivateDirectory, readPrivateFile, writePrivateFile } from '../host/private-file.ts';
+import { ensurePrivateDirectory, readPrivateFile, removePrivateFile, writePrivateFile } from '../host/private-file.ts';
+import { type AgentKey, hexOf, keyOfPem, newKeyPem } from './agent-key.ts';
+import { type NextKey, nextKeyPath, readNextKey, type Statement } from './next-key.ts';
 
-/** Length of what stands before the 32 bytes in the DER of an Ed25519 public key. */
-const spkiPrefixLength = 12;
+/** Since this version of the protocol an orchestrator can be shown a new key. */
+const keysChangeSince = 4;
 
+/** A key to say hello with, and what shows where it comes from. */
+export interface ShownKey {
+  key: AgentKey;
+  statement: Statement | null;
+}
+
+/** Who an agent is, and by which key it shows that. */
 export interface AgentIdentity {
-  nodeId: string;
-  /** 32 bytes. */
-  publicKey: Buffer;
-  sign(bytes: Uint8Array): Buffer;
+  readonly nodeId: string;
+  /**
+   * The key for a hello to an orchestrator that speaks these versions: a new one first.
+   * @throws Error when there is a new one that cannot be read
+   */
+  toShow(versions: readonly number[]): ShownKey;
+  /** The key in force, for a hello. */
+  inForce(): ShownKey;
+  /** A new key waits to be shown. @throws Error when it cannot be read */
+  hasNext(): boolean;
+  /**
+   * The orchestrator has welcomed this agent under a key.
+   * @param nodeId who the agent is there; undefined: it does not say
+   * @returns true when the key is a new one, which is in force from now on
+   * @throws Error when the disk does not take that: the next hello shows the key again
+   */
+  welcomed(shown: ShownKey, nodeId: string | undefined): boolean;
+  /** The orchestrator does not take a key as what its statement says. @returns true when it was a new one */
+  refused(shown: ShownKey): boolean;
+}
+
+/** What is kept of keys that were changed; counts while one of them is in force. */
+interface History {
+  node_id: string;
+  /** Hex: the one before, and the one that took its place. */
+  keys: string[];
+  statement: Statement | null;
+}
+
+/**
+ * The keys of a data directory: `agent.key` is the one in force; `agent.key.next` one that waits, with what the other says
+ * of it; `agent-keys.json` who this agent is, once that does not follow from its key any more. A new key is in force when
+ * it replaces `agent.key`, which is one rename; until then both are there.
+ */
+export class AgentKeys implements AgentIdentity {
+  readonly #dataDir: string;
+  #nodeId: string;
+  #current: AgentKey;
+  #history: History | null;
+
+  constructor(dataDir: string, nodeId: string, current: AgentKey, history: History | null) {
+    this.#dataDir = dataDir;
+    this.#nodeId = nodeId;
+    this.#current = current;
+    this.#history = history;
+  }
+
+  get nodeId(): string {
+    return this.#nodeId;
+  }
+
+  /** The key in force. */
+  get current(): AgentKey {
+    return this.#current;
+  }
+
+  /** The key that waits, if any. @throws Error when it cannot be read */
+  next(): NextKey | null {
+    const next = readNextKey(this.#dataDir);
+    if (next === null || !isSame(next.key, this.#current)) return next;
+    // It was put in force, and a kill came before the file was removed.
+    this.#removeNext();
+    return null;
+  }
+
+  hasNext(): boolean {
+    return this.next() !== null;
+  }
+
+  toShow(versions: readonly number[]): ShownKey {
+    if (!versions.includes(keysChangeSince)) return this.inForce();
+    const next = this.next();
+    if (next !== null) return next;
+    // An orchestrator restored from a backup of before the change knows the former key only.
+    const { keys = [], statement = null } = this.#history ?? {};
+    return { key: this.#current, statement: keys.at(-1) === hexOf(this.#current) ? statement : null };
+  }
+
+  inForce(): ShownKey {
+    return { key: this.#current, statement: null };
+  }
+
+  welcomed({ key, statement }: ShownKey, nodeId: string | undefined): boolean {
+    const isNew = !isSame(key, this.#current);
+    const id = nodeId ?? this.#nodeId;
+    if (isNew) {
+      // First who this is: it counts under both keys, whichever is in force after a kill.
+      this.#remember({ node_id: id, keys: [hexOf(this.#current), hexOf(key)], statement });
+      // From memory: whatever became of the file, this key is the one that the orchestrator goes by now.
+      writePrivateFile(join(this.#dataDir, 'agent.key'), key.pem, 'replace');
+      this.#current = key;
+      this.#removeNext();
+    } else if (id !== this.#nodeId) {
+      // Another orchestrator, to which this key is the first.
+      const { keys = [hexOf(key)], statement: kept = null } = this.#history ?? {};
+      this.#remember({ node_id: id, keys, statement: kept });
+    }
+    this.#nodeId = id;
+    return isNew;
+  }
+
+  refused({ key }: ShownKey): boolean {
+    if (!isSame(key, this.#current)) {
+      // Not another one that was made meanwhile.
+      const next = this.next();
+      if (next !== null && isSame(next.key, key)) this.#removeNext();
+      return true;
+    }
+    if (this.#history !== null) this.#remember({ ...this.#history, statement: null });
+    return false;
+  }
+
+  #remember(history: History): void {
+    writePrivateFile(historyPath(this.#dataDir), `${JSON.stringify(history)}\n`, 'replace');
+    this.#history = history;
+  }
+
+  #removeNext(): void {
+    removePrivateFile(nextKeyPath(this.#dataDir));
+  }
 }
 
 /**
  * The identity of this data directory, made at the first call.
  * @throws LoosePermissionsError when the directory or the key is open to others
  */
-export async function loadAgentIdentity(dataDir: string): Promise<AgentIdentity> {
+export async function loadAgentIdentity(dataDir: string): Promise<AgentKeys> {
   ensurePrivateDirectory(dataDir);
   const path = join(dataDir, 'agent.key');
   let pem = readPrivateFile(path);
   if (pem === null) {
-    pem = generateKeyPairSync('ed25519').privateKey.export({ format: 'pem', type: 'pkcs8' }) as string;
+    pem = newKeyPem();
     writePrivateFile(path, pem, 'keep');
   }
-  const privateKey = createPrivateKey(pem);
-  const publicKey = rawEd25519Key(createPublicKey(privateKey));
-  if (publicKey === null) throw new Error(`${path} does not hold an Ed25519 key; put back the file that was there`);
-  return { nodeId: await idOfKey(publicKey), publicKey, sign: (bytes) => sign(null, bytes, privateKey) };
+  const current = keyOfPem(pem, path);
+  const history = readHistory(dataDir);
+  if (history?.keys.includes(hexOf(current)) === true) return new AgentKeys(dataDir, history.node_id, current, history);
+  return new AgentKeys(dataDir, await idOfKey(current.publicKey), current, null);
 }
 
-/** The 32 bytes of an Ed25519 public key, null for a key of any other kind. */
-export function rawEd25519Key(key: KeyObject): Buffer | null {
-  if (key.asymmetricKeyType !== 'ed25519') return null;
-  return key.export({ format: 'der', type: 'spki' }).subarray(spkiPrefixLength);
+const isSame = (a: AgentKey, b: AgentKey): boolean => a.publicKey.equals(b.publicKey);
+const historyPath = (dataDir: string) => join(dataDir, 'agent-keys.json');
+
+/** @returns null for one that is damaged too: the orchestrator says again who the agent is */
+function readHistory(dataDir: string): History | null {
+  const text = readPrivateFile(historyPath(dataDir));
+  if (text === null) return null;
+  try {
+    const { node_id, keys, statement } = JSON.parse(text) as History;
+    return /^[0-9a-f]{32}$/.test(node_id) && Array.isArray(keys)
+      ? { node_id, keys, statement: statement ?? null }
+      : null;
+  } catch {
+    return null;
+  }
 }

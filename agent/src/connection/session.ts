@@ -51,6 +51,8 @@ const silenceMs = limits.pingIntervalMs * (limits.missedPings + 1);
 const advice: Partial<Record<RefusalCode, string>> = {
   token_invalid:
     '; on the orchestrator, `muster agents enroll` makes a new token: start this agent again with the line it prints',
+  key_replaced:
+    '; this data directory is a copy, or was put back as it was: if this machine is the right one, reject and remove the agent, then let it in anew with `muster agents enroll`',
 };
 const byeTimeoutMs = 1_000;
 /** What may wait in this process for the network before nothing more is listened to: much more than is ever sent at once. */
@@ -73,7 +75,7 @@ export class Session {
   private phase: 'challenge' | 'welcome' | 'open' | 'over' = 'challenge';
   private heardAt: number;
   /** Of the protocol, once welcomed. */
-  private version = 1;
+  version = 1;
   private welcomedAt: number | null = null;
   private retryAfterSecs: number | null = null;
   private refused: RefusalCode | null = null;

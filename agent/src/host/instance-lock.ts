@@ -1,7 +1,7 @@
 import { randomBytes, randomInt } from 'node:crypto';
 import { closeSync, openSync, readdirSync, rmSync } from 'node:fs';
 import { setTimeout } from 'node:timers/promises';
-import { identityOf, isRunning } from './run-command.ts';
+import { identityOf, isRunning, type ProcessIdentity } from './run-command.ts';
 
 /** Another agent works in the directory. */
 export class DirectoryInUse extends Error {}
@@ -42,12 +42,28 @@ export async function lockDirectory(directory: string): Promise<() => void> {
   }
 }
 
+/** The process that holds the data directory; null: none does, or it cannot be told here. */
+export function holderOf(directory: string): number | null {
+  for (const name of readdirSync(directory)) {
+    const holder = processIn(name);
+    if (holder !== null && isRunning(holder)) return holder.pid;
+  }
+  return null;
+}
+
+/** Which process a file is of; null: it is no file of a lock. */
+function processIn(name: string): ProcessIdentity | null {
+  const [, pid, startTicks, bootId] = /^agent-lock\.(\d+)\.(\d+)\.([\w-]*)\.[0-9a-f]+$/.exec(name) ?? [];
+  if (pid === undefined || startTicks === undefined || bootId === undefined) return null;
+  return { pid: Number(pid), startTicks, bootId };
+}
+
 function heldByOther(directory: string, ours: string): boolean {
   let held = false;
   for (const name of readdirSync(directory)) {
-    const [, pid, startTicks, bootId] = /^agent-lock\.(\d+)\.(\d+)\.([\w-]*)\.[0-9a-f]+$/.exec(name) ?? [];
-    if (name === ours || pid === undefined || startTicks === undefined || bootId === undefined) continue;
-    if (isRunning({ pid: Number(pid), startTicks, bootId })) held = true;
+    const holder = name === ours ? null : processIn(name);
+    if (holder === null) continue;
+    if (isRunning(holder)) held = true;
     else rmSync(`${directory}/${name}`, { force: true });
   }
   return held;

@@ -87,3 +87,12 @@ export function writePrivateFile(path: string, text: string, existing: 'replace'
     closeSync(handle);
   }
 }
+
+/** Also when there is none. */
+export const removePrivateFile = (path: string): void => rmSync(path, { force: true });
+
+/** @returns whose the directory is, when it is another user's than this process; null when it is ours */
+export function otherOwner(path: string): number | null {
+  const { uid } = statSync(path);
+  return process.geteuid === undefined || uid === process.geteuid() ? null : uid;
+}

@@ -88,6 +88,11 @@ export class Terminals {
     }
   }
 
+  /** How many there are. */
+  get open(): number {
+    return this.#entries.size;
+  }
+
   attach(outlet: Outlet): TerminalLink {
     const channels = new Map<number, Entry>();
     let last = 0;

@@ -7,7 +7,8 @@ import { fromJson, toJson } from '../store/json-text.ts';
 import { markUndispatched, openOperations, operationById } from '../store/operations.ts';
 import { runGoesOn } from '../store/runs.ts';
 import { statement } from '../store/unit.ts';
-import type { Admission, AgentLinks, Refusal } from './agent-link.ts';
+import { keyStands, type Succession, successionStatements } from './agent-keys.ts';
+import type { Admission, AgentLinks, Caller, Refusal } from './agent-link.ts';
 import { audited, type Happening } from './audit.ts';
 import { type Context, seconds, systemActor } from './context.ts';
 import { enrolStatements } from './enrolment.ts';
@@ -29,6 +30,10 @@ export function createAdmission(context: Context, pendingCapacity: number): Agen
     const known = await db.get(agentById, { node_id });
     if (known?.status === 'rejected')
       return refuse('rejected', 'this agent was rejected', limits.rejectedRetryAfterSecs);
+    if (from.succession !== null) {
+      const refusal = await succeed(context, hello, from, from.succession);
+      if (refusal !== null) return { admitted: false, refusal };
+    }
     try {
       // A token is only looked at where it can make a difference.
       if (!known || (known.status === 'pending' && hello.token !== null)) {
@@ -60,6 +65,25 @@ export function createAdmission(context: Context, pendingCapacity: number): Agen
   };
 }
 
+/** Commits that the agent has this key from now on. */
+async function succeed(context: Context, hello: Hello, from: Caller, succession: Succession): Promise<Refusal | null> {
+  const row = await readAgent(context, from.node_id);
+  const label = row?.name ?? row?.initial_hostname ?? from.node_id;
+  const statements = successionStatements(context, hello.public_key, from, succession, { label, ip: from.remote_ip });
+  try {
+    await context.db.write({ name: 'agents/key', statements });
+    return null;
+  } catch (error) {
+    if (!(error instanceof MusterError)) throw error;
+    if (error.code === 'invalid_input')
+      return { code: 'key_refused', message: `the new key is not taken: ${error.message}`, retry_after_secs: null };
+    // Its keys, or whether it is approved, have changed since they were read: the next hello is judged anew.
+    if (error.code === 'agent_changed')
+      return { code: 'unavailable', message: 'the agent has just been changed', retry_after_secs: 1 };
+    throw error;
+  }
+}
+
 type AgentRow = NonNullable<Awaited<ReturnType<typeof readAgent>>>;
 const readAgent = ({ db }: Context, node_id: string) => db.get(agentById, { node_id });
 
@@ -71,7 +95,7 @@ const readAgent = ({ db }: Context, node_id: string) => db.get(agentById, { node
 async function recordConnected(
   context: Context,
   hello: Hello,
-  from: { node_id: string; remote_ip: string; now: number },
+  from: Caller,
   known: AgentRow | undefined,
 ): Promise<AgentRow | undefined> {
   for (let attempt = 1; ; attempt++) {
@@ -92,6 +116,7 @@ async function recordConnected(
       await context.db.write({
         name: 'agents/connected',
         statements: [
+          keyStands(hello.public_key, from),
           statement(markConnected, connected, { expect: 'changed', else: 'agent_changed' }),
           statement(missedDriftDue, { node_id: row.node_id, now: seconds(context.now()) }),
           ...(happening ? [audited(context, happening)] : []),

@@ -1,16 +1,19 @@
 import type { Sample } from '@muster/protocol';
 import type { Hello, OperationMessage, OutputProgress, RefusalCode, Report, Welcome } from '@muster/protocol/wire';
+import type { KeyOf } from './agent-keys.ts';
 
 /**
  * What the gateway asks of the domain about one agent's link. The gateway has checked the signature, the schema and the
  * caps by then; an agent speaks only of itself, so every call carries the node id that its key proved.
  */
 export interface AgentLinks {
+  /** Whose key it is that the hello proved; nothing is changed. */
+  keyOf(hello: Hello): Promise<KeyOf | { refusal: Refusal; node_id: string }>;
   /**
    * Records the agent (new ones as pending, or as their enrolment token says) with its attributes, and settles which
-   * operations are still open. Resolves after the commit. `now` is in Unix seconds.
+   * operations are still open; a key that takes the place of another does so first. Resolves after the commit.
    */
-  admit(hello: Hello, from: { node_id: string; remote_ip: string; now: number }): Promise<Admission>;
+  admit(hello: Hello, from: Caller): Promise<Admission>;
   /** Its link is open: from now on it counts as connected. */
   opened(nodeId: string): void;
   /** Commits changed attributes. */
@@ -48,6 +51,12 @@ export interface AgentLinks {
   cloneSeen(nodeId: string, remoteIp: string): Promise<void>;
   /** A hello or message was refused; for the audit log, bounded in rate by the gateway. */
   refused(refusal: Refusal, from: { node_id: string | null; remote_ip: string }): Promise<void>;
+}
+
+/** Who says hello, from where, at what time (Unix seconds). */
+export interface Caller extends KeyOf {
+  remote_ip: string;
+  now: number;
 }
 
 export type Standing = Pick<Welcome, 'status' | 'name' | 'tags'>;

@@ -5,6 +5,7 @@ import { fromJson, toJson } from '../store/json-text.ts';
 import { agentsWithWork } from '../store/operations.ts';
 import { statement } from '../store/unit.ts';
 import { createAdmission } from './agent-admission.ts';
+import { keyOf } from './agent-keys.ts';
 import type { AgentLinks } from './agent-link.ts';
 import { reported } from './agent-reports.ts';
 import { audited } from './audit.ts';
@@ -50,6 +51,8 @@ export function createAgentLinks(
   const admit = createAdmission(context, pendingCapacity);
 
   return {
+    keyOf: (hello) => keyOf(context, hello),
+
     admit(hello, from) {
       // It may have been with another orchestrator meanwhile.
       beliefs.forget(from.node_id);

@@ -1,13 +1,7 @@
 import { isName, MusterError } from '@muster/protocol';
 import type { Hello } from '@muster/protocol/wire';
-import {
-  agentIdTakingName,
-  insertAgent,
-  insertAgentKey,
-  pendingBeyond,
-  putTag,
-  setAgentStatus,
-} from '../store/agents.ts';
+import { insertAgentKey } from '../store/agent-keys.ts';
+import { agentIdTakingName, insertAgent, pendingBeyond, putTag, setAgentStatus } from '../store/agents.ts';
 import {
   deleteOldEnrolmentTokens,
   enrolmentTokenByHash,

@@ -249,7 +249,7 @@ describe('who may come in', () => {
     newer.send(await newer.hello({}, [9, 8]));
     const refusal = await newer.next('refused');
     expect(refusal.code).toBe('version_unsupported');
-    expect(refusal.message).toContain('this orchestrator speaks protocol 3, 2, 1, agent test speaks 9, 8');
+    expect(refusal.message).toContain('this orchestrator speaks protocol 4, 3, 2, 1, agent test speaks 9, 8');
   });
 
   it('refuses keys of small order and keys in a second spelling', async () => {
@@ -1113,6 +1113,90 @@ describe('who is there', () => {
     expect(refusalLogged()).toMatchObject({ code: 'cloned', node_id: key.nodeId });
     await first.settled();
     expect(gateway.presence.isConnected(key.nodeId)).toBe(true);
+  });
+
+  describe('with keys that were changed', () => {
+    const instance_id = 'cd'.repeat(16);
+    /** Two keys of one agent: a former one, good for a minute, and the current one. */
+    async function twoKeys() {
+      await start();
+      const [former, current] = [await newAgentKey(), await newAgentKey()];
+      const hex = ({ publicKey }: AgentKey) => publicKey.toString('hex');
+      const valid_until = Math.floor(clock.now() / 1000) + 60;
+      const { nodeId: node_id } = former;
+      links.keys.set(hex(former), { node_id, valid_until, succession: null });
+      links.keys.set(hex(current), { node_id, valid_until: null, succession: null });
+      const refuseFormer = () =>
+        links.keys.set(hex(former), {
+          refusal: { code: 'key_replaced', message: 'replaced', retry_after_secs: 600 },
+          node_id,
+        });
+      return { former, current, node_id, refuseFormer };
+    }
+
+    it('tells an agent who it is, under whichever key it comes', async () => {
+      const { current, node_id } = await twoKeys();
+      const agent = await dial(current);
+      expect(await agent.join({ versions: [4] })).toMatchObject({ node_id });
+      expect(gateway.presence.isConnected(node_id)).toBe(true);
+      const older = await dial();
+      expect(await older.join({ versions: [3] })).not.toHaveProperty('node_id');
+    });
+
+    it('ends a link under a former key when the time of that is over, and lets no other up', async () => {
+      const { former, node_id, refuseFormer } = await twoKeys();
+      const agent = await dial(former);
+      await agent.join({ versions: [4] });
+      for (let secs = 0; secs < 90; secs++) {
+        clock.advance(1_000);
+        await Promise.race([agent.settled(), agent.closed]);
+        if (agent.count('refused') > 0) break;
+      }
+      expect(await agent.next('refused')).toMatchObject({ code: 'key_replaced' });
+      await agent.closed;
+      expect(gateway.presence.isConnected(node_id)).toBe(false);
+      refuseFormer();
+      const again = await dial(former);
+      again.send(await again.hello({ versions: [4] }));
+      expect(await again.next('refused')).toMatchObject({ code: 'key_replaced', retry_after_secs: 600 });
+      expect(links.refusals.at(-1)).toMatchObject({ node_id, refusal: { code: 'key_replaced' } });
+      // In words that it knows.
+      const older = await dial(former);
+      older.send(await older.hello({ versions: [3] }));
+      expect(await older.next('refused')).toMatchObject({ code: 'rejected' });
+    });
+
+    it('has a link under a former key give way to the current one, unasked; not the other way round', async () => {
+      const { former, current, node_id } = await twoKeys();
+      const copy = await dial(former);
+      await copy.join({ versions: [4] });
+      const real = await dial(current);
+      await real.join({ versions: [4] });
+      await copy.closed;
+      expect(links.calls).not.toContain('cloned');
+      const again = await dial(former);
+      again.send(await again.hello({ versions: [4] }));
+      expect(await again.next('refused')).toMatchObject({ code: 'cloned' });
+      expect(gateway.presence.isConnected(node_id)).toBe(true);
+    });
+
+    it('has no new key shown by a second process while the first answers', async () => {
+      await start();
+      const [key, next] = [await newAgentKey(), await newAgentKey()];
+      const first = await dial(key);
+      await first.join({ instance_id });
+      links.keys.set(next.publicKey.toString('hex'), {
+        node_id: key.nodeId,
+        valid_until: null,
+        succession: { former_key: key.publicKey.toString('hex'), former_until: 0 },
+      });
+      const thief = await dial(next);
+      thief.send(await thief.hello({ versions: [4] }));
+      expect(await thief.next('refused')).toMatchObject({ code: 'cloned' });
+      const same = await dial(next);
+      await same.join({ versions: [4], instance_id });
+      await first.closed;
+    });
   });
 
   it('lets a restarted agent in once its former link was silent for five seconds', async () => {

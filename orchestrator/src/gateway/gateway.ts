@@ -18,7 +18,7 @@ import { Inbound } from './inbound.ts';
 import { defaultGatewayLimits, type GatewayLimits } from './limits.ts';
 import { Link, type LinkOwner, LinkSocket, wish } from './link.ts';
 import { LinkRegistry, type Presence } from './presence.ts';
-import { Reception } from './reception.ts';
+import { asKnown, Reception } from './reception.ts';
 import { TerminalShells } from './terminal-shells.ts';
 import { TokenBucket } from './token-bucket.ts';
 
@@ -386,6 +386,11 @@ class AgentGateway implements Gateway, LinkOwner {
     if (link.state !== 'open') return;
     if (link.unansweredPings >= this.limits.missedPings) {
       link.cut('lost: pings went unanswered');
+      return;
+    }
+    if (link.keyUntil !== null && link.keyUntil * 1000 <= this.clock.now()) {
+      const message = 'another key has taken the place of this one, and it is good no more';
+      link.refuse(asKnown({ code: 'key_replaced', message, retry_after_secs: null }, link.version));
       return;
     }
     const buffered = link.bufferedBytes;

@@ -68,6 +68,8 @@ export class Link {
   /** Until the hello is checked. */
   nonce: Buffer | null = null;
   nodeId: string | null = null;
+  /** Until when the key that it proved is good, Unix seconds; null: it is the agent's current one. */
+  keyUntil: number | null = null;
   /** Of the protocol, as it was agreed on. */
   version = 1;
   instanceId = '';

@@ -1,7 +1,6 @@
 import { exporterLabel, exporterLength, type Hello } from '@muster/protocol/wire';
 import type { Clock } from '../clock.ts';
-import type { AgentLinks } from '../domain/agent-link.ts';
-import { idOfRawKey } from '../identity/ed25519-key.ts';
+import type { AgentLinks, Refusal } from '../domain/agent-link.ts';
 import type { Log } from '../log.ts';
 import { skewOf, warnOfSkew, withSkew } from './clock-skew.ts';
 import type { Dispatcher } from './dispatch.ts';
@@ -26,6 +25,12 @@ export interface ReceptionOptions {
   metricsInterval: number | undefined;
   isDraining: () => boolean;
 }
+
+/** A refusal in words that an agent of this version knows. */
+export const asKnown = (refusal: Refusal, version: number): Refusal =>
+  version < 4 && (refusal.code === 'key_replaced' || refusal.code === 'key_refused')
+    ? { ...refusal, code: 'rejected' }
+    : refusal;
 
 /** From the hello to the welcome: proof, who of two links with one key stays, the agent's record. */
 export class Reception {
@@ -58,10 +63,13 @@ export class Reception {
     const verdict = checkHello(hello, { exporter, nonce: link.nonce!, orchestratorKey: this.options.orchestratorKey });
     link.nonce = null;
     if ('refusal' in verdict) return link.refuse(verdict.refusal);
-    const nodeId = idOfRawKey(verdict.agentKey);
-    link.nodeId = nodeId;
     link.instanceId = hello.instance_id;
     link.version = verdict.version;
+    const key = await this.options.links.keyOf(hello);
+    const nodeId = key.node_id;
+    link.nodeId = nodeId;
+    if ('refusal' in key) return link.refuse(asKnown(key.refusal, verdict.version));
+    link.keyUntil = key.valid_until;
     const done = await this.turns.take(nodeId);
     if (done === null)
       return link.refuse({ code: 'unavailable', message: 'too many links with this key at once', retry_after_secs: 5 });
@@ -70,10 +78,10 @@ export class Reception {
       if (link.state !== 'admitting' || !(await this.replaceFormer(link, nodeId))) return;
       if (this.options.isDraining())
         return link.refuse({ code: 'draining', message: 'the orchestrator is stopping', retry_after_secs: 2 });
-      const from = { node_id: nodeId, remote_ip: link.remoteIp, now: Math.floor(this.options.clock.now() / 1000) };
+      const from = { ...key, remote_ip: link.remoteIp, now: Math.floor(this.options.clock.now() / 1000) };
       const attributes = withSkew(hello.attributes, link.clockSkewSecs);
       const admission = await this.options.links.admit({ ...hello, attributes }, from);
-      if (!admission.admitted) return link.refuse(admission.refusal);
+      if (!admission.admitted) return link.refuse(asKnown(admission.refusal, verdict.version));
       // It has gone meanwhile: recorded as seen now, and as connected nowhere.
       if (link.state !== 'admitting') return;
       link.standing = admission.standing;
@@ -86,6 +94,7 @@ export class Reception {
         type: 'welcome',
         version: verdict.version,
         ...admission.standing,
+        ...(verdict.version >= 4 ? { node_id: nodeId } : {}),
         acknowledged: admission.acknowledged,
         ...(this.options.metricsInterval === undefined ? {} : { metrics_interval: this.options.metricsInterval }),
         settled_operations: admission.settled_operations,
@@ -106,7 +115,10 @@ export class Reception {
   private async replaceFormer(link: Link, nodeId: string): Promise<boolean> {
     const former = this.options.registry.get(nodeId);
     if (!former) return true;
-    if (former.instanceId !== link.instanceId && (await this.options.registry.probe(former)) === 'answered') {
+    // Whoever comes under the current key is not asked to give way to one who has a former key of the agent.
+    const outranks = link.keyUntil === null && former.keyUntil !== null;
+    const isOther = former.instanceId !== link.instanceId && !outranks;
+    if (isOther && (await this.options.registry.probe(former)) === 'answered') {
       link.refuse({
         code: 'cloned',
         message: 'another process with this key is connected; give each machine a data directory of its own',

@@ -172,10 +172,6 @@ export const insertAgent = defineQuery(
     }),
 );
 
-export const insertAgentKey = defineQuery('agents/insert key', (db, p: { public_key: string; node_id: string }) =>
-  db.insertInto('agent_keys').values({ public_key: p.public_key, node_id: p.node_id, valid_until: null }),
-);
-
 /** Changes nothing when the agent was found lost, or back, since it was read (`lost_at`, 0 for not lost). */
 export const markConnected = defineQuery(
   'agents/connected',

@@ -8,7 +8,9 @@ import { sql } from 'kysely';
 import { Client } from 'pg';
 import { describe, expect, it } from 'vitest';
 import { describeDatabases, testTime } from '../../test/databases.ts';
+import { fillFirstRelease, firstRelease } from '../../test/first-release.ts';
 import { nextMigrations, oneMore } from '../../test/migrations.ts';
+import { agentKey, insertAgentKey } from './agent-keys.ts';
 import { dueMigrations, type MigrationReport, SchemaRefused } from './migrate.ts';
 import { lockKey } from './migrate-postgres.ts';
 import { migrations } from './migrations/index.ts';
@@ -96,6 +98,18 @@ describeDatabases('migrations', (fixture) => {
     await database.close();
     const migrated = await fixture.open({ at, migrations: nextMigrations });
     expect(await migrated.all(all, {})).toEqual([{ key: 'kept', value: 'old', note: 'migrated' }]);
+  });
+
+  it('14 gives every agent the key on record that it is known by, and no agent two current ones', async () => {
+    const at = await fixture.place();
+    const older = await fixture.open({ at, migrations: migrations.slice(0, 1) });
+    await fillFirstRelease(older);
+    await older.close();
+    const database = await fixture.open({ at });
+    const key = { public_key: '12'.repeat(32), node_id: firstRelease.node };
+    expect(await database.get(agentKey, key)).toMatchObject({ node_id: firstRelease.node, valid_until: null });
+    const second = statement(insertAgentKey, { ...key, public_key: '34'.repeat(32) });
+    await expect(database.write({ name: 'second', statements: [second] })).rejects.toThrow(/unique/i);
   });
 
   it('are run once by several that start together', async () => {

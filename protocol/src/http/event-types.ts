@@ -69,6 +69,12 @@ export const eventTypes = {
     target: 'agent',
     metadata: ['ip', 'connected_from'],
   },
+  'agent.key_rotated': {
+    severity: ['warning'],
+    when: 'an agent has another key than before; the former one is good until `former_until`',
+    target: 'agent',
+    metadata: ['key', 'former_key', 'former_until', 'ip'],
+  },
   'agent.refused': {
     severity: ['warning'],
     when: 'a connection of an agent was refused (see below)',

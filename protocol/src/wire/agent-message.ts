@@ -8,6 +8,7 @@ import { limits } from './limits.ts';
 const hex = (bytes: number) => z.string().regex(new RegExp(`^[0-9a-f]{${bytes * 2}}$`));
 const operationId = z.string().length(26);
 const sequence = z.number().int().positive();
+const unixSeconds = z.number().int().nonnegative().max(Number.MAX_SAFE_INTEGER);
 const channel = z.number().int().min(1).max(limits.mostChannel);
 
 /** Why an agent opens no terminal. `failed`: it was to be, and could not. */
@@ -28,6 +29,10 @@ const hello = z.strictObject({
   agent_version: z.string().max(64),
   public_key: hex(32),
   signature: hex(64),
+  /** Since version 4: how this key came in the place of another, shown while an orchestrator may not know it. */
+  key_statement: z
+    .strictObject({ former_key: hex(32), made_at: unixSeconds, former_until: unixSeconds, signature: hex(64) })
+    .optional(),
   /** New with each agent process: tells a restarted agent from a cloned one. */
   instance_id: hex(16),
   pin_source: z.enum(pinSources),

@@ -25,6 +25,9 @@ export const refusalCodes = [
   'rate_exceeded',
   'draining',
   'unavailable',
+  // Since version 4.
+  'key_replaced',
+  'key_refused',
 ] as const;
 export type RefusalCode = (typeof refusalCodes)[number];
 
@@ -103,6 +106,8 @@ export const orchestratorMessageSchema = z.discriminatedUnion('type', [
     status: agentStatus,
     name: z.string().nullable(),
     tags,
+    /** Since version 4: who the agent is here, whichever key it has by now. */
+    node_id: hex(16).optional(),
     /** Highest report sequence number that is committed: what is at or below is forgotten by the agent. */
     acknowledged: z.number().int().nonnegative(),
     /** How often samples of the machine are wanted, in seconds. */

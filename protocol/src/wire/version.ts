@@ -7,14 +7,17 @@
  *     after it (`verify`). The agent's clock in the hello and with changed attributes (`clock_ms`).
  * 3 — terminals (`terminal_*`, and binary frames for what they show and what is typed). An answer to samples that could
  *     not be stored (`metrics_refused`).
+ * 4 — an agent's key can be changed: a new one is shown in the hello with what the old one says of it (`key_statement`); the
+ *     welcome names the agent (`node_id`). A key that is good no more, or that is not taken, is refused as such (`key_replaced`,
+ *     `key_refused`).
  *
  * Every message has a strict schema, so neither end sends what the other's version does not know: the agent knows that
  * from the challenge and the welcome.
  */
-export const protocolVersion = 3;
+export const protocolVersion = 4;
 
-/** What this build speaks: its own version and the two before. */
-export const supportedProtocolVersions: readonly number[] = [3, 2, 1];
+/** What this build speaks: its own version and no fewer than the two before. */
+export const supportedProtocolVersions: readonly number[] = [4, 3, 2, 1];
 
 /**
  * Picks the newest version both sides speak.

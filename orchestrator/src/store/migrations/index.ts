@@ -11,6 +11,7 @@ import { eventHistory } from './0010-event-history.ts';
 import { drift } from './0011-drift.ts';
 import { transcripts } from './0012-transcripts.ts';
 import { standing } from './0013-standing.ts';
+import { agentKeys } from './0014-agent-keys.ts';
 import type { Migration } from './migration.ts';
 
 /** Every migration, oldest first. */
@@ -28,4 +29,5 @@ export const migrations: readonly Migration[] = [
   drift,
   transcripts,
   standing,
+  agentKeys,
 ];

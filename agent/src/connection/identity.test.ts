@@ -1,0 +1,154 @@
+import { createPublicKey, verify } from 'node:crypto';
+import { chmodSync, cpSync, existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { idOfKey } from '@muster/protocol';
+import { keyStatementBytes } from '@muster/protocol/wire';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { rawEd25519Key } from './agent-key.ts';
+import { type AgentKeys, loadAgentIdentity } from './identity.ts';
+import { makeNextKey } from './next-key.ts';
+
+const now = 1_700_000_000;
+const versions = [4, 3];
+
+let root: string;
+let dir: string;
+beforeEach(() => {
+  root = mkdtempSync(join(tmpdir(), 'muster-identity-'));
+  dir = join(root, 'data');
+});
+afterEach(() => rmSync(root, { recursive: true }));
+
+const hex = ({ current }: AgentKeys) => current.publicKey.toString('hex');
+const prepared = async () => {
+  const identity = await loadAgentIdentity(dir);
+  return { identity, former: identity.current, next: makeNextKey(dir, identity.current, 3600, now) };
+};
+
+describe('the keys of a data directory', () => {
+  it('wait until they are welcomed, are signed by the one in force, and change nothing about who the agent is', async () => {
+    const { identity, former, next } = await prepared();
+    const nodeId = await idOfKey(former.publicKey);
+    expect(identity.hasNext()).toBe(true);
+    expect(statSync(join(dir, 'agent.key.next')).mode & 0o777).toBe(0o600);
+    const shown = identity.toShow(versions);
+    expect(shown.key.publicKey).toEqual(next.key.publicKey);
+    const { former_key, made_at, former_until, signature } = shown.statement!;
+    expect({ former_key, made_at, former_until }).toEqual({
+      former_key: former.publicKey.toString('hex'),
+      made_at: now,
+      former_until: now + 3600,
+    });
+    const bytes = keyStatementBytes({
+      formerKey: former.publicKey,
+      key: next.key.publicKey,
+      madeAt: made_at,
+      formerUntil: former_until,
+    });
+    const formerKey = createPublicKey(former.pem);
+    expect(rawEd25519Key(formerKey)).toEqual(former.publicKey);
+    expect(verify(null, bytes, formerKey, Buffer.from(signature, 'hex'))).toBe(true);
+    // One that knows nothing of this is shown the key that it knows.
+    expect(identity.toShow([3, 2])).toEqual({ key: former, statement: null });
+
+    expect(identity.welcomed(shown, nodeId)).toBe(true);
+    for (const keys of [identity, await loadAgentIdentity(dir)]) {
+      expect(hex(keys)).toBe(next.key.publicKey.toString('hex'));
+      expect(keys.nodeId).toBe(nodeId);
+      expect(keys.hasNext()).toBe(false);
+      // For an orchestrator that was put back to before the change.
+      expect(keys.toShow(versions).statement).toEqual(shown.statement);
+    }
+    expect(readFileSync(join(dir, 'agent.key'), 'utf8')).toBe(next.key.pem);
+    expect(statSync(join(dir, 'agent.key')).mode & 0o777).toBe(0o600);
+  });
+
+  it('are both there, or one that its orchestrator knows, wherever a kill comes while a new one is put in force', async () => {
+    const { identity, former } = await prepared();
+    identity.welcomed(identity.toShow(versions), undefined);
+    const nodeId = await idOfKey(former.publicKey);
+    // The second time, when neither key says who the agent is.
+    const next = makeNextKey(dir, identity.current, 0, now);
+    const before = join(root, 'before');
+    cpSync(dir, before, { recursive: true });
+    identity.welcomed(identity.toShow(versions), undefined);
+    // After each write in turn: who it is, the key, and that none waits.
+    const steps = [[], ['agent-keys.json'], ['agent-keys.json', 'agent.key']];
+    for (const written of steps) {
+      const killed = join(root, `killed-${written.length}`);
+      cpSync(before, killed, { recursive: true });
+      chmodSync(killed, 0o700);
+      for (const name of written) cpSync(join(dir, name), join(killed, name));
+      const again = await loadAgentIdentity(killed);
+      expect(again.nodeId, `after ${written}`).toBe(nodeId);
+      expect(again.toShow(versions).key.publicKey).toEqual(next.key.publicKey);
+      again.welcomed(again.toShow(versions), nodeId);
+      const later = await loadAgentIdentity(killed);
+      expect([later.nodeId, hex(later)]).toEqual([nodeId, next.key.publicKey.toString('hex')]);
+      expect(existsSync(join(killed, 'agent.key.next'))).toBe(false);
+    }
+  });
+
+  it('change again, and the agent is still who it was', async () => {
+    const { identity, former } = await prepared();
+    identity.welcomed(identity.toShow(versions), undefined);
+    makeNextKey(dir, identity.current, 0, now);
+    const again = await loadAgentIdentity(dir);
+    again.welcomed(again.toShow(versions), undefined);
+    expect((await loadAgentIdentity(dir)).nodeId).toBe(await idOfKey(former.publicKey));
+  });
+
+  it('stay when the new one is refused, which is dropped', async () => {
+    const { identity, former } = await prepared();
+    const shown = identity.toShow(versions);
+    expect(identity.refused(shown)).toBe(true);
+    expect(identity.hasNext()).toBe(false);
+    expect(identity.toShow(versions)).toEqual({ key: former, statement: null });
+    // One that was made since then is not dropped with it.
+    makeNextKey(dir, identity.current, 0, now);
+    expect(identity.refused(shown)).toBe(true);
+    expect(identity.hasNext()).toBe(true);
+  });
+
+  it('are shown without what nobody takes any more', async () => {
+    const { identity } = await prepared();
+    identity.welcomed(identity.toShow(versions), undefined);
+    expect(identity.refused(identity.toShow(versions))).toBe(false);
+    expect(identity.toShow(versions).statement).toBeNull();
+    expect((await loadAgentIdentity(dir)).toShow(versions).statement).toBeNull();
+  });
+
+  it('make another agent where the key in force is the first that is known', async () => {
+    const { identity } = await prepared();
+    identity.welcomed(identity.toShow(versions), undefined);
+    const elsewhere = 'ab'.repeat(16);
+    expect(identity.welcomed(identity.toShow(versions), elsewhere)).toBe(false);
+    expect((await loadAgentIdentity(dir)).nodeId).toBe(elsewhere);
+  });
+
+  it('are put in force from memory: the file that waited may be gone by then', async () => {
+    const { identity, next } = await prepared();
+    const shown = identity.toShow(versions);
+    rmSync(join(dir, 'agent.key.next'));
+    identity.welcomed(shown, undefined);
+    expect(hex(await loadAgentIdentity(dir))).toBe(next.key.publicKey.toString('hex'));
+  });
+
+  it('are made one at a time, never over one that waits', async () => {
+    const { identity, next } = await prepared();
+    expect(() => makeNextKey(dir, identity.current, 0, now)).toThrow(/EEXIST/);
+    expect(identity.toShow(versions).key.publicKey).toEqual(next.key.publicKey);
+    for (const grace of [-1, 1.5, 31 * 86_400])
+      expect(() => makeNextKey(join(root, 'none'), identity.current, grace, now)).toThrow(RangeError);
+  });
+
+  it('say so when the file of one that waits is damaged', async () => {
+    const { identity } = await prepared();
+    writeFileSync(join(dir, 'agent.key.next'), '{"private_key":', { mode: 0o600 });
+    expect(() => identity.toShow(versions)).toThrow(/agent.key.next is damaged; remove it/);
+    // What is known of the past is no reason not to start.
+    writeFileSync(join(dir, 'agent-keys.json'), 'x', { mode: 0o600 });
+    expect((await loadAgentIdentity(dir)).nodeId).toBe(identity.nodeId);
+  });
+});

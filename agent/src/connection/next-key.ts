@@ -1,0 +1,55 @@
+import { join } from 'node:path';
+import { type Hello, keyStatementBytes, keyStatementLimits } from '@muster/protocol/wire';
+import { readPrivateFile, writePrivateFile } from '../host/private-file.ts';
+import { type AgentKey, hexOf, keyOfPem, newKeyPem } from './agent-key.ts';
+
+/** What the key before says of a key. */
+export type Statement = NonNullable<Hello['key_statement']>;
+
+/** A new key that its orchestrator has not taken yet. */
+export interface NextKey {
+  key: AgentKey;
+  statement: Statement;
+}
+
+export const nextKeyPath = (dataDir: string): string => join(dataDir, 'agent.key.next');
+
+/**
+ * Makes a new key and has the one in force sign it; it waits on disk until the agent shows it.
+ * @param graceSecs how long the one in force is still good
+ * @param now       Unix seconds
+ * @throws Error with code EEXIST when one waits already
+ */
+export function makeNextKey(dataDir: string, current: AgentKey, graceSecs: number, now: number): NextKey {
+  if (!Number.isInteger(graceSecs) || graceSecs < 0 || graceSecs > keyStatementLimits.longestGraceSecs)
+    throw new RangeError(`${graceSecs} s is no time for a former key`);
+  const path = nextKeyPath(dataDir);
+  const key = keyOfPem(newKeyPem(), path);
+  const formerUntil = now + graceSecs;
+  const bytes = keyStatementBytes({ formerKey: current.publicKey, key: key.publicKey, madeAt: now, formerUntil });
+  const statement: Statement = {
+    former_key: hexOf(current),
+    made_at: now,
+    former_until: formerUntil,
+    signature: current.sign(bytes).toString('hex'),
+  };
+  writePrivateFile(path, `${JSON.stringify({ private_key: key.pem, statement })}\n`, 'keep');
+  return { key, statement };
+}
+
+/**
+ * @returns null when none waits
+ * @throws Error when it is not what `makeNextKey` wrote
+ */
+export function readNextKey(dataDir: string): NextKey | null {
+  const path = nextKeyPath(dataDir);
+  const text = readPrivateFile(path);
+  if (text === null) return null;
+  try {
+    const { private_key, statement } = JSON.parse(text) as { private_key: string; statement: Statement };
+    const { former_key, made_at, former_until, signature } = statement;
+    return { key: keyOfPem(private_key, path), statement: { former_key, made_at, former_until, signature } };
+  } catch {
+    throw new Error(`${path} is damaged; remove it, and run again: muster agent rotate-key`);
+  }
+}

@@ -1,0 +1,86 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { lockDirectory } from '../host/instance-lock.ts';
+import { type AgentKeys, loadAgentIdentity } from './identity.ts';
+import { rotateKey } from './rotate-key.ts';
+import { textOf } from './say-rotation.ts';
+
+const now = 1_700_000_000;
+const hex = ({ publicKey }: { publicKey: Buffer }) => publicKey.toString('hex');
+let dir: string;
+let identity: AgentKeys;
+let unlock: () => void;
+beforeEach(async () => {
+  dir = mkdtempSync(join(tmpdir(), 'muster-rotate-'));
+  identity = await loadAgentIdentity(dir);
+  unlock = () => {};
+});
+afterEach(() => {
+  unlock();
+  rmSync(dir, { recursive: true });
+});
+
+/** @param agent what the running agent does when it is told, or a look later */
+const rotate = (agent: () => void = () => {}, later: () => void = () => {}) => {
+  const nudged: number[] = [];
+  const tools = {
+    now: () => now,
+    nudge: (pid: number) => {
+      nudged.push(pid);
+      agent();
+    },
+    sleep: async () => later(),
+  };
+  return rotateKey(dir, 3600, 500, tools).then((rotation) => ({ ...rotation, nudged }));
+};
+
+describe('muster agent rotate-key', () => {
+  it('leaves a key for the next start where no agent runs, and makes no second one', async () => {
+    const first = await rotate();
+    expect(first).toMatchObject({
+      node_id: identity.nodeId,
+      state: 'waiting',
+      former_key: hex(identity.current),
+      former_until: now + 3600,
+      was_waiting: false,
+      agent_runs: false,
+      nudged: [],
+    });
+    expect(textOf(first, now)).toContain('No agent runs on this directory: it is shown at the next start.');
+    const second = await rotate();
+    expect(second).toMatchObject({ key: first.key, was_waiting: true });
+    expect(textOf(second, now)).toMatch(/^A new key was waiting already/);
+  });
+
+  it('tells the running agent, and waits until the key is in force', async () => {
+    unlock = await lockDirectory(dir);
+    let looks = 0;
+    const done = await rotate(undefined, () => {
+      if (++looks === 3) identity.welcomed(identity.toShow([4]), undefined);
+    });
+    expect(done).toMatchObject({ state: 'in_force', nudged: [process.pid], key: hex(identity.current) });
+    expect(looks).toBe(3);
+    expect(textOf(done, now)).toBe(
+      `Agent ${identity.nodeId} has a new key: ${done.key}\nThe former one is good until 2023-11-14T23:13:20.000Z.\n`,
+    );
+    expect(textOf(done, now + 3600)).toContain('The former one is good no more.');
+  });
+
+  it('says when it was refused, and when nothing has come of it in time', async () => {
+    unlock = await lockDirectory(dir);
+    const refused = await rotate(() => void identity.refused(identity.toShow([4])));
+    expect(refused.state).toBe('refused');
+    expect(textOf(refused, now)).toContain('did not take the new key');
+    const waits = await rotate();
+    expect(waits).toMatchObject({ state: 'waiting', agent_runs: true });
+    expect(textOf(waits, now)).toContain('has not been welcomed under it yet');
+  });
+
+  it('makes no agent where there is none', async () => {
+    const none = join(dir, 'none');
+    const tools = { now: () => now, nudge: () => {}, sleep: async () => {} };
+    await expect(rotateKey(none, 0, 0, tools)).rejects.toThrow('has no agent.key: no agent ever ran there');
+  });
+});

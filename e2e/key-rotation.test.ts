@@ -1,0 +1,141 @@
+import { execFile } from 'node:child_process';
+import { cpSync, existsSync, readFileSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { getAgent, listAgents, listAudit } from '@muster/protocol/http';
+import { describe, expect } from 'vitest';
+import { muster } from '../tools/cli.ts';
+import { eventually } from './eventually.ts';
+import { type AgentProcess, type Orchestrator, type Stage, test } from './harness.ts';
+
+interface Rotated {
+  code: number;
+  stderr: string;
+  state: string;
+  node_id: string;
+  key: string;
+  was_waiting: boolean;
+}
+
+/** `muster agent rotate-key`, as a person types it. */
+const rotate = (stage: Stage, { dataDir }: AgentProcess, ...flags: string[]): Promise<Rotated> =>
+  new Promise((resolve) => {
+    const args = ['agent', 'rotate-key', '--data-dir', dataDir, '--json', ...flags];
+    execFile(muster, args, { env: stage.environment() }, (error, stdout, stderr) =>
+      resolve({ ...JSON.parse(stdout || '{}'), code: error === null ? 0 : Number(error.code), stderr }),
+    );
+  });
+
+const keyFile = ({ dataDir }: AgentProcess) => readFileSync(join(dataDir, 'agent.key'), 'utf8');
+
+const rotations = async ({ call }: Orchestrator) =>
+  (await call(listAudit, { query: { event_type: 'agent.key_rotated', limit: '100' } })).events;
+
+/** Resolves once the agent is connected, and has no key that waits. */
+const settled = ({ call }: Orchestrator, agent: AgentProcess) =>
+  eventually('the agent is connected under its new key', async () => {
+    const { connected } = await call(getAgent, { params: { node_id: agent.nodeId } });
+    return connected && !existsSync(join(agent.dataDir, 'agent.key.next')) ? true : null;
+  });
+
+describe('a new key for an agent', () => {
+  test('is in force at once, the agent is the same, and a copy of the former key is of no use', async ({ stage }) => {
+    const orchestrator = await stage.orchestrator();
+    const agent = await stage.agent(orchestrator, 'web-1');
+    const { nodeId } = agent;
+    const copy = stage.agentAt('copy', [`127.0.0.1:${orchestrator.agentPort}`]);
+    for (const name of ['agent.key', 'orchestrator.json']) cpSync(join(agent.dataDir, name), join(copy.dataDir, name));
+
+    const rotated = await rotate(stage, agent, '--at-once');
+    expect(rotated, rotated.stderr).toMatchObject({ code: 0, state: 'in_force', node_id: nodeId, was_waiting: false });
+    expect(keyFile(agent)).not.toBe(keyFile(copy));
+    await settled(orchestrator, agent);
+    expect(await rotations(orchestrator)).toMatchObject([
+      { severity: 'warning', target: { id: nodeId, name: 'web-1' }, metadata: { key: rotated.key } },
+    ]);
+
+    const program = copy.launch();
+    await eventually('the copy is refused', async () =>
+      program.lastLines(200).some((line) => line.includes('"key_replaced"')) ? true : null,
+    );
+    const events = await eventually('that is in the log', async () => {
+      const found = await orchestrator.call(listAudit, { query: { event_type: 'agent.refused' } });
+      return found.events.length > 0 ? found.events : null;
+    });
+    expect(events).toMatchObject([{ target: { id: nodeId }, metadata: { code: 'key_replaced' } }]);
+    expect(await orchestrator.call(listAgents, {})).toMatchObject([{ node_id: nodeId, connected: true }]);
+
+    // After a restart it says who it is, though that does not follow from its key any more.
+    await agent.stop();
+    await agent.start();
+    expect(agent.nodeId).toBe(nodeId);
+  });
+
+  test('comes to no harm by kill -9 of either end at any moment', async ({ stage }) => {
+    const orchestrator = await stage.orchestrator();
+    const agent = await stage.agent(orchestrator, 'web-1');
+    const { nodeId } = agent;
+    let changes = 0;
+    for (const killed of ['agent', 'orchestrator'] as const)
+      for (const afterMs of [0, 20]) {
+        const former = keyFile(agent);
+        const rotating = rotate(stage, agent);
+        await eventually('the new key is there', async () =>
+          existsSync(join(agent.dataDir, 'agent.key.next')) || keyFile(agent) !== former ? true : null,
+        );
+        await sleep(afterMs);
+        const part = { agent, orchestrator }[killed];
+        await part.kill9();
+        await part.start();
+        if (killed === 'orchestrator') {
+          // A new process begins its backing off anew; this one may wait for a minute.
+          await agent.stop();
+          await agent.start();
+        }
+        await settled(orchestrator, agent);
+        expect(keyFile(agent), `${killed} after ${afterMs} ms`).not.toBe(former);
+        const rotated = await rotating;
+        expect(rotated.node_id).toBe(nodeId);
+        // The command may have looked for an agent while there was none.
+        expect([0, 5]).toContain(rotated.code);
+        expect(await rotations(orchestrator)).toHaveLength(++changes);
+      }
+    expect(await orchestrator.call(listAgents, {})).toMatchObject([{ node_id: nodeId, connected: true }]);
+    await agent.stop();
+    await agent.start();
+    expect(agent.nodeId).toBe(nodeId);
+  });
+
+  test('is known to an orchestrator that was put back to before it, and waits for an agent that does not run', async ({
+    stage,
+  }) => {
+    const orchestrator = await stage.orchestrator();
+    const agent = await stage.agent(orchestrator, 'web-1');
+    const { nodeId } = agent;
+    await agent.stop();
+    await orchestrator.stop();
+    const before = join(stage.dir, 'before');
+    cpSync(orchestrator.dataDir, before, { recursive: true });
+    await orchestrator.start();
+    expect(await rotate(stage, agent)).toMatchObject({ code: 5, state: 'waiting' });
+    expect(await rotate(stage, agent)).toMatchObject({ code: 5, state: 'waiting', was_waiting: true });
+    await agent.start();
+    await settled(orchestrator, agent);
+    const key = keyFile(agent);
+    const forgotten = await rotations(orchestrator);
+    expect(forgotten).toHaveLength(1);
+    await agent.stop();
+    await orchestrator.stop();
+    for (const name of ['muster.db', 'muster.db-wal', 'muster.db-shm']) {
+      rmSync(join(orchestrator.dataDir, name), { force: true });
+      if (existsSync(join(before, name))) cpSync(join(before, name), join(orchestrator.dataDir, name));
+    }
+    await orchestrator.start();
+    expect(await rotations(orchestrator)).toEqual([]);
+    await agent.start();
+    await settled(orchestrator, agent);
+    expect(keyFile(agent)).toBe(key);
+    expect(await rotations(orchestrator)).toMatchObject([{ metadata: forgotten[0]!.metadata }]);
+    expect(await orchestrator.call(listAgents, {})).toMatchObject([{ node_id: nodeId, connected: true }]);
+  });
+});

@@ -1,0 +1,151 @@
+import type { Hello } from '@muster/protocol/wire';
+import { keyStatementBytes } from '@muster/protocol/wire';
+import { expect, it } from 'vitest';
+import { type DatabaseFixture, describeDatabases } from '../../test/databases.ts';
+import { connect, helloOf, type Key, newAdmin, newAgent, newKey, openDomain } from '../../test/domain.ts';
+import { removeAgent, setStatus } from './agents.ts';
+import { listAudit } from './audit.ts';
+
+const day = 86_400;
+
+async function open(fixture: DatabaseFixture) {
+  const domain = await openDomain(fixture);
+  const { actor } = await newAdmin(domain);
+  const first = await newAgent(domain, actor, 'web-1');
+  /** What a key says of the next, as its agent would make it now. */
+  const said = (former: Key, next: Key, graceSecs = day, made_at = domain.now()): Hello['key_statement'] => {
+    const formerUntil = made_at + graceSecs;
+    const bytes = keyStatementBytes({
+      formerKey: Buffer.from(former.hex, 'hex'),
+      key: Buffer.from(next.hex, 'hex'),
+      madeAt: made_at,
+      formerUntil,
+    });
+    return { former_key: former.hex, made_at, former_until: formerUntil, signature: former.sign(bytes) };
+  };
+  /** Says hello as the gateway would hand it on. @returns the agent's id, or the code of the refusal */
+  const hello = async (key: Key, key_statement?: Hello['key_statement']) => {
+    const hello = helloOf(key, { versions: [4], ...(key_statement === undefined ? {} : { key_statement }) });
+    const found = await domain.links.keyOf(hello);
+    if ('refusal' in found) return found.refusal.code;
+    const admission = await domain.links.admit(hello, { ...found, remote_ip: '192.0.2.7', now: domain.now() });
+    return admission.admitted ? found.node_id : admission.refusal.code;
+  };
+  const rotations = async () =>
+    (await listAudit(domain.context, { limit: 100 })).events.filter(
+      ({ event_type }) => event_type === 'agent.key_rotated',
+    );
+  return { domain, actor, first, said, hello, rotations };
+}
+
+describeDatabases('the keys of an agent', (fixture) => {
+  it('change: the agent is the same, the former key is good until the stated time, and the log has it once', async () => {
+    const { domain, first, said, hello, rotations } = await open(fixture);
+    const second = await newKey();
+    const statement = said(first, second);
+    expect(await hello(second, statement)).toBe(first.id);
+    // Its welcome was lost: it is shown again, and is known by now.
+    expect(await hello(second, statement)).toBe(first.id);
+    expect(await hello(second)).toBe(first.id);
+    expect(await hello(first)).toBe(first.id);
+    const [event, ...others] = await rotations();
+    expect(others).toEqual([]);
+    expect(event).toMatchObject({
+      severity: 'warning',
+      actor: { type: 'agent', id: first.id },
+      target: { type: 'agent', id: first.id, name: 'web-1' },
+      metadata: { key: second.hex, former_key: first.hex, former_until: domain.now() + day, ip: '192.0.2.7' },
+    });
+    domain.clock.advance((day - 1) * 1000);
+    expect(await hello(first)).toBe(first.id);
+    domain.clock.advance(1000);
+    expect(await hello(first)).toBe('key_replaced');
+    expect(await hello(second)).toBe(first.id);
+    // For ever, and whatever it shows.
+    domain.clock.advance(400 * day * 1000);
+    expect(await hello(first)).toBe('key_replaced');
+    expect(await hello(first, said(second, first))).toBe('key_replaced');
+    expect(await hello(second)).toBe(first.id);
+  });
+
+  it('are named by the current one only', async () => {
+    const { first, said, hello, rotations } = await open(fixture);
+    const [second, thief] = [await newKey(), await newKey()];
+    await hello(second, said(first, second));
+    expect(await hello(thief, said(first, thief))).toBe('key_refused');
+    expect(await hello(second)).toBe(first.id);
+    expect(await rotations()).toHaveLength(1);
+  });
+
+  it('end at once when the change says so, with those that were still good', async () => {
+    const { first, said, hello } = await open(fixture);
+    const [second, third] = [await newKey(), await newKey()];
+    await hello(second, said(first, second, 20 * day));
+    expect(await hello(first)).toBe(first.id);
+    expect(await hello(third, said(second, third, 0))).toBe(first.id);
+    expect(await hello(first)).toBe('key_replaced');
+    expect(await hello(second)).toBe('key_replaced');
+    // The statement that brought it in is replayed by who has a copy of that key.
+    expect(await hello(second, said(first, second))).toBe('key_replaced');
+    expect(await hello(third)).toBe(first.id);
+  });
+
+  it('are not taken by a statement that is forged, of another key, old, early or too generous', async () => {
+    const { domain, actor, first, said, hello, rotations } = await open(fixture);
+    const other = await newAgent(domain, actor, 'web-2');
+    const next = await newKey();
+    const good = said(first, next)!;
+    const bad: Hello['key_statement'][] = [
+      { ...good, signature: '00'.repeat(64) },
+      { ...good, former_until: good.former_until + 1 },
+      // Signed by one agent's key, and said to be by the other's.
+      { ...good, former_key: other.hex },
+      said(first, other),
+      said(first, next, day, domain.now() - 31 * day),
+      said(first, next, day, domain.now() + 3600),
+      said(first, next, 31 * day),
+    ];
+    for (const statement of bad) expect(await hello(next, statement)).toBe('key_refused');
+    expect(await rotations()).toEqual([]);
+    // A key that is an agent's already stays that agent's.
+    expect(await hello(other, said(first, other))).toBe(other.id);
+    expect(await hello(first)).toBe(first.id);
+    expect(await hello(next, good)).toBe(first.id);
+  });
+
+  it('of an agent that waits, was rejected or removed do not change', async () => {
+    const { domain, actor, first, said, hello, rotations } = await open(fixture);
+    const waiting = await newKey();
+    await connect(domain, waiting);
+    const next = await newKey();
+    expect(await hello(next, said(waiting, next))).toBe('key_refused');
+    await setStatus(domain.context, actor, 'web-1', { status: 'rejected' });
+    expect(await hello(next, said(first, next))).toBe('rejected');
+    await removeAgent(domain.context, actor, first.id);
+    // Nobody knows either key any more: it is somebody new, who waits for approval under an id of its own.
+    expect(await hello(next, said(first, next))).toBe('key_refused');
+    expect(await hello(next)).toBe(next.id);
+    expect(await hello(first)).toBe(first.id);
+    expect(await rotations()).toEqual([]);
+  });
+
+  it('take turns: of two that would follow one key only one does', async () => {
+    const { first, said, hello, rotations } = await open(fixture);
+    const keys = await Promise.all([newKey(), newKey(), newKey()]);
+    const outcomes = await Promise.all(keys.map((key) => hello(key, said(first, key))));
+    expect(outcomes.filter((outcome) => outcome === first.id)).toHaveLength(1);
+    expect(await rotations()).toHaveLength(1);
+    const winner = keys[outcomes.indexOf(first.id)]!;
+    for (const key of keys) expect(await hello(key, said(first, key))).toBe(key === winner ? first.id : 'key_refused');
+  });
+
+  it('are judged as they are at the commit: a key that was replaced in this moment is not let in as the current one', async () => {
+    const { domain, first, said, hello } = await open(fixture);
+    const second = await newKey();
+    const early = await domain.links.keyOf(helloOf(first));
+    if ('refusal' in early) throw new Error('refused');
+    await hello(second, said(first, second));
+    const from = { ...early, remote_ip: '192.0.2.7', now: domain.now() };
+    await expect(domain.links.admit(helloOf(first), from)).rejects.toMatchObject({ code: 'agent_changed' });
+  });
+});

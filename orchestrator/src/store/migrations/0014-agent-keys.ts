@@ -1,0 +1,33 @@
+import type { Migration } from './migration.ts';
+import { createIndex } from './table.ts';
+
+/** The keys of an agent: one of them is current, so that its agent may show another. */
+export const agentKeys: Migration = {
+  version: 14,
+  name: 'agent keys',
+  statements: (build) => {
+    const { db } = build;
+    return [
+      // Earlier releases went by the id alone, and did not miss them.
+      db
+        .insertInto('agent_keys')
+        .columns(['public_key', 'node_id'])
+        .expression(
+          db
+            .selectFrom('agents')
+            .select(['agents.public_key', 'agents.node_id'])
+            .where((w) =>
+              w.not(
+                w.exists(
+                  w
+                    .selectFrom('agent_keys')
+                    .select('agent_keys.node_id')
+                    .whereRef('agent_keys.node_id', '=', 'agents.node_id'),
+                ),
+              ),
+            ),
+        ),
+      createIndex(build, 'agent_keys_current', 'agent_keys', ['node_id']).unique().where('valid_until', 'is', null),
+    ];
+  },
+};

@@ -1,0 +1,52 @@
+/** What an agent's key says of the one that takes its place: signed by the old key, shown by who has the new one. */
+
+const domainTag = 'muster agent key v1\0';
+
+export interface KeyStatement {
+  /** 32 bytes. */
+  formerKey: Uint8Array;
+  /** 32 bytes. */
+  key: Uint8Array;
+  /** Unix seconds on the agent's clock. */
+  madeAt: number;
+  /** Until when the former key is still good, Unix seconds. */
+  formerUntil: number;
+}
+
+export const keyStatementLimits = {
+  /** It is taken for so long after it was made. */
+  takenSecs: 30 * 86_400,
+  /** The former key is good for no longer than this. */
+  longestGraceSecs: 30 * 86_400,
+  /** Seconds by which the clocks of both ends may be apart. */
+  clockSkewSecs: 600,
+} as const;
+
+/**
+ * The bytes under the former key's signature: tag, former key, key, both times as 64 bits. Every part has a fixed length.
+ * @throws RangeError when a part is not as it should be
+ */
+export function keyStatementBytes({ formerKey, key, madeAt, formerUntil }: KeyStatement): Uint8Array {
+  if (formerKey.length !== 32 || key.length !== 32) throw new RangeError('a key that has not 32 bytes');
+  for (const time of [madeAt, formerUntil])
+    if (!Number.isSafeInteger(time) || time < 0) throw new RangeError(`${time} is no time`);
+  const tag = new TextEncoder().encode(domainTag);
+  const bytes = new Uint8Array(tag.length + 80);
+  bytes.set(tag);
+  bytes.set(formerKey, tag.length);
+  bytes.set(key, tag.length + 32);
+  const view = new DataView(bytes.buffer);
+  view.setBigUint64(tag.length + 64, BigInt(madeAt));
+  view.setBigUint64(tag.length + 72, BigInt(formerUntil));
+  return bytes;
+}
+
+/** @returns what is wrong with its times, null when nothing is */
+export function keyStatementFault({ madeAt, formerUntil }: KeyStatement, now: number): string | null {
+  const { takenSecs, longestGraceSecs, clockSkewSecs } = keyStatementLimits;
+  if (madeAt > now + clockSkewSecs) return 'it was made in the future: is the clock of the machine right?';
+  if (madeAt + takenSecs < now) return 'it was made too long ago';
+  if (formerUntil < madeAt || formerUntil - madeAt > longestGraceSecs)
+    return 'the time that the former key is still good for is out of bounds';
+  return null;
+}
