@@ -82,7 +82,7 @@ describe.skipIf(reason !== null)(`installed from packages${reason === null ? '' 
     const page = await get('/agents');
     expect(page).toMatch(/^HTTP\/1.1 200 OK\r/);
     expect(page).toMatch(/^content-security-policy: default-src 'none'; script-src 'self';/im);
-    const script = / src="(\/assets\/[^"]+\.js)"/.exec(page)?.[1] as string;
+    const script = / src="(\/assets\/index-[^"]+\.js)"/.exec(page)?.[1] as string;
     const sent = await get(script);
     expect(sent).toMatch(/^content-encoding: (br|gzip)\r$/im);
     expect(sent).toContain('createRoot');
