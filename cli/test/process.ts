@@ -28,25 +28,28 @@ export async function makeHome(): Promise<{ path: string; env: Record<string, st
   return { path, env, remove: () => rm(path, { recursive: true, force: true }) };
 }
 
+/** What fails as such a disk does: the second is this process's memory, which has nothing at its beginning. */
+const disks = { 'full disk': '/dev/full', 'broken disk': '/proc/self/mem' };
+
 /**
  * Runs the real program, in one file as people run it, with nobody at a terminal.
  * @param started is handed the process, to send it a signal
- * @param reader `hang up`: goes away after the first piece of output, as `head` does; `full disk`: takes nothing
+ * @param reader `hang up`: goes away after the first piece of output, as `head` does; `full disk` and `broken disk`: take nothing
  */
 export function muster(
   args: readonly string[],
   env: Record<string, string>,
   input = '',
-  reader: 'stays' | 'hang up' | 'full disk' = 'stays',
+  reader: 'stays' | 'hang up' | keyof typeof disks = 'stays',
   started: (child: ChildProcess) => void = () => {},
 ): Promise<Ran> {
   return new Promise((resolve, reject) => {
-    const full = reader === 'full disk' ? openSync('/dev/full', constants.O_WRONLY) : null;
+    const disk = reader === 'stays' || reader === 'hang up' ? null : openSync(disks[reader], constants.O_WRONLY);
     const child = spawn(process.execPath, [join(inject('bundles'), 'cli.cjs'), ...args], {
       env,
-      stdio: ['pipe', full ?? 'pipe', 'pipe'],
+      stdio: ['pipe', disk ?? 'pipe', 'pipe'],
     });
-    if (full !== null) closeSync(full);
+    if (disk !== null) closeSync(disk);
     started(child);
     let stdout = '';
     let stderr = '';

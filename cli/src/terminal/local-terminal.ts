@@ -92,7 +92,7 @@ export function openLocalTerminal(program: TerminalProcess): LocalTerminal {
 
   // Written by the system's own call, not by the stream: that one waits for a slow terminal or pipe with the whole program
   // standing still, keys and signals too.
-  const writer = new Writer(stdout.fd);
+  const writer = new Writer(stdout.fd, hasScreen);
 
   const putBack = () => {
     if (closed) return;
@@ -169,9 +169,9 @@ function writeNow(fd: number, text: string): void {
     }
 }
 
-/** A terminal that has hung up is one that nobody reads. */
-function unwritten(error: NodeJS.ErrnoException): Error {
-  if (error.code === 'EPIPE' || error.code === 'EIO') return new ReaderGone();
+/** A terminal that has hung up is one that nobody reads; of a file the same word is said by a disk that fails. */
+function unwritten(error: NodeJS.ErrnoException, isTerminal: boolean): Error {
+  if (error.code === 'EPIPE' || (error.code === 'EIO' && isTerminal)) return new ReaderGone();
   const why = error.code === 'ENOSPC' ? 'no space is left' : error.message;
   return new CliError(exits.failed, 'output_unwritten', `standard output cannot be written: ${why}`, null, {
     cause: error,
@@ -181,14 +181,16 @@ function unwritten(error: NodeJS.ErrnoException): Error {
 /** Writes to a descriptor in order, what has gathered at once; whoever writes waits for what it has handed over. */
 class Writer {
   readonly #fd: number;
+  readonly #isTerminal: boolean;
   #waiting: { bytes: Uint8Array; done: () => void; failed: (error: Error) => void }[] = [];
   #busy: Promise<void> | null = null;
   #error: Error | null = null;
   /** The last byte that was written, a new line's at first. */
   last = 0x0a;
 
-  constructor(fd: number) {
+  constructor(fd: number, isTerminal: boolean) {
     this.#fd = fd;
+    this.#isTerminal = isTerminal;
   }
 
   write(bytes: Uint8Array): Promise<void> {
@@ -209,7 +211,7 @@ class Writer {
         await this.#all(pieces.map(({ bytes }) => bytes));
         for (const { done } of pieces) done();
       } catch (error) {
-        this.#error = unwritten(error as NodeJS.ErrnoException);
+        this.#error = unwritten(error as NodeJS.ErrnoException, this.#isTerminal);
         for (const { failed } of [...pieces, ...this.#waiting.splice(0)]) failed(this.#error);
       }
     }

@@ -194,7 +194,7 @@ test.each([
   ['replay', (id: string) => ['replay', id]],
   ['replay --raw', (id: string) => ['replay', '--raw', id]],
   ['download -o -', (id: string) => ['download', id, '-o', '-']],
-] as const)('a reader of %s that goes away is no fault, a disk without room is one', async (_, words) => {
+] as const)('a reader of %s that goes away is no fault, a disk without room or that fails is one', async (_, words) => {
   const line = 'x'.repeat(100_000);
   const long = [{ version: 2, width: 80, height: 24 }, ...Array.from({ length: 20 }, () => [0, 'o', `${line}\n`])];
   answers.getTranscript = () => ({ text: long.map((each) => `${JSON.stringify(each)}\n`).join('') });
@@ -204,6 +204,11 @@ test.each([
     exit: 1,
     stdout: '',
     stderr: 'error: standard output cannot be written: no space is left\n',
+  });
+  expect(await spawned(args, env, '', 'broken disk')).toEqual({
+    exit: 1,
+    stdout: '',
+    stderr: expect.stringContaining('error: standard output cannot be written: '),
   });
 });
 

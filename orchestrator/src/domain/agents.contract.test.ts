@@ -290,6 +290,26 @@ describeDatabases('agents', (fixture) => {
     }
   });
 
+  it('that are no longer what was asked for are left out of a list that is being read', async () => {
+    const domain = await openDomain(fixture);
+    const { context } = domain;
+    const { actor } = await newAdmin(domain);
+    const agents = await Promise.all(['a', 'b', 'c'].map((name) => newAgent(domain, actor, name)));
+    const last = agents.map(({ id }) => id).sort()[2] as string;
+    for (const [sort, node_id] of [
+      [undefined, last],
+      ['name', agents[1]?.id as string],
+    ] as const) {
+      const listed: unknown[] = [];
+      for await (const part of agentTextsInTurns(context, { status: 'approved', sort }, 1)) {
+        listed.push(...part.map((text) => JSON.parse(text).status));
+        await setStatus(context, actor, node_id, { status: 'rejected' });
+      }
+      expect(listed, sort).toEqual(['approved', 'approved']);
+      await setStatus(context, actor, node_id, { status: 'approved' });
+    }
+  });
+
   it('are shown with what was last heard of them', async () => {
     const domain = await openDomain(fixture);
     const { actor } = await newAdmin(domain);

@@ -168,6 +168,7 @@ async function* shapedInTurns<T>(
   context: Context,
   filter: AgentFilter,
   shape: (row: ShownRow) => T,
+  perTurn = agentsPerTurn,
 ): AsyncGenerator<T[]> {
   const selector = filter.filter === undefined ? null : requireSelector(filter.filter, '/filter');
   const selective = selector !== null && !isEmptySelector(selector);
@@ -181,7 +182,7 @@ async function* shapedInTurns<T>(
   let toSkip = filter.offset ?? 0;
   const skipped = cut ? 0 : toSkip;
   toSkip -= skipped;
-  const most = cut ? agentsPerTurn : Math.min(agentsPerTurn, left);
+  const most = cut ? perTurn : Math.min(perTurn, left);
   for await (const rows of agentRows(context, filter, skipped, most)) {
     const found: T[] = [];
     for (const row of rows) {
@@ -220,7 +221,9 @@ async function* agentRows(
   for (let start = offset; start < ids.length; start += size) {
     const wanted = ids.slice(start, start + size);
     const rows = new Map((await context.db.all(agentsByIds, { ids: wanted })).map((row) => [row.node_id, row]));
-    yield wanted.flatMap((id) => rows.get(id) ?? []);
+    // One may have gone, or be no longer of the status, since they were sorted.
+    const still = wanted.flatMap((id) => rows.get(id) ?? []);
+    yield status === undefined ? still : still.filter((row) => row.status === status);
     await nextTurn();
   }
 }
@@ -258,8 +261,11 @@ export const listAgentPage = (context: Context, filter: AgentFilter, wish: PageW
   readPage(wish, (part) => listShaped(context, { ...filter, ...part }, (row) => toAgentText(context, row)));
 
 /** All of them, each as JSON, some at a time: the first are on their way while the rest is read. */
-export const agentTextsInTurns = (context: Context, filter: AgentFilter): AsyncIterable<JsonText<Agent>[]> =>
-  shapedInTurns(context, filter, (row) => toAgentText(context, row));
+export const agentTextsInTurns = (
+  context: Context,
+  filter: AgentFilter,
+  perTurn?: number,
+): AsyncIterable<JsonText<Agent>[]> => shapedInTurns(context, filter, (row) => toAgentText(context, row), perTurn);
 
 /** Approved agents that a selector matches; none for an empty one. */
 export async function approvedMatching(context: Context, selector: Selector): Promise<Agent[]> {

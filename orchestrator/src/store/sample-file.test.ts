@@ -93,6 +93,36 @@ it('a file that is removed while it is in use is begun anew, and nothing is writ
   expect(await again.since('a', 0, 9)).toEqual([sampleAt(t0 + 1)]);
 });
 
+it('a file that is moved away while it is in use, alone, has all that was stored in it', async () => {
+  const { directory, file, clock, said, open } = await place();
+  const store = await open();
+  await store.add('a', [sampleAt(t0)]);
+  const aside = join(directory, 'aside.db');
+  renameSync(file, aside);
+  clock.advance(2_000);
+  await expect.poll(() => said.at(-1), patient).toBe('samples are stored again');
+  expect(await store.since('a', 0, 9)).toEqual([]);
+  await store.close();
+  renameSync(aside, file);
+  const again = await open();
+  expect(await again.since('a', 0, 9)).toEqual([sampleAt(t0)]);
+});
+
+it('a file that another takes the place of while it is in use leaves nothing in that', async () => {
+  const { directory, file, clock, said, open } = await place();
+  const other = join(directory, 'other.db');
+  const restored = await openSqliteSamples({ file: other, retentionSecs: 86_400, onFatal: () => {} });
+  for (let at = 0; at < 5; at++) await restored.add('restored', [sampleAt(t0 + at)]);
+  await restored.close();
+  const store = await open();
+  for (let at = 0; at < 5; at++) await store.add('a', [sampleAt(t0 + at)]);
+  renameSync(other, file);
+  clock.advance(2_000);
+  await expect.poll(() => said.at(-1), patient).toBe('samples are stored again');
+  expect(await store.since('a', 0, 9)).toEqual([]);
+  expect(await store.since('restored', 0, 9)).toHaveLength(5);
+});
+
 it('a file that is damaged while it is in use costs its samples and nothing else, until it is moved out of the way', async () => {
   const { file, clock, said, open } = await place();
   const first = await open();

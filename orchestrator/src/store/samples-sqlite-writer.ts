@@ -129,18 +129,18 @@ let givingBack = false;
 /** Gives room back to the disk after much was dropped: samples are kept shorter than before, or there are fewer agents. */
 function giveBack(): void {
   if (!db.open) return;
-  const free = db.pragma('freelist_count', { simple: true }) as number;
-  const pages = db.pragma('page_count', { simple: true }) as number;
-  givingBack = free > leastGivenBack && (free > pages * mostFree || givingBack);
-  if (!givingBack) return;
   try {
+    const free = db.pragma('freelist_count', { simple: true }) as number;
+    const pages = db.pragma('page_count', { simple: true }) as number;
+    givingBack = free > leastGivenBack && (free > pages * mostFree || givingBack);
+    if (!givingBack) return;
     db.pragma(`incremental_vacuum(${pagesOfTurn})`);
     // A file of before this was done has no map of what lies where, and stays as large as it is.
     givingBack = (db.pragma('freelist_count', { simple: true }) as number) < free;
     // What is folded in is what makes the file shorter.
     if (givingBack) db.pragma('wal_checkpoint(passive)');
   } catch {
-    // A full disk, say: at the next drop it is tried again.
+    // A full disk, say, or a file that is damaged: at the next drop it is tried again.
     givingBack = false;
   }
   if (givingBack) setImmediate(giveBack);
@@ -170,6 +170,12 @@ port.on('message', (message: ToSampleWriter) => {
     return;
   }
   givingBack = false;
+  try {
+    // A file that was moved away is closed without this, and what is in its journal would be lost to it.
+    db.pragma('wal_checkpoint(truncate)');
+  } catch {
+    // A full disk, say: the journal stays, and is read when the file is opened again.
+  }
   db.close();
   port.postMessage({ id: message.id, chunks } satisfies FromSampleWriter);
   port.close();
