@@ -5,7 +5,7 @@ import type { Clock } from './clock.ts';
 import { errnoOf, HostFailure } from './failure.ts';
 import { type Stdio, withoutInherited } from './inherited-files.ts';
 import { type OutputPipe, openPipes } from './output-pipe.ts';
-import { inScope } from './transient-scope.ts';
+import { inScope, type ScopedLaunch } from './transient-scope.ts';
 
 export interface Command {
   program: string;
@@ -75,12 +75,15 @@ export async function runCommand(command: Command, clock: Clock): Promise<Comman
   if (scope === undefined) return run(command, clock, null);
   return inScope(
     { ...scope, program, args },
-    (launch) =>
-      launch === null
-        ? run(command, clock, null)
-        : run({ ...command, program: launch.program, args: launch.args }, clock, launch.markFd),
+    (launch) => (launch === null ? run(command, clock, null) : run(launched(command, launch), clock, launch.markFd)),
     ({ timedOut, exitCode, stderr }) => (timedOut || exitCode === null ? null : stderr),
   );
+}
+
+function launched({ printed, ...command }: Command, { program, args, hasBegun }: ScopedLaunch): Command {
+  if (printed === undefined) return { ...command, program, args };
+  // Whoever watches is shown the program, not a scope that is refused.
+  return { ...command, program, args, printed: (stream, piece) => hasBegun() && printed(stream, piece) };
 }
 
 /** @param markFd what it gets as file descriptor 5 */

@@ -4,8 +4,9 @@ import { exists } from './read-system.ts';
 import { openUnnamed } from './unnamed-file.ts';
 
 /**
- * Where PID 1 is systemd, what changes the machine, or is somebody's login, runs in a transient scope of its own: outside the agent's unit, so that neither the agent's stop nor its memory limit ends it half way. `systemd-run --scope` makes the scope and then
- * executes the program in place: its process number and its open files stay.
+ * Where PID 1 is systemd, what changes the machine, or is somebody's login, runs in a transient scope of its own: outside
+ * the agent's unit, so that neither the agent's stop nor its memory limit ends it half way. `systemd-run --scope` makes the
+ * scope and then executes the program in place: its process number and its open files stay.
  */
 
 /** What is to run in a scope. */
@@ -28,6 +29,8 @@ export interface ScopedLaunch {
   readonly markFd: number;
   /** Name of the scope. */
   readonly unit: string;
+  /** The scope is there, and the program begins: what was printed before are words of `systemd-run`. Until it has ended. */
+  hasBegun(): boolean;
 }
 
 /** Writes down that the scope is made, then becomes the program. */
@@ -56,10 +59,10 @@ export async function inScope<Outcome>(
   if (systemdRun === null || pathOfProgram(wish.program) === null) return attempt(null);
   for (;;) {
     const mark = openUnnamed('');
+    const hasBegun = () => fstatSync(mark.fd).size > 0;
     try {
-      const outcome = await attempt({ ...scopeOf(wish), program: systemdRun, markFd: mark.fd });
-      // Once the scope is there, the program has begun.
-      const said = fstatSync(mark.fd).size > 0 ? null : refusal(outcome);
+      const outcome = await attempt({ ...scopeOf(wish), program: systemdRun, markFd: mark.fd, hasBegun });
+      const said = hasBegun() ? null : refusal(outcome);
       if (said === null) return outcome;
       if (knowsOomPolicy && said.includes('OOMPolicy')) {
         knowsOomPolicy = false;
