@@ -1,4 +1,4 @@
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readFile, rm, rmdir, writeFile } from 'node:fs/promises';
 import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -681,6 +681,37 @@ describe('a new key', () => {
     terminals.open = 0;
     connection.keysChanged();
     expect((await greeted([4])).hello.public_key).toBe(hex(key));
+  });
+
+  it('that was made after the hello is shown as soon as there is the welcome', async () => {
+    const connection = connect();
+    const first = await greeted([4]);
+    const { key } = makeNextKey(dir, identity.current, 60, seconds);
+    connection.keysChanged();
+    first.link.welcome(0, [], 4, { node_id: identity.nodeId });
+    expect((await first.link.next('bye')).reason).toBe('to show a new key');
+    const second = await greeted([4]);
+    expect(second.hello.public_key).toBe(hex(key));
+    second.link.welcome(0, [], 4, { node_id: identity.nodeId });
+    await until(() => has('this agent has a new key'));
+  });
+
+  it('that the disk does not take is shown again at the next link, and ends none', async () => {
+    const connection = connect();
+    const { key } = makeNextKey(dir, identity.current, 60, seconds);
+    await mkdir(join(dir, 'agent-keys.json'));
+    const first = await greeted([4]);
+    expect(first.hello.public_key).toBe(hex(key));
+    first.link.welcome(0, [], 4, { node_id: identity.nodeId });
+    await until(() => has('could not be put in force'));
+    await first.link.settled();
+    expect(first.link.unread).toBe(0);
+    await rmdir(join(dir, 'agent-keys.json'));
+    connection.keysChanged();
+    const second = await greeted([4]);
+    expect(second.hello.public_key).toBe(hex(key));
+    second.link.welcome(0, [], 4, { node_id: identity.nodeId });
+    await until(() => has('this agent has a new key'));
   });
 
   it('that cannot be read keeps no agent away', async () => {

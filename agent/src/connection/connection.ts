@@ -237,6 +237,8 @@ export class Connection {
         welcomed: (welcome) => {
           this.keyWelcomed(shown, welcome.node_id);
           this.welcomed(welcome, shownKey);
+          // One that was made after the hello waits; not one that was shown and could not be put in force.
+          if (identity.inForce().key === shown.key) this.keysChanged();
         },
         standingChanged: (standing) => this.logStanding(standing),
       });
