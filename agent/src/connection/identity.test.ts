@@ -135,6 +135,17 @@ describe('the keys of a data directory', () => {
     expect(hex(await loadAgentIdentity(dir))).toBe(next.key.publicKey.toString('hex'));
   });
 
+  it('are shown without what was said of them where that is damaged', async () => {
+    const { identity } = await prepared();
+    identity.welcomed(identity.toShow(versions), undefined);
+    const path = join(dir, 'agent-keys.json');
+    const history = JSON.parse(readFileSync(path, 'utf8'));
+    writeFileSync(path, JSON.stringify({ ...history, statement: { ...history.statement, former_key: 'x' } }));
+    const again = await loadAgentIdentity(dir);
+    expect(again.toShow(versions)).toEqual({ key: again.current, statement: null });
+    expect(again.nodeId).toBe(identity.nodeId);
+  });
+
   it('are made one at a time, never over one that waits', async () => {
     const { identity, next } = await prepared();
     expect(() => makeNextKey(dir, identity.current, 0, now)).toThrow(/EEXIST/);
@@ -145,8 +156,18 @@ describe('the keys of a data directory', () => {
 
   it('say so when the file of one that waits is damaged', async () => {
     const { identity } = await prepared();
-    writeFileSync(join(dir, 'agent.key.next'), '{"private_key":', { mode: 0o600 });
-    expect(() => identity.toShow(versions)).toThrow(/agent.key.next is damaged; remove it/);
+    const path = join(dir, 'agent.key.next');
+    const { private_key, statement } = JSON.parse(readFileSync(path, 'utf8'));
+    // Sent as it is, each of the latter would be no hello, and keep the agent away for ever.
+    const damaged = [
+      '{"private_key":',
+      JSON.stringify({ private_key, statement: { ...statement, signature: `${statement.signature.slice(1)}z` } }),
+      JSON.stringify({ private_key, statement: { ...statement, made_at: -1 } }),
+    ];
+    for (const text of damaged) {
+      writeFileSync(path, text, { mode: 0o600 });
+      expect(() => identity.toShow(versions)).toThrow(/agent.key.next is damaged; remove it/);
+    }
     // What is known of the past is no reason not to start.
     writeFileSync(join(dir, 'agent-keys.json'), 'x', { mode: 0o600 });
     expect((await loadAgentIdentity(dir)).nodeId).toBe(identity.nodeId);

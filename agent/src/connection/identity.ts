@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { idOfKey } from '@muster/protocol';
+import { keyStatementSchema } from '@muster/protocol/wire';
 import { ensurePrivateDirectory, readPrivateFile, removePrivateFile, writePrivateFile } from '../host/private-file.ts';
 import { type AgentKey, hexOf, keyOfPem, newKeyPem } from './agent-key.ts';
 import { type NextKey, nextKeyPath, readNextKey, type Statement } from './next-key.ts';
@@ -165,7 +166,7 @@ function readHistory(dataDir: string): History | null {
   try {
     const { node_id, keys, statement } = JSON.parse(text) as History;
     return /^[0-9a-f]{32}$/.test(node_id) && Array.isArray(keys)
-      ? { node_id, keys, statement: statement ?? null }
+      ? { node_id, keys, statement: keyStatementSchema.safeParse(statement).data ?? null }
       : null;
   } catch {
     return null;

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { type Hello, keyStatementBytes, keyStatementLimits } from '@muster/protocol/wire';
+import { type Hello, keyStatementBytes, keyStatementLimits, keyStatementSchema } from '@muster/protocol/wire';
 import { readPrivateFile, writePrivateFile } from '../host/private-file.ts';
 import { type AgentKey, hexOf, keyOfPem, newKeyPem } from './agent-key.ts';
 
@@ -46,9 +46,8 @@ export function readNextKey(dataDir: string): NextKey | null {
   const text = readPrivateFile(path);
   if (text === null) return null;
   try {
-    const { private_key, statement } = JSON.parse(text) as { private_key: string; statement: Statement };
-    const { former_key, made_at, former_until, signature } = statement;
-    return { key: keyOfPem(private_key, path), statement: { former_key, made_at, former_until, signature } };
+    const { private_key, statement } = JSON.parse(text) as { private_key: string; statement: unknown };
+    return { key: keyOfPem(private_key, path), statement: keyStatementSchema.parse(statement) };
   } catch {
     throw new Error(`${path} is damaged; remove it, and run again: muster agent rotate-key`);
   }

@@ -23,16 +23,22 @@ export const attributesSchema = z
 export const pinSources = ['flag', 'pinned', 'first_use', 'discovery'] as const;
 export type PinSource = (typeof pinSources)[number];
 
+/** How a key came in the place of another, as it goes over the wire. */
+export const keyStatementSchema = z.strictObject({
+  former_key: hex(32),
+  made_at: unixSeconds,
+  former_until: unixSeconds,
+  signature: hex(64),
+});
+
 const hello = z.strictObject({
   type: z.literal('hello'),
   versions: z.array(z.number().int().positive()).min(1).max(16),
   agent_version: z.string().max(64),
   public_key: hex(32),
   signature: hex(64),
-  /** Since version 4: how this key came in the place of another, shown while an orchestrator may not know it. */
-  key_statement: z
-    .strictObject({ former_key: hex(32), made_at: unixSeconds, former_until: unixSeconds, signature: hex(64) })
-    .optional(),
+  /** Since version 4: shown while an orchestrator may not know this key. */
+  key_statement: keyStatementSchema.optional(),
   /** New with each agent process: tells a restarted agent from a cloned one. */
   instance_id: hex(16),
   pin_source: z.enum(pinSources),
