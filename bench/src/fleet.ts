@@ -87,9 +87,7 @@ async function sharesDuring(
 
 /** An orchestrator, somebody signed in to it, and what it tells Prometheus. */
 async function begin() {
-  const url = await database.another();
-  if (url !== null) process.env.MUSTER_DATABASE_URL = url;
-  const server = await OrchestratorProcess.start();
+  const server = await OrchestratorProcess.start({ databaseUrl: await database.another() });
   const [token = ''] = await server.sessions(1);
   const ca = readFileSync(join(server.dataDir, 'api.crt'), 'utf8');
   const get = transportTo(() => ca);

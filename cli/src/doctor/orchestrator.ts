@@ -38,7 +38,7 @@ const reasons: Readonly<Record<string, [what: string, remedy: string]>> = {
   secrets_key: ['a key for secrets is missing', 'Put secrets.keys back into its data directory, from the backup.'],
   metrics: [
     'samples of the machines cannot be stored',
-    'Its log says why. metrics.db in its data directory may be moved out of the way: a new one is begun at once.',
+    'Its log says why, and what to do with a file that is damaged; agents keep their samples for a day.',
   ],
   disk: ['its disk is nearly full', 'Make room on the disk of its data directory: df -h'],
 };

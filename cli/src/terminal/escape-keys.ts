@@ -24,7 +24,7 @@ export class EscapeKeys {
   /** When a piece of the last paste came. */
   #pastedAt = Number.NEGATIVE_INFINITY;
 
-  /** What was typed until now reached nobody: it is no beginning of a line. */
+  /** What was typed until now reached nobody: whatever comes next is the beginning of a line. */
   beginLine(): void {
     this.#lineBegins = true;
   }

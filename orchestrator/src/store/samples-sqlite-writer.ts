@@ -52,9 +52,12 @@ function opened(): Connection {
     connection.pragma(`journal_size_limit = ${64 * 1024 * 1024}`);
     found = connection.pragma('user_version', { simple: true }) as number;
   } catch (error) {
-    throw new Error(
-      `${file} cannot be opened: ${(error as Error).message}. It holds nothing but samples: with it, its -wal and its -shm moved out of the way a new one is begun.`,
-    );
+    const { code, message } = error as { code?: string; message: string };
+    // Not of one that is merely busy, not ours to open, or on a full disk: that is as good as before once it can be opened.
+    const remedy = /^SQLITE_(CORRUPT|NOTADB)/.test(code ?? '')
+      ? '. It holds nothing but samples: with it, its -wal and its -shm moved out of the way a new one is begun.'
+      : '';
+    throw new Error(`${file} cannot be opened: ${message}${remedy}`);
   }
   if (found > layout)
     throw new Error(`${file} was written by a newer Muster: start that one, or move the file out of the way.`);

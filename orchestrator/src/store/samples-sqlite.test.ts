@@ -25,6 +25,16 @@ it('a file that is none of samples is left as it is, and the error says which an
   expect(await readFile(file, 'utf8')).toBe('my diary\n'.repeat(1000));
 });
 
+it('what is not damaged, and cannot be opened all the same, is none to be moved away', async () => {
+  const { file } = await fileOf(() => {});
+  const nowhere = join(file, '..', 'gone', 'metrics.db');
+  const opening = openSqliteSamples({ file: nowhere, retentionSecs: 3600, onFatal: () => {} });
+  await expect(opening).rejects.toMatchObject({
+    message: expect.stringMatching(/metrics\.db cannot be opened: ENOENT/),
+  });
+  await expect(opening).rejects.toMatchObject({ message: expect.not.stringContaining('out of the way') });
+});
+
 it('a file that was written by a newer release is not touched', async () => {
   const { file, open } = await fileOf((path) => {
     const db = openSqliteFile(path);
