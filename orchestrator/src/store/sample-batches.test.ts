@@ -9,6 +9,7 @@ function held() {
   const commits: { batch: SampleBatch; done: () => void; fail: (error: Error) => void }[] = [];
   const batches = new SampleBatches(
     (batch) => new Promise((resolve, reject) => commits.push({ batch, done: resolve, fail: reject })),
+    20,
   );
   return { commits, batches };
 }

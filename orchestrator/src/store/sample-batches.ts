@@ -14,8 +14,11 @@ interface Waiting {
   readonly reject: (error: unknown) => void;
 }
 
-/** How long the first sample waits for others, in ms. */
-const gatherMs = 20;
+/**
+ * How long the first sample waits for others, in ms. They have been up to a minute on their way by then, and what many
+ * agents send one by one would else be as many commits, with all that goes with each.
+ */
+const usualGatherMs = 200;
 const mostOfCommit = 20_000;
 /** What may wait; more is turned away, and stays with the agents. */
 const mostWaiting = 200_000;
@@ -23,6 +26,7 @@ const mostWaiting = 200_000;
 /** Gathers samples into batches, one commit at a time: while one is under way the next gathers. */
 export class SampleBatches {
   readonly #commit: (batch: SampleBatch) => Promise<void>;
+  readonly #gatherMs: number;
   #waiting: Waiting[] = [];
   #queued = 0;
   #running: Promise<void> | null = null;
@@ -34,8 +38,9 @@ export class SampleBatches {
   #trouble: string | null = null;
 
   /** @param commit resolves when all of a batch is kept, rejects when none of it is */
-  constructor(commit: (batch: SampleBatch) => Promise<void>) {
+  constructor(commit: (batch: SampleBatch) => Promise<void>, gatherMs = usualGatherMs) {
     this.#commit = commit;
+    this.#gatherMs = gatherMs;
   }
 
   get stats(): SampleStats {
@@ -60,7 +65,7 @@ export class SampleBatches {
       this.#waiting.push({ nodeId, samples, resolve, reject });
       if (this.#running !== null) return;
       if (this.#queued >= mostOfCommit) this.#start();
-      else this.#timer ??= setTimeout(() => this.#start(), gatherMs);
+      else this.#timer ??= setTimeout(() => this.#start(), this.#gatherMs);
     });
   }
 
