@@ -118,7 +118,7 @@ export async function startAgent(options: AgentArguments, clock: Clock, log: Log
   });
   const samples = new SampleBuffer();
   const path = join(options.dataDir, 'unsent-samples.log');
-  const saved = new SavedSamples({ path, nodeId: identity.nodeId, buffer: samples, clock, log });
+  const saved = new SavedSamples({ path, nodeId: () => identity.nodeId, buffer: samples, clock, log });
   saved.restore();
   const sampler = new Sampler({
     source: machineSource,

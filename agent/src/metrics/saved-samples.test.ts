@@ -25,7 +25,8 @@ import { SampleBuffer } from './sample-buffer.ts';
 import { linesOf, samplesOf } from './sample-lines.ts';
 import { SavedSamples } from './saved-samples.ts';
 
-const nodeId = 'a'.repeat(32);
+const firstId = 'a'.repeat(32);
+let nodeId: string;
 const t0 = 1_800_000_000;
 let clock: ManualClock;
 let folder: string;
@@ -34,6 +35,7 @@ let logged: string[];
 
 beforeEach(() => {
   clock = new ManualClock();
+  nodeId = firstId;
   folder = mkdtempSync(join(tmpdir(), 'muster-samples-'));
   path = join(folder, 'unsent-samples.log');
   logged = [];
@@ -53,7 +55,7 @@ function start(capacity = 2_880) {
     monotonic: () => clock.monotonic(),
     after: (ms, action) => clock.after(ms, () => isAlive && action()),
   };
-  const saved = new SavedSamples({ path, nodeId, buffer, clock: own, log: { info() {}, warn: say } });
+  const saved = new SavedSamples({ path, nodeId: () => nodeId, buffer, clock: own, log: { info() {}, warn: say } });
   saved.restore();
   const changed = async () => {
     saved.changed();
@@ -144,6 +146,16 @@ describe('samples that nobody takes', () => {
     await third.send();
     expect(readdirSync(folder)).toEqual([]);
     expect(start().times).toEqual([]);
+  });
+
+  it('are there after a stop also where the agent has become another one meanwhile, at another orchestrator', async () => {
+    const first = start();
+    await first.take(25);
+    expect(existsSync(path)).toBe(true);
+    nodeId = 'b'.repeat(32);
+    await first.saved.end();
+    expect(start().times).toEqual(halfMinutes(1, 25));
+    expect(logged).toEqual([]);
   });
 
   it('that were taken are not there after a stop', async () => {

@@ -13,7 +13,8 @@ const mostBytes = 4 * 1024 * 1024;
 
 export interface SavedSamplesOptions {
   path: string;
-  nodeId: string;
+  /** Who the agent is by now. */
+  nodeId: () => string;
   buffer: SampleBuffer;
   clock: Clock;
   log: Pick<Log, 'info' | 'warn'>;
@@ -27,8 +28,8 @@ export interface SavedSamplesOptions {
 export class SavedSamples {
   readonly #options: SavedSamplesOptions;
   readonly #file: LineFile;
-  /** Which samples are in the file, by their numbers; null when there is none. */
-  #saved: { from: number; to: number } | null = null;
+  /** Which samples are in the file, by their numbers, and as whose; null when there is none. */
+  #saved: { from: number; to: number; nodeId: string } | null = null;
   #saving: Promise<void> | null = null;
   #callOff: (() => void) | null = null;
   #saidFailing = false;
@@ -40,7 +41,8 @@ export class SavedSamples {
 
   /** Puts what the last process left into the buffer, which is empty. Whatever is there, it never throws. */
   restore(): void {
-    const { path, nodeId, buffer, log } = this.#options;
+    const { path, buffer, log } = this.#options;
+    const nodeId = this.#options.nodeId();
     try {
       const read = this.#file.read(mostBytes);
       if (read === null) return;
@@ -56,7 +58,7 @@ export class SavedSamples {
       log.warn({ path, error }, 'the samples that were not sent cannot be read, and are passed over');
     }
     // Not what it holds now, but what is still of use in it.
-    this.#saved = { from: 0, to: buffer.end };
+    this.#saved = { from: 0, to: buffer.end, nodeId };
   }
 
   /** Some were added, or taken. */
@@ -76,11 +78,15 @@ export class SavedSamples {
     await this.#saving;
     const { first, end } = this.#options.buffer;
     if (first === end) this.#remove();
-    else if (this.#firstUnsaved < end || (this.#saved?.from ?? first) < first) await this.#save(true);
+    else if (this.#firstUnsaved < end || (this.#saved?.from ?? first) < first || !this.#isOurs) await this.#save(true);
   }
 
   get #firstUnsaved(): number {
     return Math.max(this.#options.buffer.first, this.#saved?.to ?? 0);
+  }
+
+  get #isOurs(): boolean {
+    return this.#saved?.nodeId === this.#options.nodeId();
   }
 
   #wait(ms: number): void {
@@ -110,18 +116,19 @@ export class SavedSamples {
   }
 
   async #write(isLast: boolean): Promise<void> {
-    const { nodeId, buffer } = this.#options;
+    const { buffer } = this.#options;
     const { end } = buffer;
+    const nodeId = this.#options.nodeId();
     let from = this.#saved?.from ?? buffer.first;
     // Those that were taken, or made room, are left in it until they are as many as the others may be.
     const isTight = buffer.first - from <= (isLast ? 0 : buffer.capacity);
     const isAdded =
-      this.#saved !== null && isTight && (await this.#file.append(rowsOf(this.#between(this.#firstUnsaved, end))));
+      this.#isOurs && isTight && (await this.#file.append(rowsOf(this.#between(this.#firstUnsaved, end))));
     if (!isAdded) {
       from = Math.min(buffer.first, end);
       await this.#file.replace(linesOf(nodeId, this.#between(from, end)));
     }
-    this.#saved = { from, to: end };
+    this.#saved = { from, to: end, nodeId };
     this.#saidFailing = false;
   }
 
