@@ -25,7 +25,7 @@ class Table {
       const valid_until = Math.min(row.valid_until ?? Number.MAX_SAFE_INTEGER, succession.former_until);
       this.rows.set(each, { ...row, valid_until });
     }
-    this.rows.set(key, { node_id, valid_until: null, status: 'approved' });
+    this.rows.set(key, { node_id, valid_until: null, status: 'approved', first_seen_at: 0 });
   }
 }
 
@@ -58,6 +58,7 @@ test('whatever is cut off, and whenever, an agent has a key that its orchestrato
         node_id: nodeId,
         valid_until: null,
         status: 'approved',
+        first_seen_at: 0,
       });
       let now = 1_700_000_000;
       let backup = { rows: new Map(table.rows), changes: 0, at: now };

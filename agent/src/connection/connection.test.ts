@@ -617,7 +617,7 @@ describe('a new key', () => {
     const former = identity.current;
     const { key, statement } = makeNextKey(dir, former, 60, seconds);
     connection.keysChanged();
-    expect((await first.link.next('bye')).reason).toBe('to show a new key');
+    expect(await first.link.next('bye')).toEqual({ type: 'bye', reason: 'to show a new key', returns: true });
     // No waiting, though the clock stands still.
     const second = await greeted([4]);
     expect(second.hello).toMatchObject({ public_key: hex(key), key_statement: statement });

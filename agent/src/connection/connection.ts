@@ -138,7 +138,8 @@ export class Connection {
       return;
     }
     this.isRenewing = true;
-    void this.session.leave('to show a new key');
+    // Whoever has a copy of the former key waits for this very moment, to name another with it.
+    void this.session.leave('to show a new key', true);
   }
 
   /** The key for a hello; a new one that cannot be read keeps nobody away. */

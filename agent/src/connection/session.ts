@@ -140,9 +140,12 @@ export class Session {
     return true;
   }
 
-  /** Says goodbye and ends. What still comes is ignored: whoever leaves may close what it would change. */
-  async leave(reason: string): Promise<void> {
-    if (this.phase === 'open') this.send({ type: 'bye', reason });
+  /**
+   * Says goodbye and ends. What still comes is ignored: whoever leaves may close what it would change.
+   * @param returns this process comes back at once: its place is kept for it, by an orchestrator of version 4
+   */
+  async leave(reason: string, returns = false): Promise<void> {
+    if (this.phase === 'open') this.send({ type: 'bye', reason, ...(returns ? { returns } : {}) });
     this.phase = 'over';
     this.end(`bye: ${reason}`, 1000);
     const callOff = this.options.clock.after(byeTimeoutMs, () => this.ws.terminate());

@@ -1,6 +1,7 @@
 import { hasEnded, MusterError } from '@muster/protocol';
 import type { Hello } from '@muster/protocol/wire';
 import { limits } from '@muster/protocol/wire';
+import { idOfRawKey } from '../identity/ed25519-key.ts';
 import { acknowledgedSeq, agentById, markConnected } from '../store/agents.ts';
 import { missedDriftDue } from '../store/drift-schedule.ts';
 import { fromJson, toJson } from '../store/json-text.ts';
@@ -34,6 +35,9 @@ export function createAdmission(context: Context, pendingCapacity: number): Agen
       const refusal = await succeed(context, hello, from, from.succession);
       if (refusal !== null) return { admitted: false, refusal };
     }
+    // Removed since its key was looked up: no record is made under an id that is not of its first key.
+    if (!known && node_id !== idOfRawKey(Buffer.from(hello.public_key, 'hex')))
+      return refuse('unavailable', 'the agent has just been removed', 1);
     try {
       // A token is only looked at where it can make a difference.
       if (!known || (known.status === 'pending' && hello.token !== null)) {

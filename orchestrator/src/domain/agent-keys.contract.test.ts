@@ -129,6 +129,52 @@ describeDatabases('the keys of an agent', (fixture) => {
     expect(await rotations()).toEqual([]);
   });
 
+  it('do not follow a statement of before their agent was removed and let in anew', async () => {
+    const { domain, actor, first, said, hello, rotations } = await open(fixture);
+    const stolen = await newKey();
+    const early = said(first, stolen);
+    domain.clock.advance(day * 1000);
+    // Its disk was put back as it was: it comes back under its first key, and with that its first id.
+    await setStatus(domain.context, actor, 'web-1', { status: 'rejected' });
+    await removeAgent(domain.context, actor, first.id);
+    expect(await hello(first)).toBe(first.id);
+    await setStatus(domain.context, actor, first.id, { status: 'approved', name: 'web-1' });
+    expect(await hello(stolen, early)).toBe('key_refused');
+    expect(await rotations()).toEqual([]);
+    // A clock that is a little behind hinders nobody.
+    const next = await newKey();
+    expect(await hello(next, said(first, next, day, domain.now() - 600))).toBe(first.id);
+  });
+
+  it('are not spoken for, nor told of, by who cannot show what they signed', async () => {
+    const { domain, first, said } = await open(fixture);
+    const [stranger, nobody] = [await newKey(), await newKey()];
+    const forged = (former: Key) => ({ ...said(former, stranger)!, signature: '00'.repeat(64) });
+    const answers = [];
+    for (const former of [first, nobody])
+      answers.push(await domain.links.keyOf(helloOf(stranger, { key_statement: forged(former) })));
+    expect(answers[0]).toEqual(answers[1]);
+    expect(answers[0]).toMatchObject({ node_id: stranger.id, refusal: { code: 'key_refused' } });
+  });
+
+  it('bring no agent on record under an id that is not of its first key, when it is removed in this moment', async () => {
+    const { domain, actor, first, said, hello } = await open(fixture);
+    const second = await newKey();
+    await hello(second, said(first, second));
+    const shown = helloOf(second, { versions: [4] });
+    const early = await domain.links.keyOf(shown);
+    if ('refusal' in early) throw new Error('refused');
+    await setStatus(domain.context, actor, 'web-1', { status: 'rejected' });
+    await removeAgent(domain.context, actor, first.id);
+    const from = { ...early, remote_ip: '192.0.2.7', now: domain.now() };
+    expect(await domain.links.admit(shown, from)).toMatchObject({
+      admitted: false,
+      refusal: { code: 'unavailable', retry_after_secs: 1 },
+    });
+    expect(await domain.links.standing(first.id)).toBeNull();
+    expect(await hello(second)).toBe(second.id);
+  });
+
   it('take turns: of two that would follow one key only one does', async () => {
     const { first, said, hello, rotations } = await open(fixture);
     const keys = await Promise.all([newKey(), newKey(), newKey()]);

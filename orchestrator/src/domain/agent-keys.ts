@@ -1,5 +1,11 @@
 import { verify } from 'node:crypto';
-import { type Hello, keyStatementBytes, keyStatementFault } from '@muster/protocol/wire';
+import {
+  type Hello,
+  type KeyStatement,
+  keyStatementBytes,
+  keyStatementFault,
+  keyStatementLimits,
+} from '@muster/protocol/wire';
 import { idOfRawKey, isUsablePublicKey, publicKeyFromRaw } from '../identity/ed25519-key.ts';
 import {
   agentKey,
@@ -37,6 +43,8 @@ export interface KeptKey {
   node_id: string;
   valid_until: number | null;
   status: 'pending' | 'approved' | 'rejected';
+  /** When the agent was put on record, Unix seconds. */
+  first_seen_at: number;
 }
 
 /** What is on record for a hello. */
@@ -81,14 +89,19 @@ export function judgeKey(
   // Whatever is said of a key that is not known, it was the first of this agent and is not on its record.
   if (idTaken) return replaced(firstId, 'another key has taken the place of this one');
   if (shown === undefined) return { node_id: firstId, valid_until: null, succession: null };
+  // Before anything is said of the key that it names: nobody else speaks for the agent of that, or hears whether there is one.
+  if (!isSaid(public_key, shown)) return refused(firstId, 'the former key has not signed it');
   // Of another orchestrator, or of an agent that was removed. It may have another key that is known here; if it has none, it
   // comes without the statement, as a new agent.
   if (former === undefined) return refused(firstId, 'the key that signed it is not known here');
   const { node_id } = former;
-  const fault = statementFault(public_key, shown, now);
+  const fault = keyStatementFault(saidBy(public_key, shown), now);
   if (fault !== null) return refused(node_id, fault);
   if (former.valid_until !== null)
     return refused(node_id, 'the key that signed it had been replaced itself, and cannot name another');
+  // The agent was removed since, and let in anew under an earlier key, as after its disk was put back.
+  if (shown.made_at + keyStatementLimits.clockSkewSecs < former.first_seen_at)
+    return refused(node_id, 'it was made before this agent was let in');
   // It is told so under any of its keys, and keeps both.
   if (former.status === 'rejected') return { node_id, valid_until: null, succession: null };
   if (former.status === 'pending')
@@ -105,17 +118,18 @@ export function judgeKey(
   };
 }
 
-function statementFault(public_key: string, shown: NonNullable<Shown['key_statement']>, now: number): string | null {
-  const formerKey = Buffer.from(shown.former_key, 'hex');
-  const said = {
-    formerKey,
-    key: Buffer.from(public_key, 'hex'),
-    madeAt: shown.made_at,
-    formerUntil: shown.former_until,
-  };
-  if (!isUsablePublicKey(formerKey) || !isSigned(formerKey, keyStatementBytes(said), shown.signature))
-    return 'the former key has not signed it';
-  return keyStatementFault(said, now);
+type ShownStatement = NonNullable<Shown['key_statement']>;
+
+const saidBy = (public_key: string, { former_key, made_at, former_until }: ShownStatement): KeyStatement => ({
+  formerKey: Buffer.from(former_key, 'hex'),
+  key: Buffer.from(public_key, 'hex'),
+  madeAt: made_at,
+  formerUntil: former_until,
+});
+
+function isSaid(public_key: string, shown: ShownStatement): boolean {
+  const said = saidBy(public_key, shown);
+  return isUsablePublicKey(said.formerKey) && isSigned(said.formerKey, keyStatementBytes(said), shown.signature);
 }
 
 function isSigned(key: Uint8Array, bytes: Uint8Array, signature: string): boolean {

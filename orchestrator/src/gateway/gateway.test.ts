@@ -1197,6 +1197,50 @@ describe('who is there', () => {
       await same.join({ versions: [4], instance_id });
       await first.closed;
     });
+
+    it('keeps the place of an agent that leaves to show a new key from all others, for a while', async () => {
+      await start();
+      const [key, next] = [await newAgentKey(), await newAgentKey()];
+      const first = await dial(key);
+      await first.join({ versions: [4], instance_id });
+      links.keys.set(next.publicKey.toString('hex'), {
+        node_id: key.nodeId,
+        valid_until: null,
+        succession: { former_key: key.publicKey.toString('hex'), former_until: 0 },
+      });
+      const keptOut = async (thief: TestAgent) => {
+        while (thief.count('welcome') + thief.count('refused') === 0) {
+          clock.advance(100);
+          await Promise.race([thief.settled(), thief.closed]);
+        }
+        expect(thief.count('welcome')).toBe(0);
+        expect(await thief.next('refused')).toMatchObject({ code: 'unavailable', retry_after_secs: 5 });
+      };
+      const comes = async (with_: AgentKey) => {
+        const thief = await dial(with_);
+        thief.send(await thief.hello({ versions: [4] }));
+        return thief;
+      };
+      // It waits for the answer of the first when that leaves.
+      first.socket.pause();
+      const waiting = await comes(key);
+      await waiting.settled();
+      first.send({ type: 'bye', reason: 'to show a new key', returns: true });
+      await keptOut(waiting);
+      expect(gateway.presence.isConnected(key.nodeId)).toBe(false);
+      await keptOut(await comes(key));
+      await keptOut(await comes(next));
+      const real = await dial(next);
+      await real.join({ versions: [4], instance_id });
+      // It leaves again, and this time does not come back.
+      real.send({ type: 'bye', reason: 'to show a new key', returns: true });
+      await real.closed;
+      clock.advance(14_000);
+      await keptOut(await comes(next));
+      clock.advance(1_000);
+      const restarted = await dial(next);
+      await restarted.join({ versions: [4] });
+    });
   });
 
   it('lets a restarted agent in once its former link was silent for five seconds', async () => {

@@ -295,6 +295,7 @@ class AgentGateway implements Gateway, LinkOwner {
 
   onClosing(link: Link): void {
     this.shells.forget(link);
+    if (link.returns) this.reception.keepPlace(link);
   }
 
   onFault(link: Link, error: unknown): void {

@@ -77,6 +77,7 @@ export class Inbound {
         return;
       case 'bye':
         link.endReason ??= `bye: ${message.reason}`;
+        link.returns = message.returns === true;
         link.close(1000, 'bye');
         return;
     }

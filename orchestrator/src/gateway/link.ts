@@ -73,6 +73,8 @@ export class Link {
   /** Of the protocol, as it was agreed on. */
   version = 1;
   instanceId = '';
+  /** Its agent said that it comes back at once, under a new key. */
+  returns = false;
   standing: Standing | null = null;
   /** By how many seconds its agent's clock was ahead when it last told; null: it does not tell. */
   clockSkewSecs: number | null = null;

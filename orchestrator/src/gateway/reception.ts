@@ -5,6 +5,7 @@ import type { Log } from '../log.ts';
 import { skewOf, warnOfSkew, withSkew } from './clock-skew.ts';
 import type { Dispatcher } from './dispatch.ts';
 import { checkHello } from './hello-check.ts';
+import { KeptPlaces } from './kept-places.ts';
 import { type Link, wish } from './link.ts';
 import type { LinkRegistry } from './presence.ts';
 import { Turns } from './turns.ts';
@@ -38,6 +39,7 @@ export class Reception {
   private readonly turns: Turns;
   /** Links under admission, by node id: hints that come amid it are for them. */
   private readonly claims = new Map<string, Link>();
+  private readonly kept = new KeptPlaces();
 
   constructor(options: ReceptionOptions) {
     this.options = options;
@@ -46,6 +48,11 @@ export class Reception {
 
   claimant(nodeId: string): Link | undefined {
     return this.claims.get(nodeId);
+  }
+
+  /** The agent of an open link leaves, and comes back at once. Under a former key it has no place of its own. */
+  keepPlace({ nodeId, instanceId, keyUntil }: Link): void {
+    if (nodeId !== null && keyUntil === null) this.kept.keep(nodeId, instanceId, this.options.clock.monotonic());
   }
 
   all(): Iterable<Link> {
@@ -76,6 +83,11 @@ export class Reception {
     this.claims.set(nodeId, link);
     try {
       if (link.state !== 'admitting' || !(await this.replaceFormer(link, nodeId))) return;
+      // Asked here, since a former link that was to answer may have left meanwhile.
+      if (this.kept.isKeptFrom(nodeId, link.instanceId, this.options.clock.monotonic())) {
+        const message = 'the agent comes back in a moment, under a new key';
+        return link.refuse({ code: 'unavailable', message, retry_after_secs: 5 });
+      }
       if (this.options.isDraining())
         return link.refuse({ code: 'draining', message: 'the orchestrator is stopping', retry_after_secs: 2 });
       const from = { ...key, remote_ip: link.remoteIp, now: Math.floor(this.options.clock.now() / 1000) };
@@ -89,6 +101,7 @@ export class Reception {
       link.acknowledgedSeq = admission.acknowledged;
       link.state = 'open';
       this.options.registry.add(link);
+      this.kept.taken(nodeId);
       this.options.links.opened(nodeId);
       link.send({
         type: 'welcome',

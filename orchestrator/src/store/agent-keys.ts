@@ -6,7 +6,7 @@ export const agentKey = defineQuery('agent keys/by key', (db, p: { public_key: s
   db
     .selectFrom('agent_keys')
     .innerJoin('agents', 'agents.node_id', 'agent_keys.node_id')
-    .select(['agent_keys.node_id', 'agent_keys.valid_until', 'agents.status', 'agents.name', 'agents.initial_hostname'])
+    .select(['agent_keys.node_id', 'agent_keys.valid_until', 'agents.status', 'agents.first_seen_at'])
     .where('agent_keys.public_key', '=', p.public_key),
 );
 

@@ -158,7 +158,12 @@ export const agentMessageSchema = z.discriminatedUnion('type', [
   }),
   /** So much of what was typed has gone into the terminal: said in steps of at least a quarter of the window. */
   z.strictObject({ type: z.literal('terminal_credit'), channel, bytes: z.number().int().positive() }),
-  z.strictObject({ type: z.literal('bye'), reason: z.string().max(256) }),
+  z.strictObject({
+    type: z.literal('bye'),
+    reason: z.string().max(256),
+    /** Since version 4: the same process comes back at once, to show a new key, and until then nobody else is let in. */
+    returns: z.literal(true).optional(),
+  }),
 ]);
 export type AgentMessage = z.infer<typeof agentMessageSchema>;
 export type Hello = Extract<AgentMessage, { type: 'hello' }>;
