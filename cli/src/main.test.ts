@@ -925,7 +925,9 @@ describe('assignments and runs', () => {
     expect((await muster('assignments', 'apply', 'base', '--yes', '--queue', '--ttl', '1h')).stderr).toContain(
       'runs show',
     );
+    server.seen.splice(0, server.seen.length, ...server.seen.filter(({ route }) => route.id === 'applyAssignment'));
     expect((await muster('assignments', 'apply', 'base', '--yes', '--remove')).exit).toBe(0);
+    expect(routes()).not.toContain('getAssignment');
     // What was found to remove nothing is what is done, unless it is a plan of the next window.
     expect(server.seen.filter(({ route }) => route.id === 'applyAssignment').map(({ body }) => body)).toEqual([
       { plan_run_id: '01KAGZ5R3E5F6G7H8J9K0M1N2P' },

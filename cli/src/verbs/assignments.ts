@@ -313,8 +313,7 @@ async function apply(context: Context, name: string, options: ApplyOptions): Pro
     if (queue && !(await prompt.confirm(`Apply ${sanitiseLine(name)} also on those that are away?`)))
       throw new CliError(exits.failed, 'cancelled', 'cancelled; nothing was changed');
   } else if (plan !== null && options.planRun === undefined) refuseRemovals(plan, name);
-  const isBound = options.planRun !== undefined || (!queue && (!options.yes || (await isAlwaysApplied(call, name))));
-  const bound = isBound ? plan?.run_id : undefined;
+  const bound = plan !== null && (await isBound(call, name, options, queue)) ? plan.run_id : undefined;
   const begin = () =>
     call(applyAssignment, {
       params: { name },
@@ -336,8 +335,11 @@ async function apply(context: Context, name: string, options: ApplyOptions): Pro
  * What was shown, or found to remove nothing, is what is done, since what is wanted may change in between. Not so where who
  * is away was shown nothing; nor, unless it was shown, what is for maintenance windows: a plan is of the next one.
  */
-const isAlwaysApplied = async (call: Client, name: string): Promise<boolean> =>
-  !(await call(getAssignment, { params: { name } }).catch(suggest(call, name))).window_only;
+async function isBound(call: Client, name: string, options: ApplyOptions, queue: boolean): Promise<boolean> {
+  if (options.planRun !== undefined) return true;
+  if (queue || !options.yes) return !queue;
+  return !(await call(getAssignment, { params: { name } }).catch(suggest(call, name))).window_only;
+}
 
 /** The plan that is shown, checked for removals or followed; null when none is needed. */
 async function planToFollow(context: Context, call: Client, name: string, options: ApplyOptions): Promise<Run | null> {
