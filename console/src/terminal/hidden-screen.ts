@@ -1,6 +1,6 @@
-import { SerializeAddon } from '@xterm/addon-serialize';
 import { Terminal } from '@xterm/xterm';
 import type { Size } from './recording.ts';
+import { emptied, Snapshots, snapshotLines } from './snapshots.ts';
 
 /** What a replay needs of a screen. */
 export interface ReplayScreen {
@@ -14,17 +14,10 @@ export interface ReplayScreen {
   snapshot(): string;
 }
 
-/** Lines above the screen that a snapshot has. */
-export const snapshotLines = 500;
-
 /** A terminal that is nowhere drawn: what it takes to bring a screen forward is mostly drawing what nobody sees. */
 export class HiddenScreen implements ReplayScreen {
   readonly #terminal = new Terminal({ allowProposedApi: true, scrollback: snapshotLines });
-  readonly #serialize = new SerializeAddon();
-
-  constructor() {
-    this.#terminal.loadAddon(this.#serialize);
-  }
+  readonly #snapshots = new Snapshots(this.#terminal);
 
   get size(): Size {
     return { cols: this.#terminal.cols, rows: this.#terminal.rows };
@@ -35,7 +28,7 @@ export class HiddenScreen implements ReplayScreen {
   }
 
   clear(): void {
-    this.#terminal.write('\x1bc');
+    this.#terminal.write(emptied);
   }
 
   resize(cols: number, rows: number): void {
@@ -43,7 +36,7 @@ export class HiddenScreen implements ReplayScreen {
   }
 
   snapshot(): string {
-    return this.#serialize.serialize({ scrollback: snapshotLines });
+    return this.#snapshots.take();
   }
 
   dispose(): void {

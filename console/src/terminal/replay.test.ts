@@ -60,6 +60,36 @@ test('a long way is not drawn, and leads to the same screen', async () => {
   replay.stop();
 });
 
+test('what a program set up long before holds after a jump: where it scrolls, where it writes, that no cursor is seen', async () => {
+  // More than is drawn.
+  const much = Array.from({ length: 20 }, (_, at) => `\r\n${at} ${'·'.repeat(70)}`.repeat(750));
+  const texts = [
+    '\x1b[?1049h\x1b[?25l\x1b[3;5r\x1b[?6h',
+    ...much,
+    '\x1b[4h\r\n\x1b[2;4H',
+    'this\r\nscrolls\r\nwithin',
+    '\x1b[4l\x1b[?6l\x1b[r\x1b[?25h\x1b[?1049l',
+    '\x1b[2;6r\x1b[4;1H',
+    ...much,
+    'below',
+    '\x1b[!p\x1b[9;1Hall\r\nrows\r\nagain',
+  ];
+  const recording = new Recording();
+  const events = [{ version: 2, width: 80, height: 10 }, ...texts.map((text, at) => [at, 'o', text])];
+  recording.feed(new TextEncoder().encode(events.map((event) => JSON.stringify(event)).join('\n')));
+  recording.end();
+  const screen = new CountedScreen();
+  const replay = new Replay(recording, screen);
+  for (const count of [22, 23, 1, 45, 46, 23, 24]) {
+    await replay.show(count);
+    expect(screen.snapshot(), `after ${count} events`).toBe(await playedThrough(recording, count));
+  }
+  await replay.show(23);
+  expect(screen.snapshot()).toMatch(/\x1b\[3;5r\x1b\[3;7H\x1b\[\?25l$/s);
+  expect(screen.written).toBeLessThan(200_000);
+  replay.stop();
+});
+
 test('whoever aims elsewhere meanwhile gets there', async () => {
   const recording = recordingOf(25_000);
   const screen = new CountedScreen();

@@ -2,12 +2,12 @@ import '@xterm/xterm/css/xterm.css';
 import './style-attributes.ts';
 import { FitAddon } from '@xterm/addon-fit';
 import { SearchAddon } from '@xterm/addon-search';
-import { SerializeAddon } from '@xterm/addon-serialize';
 import { WebLinksAddon } from '@xterm/addon-web-links';
 import { Terminal } from '@xterm/xterm';
-import { type ReplayScreen, snapshotLines } from './hidden-screen.ts';
+import type { ReplayScreen } from './hidden-screen.ts';
 import { pasteable } from './keys.ts';
 import { followPalette } from './palette.ts';
+import { emptied, Snapshots } from './snapshots.ts';
 
 /** A terminal's screen: xterm, as all pages here use it. It is told what to show, and tells what is typed. */
 
@@ -36,6 +36,8 @@ export interface ScreenOptions {
 
 const fonts =
   '"JetBrains Mono", ui-monospace, "SF Mono", Menlo, Consolas, "Noto Sans Mono", "DejaVu Sans Mono", monospace';
+/** With Shift they move what is above the screen into sight. */
+const scrollingKeys = new Set(['PageUp', 'PageDown', 'Home', 'End']);
 const highlight = {
   matchBackground: '#6b5a1e',
   matchOverviewRuler: '#e6c36a',
@@ -47,7 +49,7 @@ export class Screen implements ReplayScreen {
   readonly terminal: Terminal;
   readonly #fit = new FitAddon();
   readonly #search = new SearchAddon();
-  readonly #serialize = new SerializeAddon();
+  readonly #snapshots: Snapshots;
   readonly #callOffs: (() => void)[] = [];
 
   constructor(place: HTMLElement, options: ScreenOptions, events: ScreenEvents) {
@@ -66,8 +68,8 @@ export class Screen implements ReplayScreen {
       screenReaderMode: options.screenReader,
       scrollback: options.scrollback,
     });
-    for (const addon of [this.#fit, this.#search, this.#serialize, new WebLinksAddon(ask)])
-      this.terminal.loadAddon(addon);
+    for (const addon of [this.#fit, this.#search, new WebLinksAddon(ask)]) this.terminal.loadAddon(addon);
+    this.#snapshots = new Snapshots(this.terminal);
     this.#callOffs.push(
       followPalette((theme) => {
         this.terminal.options.theme = theme;
@@ -105,7 +107,7 @@ export class Screen implements ReplayScreen {
 
   /** Empties it, behind what has yet to be drawn. */
   clear(): void {
-    this.terminal.write('\x1bc');
+    this.terminal.write(emptied);
   }
 
   get size(): { cols: number; rows: number } {
@@ -160,7 +162,7 @@ export class Screen implements ReplayScreen {
 
   /** What brings an empty screen of the same size to where this one is. */
   snapshot(): string {
-    return this.#serialize.serialize({ scrollback: snapshotLines });
+    return this.#snapshots.take();
   }
 
   dispose(): void {
@@ -170,6 +172,9 @@ export class Screen implements ReplayScreen {
 
   /** @returns whether the terminal has the key */
   #ownKey(event: KeyboardEvent, events: ScreenEvents): boolean {
+    // Where nothing is typed the keys are the page's, Tab too: nobody is held fast.
+    const scrolls = event.shiftKey && scrollingKeys.has(event.key);
+    if (this.terminal.options.disableStdin && !scrolls && !(event.ctrlKey && event.shiftKey)) return false;
     if (!event.ctrlKey || !event.shiftKey || event.altKey || event.metaKey) return true;
     const key = event.key.toLowerCase();
     // Typed by the browser, as a paste.
