@@ -1,6 +1,6 @@
 import type { Sample } from '@muster/protocol';
 import { describe, expect, it } from 'vitest';
-import { aloneAt, amountText, linesOf, outlineOf, stepFor } from './series.ts';
+import { aloneAt, amountText, linesOf, outlineOf, stepFor, topOf } from './series.ts';
 
 const sample = (collected_at: number, parts: Partial<Sample> = {}): Sample => ({
   collected_at,
@@ -32,6 +32,17 @@ describe('lines of samples', () => {
     expect(times).toEqual([60, 190, 250, 600]);
     expect(values.cpu).toEqual([10, 10, null, 10]);
     expect(values.received).toEqual([null, 100, null, null]);
+  });
+
+  it('are whole, with rates, of an agent that measures less often than is asked for, and break where it did not', () => {
+    const { times, values } = linesOf(
+      [300, 600, 905, 1_200, 3_000, 3_300].map((at) => sample(at)),
+      60,
+    );
+    expect(times).toEqual([300, 600, 905, 1_200, 1_500, 3_000, 3_300]);
+    expect(values.received).toEqual([null, 100, 100, 100, null, null, 100]);
+    // Two that are far apart say nothing of how often it measures.
+    expect(linesOf([sample(60), sample(86_400)], 60).times).toEqual([60, 120, 86_400]);
   });
 
   it('have no rate where a counter began anew', () => {
@@ -79,6 +90,10 @@ describe('an amount', () => {
   ] as const)('%s %s is %s', (value, unit, text) => {
     expect(amountText(value, unit)).toBe(text);
   });
+});
+
+it('a scale of zeros, or of nothing, has steps that are told apart', () => {
+  expect([topOf(50, 'B'), topOf(0, 'B/s'), topOf(null, 'B'), topOf(0, '')]).toEqual([50 * 1.1, 1_000, 1_000, 1]);
 });
 
 it('a value between gaps is found, the only one too', () => {

@@ -19,8 +19,17 @@ export function stepFor(seconds: number): number {
   return steps.find((step) => seconds / step <= mostPoints) ?? 86_400;
 }
 
-/** With so many buckets missing there was nothing measured, rather than a sample a little late. */
+/** With so many missing there was nothing measured, rather than a sample a little late. */
 const missing = 2.5;
+
+/** Seconds from one to the next, as most are apart: an agent may be told to measure less often than is asked for. */
+function usualStep(samples: readonly Sample[], step: number): number {
+  const apart = samples.slice(1).map((sample, index) => sample.collected_at - (samples[index] as Sample).collected_at);
+  // A few do not say whether something lacks between them.
+  if (apart.length < 3) return step;
+  const usual = apart.sort((one, other) => one - other)[Math.floor((apart.length - 1) / 2)] as number;
+  return Math.max(step, Math.min(usual, 3_600));
+}
 
 /**
  * Seconds from one sample to the next. A bucket says when it begins, and not when the last of it was taken, which is what
@@ -29,6 +38,13 @@ const missing = 2.5;
 function elapsed(before: Sample, now: Sample): number {
   const apart = (now.uptime ?? 0) - (before.uptime ?? 0);
   return now.uptime !== null && before.uptime !== null && apart > 0 ? apart : now.collected_at - before.collected_at;
+}
+
+/** The top of a scale of which nobody says how far it goes. */
+export function topOf(most: number | null, unit: Unit): number {
+  if (most !== null && most > 0) return most * 1.1;
+  // Of nothing but zeros: what the steps below it can be told apart with.
+  return unit === '' ? 1 : 1_000;
 }
 
 /** How much a counter grew in a second; null where it began anew: the machine was restarted. */
@@ -44,8 +60,9 @@ function rate(samples: readonly Sample[], index: number, of: (sample: Sample) =>
 const part = (used: number | null, total: number | null): number | null =>
   used === null || total === null || total === 0 ? null : (100 * used) / total;
 
-/** @param step seconds between samples, as they were asked for */
-export function linesOf(samples: readonly Sample[], step: number): Lines {
+/** @param asked seconds between samples, as they were asked for */
+export function linesOf(samples: readonly Sample[], asked: number): Lines {
+  const step = usualStep(samples, asked);
   const times: number[] = [];
   const values = { cpu: [], memory: [], swap: [], disk: [], load: [], received: [], sent: [], processes: [] } as Record<
     string,

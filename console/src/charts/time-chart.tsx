@@ -2,7 +2,7 @@ import 'uplot/dist/uPlot.min.css';
 import { type KeyboardEvent, useEffect, useId, useRef, useState } from 'react';
 import UPlot from 'uplot';
 import { useColours } from './colours.ts';
-import { aloneAt, amountText, type Outline, outlineOf, type Unit, type Values } from './series.ts';
+import { aloneAt, amountText, type Outline, outlineOf, topOf, type Unit, type Values } from './series.ts';
 
 export interface Line {
   readonly name: string;
@@ -81,7 +81,7 @@ export function TimeChart({
         },
         scales: {
           x: { range: () => [latest.current.range.from, latest.current.range.to] },
-          y: { range: (_, __, max) => [0, most ?? Math.max(max * 1.1, Number.EPSILON * 1e9, 1e-3)] },
+          y: { range: (_, __, max) => [0, most ?? topOf(max, unit)] },
         },
         axes: [
           { ...axis, space: 70, size: 26, values: timeFormat },

@@ -12,9 +12,9 @@ import { zoomOf } from './zoom.ts';
 
 const MetricCharts = lazy(() => import('../../charts/metric-charts.tsx'));
 
-const ranges = { '1h': 3_600, '6h': 6 * 3_600, '24h': 86_400, '7d': 7 * 86_400 } as const;
+const ranges = { '1h': 3_600, '6h': 6 * 3_600, '24h': 86_400, '7d': 7 * 86_400, '30d': 30 * 86_400 } as const;
 type RangeName = keyof typeof ranges;
-const names: Record<RangeName, string> = { '1h': 'Hour', '6h': '6 hours', '24h': 'Day', '7d': 'Week' };
+const names: Record<RangeName, string> = { '1h': 'Hour', '6h': '6 hours', '24h': 'Day', '7d': 'Week', '30d': 'Month' };
 
 /** What the machine was measured to do. */
 export function MetricsTab({ agent }: { readonly agent: Agent }) {
