@@ -186,6 +186,23 @@ describe.skipIf(reason !== null)(`with the console${reason === null ? '' : ` (${
     await page.locator('.xterm-helper-textarea').focus();
     await page.keyboard.type('echo seen by both\n');
     await screen(other.page).getByText('seen by both').first().waitFor();
+    // Whoever looks on is not held fast by the screen; in control a way out is said, and leads out.
+    const focused = (of: Page) => of.evaluate('document.activeElement.className');
+    await other.page.locator('.xterm-helper-textarea').focus();
+    await other.page.keyboard.press('Shift+Tab');
+    expect(await focused(other.page)).not.toContain('xterm');
+    await page.keyboard.press('Shift+Tab');
+    expect(await focused(page)).toContain('xterm');
+    expect(await page.locator('.xterm-helper-textarea').getAttribute('aria-describedby')).not.toBe(null);
+    await page.getByText('leaves the terminal').waitFor();
+    await page.keyboard.press('Control+Shift+L');
+    expect(await focused(page)).not.toContain('xterm');
+    await page.locator('.xterm-helper-textarea').focus();
+    // Also on a phone it is said who is there.
+    const watcher = await Tab.open(browser, orchestrator, { viewport: { width: 390, height: 800 } });
+    await watcher.signIn('/terminals');
+    await watcher.page.getByRole('row', { name: 'web-1' }).getByText('ada, ada').first().waitFor();
+    await watcher.close();
     await other.close();
 
     // The tab is loaded anew: the shell has gone on.
@@ -214,6 +231,14 @@ describe.skipIf(reason !== null)(`with the console${reason === null ? '' : ` (${
       .first()
       .click();
     await screen(page).getByText('42 is the answer').first().waitFor();
+    // The keys of the page hold on the screen too, which they lead out of.
+    const place = page.getByRole('slider', { name: 'Place in the recording' });
+    await page.locator('.xterm-helper-textarea').focus();
+    await page.keyboard.press('Home');
+    await eventually('it is at its beginning', async () => ((await place.inputValue()) === '0' ? true : null));
+    await tab.press('Tab', place);
+    await page.keyboard.press('End');
+    expect(Number(await place.inputValue())).toBeCloseTo(Number(await place.getAttribute('max')), 5);
     expect(await web.machine.sh('pgrep -xc bash || true')).toBe('0\n');
   });
 

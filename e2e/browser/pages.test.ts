@@ -76,6 +76,21 @@ describe.skipIf(reason !== null)(`every page of the console${reason === null ? '
     await tab.untraced();
     await tab.signIn();
     expect(await walk(tab, await pagesOf(await tab.addresses(), showcase))).toEqual({});
+
+    // A session that is open, and what stands over it.
+    const { page } = tab;
+    await tab.go('/terminals/new/workshop');
+    await page.getByRole('button', { name: 'Open terminal' }).click();
+    await page.getByText('In control').waitFor();
+    await page.getByRole('button', { name: 'connected: show who' }).waitFor();
+    expect(await inBothThemes(tab, '#content')).toEqual([]);
+    await page.getByRole('button', { name: 'End', exact: true }).click();
+    const dialog = page.getByRole('alertdialog', { name: 'End this session?' });
+    await dialog.waitFor();
+    expect(await inBothThemes(tab, '[role=alertdialog]')).toEqual([]);
+    await dialog.getByRole('button', { name: 'End the session' }).click();
+    await page.getByRole('button', { name: 'Replay' }).waitFor();
+    expect(await inBothThemes(tab, '#content')).toEqual([]);
     await showcase.end();
   });
 });

@@ -15,6 +15,7 @@ import { Line } from '../../parts/text.tsx';
 import { Time } from '../../parts/time.tsx';
 import { StatusDot } from '../../parts/work-status.tsx';
 import { OperatorName } from '../links.tsx';
+import { ViewersLine } from '../terminals/viewers.tsx';
 
 /** What was done with one agent, newest first. */
 
@@ -179,7 +180,7 @@ export function TerminalsList({ agent }: { readonly agent: Agent }) {
           What is typed and shown in a terminal is recorded, and can be looked at here afterwards.
         </Empty>
       }
-      row={({ session_id, status, operator_id, opened_at, closed_at }) => (
+      row={({ session_id, status, operator_id, opened_at, closed_at, attached }) => (
         <li key={session_id}>
           <Link to="/terminals/$session" params={{ session: session_id }} className={rowClasses}>
             <span className="w-24 shrink-0">
@@ -190,8 +191,9 @@ export function TerminalsList({ agent }: { readonly agent: Agent }) {
                 {status}
               </Dot>
             </span>
-            <span className="flex min-w-0 flex-1">
+            <span className="flex min-w-0 flex-1 flex-wrap items-center gap-x-3">
               <OperatorName id={operator_id} />
+              <ViewersLine attached={attached} />
             </span>
             <span className="w-28 shrink-0 text-muted text-xs max-sm:hidden">
               {closed_at === null ? (

@@ -1,6 +1,6 @@
 import type { TerminalSessionDetail } from '@muster/protocol/http';
 import { ArrowDown, ArrowUp, BellRing, Maximize2, Minimize2, Search, X } from 'lucide-react';
-import { type ReactNode, useEffect, useRef, useState } from 'react';
+import { type ReactNode, useEffect, useId, useRef, useState } from 'react';
 import { type LinkState, TerminalLink } from '../../api/terminal-link.ts';
 import {
   attachTerminal,
@@ -15,6 +15,7 @@ import { Button, IconButton } from '../../parts/button.tsx';
 import { classNames } from '../../parts/class-names.ts';
 import { Confirm } from '../../parts/dialog.tsx';
 import { Input } from '../../parts/field.tsx';
+import { Keys } from '../../parts/kbd.tsx';
 import { cutText, visibleText } from '../../parts/text.tsx';
 import { type ExtraKey, extraKey, pasteable, runsAtOnce, withCtrl } from '../../terminal/keys.ts';
 import { useTerminalPreferences } from '../../terminal/preferences.ts';
@@ -45,6 +46,7 @@ export function LiveTerminal({
   readonly session: TerminalSessionDetail | undefined;
   readonly onReplay: () => void;
 }) {
+  const id = useId();
   const place = useRef<HTMLDivElement>(null);
   const toolbar = useRef<HTMLDivElement>(null);
   const screen = useRef<Screen | null>(null);
@@ -131,6 +133,7 @@ export function LiveTerminal({
         },
       },
     );
+    shown.terminal.textarea?.setAttribute('aria-describedby', `${id}-way-out`);
     screen.current = shown;
     link.current = own;
     own.start(wsUrl);
@@ -204,9 +207,14 @@ export function LiveTerminal({
         aria-label="Terminal"
         className="flex h-10 shrink-0 items-center gap-1 border-b px-2"
       >
-        <div className="min-w-0 flex-1 px-1 text-sm" aria-live="polite">
+        <div className="min-w-0 flex-1 truncate px-1 text-sm" aria-live="polite">
           <LinkDot state={state} />
         </div>
+        {controls && (
+          <p id={`${id}-way-out`} className="flex items-center gap-1.5 text-muted text-xs max-md:sr-only">
+            <Keys keys="Ctrl Shift L" /> leaves the terminal
+          </p>
+        )}
         {rings > 0 && (
           <span role="status" className="flex items-center gap-1 text-warn text-xs">
             <BellRing aria-hidden="true" className="size-3.5" /> Bell
@@ -250,7 +258,6 @@ export function LiveTerminal({
       <div className="relative min-h-0 flex-1 bg-surface">
         <div ref={place} className="absolute inset-0 overflow-auto py-1 pl-2" data-terminal />
       </div>
-      <p className="sr-only">Control, Shift and L together lead out of the terminal to its buttons.</p>
       <LinkNotice state={state} reason={session?.end_reason ?? null} onTake={take} onReplay={onReplay} />
       {!over && controls && (
         <KeyRow

@@ -256,7 +256,8 @@ export function ReplayTerminal({ session }: { readonly session: TerminalSessionD
               className="h-5 min-w-0 flex-1 accent-[var(--accent)]"
               min={0}
               max={Math.max(loading.duration, 0.1)}
-              step={0.1}
+              // In steps it would not get to an end that is none of them.
+              step="any"
               value={position}
               onChange={(event) => seek(Number(event.target.value))}
               onPointerUp={() => pauseAt(at.current)}

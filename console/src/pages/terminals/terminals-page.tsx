@@ -19,7 +19,7 @@ import { Line } from '../../parts/text.tsx';
 import { shortDuration, Time, useNow } from '../../parts/time.tsx';
 import { useUrlState } from '../../parts/url-state.ts';
 import { secondsOf, statusTones } from './session-text.ts';
-import { viewersText } from './viewers.tsx';
+import { ViewersLine, viewersText } from './viewers.tsx';
 
 const statuses = ['', 'active', 'closed', 'interrupted'] as const;
 type Status = (typeof statuses)[number];
@@ -58,14 +58,19 @@ export function TerminalsPage() {
       id: 'agent',
       header: 'Agent',
       width: 'minmax(8rem,2fr)',
-      cell: ({ node_id, session_id }) => (
-        <Link
-          to={'/terminals/$session' as never}
-          params={{ session: session_id } as never}
-          className="min-w-0 truncate font-medium hover:underline"
-        >
-          <Line text={agents.get(node_id) ?? node_id} />
-        </Link>
+      cell: ({ node_id, session_id, attached }) => (
+        <span className="flex min-w-0 flex-col leading-4.5">
+          <Link
+            to={'/terminals/$session' as never}
+            params={{ session: session_id } as never}
+            className="min-w-0 truncate font-medium hover:underline"
+          >
+            <Line text={agents.get(node_id) ?? node_id} />
+          </Link>
+          <span className="lg:hidden">
+            <ViewersLine attached={attached} />
+          </span>
+        </span>
       ),
     },
     {

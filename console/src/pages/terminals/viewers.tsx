@@ -2,7 +2,7 @@ import type { TerminalSession } from '@muster/protocol/http';
 import { Eye } from 'lucide-react';
 import { buttonClasses } from '../../parts/button.tsx';
 import { Menu, MenuHeading } from '../../parts/menu.tsx';
-import { Text } from '../../parts/text.tsx';
+import { Line, Text } from '../../parts/text.tsx';
 import { Time } from '../../parts/time.tsx';
 
 type Attached = TerminalSession['attached'];
@@ -40,6 +40,17 @@ export function Viewers({ attached, onOpen }: { readonly attached: Attached; rea
     </Menu>
   );
 }
+
+/** The same in a line, where there is no room for a column. */
+export const ViewersLine = ({ attached }: { readonly attached: Attached }) =>
+  attached.length > 0 && (
+    <span className="flex min-w-0 items-center gap-1 text-2xs text-muted">
+      <Eye role="img" aria-label="Connected:" className="size-3 shrink-0" />
+      <span className="truncate">
+        <Line text={viewersText(attached)} />
+      </span>
+    </span>
+  );
 
 /** The same in a cell. */
 export const viewersText = (attached: Attached): string => attached.map(({ username }) => username).join(', ');
