@@ -90,7 +90,7 @@ describe('muster agent', () => {
     }
     const help = stage.run('help', ['agent', '--help']);
     expect((await help.ended).code).toBe(0);
-    expect(help.lastLines(40).join('\n')).toContain('Example:');
+    expect(help.lastLines(40).join('\n')).toContain('Examples:');
   });
 
   test('remembers its orchestrator, prints only JSON lines, says goodbye, and refuses loose modes', async ({

@@ -261,7 +261,7 @@ describe.skipIf(reason !== null)(`metrics${reason === null ? '' : ` (${reason})`
       const said = [];
       const open = (buffer) => {
         const log = { info() {}, warn: (_, message) => said.push(message) };
-        const saved = new SavedSamples({ path: '/mnt/samples', nodeId: 'a', buffer, clock, log });
+        const saved = new SavedSamples({ path: '/mnt/samples', nodeId: () => 'a', buffer, clock, log });
         saved.restore();
         return saved;
       };
