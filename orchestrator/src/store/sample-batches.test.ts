@@ -5,11 +5,11 @@ import { sampleAt } from '../../test/samples.ts';
 import { type SampleBatch, SampleBatches } from './sample-batches.ts';
 
 /** Commits that end when the test says so. */
-function held() {
+function held(gatherMs = 20) {
   const commits: { batch: SampleBatch; done: () => void; fail: (error: Error) => void }[] = [];
   const batches = new SampleBatches(
     (batch) => new Promise((resolve, reject) => commits.push({ batch, done: resolve, fail: reject })),
-    20,
+    gatherMs,
   );
   return { commits, batches };
 }
@@ -30,6 +30,16 @@ describe('batches of samples', () => {
     commits[1]?.done();
     await Promise.all(rest);
     expect(batches.stats).toEqual({ queued: 0, stored: 4, commits: 2, failed: 0, trouble: null });
+  });
+
+  test('as many as are worth a commit wait for no others', async () => {
+    const { commits, batches } = held(60_000);
+    const few = batches.add('a', [sampleAt(1)]);
+    expect(commits).toEqual([]);
+    const many = batches.add('b', Array.from({ length: 999 }, (_, n) => sampleAt(n)));
+    expect(commits[0]?.batch.nodes.length).toBe(1000);
+    commits[0]?.done();
+    await Promise.all([few, many]);
   });
 
   test('a commit that fails is told to all whose samples it held, and the next is tried', async () => {

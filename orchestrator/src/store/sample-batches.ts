@@ -19,6 +19,8 @@ interface Waiting {
  * agents send one by one would else be as many commits, with all that goes with each.
  */
 const usualGatherMs = 200;
+/** So many are worth a commit, and wait for no others. */
+const enough = 1_000;
 const mostOfCommit = 20_000;
 /** What may wait; more is turned away, and stays with the agents. */
 const mostWaiting = 200_000;
@@ -64,7 +66,7 @@ export class SampleBatches {
     return new Promise((resolve, reject) => {
       this.#waiting.push({ nodeId, samples, resolve, reject });
       if (this.#running !== null) return;
-      if (this.#queued >= mostOfCommit) this.#start();
+      if (this.#queued >= enough) this.#start();
       else this.#timer ??= setTimeout(() => this.#start(), this.#gatherMs);
     });
   }
