@@ -36,7 +36,10 @@ describe('batches of samples', () => {
     const { commits, batches } = held(60_000);
     const few = batches.add('a', [sampleAt(1)]);
     expect(commits).toEqual([]);
-    const many = batches.add('b', Array.from({ length: 999 }, (_, n) => sampleAt(n)));
+    const many = batches.add(
+      'b',
+      Array.from({ length: 999 }, (_, n) => sampleAt(n)),
+    );
     expect(commits[0]?.batch.nodes.length).toBe(1000);
     commits[0]?.done();
     await Promise.all([few, many]);
