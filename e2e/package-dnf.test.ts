@@ -83,34 +83,6 @@ describe.skipIf(reason !== null)(`packages by dnf${reason === null ? '' : ` (${r
     await machine.sh('rpm --erase slow');
   });
 
-  test('what was installed, and needs it, while the lock was waited for keeps it', async () => {
-    expect(ends(await apply('lib'))).toEqual({ lib: 'changed' });
-    // Somebody has the packages from the moment at which it was found out that nothing else would go.
-    await machine.run(['sh', '-euc', 'cat > /usr/local/sbin/dnf; chmod 755 /usr/local/sbin/dnf'], {
-      input: `#!/bin/sh
-case " $* " in
-  *" --assumeno "*) ;;
-  *" remove "*)
-    rm /usr/local/sbin/dnf
-    setsid /usr/bin/dnf -qy install slow needs > /dev/null 2>&1 < /dev/null &
-    until rpm -q slow > /dev/null; do sleep 0.05; done ;;
-esac
-exec /usr/bin/dnf "$@"
-`,
-    });
-    const told = await apply();
-    expect(told.results).toMatchObject([
-      {
-        identity: 'lib',
-        status: 'failed',
-        message: expect.stringContaining('others need it and would go with it: needs'),
-      },
-    ]);
-    expect(await installed()).toEqual(expect.arrayContaining(['lib 0:2.0-1', 'needs 0:1.0-1', 'slow 0:1.0-1']));
-    await machine.sh('rpm --erase needs slow');
-    expect(ends(await apply())).toEqual({ lib: 'changed' });
-  });
-
   test('the old half that a power cut left of an upgrade goes once the agent is back', async () => {
     await machine.sh(`cd /srv/rpms/noarch
       rpm --install lib-2.0-1.noarch.rpm hello-0.9-1.noarch.rpm
