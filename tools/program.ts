@@ -34,8 +34,16 @@ export interface ProgramOptions {
 
 const linesKept = 20_000;
 const logBytes = 64 * 1024 * 1024;
-// Where util-linux has it, the kernel ends a program whose starter was killed without a chance to do so itself.
 const setpriv = '/usr/bin/setpriv';
+
+/**
+ * What to spawn so that the kernel ends the program (SIGTERM) when its starter is killed without a chance to do so itself:
+ * on Linux with util-linux. Elsewhere the command as it is.
+ */
+export function endingWithStarter(command: string, args: readonly string[]): [command: string, args: string[]] {
+  const guarded = process.platform === 'linux' && existsSync(setpriv);
+  return guarded ? [setpriv, ['--pdeathsig', 'TERM', '--', command, ...args]] : [command, [...args]];
+}
 
 /**
  * A program that runs beside this one and prints JSON lines. It has a process group of its own: Ctrl-C reaches only the
@@ -56,10 +64,7 @@ export class Program {
   constructor(options: ProgramOptions) {
     this.name = options.name;
     this.#log = options.logFile ? new BoundedLog(options.logFile, logBytes) : null;
-    const guarded = process.platform === 'linux' && existsSync(setpriv);
-    const command = guarded ? setpriv : options.command;
-    const args = guarded ? ['--pdeathsig', 'TERM', '--', options.command, ...options.args] : [...options.args];
-    this.#child = spawn(command, args, {
+    this.#child = spawn(...endingWithStarter(options.command, options.args), {
       cwd: options.cwd,
       env: options.env ?? process.env,
       stdio: ['ignore', 'pipe', 'pipe'],

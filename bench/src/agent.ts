@@ -2,10 +2,11 @@ import { spawn } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { parseArgs } from 'node:util';
 import { applyAgent, openTerminal, uploadModule } from '@muster/protocol/http';
 import { WebSocket } from 'ws';
 import { root } from '../../tools/cli.ts';
+import { endingWithStarter } from '../../tools/program.ts';
+import { benchOptions } from './options.ts';
 import { OrchestratorProcess } from './orchestrator-process.ts';
 import { RealAgent, type RealAgentOptions } from './real-agent.ts';
 import { atMost, conclude, notJudged, table, type Verdict } from './report.ts';
@@ -22,19 +23,7 @@ import { preciseUsageOf } from './server-process.ts';
  *
  * Seconds until it is measured, and for how long; files that are watched, 0: none.
  */
-const { values: options } = parseArgs({
-  options: {
-    settle: { type: 'string', default: '180' },
-    secs: { type: 'string', default: '120' },
-    files: { type: 'string', default: '3000' },
-    json: { type: 'boolean', default: false },
-  },
-});
-const [settle, secs, files] = (['settle', 'secs', 'files'] as const).map((name) => Number(options[name])) as [
-  number,
-  number,
-  number,
-];
+const { settle, secs, files } = benchOptions({ numbers: { settle: [180, 0], secs: [120, 0.2], files: [3000, 20] } });
 const filesOfFolder = 10;
 const lookMs = 5_000;
 const executable = join(root, 'dist/muster');
@@ -46,7 +35,9 @@ interface Idler {
 }
 
 function bareNode(): Idler {
-  const child = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1e9)'], { stdio: 'ignore' });
+  const child = spawn(...endingWithStarter(process.execPath, ['-e', 'setInterval(() => {}, 1e9)']), {
+    stdio: 'ignore',
+  });
   return { name: 'bare node', pid: child.pid!, end: () => void child.kill() };
 }
 

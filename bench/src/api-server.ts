@@ -23,6 +23,7 @@ export interface ServerWanted {
   tls: boolean;
 }
 
+process.on('disconnect', () => process.exit());
 process.once('message', async (wanted: ServerWanted) => {
   const app = wanted.kind === 'bare' ? await bareServer(wanted) : musterServer(wanted);
   await app.listen({ host: '127.0.0.1', port: 0 });

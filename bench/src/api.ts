@@ -5,11 +5,11 @@ import { request as httpRequest, type IncomingMessage } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { parseArgs } from 'node:util';
 import { agentExample, listAgents, nodeExample } from '@muster/protocol/http';
 import { AgentFleet } from './agent-fleet.ts';
 import type { LoadSeen, LoadWanted } from './api-load.ts';
 import type { ServerWanted } from './api-server.ts';
+import { benchOptions } from './options.ts';
 import { OrchestratorProcess } from './orchestrator-process.ts';
 import { atLeast, conclude, notJudged, ratioLine, table, type Verdict } from './report.ts';
 import { seedAgents } from './seed-agents.ts';
@@ -30,33 +30,17 @@ import { seedAgents } from './seed-agents.ts';
  * The client costs as much a request as the servers do, so it may well be what limits them both, and then they look
  * alike. What is judged is therefore requests a second of the server's CPU time: what one core could answer.
  */
-const { values: options } = parseArgs({
-  options: {
-    seconds: { type: 'string', default: '5' },
-    rounds: { type: 'string', default: '3' },
-    connections: { type: 'string', default: '32' },
-    url: { type: 'string' },
-    agent: { type: 'string', default: nodeExample },
-    tokens: { type: 'string', default: 'bench-token' },
-    pid: { type: 'string' },
-    rate: { type: 'string' },
-    layer: { type: 'boolean', default: false },
-    agents: { type: 'string', default: '10000' },
-    json: { type: 'boolean', default: false },
-  },
+const options = benchOptions({
+  numbers: { seconds: [5, 1], rounds: [3, 1], connections: [32, 4], agents: [10_000, 10] },
+  texts: { url: null, agent: nodeExample, tokens: 'bench-token', pid: null, rate: null },
+  flags: ['layer'],
 });
 let tokens = options.tokens.split(',');
 let path = `/api/v1/agents/${encodeURIComponent(options.agent)}`;
 /** As many as may sign in at once; each is allowed a thousand requests a second, and the client is held below that. */
 const sessions = 12;
 const rateOfSession = 800;
-const children: ChildProcess[] = [];
-
-function start(program: string): ChildProcess {
-  const child = fork(join(import.meta.dirname, program));
-  children.push(child);
-  return child;
-}
+const start = (program: string): ChildProcess => fork(join(import.meta.dirname, program));
 
 interface Server {
   url: string;
@@ -89,7 +73,7 @@ async function load(server: Server, seconds: number, wishes: LoadWanted['wishes'
     url: server.url,
     wishes,
     tokens,
-    connections: Number(options.connections),
+    connections: options.connections,
     seconds,
     rate: options.rate ? Number(options.rate) : options.url || options.layer ? null : sessions * rateOfSession,
   } satisfies LoadWanted);
@@ -114,7 +98,7 @@ const median = (values: number[]): number => values.sort((a, b) => a - b)[Math.f
 /** A real orchestrator with agents connected and tagged as agents are. */
 async function realOrchestrator(): Promise<{ server: Server; stop: () => Promise<void> }> {
   const orchestrator = await OrchestratorProcess.start({
-    prepare: (dataDir) => seedAgents(dataDir, Number(options.agents)),
+    prepare: (dataDir) => seedAgents(dataDir, options.agents),
   });
   const fleet = new AgentFleet(2);
   const stop = async () => {
@@ -153,14 +137,14 @@ async function measureAgainst(real: Server | null): Promise<Verdict[]> {
   if (options.layer && bytes !== JSON.stringify(agentExample)) throw new Error('the answer is not the record');
   const pages: Record<string, string> = {};
   if (real !== null)
-    for (const page of pagesOf(Number(options.agents))) pages[page] = await bytesOf(new URL(page, real.url).href);
+    for (const page of pagesOf(options.agents)) pages[page] = await bytesOf(new URL(page, real.url).href);
   const bare = await serve({ kind: 'bare', bytes, pages, token: '', tls });
 
   const seen = { bare: [] as Seen[], muster: [] as Seen[] };
-  for (const server of [bare, muster]) await load(server, 2);
-  for (let round = 0; round < Number(options.rounds); round++) {
-    seen.bare.push(await load(bare, Number(options.seconds)));
-    seen.muster.push(await load(muster, Number(options.seconds)));
+  for (const server of [bare, muster]) await load(server, Math.min(2, options.seconds));
+  for (let round = 0; round < options.rounds; round++) {
+    seen.bare.push(await load(bare, options.seconds));
+    seen.muster.push(await load(muster, options.seconds));
   }
   const typical = (name: keyof typeof seen, figure: keyof Seen) => median(seen[name].map((one) => one[figure]));
   const failed = (name: keyof typeof seen) => seen[name].reduce((sum, one) => sum + one.failed, 0);
@@ -225,10 +209,10 @@ async function measureMore(bare: Server, muster: Server, pages: string[]): Promi
     ['writing a tag', tags],
   ] as const) {
     const rounds: { bare: Seen; muster: Seen }[] = [];
-    for (let round = 0; round < Number(options.rounds); round++)
+    for (let round = 0; round < options.rounds; round++)
       rounds.push({
-        bare: await load(bare, Number(options.seconds), wishes),
-        muster: await load(muster, Number(options.seconds), wishes),
+        bare: await load(bare, options.seconds, wishes),
+        muster: await load(muster, options.seconds, wishes),
       });
     const typical = (name: 'bare' | 'muster', figure: keyof Seen) => median(rounds.map((one) => one[name][figure]));
     const failed = rounds.reduce((sum, one) => sum + one.muster.failed + one.bare.failed, 0);
@@ -248,8 +232,4 @@ async function measureMore(bare: Server, muster: Server, pages: string[]): Promi
   }
 }
 
-try {
-  process.exitCode = conclude('api', await measure());
-} finally {
-  for (const child of children) child.kill();
-}
+process.exit(conclude('api', await measure()));

@@ -1,5 +1,5 @@
-import { parseArgs } from 'node:util';
 import { AgentFleet } from './agent-fleet.ts';
+import { benchOptions } from './options.ts';
 import { OrchestratorProcess } from './orchestrator-process.ts';
 import { atMost, conclude, ratioLine, table } from './report.ts';
 import { ServerProcess } from './server-process.ts';
@@ -11,17 +11,8 @@ import { ServerProcess } from './server-process.ts';
  *
  *     node bench/src/connect.ts [--agents 2000] [--at-once 256] [--rounds 3] [--json]
  */
-const { values: options } = parseArgs({
-  options: {
-    agents: { type: 'string', default: '2000' },
-    'at-once': { type: 'string', default: '256' },
-    rounds: { type: 'string', default: '3' },
-    json: { type: 'boolean', default: false },
-  },
-});
-const agents = Number(options.agents);
-const atOnce = Number(options['at-once']);
-const rounds = Number(options.rounds);
+const options = benchOptions({ numbers: { agents: [2000, 4], 'at-once': [256, 4], rounds: [3, 1] } });
+const { agents, rounds, 'at-once': atOnce } = options;
 const sentBytes = 64 * 1024;
 /** What the kernel and timers still do once the last welcome is out. */
 const settleMs = 1_000;

@@ -1,13 +1,13 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { parseArgs } from 'node:util';
 import { gzipSync } from 'node:zlib';
 import { putTag, webLogin } from '@muster/protocol/http';
 import type { Browser, CDPSession, Page } from 'playwright-core';
 import { openBrowser } from '../../e2e/browser/chromium.ts';
 import { eventually } from '../../e2e/eventually.ts';
 import { builtConsole } from '../../tools/build-console.ts';
+import { benchOptions } from './options.ts';
 import { OrchestratorProcess } from './orchestrator-process.ts';
 import { atMost, conclude, notJudged, ratioLine, table, type Verdict } from './report.ts';
 import { seedAgents } from './seed-agents.ts';
@@ -24,18 +24,10 @@ import { seedAgents } from './seed-agents.ts';
  *
  *     node bench/src/console.ts [--agents 10000] [--rounds 3] [--minutes 10] [--rate 50] [--json]
  *
- * `npm run soak` is the same with `--minutes 60`; `--minutes 0` leaves memory out.
+ * `npm run soak -- console` is the same with `--minutes 60`; `--minutes 0` leaves memory out.
  */
-const { values: options } = parseArgs({
-  options: {
-    agents: { type: 'string', default: '10000' },
-    rounds: { type: 'string', default: '3' },
-    minutes: { type: 'string', default: '10' },
-    rate: { type: 'string', default: '50' },
-    json: { type: 'boolean', default: false },
-  },
-});
-const rounds = Number(options.rounds);
+const options = benchOptions({ numbers: { agents: [10_000, 50], rounds: [3, 1], minutes: [10, 0], rate: [50, 50] } });
+const { rounds } = options;
 const rowHeight = 38;
 const rows = '[role=grid] [role=row] [role=gridcell]';
 const median = (values: readonly number[]): number =>
@@ -154,14 +146,14 @@ interface Held {
 
 /** Real events at this rate: tags of one agent after another, each an entry of the audit log. */
 async function underEvents(orchestrator: OrchestratorProcess, until: () => boolean): Promise<number> {
-  const rate = Number(options.rate);
+  const { rate } = options;
   const began = performance.now();
   let sent = 0;
   while (!until()) {
     const due = ((performance.now() - began) / 1000) * rate;
     if (sent >= due) await sleep(5);
     else {
-      const node_id = (sent % Number(options.agents)).toString(16).padStart(32, '0');
+      const node_id = (sent % options.agents).toString(16).padStart(32, '0');
       await orchestrator.call(putTag, { params: { node_id, key: 'round' }, body: { value: String(sent++) } });
     }
   }
@@ -174,7 +166,7 @@ async function memory(
   orchestrator: OrchestratorProcess,
   paths: readonly string[],
 ): Promise<Map<string, Held[]>> {
-  const minutes = Number(options.minutes);
+  const { minutes } = options;
   const tabs = await Promise.all(
     paths.map(async (path) => {
       const page = await open(browser, orchestrator, path);
@@ -220,7 +212,7 @@ async function measure(browser: Browser, orchestrator: OrchestratorProcess): Pro
   );
   verdicts.push(atMost('agents page interactive', median(opened.map(({ answered }) => answered)) / 1000, 1, 's'));
 
-  const plain = await staticPage(Number(options.agents));
+  const plain = await staticPage(options.agents);
   const page = await open(browser, orchestrator, '/agents');
   await page.locator(rows).first().waitFor();
   const other = await (await browser.newContext({ viewport: { width: 1280, height: 900 } })).newPage();
@@ -250,7 +242,7 @@ async function measure(browser: Browser, orchestrator: OrchestratorProcess): Pro
   await page.context().close();
   await other.context().close();
 
-  if (Number(options.minutes) === 0)
+  if (options.minutes === 0)
     return [...verdicts, notJudged('memory under events', '≤ 1.10 ×', '--minutes 0 leaves it out')];
   for (const [path, held] of await memory(browser, orchestrator, ['/', '/agents'])) {
     console.log(
@@ -272,7 +264,7 @@ async function measure(browser: Browser, orchestrator: OrchestratorProcess): Pro
 
 await builtConsole();
 const orchestrator = await OrchestratorProcess.start({
-  prepare: (dataDir) => seedAgents(dataDir, Number(options.agents)),
+  prepare: (dataDir) => seedAgents(dataDir, options.agents),
 });
 const browser = await openBrowser();
 try {

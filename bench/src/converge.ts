@@ -1,12 +1,12 @@
 import { cpus } from 'node:os';
 import { join } from 'node:path';
-import { parseArgs } from 'node:util';
 import { repositoryInside } from '../../e2e/hosts/machine.ts';
 
 import { TestHosts } from '../../e2e/hosts/test-hosts.ts';
 import { missing as missingHere } from '../../e2e/requirements.ts';
 import type { Measured } from './converge-session.ts';
 import type { Workload } from './converge-workload.ts';
+import { benchOptions } from './options.ts';
 import { peers } from './peers.ts';
 import { peersRoot } from './peers-root.ts';
 import { type Cell, conclude, notJudged, table, type Verdict } from './report.ts';
@@ -22,13 +22,9 @@ import { type Cell, conclude, notJudged, table, type Verdict } from './report.ts
  * Needs root, as the end-to-end tests with hosts do; the first run fetches the peers from a Debian mirror. Ansible takes
  * the most of the time by far.
  */
-const { values: options } = parseArgs({
-  options: {
-    rounds: { type: 'string', default: '5' },
-    peers: { type: 'string', default: peers.map(({ name }) => name).join(',') },
-    only: { type: 'string' },
-    json: { type: 'boolean' },
-  },
+const options = benchOptions({
+  numbers: { rounds: [5, 1] },
+  texts: { peers: peers.map(({ name }) => name).join(','), only: null },
 });
 const wanted = options.peers === '' ? [] : options.peers.split(',');
 for (const name of wanted)
@@ -91,7 +87,7 @@ try {
     console.error(`${title}:`);
     const session = join(repositoryInside, 'bench/src/converge-session.ts');
     const node = join(repositoryInside, 'node_modules/.bin/node');
-    const child = machine.begin([node, session, workload, options.rounds, ...wanted]);
+    const child = machine.begin([node, session, workload, String(options.rounds), ...wanted]);
     child.stderr?.pipe(process.stderr);
     let answer = '';
     child.stdout?.on('data', (piece) => {

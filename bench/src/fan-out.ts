@@ -1,6 +1,6 @@
-import { parseArgs } from 'node:util';
 import { applyAssignment, createAssignment, type Run, uploadModule } from '@muster/protocol/http';
 import { AgentFleet } from './agent-fleet.ts';
+import { benchOptions } from './options.ts';
 import { OrchestratorProcess } from './orchestrator-process.ts';
 import { atMost, conclude, ratioLine, table } from './report.ts';
 import { ServerProcess } from './server-process.ts';
@@ -12,17 +12,9 @@ import { ServerProcess } from './server-process.ts';
  *
  *     node bench/src/fan-out.ts [--agents 2000] [--resources 4] [--rounds 3] [--json]
  */
-const { values: options } = parseArgs({
-  options: {
-    agents: { type: 'string', default: '2000' },
-    resources: { type: 'string', default: '4' },
-    rounds: { type: 'string', default: '3' },
-    json: { type: 'boolean', default: false },
-  },
+const { agents, resources, rounds } = benchOptions({
+  numbers: { agents: [2000, 4], resources: [4, 4], rounds: [3, 1] },
 });
-const agents = Number(options.agents);
-const resources = Number(options.resources);
-const rounds = Number(options.rounds);
 const atOnce = 256;
 
 interface Figures {

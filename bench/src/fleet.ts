@@ -2,12 +2,12 @@ import { fork } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { parseArgs } from 'node:util';
 import { listAgents } from '@muster/protocol/http';
 import { transportTo } from '../../e2e/client.ts';
 import { AgentFleet } from './agent-fleet.ts';
 import { benchDatabase } from './bench-database.ts';
 import { quantiles } from './loop-delay.ts';
+import { benchOptions } from './options.ts';
 import { OrchestratorProcess } from './orchestrator-process.ts';
 import { atMost, conclude, notJudged, ratioLine, table, type Verdict } from './report.ts';
 import { nextMessage } from './server-process.ts';
@@ -26,26 +26,17 @@ import type { SteadyLoadSeen, SteadyLoadWanted } from './steady-load.ts';
  *     node bench/src/fleet.ts [--agents 10000] [--secs 120] [--rounds 3] [--rate 50] [--at-once 256]
  *                             [--database sqlite|postgres] [--json]
  */
-const { values: options } = parseArgs({
-  options: {
-    agents: { type: 'string', default: '10000' },
-    secs: { type: 'string', default: '120' },
-    rounds: { type: 'string', default: '3' },
-    rate: { type: 'string', default: '50' },
-    'at-once': { type: 'string', default: '256' },
-    database: { type: 'string', default: 'sqlite' },
-    json: { type: 'boolean', default: false },
+const options = benchOptions({
+  numbers: {
+    ...{ agents: [10_000, 20], secs: [120, 0.4], rounds: [3, 1], rate: [50, 50], 'at-once': [256, 4] },
+    ...{ poll: [60, 1], settle: [10, 0.2] },
   },
+  texts: { database: 'sqlite' },
 });
-const [agents, secs, rounds, rate, atOnce] = (['agents', 'secs', 'rounds', 'rate', 'at-once'] as const).map((name) =>
-  Number(options[name]),
-) as [number, number, number, number, number];
+const { agents, secs, rounds, rate, 'at-once': atOnce, poll: pollSecs, settle: settleSecs } = options;
 /** Of what follows what the server costs at one size only, at the other it must grow with the size at most. */
 const times = 10;
-const pollSecs = 60;
 const samplesOfPoll = 2;
-/** After something has changed: what the kernel, timers and garbage collection still have to do. */
-const settleSecs = 10;
 /** Agents that the reads are of. */
 const asked = 500;
 

@@ -3,13 +3,13 @@ import { readFileSync, statSync } from 'node:fs';
 import { Agent, request } from 'node:https';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { parseArgs } from 'node:util';
 import { Client } from 'pg';
 import { systemClock } from '../../orchestrator/src/clock.ts';
 import { openDatabase } from '../../orchestrator/src/store/open-database.ts';
 import { openSamples } from '../../orchestrator/src/store/open-samples.ts';
 import { dialAsAgent, type TestAgent } from '../../orchestrator/test/test-agent.ts';
 import { benchDatabase } from './bench-database.ts';
+import { benchOptions } from './options.ts';
 import { OrchestratorProcess } from './orchestrator-process.ts';
 import { conclude, table } from './report.ts';
 import { SampleLoad } from './sample-load.ts';
@@ -21,16 +21,9 @@ import { seedAgentsInto } from './seed-agents.ts';
  *
  *     node bench/src/metrics-day.ts [--agents 1000] [--hours 24] [--database sqlite|postgres] [--json]
  */
-const { values: options } = parseArgs({
-  options: {
-    agents: { type: 'string', default: '1000' },
-    hours: { type: 'string', default: '24' },
-    database: { type: 'string', default: 'sqlite' },
-    json: { type: 'boolean', default: false },
-  },
-});
-const count = Number(options.agents);
-const minutes = 60 * Number(options.hours);
+const options = benchOptions({ numbers: { agents: [1000, 1000], hours: [24, 0.05] }, texts: { database: 'sqlite' } });
+const count = options.agents;
+const minutes = 60 * options.hours;
 const everySecs = 60;
 /** Minutes of samples that are handed in together: so that writing the day is soon over. */
 const minutesAtOnce = 10;

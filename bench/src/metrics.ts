@@ -1,7 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { parseArgs } from 'node:util';
 import { measureNames, type Sample } from '@muster/protocol';
 import { Client } from 'pg';
 import { openPostgres } from '../../orchestrator/src/store/postgres.ts';
@@ -9,7 +6,9 @@ import { openPostgresSamples } from '../../orchestrator/src/store/samples-postgr
 import { openSqliteSamples } from '../../orchestrator/src/store/samples-sqlite.ts';
 import { openSqliteFile } from '../../orchestrator/src/store/sqlite-connection.ts';
 import { benchDatabase } from './bench-database.ts';
+import { benchOptions } from './options.ts';
 import { atLeast, conclude, ratioLine, table } from './report.ts';
+import { scratchDirectory } from './scratch.ts';
 
 /**
  * Samples stored a second: as agents send them, one each, to the store with its batches and its writer thread; against
@@ -20,18 +19,12 @@ import { atLeast, conclude, ratioLine, table } from './report.ts';
  *     node bench/src/metrics.ts [--agents 10000] [--samples 30] [--rounds 3] [--database sqlite|postgres]
  *                               [--directory DIR] [--json]
  */
-const { values: options } = parseArgs({
-  options: {
-    agents: { type: 'string', default: '10000' },
-    samples: { type: 'string', default: '30' },
-    rounds: { type: 'string', default: '3' },
-    database: { type: 'string', default: 'sqlite' },
-    directory: { type: 'string', default: tmpdir() },
-    json: { type: 'boolean', default: false },
-  },
+const options = benchOptions({
+  numbers: { agents: [10_000, 50], samples: [30, 2], rounds: [3, 1] },
+  texts: { database: 'sqlite', directory: null },
 });
-const agents = Array.from({ length: Number(options.agents) }, (_, n) => n.toString(16).padStart(32, '0'));
-const each = Number(options.samples);
+const agents = Array.from({ length: options.agents }, (_, n) => n.toString(16).padStart(32, '0'));
+const each = options.samples;
 const perTransaction = 20_000;
 const start = 1_800_000_000;
 
@@ -134,10 +127,10 @@ const median = (values: number[]): number =>
   values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN;
 
 const database = await benchDatabase(options.database);
-const directory = mkdtempSync(join(options.directory, 'muster-bench-metrics-'));
+const directory = scratchDirectory('metrics', options.directory);
 try {
   const rounds: { store: number; raw: number }[] = [];
-  for (let round = 0; round < Number(options.rounds); round++) {
+  for (let round = 0; round < options.rounds; round++) {
     const url = await database.another();
     if (url === null) {
       const one = raw(join(directory, `raw-${round}.db`));
@@ -163,6 +156,5 @@ try {
   const ratio = median(rounds.map((one) => one.store / one.raw));
   process.exitCode = conclude('metrics', [atLeast('samples stored a second', 100 * ratio, 50, '%')]);
 } finally {
-  rmSync(directory, { recursive: true, force: true });
   await database.stop();
 }

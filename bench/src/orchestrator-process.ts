@@ -5,6 +5,7 @@ import { createInterface } from 'node:readline';
 import type { Client } from '@muster/protocol/client';
 import { createEnrolmentToken } from '@muster/protocol/http';
 import { newOperator, type Operator, operatorClient, signIn } from '../../e2e/client.ts';
+import { endingWithStarter } from '../../tools/program.ts';
 import { scratchDirectory } from './scratch.ts';
 import { serverFlags, type Usage, usageOf } from './server-process.ts';
 
@@ -32,7 +33,8 @@ export class OrchestratorProcess {
     this.operator = operator;
     const flags = ['--bootstrap-key', operator.publicKey, '--bootstrap-username', 'bench'];
     const own = ['--data-dir', dataDir, '--api-port', '0', '--agent-host', '127.0.0.1', '--agent-port', '0'];
-    this.child = spawn(process.execPath, [...collecting, main, ...own, '--log-format', 'json', ...flags], {
+    const args = [...collecting, main, ...own, '--log-format', 'json', ...flags];
+    this.child = spawn(...endingWithStarter(process.execPath, args), {
       stdio: ['ignore', 'pipe', 'inherit'],
       env: databaseUrl === null ? process.env : { ...process.env, MUSTER_DATABASE_URL: databaseUrl },
     });

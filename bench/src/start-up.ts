@@ -5,19 +5,18 @@
  *     npm run bench -- start-up --rounds 9
  */
 import { spawn } from 'node:child_process';
-import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { parseArgs } from 'node:util';
 import { getStatus } from '@muster/protocol/http';
 import { makeCertificate } from '../../cli/test/certificate.ts';
+import { benchOptions } from './options.ts';
 import { atMost, conclude, notJudged, ratioLine, table } from './report.ts';
+import { scratchDirectory } from './scratch.ts';
 
 const root = join(import.meta.dirname, '../..');
-const { values } = parseArgs({ options: { rounds: { type: 'string', default: '7' } } });
-const rounds = Number(values.rounds);
+const { rounds } = benchOptions({ numbers: { rounds: [7, 1] } });
 /** Starts in one go: a single one is too short for the clock of processor time. */
 const inOneGo = 5;
 
@@ -51,7 +50,7 @@ function startOften(command: readonly string[], env: NodeJS.ProcessEnv): Promise
 const median = (numbers: readonly number[]): number =>
   numbers.toSorted((one, other) => one - other)[Math.floor(numbers.length / 2)] ?? Number.NaN;
 
-const home = mkdtempSync(join(tmpdir(), 'muster-bench-'));
+const home = scratchDirectory('home');
 const tls = await makeCertificate();
 const body = JSON.stringify(getStatus.example.answer);
 const server = createServer(tls, (_, response) => response.setHeader('content-type', 'application/json').end(body));
@@ -110,5 +109,4 @@ try {
 } finally {
   server.close();
   server.closeAllConnections();
-  rmSync(home, { recursive: true, force: true });
 }

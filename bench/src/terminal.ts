@@ -1,7 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { parseArgs } from 'node:util';
 import { applyAgent, closeTerminal, openTerminal, uploadModule } from '@muster/protocol/http';
 import { WebSocket } from 'ws';
 import { systemClock } from '../../agent/src/host/clock.ts';
@@ -9,6 +8,7 @@ import { ownAccount } from '../../agent/src/host/login-account.ts';
 import { startLoginShell } from '../../agent/src/host/login-shell.ts';
 import { AgentFleet } from './agent-fleet.ts';
 import { benchDatabase } from './bench-database.ts';
+import { benchOptions } from './options.ts';
 import { OrchestratorProcess } from './orchestrator-process.ts';
 import { RealAgent } from './real-agent.ts';
 import { atMost, conclude, ratioLine, table, type Verdict } from './report.ts';
@@ -22,22 +22,19 @@ import { scratchDirectory } from './scratch.ts';
  *     node bench/src/terminal.ts [--secs 60] [--rate 1000000] [--applies 41] [--agents 1000] [--keys 600]
  *                                [--database sqlite|postgres] [--json]
  */
-const { values: options } = parseArgs({
-  options: {
-    secs: { type: 'string', default: '60' },
-    rate: { type: 'string', default: '1000000' },
-    applies: { type: 'string', default: '41' },
-    agents: { type: 'string', default: '1000' },
-    keys: { type: 'string', default: '600' },
-    database: { type: 'string', default: 'sqlite' },
-    json: { type: 'boolean', default: false },
+const { secs, rate, applies, agents, keys, ...options } = benchOptions({
+  numbers: {
+    secs: [60, 0.5],
+    rate: [1_000_000, 1_000_000],
+    applies: [41, 1],
+    agents: [1000, 4],
+    keys: [600, 3],
+    'warm-up': [5, 0],
   },
+  texts: { database: 'sqlite' },
 });
-const [secs, rate, applies, agents, keys] = (['secs', 'rate', 'applies', 'agents', 'keys'] as const).map((name) =>
-  Number(options[name]),
-) as [number, number, number, number, number];
 const files = 220;
-const warmUpMs = 5_000;
+const warmUpMs = options['warm-up'] * 1000;
 
 const sorted = (all: readonly number[]) => all.toSorted((a, b) => a - b);
 /** @param part 0.5: the middle one */

@@ -1,8 +1,5 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setImmediate as turn } from 'node:timers/promises';
-import { parseArgs } from 'node:util';
 import type { Database } from '../../orchestrator/src/store/database.ts';
 import { migrateSqlite } from '../../orchestrator/src/store/migrate-sqlite.ts';
 import { migrations } from '../../orchestrator/src/store/migrations/index.ts';
@@ -11,7 +8,9 @@ import { openSqlite } from '../../orchestrator/src/store/sqlite.ts';
 import { configureSqlite, openSqliteFile } from '../../orchestrator/src/store/sqlite-connection.ts';
 import { statement } from '../../orchestrator/src/store/unit.ts';
 import { LoopDelay, type Quantiles, quantiles } from './loop-delay.ts';
+import { benchOptions } from './options.ts';
 import { atMost, conclude, ratioLine, table } from './report.ts';
+import { scratchDirectory } from './scratch.ts';
 
 /**
  * Writes: units committed a second, and what the event loop feels of it, with the disk as it is and with a sync that
@@ -22,20 +21,11 @@ import { atMost, conclude, ratioLine, table } from './report.ts';
  *
  *     node bench/src/writes.ts [--seconds 3] [--rounds 3] [--rate 500] [--slow-sync 8] [--directory DIR] [--json]
  */
-const { values: options } = parseArgs({
-  options: {
-    seconds: { type: 'string', default: '3' },
-    rounds: { type: 'string', default: '3' },
-    rate: { type: 'string', default: '500' },
-    'slow-sync': { type: 'string', default: '8' },
-    directory: { type: 'string', default: tmpdir() },
-    json: { type: 'boolean', default: false },
-  },
+const options = benchOptions({
+  numbers: { seconds: [3, 0.1], rounds: [3, 1], rate: [500, 500], 'slow-sync': [8, 8] },
+  texts: { directory: null },
 });
-const seconds = Number(options.seconds);
-const rounds = Number(options.rounds);
-const rate = Number(options.rate);
-const slowSyncMs = Number(options['slow-sync']);
+const { seconds, rounds, rate, 'slow-sync': slowSyncMs } = options;
 const agents = 100;
 
 /** One way of writing: `write(n)` resolves when the n-th write is durable. */
@@ -203,7 +193,7 @@ async function measure(contender: Contender, perSecond: number | null): Promise<
   return { perSecond: latencies.length / took, latency: quantiles(latencies), loop: loop.stop() };
 }
 
-const directory = mkdtempSync(join(options.directory, 'muster-bench-writes-'));
+const directory = scratchDirectory('writes', options.directory);
 const ways = { nothing, muster, plain };
 type Way = keyof typeof ways;
 const rows: (string | number)[][] = [];
@@ -226,19 +216,15 @@ function keep(way: Way, delayMs: number, load: number | null, measured: Measured
   rows.push([name, `+${delayMs} ms`, offered, perSecond, latency.p50, latency.p99, loop.p50, loop.p99, loop.max]);
 }
 
-try {
-  for (const delayMs of [0, slowSyncMs]) {
-    const paced: Record<Way, (Measured & { name: string })[]> = { nothing: [], muster: [], plain: [] };
-    for (let round = 0; round < rounds; round++)
-      for (const way of ['nothing', 'muster', 'plain'] as const) paced[way].push(await run(way, delayMs, rate));
-    for (const way of ['nothing', 'muster', 'plain'] as const) {
-      const byLoop = paced[way].sort((a, b) => a.loop.p99 - b.loop.p99);
-      keep(way, delayMs, rate, byLoop[Math.floor(byLoop.length / 2)]!);
-    }
-    for (const way of ['muster', 'plain'] as const) keep(way, delayMs, null, await run(way, delayMs, null));
+for (const delayMs of [0, slowSyncMs]) {
+  const paced: Record<Way, (Measured & { name: string })[]> = { nothing: [], muster: [], plain: [] };
+  for (let round = 0; round < rounds; round++)
+    for (const way of ['nothing', 'muster', 'plain'] as const) paced[way].push(await run(way, delayMs, rate));
+  for (const way of ['nothing', 'muster', 'plain'] as const) {
+    const byLoop = paced[way].sort((a, b) => a.loop.p99 - b.loop.p99);
+    keep(way, delayMs, rate, byLoop[Math.floor(byLoop.length / 2)]!);
   }
-} finally {
-  rmSync(directory, { recursive: true, force: true });
+  for (const way of ['muster', 'plain'] as const) keep(way, delayMs, null, await run(way, delayMs, null));
 }
 
 console.log(

@@ -1,0 +1,45 @@
+import { parseArgs } from 'node:util';
+import { endEverythingAtExit } from './lifetime.ts';
+
+type Texts = Readonly<Record<string, string | null>>;
+
+interface Wanted<N extends string, T extends Texts, F extends string> {
+  /** What each is by default, and in the smoke form. */
+  numbers: Record<N, readonly [usual: number, smoke: number]>;
+  /** What each is by default; null: nothing. */
+  texts?: T;
+  flags?: readonly F[];
+}
+
+type Options<N extends string, T extends Texts, F extends string> = Record<N, number> & {
+  [K in keyof T]: T[K] extends null ? string | null : string;
+} & Record<F | 'smoke' | 'json', boolean>;
+
+/**
+ * The options of a bench, from the command line. `--smoke` chooses the smallest sizes, which take seconds and show only that
+ * the bench works; `--json` adds a line for scripts. From here on whatever the bench starts and writes ends with it.
+ * @throws when an option is unknown, or a number is none
+ */
+export function benchOptions<N extends string, T extends Texts = Record<never, never>, F extends string = never>({
+  numbers,
+  texts,
+  flags = [],
+}: Wanted<N, T, F>): Options<N, T, F> {
+  const options: Record<string, { type: 'string' | 'boolean' }> = {
+    smoke: { type: 'boolean' },
+    json: { type: 'boolean' },
+  };
+  for (const name of [...Object.keys(numbers), ...Object.keys(texts ?? {})]) options[name] = { type: 'string' };
+  for (const flag of flags) options[flag] = { type: 'boolean' };
+  const { values } = parseArgs({ options });
+  const found: Record<string, number | string | boolean | null> = {};
+  for (const flag of ['smoke', 'json', ...flags]) found[flag] = values[flag] === true;
+  for (const [name, [usual, smoke]] of Object.entries<readonly [number, number]>(numbers)) {
+    const given = values[name] === undefined ? null : Number(values[name]);
+    if (given !== null && !Number.isFinite(given)) throw new Error(`--${name} takes a number, not ${values[name]}`);
+    found[name] = given ?? (found.smoke ? smoke : usual);
+  }
+  for (const [name, usual] of Object.entries(texts ?? {})) found[name] = (values[name] as string) ?? usual;
+  endEverythingAtExit();
+  return found as Options<N, T, F>;
+}

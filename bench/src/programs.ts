@@ -1,0 +1,39 @@
+/** What can be run by name. `program` is a file beside this one, without `.ts`; `options` come before those of the caller. */
+export interface NamedProgram {
+  what: string;
+  program: string;
+  options?: readonly string[];
+}
+
+const bench = (program: string, what: string): NamedProgram => ({ program, what });
+
+/** Each measures against something in the same run. */
+export const benches: Readonly<Record<string, NamedProgram>> = {
+  agent: bench('agent', 'an idle agent: memory and processor time, against a bare node'),
+  api: bench('api', 'one agent’s record, lists and tags over the API, against the bare framework'),
+  connect: bench('connect', 'agents connected: memory and CPU each, against bare ws over TLS 1.3'),
+  console: bench(
+    'console',
+    'the console with 10,000 agents: first load, until rows answer, scrolling, memory under events',
+  ),
+  converge: bench('converge', '220 files, 50 packages and 50 units on a machine, against CFEngine, Puppet and Ansible'),
+  'fan-out': bench('fan-out', 'an apply that changes nothing on every agent, against the same bytes with nothing kept'),
+  fleet: bench('fleet', 'what agents cost that send samples, a tenth and all of them, and how the API slows with them'),
+  metrics: bench('metrics', 'samples stored a second, against raw batched inserts'),
+  'metrics-day': bench('metrics-day', 'a day of samples of 1,000 agents: bytes on disk, and how fast they are read'),
+  'start-up': bench('start-up', 'muster --help and muster status, against a bare node and a bare HTTPS request'),
+  terminal: bench(
+    'terminal',
+    'a shell that prints without end, and the echo of keys under 1,000 agents, against a local terminal',
+  ),
+  writes: bench('writes', 'units committed a second, and the delay of the event loop meanwhile'),
+};
+
+/** Each runs for minutes and looks for what only time shows. */
+export const soaks: Readonly<Record<string, NamedProgram>> = {
+  console: {
+    program: 'console',
+    what: 'the console under 50 events a second for an hour',
+    options: ['--minutes', '60'],
+  },
+};

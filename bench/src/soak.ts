@@ -1,0 +1,10 @@
+import { launch } from './launch.ts';
+import { soaks } from './programs.ts';
+
+// npm run soak -- console --minutes 10
+await launch(
+  'npm run soak [-- NAME [--smoke] [options]]; without a name all run in turn',
+  soaks,
+  process.argv.slice(2),
+  'all',
+);
