@@ -3,119 +3,219 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { loadAgentIdentity } from '../agent/src/connection/identity.ts';
+import { type AgentKey, hexOf } from '../agent/src/connection/agent-key.ts';
+import { type AgentKeys, loadAgentIdentity } from '../agent/src/connection/identity.ts';
 import { makeNextKey } from '../agent/src/connection/next-key.ts';
 import { judgeKey, type KeptKey, type KeyOf } from '../orchestrator/src/domain/agent-keys.ts';
 
-/** What the orchestrator keeps of one agent's keys, as its unit changes it. */
-class Table {
-  rows = new Map<string, KeptKey>();
+type Rows = ReadonlyMap<string, Readonly<KeptKey>>;
 
-  judge(hello: Parameters<typeof judgeKey>[0], now: number) {
-    const own = this.rows.get(hello.public_key);
-    const former = own ? undefined : this.rows.get(hello.key_statement?.former_key ?? '');
-    return judgeKey(hello, { own, former, idTaken: false }, now) satisfies
-      | KeyOf
-      | { refusal: unknown; node_id: string };
+/** What the orchestrator keeps of agents' keys, as its unit changes it. */
+class Table {
+  rows: Rows;
+
+  constructor(rows: Rows) {
+    this.rows = rows;
   }
 
-  commit(key: string, { node_id, succession }: KeyOf): void {
-    if (succession === null) return;
-    for (const [each, row] of this.rows) {
-      const valid_until = Math.min(row.valid_until ?? Number.MAX_SAFE_INTEGER, succession.former_until);
-      this.rows.set(each, { ...row, valid_until });
-    }
-    this.rows.set(key, { node_id, valid_until: null, status: 'approved', first_seen_at: 0 });
+  judge(hello: Parameters<typeof judgeKey>[0], now: number) {
+    return judgeKey(hello, { own: this.rows.get(hello.public_key), formers: this.rows, idTaken: false }, now);
+  }
+
+  commit(key: string, { node_id, succession }: KeyOf, now: number): void {
+    const rows = new Map(this.rows);
+    if (succession !== null) {
+      const { former_key, former_until, between } = succession;
+      const former = rows.get(former_key)!;
+      for (const [each, row] of rows)
+        if (row.node_id === node_id)
+          rows.set(each, { ...row, valid_until: Math.min(row.valid_until ?? Number.MAX_SAFE_INTEGER, former_until) });
+      for (const { public_key, valid_until } of between) rows.set(public_key, { ...former, valid_until });
+      rows.set(key, { ...former, valid_until: null });
+    } else if (!rows.has(key))
+      rows.set(key, { node_id, valid_until: null, status: 'pending', first_seen_at: now, last_seen_at: now });
+    for (const [each, row] of rows) if (row.node_id === node_id) rows.set(each, { ...row, last_seen_at: now });
+    this.rows = rows;
+  }
+
+  /** Keys of the agent that are in force. */
+  current(nodeId: string): number {
+    return [...this.rows.values()].filter((row) => row.node_id === nodeId && row.valid_until === null).length;
   }
 }
 
 const day = 86_400;
 /** How far a hello comes: nothing arrives; it is committed and the answer is lost; welcomed, and killed after so many writes. */
-const reach = fc.constantFrom(
-  'lost' as const,
-  'unanswered' as const,
-  0 as const,
-  1 as const,
-  2 as const,
-  'whole' as const,
-);
-const step = fc.oneof(
+type Reach = 'lost' | 'unanswered' | 'whole' | 0 | 1 | 2;
+type Step =
+  | { do: 'make'; grace: number }
+  | { do: 'hello'; reach: Reach }
+  | { do: 'wait'; secs: number }
+  | { do: 'backup' }
+  /** Which backup, counted from the newest. */
+  | { do: 'restore'; back: number }
+  /** Somebody takes a copy of the agent's data directory. */
+  | { do: 'steal' }
+  /** Who has the copies says hello by one of them, counted from the newest; `bare`: as a new agent, without statements. */
+  | { do: 'intrude'; back: number; bare: boolean };
+
+const reach = fc.constantFrom<Reach>('lost', 'unanswered', 0, 1, 2, 'whole');
+const step: fc.Arbitrary<Step> = fc.oneof(
   fc.record({ do: fc.constant('make' as const), grace: fc.constantFrom(0, 60, day, 30 * day) }),
-  fc.record({ do: fc.constant('hello' as const), reach }),
-  fc.record({ do: fc.constant('wait' as const), secs: fc.constantFrom(1, 3600, day, 31 * day) }),
-  fc.record({ do: fc.constant('restore' as const) }),
+  { weight: 2, arbitrary: fc.record({ do: fc.constant('hello' as const), reach }) },
+  fc.record({ do: fc.constant('wait' as const), secs: fc.constantFrom(1, 3600, day, 31 * day, 400 * day) }),
+  fc.record({ do: fc.constant('backup' as const) }),
+  fc.record({ do: fc.constant('restore' as const), back: fc.nat(3) }),
+  fc.record({ do: fc.constant('steal' as const) }),
+  fc.record({ do: fc.constant('intrude' as const), back: fc.nat(3), bare: fc.boolean() }),
 );
 
-test('whatever is cut off, and whenever, an agent has a key that its orchestrator takes, as the agent that it is', async () => {
-  const property = fc.asyncProperty(fc.array(step, { maxLength: 12 }), async (steps) => {
-    const root = mkdtempSync(join(tmpdir(), 'muster-keys-'));
-    try {
-      const dir = join(root, 'data');
-      const first = await loadAgentIdentity(dir);
-      const { nodeId } = first;
-      const table = new Table();
-      table.rows.set(first.current.publicKey.toString('hex'), {
-        node_id: nodeId,
-        valid_until: null,
-        status: 'approved',
-        first_seen_at: 0,
-      });
-      let now = 1_700_000_000;
-      let backup = { rows: new Map(table.rows), changes: 0, at: now };
+/**
+ * After each step the agent is taken as the agent that it is, whatever was cut off and whichever backup the orchestrator
+ * was restored from. Once the agent has come with a key, whoever has a copy of an earlier key is refused, or connects in
+ * the time that it is still good for, and cannot name another. Until then, after a restore, such a copy may speak for the
+ * agent, as the record says: there the sequence ends.
+ */
+async function holds(steps: readonly Step[]): Promise<void> {
+  const root = mkdtempSync(join(tmpdir(), 'muster-keys-'));
+  try {
+    const dir = join(root, 'data');
+    const { nodeId, current } = await loadAgentIdentity(dir);
+    let now = 1_700_000_000;
+    const first = {
+      node_id: nodeId,
+      valid_until: null,
+      status: 'approved',
+      first_seen_at: now,
+      last_seen_at: now,
+    } as const;
+    /** The keys of the agent in their order. */
+    const order = [hexOf(current)];
+    const rank = (key: AgentKey) => order.indexOf(hexOf(key));
+    const table = new Table(new Map([[hexOf(current), first]]));
+    /** The latest key that the agent itself has shown, as far as the orchestrator knows. */
+    let known = 0;
+    const backups = [{ rows: table.rows, known }];
+    const stolen: string[] = [];
 
-      const hello = async (how: 'lost' | 'unanswered' | 'whole' | number) => {
-        const identity = await loadAgentIdentity(dir);
-        const shown = identity.toShow([4]);
-        const public_key = shown.key.publicKey.toString('hex');
-        const said = { public_key, ...(shown.statement === null ? {} : { key_statement: shown.statement }) };
-        const verdict = table.judge(said, now);
-        if (how === 'lost') return verdict;
-        if ('refusal' in verdict) {
-          if (verdict.refusal.code === 'key_refused') identity.refused(shown);
-          return verdict;
-        }
-        if (verdict.succession !== null) backup.changes++;
-        table.commit(public_key, verdict);
-        if (how === 'unanswered') return verdict;
-        const before = join(root, 'before');
-        cpSync(dir, before, { recursive: true });
-        const isNew = identity.welcomed(shown, verdict.node_id);
-        if (isNew && how !== 'whole') {
-          for (const name of ['agent-keys.json', 'agent.key'].slice(0, how as number))
-            cpSync(join(dir, name), join(before, name));
-          rmSync(dir, { recursive: true });
-          cpSync(before, dir, { recursive: true });
-          chmodSync(dir, 0o700);
-        }
-        rmSync(before, { recursive: true });
-        return verdict;
+    const shownBy = (identity: AgentKeys) => {
+      const shown = identity.toShow([5, 4], 'orchestrator');
+      const said = {
+        public_key: hexOf(shown.key),
+        ...(shown.statement === null ? {} : { key_statement: shown.statement }),
+        ...(shown.earlier.length === 0 ? {} : { earlier_statements: [...shown.earlier] }),
       };
-
-      for (const each of steps) {
-        if (each.do === 'wait') now += each.secs;
-        else if (each.do === 'hello') await hello(each.reach);
-        else if (each.do === 'make') {
-          const identity = await loadAgentIdentity(dir);
-          if (!identity.hasNext()) makeNextKey(dir, identity.current, each.grace, now);
-        } else {
-          // A backup of before one change is as far back as is promised, for a month.
-          if (backup.changes <= 1 && now - backup.at <= 30 * day) table.rows = new Map(backup.rows);
-          backup = { rows: new Map(table.rows), changes: 0, at: now };
-        }
-        // What would come of it now: at the latest the second hello is taken, as the first may drop what came too late.
-        const verdicts = [await hello('lost')];
-        if ('refusal' in verdicts[0]!) {
-          await hello('unanswered');
-          verdicts.push(await hello('lost'));
-        }
-        expect(verdicts.at(-1)).toMatchObject({ node_id: nodeId });
-        expect(verdicts.at(-1)).not.toHaveProperty('refusal');
-        expect((await loadAgentIdentity(dir)).nodeId).toBe(nodeId);
-        expect([...table.rows.values()].filter(({ valid_until }) => valid_until === null)).toHaveLength(1);
+      return { shown, said };
+    };
+    const hello = async (how: Reach) => {
+      const identity = await loadAgentIdentity(dir);
+      const { shown, said } = shownBy(identity);
+      const verdict = table.judge(said, now);
+      if (how === 'lost') return verdict;
+      if ('refusal' in verdict) {
+        if (verdict.refusal.code.startsWith('key_')) identity.refused(shown);
+        return verdict;
       }
-    } finally {
-      rmSync(root, { recursive: true });
+      table.commit(said.public_key, verdict, now);
+      if (!order.includes(said.public_key)) order.push(said.public_key);
+      known = rank(shown.key);
+      if (how === 'unanswered') return verdict;
+      const before = join(root, 'before');
+      cpSync(dir, before, { recursive: true });
+      const isNew = identity.welcomed(shown, verdict.node_id);
+      if (isNew && how !== 'whole') {
+        for (const name of ['agent-keys.json', 'agent.key'].slice(0, how)) cpSync(join(dir, name), join(before, name));
+        rmSync(dir, { recursive: true });
+        cpSync(before, dir, { recursive: true });
+        chmodSync(dir, 0o700);
+      }
+      rmSync(before, { recursive: true });
+      return verdict;
+    };
+    /** @returns whether the copy speaks for the agent from now on, which ends what is promised */
+    const intrude = async (copy: string, bare: boolean): Promise<boolean> => {
+      const identity = await loadAgentIdentity(copy);
+      const { shown, said } = bare
+        ? { shown: identity.inForce(), said: { public_key: hexOf(identity.current) } }
+        : shownBy(identity);
+      const verdict = table.judge(said, now);
+      // A key that was made and never shown is as good as the one that signed it.
+      const ranked = rank(shown.key) >= 0 ? rank(shown.key) : rank(identity.current);
+      const isLatest = ranked === order.length - 1;
+      if ('refusal' in verdict) return false;
+      if (ranked < known && verdict.node_id === nodeId) {
+        expect(table.rows.get(said.public_key)?.valid_until).toBeGreaterThan(now);
+        expect(verdict.succession).toBeNull();
+        return false;
+      }
+      table.commit(said.public_key, verdict, now);
+      return isLatest || verdict.node_id === nodeId;
+    };
+
+    for (const each of steps) {
+      if (each.do === 'wait') now += each.secs;
+      else if (each.do === 'hello') await hello(each.reach);
+      else if (each.do === 'make') {
+        const identity = await loadAgentIdentity(dir);
+        if (!identity.hasNext()) makeNextKey(dir, identity.current, each.grace, now);
+      } else if (each.do === 'backup') backups.push({ rows: table.rows, known });
+      else if (each.do === 'restore') {
+        const backup = backups.at(-1 - each.back) ?? backups[0]!;
+        table.rows = backup.rows;
+        known = backup.known;
+      } else if (each.do === 'steal') {
+        stolen.push(join(root, `stolen-${stolen.length}`));
+        cpSync(dir, stolen.at(-1)!, { recursive: true });
+        chmodSync(stolen.at(-1)!, 0o700);
+      } else {
+        const copy = stolen.at(-1 - each.back);
+        if (copy !== undefined && (await intrude(copy, each.bare))) return;
+      }
+      // What would come of it now: at the latest the second hello is taken, as the first may drop what came too late.
+      const verdicts = [await hello('lost')];
+      if ('refusal' in verdicts[0]!) {
+        await hello('unanswered');
+        verdicts.push(await hello('lost'));
+      }
+      expect(verdicts.at(-1)).not.toHaveProperty('refusal');
+      expect(verdicts.at(-1)).toMatchObject({ node_id: nodeId });
+      expect((await loadAgentIdentity(dir)).nodeId).toBe(nodeId);
+      expect(table.current(nodeId)).toBe(1);
     }
+  } finally {
+    rmSync(root, { recursive: true });
+  }
+}
+
+/** Sequences that failed once, with the seed that found them. */
+const found: [Step[]][] = [
+  // 1952978794, path 14:4:3:6:7:14:14
+  [
+    [
+      { do: 'make', grace: 0 },
+      { do: 'hello', reach: 2 },
+      { do: 'restore', back: 0 },
+      { do: 'wait', secs: 31 * day },
+    ],
+  ],
+];
+/** Run each time; a seed that fails is added, and what it found above. */
+const seeds = [1952978794, 20, 2026];
+
+const check = (seed: number, numRuns: number) =>
+  fc.assert(fc.asyncProperty(fc.array(step, { maxLength: 16 }), holds), {
+    seed,
+    numRuns,
+    examples: found,
   });
-  await fc.assert(property, { numRuns: 60 });
-});
+
+for (const seed of seeds)
+  test(`an agent keeps its identity whatever is cut off and restored, and a copy of a former key gains nothing: seed ${seed}`, () =>
+    check(seed, 40));
+
+// Its failure names the seed. MUSTER_KEY_RUNS: how many sequences, for a longer search.
+test(
+  'an agent keeps its identity whatever is cut off and restored, and a copy of a former key gains nothing: a random seed',
+  () => check(Date.now() | 0, Number(process.env.MUSTER_KEY_RUNS ?? 60)),
+  3_600_000,
+);

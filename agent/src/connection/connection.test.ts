@@ -282,7 +282,7 @@ describe('coming in', () => {
       token: 'enrol-me',
       attributes: { platform: 'linux' },
       open_operations: engine.open,
-      versions: [4, 3, 2, 1],
+      versions: [5, 4, 3, 2, 1],
     });
     expect(link.proves(hello, orchestrator.publicKey)).toBe(true);
     expect(has('connected')).toBe(false);
@@ -648,6 +648,44 @@ describe('a new key', () => {
     const third = await greeted([4]);
     expect(third.hello).toMatchObject({ public_key: hex(former) });
     expect(third.hello.key_statement).toBeUndefined();
+  });
+
+  it("stays this agent's where the orchestrator has its record and refuses it: the next hello shows the same", async () => {
+    const statement = makeNextKey(dir, identity.current, 60, seconds).statement;
+    identity.welcomed(identity.toShow([5, 4], hex(orchestrator)), undefined);
+    connect();
+    const refuse = async (code: 'key_refused' | 'key_unknown', versions: number[]) => {
+      const { link, hello } = await greeted(versions);
+      const before = logged.length;
+      link.send({ type: 'refused', code, message: 'no', retry_after_secs: null });
+      await until(() => logged.slice(before).some(({ message }) => message === 'not connected'));
+      return { hello, wait: logged.at(-1)?.fields.retry_in_ms as number };
+    };
+    for (let times = 0; times < 3; times++) {
+      const { hello, wait } = await refuse('key_refused', [5, 4]);
+      expect(hello).toMatchObject({ public_key: hex(identity.current), key_statement: statement });
+      expect(wait).toBeGreaterThanOrEqual(60_000);
+      expect(has('the agent keeps its identity')).toBe(true);
+      clock.advance(70_000);
+    }
+    // One that has no record of it knows it as a new agent.
+    expect((await refuse('key_unknown', [5, 4])).hello).toMatchObject({ key_statement: statement });
+    clock.advance(70_000);
+    const { hello } = await greeted([5, 4]);
+    expect(hello).toMatchObject({ public_key: hex(identity.current) });
+    expect(hello.key_statement).toBeUndefined();
+  });
+
+  it('comes without its statement after an earlier release of the orchestrator refused that', async () => {
+    makeNextKey(dir, identity.current, 60, seconds);
+    identity.welcomed(identity.toShow([5, 4], hex(orchestrator)), undefined);
+    connect();
+    const first = await greeted([4, 3]);
+    expect(first.hello).toHaveProperty('key_statement');
+    first.link.send({ type: 'refused', code: 'key_refused', message: 'no', retry_after_secs: null });
+    await until(() => has('not connected'));
+    clock.advance(70_000);
+    expect((await greeted([4, 3])).hello.key_statement).toBeUndefined();
   });
 
   it('is not shown to an orchestrator that knows nothing of it, which keeps its link', async () => {

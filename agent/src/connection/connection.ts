@@ -143,10 +143,10 @@ export class Connection {
   }
 
   /** The key for a hello; a new one that cannot be read keeps nobody away. */
-  private keyToShow(versions: readonly number[]): ShownKey {
+  private keyToShow(versions: readonly number[], orchestratorKey: string): ShownKey {
     const { identity, log } = this.options;
     try {
-      return identity.toShow(versions);
+      return identity.toShow(versions, orchestratorKey);
     } catch (error) {
       log.error({ error }, 'the new key cannot be used; the one in force stays');
       return identity.inForce();
@@ -212,6 +212,7 @@ export class Connection {
           'no orchestrator key is pinned: trusting the one that announced itself on the network; compare it with the one that the orchestrator shows',
         );
       let shown = identity.inForce();
+      let spoken: readonly number[] = [];
       const session = new Session({
         dialled,
         engine,
@@ -221,7 +222,8 @@ export class Connection {
         log,
         random: this.options.random,
         hello: (nonce, versions) => {
-          shown = this.keyToShow(versions);
+          spoken = versions;
+          shown = this.keyToShow(versions, shownKey);
           return makeHello(
             shown,
             introduction,
@@ -246,7 +248,9 @@ export class Connection {
       this.session = session;
       const end = await session.run();
       this.session = null;
-      if (end.refused === 'key_refused') this.keyRefused(shown);
+      if (end.refused === 'key_unknown') this.keyUnknown(shown, shownKey);
+      if (end.refused === 'key_refused' && this.keyRefused(shown, shownKey, spoken))
+        return { ...end, retryAfterSecs: stubbornRetrySecs };
       if (end.refused !== null && stubborn.has(end.refused) && end.retryAfterSecs === null)
         return { ...end, retryAfterSecs: stubbornRetrySecs };
       if (end.refused === 'protocol_violation' && this.suspectReport(end.reason))
@@ -272,12 +276,39 @@ export class Connection {
     }
   }
 
-  private keyRefused(shown: ShownKey): void {
+  /** @returns whether the next hello would be refused as this one was, until a person changes something */
+  private keyRefused(shown: ShownKey, orchestratorKey: string, versions: readonly number[]): boolean {
+    const { log } = this.options;
+    if (this.dropNext(shown)) return false;
+    // One of an earlier release says that also of keys that it does not know.
+    if (!versions.includes(5)) {
+      this.keyUnknown(shown, orchestratorKey);
+      return false;
+    }
+    // Without the statement it would come as a new agent, and its name, tags and secrets would be lost.
+    log.error(
+      {},
+      'the orchestrator has this agent on record and does not take its key; the agent keeps its identity and asks again every minute. If this machine is the right one, remove the agent there, and this one comes as a new agent',
+    );
+    return true;
+  }
+
+  private keyUnknown(shown: ShownKey, orchestratorKey: string): void {
+    if (this.dropNext(shown)) return;
+    this.options.identity.unknownTo(orchestratorKey);
+    this.options.log.warn({}, 'the orchestrator knows none of the keys of this agent, which comes as a new one');
+  }
+
+  /** @returns true when it was a new key, which is dropped */
+  private dropNext(shown: ShownKey): boolean {
     const { identity, log } = this.options;
     try {
-      if (identity.refused(shown)) log.error({}, 'the new key is dropped, and the one in force stays');
+      const isNew = identity.refused(shown);
+      if (isNew) log.error({}, 'the new key is dropped, and the one in force stays');
+      return isNew;
     } catch (error) {
-      log.error({ error }, 'what the orchestrator refused could not be dropped');
+      log.error({ error }, 'the new key that the orchestrator refused could not be dropped');
+      return true;
     }
   }
 

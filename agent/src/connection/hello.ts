@@ -14,7 +14,7 @@ export interface Introduction {
  * @param connection the exporter, the nonce of the challenge and the key that TLS proved
  */
 export function makeHello(
-  { key, statement }: ShownKey,
+  { key, statement, earlier }: ShownKey,
   introduction: Introduction,
   connection: { exporter: Buffer; nonce: Buffer; orchestratorKey: Buffer },
   state: {
@@ -35,6 +35,7 @@ export function makeHello(
     public_key: key.publicKey.toString('hex'),
     signature: signature.toString('hex'),
     ...(statement === null ? {} : { key_statement: statement }),
+    ...(earlier.length === 0 ? {} : { earlier_statements: [...earlier] }),
     instance_id: introduction.instanceId,
     pin_source: state.pinSource,
     hostname: introduction.hostname,

@@ -10,7 +10,8 @@ import { type AgentKeys, loadAgentIdentity } from './identity.ts';
 import { makeNextKey } from './next-key.ts';
 
 const now = 1_700_000_000;
-const versions = [4, 3];
+const versions = [5, 4, 3];
+const orchestrator = 'cd'.repeat(32);
 
 let root: string;
 let dir: string;
@@ -32,7 +33,7 @@ describe('the keys of a data directory', () => {
     const nodeId = await idOfKey(former.publicKey);
     expect(identity.hasNext()).toBe(true);
     expect(statSync(join(dir, 'agent.key.next')).mode & 0o777).toBe(0o600);
-    const shown = identity.toShow(versions);
+    const shown = identity.toShow(versions, orchestrator);
     expect(shown.key.publicKey).toEqual(next.key.publicKey);
     const { former_key, made_at, former_until, signature } = shown.statement!;
     expect({ former_key, made_at, former_until }).toEqual({
@@ -50,7 +51,7 @@ describe('the keys of a data directory', () => {
     expect(rawEd25519Key(formerKey)).toEqual(former.publicKey);
     expect(verify(null, bytes, formerKey, Buffer.from(signature, 'hex'))).toBe(true);
     // One that knows nothing of this is shown the key that it knows.
-    expect(identity.toShow([3, 2])).toEqual({ key: former, statement: null });
+    expect(identity.toShow([3, 2], orchestrator)).toEqual({ key: former, statement: null, earlier: [] });
 
     expect(identity.welcomed(shown, nodeId)).toBe(true);
     for (const keys of [identity, await loadAgentIdentity(dir)]) {
@@ -58,7 +59,7 @@ describe('the keys of a data directory', () => {
       expect(keys.nodeId).toBe(nodeId);
       expect(keys.hasNext()).toBe(false);
       // For an orchestrator that was put back to before the change.
-      expect(keys.toShow(versions).statement).toEqual(shown.statement);
+      expect(keys.toShow(versions, orchestrator).statement).toEqual(shown.statement);
     }
     expect(readFileSync(join(dir, 'agent.key'), 'utf8')).toBe(next.key.pem);
     expect(statSync(join(dir, 'agent.key')).mode & 0o777).toBe(0o600);
@@ -66,13 +67,13 @@ describe('the keys of a data directory', () => {
 
   it('are both there, or one that its orchestrator knows, wherever a kill comes while a new one is put in force', async () => {
     const { identity, former } = await prepared();
-    identity.welcomed(identity.toShow(versions), undefined);
+    identity.welcomed(identity.toShow(versions, orchestrator), undefined);
     const nodeId = await idOfKey(former.publicKey);
     // The second time, when neither key says who the agent is.
     const next = makeNextKey(dir, identity.current, 0, now);
     const before = join(root, 'before');
     cpSync(dir, before, { recursive: true });
-    identity.welcomed(identity.toShow(versions), undefined);
+    identity.welcomed(identity.toShow(versions, orchestrator), undefined);
     // After each write in turn: who it is, the key, and that none waits.
     const steps = [[], ['agent-keys.json'], ['agent-keys.json', 'agent.key']];
     for (const written of steps) {
@@ -82,8 +83,8 @@ describe('the keys of a data directory', () => {
       for (const name of written) cpSync(join(dir, name), join(killed, name));
       const again = await loadAgentIdentity(killed);
       expect(again.nodeId, `after ${written}`).toBe(nodeId);
-      expect(again.toShow(versions).key.publicKey).toEqual(next.key.publicKey);
-      again.welcomed(again.toShow(versions), nodeId);
+      expect(again.toShow(versions, orchestrator).key.publicKey).toEqual(next.key.publicKey);
+      again.welcomed(again.toShow(versions, orchestrator), nodeId);
       const later = await loadAgentIdentity(killed);
       expect([later.nodeId, hex(later)]).toEqual([nodeId, next.key.publicKey.toString('hex')]);
       expect(existsSync(join(killed, 'agent.key.next'))).toBe(false);
@@ -92,44 +93,93 @@ describe('the keys of a data directory', () => {
 
   it('change again, and the agent is still who it was', async () => {
     const { identity, former } = await prepared();
-    identity.welcomed(identity.toShow(versions), undefined);
+    identity.welcomed(identity.toShow(versions, orchestrator), undefined);
     makeNextKey(dir, identity.current, 0, now);
     const again = await loadAgentIdentity(dir);
-    again.welcomed(again.toShow(versions), undefined);
+    again.welcomed(again.toShow(versions, orchestrator), undefined);
     expect((await loadAgentIdentity(dir)).nodeId).toBe(await idOfKey(former.publicKey));
   });
 
   it('stay when the new one is refused, which is dropped', async () => {
     const { identity, former } = await prepared();
-    const shown = identity.toShow(versions);
+    const shown = identity.toShow(versions, orchestrator);
     expect(identity.refused(shown)).toBe(true);
     expect(identity.hasNext()).toBe(false);
-    expect(identity.toShow(versions)).toEqual({ key: former, statement: null });
+    expect(identity.toShow(versions, orchestrator)).toEqual({ key: former, statement: null, earlier: [] });
     // One that was made since then is not dropped with it.
     makeNextKey(dir, identity.current, 0, now);
     expect(identity.refused(shown)).toBe(true);
     expect(identity.hasNext()).toBe(true);
   });
 
-  it('are shown without what nobody takes any more', async () => {
+  it('are shown without statements to an orchestrator that knows none of them, until the process ends', async () => {
     const { identity } = await prepared();
-    identity.welcomed(identity.toShow(versions), undefined);
-    expect(identity.refused(identity.toShow(versions))).toBe(false);
-    expect(identity.toShow(versions).statement).toBeNull();
-    expect((await loadAgentIdentity(dir)).toShow(versions).statement).toBeNull();
+    const shown = identity.toShow(versions, orchestrator);
+    identity.welcomed(shown, undefined);
+    expect(identity.refused(identity.toShow(versions, orchestrator))).toBe(false);
+    expect(identity.toShow(versions, orchestrator)).toMatchObject({ statement: shown.statement });
+    identity.unknownTo(orchestrator);
+    expect(identity.toShow(versions, orchestrator)).toEqual({ key: identity.current, statement: null, earlier: [] });
+    expect(identity.toShow(versions, 'ef'.repeat(32))).toMatchObject({ statement: shown.statement });
+    // The next one that is made is shown with all of them.
+    const next = makeNextKey(dir, identity.current, 0, now);
+    expect(identity.toShow(versions, orchestrator)).toMatchObject({
+      statement: next.statement,
+      earlier: [shown.statement],
+    });
+    expect(identity.refused(identity.toShow(versions, orchestrator))).toBe(true);
+    // The orchestrator may be restored from a later backup.
+    expect((await loadAgentIdentity(dir)).toShow(versions, orchestrator)).toMatchObject({ statement: shown.statement });
+  });
+
+  it('are shown with how each came in the place of the one before, as far back as a hello holds', async () => {
+    const { identity } = await prepared();
+    const statements = [identity.toShow(versions, orchestrator).statement!];
+    identity.welcomed(identity.toShow(versions, orchestrator), undefined);
+    for (let change = 2; change <= 12; change++) {
+      const next = makeNextKey(dir, identity.current, 0, now + change);
+      statements.unshift(next.statement);
+      const again = await loadAgentIdentity(dir);
+      const expected = { key: next.key.publicKey, statement: next.statement, earlier: statements.slice(1, 9) };
+      for (const keys of [identity, again]) {
+        const { key, statement, earlier } = keys.toShow(versions, orchestrator);
+        expect({ key: key.publicKey, statement, earlier }).toEqual(expected);
+        expect(keys.toShow([4, 3], orchestrator).earlier).toEqual([]);
+      }
+      identity.welcomed(identity.toShow(versions, orchestrator), undefined);
+      const { key, statement, earlier } = (await loadAgentIdentity(dir)).toShow(versions, orchestrator);
+      expect({ key: key.publicKey, statement, earlier }).toEqual(expected);
+    }
+  });
+
+  it('are shown with their own statements where a kill came before a new one was in force, and that one is refused', async () => {
+    const { identity } = await prepared();
+    const first = identity.toShow(versions, orchestrator);
+    identity.welcomed(first, undefined);
+    makeNextKey(dir, identity.current, 0, now);
+    const before = join(root, 'before');
+    cpSync(dir, before, { recursive: true });
+    chmodSync(before, 0o700);
+    identity.welcomed(identity.toShow(versions, orchestrator), undefined);
+    cpSync(join(dir, 'agent-keys.json'), join(before, 'agent-keys.json'));
+    const killed = await loadAgentIdentity(before);
+    const shown = killed.toShow(versions, orchestrator);
+    expect(shown.earlier).toEqual([first.statement]);
+    killed.refused(shown);
+    expect(killed.toShow(versions, orchestrator)).toMatchObject({ statement: first.statement, earlier: [] });
   });
 
   it('make another agent where the key in force is the first that is known', async () => {
     const { identity } = await prepared();
-    identity.welcomed(identity.toShow(versions), undefined);
+    identity.welcomed(identity.toShow(versions, orchestrator), undefined);
     const elsewhere = 'ab'.repeat(16);
-    expect(identity.welcomed(identity.toShow(versions), elsewhere)).toBe(false);
+    expect(identity.welcomed(identity.toShow(versions, orchestrator), elsewhere)).toBe(false);
     expect((await loadAgentIdentity(dir)).nodeId).toBe(elsewhere);
   });
 
   it('are put in force from memory: the file that waited may be gone by then', async () => {
     const { identity, next } = await prepared();
-    const shown = identity.toShow(versions);
+    const shown = identity.toShow(versions, orchestrator);
     rmSync(join(dir, 'agent.key.next'));
     identity.welcomed(shown, undefined);
     expect(hex(await loadAgentIdentity(dir))).toBe(next.key.publicKey.toString('hex'));
@@ -137,19 +187,19 @@ describe('the keys of a data directory', () => {
 
   it('are shown without what was said of them where that is damaged', async () => {
     const { identity } = await prepared();
-    identity.welcomed(identity.toShow(versions), undefined);
+    identity.welcomed(identity.toShow(versions, orchestrator), undefined);
     const path = join(dir, 'agent-keys.json');
     const history = JSON.parse(readFileSync(path, 'utf8'));
     writeFileSync(path, JSON.stringify({ ...history, statement: { ...history.statement, former_key: 'x' } }));
     const again = await loadAgentIdentity(dir);
-    expect(again.toShow(versions)).toEqual({ key: again.current, statement: null });
+    expect(again.toShow(versions, orchestrator)).toEqual({ key: again.current, statement: null, earlier: [] });
     expect(again.nodeId).toBe(identity.nodeId);
   });
 
   it('are made one at a time, never over one that waits', async () => {
     const { identity, next } = await prepared();
     expect(() => makeNextKey(dir, identity.current, 0, now)).toThrow(/EEXIST/);
-    expect(identity.toShow(versions).key.publicKey).toEqual(next.key.publicKey);
+    expect(identity.toShow(versions, orchestrator).key.publicKey).toEqual(next.key.publicKey);
     for (const grace of [-1, 1.5, 31 * 86_400])
       expect(() => makeNextKey(join(root, 'none'), identity.current, grace, now)).toThrow(RangeError);
   });
@@ -166,7 +216,7 @@ describe('the keys of a data directory', () => {
     ];
     for (const text of damaged) {
       writeFileSync(path, text, { mode: 0o600 });
-      expect(() => identity.toShow(versions)).toThrow(/agent.key.next is damaged; remove it/);
+      expect(() => identity.toShow(versions, orchestrator)).toThrow(/agent.key.next is damaged; remove it/);
     }
     // What is known of the past is no reason not to start.
     writeFileSync(join(dir, 'agent-keys.json'), 'x', { mode: 0o600 });

@@ -1,17 +1,21 @@
 import { join } from 'node:path';
 import { idOfKey } from '@muster/protocol';
-import { keyStatementSchema } from '@muster/protocol/wire';
+import { keyStatementLimits, keyStatementSchema } from '@muster/protocol/wire';
 import { ensurePrivateDirectory, readPrivateFile, removePrivateFile, writePrivateFile } from '../host/private-file.ts';
 import { type AgentKey, hexOf, keyOfPem, newKeyPem } from './agent-key.ts';
 import { type NextKey, nextKeyPath, readNextKey, type Statement } from './next-key.ts';
 
 /** Since this version of the protocol an orchestrator can be shown a new key. */
 const keysChangeSince = 4;
+/** Since this version it can be shown how the former keys came in the place of each other. */
+const earlierShownSince = 5;
 
 /** A key to say hello with, and what shows where it comes from. */
 export interface ShownKey {
   key: AgentKey;
   statement: Statement | null;
+  /** What shows that of the former key, of the one before that, and so on. */
+  earlier: readonly Statement[];
 }
 
 /** Who an agent is, and by which key it shows that. */
@@ -19,9 +23,10 @@ export interface AgentIdentity {
   readonly nodeId: string;
   /**
    * The key for a hello to an orchestrator that speaks these versions: a new one first.
+   * @param orchestratorKey hex
    * @throws Error when there is a new one that cannot be read
    */
-  toShow(versions: readonly number[]): ShownKey;
+  toShow(versions: readonly number[], orchestratorKey: string): ShownKey;
   /** The key in force, for a hello. */
   inForce(): ShownKey;
   /** A new key waits to be shown. @throws Error when it cannot be read */
@@ -33,8 +38,17 @@ export interface AgentIdentity {
    * @throws Error when the disk does not take that: the next hello shows the key again
    */
   welcomed(shown: ShownKey, nodeId: string | undefined): boolean;
-  /** The orchestrator does not take a key as what its statement says. @returns true when it was a new one */
+  /**
+   * The orchestrator does not take a key as what its statement says: a new one is dropped.
+   * @returns true when it was a new one
+   */
   refused(shown: ShownKey): boolean;
+  /**
+   * The orchestrator knows none of the former keys. It is shown the key in force without statements from now on, until
+   * this process ends; they stay on disk, for the orchestrator may be restored from a later backup.
+   * @param orchestratorKey hex
+   */
+  unknownTo(orchestratorKey: string): void;
 }
 
 /** What is kept of keys that were changed; counts while one of them is in force. */
@@ -43,6 +57,8 @@ interface History {
   /** Hex: the one before, and the one that took its place. */
   keys: string[];
   statement: Statement | null;
+  /** The statements before that one, newest first. Absent: written by an earlier release. */
+  earlier?: Statement[];
 }
 
 /**
@@ -55,6 +71,7 @@ export class AgentKeys implements AgentIdentity {
   #nodeId: string;
   #current: AgentKey;
   #history: History | null;
+  #unknownTo: string | null = null;
 
   constructor(dataDir: string, nodeId: string, current: AgentKey, history: History | null) {
     this.#dataDir = dataDir;
@@ -85,17 +102,33 @@ export class AgentKeys implements AgentIdentity {
     return this.next() !== null;
   }
 
-  toShow(versions: readonly number[]): ShownKey {
+  toShow(versions: readonly number[], orchestratorKey: string): ShownKey {
     if (!versions.includes(keysChangeSince)) return this.inForce();
     const next = this.next();
-    if (next !== null) return next;
-    // An orchestrator restored from a backup of before the change knows the former key only.
-    const { keys = [], statement = null } = this.#history ?? {};
-    return { key: this.#current, statement: keys.at(-1) === hexOf(this.#current) ? statement : null };
+    // An orchestrator restored from a backup knows the key that was in force when the backup was made.
+    const before = this.#statements();
+    const [statement = null, ...earlier] = next === null ? before : [next.statement, ...before];
+    if (statement === null || (next === null && this.#unknownTo === orchestratorKey)) return this.inForce();
+    return {
+      key: next?.key ?? this.#current,
+      statement,
+      earlier: versions.includes(earlierShownSince) ? earlier.slice(0, keyStatementLimits.mostEarlier) : [],
+    };
   }
 
   inForce(): ShownKey {
-    return { key: this.#current, statement: null };
+    return { key: this.#current, statement: null, earlier: [] };
+  }
+
+  /** How the key in force came in the place of those before it, newest first. */
+  #statements(): Statement[] {
+    if (this.#history === null) return [];
+    const { keys, statement, earlier = [] } = this.#history;
+    const key = hexOf(this.#current);
+    if (statement === null) return [];
+    if (keys.at(-1) === key) return [statement, ...earlier];
+    // A kill came after the history was written, and before the new key was put in force.
+    return statement.former_key === key ? earlier : [];
   }
 
   welcomed({ key, statement }: ShownKey, nodeId: string | undefined): boolean {
@@ -103,29 +136,31 @@ export class AgentKeys implements AgentIdentity {
     const id = nodeId ?? this.#nodeId;
     if (isNew) {
       // First who this is: it counts under both keys, whichever is in force after a kill.
-      this.#remember({ node_id: id, keys: [hexOf(this.#current), hexOf(key)], statement });
+      const earlier = this.#statements().slice(0, keyStatementLimits.mostEarlier);
+      this.#remember({ node_id: id, keys: [hexOf(this.#current), hexOf(key)], statement, earlier });
       // From memory: whatever became of the file, this key is the one that the orchestrator goes by now.
       writePrivateFile(join(this.#dataDir, 'agent.key'), key.pem, 'replace');
       this.#current = key;
       this.#removeNext();
     } else if (id !== this.#nodeId) {
       // Another orchestrator, to which this key is the first.
-      const { keys = [hexOf(key)], statement: kept = null } = this.#history ?? {};
-      this.#remember({ node_id: id, keys, statement: kept });
+      const { keys = [hexOf(key)], statement: kept = null, earlier = [] } = this.#history ?? {};
+      this.#remember({ node_id: id, keys, statement: kept, earlier });
     }
     this.#nodeId = id;
     return isNew;
   }
 
   refused({ key }: ShownKey): boolean {
-    if (!isSame(key, this.#current)) {
-      // Not another one that was made meanwhile.
-      const next = this.next();
-      if (next !== null && isSame(next.key, key)) this.#removeNext();
-      return true;
-    }
-    if (this.#history !== null) this.#remember({ ...this.#history, statement: null });
-    return false;
+    if (isSame(key, this.#current)) return false;
+    // Not another one that was made meanwhile.
+    const next = this.next();
+    if (next !== null && isSame(next.key, key)) this.#removeNext();
+    return true;
+  }
+
+  unknownTo(orchestratorKey: string): void {
+    this.#unknownTo = orchestratorKey;
   }
 
   #remember(history: History): void {
@@ -164,10 +199,12 @@ function readHistory(dataDir: string): History | null {
   const text = readPrivateFile(historyPath(dataDir));
   if (text === null) return null;
   try {
-    const { node_id, keys, statement } = JSON.parse(text) as History;
-    return /^[0-9a-f]{32}$/.test(node_id) && Array.isArray(keys)
-      ? { node_id, keys, statement: keyStatementSchema.safeParse(statement).data ?? null }
-      : null;
+    const { node_id, keys, statement, earlier = [] } = JSON.parse(text) as History;
+    if (!/^[0-9a-f]{32}$/.test(node_id) || !Array.isArray(keys) || !Array.isArray(earlier)) return null;
+    const statements = [statement, ...earlier].map((each) => keyStatementSchema.safeParse(each).data ?? null);
+    // What comes before one that cannot be read leads nowhere.
+    const read = statements.slice(0, statements.concat(null).indexOf(null)) as Statement[];
+    return { node_id, keys, statement: read[0] ?? null, earlier: read.slice(1) };
   } catch {
     return null;
   }

@@ -58,7 +58,7 @@ describe('muster agent rotate-key', () => {
     unlock = await lockDirectory(dir);
     let looks = 0;
     const done = await rotate(undefined, () => {
-      if (++looks === 3) identity.welcomed(identity.toShow([4]), undefined);
+      if (++looks === 3) identity.welcomed(identity.toShow([4], ''), undefined);
     });
     expect(done).toMatchObject({ state: 'in_force', nudged: [process.pid], key: hex(identity.current) });
     expect(looks).toBe(3);
@@ -70,7 +70,7 @@ describe('muster agent rotate-key', () => {
 
   it('says when it was refused, and when nothing has come of it in time', async () => {
     unlock = await lockDirectory(dir);
-    const refused = await rotate(() => void identity.refused(identity.toShow([4])));
+    const refused = await rotate(() => void identity.refused(identity.toShow([4], '')));
     expect(refused.state).toBe('refused');
     expect(textOf(refused, now)).toContain('did not take the new key');
     const waits = await rotate();

@@ -24,8 +24,13 @@ async function open(fixture: DatabaseFixture) {
     return { former_key: former.hex, made_at, former_until: formerUntil, signature: former.sign(bytes) };
   };
   /** Says hello as the gateway would hand it on. @returns the agent's id, or the code of the refusal */
-  const hello = async (key: Key, key_statement?: Hello['key_statement']) => {
-    const hello = helloOf(key, { versions: [4], ...(key_statement === undefined ? {} : { key_statement }) });
+  const hello = async (key: Key, ...statements: Hello['key_statement'][]) => {
+    const [key_statement, ...earlier] = statements.filter((each) => each !== undefined);
+    const hello = helloOf(key, {
+      versions: [5, 4],
+      ...(key_statement === undefined ? {} : { key_statement }),
+      ...(earlier.length === 0 ? {} : { earlier_statements: earlier }),
+    });
     const found = await domain.links.keyOf(hello);
     if ('refusal' in found) return found.refusal.code;
     const admission = await domain.links.admit(hello, { ...found, remote_ip: '192.0.2.7', now: domain.now() });
@@ -101,11 +106,12 @@ describeDatabases('the keys of an agent', (fixture) => {
       // Signed by one agent's key, and said to be by the other's.
       { ...good, former_key: other.hex },
       said(first, other),
-      said(first, next, day, domain.now() - 31 * day),
       said(first, next, day, domain.now() + 3600),
       said(first, next, 31 * day),
     ];
     for (const statement of bad) expect(await hello(next, statement)).toBe('key_refused');
+    // Also before the agent was let in, so that it says nothing of the agent on record.
+    expect(await hello(next, said(first, next, day, domain.now() - 31 * day))).toBe('key_unknown');
     expect(await rotations()).toEqual([]);
     // A key that is an agent's already stays that agent's.
     expect(await hello(other, said(first, other))).toBe(other.id);
@@ -123,7 +129,7 @@ describeDatabases('the keys of an agent', (fixture) => {
     expect(await hello(next, said(first, next))).toBe('rejected');
     await removeAgent(domain.context, actor, first.id);
     // Nobody knows either key any more: it is somebody new, who waits for approval under an id of its own.
-    expect(await hello(next, said(first, next))).toBe('key_refused');
+    expect(await hello(next, said(first, next))).toBe('key_unknown');
     expect(await hello(next)).toBe(next.id);
     expect(await hello(first)).toBe(first.id);
     expect(await rotations()).toEqual([]);
@@ -139,7 +145,7 @@ describeDatabases('the keys of an agent', (fixture) => {
     await removeAgent(domain.context, actor, first.id);
     expect(await hello(first)).toBe(first.id);
     await setStatus(domain.context, actor, first.id, { status: 'approved', name: 'web-1' });
-    expect(await hello(stolen, early)).toBe('key_refused');
+    expect(await hello(stolen, early)).toBe('key_unknown');
     expect(await rotations()).toEqual([]);
     // A clock that is a little behind hinders nobody.
     const next = await newKey();
@@ -193,5 +199,74 @@ describeDatabases('the keys of an agent', (fixture) => {
     await hello(second, said(first, second));
     const from = { ...early, remote_ip: '192.0.2.7', now: domain.now() };
     await expect(domain.links.admit(helloOf(first), from)).rejects.toMatchObject({ code: 'agent_changed' });
+  });
+
+  it('are followed from the one on record, over any number of changes and whenever they were, after a restore', async () => {
+    const { domain, actor, first, said, hello, rotations } = await open(fixture);
+    const keys = [first, await newKey(), await newKey(), await newKey()];
+    const statements: Hello['key_statement'][] = [];
+    // The orchestrator has no record of what follows, as after it was restored from a backup of this moment.
+    for (const [i, grace] of [30 * day, 0, 20 * day].entries()) {
+      domain.clock.advance(100 * day * 1000);
+      statements.unshift(said(keys[i]!, keys[i + 1]!, grace));
+    }
+    const [latest] = keys.slice(-1) as [Key];
+    expect(await hello(latest)).toBe(latest.id);
+    await setStatus(domain.context, actor, latest.id, { status: 'rejected' });
+    await removeAgent(domain.context, actor, latest.id);
+    domain.clock.advance(10 * day * 1000);
+    expect(await hello(latest, ...statements)).toBe(first.id);
+    expect(await hello(latest)).toBe(first.id);
+    expect(await rotations()).toMatchObject([{ metadata: { key: latest.hex, former_key: first.hex } }]);
+    // The statement of the last change still lets the key before it connect; those of earlier ones ended at their time.
+    expect(await hello(keys[2]!)).toBe(first.id);
+    expect(await hello(keys[1]!)).toBe('key_replaced');
+    expect(await hello(first)).toBe('key_replaced');
+    const thief = await newKey();
+    for (const key of keys.slice(0, 3)) expect(await hello(thief, said(key, thief))).toBe('key_refused');
+    expect(await hello(keys[1]!, statements[2])).toBe('key_replaced');
+    domain.clock.advance(10 * day * 1000);
+    expect(await hello(keys[2]!)).toBe('key_replaced');
+    expect(await hello(keys[2]!, ...statements.slice(1))).toBe('key_replaced');
+    expect(await rotations()).toHaveLength(1);
+  });
+
+  it('are followed past a copy of a former key that came as a new agent after the restore', async () => {
+    const { domain, actor, first, said, hello } = await open(fixture);
+    const [second, third] = [await newKey(), await newKey()];
+    const statements = [said(second, third), said(first, second)];
+    expect(await hello(second)).toBe(second.id);
+    expect(await hello(third, statements[0])).toBe('key_refused');
+    expect(await hello(third, ...statements)).toBe(first.id);
+    expect(await domain.links.standing(second.id)).toMatchObject({ status: 'pending' });
+    await setStatus(domain.context, actor, second.id, { status: 'rejected' });
+    const fourth = await newKey();
+    expect(await hello(fourth, said(third, fourth), ...statements)).toBe(first.id);
+  });
+
+  it('are not followed where one statement among several is forged, repeats a key, or is of the future', async () => {
+    const { domain, first, said, hello, rotations } = await open(fixture);
+    const [second, third] = [await newKey(), await newKey()];
+    const [last, before] = [said(second, third)!, said(first, second)!];
+    const forged = { ...before, signature: '00'.repeat(64) };
+    expect(await hello(third, last, forged)).toBe('key_refused');
+    expect(await hello(third, last, said(second, third))).toBe('key_refused');
+    expect(await hello(third, said(second, third, day, domain.now() + 3600), before)).toBe('key_refused');
+    expect(await hello(third, said(second, third, 31 * day), before)).toBe('key_refused');
+    // Signed in a circle.
+    expect(await hello(third, last, said(third, second), said(second, third))).toBe('key_unknown');
+    expect(await hello(third, last, said(third, second), last, before)).toBe('key_unknown');
+    expect(await rotations()).toEqual([]);
+    expect(await hello(third, last, before)).toBe(first.id);
+  });
+
+  it('do not follow a statement of over a month ago where the former key was seen since', async () => {
+    const { domain, first, said, hello } = await open(fixture);
+    const abandoned = await newKey();
+    const early = said(first, abandoned);
+    domain.clock.advance(31 * day * 1000);
+    expect(await hello(first)).toBe(first.id);
+    expect(await hello(abandoned, early)).toBe('key_refused');
+    expect(await hello(first)).toBe(first.id);
   });
 });

@@ -249,7 +249,7 @@ describe('who may come in', () => {
     newer.send(await newer.hello({}, [9, 8]));
     const refusal = await newer.next('refused');
     expect(refusal.code).toBe('version_unsupported');
-    expect(refusal.message).toContain('this orchestrator speaks protocol 4, 3, 2, 1, agent test speaks 9, 8');
+    expect(refusal.message).toContain('this orchestrator speaks protocol 5, 4, 3, 2, 1, agent test speaks 9, 8');
   });
 
   it('refuses keys of small order and keys in a second spelling', async () => {
@@ -1143,6 +1143,19 @@ describe('who is there', () => {
       expect(await older.join({ versions: [3] })).not.toHaveProperty('node_id');
     });
 
+    it('says that it knows none of the keys in words that the agent knows', async () => {
+      const { former, node_id } = await twoKeys();
+      const refusal = { code: 'key_unknown', message: 'not known', retry_after_secs: null } as const;
+      links.keys.set(former.publicKey.toString('hex'), { refusal, node_id });
+      const codes = [];
+      for (const versions of [[5], [4], [3]]) {
+        const agent = await dial(former);
+        agent.send(await agent.hello({ versions }));
+        codes.push((await agent.next('refused')).code);
+      }
+      expect(codes).toEqual(['key_unknown', 'key_refused', 'rejected']);
+    });
+
     it('ends a link under a former key when the time of that is over, and lets no other up', async () => {
       const { former, node_id, refuseFormer } = await twoKeys();
       const agent = await dial(former);
@@ -1188,7 +1201,7 @@ describe('who is there', () => {
       links.keys.set(next.publicKey.toString('hex'), {
         node_id: key.nodeId,
         valid_until: null,
-        succession: { former_key: key.publicKey.toString('hex'), former_until: 0 },
+        succession: { former_key: key.publicKey.toString('hex'), former_until: 0, between: [] },
       });
       const thief = await dial(next);
       thief.send(await thief.hello({ versions: [4] }));
@@ -1206,7 +1219,7 @@ describe('who is there', () => {
       links.keys.set(next.publicKey.toString('hex'), {
         node_id: key.nodeId,
         valid_until: null,
-        succession: { former_key: key.publicKey.toString('hex'), former_until: 0 },
+        succession: { former_key: key.publicKey.toString('hex'), former_until: 0, between: [] },
       });
       const keptOut = async (thief: TestAgent) => {
         while (thief.count('welcome') + thief.count('refused') === 0) {

@@ -28,10 +28,12 @@ export interface ReceptionOptions {
 }
 
 /** A refusal in words that an agent of this version knows. */
-export const asKnown = (refusal: Refusal, version: number): Refusal =>
-  version < 4 && (refusal.code === 'key_replaced' || refusal.code === 'key_refused')
-    ? { ...refusal, code: 'rejected' }
-    : refusal;
+export function asKnown(refusal: Refusal, version: number): Refusal {
+  const { code } = refusal;
+  if (code !== 'key_replaced' && code !== 'key_refused' && code !== 'key_unknown') return refusal;
+  if (version < 4) return { ...refusal, code: 'rejected' };
+  return version < 5 && code === 'key_unknown' ? { ...refusal, code: 'key_refused' } : refusal;
+}
 
 /** From the hello to the welcome: proof, who of two links with one key stays, the agent's record. */
 export class Reception {

@@ -6,8 +6,24 @@ export const agentKey = defineQuery('agent keys/by key', (db, p: { public_key: s
   db
     .selectFrom('agent_keys')
     .innerJoin('agents', 'agents.node_id', 'agent_keys.node_id')
-    .select(['agent_keys.node_id', 'agent_keys.valid_until', 'agents.status', 'agents.first_seen_at'])
+    .select(['agent_keys.node_id', 'agent_keys.valid_until'])
     .where('agent_keys.public_key', '=', p.public_key),
+);
+
+/** Those of these keys that are on record, each with what is known of its agent. */
+export const agentKeysAmong = defineQuery('agent keys/among', (db, p: { public_keys: readonly string[] }, d) =>
+  db
+    .selectFrom('agent_keys')
+    .innerJoin('agents', 'agents.node_id', 'agent_keys.node_id')
+    .select([
+      'agent_keys.public_key',
+      'agent_keys.node_id',
+      'agent_keys.valid_until',
+      'agents.status',
+      'agents.first_seen_at',
+      'agents.last_seen_at',
+    ])
+    .where(d.isIn('agent_keys.public_key', p.public_keys)),
 );
 
 /** A row while the key is as it was when it was read. */
@@ -24,6 +40,16 @@ export const agentKeyStands = defineQuery(
 
 export const insertAgentKey = defineQuery('agent keys/insert', (db, p: { public_key: string; node_id: string }) =>
   db.insertInto('agent_keys').values({ public_key: p.public_key, node_id: p.node_id, valid_until: null }),
+);
+
+/** Puts a key on record that was replaced before it was known here. Changes nothing when it is on record. */
+export const insertFormerAgentKey = defineQuery(
+  'agent keys/insert former',
+  (db, p: { public_key: string; node_id: string; valid_until: number }) =>
+    db
+      .insertInto('agent_keys')
+      .values({ public_key: p.public_key, node_id: p.node_id, valid_until: p.valid_until })
+      .onConflict((conflict) => conflict.column('public_key').doNothing()),
 );
 
 /** Changes nothing unless the key is the agent's current one. */

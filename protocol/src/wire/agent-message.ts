@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { sampleSchema } from '../metrics.ts';
 import { resourceResultSchema, summarySchema } from '../operation.ts';
+import { keyStatementLimits } from './key-statement.ts';
 import { limits } from './limits.ts';
 
 /** Agent to orchestrator: control messages, one JSON text frame each. All of it is hostile until it passed these schemas. */
@@ -39,6 +40,8 @@ const hello = z.strictObject({
   signature: hex(64),
   /** Since version 4: shown while an orchestrator may not know this key. */
   key_statement: keyStatementSchema.optional(),
+  /** Since version 5: statements on the keys before that, newest first; each is on the `former_key` of the one before it. */
+  earlier_statements: z.array(keyStatementSchema).min(1).max(keyStatementLimits.mostEarlier).optional(),
   /** New with each agent process: tells a restarted agent from a cloned one. */
   instance_id: hex(16),
   pin_source: z.enum(pinSources),

@@ -36,6 +36,11 @@ describe('what a key says of the next', () => {
     expect(fault(now - clockSkewSecs - 1)).toContain('in the future');
     expect(fault(now + takenSecs)).toBeNull();
     expect(fault(now + takenSecs + 1)).toContain('too long ago');
+    // As long as the former key was not seen since, it does not age.
+    const seen = (at: number) => keyStatementFault(statement, now + 10 * takenSecs, at);
+    expect(seen(now)).toBeNull();
+    expect(seen(now + clockSkewSecs)).toBeNull();
+    expect(seen(now + clockSkewSecs + 1)).toContain('too long ago');
     expect(fault(now, { formerUntil: now })).toBeNull();
     expect(fault(now, { formerUntil: now - 1 })).toContain('out of bounds');
     expect(fault(now, { formerUntil: now + longestGraceSecs })).toBeNull();

@@ -14,8 +14,10 @@ export interface KeyStatement {
 }
 
 export const keyStatementLimits = {
-  /** It is taken for so long after it was made. */
+  /** Seconds for which it is taken after it was made; longer by an orchestrator that has not seen the former key since. */
   takenSecs: 30 * 86_400,
+  /** Earlier statements in one hello: what its frame holds beside the largest attributes. */
+  mostEarlier: 8,
   /** The former key is good for no longer than this. */
   longestGraceSecs: 30 * 86_400,
   /** Seconds by which the clocks of both ends may be apart. */
@@ -41,11 +43,19 @@ export function keyStatementBytes({ formerKey, key, madeAt, formerUntil }: KeySt
   return bytes;
 }
 
-/** @returns what is wrong with its times, null when nothing is */
-export function keyStatementFault({ madeAt, formerUntil }: KeyStatement, now: number): string | null {
+/**
+ * @param formerSeenAt when the orchestrator last saw the former key in use, Unix seconds: until it has seen it after the
+ *                     statement was made, the statement does not age. Undefined: it ages in any case
+ * @returns what is wrong with its times, null when nothing is
+ */
+export function keyStatementFault(
+  { madeAt, formerUntil }: KeyStatement,
+  now: number,
+  formerSeenAt = Number.POSITIVE_INFINITY,
+): string | null {
   const { takenSecs, longestGraceSecs, clockSkewSecs } = keyStatementLimits;
   if (madeAt > now + clockSkewSecs) return 'it was made in the future: is the clock of the machine right?';
-  if (madeAt + takenSecs < now) return 'it was made too long ago';
+  if (madeAt + takenSecs < now && madeAt + clockSkewSecs < formerSeenAt) return 'it was made too long ago';
   if (formerUntil < madeAt || formerUntil - madeAt > longestGraceSecs)
     return 'the time that the former key is still good for is out of bounds';
   return null;

@@ -28,6 +28,8 @@ export const refusalCodes = [
   // Since version 4.
   'key_replaced',
   'key_refused',
+  // Since version 5.
+  'key_unknown',
 ] as const;
 export type RefusalCode = (typeof refusalCodes)[number];
 

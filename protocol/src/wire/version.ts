@@ -10,14 +10,16 @@
  * 4 — an agent's key can be changed: a new one is shown in the hello with what the old one says of it (`key_statement`); the
  *     welcome names the agent (`node_id`). A key that is good no more, or that is not taken, is refused as such (`key_replaced`,
  *     `key_refused`).
+ * 5 — the hello may show how the former keys came in the place of each other (`earlier_statements`), for an orchestrator
+ *     that was restored from a backup. A key whose former ones are all unknown is refused as such (`key_unknown`).
  *
  * Every message has a strict schema, so neither end sends what the other's version does not know: the agent knows that
  * from the challenge and the welcome.
  */
-export const protocolVersion = 4;
+export const protocolVersion = 5;
 
 /** What this build speaks: its own version and no fewer than the two before. */
-export const supportedProtocolVersions: readonly number[] = [4, 3, 2, 1];
+export const supportedProtocolVersions: readonly number[] = [5, 4, 3, 2, 1];
 
 /**
  * Picks the newest version both sides speak.
