@@ -108,7 +108,15 @@ async function newIdentity(): Promise<AgentIdentity> {
   const shown = { key: keyOfPem(newKeyPem(), 'memory'), statement: null, earlier: [] };
   const nodeId = await idOfKey(shown.key.publicKey);
   const none = () => false;
-  return { nodeId, toShow: () => shown, inForce: () => shown, hasNext: none, welcomed: none, refused: none, unknownTo: () => {} };
+  return {
+    nodeId,
+    toShow: () => shown,
+    inForce: () => shown,
+    hasNext: none,
+    welcomed: none,
+    refused: none,
+    unknownTo: () => {},
+  };
 }
 
 const ignore = () => {};
