@@ -9,8 +9,10 @@ import { isNetwork } from './browser-calls.ts';
  */
 const layers: Record<string, Record<string, readonly string[]>> = {
   orchestrator: {
-    http: ['domain', 'bus', 'identity'],
-    gateway: ['domain', 'bus', 'identity'],
+    http: ['domain', 'bus', 'identity', 'admission'],
+    gateway: ['domain', 'bus', 'identity', 'admission'],
+    // Which connections a port takes, before anything is known of who is at the other end.
+    admission: [],
     schedule: ['domain', 'bus'],
     // What is done to a database while no orchestrator runs on it: there is no domain then.
     offline: ['domain', 'store', 'identity'],

@@ -343,6 +343,7 @@ async function start(config: Config, dataDir: string, around: Surroundings, held
         recordedBytes: transcripts.recorded,
         samples: { ...samples.stats(), passedOver: metrics.passedOver },
         disk: disk.space,
+        connections: { api: app.connections.stats, agentsDropped: gateway?.dropped ?? 0 },
         remoteWrite: remoteWrite?.stats() ?? null,
       }),
     },

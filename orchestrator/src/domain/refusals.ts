@@ -1,7 +1,7 @@
 import type { ErrorCode } from '@muster/protocol';
 import type { RefusalCode } from '@muster/protocol/wire';
+import { networkOf } from '../client-network.ts';
 import { audited, type Happening } from './audit.ts';
-import { networkOf } from './client-network.ts';
 import { type Context, systemActor } from './context.ts';
 import { createRefusalBook, type Refused, type Telling } from './refusal-book.ts';
 

@@ -14,8 +14,8 @@ import { sampleAt } from '../../test/samples.ts';
 import { type AgentKey, dialAsAgent, newAgentKey, type TestAgent } from '../../test/test-agent.ts';
 import type { Bus } from '../bus/bus.ts';
 import { createInProcessBus } from '../bus/in-process.ts';
+import { networkOf } from '../client-network.ts';
 import { type Identity, loadIdentity } from '../identity/identity.ts';
-import { networkOf } from './accept.ts';
 import { createGateway, type Gateway } from './gateway.ts';
 import type { GatewayLimits } from './limits.ts';
 import { closeReason } from './link.ts';
@@ -1387,7 +1387,9 @@ describe('many at once', () => {
     }
     await until(() => dropped >= 5);
     clock.advance(250);
-    expect(logged.some((entry) => entry.message === 'more agents dialled than could be admitted')).toBe(true);
+    expect(
+      logged.some((entry) => entry.message === 'connections dropped: more came than could be admitted in time'),
+    ).toBe(true);
     for (const socket of sockets) socket.destroy();
   });
 

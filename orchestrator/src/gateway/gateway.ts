@@ -5,13 +5,14 @@ import type { AddressInfo } from 'node:net';
 import type { TLSSocket } from 'node:tls';
 import { type AgentMessage, type Hello, type RefusalCode, supportedProtocolVersions } from '@muster/protocol/wire';
 import { type ServerOptions, WebSocketServer } from 'ws';
+import { HandshakeQueue } from '../admission/handshake-queue.ts';
 import type { Bus, Hint } from '../bus/bus.ts';
+import { remoteIp } from '../client-network.ts';
 import type { Clock } from '../clock.ts';
 import type { AgentLinks, Refusal } from '../domain/agent-link.ts';
 import type { Shells } from '../domain/shells.ts';
 import type { Identity } from '../identity/identity.ts';
 import type { Log } from '../log.ts';
-import { Admission, remoteIp } from './accept.ts';
 import { Deadlines } from './deadlines.ts';
 import { Dispatcher, sendCancel } from './dispatch.ts';
 import { Inbound } from './inbound.ts';
@@ -47,6 +48,8 @@ export interface Gateway {
   readonly shells: Shells;
   /** What waits to be sent: agents whose rows wait to be read, and bytes that the network has not taken. */
   readonly backlog: { readonly agents: number; readonly bytes: number };
+  /** Connections that were dropped before their handshake began. */
+  readonly dropped: number;
   /** Takes no more agents, tells those connected when to come back, and waits for commits under way. Then `close`. */
   drain(): Promise<void>;
   /** Ends every link at once. */
@@ -71,7 +74,7 @@ class AgentGateway implements Gateway, LinkOwner {
   private readonly registry: LinkRegistry;
   private readonly tls: HttpsServer;
   private readonly sockets: WebSocketServer;
-  private readonly admission: Admission;
+  private readonly handshakes: HandshakeQueue;
   private readonly dispatcher: Dispatcher;
   private readonly inbound: Inbound;
   readonly shells: TerminalShells;
@@ -141,7 +144,7 @@ class AgentGateway implements Gateway, LinkOwner {
     };
     this.sockets = new WebSocketServer(socketOptions);
     this.tls = this.createTlsServer();
-    this.admission = new Admission(this.tls, { clock: this.clock, log: this.log, limits: this.limits });
+    this.handshakes = new HandshakeQueue(this.tls, { clock: this.clock, log: this.log, limits: this.limits });
     this.unsubscribe = options.bus.subscribe((hint) => this.onHint(hint));
     this.scheduleTick();
   }
@@ -154,8 +157,12 @@ class AgentGateway implements Gateway, LinkOwner {
     return { agents: this.dispatcher.waiting, bytes: this.dispatcher.load };
   }
 
+  get dropped(): number {
+    return this.handshakes.dropped;
+  }
+
   listen(host: string, port: number): Promise<number> {
-    const { server } = this.admission;
+    const { tls: server } = this;
     return new Promise((resolve, reject) => {
       server.once('error', reject);
       server.listen({ host, port, backlog: 1024 }, () => {
@@ -166,9 +173,14 @@ class AgentGateway implements Gateway, LinkOwner {
     });
   }
 
+  private stopListening(): void {
+    if (this.tls.listening) this.tls.close();
+    this.handshakes.close();
+  }
+
   async drain(): Promise<void> {
     this.draining = true;
-    this.admission.close();
+    this.stopListening();
     const commits: Promise<void>[] = [];
     let told = 0;
     // All of them back within their number's worth of admission, not in the same second.
@@ -188,7 +200,7 @@ class AgentGateway implements Gateway, LinkOwner {
     this.draining = true;
     this.unsubscribe();
     this.callOffTick();
-    this.admission.close();
+    this.stopListening();
     for (const socket of this.upgrades.drain()) socket.destroy();
     const links = new Set([...this.registry.all(), ...this.reception.all(), ...this.greetings.drain()]);
     const commits = [...links].flatMap((link) => link.committing ?? []);
@@ -220,12 +232,18 @@ class AgentGateway implements Gateway, LinkOwner {
         secureOptions: tlsConstants.SSL_OP_NO_TICKET,
         handshakeTimeout: this.limits.handshakeTimeoutMs,
         maxHeaderSize: 4096,
+        // The queue decides when each is read.
+        pauseOnConnect: true,
+        noDelay: true,
+        keepAlive: true,
+        keepAliveInitialDelay: 60_000,
       },
       (_request, response) => {
         // Nothing but the channel is here.
         response.writeHead(426, { connection: 'close', 'content-length': 0 }).end();
       },
     );
+    server.maxConnections = this.limits.connections;
     server.on('secureConnection', (socket) => this.upgrades.add(socket, this.clock.monotonic()));
     server.on('upgrade', (request: IncomingMessage, socket, head) =>
       this.onUpgrade(request, socket as TLSSocket, head),
@@ -356,7 +374,7 @@ class AgentGateway implements Gateway, LinkOwner {
 
   private tick(): void {
     const now = this.clock.monotonic();
-    this.admission.tick();
+    this.handshakes.tick();
     for (const socket of this.upgrades.expired(now)) {
       this.log.debug({ remote_ip: remoteIp(socket) }, 'no upgrade in time');
       socket.destroy();

@@ -8,9 +8,9 @@ import {
   type Report,
 } from '@muster/protocol/wire';
 import { WebSocket } from 'ws';
+import { remoteIp } from '../client-network.ts';
 import type { Clock } from '../clock.ts';
 import type { Refusal, Standing } from '../domain/agent-link.ts';
-import { remoteIp } from './accept.ts';
 import type { GatewayLimits } from './limits.ts';
 import type { Assembly } from './reassembly.ts';
 import type { LinkTerminals } from './terminal-shells.ts';

@@ -4,6 +4,7 @@ import { apiPrefix, type Route, routes } from '@muster/protocol/http';
 import { moduleJsonSchema, moduleSchemaId } from '@muster/protocol/module';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Logger } from 'pino';
+import type { FairConnections } from '../admission/fair-connections.ts';
 import { type Clock, systemClock } from '../clock.ts';
 import type { TerminalConnections } from '../domain/terminal-client.ts';
 import { authenticate, challengeHeader } from './authentication.ts';
@@ -38,6 +39,8 @@ declare module 'fastify' {
     drain(): void;
     /** Ends what an operator who was removed is still being answered. */
     cutOff(operatorId: string): void;
+    /** Who is connected to the API's port. */
+    readonly connections: FairConnections;
     /** Other bounds on how many requests there may be. */
     setRates(rates: Rates): void;
   }
@@ -53,8 +56,12 @@ export interface Limits {
   readonly requestTimeout: number;
   /** Milliseconds that an idle connection is kept. */
   readonly keepAliveTimeout: number;
-  /** Connections at one time; further ones are closed. */
+  /** Milliseconds that a TLS handshake may take, and that a connection may wait for it to begin. */
+  readonly handshakeTimeout: number;
+  /** Connections at one time. Beyond it those give way whose clients have not signed in, silent ones first. */
   readonly connections: number;
+  /** Of them, those of one address, or IPv6 /64, whose clients have not signed in; trusted proxies have no such limit. */
+  readonly connectionsOfNetwork: number;
 }
 
 const defaultLimits: Limits = {
@@ -63,7 +70,9 @@ const defaultLimits: Limits = {
   headersTimeout: 10_000,
   requestTimeout: 60_000,
   keepAliveTimeout: 65_000,
+  handshakeTimeout: 10_000,
   connections: 4096,
+  connectionsOfNetwork: 1024,
 };
 
 export interface AppOptions {
@@ -113,7 +122,10 @@ export function createApp(options: AppOptions): FastifyInstance {
   let rates = createRates(limits.rates);
   const drain = new AbortController();
 
-  const app = createServer({
+  const clock = options.clock ?? systemClock;
+  const { app, connections } = createServer({
+    clock,
+    log,
     tls: options.tls,
     trustedProxies: options.trustedProxies ?? [],
     limits,
@@ -178,7 +190,8 @@ export function createApp(options: AppOptions): FastifyInstance {
   }
   const requireOwn = (request: FastifyRequest): void =>
     requireOwnOrigin(request, options.publicUrl ?? null, !isApi(request));
-  const counted = (session: Session): Session => {
+  const counted = (session: Session, request: FastifyRequest): Session => {
+    connections.signedIn(request.raw.socket);
     rates.session(session.token_hash);
     return session;
   };
@@ -188,7 +201,9 @@ export function createApp(options: AppOptions): FastifyInstance {
   ): Session | null | Promise<Session | null> {
     if (route.access === 'anyone') return route.tag === 'Sign-in' ? rates.signIn(request.ip).then(() => null) : null;
     const found = findSession(route.access, request);
-    return found instanceof Promise ? found.then(counted) : counted(found as Session);
+    return found instanceof Promise
+      ? found.then((session) => counted(session, request))
+      : counted(found as Session, request);
   }
 
   app.decorateRequest('session', null);
@@ -198,10 +213,12 @@ export function createApp(options: AppOptions): FastifyInstance {
     rates = createRates(wanted);
   });
   const lasting = new LastingAnswers();
+  app.decorate('connections', connections);
   app.decorate('cutOff', (operatorId: string) => lasting.cutOff(operatorId));
   let endTerminals = () => Promise.resolve();
   app.addHook('preClose', async () => {
     drain.abort();
+    connections.endHandshakes();
     // The server waits for its sockets, and those that have become something else are nothing that it would end.
     await endTerminals();
   });
@@ -254,19 +271,23 @@ export function createApp(options: AppOptions): FastifyInstance {
   if (options.terminals !== undefined)
     endTerminals = registerTerminalSockets(app, {
       connections: options.terminals,
-      clock: options.clock ?? systemClock,
+      clock,
       log,
       rate: { spend: (address) => rates.ticket.spend(address), giveBack: (address) => rates.ticket.giveBack(address) },
       most: Math.floor(limits.connections / 2),
-      opened: (request, mode, ms) => logUpgrade(log, request, mode, ms),
+      opened: (request, mode, ms) => {
+        connections.signedIn(request.raw.socket);
+        logUpgrade(log, request, mode, ms);
+      },
     });
   registerOpen(app, options);
   if (options.console !== undefined) answerUnknown = registerConsolePage(app, options.console);
-  registerInstall(app, options.install ?? new Map(), options.clock ?? systemClock);
+  registerInstall(app, options.install ?? new Map(), clock);
   if (options.telemetry !== undefined)
     registerScraping(app, options.telemetry, {
       ...context,
       admit: (request) => admit({ access: 'operator', tag: '' }, request),
+      admitted: (request) => connections.signedIn(request.raw.socket),
     });
   return app;
 }

@@ -1,8 +1,8 @@
 import { Readable } from 'node:stream';
 import { MusterError } from '@muster/protocol';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { networkOf } from '../client-network.ts';
 import type { Clock } from '../clock.ts';
-import { networkOf } from '../domain/client-network.ts';
 import { type InstallFile, type InstallFiles, openInstallFile } from './install-files.ts';
 import { RefusedRequest } from './problem.ts';
 

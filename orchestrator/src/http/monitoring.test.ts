@@ -32,6 +32,7 @@ const telemetry = createTelemetry(
       database: { queued: 5, queuedBytes: 500, unitsCommitted: 70, unitsFailed: 1, retries: 0 },
       disk: { size: 1000, free: 31, reserve: 32, low: true },
       recordedBytes: 123,
+      connections: { api: { open: 31, dropped: { share: 32, full: 33 } }, agentsDropped: 34 },
       samples: { queued: 4, stored: 900, failed: 6, passedOver: 9 },
       remoteWrite: { queued: 21, sent: 22, overflowed: 23, refused: 24, passedOver: 25, retries: 26 },
     }),

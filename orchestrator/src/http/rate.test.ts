@@ -1,6 +1,6 @@
 import { MusterError } from '@muster/protocol';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { networkOf } from '../domain/client-network.ts';
+import { networkOf } from '../client-network.ts';
 import type { RefusedRequest } from './problem.ts';
 import { createDiscoveryRate, createRates, defaultRates } from './rate.ts';
 

@@ -1,6 +1,6 @@
 import { hash, randomBytes } from 'node:crypto';
 import { RateLimiterMemory, type RateLimiterRes } from 'rate-limiter-flexible';
-import { networkOf } from '../domain/client-network.ts';
+import { networkOf } from '../client-network.ts';
 import { RefusedRequest } from './problem.ts';
 
 export interface Rates {

@@ -24,6 +24,8 @@ export interface Scraped {
 export interface ScrapingContext {
   /** Lets a request in, or throws. */
   admit(request: FastifyRequest): Session | null | Promise<Session | null>;
+  /** A request came with the token. */
+  admitted(request: FastifyRequest): void;
   readonly lasting: Pick<LastingAnswers, 'add'>;
   /** What fails after an answer began. */
   broken(request: FastifyRequest, error: unknown): void;
@@ -38,7 +40,7 @@ export function registerScraping(app: FastifyInstance, scraped: Scraped, context
     const expected = token === null ? null : digest(token);
     const sent = bearerToken(request.headers.authorization);
     // Digests are compared: they are of one length, and how far they agree says nothing of the token.
-    if (expected !== null && sent !== null && timingSafeEqual(digest(sent), expected)) return;
+    if (expected !== null && sent !== null && timingSafeEqual(digest(sent), expected)) return context.admitted(request);
     request.session = await context.admit(request);
   };
   app.get('/metrics', { onRequest }, async (_request, reply) => {

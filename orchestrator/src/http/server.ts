@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http';
+import type { Server as TlsServer } from 'node:tls';
 import { MusterError } from '@muster/protocol';
 import fastify, {
   type FastifyInstance,
@@ -7,6 +8,10 @@ import fastify, {
   type FastifyServerOptions,
   type RawServerDefault,
 } from 'fastify';
+import { FairConnections } from '../admission/fair-connections.ts';
+import { HandshakeQueue } from '../admission/handshake-queue.ts';
+import type { Clock } from '../clock.ts';
+import type { Log } from '../log.ts';
 import { readJson } from './body.ts';
 import { refuseConnection } from './fallback.ts';
 import { parseQuery } from './query.ts';
@@ -20,8 +25,12 @@ export interface ServerOptions {
     readonly headersTimeout: number;
     readonly requestTimeout: number;
     readonly keepAliveTimeout: number;
+    readonly handshakeTimeout: number;
     readonly connections: number;
+    readonly connectionsOfNetwork: number;
   };
+  readonly clock: Clock;
+  readonly log: Log;
   /** Which requests become something else than a request; for them the server emits `upgrade`. */
   readonly upgrades: (request: IncomingMessage) => boolean;
   /** The id of a request, given the one that it came with, if any. */
@@ -30,7 +39,7 @@ export interface ServerOptions {
   readonly badAddress: (error: Error, request: FastifyRequest, reply: FastifyReply) => void;
 }
 
-/** The server with the limits that hold before any route is known. It logs nothing of its own. */
+/** The server with the limits that hold before any route is known. It logs nothing but the connections it drops. */
 export function createServer({
   tls,
   trustedProxies,
@@ -38,7 +47,9 @@ export function createServer({
   upgrades,
   requestId,
   badAddress,
-}: ServerOptions): FastifyInstance {
+  clock,
+  log,
+}: ServerOptions): { app: FastifyInstance; connections: FairConnections } {
   const http = {
     headersTimeout: limits.headersTimeout,
     maxHeaderSize: limits.headerBytes,
@@ -66,12 +77,52 @@ export function createServer({
   const app = tls
     ? (fastify({
         ...options,
-        https: { ...http, ...tls, minVersion: 'TLSv1.2' },
+        https: {
+          ...http,
+          ...tls,
+          minVersion: 'TLSv1.2',
+          handshakeTimeout: limits.handshakeTimeout,
+          pauseOnConnect: true,
+        },
       } as never) as unknown as FastifyInstance)
     : fastify({ ...options, http } as FastifyServerOptions<RawServerDefault>);
-  app.server.maxConnections = limits.connections;
+  if (tls) queueHandshakes(app, limits, clock, log);
+  const connections = new FairConnections(app.server, {
+    limits: { connections: limits.connections, exposedOfNetwork: limits.connectionsOfNetwork },
+    trustedProxies,
+    clock,
+    log,
+  });
   readJsonOnly(app);
-  return app;
+  return { app, connections };
+}
+
+/** How often places of slow handshakes are given to others, in milliseconds. */
+const handshakeTickMs = 100;
+
+/** Handshakes begin in slices, and networks take turns: the answers to others come in between. */
+function queueHandshakes(app: FastifyInstance, limits: ServerOptions['limits'], clock: Clock, log: Log): void {
+  const queue = new HandshakeQueue(app.server as unknown as TlsServer, {
+    clock,
+    log,
+    limits: {
+      handshakesInFlight: 32,
+      handshakePlaceMs: 250,
+      waitingSockets: limits.connections,
+      waitingSocketsPerAddress: limits.connections,
+      waitingTimeoutMs: limits.handshakeTimeout,
+    },
+  });
+  let callOff = () => {};
+  const tick = () => {
+    queue.tick();
+    callOff = clock.after(handshakeTickMs, tick);
+  };
+  app.server.once('listening', tick);
+  app.addHook('preClose', async () => {
+    callOff();
+    queue.close();
+  });
 }
 
 /** Bodies are JSON in UTF-8, not compressed. An empty one is for the route to judge, whatever its type. */

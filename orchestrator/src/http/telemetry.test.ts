@@ -14,6 +14,7 @@ const levels: Levels = {
   database: { queued: 5, queuedBytes: 500, unitsCommitted: 70, unitsFailed: 1, retries: 0 },
   disk: { size: 1000, free: 31, reserve: 32, low: true },
   recordedBytes: 123,
+  connections: { api: { open: 31, dropped: { share: 32, full: 33 } }, agentsDropped: 34 },
   samples: { queued: 4, stored: 900, failed: 6, passedOver: 9 },
   remoteWrite: { queued: 21, sent: 22, overflowed: 23, refused: 24, passedOver: 25, retries: 26 },
 };
@@ -99,6 +100,10 @@ describe('what it says', () => {
       muster_disk_free_bytes: 31,
       muster_disk_reserve_bytes: 32,
       muster_disk_low: 1,
+      muster_api_connections: 31,
+      'muster_connections_dropped_total{port="api",reason="share"}': 32,
+      'muster_connections_dropped_total{port="api",reason="full"}': 33,
+      'muster_connections_dropped_total{port="agents",reason="full"}': 34,
       muster_agents_connected: 3,
       muster_dispatch_queue: 2,
       muster_write_queue_units: 5,

@@ -48,6 +48,11 @@ export interface Levels {
     readonly failed: number;
     readonly passedOver: number;
   };
+  /** Connections to the API's port, and those of each port that were dropped since the start. */
+  readonly connections: {
+    readonly api: { readonly open: number; readonly dropped: { readonly share: number; readonly full: number } };
+    readonly agentsDropped: number;
+  };
   /** Samples on their way to elsewhere; null when none are. */
   readonly remoteWrite: RemoteWriteLevels | null;
 }
@@ -83,6 +88,12 @@ export function createTelemetry(sources: TelemetrySources, { processMetrics = fa
   const dispatchBytes = gauge('muster_dispatch_bytes', 'Bytes of operations that the network has not taken.');
   const writeQueue = gauge('muster_write_queue_units', 'Writes handed to the database and not answered.');
   const writeBytes = gauge('muster_write_queue_bytes', 'What those take in memory.');
+  const apiConnections = gauge('muster_api_connections', 'Connections to the port of the API.');
+  const connectionsDropped = counter(
+    'muster_connections_dropped_total',
+    'Connections dropped by port; share: of an address with many, full: the port had all it takes.',
+    ['port', 'reason'],
+  );
   const sampleQueue = gauge('muster_samples_queue', 'Samples handed in and not stored.');
   const diskSize = gauge('muster_disk_size_bytes', 'Size of the file system of the data directory.');
   const diskFree = gauge('muster_disk_free_bytes', 'What is free there.');
@@ -167,13 +178,18 @@ export function createTelemetry(sources: TelemetrySources, { processMetrics = fa
         unplaced.set(census.unplacedEvents);
       }
       ready.set(isReady ? 1 : 0);
-      const { database, samples, remoteWrite, disk, ...levels } = sources.levels();
+      const { database, samples, remoteWrite, disk, connections, ...levels } = sources.levels();
       if (disk) {
         diskSize.set(disk.size);
         diskFree.set(disk.free);
         diskReserve.set(disk.reserve);
         diskLow.set(disk.low ? 1 : 0);
       }
+      apiConnections.set(connections.api.open);
+      connectionsDropped.reset();
+      for (const reason of ['share', 'full'] as const)
+        connectionsDropped.inc({ port: 'api', reason }, connections.api.dropped[reason]);
+      connectionsDropped.inc({ port: 'agents', reason: 'full' }, connections.agentsDropped);
       connected.set(levels.connectedAgents);
       dispatchQueue.set(levels.dispatchQueue);
       dispatchBytes.set(levels.dispatchBytes);

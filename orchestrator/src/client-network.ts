@@ -1,6 +1,10 @@
-import { isIPv6 } from 'node:net';
+import { isIPv6, type Socket } from 'node:net';
 
-/** Whoever holds an IPv6 address holds its /64 network. */
+/** The address of the other end, IPv4 without its IPv6 dress; empty once the socket is gone. */
+export const remoteIp = (socket: Pick<Socket, 'remoteAddress'>): string =>
+  (socket.remoteAddress ?? '').replace(/^::ffff:/, '');
+
+/** The network whose clients share one allowance: an IPv4 address, or the /64 of an IPv6 address, as its holder has all of it. */
 export function networkOf(address: string): string {
   if (!isIPv6(address)) return address;
   const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address);

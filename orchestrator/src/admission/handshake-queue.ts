@@ -1,80 +1,71 @@
-import { createServer as createTcpServer, type Server, type Socket } from 'node:net';
+import type { Socket } from 'node:net';
 import type { TLSSocket, Server as TlsServer } from 'node:tls';
+import { networkOf, remoteIp } from '../client-network.ts';
 import type { Clock } from '../clock.ts';
 import type { Log } from '../log.ts';
-import type { GatewayLimits } from './limits.ts';
+import { interceptConnections, peerOf } from './intercept.ts';
+
+/** Times in milliseconds. */
+export interface HandshakeLimits {
+  /** TLS handshakes begun and not ended. */
+  readonly handshakesInFlight: number;
+  /** A handshake that takes longer than this gives its place to the next, and goes on without one. */
+  readonly handshakePlaceMs: number;
+  /** Sockets that wait for their handshake to begin. */
+  readonly waitingSockets: number;
+  /** Of them, those of one network. */
+  readonly waitingSocketsPerAddress: number;
+  readonly waitingTimeoutMs: number;
+}
 
 interface Waiting {
   socket: Socket;
   since: number;
 }
 
-const plainIp = (address: string | undefined): string => (address ?? '').replace(/^::ffff:/, '');
-
-/** The address of the other end, IPv4 without its IPv6 dress; empty once the socket is gone. */
-export const remoteIp = (socket: Socket): string => plainIp(socket.remoteAddress);
-
-/** Whose turn an address is: an IPv6 host has its whole /64 to dial from, so that is one. */
-export function networkOf(ip: string): string {
-  if (!ip.includes(':')) return ip;
-  const [left = '', right] = ip.replace(/%.*$/, '').split('::');
-  const [before, after] = [left, right ?? ''].map((part) => (part === '' ? [] : part.split(':'))) as [
-    string[],
-    string[],
-  ];
-  const zeros = right === undefined ? 0 : Math.max(0, 8 - before.length - after.length);
-  return [...before, ...Array<string>(zeros).fill('0'), ...after].slice(0, 4).join(':');
-}
-
-/** What tells two sockets of one server apart, the same before and after TLS. */
-const peerOf = (socket: Socket): string => `${socket.remoteAddress}|${socket.remotePort}`;
-
 /**
- * Admits sockets to TLS a few at a time. A handshake costs half a millisecond of the one event loop, so thousands of
- * agents that dial at once would keep everything else waiting; here they wait, unread, in the kernel. Addresses take
- * turns, so that one peer with many sockets does not hold up the rest.
+ * Admits the sockets of a TLS server to their handshakes a few at a time. A handshake costs half a millisecond of the one
+ * event loop, so thousands of clients that dial at once would keep everything else waiting; here they wait, unread, in
+ * the kernel. Networks take turns, so that one peer with many sockets does not hold up the rest.
+ *
+ * The server is made with `pauseOnConnect`, and its owner calls `tick` a few times a second.
  */
-export class Admission {
-  readonly server: Server;
-  private readonly tls: TlsServer;
+export class HandshakeQueue {
   private readonly clock: Clock;
   private readonly log: Log;
-  private readonly limits: GatewayLimits;
+  private readonly limits: HandshakeLimits;
   private readonly waiting = new Map<string, Waiting[]>();
   private waitingCount = 0;
   /** Handshakes that hold a place, by peer, with when they began; oldest first. */
   private readonly handshakes = new Map<string, number>();
-  private dropped = 0;
+  private unlogged = 0;
+  private droppedCount = 0;
   private scheduled = false;
+  private readonly startHandshake: (socket: Socket) => void;
   /** One function for all sockets: a closure each would be kept for as long as its link. */
   private readonly onClose: (this: Socket) => void;
 
-  constructor(tls: TlsServer, options: { clock: Clock; log: Log; limits: GatewayLimits }) {
-    this.tls = tls;
+  constructor(server: TlsServer, options: { clock: Clock; log: Log; limits: HandshakeLimits }) {
     this.clock = options.clock;
     this.log = options.log;
     this.limits = options.limits;
-    const admission = this;
+    const queue = this;
     this.onClose = function onClose() {
-      admission.release(peerOf(this));
+      queue.release(peerOf(this));
     };
-    this.server = createTcpServer({
-      pauseOnConnect: true,
-      noDelay: true,
-      keepAlive: true,
-      keepAliveInitialDelay: 60_000,
-    });
-    this.server.maxConnections = options.limits.connections;
-    this.server.on('connection', (socket) => this.enqueue(socket));
-    this.server.on('drop', () => {
-      this.dropped++;
-    });
-    tls.on('secureConnection', (socket: TLSSocket) => this.release(peerOf(socket)));
-    tls.on('tlsClientError', (error: Error, socket: TLSSocket) => {
+    this.startHandshake = interceptConnections(server, (socket) => this.enqueue(socket));
+    server.on('drop', () => this.countDrop());
+    server.on('secureConnection', (socket: TLSSocket) => this.release(peerOf(socket)));
+    server.on('tlsClientError', (error: Error, socket: TLSSocket) => {
       this.log.debug({ remote_ip: remoteIp(socket), error: error.message }, 'TLS handshake failed');
       this.release(peerOf(socket));
       socket.destroy();
     });
+  }
+
+  /** Sockets that were dropped since the start because too many waited, or waited too long. */
+  get dropped(): number {
+    return this.droppedCount;
   }
 
   /** Places that are taken, and sockets that wait for one. */
@@ -88,7 +79,7 @@ export class Admission {
     const network = networkOf(remoteIp(socket));
     const queue = this.waiting.get(network);
     if ((queue?.length ?? 0) >= this.limits.waitingSocketsPerAddress || !this.makeRoom(queue)) {
-      this.dropped++;
+      this.countDrop();
       socket.destroy();
       return;
     }
@@ -110,7 +101,7 @@ export class Admission {
     if (longest.length <= (asking?.length ?? 0) + 1) return false;
     longest.pop()!.socket.destroy();
     this.waitingCount--;
-    this.dropped++;
+    this.countDrop();
     return true;
   }
 
@@ -134,7 +125,7 @@ export class Admission {
     if (socket.destroyed) return;
     this.handshakes.set(peerOf(socket), this.clock.monotonic());
     socket.once('close', this.onClose);
-    this.tls.emit('connection', socket);
+    this.startHandshake(socket);
   }
 
   private release(peer: string): void {
@@ -152,23 +143,27 @@ export class Admission {
       while (queue.length > 0 && now - queue[0]!.since >= this.limits.waitingTimeoutMs) {
         queue.shift()!.socket.destroy();
         this.waitingCount--;
-        this.dropped++;
+        this.countDrop();
       }
       if (queue.length === 0) this.waiting.delete(ip);
     }
-    if (this.dropped > 0) {
+    if (this.unlogged > 0) {
       this.log.warn(
-        { dropped: this.dropped, waiting: this.waitingCount },
-        'more agents dialled than could be admitted',
+        { dropped: this.unlogged, waiting: this.waitingCount },
+        'connections dropped: more came than could be admitted in time',
       );
-      this.dropped = 0;
+      this.unlogged = 0;
     }
     this.schedule();
   }
 
-  /** Takes no more sockets and drops those that wait. */
+  private countDrop(): void {
+    this.unlogged++;
+    this.droppedCount++;
+  }
+
+  /** Drops the sockets that wait. */
   close(): void {
-    if (this.server.listening) this.server.close();
     for (const queue of this.waiting.values()) for (const { socket } of queue) socket.destroy();
     this.waiting.clear();
     this.waitingCount = 0;

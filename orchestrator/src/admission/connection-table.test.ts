@@ -1,0 +1,142 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { ConnectionTable } from './connection-table.ts';
+
+const table = (connections: number, exposedOfNetwork = connections + 1) =>
+  new ConnectionTable<string>({ connections, exposedOfNetwork });
+
+describe('the share of a network', () => {
+  test('drops the oldest silent connection of the same network', () => {
+    const all = table(10, 2);
+    expect(all.add('a1', 'A', false)).toBeNull();
+    expect(all.add('a2', 'A', false)).toBeNull();
+    expect(all.add('b1', 'B', false)).toBeNull();
+    expect(all.add('a3', 'A', false)).toEqual({ connection: 'a1', reason: 'share' });
+  });
+
+  test('drops silent connections before idle ones, and the longest idle one first', () => {
+    const all = table(10, 3);
+    for (const name of ['idle', 'idle longest', 'silent']) all.add(name, 'A', false);
+    for (const name of ['idle', 'idle longest']) all.begun(name);
+    for (const name of ['idle longest', 'idle']) all.ended(name);
+    expect(all.add('n1', 'A', false)?.connection).toBe('silent');
+    all.begun('n1');
+    expect(all.add('n2', 'A', false)?.connection).toBe('idle longest');
+    all.begun('n2');
+    expect(all.add('n3', 'A', false)?.connection).toBe('idle');
+  });
+
+  test('refuses a new connection when all others of its network are busy', () => {
+    const all = table(10, 2);
+    for (const name of ['a1', 'a2']) {
+      all.add(name, 'A', false);
+      all.begun(name);
+    }
+    expect(all.add('a3', 'A', false)).toEqual({ connection: 'a3', reason: 'share' });
+    expect(all.size).toBe(2);
+  });
+
+  test('does not count connections that signed in, nor those of a trusted proxy', () => {
+    const all = table(100, 2);
+    for (let at = 0; at < 50; at++) {
+      expect(all.add(`signed in ${at}`, 'A', false)).toBeNull();
+      all.begun(`signed in ${at}`);
+      all.signedIn(`signed in ${at}`);
+      all.ended(`signed in ${at}`);
+    }
+    for (let at = 0; at < 40; at++) expect(all.add(`proxy ${at}`, 'P', true)).toBeNull();
+    expect(all.size).toBe(90);
+  });
+});
+
+describe('a full port', () => {
+  test('drops a silent connection of the network with the most connections', () => {
+    const all = table(4);
+    for (const [name, network] of [
+      ['b1', 'B'],
+      ['a1', 'A'],
+      ['a2', 'A'],
+      ['a3', 'A'],
+    ] as const)
+      all.add(name, network, false);
+    expect(all.add('c1', 'C', false)).toEqual({ connection: 'a1', reason: 'full' });
+  });
+
+  test('drops a silent connection of a small network before an idle one of a large network', () => {
+    const all = table(3);
+    for (const name of ['a1', 'a2']) {
+      all.add(name, 'A', false);
+      all.begun(name);
+      all.ended(name);
+    }
+    all.add('b1', 'B', false);
+    expect(all.add('c1', 'C', false)?.connection).toBe('b1');
+  });
+
+  test('drops a busy connection only for a network that has fewer', () => {
+    const all = table(3);
+    for (const name of ['a1', 'a2', 'a3']) {
+      all.add(name, 'A', false);
+      all.begun(name);
+    }
+    expect(all.add('a4', 'A', false)).toEqual({ connection: 'a4', reason: 'full' });
+    expect(all.add('b1', 'B', false)).toEqual({ connection: 'a1', reason: 'full' });
+    all.begun('b1');
+    expect(all.add('b2', 'B', false)).toEqual({ connection: 'b2', reason: 'full' });
+  });
+
+  test('never drops a connection that signed in', () => {
+    const all = table(2);
+    for (const name of ['a1', 'a2']) {
+      all.add(name, 'A', false);
+      all.begun(name);
+      all.signedIn(name);
+      all.ended(name);
+    }
+    expect(all.add('b1', 'B', false)).toEqual({ connection: 'b1', reason: 'full' });
+  });
+
+  test('takes connections again when others ended', () => {
+    const all = table(1);
+    all.add('a1', 'A', false);
+    all.delete('a1');
+    all.delete('a1');
+    expect(all.add('b1', 'B', false)).toBeNull();
+  });
+});
+
+test('keeps its limits, and every connection that signed in, whatever happens in which order', () => {
+  const names = fc.integer({ min: 0, max: 30 }).map(String);
+  const step = fc.oneof(
+    fc.record({ do: fc.constant('add' as const), name: names, network: fc.constantFrom('A', 'B', 'C') }),
+    fc.record({ do: fc.constantFrom('begun', 'ended', 'signedIn', 'delete'), name: names }),
+  );
+  fc.assert(
+    fc.property(fc.array(step, { maxLength: 200 }), (steps) => {
+      const all = table(8, 4);
+      const there = new Map<string, { network: string; signedIn: boolean }>();
+      for (const one of steps) {
+        if (one.do === 'add') {
+          if (there.has(one.name)) continue;
+          const dropped = all.add(one.name, one.network, false);
+          if (dropped?.connection !== one.name) there.set(one.name, { network: one.network, signedIn: false });
+          if (dropped !== null && dropped.connection !== one.name) {
+            expect(there.get(dropped.connection)?.signedIn).toBe(false);
+            there.delete(dropped.connection);
+          }
+        } else {
+          all[one.do](one.name);
+          const entry = there.get(one.name);
+          if (one.do === 'delete') there.delete(one.name);
+          else if (one.do === 'signedIn' && entry) entry.signedIn = true;
+        }
+        expect(all.size).toBe(there.size);
+        expect(all.size).toBeLessThanOrEqual(8);
+        for (const network of ['A', 'B', 'C'])
+          expect(
+            [...there.values()].filter((entry) => entry.network === network && !entry.signedIn).length,
+          ).toBeLessThanOrEqual(4);
+      }
+    }),
+  );
+});

@@ -1,0 +1,134 @@
+import type { ServerResponse } from 'node:http';
+import { BlockList, isIPv6, type Server, type Socket } from 'node:net';
+import { type TLSSocket, Server as TlsServer } from 'node:tls';
+import { networkOf, remoteIp } from '../client-network.ts';
+import type { Clock } from '../clock.ts';
+import type { Log } from '../log.ts';
+import { type ConnectionLimits, ConnectionTable, type DropReason } from './connection-table.ts';
+import { interceptConnections, peerOf } from './intercept.ts';
+
+export interface FairConnectionsOptions {
+  readonly limits: ConnectionLimits;
+  /** Addresses and networks whose connections carry many clients, so that they have no share. */
+  readonly trustedProxies: readonly string[];
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+/** Dropped connections are logged at once, and from then on counted in one line per minute. */
+const logEveryMs = 60_000;
+
+/** Shares the connections of an HTTP or HTTPS server among networks, by the rules of {@link ConnectionTable}. */
+export class FairConnections {
+  private readonly table: ConnectionTable<Socket>;
+  private readonly isProxy: (address: string) => boolean;
+  private readonly clock: Clock;
+  private readonly log: Log;
+  /** The sockets of connections whose TLS handshake has not ended. */
+  private readonly handshakes = new Map<string, Socket>();
+  /** The socket that the server accepted, by the one that requests come on: another one with TLS. */
+  private readonly accepted = new WeakMap<Socket, Socket>();
+  private readonly droppedSinceStart: Record<DropReason, number> = { share: 0, full: 0 };
+  private unlogged = { count: 0, network: '' };
+  private logging = false;
+
+  constructor(server: Server, { limits, trustedProxies, clock, log }: FairConnectionsOptions) {
+    this.table = new ConnectionTable(limits);
+    this.isProxy = matcherOf(trustedProxies);
+    this.clock = clock;
+    this.log = log;
+    const proceed = interceptConnections(server, (socket) => {
+      if (this.add(socket, server instanceof TlsServer)) proceed(socket);
+    });
+    server.on('secureConnection', (socket: TLSSocket) => {
+      const peer = peerOf(socket);
+      const accepted = this.handshakes.get(peer);
+      if (accepted === undefined) return;
+      this.handshakes.delete(peer);
+      this.accepted.set(socket, accepted);
+    });
+    // Before the request is routed, which may find who has sent it.
+    server.prependListener('request', ({ socket }: { socket: Socket }, response: ServerResponse) => {
+      const connection = this.acceptedOf(socket);
+      this.table.begun(connection);
+      response.once('close', () => this.table.ended(connection));
+    });
+    server.prependListener('upgrade', ({ socket }: { socket: Socket }) => this.table.begun(this.acceptedOf(socket)));
+  }
+
+  /** Connections now, and those that were dropped since the start. */
+  get stats(): { open: number; dropped: Readonly<Record<DropReason, number>> } {
+    return { open: this.table.size, dropped: this.droppedSinceStart };
+  }
+
+  /** The client at the other end of this socket has shown a valid session, ticket or token. */
+  signedIn(socket: Socket): void {
+    this.table.signedIn(this.acceptedOf(socket));
+  }
+
+  /** Ends the connections that have not got past TLS: a server waits for all it has before it is closed. */
+  endHandshakes(): void {
+    for (const socket of this.handshakes.values()) socket.destroy();
+  }
+
+  private acceptedOf(socket: Socket): Socket {
+    return this.accepted.get(socket) ?? socket;
+  }
+
+  /** @returns false when the connection was refused, and is closed */
+  private add(socket: Socket, tls: boolean): boolean {
+    // Without a listener an error of a socket that waits would end the process.
+    socket.on('error', ignore);
+    const address = remoteIp(socket);
+    // It is gone already.
+    if (address === '') {
+      socket.destroy();
+      return false;
+    }
+    const network = networkOf(address);
+    const dropped = this.table.add(socket, network, this.isProxy(address));
+    if (dropped !== null) {
+      dropped.connection.destroy();
+      this.tell(dropped.reason, network);
+      if (dropped.connection === socket) return false;
+    }
+    const peer = peerOf(socket);
+    if (tls) this.handshakes.set(peer, socket);
+    socket.once('close', () => {
+      this.table.delete(socket);
+      if (this.handshakes.get(peer) === socket) this.handshakes.delete(peer);
+    });
+    return true;
+  }
+
+  private tell(reason: DropReason, network: string): void {
+    this.droppedSinceStart[reason]++;
+    this.unlogged = { count: this.unlogged.count + 1, network };
+    if (!this.logging) this.writeLog();
+  }
+
+  private writeLog(): void {
+    const { count, network } = this.unlogged;
+    this.logging = count > 0;
+    if (count === 0) return;
+    this.unlogged = { count: 0, network: '' };
+    this.log.warn(
+      { dropped: count, open: this.table.size, newest_from: network },
+      'API connections dropped: more came than one network may have, or the port takes',
+    );
+    this.clock.after(logEveryMs, () => this.writeLog());
+  }
+}
+
+function matcherOf(networks: readonly string[]): (address: string) => boolean {
+  const list = new BlockList();
+  for (const network of networks) {
+    const [address = '', bits] = network.split('/');
+    const family = isIPv6(address) ? 'ipv6' : 'ipv4';
+    if (bits === undefined) list.addAddress(address, family);
+    else list.addSubnet(address, Number(bits), family);
+  }
+  return (address) => list.check(address, isIPv6(address) ? 'ipv6' : 'ipv4');
+}
+
+function ignore(): void {}
