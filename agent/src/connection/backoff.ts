@@ -1,4 +1,4 @@
-import { limits } from '@muster/protocol/wire';
+import { limits, type RefusalCode } from '@muster/protocol/wire';
 
 /** How a link, or the attempt to get one, ended. */
 export interface LinkEnd {
@@ -6,20 +6,46 @@ export interface LinkEnd {
   livedMs: number;
   /** What the orchestrator asked for, if it did. */
   retryAfterSecs: number | null;
+  /** Null: nobody refused this agent. */
+  refused: RefusalCode | null;
 }
 
-/** Failed attempts since the last stable link. */
-export type Attempts = number;
+/** What earlier attempts came to. */
+export interface Waits {
+  /** Failed attempts and short links since the last stable link. */
+  attempts: number;
+  /** Short links in a row. */
+  shortLinks: number;
+  /** Monotonic milliseconds at the end of the last link; null: there was none. */
+  linkedAt: number | null;
+}
+
+export const noWaits: Waits = { attempts: 0, shortLinks: 0, linkedAt: null };
 
 /**
- * How long to wait before dialling again: full jitter under an exponential ceiling, so that agents that lost their
- * links together do not come back together. What the orchestrator asked for wins, with a little jitter on top.
+ * How long to wait before dialling again: between half of an exponential ceiling and all of it, so that agents that lost
+ * their links together do not come back together, and no attempt is wasted in the first moment. As long as the last link
+ * is not long ago, the ceiling stays at seconds: an orchestrator that restarts is back soon, and admits its agents as fast
+ * as it can. Refusals, and links that end again and again before they are stable, have the long ceiling. What the
+ * orchestrator asked for wins, with a little jitter on top.
  * @param random in [0, 1)
- * @returns the wait in milliseconds, and the attempts to hand in next time
+ * @param now    monotonic milliseconds
+ * @returns the wait in milliseconds, and what to hand in next time
  */
-export function backOff(attempts: Attempts, end: LinkEnd, random: number): { waitMs: number; attempts: Attempts } {
-  const failed = end.livedMs >= limits.stableLinkMs ? 0 : attempts;
-  const ceiling = Math.min(limits.reconnectCapMs, limits.reconnectBaseMs * 2 ** Math.min(failed, 30));
-  const waitMs = end.retryAfterSecs === null ? random * ceiling : end.retryAfterSecs * 1000 * (1 + random / 10);
-  return { waitMs, attempts: failed + 1 };
+export function backOff(before: Waits, end: LinkEnd, random: number, now: number): { waitMs: number; waits: Waits } {
+  const isStable = end.livedMs >= limits.stableLinkMs;
+  const isShort = end.livedMs > 0 && !isStable;
+  const attempts = isStable ? 0 : before.attempts;
+  const shortLinks = isStable ? 0 : before.shortLinks + (isShort ? 1 : 0);
+  const linkedAt = end.livedMs > 0 && end.refused === null ? now : before.linkedAt;
+  const isRecent =
+    linkedAt !== null &&
+    now - linkedAt < limits.recentLinkMs &&
+    shortLinks <= limits.shortLinks &&
+    end.refused === null;
+  const cap = isRecent ? limits.recentReconnectCapMs : limits.reconnectCapMs;
+  const ceiling = Math.min(cap, limits.reconnectBaseMs * 2 ** Math.min(attempts, 30));
+  const waitMs =
+    end.retryAfterSecs === null ? (ceiling * (1 + random)) / 2 : end.retryAfterSecs * 1000 * (1 + random / 10);
+  return { waitMs, waits: { attempts: attempts + 1, shortLinks, linkedAt } };
 }

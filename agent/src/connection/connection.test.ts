@@ -220,7 +220,7 @@ describe('samples of the machine', () => {
     first.ws.terminate();
     await until(() => has('not connected'));
     samples.push(at(30));
-    clock.advance(250);
+    clock.advance(375);
     const second = await come({ metrics_interval: 60 });
     clock.advance(30_000);
     expect((await second.next('metrics')).samples).toEqual([at(10), at(20), at(30)]);
@@ -258,7 +258,7 @@ describe('samples of the machine', () => {
     expect((await pending.next('metrics')).samples).toEqual([at(10)]);
     pending.ws.terminate();
     await until(() => has('not connected'));
-    clock.advance(250);
+    clock.advance(375);
     const old = await come({});
     // It answers what was never sent.
     old.send({ type: 'metrics_stored', collected_at: 10 });
@@ -540,7 +540,7 @@ describe('coming back', () => {
     };
     let refusals = 0;
     const named = () => logged.filter(({ message }) => message.includes('again and again'));
-    expect([await refuse(1), await refuse(1)]).toEqual([250, 500]);
+    expect([await refuse(1), await refuse(1)]).toEqual([375, 750]);
     expect(named()).toEqual([]);
     expect(await refuse(1)).toBe(63_000);
     expect(named()).toMatchObject([
@@ -583,7 +583,7 @@ describe('coming back', () => {
       waits.push(logged.at(-1)?.fields.retry_in_ms);
       clock.advance(60_000);
     }
-    expect(waits).toEqual([250, 500, 1000, 2000]);
+    expect(waits).toEqual([375, 750, 1500, 3000]);
     orchestrator = await TestOrchestrator.start();
   });
 

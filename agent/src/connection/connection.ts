@@ -4,7 +4,7 @@ import type { Clock } from '../host/clock.ts';
 import type { Log } from '../log.ts';
 import type { SampleBuffer } from '../metrics/sample-buffer.ts';
 import type { Terminals } from '../terminal/terminals.ts';
-import { type Attempts, backOff, type LinkEnd } from './backoff.ts';
+import { backOff, type LinkEnd, noWaits } from './backoff.ts';
 import { Candidates } from './candidates.ts';
 import { dial, WrongOrchestratorError } from './dial.ts';
 import { fitAttributes, type Introduction, makeHello } from './hello.ts';
@@ -155,7 +155,7 @@ export class Connection {
 
   private async run(): Promise<void> {
     const { log, clock, random } = this.options;
-    let attempts: Attempts = 0;
+    let waits = noWaits;
     while (!this.stopping.signal.aborted) {
       const target = this.candidates.next(this.home);
       if (target === null) {
@@ -172,8 +172,8 @@ export class Connection {
         this.isRenewing = false;
         continue;
       }
-      const next = backOff(attempts, end, random());
-      attempts = next.attempts;
+      const next = backOff(waits, end, random(), clock.monotonic());
+      waits = next.waits;
       log.info({ reason: end.reason, retry_in_ms: Math.round(next.waitMs) }, 'not connected');
       if (this.candidates.hasNew) continue;
       await new Promise<void>((resolve) => {
@@ -262,7 +262,7 @@ export class Connection {
         this.candidates.drop(target);
         this.strangerAt(target, error.shownKey);
       }
-      return { livedMs: 0, retryAfterSecs: null, reason: (error as Error).message };
+      return { livedMs: 0, retryAfterSecs: null, refused: null, reason: (error as Error).message };
     }
   }
 

@@ -1,5 +1,6 @@
 import {
   type AgentMessage,
+  closeReason,
   decodeTerminalFrame,
   limits,
   type OperationMessage,
@@ -23,7 +24,6 @@ import { ReportSender } from './report-sender.ts';
 
 export interface SessionEnd extends LinkEnd {
   reason: string;
-  refused: RefusalCode | null;
 }
 
 export interface SessionOptions {
@@ -164,7 +164,7 @@ export class Session {
     return {
       livedMs: this.welcomedAt === null ? 0 : this.options.clock.monotonic() - this.welcomedAt,
       retryAfterSecs: this.retryAfterSecs,
-      reason: this.reason ?? (reason || `closed with code ${code}`),
+      reason: this.reason ?? (reason || (code === 1006 ? 'the connection was lost' : `closed with code ${code}`)),
       refused: this.refused,
     };
   }
@@ -175,7 +175,7 @@ export class Session {
 
   private end(reason: string, code: number): void {
     this.reason ??= reason;
-    this.ws.close(code);
+    this.ws.close(code, closeReason(reason));
   }
 
   private heard(): void {

@@ -204,7 +204,7 @@ class AgentGateway implements Gateway, LinkOwner {
     for (const socket of this.upgrades.drain()) socket.destroy();
     const links = new Set([...this.registry.all(), ...this.reception.all(), ...this.greetings.drain()]);
     const commits = [...links].flatMap((link) => link.committing ?? []);
-    for (const link of links) link.cut('closed');
+    for (const link of links) link.destroy('closed');
     this.sockets.close();
     await this.settle(commits);
   }
@@ -327,8 +327,11 @@ class AgentGateway implements Gateway, LinkOwner {
     this.greetings.delete(link);
     this.dispatcher.forget(link);
     this.inbound.forget(link);
+    const wasOpen = link.standing !== null;
+    const fields = { node_id: link.nodeId, remote_ip: link.remoteIp, reason: link.endReason };
+    if (wasOpen) this.log.info(fields, 'agent disconnected');
+    else this.log.debug(fields, 'a connection ended before its welcome');
     if (!this.registry.remove(link)) return;
-    this.log.info({ node_id: link.nodeId, reason: link.endReason }, 'agent disconnected');
     this.links
       .closed(link.nodeId!, link.endReason!, this.registry.heardAt(link))
       .catch((error: unknown) =>
@@ -412,12 +415,10 @@ class AgentGateway implements Gateway, LinkOwner {
       link.refuse(asKnown({ code: 'key_replaced', message, retry_after_secs: null }, link.version));
       return;
     }
-    const buffered = link.bufferedBytes;
-    if (buffered > 0 && buffered >= link.bufferedBefore && link.bufferedBefore > 0) {
+    if (link.isStuck()) {
       link.cut('slow_reader');
       return;
     }
-    link.bufferedBefore = buffered;
     link.unansweredPings++;
     link.ping();
     this.inbound.visit(link, now);

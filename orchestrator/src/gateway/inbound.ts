@@ -44,7 +44,7 @@ export class Inbound {
   receive(link: Link, message: Exclude<AgentMessage, Hello>, bytes: number, now: number): void {
     switch (message.type) {
       case 'report':
-        if (!this.mayReport(link, bytes)) return;
+        if (!this.mayReport(link, bytes, now)) return;
         if (link.assembly !== null) {
           link.violation(`report ${message.seq} amid the pieces of another`);
           return;
@@ -52,7 +52,7 @@ export class Inbound {
         this.take(link, message.seq, message.reports, bytes);
         return;
       case 'report_part':
-        if (this.mayReport(link, bytes)) this.takePart(link, message, bytes, now);
+        if (this.mayReport(link, bytes, now)) this.takePart(link, message, bytes, now);
         return;
       case 'attributes':
         if (message.clock_ms !== undefined) link.clockSkewSecs = skewOf(message.clock_ms, this.clock.now());
@@ -101,6 +101,8 @@ export class Inbound {
     link.attributes = null;
     link.callOffAttributes?.();
     link.callOffAttributes = null;
+    link.callOffCredit?.();
+    link.callOffCredit = null;
   }
 
   /**
@@ -108,7 +110,8 @@ export class Inbound {
    * and has nothing to report: what it sends all the same is dropped unacknowledged, so that an agent that was enrolled
    * anew keeps what it still has.
    */
-  private mayReport(link: Link, bytes: number): boolean {
+  private mayReport(link: Link, bytes: number, now: number): boolean {
+    this.pace(link, now);
     link.unacknowledgedBytes += bytes;
     if (link.unacknowledgedBytes <= this.limits.unacknowledgedBytes) {
       // Those after one that was dropped would acknowledge it.
@@ -120,6 +123,17 @@ export class Inbound {
     }
     link.violation(`more than ${this.limits.unacknowledgedBytes} bytes of reports without an acknowledgement`);
     return false;
+  }
+
+  /**
+   * Reports are bounded by their window, so an agent that sends them faster than it may send messages is no offender: its
+   * answers wait until it is within the rate, and it with them.
+   */
+  private pace(link: Link, now: number): void {
+    const { agentMessagesPerSecond, agentMessageBurst } = this.limits;
+    link.uncount();
+    link.reportBucket ??= new TokenBucket(agentMessageBurst, now);
+    link.reportsAnsweredFrom = now + link.reportBucket.owe(now, agentMessagesPerSecond, agentMessageBurst);
   }
 
   private takePart(link: Link, part: Part, bytes: number, now: number): void {
@@ -154,7 +168,15 @@ export class Inbound {
   /** Tells the agent which pieces no longer count, unless the report waits for room. */
   private credit(link: Link): void {
     const { assembly } = link;
-    if (assembly === null || assembly.waiting || link.state !== 'open') return;
+    if (assembly === null || assembly.waiting || link.state !== 'open' || link.callOffCredit !== null) return;
+    const early = link.reportsAnsweredFrom - this.clock.monotonic();
+    if (early > 0) {
+      link.callOffCredit = this.clock.after(early, () => {
+        link.callOffCredit = null;
+        this.resume(link);
+      });
+      return;
+    }
     let part = assembly.texts.length - assembly.uncredited.length;
     for (const bytes of assembly.uncredited) {
       link.unacknowledgedBytes -= bytes;
@@ -230,6 +252,11 @@ export class Inbound {
       } finally {
         for (const { assembly } of batch) if (assembly !== null) this.reassembly.release(assembly);
       }
+      const early = link.reportsAnsweredFrom - this.clock.monotonic();
+      if (early > 0 && link.state === 'open')
+        await new Promise<void>((resolve) => {
+          this.clock.after(early, resolve);
+        });
       for (const { bytes } of batch) link.unacknowledgedBytes -= bytes;
       link.acknowledgedSeq = seq;
       link.send({ type: 'ack', seq });

@@ -2,6 +2,7 @@ import type { TLSSocket } from 'node:tls';
 import {
   type AgentMessage,
   agentMessageSchema,
+  closeReason,
   encodeTerminalFrame,
   type Hello,
   type OrchestratorMessage,
@@ -90,6 +91,11 @@ export class Link {
 
   /** Bytes of reports received that are neither acknowledged nor credited. */
   unacknowledgedBytes = 0;
+  /** From the first report on. */
+  reportBucket: TokenBucket | null = null;
+  /** Monotonic milliseconds before which no report is acknowledged and no piece credited. */
+  reportsAnsweredFrom = 0;
+  callOffCredit: (() => void) | null = null;
   receivedSeq = 0;
   acknowledgedSeq = 0;
   /** Reports came before its agent was approved, and were not taken: it must begin anew to send them. */
@@ -129,8 +135,10 @@ export class Link {
   terminals: LinkTerminals | null = null;
   wishes = 0;
   dispatching = false;
-  /** Bytes that waited for the network when last looked at, to tell a slow reader from one that does not read. */
-  bufferedBefore = 0;
+  /** What `isStuck` saw when it was last called. */
+  private bufferedBefore = 0;
+  private takenBefore = 0;
+  private isOver = false;
 
   constructor(ws: LinkSocket, socket: TLSSocket, owner: LinkOwner) {
     this.ws = ws;
@@ -149,6 +157,19 @@ export class Link {
 
   get bufferedBytes(): number {
     return this.ws.bufferedAmount;
+  }
+
+  /**
+   * Whether the network has taken nothing since the last call, and something waited for it all the time. What waits at one
+   * moment says nothing: on a busy link there is always an answer on its way.
+   */
+  isStuck(): boolean {
+    const buffered = this.ws.bufferedAmount;
+    const taken = this.socket.bytesWritten - buffered;
+    const isStuck = buffered > 0 && this.bufferedBefore > 0 && taken === this.takenBefore;
+    this.bufferedBefore = buffered;
+    this.takenBefore = taken;
+    return isStuck;
   }
 
   /**
@@ -224,9 +245,18 @@ export class Link {
     this.cut('internal error');
   }
 
-  /** Ends it without a word: the other end does not listen. */
+  /**
+   * Ends it here at once. The other end is told why, for which its socket lasts a little longer: one that is destroyed
+   * while something from the other end is unread resets the connection, and the reason is lost.
+   */
   cut(reason: string): void {
-    this.leave(reason);
+    this.close(1011, reason);
+    setImmediate(() => onClose.call(this.ws, 1006, noBytes));
+  }
+
+  /** Ends it with its socket, when the orchestrator ends. */
+  destroy(reason: string): void {
+    this.close(1001, reason);
     this.ws.terminate();
   }
 
@@ -307,12 +337,20 @@ export class Link {
     } else this.endReason ??= error.code ?? error.message;
   }
 
-  ended(): void {
-    this.leave('connection lost');
+  /** @param code and reason of the other end's close frame */
+  ended(code: number, reason: Buffer): void {
+    if (this.isOver) return;
+    this.isOver = true;
+    const said = reason.length > 0 ? `: ${reason.toString()}` : '';
+    this.leave(code === noCloseFrame ? 'connection lost' : `the agent closed with code ${code}${said}`);
     this.probe?.ended();
     this.owner.onEnded(this);
   }
 }
+
+/** What `ws` says where a connection ended without a close frame. */
+const noCloseFrame = 1006;
+const noBytes = Buffer.alloc(0);
 
 /** @returns the message, or what is wrong with it */
 function decode(data: Buffer): AgentMessage | string {
@@ -329,15 +367,6 @@ function decode(data: Buffer): AgentMessage | string {
     0,
     300,
   );
-}
-
-/** What a close frame holds of a reason: `ws` throws for one of more bytes. */
-const closeReasonBytes = 123;
-
-/** @returns the reason, cut between two characters where it is too long */
-export function closeReason(reason: string): Buffer {
-  const bytes = Buffer.alloc(closeReasonBytes);
-  return bytes.subarray(0, new TextEncoder().encodeInto(reason, bytes).written);
 }
 
 // The listeners are shared by all links; `this` is the socket. What they throw would end the process, and with it the
@@ -374,10 +403,10 @@ function onError(this: WebSocket, error: Error): void {
     link.fault(fault);
   }
 }
-function onClose(this: WebSocket): void {
+function onClose(this: WebSocket, code: number, reason: Buffer): void {
   const link = linkOf(this);
   try {
-    link.ended();
+    link.ended(code, reason);
   } catch (error) {
     link.fault(error);
   }

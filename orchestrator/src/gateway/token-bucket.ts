@@ -18,6 +18,16 @@ export class TokenBucket {
     return true;
   }
 
+  /**
+   * Takes one in any case, on credit where none is left.
+   * @returns milliseconds until what was taken on credit is there; 0 when nothing is owed
+   */
+  owe(now: number, perSecond: number, burst: number): number {
+    if (this.take(now, perSecond, burst)) return 0;
+    this.tokens -= 1;
+    return Math.max(0, (-this.tokens * 1000) / perSecond);
+  }
+
   /** Takes back what `take` counted. */
   giveBack(): void {
     this.tokens += 1;

@@ -1,4 +1,5 @@
 export * from './agent-message.ts';
+export * from './close-reason.ts';
 export * from './discovery.ts';
 export * from './handshake.ts';
 export * from './key-statement.ts';

@@ -22,8 +22,13 @@ export const limits = {
   agentMessageBurst: 2_000,
   reconnectBaseMs: 500,
   reconnectCapMs: 60_000,
+  /** Longest wait while the last link ended less than `recentLinkMs` ago. */
+  recentReconnectCapMs: 5_000,
+  recentLinkMs: 5 * 60_000,
   /** A link that lived this long resets the backoff. */
-  stableLinkMs: 60_000,
+  stableLinkMs: 10_000,
+  /** Shorter links in a row after which they no longer count as recent. */
+  shortLinks: 10,
   /** A rejected or removed agent is told to come back after this. */
   rejectedRetryAfterSecs: 600,
   /** An agent with another instance's key waits so long for the old link's answer. */
