@@ -73,14 +73,99 @@ describe.skipIf(reason !== null)(`packages by dnf${reason === null ? '' : ` (${r
     await machine.sh('rpm --erase lib');
   });
 
-  test('another that has the packages for itself is waited for', async () => {
-    const byHand = machine.run(['dnf', '-qy', 'install', 'slow']);
-    await machine.sh('for i in $(seq 200); do rpm -q slow && exit; sleep 0.05; done');
-    const told = await apply('web');
-    expect(ends(told)).toEqual({ web: 'changed' });
-    expect((await byHand).code).toBe(0);
+  /** Whoever calls dnf gets this instead; `$args` has its arguments with a space on each side. */
+  const instead = (text: string) =>
+    machine.run(['sh', '-euc', 'cat > /usr/local/sbin/dnf; chmod 755 /usr/local/sbin/dnf'], {
+      input: `#!/bin/sh
+args=" $* "
+${text}
+`,
+    });
+  const dnfItself = () => machine.sh('rm /usr/local/sbin/dnf');
+  /** Installs these by hand; text for a shell that ends when dnf holds its lock, which it does until `/run/slow-waits` goes. */
+  const holdLock = (...names: string[]) => `
+    touch /run/slow-waits
+    rm -f /run/installed
+    setsid sh -c '/usr/bin/dnf -qy install slow ${names.join(' ')}; touch /run/installed' > /dev/null 2>&1 < /dev/null &
+    until rpm -q slow > /dev/null; do sleep 0.05; done`;
+  /** Runs dnf as it was called; when it meets the lock, whoever holds that gets done before the next try. */
+  const meetLock = `
+    /usr/bin/dnf "$@" > /run/said 2>&1
+    code=$?
+    cat /run/said
+    if grep -q 'already locked by' /run/said; then
+      echo met >> /run/locks-met
+      rm -f /run/slow-waits
+      until test -e /run/installed; do sleep 0.05; done
+    fi
+    exit $code`;
+  const locksMet = () => machine.sh('wc -l < /run/locks-met; rm /run/locks-met');
+
+  test('waits for another dnf that holds the lock', async () => {
+    await machine.sh(holdLock());
+    await instead(meetLock);
+    expect(ends(await apply('web'))).toEqual({ web: 'changed' });
+    expect((await locksMet()).trim()).toBe('1');
+    await dnfItself();
     await apply();
     await machine.sh('rpm --erase slow');
+  });
+
+  // The removal itself: not the question what would go, which is asked before.
+  const removal = `case $args in
+    *" --assumeno "*) exec /usr/bin/dnf "$@" ;;
+    *" remove "* | *" replay "*) ;;
+    *) exec /usr/bin/dnf "$@" ;;
+  esac`;
+  const keepsLib = async (told: Told) => {
+    expect(told.results).toMatchObject([
+      {
+        identity: 'lib',
+        status: 'failed',
+        message: expect.stringContaining('others need it and would go with it: needs'),
+      },
+    ]);
+    expect(await installed()).toEqual(expect.arrayContaining(['lib 0:2.0-1', 'needs 0:1.0-1']));
+    await machine.sh('rpm --erase needs');
+    await dnfItself();
+    expect(ends(await apply())).toEqual({ lib: 'changed' });
+  };
+
+  test('keeps what others install while a removal waits for the lock', async () => {
+    expect(ends(await apply('lib'))).toEqual({ lib: 'changed' });
+    await instead(`${removal}
+    if ! test -e /run/locks-met; then ${holdLock('needs')}
+    fi${meetLock}`);
+    const told = await apply();
+    expect((await locksMet()).trim()).toBe('1');
+    await machine.sh('rpm --erase slow');
+    await keepsLib(told);
+  });
+
+  test('keeps what others install between the decision what goes and the start of the removal', async () => {
+    expect(ends(await apply('lib'))).toEqual({ lib: 'changed' });
+    await instead(`${removal}
+    rpm -q needs > /dev/null || /usr/bin/dnf -qy install needs > /dev/null 2>&1
+    exec /usr/bin/dnf "$@"`);
+    await keepsLib(await apply());
+  });
+
+  test('keeps what others install after dnf decided about a removal and before it holds the lock', async () => {
+    expect(ends(await apply('lib'))).toEqual({ lib: 'changed' });
+    const plugin = '/usr/lib/python3/dist-packages/dnf-plugins/meanwhile.py';
+    await machine.run(['sh', '-euc', `mkdir -p "$(dirname ${plugin})"; cat > ${plugin}`], {
+      input: `import dnf, os
+class Meanwhile(dnf.Plugin):
+    name = 'meanwhile'
+    def resolved(self):
+        if not self.base.conf.assumeno and any(p.name == 'lib' for p in self.base.transaction.remove_set):
+            os.system('rpm -q needs || rpm --install /srv/rpms/noarch/needs-1.0-1.noarch.rpm')
+`,
+    });
+    await instead('exec /usr/bin/dnf "$@"');
+    const told = await apply();
+    await machine.sh(`rm ${plugin}`);
+    await keepsLib(told);
   });
 
   test('the old half that a power cut left of an upgrade goes once the agent is back', async () => {

@@ -53,7 +53,7 @@ spec grumbles 0 1.0 '' '%post
 echo I would rather not
 exit 1'
 spec slow 0 1.0 '' '%post
-sleep 3'
+while test -e /run/slow-waits; do sleep 0.05; done'
 chroot "$new" createrepo_c --quiet /srv/rpms
 chroot "$new" rpm --initdb
 rm -rf "$new/srv/build" "$new/root/rpmbuild" "$new/root/.rpmdb"

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { dnfComplaint, isDnfLocked, parseRemoval, scriptComplaint } from './dnf-output.ts';
+import { dnfComplaint, isDnfLocked, isDnfRefusal, parseRemoval, scriptComplaint } from './dnf-output.ts';
 
 // Recorded from dnf 4.14.0 on a database of rpm 4.18.0.
 const unmet = `Unable to detect release version (use '--releasever' to specify release version)
@@ -52,7 +52,7 @@ const removal = `Dependencies resolved.
 Removing:
  lib               noarch             2.0-1                @t              20  
 Removing dependent packages:
- needs             noarch             1.0-1                @t              22  
+ needs             noarch             1:1.0-1              @t              22  
  a-package-with-quite-a-long-name
                    noarch             1.0-1                @t              22  
 Removing unused dependencies:
@@ -92,11 +92,19 @@ describe('what dnf prints', () => {
     for (const text of [unmet, unknown, unreachable, refused, removal]) expect(isDnfLocked(text)).toBe(false);
   });
 
+  test('tells a refusal from a transaction that began', () => {
+    for (const text of [unmet, unknown, locked, removal]) expect(isDnfRefusal(text)).toBe(true);
+    expect(isDnfRefusal(refused)).toBe(false);
+  });
+
   test('tells what a removal would take along', () => {
     expect(parseRemoval(removal)).toEqual({
-      asked: ['lib'],
-      dependent: ['needs', 'a-package-with-quite-a-long-name'],
-      unused: ['shell'],
+      asked: [{ name: 'lib', nevra: 'lib-2.0-1.noarch' }],
+      dependent: [
+        { name: 'needs', nevra: 'needs-1:1.0-1.noarch' },
+        { name: 'a-package-with-quite-a-long-name', nevra: 'a-package-with-quite-a-long-name-1.0-1.noarch' },
+      ],
+      unused: [{ name: 'shell', nevra: 'shell-2.0-1.noarch' }],
     });
     expect(parseRemoval(unmet)).toEqual({ asked: [], dependent: [], unused: [] });
   });

@@ -60,27 +60,36 @@ export const isDnfLocked = (output: string): boolean =>
   /^ *The application with PID \d+ is: /m.test(output) ||
   /can't create transaction lock on /.test(output);
 
-/** What a transaction would take away: what was asked for, what depends on that, and what nothing needs then. */
-export interface Removal {
-  asked: string[];
-  dependent: string[];
-  unused: string[];
+/** Whether dnf gave up before it began to change anything. */
+export const isDnfRefusal = (output: string): boolean => !/^Running transaction$/m.test(output);
+
+/** A package that a transaction would remove. */
+export interface Removed {
+  name: string;
+  /** `name-[epoch:]version-release.arch`. */
+  nevra: string;
 }
+
+/** What a transaction would remove: what was asked for, what depends on that, and what nothing needs then. */
+export interface Removal {
+  asked: Removed[];
+  dependent: Removed[];
+  unused: Removed[];
+}
+
+const removalTable =
+  /^(Removing|Removing dependent packages|Removing unused dependencies):\n((?: .*\n)+)/gm;
+// A long name has a line of its own, and the other columns follow below.
+const removalRow = /^ (\S+)\s+(\S+)\s+(\S+)[^\S\n]+\S.*$/gm;
 
 /** @param output of `dnf --assumeno remove …` */
 export function parseRemoval(output: string): Removal {
   const removal: Removal = { asked: [], dependent: [], unused: [] };
-  let into: string[] | null = null;
-  for (const line of output.split('\n')) {
-    if (line === 'Removing:') into = removal.asked;
-    else if (line === 'Removing dependent packages:') into = removal.dependent;
-    else if (line === 'Removing unused dependencies:') into = removal.unused;
-    else if (!line.startsWith(' ')) into = null;
-    else {
-      // Long names have a line of their own, the rest comes below.
-      const name = /^ (\S+)(?:\s|$)/.exec(line)?.[1];
-      if (name !== undefined) into?.push(name);
-    }
+  for (const [, title, rows = ''] of output.matchAll(removalTable)) {
+    const into =
+      title === 'Removing' ? removal.asked : title?.includes('dependent') ? removal.dependent : removal.unused;
+    for (const [, name = '', arch, version] of rows.matchAll(removalRow))
+      into.push({ name, nevra: `${name}-${version}.${arch}` });
   }
   return removal;
 }

@@ -21,11 +21,25 @@ export const dnf = (args: readonly string[], context: PackageToolContext): Promi
     ({ output }) => isDnfLocked(output),
   );
 
-/** The same, but it does nothing where somebody holds the lock: while that is waited for, what it would do may change. */
-export function dnfAtOnce(args: readonly string[], context: PackageToolContext): Promise<TransactionResult> {
+/**
+ * Removes exactly these packages in one transaction. dnf refuses it when, by what is installed as it decides, anything else
+ * would go too or one of these is not there; under its lock rpm checks again that nothing installed needs one of them.
+ * Does nothing where somebody holds the lock: what others need may change while that is waited for.
+ * @param nevras each `name-[epoch:]version-release.arch`
+ * @throws LeftRunning when the agent stops first
+ */
+export function dnfRemoveExactly(nevras: readonly string[], context: PackageToolContext): Promise<TransactionResult> {
+  const rpms = nevras.map((nevra) => ({ action: 'Removed', nevra, reason: 'user', repo_id: '@System' }));
+  // Only a replay refuses whatever is not in its file. No repository has a say in a removal, nor has to be reachable.
+  const args = ['--disablerepo=*', 'history', 'replay', '/dev/stdin'];
+  return dnfAtOnce(args, context, JSON.stringify({ version: '0.0', rpms }));
+}
+
+function dnfAtOnce(args: readonly string[], context: PackageToolContext, input?: string): Promise<TransactionResult> {
   return runTransaction(
     {
       ...{ program: 'dnf', args: ['-y', ...options, ...args], environment, purpose: 'packages' },
+      ...(input === undefined ? {} : { input }),
       ...{ timeLimit: context.limits.packageMs, outputCap: context.limits.outputBytes },
       warn: context.warn,
       started: (process) => context.startedProcess(process, 'left'),

@@ -1,6 +1,6 @@
 import type { ChildProcess } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { closeSync, constants, fstatSync, ftruncateSync, openSync, readSync, unlinkSync } from 'node:fs';
+import { closeSync, constants, fstatSync, ftruncateSync, openSync, readSync, unlinkSync, writeSync } from 'node:fs';
 import { Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import type { Clock } from './clock.ts';
@@ -23,6 +23,8 @@ import { inScope } from './transient-scope.ts';
 export interface Transaction {
   program: string;
   args: readonly string[];
+  /** What it reads from its standard input, which it may also open again as `/dev/stdin`; absent: nothing. */
+  input?: string;
   /** Added to the clean environment. */
   environment: Readonly<Record<string, string>>;
   /** Milliseconds after which it is asked to end, and a little later made to. */
@@ -86,13 +88,16 @@ async function run(
   markFd: number | null,
   clock: Clock,
 ): Promise<TransactionResult> {
-  const output = openOutput();
+  const output = openUnnamed();
+  const input = transaction.input === undefined ? null : openUnnamed();
   try {
+    // At a position: the program begins to read at the start.
+    if (input !== null) writeAllAt(input, Buffer.from(transaction.input ?? ''));
     return await new Promise<TransactionResult>((resolve, reject) => {
       const child = spawnWith(umask, program, args, {
         cwd: '/',
         env: { ...cleanEnvironment, ...transaction.environment },
-        stdio: ['ignore', output, output, 'ignore', 'pipe', ...(markFd === null ? [] : [markFd])],
+        stdio: [input ?? 'ignore', output, output, 'ignore', 'pipe', ...(markFd === null ? [] : [markFd])],
         detached: true,
       });
       let timedOut = false;
@@ -145,7 +150,12 @@ async function run(
     });
   } finally {
     closeSync(output);
+    if (input !== null) closeSync(input);
   }
+}
+
+function writeAllAt(fd: number, bytes: Buffer): void {
+  for (let at = 0; at < bytes.length; ) at += writeSync(fd, bytes, at, bytes.length - at, at);
 }
 
 /** Lets it go on once `record` is through; it ends by itself if that throws. */
@@ -169,8 +179,8 @@ function signalGroup(leader: number, signal: NodeJS.Signals): void {
   }
 }
 
-/** A file without a name, written at its end by whoever has it. In memory first: the disk may be what is full. */
-function openOutput(directories: readonly string[] = ['/run', '/dev/shm', tmpdir()]): number {
+/** A file without a name; writes append to it. In memory first: the disk may be full. */
+function openUnnamed(directories: readonly string[] = ['/run', '/dev/shm', tmpdir()]): number {
   let failure: unknown = new Error('there is no directory for temporary files');
   for (const directory of directories) {
     const path = `${directory}/.muster-${randomBytes(12).toString('hex')}`;
@@ -183,7 +193,7 @@ function openOutput(directories: readonly string[] = ['/run', '/dev/shm', tmpdir
       failure = error;
     }
   }
-  throw hostFailure(failure, 'keep the output of a package transaction');
+  throw hostFailure(failure, 'keep the input or output of a package transaction');
 }
 
 function tailOf(fd: number, cap: number): { text: string; cut: boolean } {

@@ -1,5 +1,13 @@
-import { dnfAtOnce, dnfWould } from '../../host/dnf.ts';
-import { dnfComplaint, isDnfLocked, parseRemoval, type Removal, scriptComplaint } from '../../host/dnf-output.ts';
+import { dnfRemoveExactly, dnfWould } from '../../host/dnf.ts';
+import {
+  dnfComplaint,
+  isDnfLocked,
+  isDnfRefusal,
+  parseRemoval,
+  type Removal,
+  type Removed,
+  scriptComplaint,
+} from '../../host/dnf-output.ts';
 import { untilUnlocked } from '../../host/package-lock.ts';
 import { splitName } from '../../host/rpm.ts';
 import type { TransactionResult } from '../../host/transaction.ts';
@@ -13,17 +21,20 @@ export interface Farewell {
   brought: readonly string[];
 }
 
+/** How often what goes is found out again because others install or remove packages meanwhile. */
+const maxAttempts = 5;
+
 /**
- * Removes packages in one transaction: those, and what they alone needed and we brought. Nothing else goes with them.
+ * Removes packages in one transaction: those, and what they alone needed and we brought. Nothing else goes with them, whatever
+ * others install meanwhile.
  * @returns by name: why it is still there, or what is to be said about its removal
  */
 export async function removeAll(farewells: readonly Farewell[], machine: Machine): Promise<Map<string, Outcome>> {
-  // Whoever had the lock may have installed what needs them: what goes is found out anew.
-  const { outcomes, going, result, bare } = await untilUnlocked(
-    () => removeAtOnce(farewells, machine),
-    machine,
-    ({ result }) => result !== null && isDnfLocked(result.output),
-  );
+  let attempt = await removeUnlocked(farewells, machine);
+  // What dnf refuses was decided by packages that are not what is installed now.
+  for (let i = 1; i < maxAttempts && attempt.result !== null && isRefused(attempt.result); i++)
+    attempt = await removeUnlocked(farewells, machine);
+  const { outcomes, going, result, bare } = attempt;
   if (result === null) return outcomes;
   const after = await machine.database(rpmDatabase);
   for (const { name } of going) {
@@ -41,6 +52,17 @@ export async function removeAll(farewells: readonly Farewell[], machine: Machine
   return outcomes;
 }
 
+const isRefused = ({ exitCode, timedOut, output }: TransactionResult): boolean =>
+  exitCode !== 0 && !timedOut && !isDnfLocked(output) && isDnfRefusal(output);
+
+/** Whoever has the lock may install what needs them, so each try finds out again what goes. */
+const removeUnlocked = (farewells: readonly Farewell[], machine: Machine): Promise<Attempt> =>
+  untilUnlocked(
+    () => removeAtOnce(farewells, machine),
+    machine,
+    ({ result }) => result !== null && isDnfLocked(result.output),
+  );
+
 interface Attempt {
   /** Of those that are not tried. */
   outcomes: Map<string, Outcome>;
@@ -50,7 +72,7 @@ interface Attempt {
   bare(name: string): string;
 }
 
-/** Finds out what goes, and has it go unless somebody has the packages for himself. */
+/** Finds out what goes, and removes exactly that unless somebody holds the lock. */
 async function removeAtOnce(farewells: readonly Farewell[], machine: Machine): Promise<Attempt> {
   const outcomes = new Map<string, Outcome>();
   const before = await machine.database(rpmDatabase);
@@ -62,57 +84,65 @@ async function removeAtOnce(farewells: readonly Farewell[], machine: Machine): P
   const broughtBy = (some: readonly Farewell[]): string[] =>
     some.flatMap(({ brought }) => brought).filter((name) => !declared.has(name));
 
-  /** Why these cannot go together; null: they can. */
-  const refused = async (some: readonly Farewell[]): Promise<string | null> => {
+  const notOurs = (would: Removal, some: readonly Farewell[]): string[] => {
+    const ours = new Set([...some.map(({ name }) => bare(name)), ...broughtBy(some)]);
+    return would.dependent.map(({ name }) => name).filter((name) => !ours.has(name));
+  };
+  /** All that goes with these; or why they cannot go together. */
+  const whole = async (some: readonly Farewell[]): Promise<readonly Removed[] | string> => {
     const would = await whatGoes(
       some.map(({ name }) => name),
       [],
       machine,
     );
     if (typeof would === 'string') return would;
-    const ours = new Set([...some.map(({ name }) => bare(name)), ...broughtBy(some)]);
-    const others = would.dependent.filter((name) => !ours.has(name));
+    const others = notOurs(would, some);
     return others.length === 0
-      ? null
+      ? [...would.asked, ...would.dependent]
       : `not removed, because others need it and would go with it: ${others.slice(0, 20).join(', ')}`;
   };
 
-  const going: Farewell[] = [];
-  if (present.length === 0) return { outcomes, going, result: null, bare };
-  if ((await refused(present)) === null) going.push(...present);
-  else
+  if (present.length === 0) return { outcomes, going: [], result: null, bare };
+  let going: readonly Farewell[] = present;
+  let gone = await whole(present);
+  if (typeof gone === 'string') {
+    going = [];
+    gone = [];
     for (const farewell of present) {
-      const reason = await refused([...going, farewell]);
-      if (reason === null) going.push(farewell);
-      else outcomes.set(farewell.name, { failure: reason });
+      const more = await whole([...going, farewell]);
+      if (typeof more === 'string') outcomes.set(farewell.name, { failure: more });
+      else {
+        going = [...going, farewell];
+        gone = more;
+      }
     }
+  }
   if (going.length === 0) return { outcomes, going, result: null, bare };
-  const names = [
-    ...going.map(({ name }) => name),
-    ...(await unneeded(going, new Set(broughtBy(going)), bare, machine)),
-  ];
-  const result = await dnfAtOnce(['remove', '--', ...names], machine);
+  gone = (await withUnneeded(going, new Set(broughtBy(going)), notOurs, machine)) ?? gone;
+  const result = await dnfRemoveExactly(
+    gone.map(({ nevra }) => nevra),
+    machine,
+  );
   machine.stale();
   return { outcomes, going, result, bare };
 }
 
-/** What nobody needs any more of what came along. */
-async function unneeded(
+/** All that goes together with what came along and nobody needs any more; null: nothing goes besides. */
+async function withUnneeded(
   going: readonly Farewell[],
   brought: ReadonlySet<string>,
-  bare: (name: string) => string,
+  notOurs: (would: Removal, some: readonly Farewell[]) => string[],
   machine: Machine,
-): Promise<string[]> {
-  if (brought.size === 0) return [];
+): Promise<readonly Removed[] | null> {
+  if (brought.size === 0) return null;
   const names = going.map(({ name }) => name);
   const would = await whatGoes(names, ['--setopt=clean_requirements_on_remove=True'], machine);
-  if (typeof would === 'string') return [];
-  const extras = would.unused.filter((name) => brought.has(name));
-  if (extras.length === 0) return [];
+  if (typeof would === 'string') return null;
+  const extras = would.unused.map(({ name }) => name).filter((name) => brought.has(name));
+  if (extras.length === 0) return null;
   // Something that was there before may need one of them although nobody needs that itself.
   const whole = await whatGoes([...names, ...extras], [], machine);
-  const ours = new Set([...names.map(bare), ...extras, ...brought]);
-  return typeof whole === 'string' || whole.dependent.some((name) => !ours.has(name)) ? [] : extras;
+  return typeof whole === 'string' || notOurs(whole, going).length > 0 ? null : [...whole.asked, ...whole.dependent];
 }
 
 /** What a removal would take along, or why dnf refuses it. */
