@@ -1,6 +1,88 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { operation } from '../agent/src/converge/test/desired.ts';
+import { DrivenAgent } from './hosts/driven-agent.ts';
+import type { Machine } from './hosts/machine.ts';
 import { packageAptSubjects } from './hosts/subjects/package-apt.ts';
+import { resolved } from './hosts/subjects/subject.ts';
 import { describeSubjects } from './hosts/subjects/suite.ts';
+import { noHosts } from './hosts/test.ts';
 import { TestHosts } from './hosts/test-hosts.ts';
 
 /** The provider contract for packages of Debian: beside that of the other kinds, on another core. */
 describeSubjects('packages on a test host', packageAptSubjects, () => TestHosts.open());
+
+const reason = noHosts();
+
+describe.skipIf(reason !== null)(`packages by apt${reason === null ? '' : ` (${reason})`}`, () => {
+  let hosts: TestHosts;
+  let machine: Machine;
+  let agent: DrivenAgent;
+  beforeAll(async () => {
+    hosts = await TestHosts.open();
+    machine = await hosts.start('apt');
+    agent = await DrivenAgent.start(machine);
+  }, 600_000);
+  afterAll(() => hosts?.end());
+
+  const of = (name: string, fields: object = {}) => ({ ...resolved({ 'package-apt': { name, ...fields } }), id: name });
+  /** Shell text: makes a package, and adds it to a repository at a path that apt reads as `file:`. */
+  const offer = (repository: string, name: string, version: string, files = '') => `
+    mkdir -p ${repository} /srv/deb/DEBIAN
+    ${files}
+    printf '%s\\n' 'Package: ${name}' 'Version: ${version}' 'Architecture: all' 'Maintainer: Tests <tests@example.com>' \\
+      'Description: made for tests' > /srv/deb/DEBIAN/control
+    deb=${name}_${version}.deb
+    dpkg-deb --build /srv/deb ${repository}/$deb > /dev/null
+    { cat /srv/deb/DEBIAN/control; echo "Filename: ./$deb"; echo "Size: $(stat -c %s ${repository}/$deb)"
+      echo "SHA256: $(sha256sum ${repository}/$deb | cut -d ' ' -f 1)"; echo; } >> ${repository}/Packages
+    rm -r /srv/deb
+`;
+  const source = (repository: string) => `deb [trusted=yes] file://${repository} ./`;
+
+  test('a source that a file or a package of the same operation brings is counted on by the plan and used by the apply', async () => {
+    await machine.sh(
+      offer(
+        '/srv/release',
+        'sample-release',
+        '1',
+        `mkdir -p /srv/deb/etc/apt/sources.list.d; echo '${source('/srv/extra')}' > /srv/deb/etc/apt/sources.list.d/extra.list`,
+      ) + offer('/srv/extra', 'sample-extra', '1'),
+    );
+    const file = resolved({
+      'file-unix': { path: '/etc/apt/sources.list.d/release.list', content: `${source('/srv/release')}\n` },
+    });
+    const release = of('sample-release');
+    const extra = of('sample-extra');
+    const plan = (...resources: (typeof file)[]) => agent.run(operation('plan', resources));
+    // A wrong name beside other packages is still found by the plan.
+    expect((await plan(file, release, extra)).results.at(-1)).toMatchObject({ status: 'would_change' });
+    expect((await plan(release, extra)).results).toMatchObject([{ status: 'failed' }, { status: 'failed' }]);
+    const resources = [file, release, { ...extra, depends_on: [release.key] }];
+    expect((await plan(...resources)).results).toMatchObject([
+      { status: 'would_change' },
+      { status: 'would_change', message: expect.stringContaining('no source of this machine offers a package') },
+      {
+        status: 'would_change',
+        message: expect.stringMatching(/^will be available after .*`sample-release`; now no source/),
+      },
+    ]);
+    const told = await agent.run(operation('apply', resources));
+    expect(told.results.map(({ status }) => status)).toEqual(['changed', 'changed', 'changed']);
+    expect((await plan(...resources)).results.map(({ status }) => status)).toEqual(resources.map(() => 'unchanged'));
+    // The file is there now and brings nothing any more. The package still does, to what depends on it alone.
+    await machine.sh('dpkg --purge sample-release sample-extra > /dev/null; apt-get update -qq');
+    expect((await plan(...resources)).results).toMatchObject([
+      { status: 'unchanged' },
+      { status: 'would_change' },
+      { status: 'would_change', message: expect.stringMatching(/^will be available after `sample-release`; now no/) },
+    ]);
+    expect((await plan(file, release, of('sample-wrong'))).results.slice(0, 3)).toMatchObject([
+      { status: 'unchanged' },
+      { status: 'would_change' },
+      { status: 'failed', message: expect.stringContaining('offers a package sample-wrong') },
+    ]);
+    const again = await agent.run(operation('apply', resources));
+    expect(again.results.map(({ status }) => status)).toEqual(['unchanged', 'changed', 'changed']);
+    await agent.run(operation('apply', []));
+  });
+});

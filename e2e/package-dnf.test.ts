@@ -168,6 +168,58 @@ class Meanwhile(dnf.Plugin):
     await keepsLib(told);
   });
 
+  test('a repository that a file or a package of the same operation brings is counted on by the plan and used by the apply', async () => {
+    await machine.sh(`mkdir -p /srv/build /srv/release /srv/extra
+      cat > /srv/build/it.spec <<'END'
+Name: extra-release
+Version: 1.0
+Release: 1
+Summary: made for tests
+License: none
+BuildArch: noarch
+%description
+Made for tests.
+%install
+mkdir -p %{buildroot}/etc/yum.repos.d
+printf '[extra]\\nname=extra\\nbaseurl=file:///srv/extra\\ngpgcheck=0\\n' > %{buildroot}/etc/yum.repos.d/extra.repo
+%files
+/etc/yum.repos.d/extra.repo
+END
+      rpmbuild -bb --quiet --define '_topdir /srv/build' --define '_rpmdir /srv/release' /srv/build/it.spec
+      mv /srv/rpms/noarch/needs-* /srv/extra
+      rm -r /srv/rpms/repodata
+      for repository in /srv/release /srv/extra /srv/rpms; do createrepo_c --quiet $repository; done
+      dnf -q clean all`);
+    const content = '[release]\nname=release\nbaseurl=file:///srv/release\ngpgcheck=0\n';
+    const source = resolved({ 'file-unix': { path: '/etc/yum.repos.d/release.repo', content } });
+    const [there, release, extra] = of([['web', { version: 'latest' }], 'extra-release', 'needs']);
+    if (there === undefined || release === undefined || extra === undefined) throw new Error('three are declared');
+    expect(ends(await apply('web'))).toEqual({ web: 'changed' });
+    const resources = [there, source, release, { ...extra, depends_on: [release.key] }];
+    const planned = await agent.run(operation('plan', resources));
+    expect(planned.results).toMatchObject([
+      { status: 'unchanged' },
+      { status: 'would_change' },
+      {
+        status: 'would_change',
+        message: expect.stringMatching(
+          /^will be available after .*; now no repository of this machine offers a package extra-release/,
+        ),
+      },
+      { status: 'would_change', message: expect.stringMatching(/^will be available after .*`extra-release`; now no/) },
+    ]);
+    const told = await agent.run(operation('apply', resources));
+    expect(told.results.map(({ status }) => status)).toEqual(['unchanged', 'changed', 'changed', 'changed']);
+    expect(await installed()).toContain('needs 0:1.0-1');
+    expect((await agent.run(operation('apply', resources))).results.map(({ status }) => status)).toEqual(
+      resources.map(() => 'unchanged'),
+    );
+    expect((await apply()).results.map(({ status }) => status)).toEqual(resources.map(() => 'changed'));
+    await machine.sh(
+      'mv /srv/extra/needs-* /srv/rpms/noarch; rm -r /srv/rpms/repodata; createrepo_c --quiet /srv/rpms; dnf -q clean all',
+    );
+  });
+
   test('the old half that a power cut left of an upgrade goes once the agent is back', async () => {
     await machine.sh(`cd /srv/rpms/noarch
       rpm --install lib-2.0-1.noarch.rpm hello-0.9-1.noarch.rpm

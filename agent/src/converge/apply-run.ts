@@ -103,7 +103,8 @@ async function foresee(progress: Progress, steps: readonly Step[], picture: Pict
     const observe = () => progress.observe(step, forecast);
     const { decision, observation } = await planStep(step, observe, forecast, progress.desired, copies);
     // An earlier one of this run may bring what it misses: it is looked at again after that.
-    if (decision.verdict === 'fail' && run.length > 0 && decision.awaits && forecast.mayBring(decision.awaits)) break;
+    if (decision.verdict === 'fail' && run.length > 0 && decision.awaits && forecast.bringersOf(step, decision.awaits))
+      break;
     const intent = progress.operation.intents.get(position) ?? null;
     const original = intent === null ? null : decide(step, { seen: intent.seen }, forecast, copies);
     // It was done before the agent was killed: what comes after it was looked at for the first time as if it had not been.

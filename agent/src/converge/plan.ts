@@ -124,7 +124,10 @@ export class Picture {
   readonly #gone: Set<string>;
   readonly #made: Set<string>;
   readonly #blocked: ReadonlyMap<string, string>;
-  readonly #mayCome: Set<Brought>;
+  /** Who may bring it, by label. */
+  readonly #mayCome: Map<Brought, string[]>;
+  /** What a step that is going to change something may bring to those that depend on it, by its key. */
+  readonly #toDependents: Map<string, readonly Brought[]>;
   readonly #steps: readonly Step[];
 
   /**
@@ -146,7 +149,8 @@ export class Picture {
     this.#failed = new Map(from === undefined ? undefined : from.#failed);
     this.#gone = new Set(from === undefined ? undefined : from.#gone);
     this.#made = new Set(from === undefined ? undefined : from.#made);
-    this.#mayCome = new Set(from === undefined ? undefined : from.#mayCome);
+    this.#mayCome = new Map(from === undefined ? undefined : from.#mayCome);
+    this.#toDependents = new Map(from === undefined ? undefined : from.#toDependents);
   }
 
   /** A picture that goes on from here as if everything succeeded, and leaves this one as it is. */
@@ -180,7 +184,10 @@ export class Picture {
     }
     this.ended(step, 'would_change');
     const provider = providerFor(step);
-    for (const what of provider?.brings(step.resource) ?? []) this.#mayCome.add(what);
+    for (const what of provider?.brings(step.resource) ?? [])
+      this.#mayCome.set(what, [...(this.#mayCome.get(what) ?? []), labelOf(step.resource)]);
+    const toDependents = step.kind === 'apply' ? (provider?.bringsToDependents?.(step.resource) ?? []) : [];
+    if (toDependents.length > 0) this.#toDependents.set(step.resource.key, toDependents);
     const path = provider?.path(step.resource) ?? null;
     const ensure = decision.difference.changes.find(({ field }) => field === 'ensure');
     if (path === null || ensure === undefined) return;
@@ -243,9 +250,36 @@ export class Picture {
     return depends_on.some((key) => key.startsWith('package-') && this.#changed.has(key));
   }
 
-  /** Whether steps before may bring all of this. */
-  mayBring(awaits: NonNullable<Difference['awaits']>): boolean {
-    return awaits.every(({ kind }) => this.#mayCome.has(kind));
+  /**
+   * Labels of the steps before that may bring what this one awaits.
+   * @returns null when nothing may bring some of it
+   */
+  bringersOf(step: Step, awaits: NonNullable<Difference['awaits']>): string[] | null {
+    const all = new Set<string>();
+    for (const { kind } of awaits) {
+      const bringers = [...(this.#mayCome.get(kind) ?? []), ...this.#dependenciesThatBring(kind, step.resource)];
+      if (bringers.length === 0) return null;
+      for (const label of bringers) all.add(label);
+    }
+    return [...all];
+  }
+
+  #dependenciesThatBring(kind: Brought, resource: ResolvedResource): string[] {
+    if (this.#toDependents.size === 0) return [];
+    const byKey = desiredByKey(this.#steps);
+    const reached = new Set<string>();
+    const walk = (keys: readonly string[]): void => {
+      for (const key of keys) {
+        if (reached.has(key)) continue;
+        reached.add(key);
+        walk(byKey.get(key)?.depends_on ?? []);
+      }
+    };
+    walk(resource.depends_on);
+    return [...reached].flatMap((key) => {
+      const bringer = this.#toDependents.get(key)?.includes(kind) === true ? byKey.get(key) : undefined;
+      return bringer === undefined ? [] : [labelOf(bringer)];
+    });
   }
 }
 
@@ -331,8 +365,11 @@ export function decide(
     // It was there when this was applied: that it is gone is how the machine differs.
     if (picture.purpose === 'drift') difference = { ...difference, message };
     // Another resource may bring it: a plan cannot know, an apply sees when it gets there.
-    else if (picture.purpose !== 'plan' || !picture.mayBring(awaits)) return { verdict: 'fail', message, awaits };
-    else difference = { ...difference, message: toBeBrought(message, difference.message) };
+    else {
+      const bringers = picture.purpose === 'plan' ? picture.bringersOf(step, awaits) : null;
+      if (bringers === null) return { verdict: 'fail', message, awaits };
+      difference = { ...difference, message: toBeBrought(bringers, message, difference.message) };
+    }
   }
   return {
     verdict: 'act',
@@ -356,10 +393,13 @@ const awaited = ({ sensitive_fields }: ResolvedResource, awaits: NonNullable<Dif
     ? 'its owner or its group, which is sensitive and not shown, is not there'
     : awaits.map(({ message }) => message).join('; ');
 
-/** What a plan says of it: whether it comes is seen by the apply alone, which fails without it. */
-function toBeBrought(missing: string, message: string | undefined): string {
+/** What a plan says of it. Whether it comes is seen by the apply alone, which fails without it. */
+function toBeBrought(bringers: readonly string[], missing: string, message: string | undefined): string {
   const [what] = missing.split(';');
-  return [`something before this has to bring it: ${what}`, ...(message === undefined ? [] : [message])].join('\n');
+  const named = bringers.slice(0, 3).map((label) => `\`${label}\``);
+  const more = bringers.length > named.length ? ` and ${bringers.length - named.length} more` : '';
+  const available = `will be available after ${named.join(', ')}${more}; now ${what}`;
+  return [available, ...(message === undefined ? [] : [message])].join('\n');
 }
 
 /**

@@ -39,6 +39,7 @@ const packages: Provider<Seen, Json> = {
   type: 'package-brew',
   recheckable: true,
   brings: () => ['accounts', 'units', 'programs'],
+  bringsToDependents: () => ['packages'],
   path: () => null,
   check() {},
   async observe(resource, _circumstances, machine) {
@@ -46,7 +47,14 @@ const packages: Provider<Seen, Json> = {
     const [known] = await Promise.all([machine.database(list), machine.database(list)]);
     return { there: known.has(nameOf(resource)) };
   },
-  diff({ body }, { there }) {
+  diff({ body, identity }, { there }) {
+    if (identity === 'extra' && !there && !installed().includes('release'))
+      return {
+        action: 'create',
+        changes: [{ field: 'ensure', from: 'absent', to: 'present' }],
+        diff: null,
+        awaits: [{ kind: 'packages', message: 'nobody offers extra' }],
+      };
     if (there !== absent(body)) return { action: 'none', changes: [], diff: null };
     return absent(body)
       ? { action: 'remove', changes: [{ field: 'ensure', from: 'present', to: 'absent' }], diff: null }
@@ -237,7 +245,7 @@ test('a plan counts on a unit that a package may bring, and on nothing else', as
     {
       status: 'would_change',
       action: 'restart',
-      message: 'something before this has to bring it: there is no unit from-package',
+      message: 'will be available after `daemon`; now there is no unit from-package',
     },
   ]);
   // Something else that changes does not bring it, and neither does a package that is there already.
@@ -248,6 +256,29 @@ test('a plan counts on a unit that a package may bring, and on nothing else', as
   const told = await apply([pack('daemon'), service]);
   expect(told.results).toMatchObject([{ status: 'changed' }, { status: 'unchanged' }]);
   expect((await apply([pack('other'), unit('missing-one', [])])).finished.status).toBe('succeeded');
+});
+
+test('a plan counts on a package to bring the source of those that depend on it, and of no others', async () => {
+  const release = pack('release');
+  const dependent = pack('extra', { depends_on: [release.key] });
+  const through = pack('extra', { depends_on: [`path:${root}/f`] });
+  const between = file(`${root}/f`, { content: 'x' }, { depends_on: [release.key] });
+  const available = { status: 'would_change', message: 'will be available after `release`; now nobody offers extra' };
+  expect((await plan([release, dependent])).results).toMatchObject([{ status: 'would_change' }, available]);
+  expect((await plan([release, between, through])).results.at(-1)).toMatchObject(available);
+  // A wrong name beside it is found by the plan.
+  const failed = { status: 'failed', message: 'nobody offers extra' };
+  expect((await plan([release, pack('extra')])).results).toMatchObject([{ status: 'would_change' }, failed]);
+  expect((await plan([dependent])).results).toMatchObject([failed]);
+  const told = await apply([release, dependent]);
+  expect(told.results).toMatchObject([{ status: 'changed' }, { status: 'changed' }]);
+  expect(transactions()).toEqual(['apply release', 'apply extra']);
+  // One that is there and has nothing to do brings nothing.
+  rmSync(`${root}/packages/extra`);
+  expect((await plan([release, dependent])).results).toMatchObject([
+    { status: 'unchanged' },
+    { status: 'would_change' },
+  ]);
 });
 
 test('a plan counts on a package to bring what is declared absent beside it: an apply finds less to do, never more', async () => {

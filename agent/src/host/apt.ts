@@ -144,7 +144,12 @@ function ask(program: string, args: readonly string[], context: PackageToolConte
 const lists = '/var/lib/apt/lists';
 /** Files that say where packages come from. */
 const sourceFiles = '/etc/apt/sources.list';
-const sourceDirectories = ['/etc/apt/sources.list.d', '/etc/apt/keyrings'];
+const sourceDirectories = [
+  '/etc/apt/sources.list.d',
+  '/etc/apt/keyrings',
+  '/etc/apt/trusted.gpg.d',
+  '/usr/share/keyrings',
+];
 
 /**
  * When the lists of packages were last asked for, and when what says where they come from was last changed.

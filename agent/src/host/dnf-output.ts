@@ -77,8 +77,7 @@ export interface Removal {
   unused: Removed[];
 }
 
-const removalTable =
-  /^(Removing|Removing dependent packages|Removing unused dependencies):\n((?: .*\n)+)/gm;
+const removalTable = /^(Removing|Removing dependent packages|Removing unused dependencies):\n((?: .*\n)+)/gm;
 // A long name has a line of its own, and the other columns follow below.
 const removalRow = /^ (\S+)\s+(\S+)\s+(\S+)[^\S\n]+\S.*$/gm;
 

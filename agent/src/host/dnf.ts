@@ -1,5 +1,6 @@
 import { isDnfLocked } from './dnf-output.ts';
 import { type PackageToolContext, untilUnlocked } from './package-lock.ts';
+import { namesIn, stampOf } from './read-system.ts';
 import { type CommandResult, runCommand } from './run-command.ts';
 import { runTransaction, type TransactionResult } from './transaction.ts';
 
@@ -73,3 +74,21 @@ const ask = (args: readonly string[], context: PackageToolContext): Promise<Comm
     context,
     ({ stdout, stderr }) => isDnfLocked(`${stdout}\n${stderr}`),
   );
+
+/** Where dnf reads its repositories and their variables from, unless its settings say otherwise. */
+const sourceDirectories = [
+  '/etc/yum.repos.d',
+  '/etc/yum/repos.d',
+  '/etc/distro.repos.d',
+  '/etc/dnf/vars',
+  '/etc/yum/vars',
+];
+
+/** Differs whenever a file that says where packages come from does. */
+export const dnfSourcesStamp = (): string =>
+  [
+    '/etc/dnf/dnf.conf',
+    ...sourceDirectories.flatMap((directory) => namesIn(directory).map((name) => `${directory}/${name}`)),
+  ]
+    .map((path) => `${path} ${stampOf(path)}`)
+    .join('\n');

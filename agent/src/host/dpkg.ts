@@ -2,6 +2,7 @@ import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { errnoOf, HostFailure, hostFailure } from './failure.ts';
 import { bornAt } from './footprint.ts';
 import { namesIn } from './read-system.ts';
+import { lowerBound, matchesPattern } from './version-range.ts';
 
 /** What dpkg knows of the packages on this machine, read from its own files: nothing is started, nothing is locked. */
 
@@ -229,6 +230,12 @@ export async function ownedPaths(paths: ReadonlySet<string>): Promise<Set<string
     await new Promise<void>((resolve) => setImmediate(resolve));
   }
   return owned;
+}
+
+/** Whether a version is one that people mean: the very same, one that fits `20.*` as a whole, or `>=20.1` or newer. */
+export function isVersion(wanted: string, version: string): boolean {
+  const bound = lowerBound(wanted);
+  return bound === null ? matchesPattern(wanted, version) : compareVersions(version, bound) >= 0;
 }
 
 /** Compares two versions as dpkg does: epoch, upstream version, revision. */

@@ -1,3 +1,5 @@
+import { lowerBound, matchesPattern } from './version-range.ts';
+
 /** Versions as rpm writes and orders them. Pure. */
 
 export interface RpmVersion {
@@ -10,11 +12,20 @@ export interface RpmVersion {
 export const versionText = ({ epoch, version, release }: RpmVersion): string =>
   `${epoch === 0 ? '' : `${epoch}:`}${version}-${release}`;
 
-/** Whether it is the version that people wrote: `2.0` is any release and epoch of 2.0, `0:2.0` only that without one. */
+/**
+ * Whether it is a version that people mean: `2.0` is any release and epoch of 2.0, `0:2.0` only that without one, `2.*`
+ * any that begins so, and `>=2.0` that or a newer one, where no epoch means 0 as it does for rpm.
+ */
 export function isVersion(wanted: string, found: RpmVersion): boolean {
-  const [, epoch, rest = ''] = /^(?:(\d+):)?(.*)$/.exec(wanted) ?? [];
-  if (epoch !== undefined && Number(epoch) !== found.epoch) return false;
-  return rest === found.version || rest === `${found.version}-${found.release}`;
+  const bound = lowerBound(wanted);
+  const [, epoch, rest = ''] = /^(?:(\d+):)?(.*)$/.exec(bound ?? wanted) ?? [];
+  if (bound === null) {
+    if (epoch !== undefined && Number(epoch) !== found.epoch) return false;
+    return matchesPattern(rest, found.version) || matchesPattern(rest, `${found.version}-${found.release}`);
+  }
+  const [version = '', release] = rest.split('-', 2);
+  const least = { epoch: Number(epoch ?? 0), version, release: release ?? found.release };
+  return compareRpmVersions(found, least) >= 0;
 }
 
 export const compareRpmVersions = (a: RpmVersion, b: RpmVersion): number =>

@@ -30,12 +30,13 @@ const asked = [
 const defaults = {
   path: null,
   brings: [],
+  bringsToDependents: [],
   watched: [],
   canTell: false,
   weight: 0,
   gotDone: false,
 } as const satisfies Partial<Record<keyof Provider, unknown>>;
-const foundByCheck = ['path', 'brings', 'watched'] as const;
+const foundByCheck = ['path', 'brings', 'bringsToDependents', 'watched'] as const;
 
 /** What the language itself throws where a value is not what the code takes it for. */
 const isOfLanguage = (error: unknown): error is Error =>

@@ -49,6 +49,8 @@ export const packageApt: Provider<SeenPackage, PackageBefore> = {
   type: 'package-apt',
   recheckable: true,
   brings: () => ['accounts', 'units', 'programs'],
+  // It may be one that carries a source of packages, such as debian-archive-keyring. A name that is wrong must still fail the plan beside others.
+  bringsToDependents: () => ['packages'],
   path: () => null,
   check: () => {},
   observe: observePackage,

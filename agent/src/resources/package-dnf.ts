@@ -1,5 +1,6 @@
 import { HostFailure } from '../host/failure.ts';
 import { compareRpmVersions, versionText } from '../host/rpm-version.ts';
+import { lowerBound } from '../host/version-range.ts';
 import { diffPackage, locked } from './package-dnf/diff.ts';
 import { installAll, mend, type Wish } from './package-dnf/install.ts';
 import { type Farewell, removeAll } from './package-dnf/remove.ts';
@@ -41,6 +42,8 @@ export const packageDnf: Provider<SeenPackage, PackageBefore> = {
   type: 'package-dnf',
   recheckable: true,
   brings: () => ['accounts', 'units', 'programs'],
+  // It may be one that carries a source of packages, such as epel-release. A name that is wrong must still fail the plan beside others.
+  bringsToDependents: () => ['packages'],
   path: () => null,
   check: checkBody,
   observe: observePackage,
@@ -91,8 +94,14 @@ function checkBody({ type, body }: { type: string; body: unknown }): void {
     throw new HostFailure(
       `${type} manages packages by their names: ${name} is a group, a file, a pattern or a condition`,
     );
-  if (version != null && version !== 'latest' && !/^(\d+:)?[A-Za-z0-9_.+~^]+(-[A-Za-z0-9_.+~^]+)?$/.test(version))
-    throw new HostFailure(`${version} is no version of a package: write 1.2, 1.2-3.fc40 or 1:1.2-3.fc40`);
+  if (version == null || version === 'latest') return;
+  const bound = lowerBound(version);
+  const form =
+    bound === null
+      ? /^(\d+:)?[A-Za-z0-9_][A-Za-z0-9_.+~^*]*(-[A-Za-z0-9_.+~^*]+)?$/
+      : /^(\d+:)?[A-Za-z0-9_.+~^]+(-[A-Za-z0-9_.+~^]+)?$/;
+  if (!form.test(bound ?? version))
+    throw new HostFailure(`${version} is no version of a package: write 1.2, 1.2-3.fc40, 1:1.2-3.fc40, 1.* or >=1.2`);
 }
 
 /** Decides what brings back what was there before us. */

@@ -161,6 +161,8 @@ export interface Provider<Seen = unknown, Before extends Json = Json> {
   readonly recheckable: boolean;
   /** What a change of it may bring that others wait for. */
   brings(resource: ResolvedResource): readonly Brought[];
+  /** What a change of it may bring besides, to those that depend on it and to no others. */
+  bringsToDependents?(resource: ResolvedResource): readonly Brought[];
   /** Paths it decides over: no two resources of one run may have one inside the other, unless it is a directory. */
   path(resource: ResolvedResource): string | null;
   /**

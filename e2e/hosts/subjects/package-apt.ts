@@ -25,6 +25,15 @@ export const packageAptSubjects: Subject[] = [
   },
   {
     ...common,
+    name: 'package-apt, any version that fits',
+    prepare: `${quiet} install sample-plain=1.0`,
+    desired: { 'package-apt': { name: 'sample-plain', version: '>=1.5' } },
+    changed: { 'package-apt': { name: 'sample-plain', version: '1.*' } },
+    tamper: `${quiet} install --allow-downgrades sample-plain=1.0`,
+    moved: ['version'],
+  },
+  {
+    ...common,
     name: 'package-apt, another version of what is there for others',
     prepare: `${quiet} install sample-plain=1.0; apt-mark -qq auto sample-plain`,
     desired: { 'package-apt': { name: 'sample-plain', version: '2.0' } },

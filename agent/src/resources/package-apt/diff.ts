@@ -1,6 +1,6 @@
 import type { FieldChange } from '@muster/protocol';
 import type { ResolvedResource } from '@muster/protocol/module';
-import { compareVersions } from '../../host/dpkg.ts';
+import { compareVersions, isVersion } from '../../host/dpkg.ts';
 import { HostFailure } from '../../host/failure.ts';
 import { type Circumstances, type Difference, nothing, presenceDrift } from '../provider.ts';
 import { bodyOf, isThere, type SeenPackage } from './seen.ts';
@@ -20,7 +20,7 @@ export function diffPackage(
     if (seen.vital !== undefined && !asDrift) throw vital(name, seen.vital);
     return presenceDrift();
   }
-  const wanted = version === 'latest' ? latestOf(seen) : (version ?? null);
+  const wanted = wantedOf(version ?? null, seen);
   const changes: FieldChange[] = [];
   if (!there) changes.push({ field: 'ensure', from: 'absent', to: 'present' });
   else if (!seen.whole) changes.push({ field: 'state', from: seen.state, to: 'installed' });
@@ -42,6 +42,17 @@ export function diffPackage(
     ...(missing === null ? {} : { awaits: [{ kind: 'packages' as const, message: missing }] }),
     ...(notes.length === 0 ? {} : { message: notes.join('; ') }),
   };
+}
+
+/** The version that is to be there; null: any. Of those that fit, the one that is there, else the one that apt prefers. */
+function wantedOf(version: string | null, seen: SeenPackage): string | null {
+  if (version === null) return null;
+  if (version === 'latest') return latestOf(seen);
+  if (seen.version !== null && isVersion(version, seen.version)) return seen.version;
+  const { candidate = null, offered = [] } = seen.offer ?? {};
+  if (candidate !== null && isVersion(version, candidate)) return candidate;
+  const newestFirst = offered.filter((found) => isVersion(version, found)).sort((a, b) => compareVersions(b, a));
+  return newestFirst[0] ?? version;
 }
 
 /** What is there stays when the sources offer nothing newer: a newer one may have been put there by hand. */

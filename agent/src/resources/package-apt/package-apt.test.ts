@@ -62,6 +62,35 @@ describe('a package', () => {
     });
   });
 
+  test('is any version that a pattern or a lower bound takes, else the preferred or the newest of those', () => {
+    const offered = ['5:20.1', '20.9', '20.10', '19.1'];
+    const found = (version: string | null) =>
+      version === null
+        ? { ...absent, offer: offer('20.9', { offered }) }
+        : seen({ version, offer: offer('20.9', { offered }) });
+    for (const [wanted, version] of [
+      ['20.*', '20.0-1'],
+      ['*', '1'],
+      ['20.*-1', '20.0-1'],
+      ['>=20.1', '20.1'],
+      ['>= 20.1', '1:1'],
+    ] as const) {
+      expect(diff({ version: wanted }, found(version)).action, wanted).toBe('none');
+      expect(diff({ version: wanted }, found(version), 'drift').action, wanted).toBe('none');
+    }
+    const to = (wanted: string, version: string | null) =>
+      diff({ version: wanted }, found(version)).changes.find(({ field }) => field === 'version')?.to;
+    expect(to('20.*', null)).toBe('20.9');
+    expect(to('20.1*', '19.1')).toBe('20.10');
+    expect(to('>=5:1', '19.1')).toBe('5:20.1');
+    expect(diff({ version: '21.*' }, found('19.1')).awaits?.[0]?.message).toBe(
+      'no source of this machine offers foo 21.*, only 5:20.1, 20.9, 20.10, 19.1',
+    );
+    expect(diff({ version: '20.*' }, found('19.1'), 'drift').changes).toMatchObject([
+      { field: 'version', from: '19.1' },
+    ]);
+  });
+
   test('is the latest when nothing newer is offered, also when it is newer than that', () => {
     expect(diff({ version: 'latest' }, seen({ offer: offer('2.0') })).changes).toEqual([
       { field: 'version', from: '1.0', to: '2.0' },

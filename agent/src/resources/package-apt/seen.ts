@@ -1,7 +1,7 @@
 import type { ResolvedResource, ResourceBodies } from '@muster/protocol/module';
 import { aptCache, listTimes, refreshLists } from '../../host/apt.ts';
 import { type AptPolicy, parsePolicy, parseProviders } from '../../host/apt-output.ts';
-import { type DpkgDatabase, type DpkgState, findPackage, isWhole, readDpkg } from '../../host/dpkg.ts';
+import { type DpkgDatabase, type DpkgState, findPackage, isVersion, isWhole, readDpkg } from '../../host/dpkg.ts';
 import { vitalBecause } from '../../host/vital-packages.ts';
 import type { Circumstances, Database, Json, Machine } from '../provider.ts';
 
@@ -54,7 +54,7 @@ export const isDeclaredAbsent = (resource: ResolvedResource): boolean => bodyOf(
 function needsOffer(body: Body, found: Pick<SeenPackage, 'state' | 'version'>): boolean {
   if (body.ensure === 'absent') return false;
   if (!isThere(found.state) || body.version === 'latest') return true;
-  return body.version != null && body.version !== found.version;
+  return body.version != null && !isVersion(body.version, found.version ?? '');
 }
 
 /** Its files are there, whole or not. */
@@ -103,8 +103,19 @@ export async function observePackage(
   const candidate = policy?.candidate ?? null;
   const providers =
     candidate === null && policy !== null && purpose !== 'drift' ? await providersOf(body.name, machine) : [];
-  const offered = body.version != null && body.version !== 'latest' ? (policy?.offered ?? []) : [];
-  return { ...found, offer: { candidate, offered: offered.slice(0, 20), providers, trouble: offers.trouble } };
+  const { version } = body;
+  const offered = version != null && version !== 'latest' ? (policy?.offered ?? []) : [];
+  // What fits may be far down; the others are only told where nothing does.
+  const fitting = offered.filter((found) => isVersion(version ?? '', found));
+  return {
+    ...found,
+    offer: {
+      candidate,
+      offered: (fitting.length > 0 ? fitting : offered).slice(0, 20),
+      providers,
+      trouble: offers.trouble,
+    },
+  };
 }
 
 /** As apt prints it: without the machine's own architecture. */
@@ -131,7 +142,7 @@ async function readOffers(machine: Machine, mayRefresh: boolean): Promise<Offers
     wanted.every(({ name, version }) => {
       const policy = policies.get(plainName(name, database.native));
       if (policy?.candidate == null) return false;
-      return version == null || version === 'latest' || policy.offered.includes(version);
+      return version == null || version === 'latest' || policy.offered.some((offered) => isVersion(version, offered));
     });
   let trouble: string | null = null;
   const { refreshedAt, sourcesChangedAt } = listTimes();

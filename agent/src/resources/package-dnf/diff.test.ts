@@ -47,6 +47,32 @@ describe('what is to be done about a package of rpm', () => {
     expect(diff({ version: '1.0' }, seen('1:0.9-1', offered)).message).toBe('1.0-1 is older than 1:0.9-1: a downgrade');
   });
 
+  test('any version that a pattern or a lower bound takes, else the newest of those', () => {
+    for (const [wanted, installed] of [
+      ['1.*', '1.0-7'],
+      ['1.0-*', '1.0-7'],
+      ['1:0.*', '1:0.9-1'],
+      ['>=1.0', '1.0-1'],
+      ['>= 1.0', '1:0.1-1'],
+      ['>=1.0-3', '1.0-3'],
+    ] as const) {
+      expect(diff({ version: wanted }, seen(installed, offered)).action, wanted).toBe('none');
+      expect(diff({ version: wanted }, seen(installed), 'drift').action, wanted).toBe('none');
+    }
+    const to = (wanted: string, installed: string | null) =>
+      diff({ version: wanted }, seen(installed, offered)).changes.find(({ field }) => field === 'version')?.to;
+    expect(to('1.*', null)).toBe('1.1-1');
+    expect(to('1.*', '1:0.9-1')).toBe('1.1-1');
+    expect(to('>=1.1', '1.0-1')).toBe('1:0.9-1');
+    expect(diff({ version: '>=9:1' }, seen('1.0-1', offered)).awaits?.[0]?.message).toContain(
+      'hello >=9:1, only 1.0-1',
+    );
+    const check = (wanted: string) => () => packageDnf.check(resource({ version: wanted }));
+    expect(check('1.*')).not.toThrow();
+    expect(check('>=1:1.2-3')).not.toThrow();
+    for (const wanted of ['>=1.*', '> 1', '1.?', '>=']) expect(check(wanted), wanted).toThrow('is no version');
+  });
+
   test('waits for who may offer it, and says what is wrong', () => {
     const why = (body: object, found: SeenPackage) => diff(body, found).awaits?.[0]?.message;
     expect(why({}, seen(null, []))).toBe('no repository of this machine offers a package hello');
@@ -70,7 +96,7 @@ describe('what is to be done about a package of rpm', () => {
       fc.property(
         fc.option(some),
         fc.uniqueArray(some),
-        fc.constantFrom(undefined, 'latest', '1.0', '1.1-1', '0.9'),
+        fc.constantFrom(undefined, 'latest', '1.0', '1.1-1', '0.9', '1.*', '>=1.1', '*'),
         (installed, list, wanted) => {
           const sorted = list.map(version).sort(compareRpmVersions).map(versionText);
           const found = diff({ version: wanted }, seen(installed, sorted));

@@ -1,5 +1,5 @@
 import type { ResolvedResource, ResourceBodies } from '@muster/protocol/module';
-import { dnfQuery } from '../../host/dnf.ts';
+import { dnfQuery, dnfSourcesStamp } from '../../host/dnf.ts';
 import { dnfComplaint } from '../../host/dnf-output.ts';
 import {
   findRpm,
@@ -31,6 +31,8 @@ export const rpmDatabase: Database<RpmDatabase> = { name: 'rpm', read: (machine)
 interface Offers {
   packages: ReadonlyMap<string, readonly RpmPackage[]>;
   trouble: string | null;
+  /** What said where packages come from when they were read. */
+  sources: string;
 }
 
 /** Older lists are refreshed before they are relied on. Seconds. */
@@ -84,10 +86,20 @@ export async function observePackage(
   const database = await machine.database(rpmDatabase);
   const found = seenIn(database, body.name);
   if (!needsOffer(body, found.installed)) return { ...found, offer: null };
-  const offers = await machine.database(purpose === 'drift' ? knownOffers : freshOffers);
+  const offered = purpose === 'drift' ? knownOffers : freshOffers;
+  let offers = await machine.database(offered);
+  if (offers.sources !== dnfSourcesStamp()) {
+    // An earlier resource of this operation changed where packages come from.
+    machine.stale(offered);
+    offers = await machine.database(offered);
+  }
   const versions = offeredIn(offers, body.name, database);
   const providers = versions.length > 0 || purpose === 'drift' ? [] : await providersOf(body.name, machine);
-  return { ...found, offer: { versions: versions.slice(-20), providers, trouble: offers.trouble } };
+  // What fits may be far from the newest; the others are only told where nothing does.
+  const { version } = body;
+  const fitting = version == null ? [] : versions.filter((found) => isVersion(version, found));
+  const told = (fitting.length > 0 ? fitting : versions).slice(-20);
+  return { ...found, offer: { versions: told, providers, trouble: offers.trouble } };
 }
 
 /** What would come under this name, the newest last. */
@@ -102,12 +114,13 @@ const queryFormat = '%{name}\\t%{epoch}\\t%{version}\\t%{release}\\t%{arch}';
 
 /** What the sources offer of these names. */
 async function query(names: readonly string[], options: readonly string[], machine: Machine): Promise<Offers> {
+  const sources = dnfSourcesStamp();
   const args = [...options, 'repoquery', '--available', '--qf', queryFormat, '--', ...names];
   const { exitCode, stdout, stderr } = await dnfQuery(args, machine);
   const packages = new Map<string, RpmPackage[]>();
   for (const found of parsePackages(stdout)) packages.set(found.name, [...(packages.get(found.name) ?? []), found]);
   const failed = exitCode !== 0 || /^(Error|Errors during downloading)/m.test(stderr);
-  return { packages, trouble: failed ? dnfComplaint(stderr) : null };
+  return { packages, trouble: failed ? dnfComplaint(stderr) : null, sources };
 }
 
 async function readOffers(machine: Machine, options: readonly string[]): Promise<Offers> {
@@ -117,7 +130,7 @@ async function readOffers(machine: Machine, options: readonly string[]): Promise
     .map(bodyOf)
     .filter((body) => needsOffer(body, seenIn(database, body.name).installed));
   const names = [...new Set(wanted.map(({ name }) => name))];
-  if (names.length === 0) return { packages: new Map(), trouble: null };
+  if (names.length === 0) return { packages: new Map(), trouble: null, sources: dnfSourcesStamp() };
   const offers = await query(names, options, machine);
   const isKnown = ({ name, version }: Body): boolean => {
     const versions = offeredIn(offers, name, database);

@@ -222,6 +222,9 @@ function dependenciesOf(requires: readonly string[], after: readonly string[]): 
  * @returns null when nothing does
  */
 export function unitFault({ name, exec_start, working_directory, environment }: Body): string | null {
+  const [, suffix] = suffixes.exec(name) ?? [];
+  if (suffix !== undefined && suffix !== 'service')
+    return `${name} is no service: service-systemd manages .service units; other unit types, such as .${suffix}, are not supported yet`;
   if (/^[^@]*@$/.test(name)) return `${name} is a template; name an instance of it, such as ${name}1`;
   if (exec_start != null && exec_start.trim() === '') return '`exec_start` is empty';
   if (exec_start?.trim().endsWith('\\')) return '`exec_start` ends in a backslash, which would swallow the next line';

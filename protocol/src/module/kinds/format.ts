@@ -103,9 +103,21 @@ export const packageVersion: Check = byPattern(
   'must be "latest" or an exact version, without spaces',
 );
 
+/** One version, a pattern in which `*` stands for any characters, or a lower bound. */
+export const packageVersionRange: Check = byPattern(
+  /^([A-Za-z0-9_][A-Za-z0-9_.+~^:*-]{0,255}|>= ?[A-Za-z0-9_][A-Za-z0-9_.+~^:-]{0,255})$/,
+  'must be "latest", a version, a pattern such as "20.*", or a lower bound such as ">=20.1"',
+);
+
+/** Endings of systemd's other units. */
+const otherUnit = /\.(socket|device|mount|automount|swap|target|path|timer|slice|scope)$/;
+
 export const systemdUnit: Check = (name) => {
   if (name.endsWith('.service'))
     return `must be without ".service": write ${name.slice(0, -8) || 'the name before it'}`;
+  const [, other] = otherUnit.exec(name) ?? [];
+  if (other !== undefined)
+    return `must be the name of a service: service-systemd manages .service units; other unit types, such as .${other}, are not supported yet`;
   return /^[A-Za-z0-9_][A-Za-z0-9:_.\\@-]{0,239}$/.test(name)
     ? undefined
     : 'must be a unit name of letters, digits and : _ . \\ @ -';

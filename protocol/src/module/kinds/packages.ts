@@ -1,13 +1,22 @@
-import { formatted } from './field.ts';
+import { type Field, formatted } from './field.ts';
 import * as format from './format.ts';
 import { defineKind, ensure, type Platform } from './kind.ts';
 
-const version = formatted(
+const exactVersion = formatted(
   'Absent: any version; latest: the newest the sources offer; or an exact version',
   format.packageVersion,
 );
+const versionRange = formatted(
+  'Absent: any version; latest: the newest the sources offer; 20.*: any that begins with "20."; >=20.1: that or any newer; or an exact version',
+  format.packageVersionRange,
+);
 
-const packageKind = (program: string, platforms: readonly Platform[], name: format.Check) =>
+const packageKind = (
+  program: string,
+  platforms: readonly Platform[],
+  name: format.Check,
+  version: Field<string> = exactVersion,
+) =>
   defineKind({
     description: `A package installed by ${program}`,
     platforms,
@@ -16,8 +25,8 @@ const packageKind = (program: string, platforms: readonly Platform[], name: form
   });
 
 export const packageKinds = {
-  'package-apt': packageKind('apt', ['linux'], format.aptPackage),
-  'package-dnf': packageKind('dnf', ['linux'], format.packageName),
+  'package-apt': packageKind('apt', ['linux'], format.aptPackage, versionRange),
+  'package-dnf': packageKind('dnf', ['linux'], format.packageName, versionRange),
   'package-brew': packageKind('Homebrew', ['macos', 'linux'], format.packageName),
   'package-choco': packageKind('Chocolatey', ['windows'], format.packageName),
   'package-winget': packageKind('winget', ['windows'], format.packageName),
