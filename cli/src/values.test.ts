@@ -27,7 +27,22 @@ test('a moment is how long ago it was, a day, or a time', () => {
   expect(parseMoment('2026-11-01', now)).toBe(new Date(2026, 10, 1).getTime() / 1000);
 });
 
+test('what begins or ends is in a length of time, on a day, or at a time; what ends with a day includes it', () => {
+  const now = 1_795_000_000.5;
+  const at = (...parts: [number, number, number]) => new Date(...parts).getTime() / 1000;
+  expect(parseMoment('90d', now, 'until')).toBe(1_795_000_000 + 90 * 86_400);
+  expect(parseMoment('2h', now, 'from')).toBe(1_795_000_000 + 7200);
+  expect(parseMoment('2027-01-31', now, 'from')).toBe(at(2027, 0, 31));
+  expect(parseMoment('2027-01-31', now, 'until')).toBe(at(2027, 1, 1));
+  expect(parseMoment('2027-01-31T08:00:00Z', now, 'until')).toBe(Date.parse('2027-01-31T08:00:00Z') / 1000);
+  expect(parseMoment('2027-01-31T08:00', now, 'until')).toBe(new Date(2027, 0, 31, 8).getTime() / 1000);
+});
+
 test.each([
+  () => parseMoment('2026-02-30', 0, 'until'),
+  () => parseMoment('999999999w', 0, 'until'),
+  () => parseMoment('2026-02-30T08:00Z', 0),
+  () => parseMoment('2026-12-01T25:00Z', 0),
   () => parseMoment('90', 0),
   () => parseMoment('yesterday', 0),
   () => parseMoment('2026-13-01', 0),

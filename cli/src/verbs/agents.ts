@@ -7,7 +7,7 @@ import { sanitiseLine } from '../sanitise.ts';
 import { showingFault } from '../selector-fault.ts';
 import { ago, counted, duration, type Style } from '../style.ts';
 import type { Column } from '../table.ts';
-import { parseChoice, parseCount, parseDuration, parseTag } from '../values.ts';
+import { parseChoice, parseCount, parseMoment, parseTag } from '../values.ts';
 import type { Register } from '../verb.ts';
 import { registerChanges, requireName } from './agents-change.ts';
 
@@ -53,7 +53,7 @@ export const withTokenTerms = (command: Command): Command =>
       ...(tags ?? []),
       text,
     ])
-    .option('--expires <duration>', 'how long the token is good, e.g. 30m, 12h, 7d', '1h')
+    .option('--expires <when>', 'how long the token is good, e.g. 30m, 12h, 7d, or until when, e.g. 2026-12-01', '1h')
     .option('--uses <n>', 'how many agents may use it', '1')
     .option('--no-approve', 'they wait for approval');
 
@@ -214,7 +214,7 @@ export async function enroll(
   const uses = parseCount('--uses', options.uses, 1, 10_000);
   if (name !== undefined) requireName(name);
   const tags = Object.fromEntries((options.tag ?? []).map(parseTag).map(({ key, value }) => [key, value]));
-  const expiresIn = parseDuration(options.expires);
+  const expiresIn = parseMoment(options.expires, now(), 'until') - Math.floor(now());
   const { call } = await context.connect();
   const made = await call(createEnrolmentToken, {
     body: {

@@ -29,7 +29,7 @@ import { sanitiseLine, toJson } from '../sanitise.ts';
 import { byShare, glyphsFor } from '../sparkline.ts';
 import { ago, duration, when } from '../style.ts';
 import type { Column } from '../table.ts';
-import { parseCount, parseDuration } from '../values.ts';
+import { parseCount, parseDuration, parseMoment } from '../values.ts';
 import type { Register } from '../verb.ts';
 
 export const register: Register = (command, act) => {
@@ -45,7 +45,7 @@ export const register: Register = (command, act) => {
     .command('show')
     .description('cpu, memory, disk, load and network of an agent over a time')
     .argument('<agent>', agentNaming)
-    .option('--since <duration>', 'how far back: 1h, 24h, 7d', '1h')
+    .option('--since <time>', 'how far back: 1h, 24h, 7d, or a time like 2026-12-01', '1h')
     .option('-f, --follow', 'go on, as samples come')
     .option('--csv', 'every sample as comma-separated values; what could not be measured is empty')
     .option('--step <duration>', 'with --csv or --json: averages over this length of time')
@@ -59,7 +59,7 @@ export const register: Register = (command, act) => {
     .command('follow')
     .description('print each sample of an agent as it comes, one a line')
     .argument('<agent>', agentNaming)
-    .option('--since <duration>', 'begin with those of the last 10m, 1h, …')
+    .option('--since <time>', 'begin with those of the last 10m, 1h, … or since a time')
     .option('--csv', 'as comma-separated values')
     .option('--ascii', 'draw with plain characters')
     .addHelpText(
@@ -158,9 +158,13 @@ interface ShowOptions {
 /** How often somebody who follows asks. Agents take a sample every 30 s unless told otherwise. Milliseconds. */
 const askMs = 5_000;
 
+/** How long ago a moment is; a number without a unit is seconds. */
+const secondsBack = (text: string, now: number): number =>
+  /^\d+$/.test(text) ? parseDuration(text) : Math.floor(now) - parseMoment(text, now);
+
 async function show(context: Context, wanted: string, options: ShowOptions): Promise<Exit> {
   const { out } = context;
-  const since = parseDuration(options.since);
+  const since = secondsBack(options.since, context.now());
   if (since < 60) throw usageError(`--since is ${JSON.stringify(options.since)}`, 'Give a minute or more, e.g. 1h.');
   const step = options.step === undefined ? undefined : parseDuration(options.step);
   const asData = out.json || options.csv === true;
@@ -183,7 +187,7 @@ async function follow(
   { since, ...options }: { since?: string; csv?: boolean; ascii?: boolean },
 ): Promise<Exit> {
   if (options.csv && context.out.json) throw usageError('--csv and --json exclude each other');
-  const back = since === undefined ? 0 : parseDuration(since);
+  const back = since === undefined ? 0 : secondsBack(since, context.now());
   const { call } = await context.connect();
   return asLines(context, call, await chooseAgent(call, wanted), back, undefined, { ...options, follow: true });
 }

@@ -110,7 +110,11 @@ test('what is known of one is changed: when it expires, and who may have it', as
   expect(body).toEqual({ description: '', restriction: { node_ids: ['3f8c2b0a9d7e41568c1b2a3d4e5f6071'] } });
   server.seen.length = 0;
   await muster(['update', 'x', '--expires', '2027-01-31T08:00:00+01:00']);
-  expect(sent('updateSecret')?.body).toEqual({ expires_at: '2027-01-31T08:00:00+01:00' });
+  expect(sent('updateSecret')?.body).toEqual({ expires_at: '2027-01-31T07:00:00.000Z' });
+  server.seen.length = 0;
+  // It is good through that day, by this machine's zone.
+  await muster(['set', 'x', '--expires', '2027-01-31'], 'hunter2');
+  expect(sent('updateSecret')?.body).toEqual({ value: 'hunter2', expires_at: new Date(2027, 1, 1).toISOString() });
 });
 
 test('the list has every page, and a typo the nearest name', async () => {

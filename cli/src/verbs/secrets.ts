@@ -19,7 +19,7 @@ import { findAgent } from '../find-agent.ts';
 import { nearest } from '../nearest.ts';
 import { sanitiseLine } from '../sanitise.ts';
 import { ago, counted, duration, type Style, when } from '../style.ts';
-import { parseDuration } from '../values.ts';
+import { parseMoment } from '../values.ts';
 import type { Register } from '../verb.ts';
 
 interface Terms {
@@ -45,7 +45,10 @@ export const register: Register = (command, act) => {
   const terms = (verb: ReturnType<typeof command.command>) =>
     verb
       .option('--description <text>', 'for people; empty: none')
-      .option('--expires <when>', 'like 90d, or a time like 2027-01-31T08:00:00Z; never: does not expire')
+      .option(
+        '--expires <when>',
+        'like 90d, the end of a day like 2027-01-31, or a time like 2027-01-31T08:00:00Z; never: does not expire',
+      )
       .option('--agent <agents...>', 'only these agents may have it')
       .option('--selector <selector>', 'only agents that match may have it')
       .option('--anyone', 'every approved agent may have it');
@@ -175,11 +178,10 @@ async function termsOf(call: Client, { now }: Context, options: Terms) {
   const { description, expires, agent, selector, anyone } = options;
   if (anyone && (agent !== undefined || selector !== undefined))
     throw usageError('--anyone and --agent or --selector contradict each other');
-  const isTime = expires !== undefined && /^\d{4}-/.test(expires);
   const expires_at =
-    expires === undefined || expires === 'never' || isTime
+    expires === undefined || expires === 'never'
       ? expires
-      : new Date((now() + parseDuration(expires)) * 1000).toISOString();
+      : new Date(parseMoment(expires, now(), 'until') * 1000).toISOString();
   const node_ids =
     agent === undefined
       ? undefined

@@ -8,11 +8,12 @@ import { findId } from '../find-id.ts';
 import { operatorNames } from '../operator-names.ts';
 import { sanitiseLine } from '../sanitise.ts';
 import { duration, listedId, timestamp } from '../style.ts';
-import { parseDuration, parseTime } from '../values.ts';
+import { parseDuration, parseMoment } from '../values.ts';
 import type { Register } from '../verb.ts';
 
 const naming = '\nA window is named by its id, or the beginning or end of it if only one fits.\n';
-const times = '\nTimes are like 2026-12-01T22:00:00Z; without Z or +01:00 they are those of this machine.\n';
+const times =
+  '\nTimes are like 2026-12-01T22:00:00Z, a day like 2026-12-01, or from now, like 2h; without Z or +01:00 they are those of this\nmachine. --until with a day includes that day.\n';
 
 export const register: Register = (command, act) => {
   command
@@ -113,8 +114,12 @@ async function add(context: Context, reason: string, options: AddOptions): Promi
   const { out } = context;
   if ((options.until === undefined) === (options.for === undefined))
     throw usageError('say when it ends', 'Give --until with a time, or --for with a length of time.');
-  const starts_at = options.from === undefined ? Math.floor(context.now()) : parseTime(options.from);
-  const ends_at = options.until === undefined ? starts_at + parseDuration(options.for ?? '') : parseTime(options.until);
+  const starts_at =
+    options.from === undefined ? Math.floor(context.now()) : parseMoment(options.from, context.now(), 'from');
+  const ends_at =
+    options.until === undefined
+      ? starts_at + parseDuration(options.for ?? '')
+      : parseMoment(options.until, context.now(), 'until');
   const { call } = await context.connect();
   const { selector } = options;
   const window = await call(createWindow, {
@@ -158,7 +163,7 @@ async function update(
   if (until === undefined && options.for === undefined && reason === undefined)
     throw usageError('say what to change', 'Give --until or --for, --reason, or both.');
   const lasts = options.for === undefined ? undefined : parseDuration(options.for);
-  const end = until === undefined ? undefined : parseTime(until);
+  const end = until === undefined ? undefined : parseMoment(until, context.now(), 'until');
   const { call } = await context.connect();
   const id = await findWindow(call, wanted);
   const starts = lasts === undefined ? 0 : (await call(getWindow, { params: { id } })).starts_at;
