@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { hostname as machineName } from 'node:os';
 import { join } from 'node:path';
+import { signedContexts } from '@muster/protocol/signed-contexts';
 import { discoveryPort } from '@muster/protocol/wire';
 import packageJson from '../package.json' with { type: 'json' };
 import type { AgentArguments } from './arguments.ts';
@@ -79,7 +80,7 @@ export async function startAgent(options: AgentArguments, clock: Clock, log: Log
   const engine = createEngine({
     dataDir: options.dataDir,
     // It never leaves the machine, and is the same as long as the identity is.
-    planKey: identity.current.sign(Buffer.from('muster key of plan digests v1\0')),
+    planKey: identity.current.sign(Buffer.from(signedContexts.planDigestKey)),
     clock,
     log,
     limits: {

@@ -38,6 +38,7 @@ async function open(browser: Browser, orchestrator: OrchestratorProcess, path: s
   const context = await browser.newContext({ ignoreHTTPSErrors: true, viewport: { width: 1280, height: 900 } });
   const page = await context.newPage();
   await page.goto(`${orchestrator.url}${path}${await linkOf(orchestrator)}`);
+  await page.getByRole('button', { name: 'Sign in', exact: true }).click();
   return page;
 }
 
@@ -53,7 +54,14 @@ interface Opened {
 
 /** Runs in the page from its start: notes when rows are painted, and when a click on the search has been answered. */
 const watchOpening = `
+  let confirmed = false;
   const look = () => {
+    // The link asks whether to sign in: the person says yes as soon as it does.
+    const yes = confirmed ? null : [...document.querySelectorAll('button')].find(({ textContent }) => textContent === 'Sign in');
+    if (yes) {
+      confirmed = true;
+      yes.click();
+    }
     if (document.querySelectorAll(${JSON.stringify(rows)}).length < 10) return requestAnimationFrame(look);
     // The frame after the one that draws them.
     requestAnimationFrame(() => requestAnimationFrame(() => {

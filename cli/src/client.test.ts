@@ -1,3 +1,4 @@
+import { createHash, X509Certificate } from 'node:crypto';
 import { createServer, type Server } from 'node:net';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { makeCertificate } from '../test/certificate.ts';
@@ -129,6 +130,42 @@ test.each([
   expect(error).toMatchObject({ code: 'unreachable', exit: exits.unreachable });
   expect(error.message).toContain(reason);
   expect(error.remedy).not.toBeNull();
+});
+
+const keyDigest = ({ cert }: { cert: string }) =>
+  createHash('sha256')
+    .update(new X509Certificate(cert).publicKey.export({ format: 'der', type: 'spki' }))
+    .digest('hex');
+const serversAfterCall = async (policy: TransportOptions['policy'], url: string) => {
+  const opened = openTransport({ policy, firstUse: async () => {} });
+  closing.push(opened.close);
+  const call = { method: 'GET', headers: {}, body: undefined, signal: undefined };
+  await opened.transport({ ...call, url: `${url}/api/v1/status` });
+  return opened.serversOf(new URL(url));
+};
+
+test('names the server by the key that it pins, then by its origin', async () => {
+  expect(
+    await serversAfterCall({ kind: 'pinned', fingerprint: first.fingerprint, source: 'stored' }, server.url),
+  ).toEqual([`tls:${keyDigest(first)}`, `origin:${server.url}`]);
+});
+
+test('names an unchecked server by its key alone, and does not go on to another key', async () => {
+  expect(await serversAfterCall({ kind: 'anything' }, server.url)).toEqual([`tls:${keyDigest(first)}`]);
+  const other = await standIn({ tls: second });
+  closing.push(() => void other.close());
+  const opened = openTransport({ policy: { kind: 'anything' }, firstUse: async () => {} });
+  closing.push(opened.close);
+  const call = { method: 'GET', headers: {}, body: undefined, signal: undefined };
+  await opened.transport({ ...call, url: `${server.url}/api/v1/status` });
+  const error = await refusal(opened.transport({ ...call, url: `${other.url}/api/v1/status` }));
+  expect(error.code).toBe('certificate_changed');
+  expect(other.seen).toEqual([]);
+});
+
+test('names a server of plain HTTP by its origin', async () => {
+  const { url } = await plain();
+  expect(await serversAfterCall({ kind: 'authorities' }, url)).toEqual([`origin:${url}`]);
 });
 
 test('a server that never answers the handshake is given up', async () => {

@@ -1,9 +1,10 @@
-import type { X509Certificate } from 'node:crypto';
+import { createHash, type X509Certificate } from 'node:crypto';
 import { Agent as PlainAgent, request as plainRequest } from 'node:http';
 import { Agent, request as secureRequest } from 'node:https';
 import type { Duplex } from 'node:stream';
 import { type ConnectionOptions, connect, getCACertificates, type TLSSocket } from 'node:tls';
 import type { Transport } from '@muster/protocol/client';
+import { serverOfKey, serverOfOrigin } from '@muster/protocol/sign-in';
 import { CliError, exits } from './exit.ts';
 import {
   type Fingerprint,
@@ -41,9 +42,15 @@ export type AgentFor = (url: URL) => PlainAgent;
 /**
  * A transport for the typed client that keeps its connections. No byte of a request leaves before the certificate has
  * been judged: a token must not reach a stranger.
- * @returns the transport, the same trust for what is no request, and what ends its connections
+ * @returns the transport, the same trust for what is no request, what ends its connections, and the names by which a
+ *   sign-in may call the server of a URL, best first: known once a request was answered
  */
-export function openTransport(options: TransportOptions): { transport: Transport; agentFor: AgentFor; close(): void } {
+export function openTransport(options: TransportOptions): {
+  transport: Transport;
+  agentFor: AgentFor;
+  close(): void;
+  serversOf(url: URL): string[];
+} {
   const secure = new PinnedAgent(options);
   const plain = new PlainAgent({ keepAlive: true });
   const agentFor: AgentFor = ({ protocol }) =>
@@ -101,6 +108,7 @@ export function openTransport(options: TransportOptions): { transport: Transport
   return {
     transport,
     agentFor,
+    serversOf: (url) => (url.protocol === 'https:' ? secure.servers(url.origin) : [serverOfOrigin(url.origin)]),
     close: () => {
       secure.destroy();
       plain.destroy();
@@ -128,12 +136,25 @@ class OnceAgent extends Agent {
 class PinnedAgent extends Agent {
   readonly #options: TransportOptions;
   #policy: TrustPolicy;
+  /** SHA-256 of the server's public key as the last handshake showed it. */
+  #key: string | null = null;
 
   constructor(options: TransportOptions) {
     // Sessions are never resumed: a resumed one shows no certificate.
     super({ keepAlive: true, maxCachedSessions: 0 });
     this.#options = options;
     this.#policy = options.policy;
+  }
+
+  /**
+   * What this end itself has seen of the server, so that a signature over it is of no use to another one. Behind a proxy
+   * that ends TLS the orchestrator knows the origin only; without any check of certificates the origin proves nothing.
+   */
+  servers(origin: string): string[] {
+    const byKey = this.#key === null ? [] : [serverOfKey(this.#key)];
+    if (this.#policy.kind === 'anything') return byKey;
+    const byOrigin = serverOfOrigin(origin);
+    return this.#policy.kind === 'pinned' ? [...byKey, byOrigin] : [byOrigin, ...byKey];
   }
 
   override createConnection(
@@ -153,7 +174,8 @@ class PinnedAgent extends Agent {
     const origin = new URL(`https://${host.includes(':') ? `[${host}]` : host}:${port}`).origin;
     if (this.#policy.kind === 'authorities') {
       try {
-        return await this.#vouched(host, port);
+        const vouched = await this.#vouched(host, port);
+        return this.#sameKey(origin, vouched, certificateOf(vouched));
       } catch (error) {
         const code = (error as NodeJS.ErrnoException).code ?? '';
         if (!isCertificateFault(code)) throw error;
@@ -166,13 +188,32 @@ class PinnedAgent extends Agent {
       }
     }
     const socket = await this.#handshake(host, port, { rejectUnauthorized: false });
+    const certificate = certificateOf(socket);
     if (this.#policy.kind === 'pinned') {
-      const { fingerprint } = describe(certificateOf(socket));
+      const { fingerprint } = describe(certificate);
       if (fingerprint !== this.#policy.fingerprint) {
         socket.destroy();
         throw changed(origin, this.#policy, fingerprint);
       }
     }
+    return this.#sameKey(origin, socket, certificate);
+  }
+
+  /** Unchecked connections all go to one key: what is signed for it must not be handed to another. */
+  #sameKey(origin: string, socket: TLSSocket, { publicKey }: X509Certificate): TLSSocket {
+    const key = createHash('sha256')
+      .update(publicKey.export({ format: 'der', type: 'spki' }))
+      .digest('hex');
+    if (this.#policy.kind === 'anything' && this.#key !== null && key !== this.#key) {
+      socket.destroy();
+      throw new CliError(
+        exits.unreachable,
+        'certificate_changed',
+        `${origin} shows another key than a moment ago`,
+        'Somebody may stand in between: name the certificate with --fingerprint instead of --insecure-skip-verify.',
+      );
+    }
+    this.#key = key;
     return socket;
   }
 

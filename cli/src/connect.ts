@@ -23,7 +23,7 @@ export async function connectTo(context: Context, atEnd: (close: () => void) => 
   if (protocol === 'http:' && !isLoopback(hostname))
     out.warn(`${origin} is plain HTTP: everybody on the way can read the session token`);
 
-  const { transport, agentFor, close } = openTransport({
+  const { transport, agentFor, close, serversOf } = openTransport({
     policy,
     firstUse: (certificate) => trustAtFirstUse(context, certificate),
   });
@@ -34,6 +34,7 @@ export async function connectTo(context: Context, atEnd: (close: () => void) => 
     key: context.key,
     store: (key) => tokenFile(env, target.url, key.operatorId),
     client: (token) => client(token === null ? null : async () => token),
+    servers: () => serversOf(new URL(target.url)),
     now,
   });
   const signedIn = client(session.token);

@@ -21,7 +21,7 @@ const typed: Readonly<Record<string, string>> = {
   listOperators: 'operator list',
   addOperator: `operator add grace ${key}`,
   getOperator: 'operator whoami',
-  removeOperator: 'operator remove ada --yes',
+  removeOperatorReporting: 'operator remove ada --yes',
   listAgents: 'agents list',
   getAgent: 'agents show web-1',
   setAgentStatus: 'agents reject web-1',
@@ -112,8 +112,8 @@ const typed: Readonly<Record<string, string>> = {
   getTranscript: `terminal download ${ulid} -o OUT`,
 };
 
-/** What only a browser calls, which has no key. */
-const notHere: readonly string[] = ['redeemWebLogin', 'getSession'];
+/** What only a browser calls, which has no key; and what removeOperatorReporting does too. */
+const notHere: readonly string[] = ['redeemWebLogin', 'getSession', 'removeOperator'];
 
 let home: Awaited<ReturnType<typeof makeHome>>;
 let folder: string;

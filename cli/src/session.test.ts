@@ -46,8 +46,16 @@ async function session(now: () => number) {
     createClient({ url: server.url, transport: opened.transport, token: async () => held });
   return {
     client,
-    open: () =>
-      openSession({ key: async () => key, store: (k) => tokenFile(home.env, server.url, k.operatorId), client, now }),
+    key,
+    servers: () => opened.serversOf(new URL(server.url)),
+    open: (servers = () => opened.serversOf(new URL(server.url)), signer = key) =>
+      openSession({
+        key: async () => signer,
+        store: (k) => tokenFile(home.env, server.url, k.operatorId),
+        client,
+        servers,
+        now,
+      }),
   };
 }
 
@@ -100,7 +108,7 @@ test('the token is in a file that only its owner reads', async () => {
 });
 
 test('a wrong signature is told as such', async () => {
-  const { client } = await session(() => Date.now() / 1000);
+  const { client, servers } = await session(() => Date.now() / 1000);
   await client(null)(getStatus, {});
   const { key } = await makeKey(join(home.path, 'other'), { replace: false, now: () => 0 });
   const lying = { ...key, sign: async () => new Uint8Array(64) };
@@ -108,8 +116,53 @@ test('a wrong signature is told as such', async () => {
     key: async () => lying,
     store: () => tokenFile(home.env, server.url, 'x'),
     client,
+    servers,
     now: () => 0,
   });
   await expect(opened.token()).rejects.toBeInstanceOf(ApiError);
   await chmod(join(home.path, 'other'), 0o600);
+});
+
+test.each([
+  ['answers with the bare form', { body: { nonce: 'ab'.repeat(32) } }],
+  [
+    'refuses the field, as releases before it do',
+    {
+      code: 'invalid_input',
+      detail: 'form is not known here',
+      errors: [{ path: '/form', message: 'is not a field of this' }],
+    },
+  ],
+] as const)('signs nothing for a server that %s', async (_, answer) => {
+  await server.close();
+  server = await standIn({ answers: { challenge: () => answer as never } });
+  const { open, key } = await session(() => Date.now() / 1000);
+  const signed: Uint8Array[] = [];
+  const watched = {
+    ...key,
+    sign: (message: Uint8Array) => {
+      signed.push(message);
+      return key.sign(message);
+    },
+  };
+  await expect(open(undefined, watched).token()).rejects.toMatchObject({ code: 'sign_in_not_offered' });
+  expect(signed).toEqual([]);
+  expect(routes()).toEqual(['challenge']);
+});
+
+test('signs for its second name of the server when that does not go by the first', async () => {
+  const named: unknown[] = [];
+  await server.close();
+  server = await standIn({
+    answers: {
+      verify: ({ body }) => {
+        named.push((body as { server: string }).server);
+        return named.length === 1 ? { code: 'sign_in_server_unknown', detail: 'not by that name' } : undefined;
+      },
+    },
+  });
+  const { open } = await session(() => Date.now() / 1000);
+  const names = [`tls:${'ab'.repeat(32)}`, 'origin:https://muster.example:4748'];
+  await open(() => names).token();
+  expect(named).toEqual(names);
 });

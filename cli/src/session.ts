@@ -3,6 +3,7 @@ import { readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { ApiError, type Client } from '@muster/protocol/client';
 import { challenge, renew, verify } from '@muster/protocol/http';
+import { signInBytes } from '@muster/protocol/sign-in';
 import { cacheDirectory, type Environment, writePrivateFile } from './directories.ts';
 import { CliError, exits } from './exit.ts';
 import type { OperatorKey } from './key.ts';
@@ -40,7 +41,16 @@ export function tokenFile(env: Environment, url: string, operatorId: string): To
   };
 }
 
-/** What to do with a token: use it, change it for a fresh one first, or sign in anew. */
+const notOffered = (cause?: unknown) =>
+  new CliError(
+    exits.signIn,
+    'sign_in_not_offered',
+    'this orchestrator does not offer sign-ins that are bound to it; nothing was signed',
+    'Update the orchestrator first. If it is up to date, somebody else answers at this address.',
+    { cause },
+  );
+
+/** What to do with a token: use it, change it for a fresh one first, or sign in again. */
 export function judgeToken(token: Token | null, now: number): 'use' | 'renew' | 'sign_in' {
   if (token === null) return 'sign_in';
   const left = token.expires_at - now;
@@ -65,11 +75,13 @@ export interface SessionOptions {
   store: (key: OperatorKey) => TokenStore;
   /** A client without a session, and one that sends this token. */
   client: (token: string | null) => Client;
+  /** The names by which a signature may call the server that was last spoken to, best first. */
+  servers: () => readonly string[];
   /** Unix seconds. */
   now: () => number;
 }
 
-export function openSession({ key, store, client, now }: SessionOptions): Session {
+export function openSession({ key, store, client, servers, now }: SessionOptions): Session {
   let held: Token | null = null;
 
   const keep = async (fresh: { token: string; expires_at: number }): Promise<Token> => {
@@ -78,17 +90,39 @@ export function openSession({ key, store, client, now }: SessionOptions): Sessio
     return held;
   };
 
+  /**
+   * Signs only what names the server that this end sees. The bare form, a signature over a nonce of the server's choice,
+   * could be passed on to another orchestrator: there is no way back to it.
+   */
   const signIn = async (): Promise<Token> => {
     const mine = await key();
     const call = client(null);
+    const { publicKey } = mine;
     try {
-      const { nonce } = await call(challenge, { body: { public_key: mine.publicKey } });
-      if (!/^[0-9a-fA-F]{64}$/.test(nonce))
-        throw new CliError(exits.signIn, 'nonce_invalid', 'the nonce is not 32 bytes');
-      const signature = Buffer.from(await mine.sign(Buffer.from(nonce, 'hex'))).toString('hex');
-      return await keep(await call(verify, { body: { public_key: mine.publicKey, signature } }));
+      const { nonce, form } = await call(challenge, { body: { public_key: publicKey, form: 2 } });
+      if (form !== 2) throw notOffered();
+      if (!/^[0-9a-f]{64}$/.test(nonce)) throw new CliError(exits.signIn, 'nonce_invalid', 'the nonce is not 32 bytes');
+      const [first, ...others] = servers();
+      if (first === undefined) throw new Error('the challenge came without a connection');
+      const answer = async (server: string) => {
+        const signed = await mine.sign(signInBytes({ server, publicKey, nonce }));
+        const signature = Buffer.from(signed).toString('hex');
+        return await keep(await call(verify, { body: { public_key: publicKey, signature, server, nonce } }));
+      };
+      let answered = answer(first);
+      for (const server of others)
+        answered = answered.catch((error: unknown) => {
+          if (error instanceof ApiError && error.problem.code === 'sign_in_server_unknown') return answer(server);
+          throw error;
+        });
+      return await answered;
     } catch (error) {
-      if (error instanceof ApiError && error.problem.code === 'operator_unknown')
+      if (!(error instanceof ApiError)) throw error;
+      const { code } = error.problem;
+      // Releases before form 2 refuse the field.
+      if (code === 'invalid_input' && error.problem.errors?.some(({ path }) => path === '/form'))
+        throw notOffered(error);
+      if (code === 'operator_unknown')
         throw new CliError(
           exits.signIn,
           'operator_unknown',

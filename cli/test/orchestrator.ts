@@ -4,6 +4,7 @@ import { createServer as createSecureServer } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
 import { type ErrorCode, errorKinds } from '@muster/protocol';
 import { apiPrefix, type Route, routes } from '@muster/protocol/http';
+import { signInBytes } from '@muster/protocol/sign-in';
 import { type WebSocket, WebSocketServer } from 'ws';
 
 /** A request as a test looks at it. */
@@ -64,15 +65,16 @@ export async function standIn(
     challenge: ({ body }) => {
       const nonce = randomBytes(32).toString('hex');
       nonces.set((body as { public_key: string }).public_key, nonce);
-      return { body: { nonce } };
+      return { body: { nonce, form: 2 } };
     },
     verify: ({ body }) => {
-      const { public_key, signature } = body as { public_key: string; signature: string };
+      const { public_key, signature, server } = body as { public_key: string; signature: string; server: string };
       const x = Buffer.from(public_key, 'hex').toString('base64url');
       const key = createPublicKey({ key: { kty: 'OKP', crv: 'Ed25519', x }, format: 'jwk' });
-      const nonce = Buffer.from(nonces.get(public_key) ?? '', 'hex');
+      const nonce = nonces.get(public_key) ?? '0'.repeat(64);
       nonces.delete(public_key);
-      return verifySignature(null, nonce, key, Buffer.from(signature, 'hex'))
+      const signed = signInBytes({ server, publicKey: public_key, nonce });
+      return verifySignature(null, signed, key, Buffer.from(signature, 'hex'))
         ? issue()
         : { code: 'signature_invalid', detail: 'the signature does not verify' };
     },

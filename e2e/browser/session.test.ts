@@ -6,14 +6,17 @@ import {
   createAssignment,
   getModule,
   getStatus,
+  listAudit,
   openTerminal,
   removeAssignment,
   removeModule,
   uploadModule,
+  webLogin,
 } from '@muster/protocol/http';
 import { describe, expect } from 'vitest';
 import { eventually } from '../eventually.ts';
 import { operatorEnvironment } from '../person.ts';
+import { startRelay } from '../relay.ts';
 import type { Orchestrator, Stage } from '../stage.ts';
 import { noBrowser, test } from './test.ts';
 
@@ -64,6 +67,11 @@ describe.skipIf(reason !== null)(`a session at the console${reason === null ? ''
     const link = program.lastLines(10).find((line) => line.startsWith('https://')) as string;
     expect(new URL(link).origin).toBe(tab.url);
     await tab.page.goto(link);
+    // A link from somebody else must not sign this person in unasked.
+    await tab.page.getByRole('heading', { name: 'Sign in as ada?' }).waitFor();
+    expect(await tab.page.getByRole('navigation', { name: 'Main' }).count()).toBe(0);
+    await tab.press('Tab', tab.page.getByRole('button', { name: 'Sign in', exact: true }));
+    await tab.page.keyboard.press('Enter');
     await tab.page.getByRole('navigation', { name: 'Main' }).waitFor();
     expect(tab.page.url()).toBe(`${tab.url}/`);
     // The same link again, in a tab that knows nobody.
@@ -72,6 +80,33 @@ describe.skipIf(reason !== null)(`a session at the console${reason === null ? ''
     await tab.page.goto(link);
     await tab.page.getByRole('alert').waitFor();
     await tab.page.getByRole('button', { name: 'Open key file' }).waitFor();
+  });
+
+  test('is not given to a server that passes the challenge of this one on', async ({ tab, stage, orchestrator }) => {
+    const relay = await startRelay(orchestrator.url);
+    const page = await tab.another();
+    await page.goto(relay.url);
+    const chooser = page.waitForEvent('filechooser');
+    await page.getByRole('button', { name: 'Open key file' }).click();
+    const answered = page.waitForResponse((answer) => answer.url().endsWith('/auth/verify'));
+    await (await chooser).setFiles(keyFile(stage, orchestrator));
+    expect((await answered).status()).toBe(403);
+    await page.getByRole('alert').getByText(`the signature is for origin:${relay.url}`).waitFor();
+    expect(relay.tokens).toEqual([]);
+    await page.close();
+    relay.close();
+  });
+
+  test('does not begin by a link that the person declines', async ({ tab, orchestrator }) => {
+    const { page } = tab;
+    const { url } = await orchestrator.call(webLogin, {});
+    await page.goto(url);
+    const out = page.waitForResponse((answer) => answer.url().endsWith('/auth/logout'));
+    await page.getByRole('button', { name: 'Cancel' }).click();
+    expect((await out).status()).toBe(204);
+    await page.getByRole('button', { name: 'Open key file' }).waitFor();
+    const { events } = await orchestrator.call(listAudit, { query: { category: 'auth', limit: '2' } });
+    expect(events.map(({ event_type }) => event_type)).toEqual(['auth.signed_out', 'auth.signed_in']);
   });
 
   test('goes everywhere by keys, and says which there are', async ({ tab }) => {

@@ -51,11 +51,12 @@ export class Tab {
     return tab;
   }
 
-  /** Opens a page by a link as `muster web-login` prints it: one is signed in there. */
+  /** Opens a page by a link as `muster web-login` prints it, and says yes to who signs in there, by keyboard. */
   async signIn(path = '/'): Promise<void> {
     const { url } = await this.#orchestrator.call(webLogin, {});
     await this.page.goto(`${this.#orchestrator.url}${path}${new URL(url).hash}`);
-    await this.page.getByRole('main').waitFor();
+    await this.page.getByRole('heading', { name: /^Sign in as .+\?$/ }).waitFor();
+    await this.page.keyboard.press('Enter');
     await this.page.getByRole('button', { name: 'Search or go to' }).waitFor();
   }
 

@@ -29,6 +29,7 @@ import { createModuleDocuments } from './domain/modules.ts';
 import { notificationsOf } from './domain/notifications.ts';
 import { createWaiting } from './domain/operation-waiting.ts';
 import { bootstrapOperator } from './domain/operators.ts';
+import { isOwnServer, ownServers } from './domain/own-servers.ts';
 import { createRefusals } from './domain/refusals.ts';
 import { settleRestored } from './domain/restored.ts';
 import { createRunConductor } from './domain/run-conductor.ts';
@@ -241,7 +242,27 @@ async function start(config: Config, dataDir: string, around: Surroundings, held
   held.add(() => terminals.stop());
   await terminals.interruptLeftovers();
   const refusals = createRefusals(context);
-  const signIn = createSignIn(context, refusals, config.session_token_expiry_secs);
+  let servedCertificate = tls?.cert ?? null;
+  let apiPort = config.api_port;
+  const signIn = createSignIn(context, refusals, {
+    tokenLifeSecs: config.session_token_expiry_secs,
+    get requireBound() {
+      return current.sign_in.require_bound;
+    },
+    isOwnServer: (server, loopback) =>
+      isOwnServer(
+        ownServers({
+          certificate: servedCertificate,
+          apiHost: config.api_host,
+          apiPort,
+          advertisedHost: config.advertised_host,
+          publicUrl: config.public_url,
+          origins: current.sign_in.origins,
+        }),
+        server,
+        loopback,
+      ),
+  });
   held.add(() => signIn.close());
   const live = createLiveEvents(context, clock, signIn);
   held.add(() => live.close());
@@ -298,7 +319,6 @@ async function start(config: Config, dataDir: string, around: Surroundings, held
     }),
     note: noteOnAgents(config.agent_host, config.advertised_host, hostname()),
   });
-  let apiPort = config.api_port;
   const publicUrl = config.public_url?.replace(/\/+$/, '') ?? null;
   const apiAddress = () =>
     publicUrl ?? `${tls ? 'https' : 'http'}://${bracketed(config.advertised_host ?? hostname())}:${apiPort}`;
@@ -408,6 +428,7 @@ async function start(config: Config, dataDir: string, around: Surroundings, held
   held.add(
     bus.subscribe((hint) => {
       if (hint.type === 'operator_removed') app.cutOff(hint.operator_id);
+      else if (hint.type === 'session_ended') app.sessionEnded(hint.token_hash, hint.renewed_as);
     }),
   );
 
@@ -505,8 +526,10 @@ async function start(config: Config, dataDir: string, around: Surroundings, held
     reload: async (next, from) => {
       // Read before anything is changed: files that cannot be are no reason to do half of it.
       const secured = certificate ?? (next.tls_enabled ? await tlsOf(next, null) : null);
-      if (tls && certificate === null && secured && 'cert' in secured)
+      if (tls && certificate === null && secured && 'cert' in secured) {
         (app.server as unknown as TlsServer).setSecureContext({ ...secured, minVersion: 'TLSv1.2' });
+        servedCertificate = secured.cert;
+      }
       const changes = changesOf(config, current, next, { ownCertificate: certificate !== null });
       sources = sourcesAfter(sources, from);
       current = reloaded(current, next);

@@ -27,6 +27,12 @@ function isHttpUrl(text: string): boolean {
   return url !== null && (url.protocol === 'http:' || url.protocol === 'https:') && url.hash === '';
 }
 
+/** `https://muster.example:4748`: scheme, host and port, and nothing behind them. */
+function isOrigin(text: string): boolean {
+  const url = URL.canParse(text) ? new URL(text) : null;
+  return (url?.protocol === 'http:' || url?.protocol === 'https:') && url.origin === text.toLowerCase();
+}
+
 /** With a path if the proxy adds one, and nothing else. */
 function isPublicUrl(text: string): boolean {
   const url = URL.canParse(text) ? new URL(text) : null;
@@ -142,6 +148,18 @@ export const configSchema = z.strictObject({
       session_per_second: z.number().int().min(1).max(1_000_000).default(1000),
     })
     .default({ sign_in_per_minute: 60, sign_in_burst: 30, session_per_second: 1000 }),
+  sign_in: z
+    .strictObject({
+      require_bound: z.boolean().default(false).describe('refuse sign-ins whose signature does not name this server'),
+      origins: z
+        .array(
+          z.string().refine(isOrigin, 'must be an origin like https://muster.example:4748, with nothing behind it'),
+        )
+        .max(64)
+        .default([])
+        .describe('further origins at which people reach this orchestrator, for sign-ins'),
+    })
+    .default({ require_bound: false, origins: [] }),
   discovery: z
     .strictObject({ port: z.number().int().min(1).max(65_535).default(4747).describe('UDP port of agents that wait') })
     .default({ port: 4747 }),

@@ -19,8 +19,14 @@ import { SecretKeys } from '../src/identity/secret-keys.ts';
 import type { DatabaseFixture } from './databases.ts';
 import { ManualClock } from './manual-clock.ts';
 
+/** The one name that a sign-in in the domain may be bound to. */
+export const ownServer = 'origin:https://muster.example:4748';
+
 /** The domain on a database, with time, chance and the agents' links in the test's hands. */
-export async function openDomain(fixture: DatabaseFixture, { pendingCapacity = 100, tokenLifeSecs = 3600 } = {}) {
+export async function openDomain(
+  fixture: DatabaseFixture,
+  { pendingCapacity = 100, tokenLifeSecs = 3600, requireBound = false } = {},
+) {
   const clock = new ManualClock();
   const db = await fixture.open();
   const hints: Hint[] = [];
@@ -70,7 +76,11 @@ export async function openDomain(fixture: DatabaseFixture, { pendingCapacity = 1
     waiting: createWaiting(context),
     documents,
     conductor,
-    signIn: createSignIn(context, refusals, tokenLifeSecs),
+    signIn: createSignIn(context, refusals, {
+      tokenLifeSecs,
+      requireBound,
+      isOwnServer: (server) => server === ownServer,
+    }),
     now: () => Math.floor(clock.now() / 1000),
   };
 }

@@ -96,6 +96,7 @@ export function realApiFixture() {
     });
     context.bus.subscribe((hint) => {
       if (hint.type === 'operator_removed') app.cutOff(hint.operator_id);
+      else if (hint.type === 'session_ended') app.sessionEnded(hint.token_hash, hint.renewed_as);
     });
     const token = await tokenOf(domain, key);
     return { domain, app, actor, agent, key, token, terminals, transcripts: directory, metrics };

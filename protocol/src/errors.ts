@@ -120,6 +120,18 @@ export const errorKinds = {
     'A secret is not taken in the open',
     'Send it over HTTPS, or from the machine of the orchestrator; if a proxy on the way speaks TLS, set `trust_proxy_tls`.',
   ),
+  sign_in_unbound: kind(
+    403,
+    false,
+    'The signature would not be bound to this server',
+    'Update the client: this orchestrator takes sign-ins of form 2 only (sign_in.require_bound), whose signature names the server. docs/sign-in-by-hand.md shows it.',
+  ),
+  sign_in_server_unknown: kind(
+    403,
+    false,
+    'The signature names another server',
+    'Check the address that you signed in at. If it leads to this orchestrator, set `public_url`, or add its origin to `sign_in.origins` of the orchestrator.',
+  ),
   operator_unknown: kind(403, false, 'This key may not sign in', 'Ask an admin to add the key as an operator.'),
   // Absent
   route_not_found: kind(404, false, 'There is nothing at this address', 'See /openapi.json for the routes there are.'),

@@ -6,6 +6,8 @@ import { connect as connectTcp } from 'node:net';
 import { join } from 'node:path';
 import type { TLSSocket } from 'node:tls';
 import { promisify } from 'node:util';
+import type { Client } from '@muster/protocol/client';
+import type { AnswerOf, listAudit } from '@muster/protocol/http';
 import { unreachable } from '../client.ts';
 import type { Context } from '../context.ts';
 import { cacheDirectory, configDirectory } from '../directories.ts';
@@ -195,6 +197,32 @@ function dial(host: string, port: number): Promise<string | null> {
   });
 }
 
+type AuditPage = AnswerOf<typeof listAudit>;
+
+/** Pages of sign-ins that are looked at: 500 each. */
+const mostPages = 20;
+
+/** Sign-ins of the last seven days whose signature named no server. */
+async function collectBareSignIns(call: Client, now: number): Promise<FleetFacts['bareSignIns']> {
+  const { listAudit } = await import('@muster/protocol/http');
+  const after = new Date((now - 7 * 86_400) * 1000).toISOString();
+  const usernames = new Set<string>();
+  let count = 0;
+  let cursor: string | null = null;
+  for (let page = 0; page < mostPages; page++) {
+    const query = { event_type: 'auth.signed_in', after, limit: '500', ...(cursor === null ? {} : { cursor }) };
+    const found: AuditPage = await call(listAudit, { query });
+    for (const { metadata, actor } of found.events) {
+      if (metadata.bound !== false) continue;
+      count++;
+      usernames.add(actor.name);
+    }
+    cursor = found.next_cursor;
+    if (cursor === null) break;
+  }
+  return { count, usernames: [...usernames].sort() };
+}
+
 /** Asks as the operator. @throws what a call throws */
 export async function collectFleet(
   context: Context,
@@ -230,6 +258,7 @@ export async function collectFleet(
       typeof port === 'number' && port !== 0
         ? { address: `${host}:${port}`, error: await dial(host.replace(/^\[|\]$/g, ''), port) }
         : null,
+    bareSignIns: await collectBareSignIns(call, context.now()),
     audit: audit && { ok: audit.ok, verified: audit.verified, fault: audit.fault?.message ?? null },
   };
 }

@@ -147,6 +147,7 @@ const fleet: FleetFacts = {
   secretsReadable: true,
   database: { kind: 'sqlite', writable: true },
   unreadCritical: 0,
+  bareSignIns: { count: 0, usernames: [] },
   channel: { address: 'o:4747', error: null },
   audit: null,
 };
@@ -174,6 +175,11 @@ describe('what the orchestrator keeps', () => {
       ['secrets_expired: problem', 'secrets_expiring: warning'],
     ],
     ['something happened', { unreadCritical: 2 }, ['notifications: warning']],
+    [
+      'sign-ins named no server',
+      { bareSignIns: { count: 3, usernames: ['ada', 'ci'] } },
+      ['sign_ins_unbound: warning'],
+    ],
     ['the audit log was changed', { audit: { ok: false, verified: 3, fault: 'x' } }, ['audit_chain: problem']],
     ['the audit log fits', { audit: { ok: true, verified: 3, fault: null } }, []],
   ])('%s', (_, facts, expected) => {

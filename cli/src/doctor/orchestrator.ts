@@ -153,6 +153,8 @@ export interface FleetFacts {
   secretsReadable: boolean;
   database: { kind: string; writable: boolean };
   unreadCritical: number;
+  /** Sign-ins of the last seven days whose signature named no server, and the operators whose keys they were. */
+  bareSignIns: { count: number; usernames: readonly string[] };
   /** Where agents dial, tried from here. */
   channel: { address: string; error: string | null } | null;
   /** Only when asked for. */
@@ -220,7 +222,7 @@ function judgeSecrets({ secrets, now }: FleetFacts): Finding[] {
 
 /** What is to be said of what the orchestrator keeps, and of its agents. */
 export function judgeFleet(facts: FleetFacts): Finding[] {
-  const { database, secretsReadable, disk, unreadCritical, channel, audit } = facts;
+  const { database, secretsReadable, disk, unreadCritical, bareSignIns, channel, audit } = facts;
   const findings: Finding[] = [];
   findings.push(
     database.writable
@@ -274,6 +276,15 @@ export function judgeFleet(facts: FleetFacts): Finding[] {
         `${counted(unreadCritical, 'critical notification')} unread`,
         'Something happened that you should know.',
         'muster notifications list --unread',
+      ),
+    );
+  if (bareSignIns.count > 0)
+    findings.push(
+      fleet.warning(
+        'sign_ins_unbound',
+        `${counted(bareSignIns.count, 'sign-in')} of the last 7 days named no server: ${sanitiseLine(bareSignIns.usernames.join(', '))}`,
+        'A server that relays such a sign-in gets a session here.',
+        'Update what signs in with these keys, then set sign_in.require_bound in the configuration of the orchestrator.',
       ),
     );
   if (audit !== null)

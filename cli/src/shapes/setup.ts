@@ -1,4 +1,4 @@
-import { operatorSchema, statusSchema, unixSeconds } from '@muster/protocol/http';
+import { operatorSchema, removedOperatorSchema, statusSchema, unixSeconds } from '@muster/protocol/http';
 import { z } from 'zod';
 import { doneTo, prints, type Shapes } from './shape.ts';
 
@@ -39,7 +39,12 @@ export const shapes: Shapes = {
     z.union([operatorSchema.describe('that was named'), z.array(operatorSchema).describe('of several')]),
   ),
   'operator add': prints(operatorSchema),
-  'operator remove': doneTo('removed'),
+  'operator remove': prints(
+    z.strictObject({
+      removed: z.array(z.string()),
+      ended: z.array(removedOperatorSchema).describe('of each of them'),
+    }),
+  ),
   'profile update': prints(profile),
   'profile create': prints(profile),
   'profile list': prints(

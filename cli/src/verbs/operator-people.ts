@@ -1,7 +1,14 @@
 import { readFile } from 'node:fs/promises';
 import { isKeyId } from '@muster/protocol';
 import type { Client } from '@muster/protocol/client';
-import { addOperator, listOperators, type Operator, removeOperator, roles } from '@muster/protocol/http';
+import {
+  type AnswerOf,
+  addOperator,
+  listOperators,
+  type Operator,
+  removeOperatorReporting,
+  roles,
+} from '@muster/protocol/http';
 import type { Command } from 'commander';
 import { confirmed } from '../confirm.ts';
 import type { Context } from '../context.ts';
@@ -9,7 +16,7 @@ import { eachOf } from '../each.ts';
 import { CliError, type Exit, exits, usageError } from '../exit.ts';
 import { nearest } from '../nearest.ts';
 import { sanitiseLine } from '../sanitise.ts';
-import { timestamp, when } from '../style.ts';
+import { counted, timestamp, when } from '../style.ts';
 import { parseChoice } from '../values.ts';
 import type { Act } from '../verb.ts';
 
@@ -46,7 +53,9 @@ export function registerPeople(command: Command, act: Act): void {
     .action(act(add));
   command
     .command('remove')
-    .description('let operators sign in no more: their sessions, streams and terminals end within a second')
+    .description(
+      'let operators sign in no more: their sessions, terminals, enrollment tokens and links for the console end',
+    )
     .argument('<operators...>')
     .option('-y, --yes', 'do not ask')
     .addHelpText('after', `${naming}\nExample:\n  $ muster operator remove grace`)
@@ -211,16 +220,36 @@ async function remove(context: Context, wanted: string[], { yes }: { yes?: boole
     what: `${names} could sign in no more, and neither name nor key could be used again`,
   });
   const removed: string[] = [];
+  const ended: Removed[] = [];
   const exit = await eachOf(
     context,
     operators,
     ({ username }) => username,
     async ({ operator_id, username }) => {
-      await call(removeOperator, { params: { operator_id } });
+      const answer = await call(removeOperatorReporting, { params: { operator_id } });
       removed.push(operator_id);
-      out.print(`Removed ${sanitiseLine(username)}.`);
+      ended.push(answer);
+      out.print(`Removed ${sanitiseLine(username)}.${endedText(answer)}`);
+      const added = answer.operators_added.map((each) => sanitiseLine(each.username)).join(', ');
+      if (added !== '')
+        out.note(`${sanitiseLine(username)} had added ${added}, who may still sign in: remove those that should not.`);
     },
   );
-  if (out.json) out.data({ removed });
+  if (out.json) out.data({ removed, ended });
   return exit;
+}
+
+type Removed = AnswerOf<typeof removeOperatorReporting>;
+
+function endedText({ ended }: Removed): string {
+  const parts = [
+    [ended.sessions, 'sign-in session'],
+    [ended.terminals.length, 'terminal'],
+    [ended.web_logins, 'link for the console', 'links for the console'],
+    [ended.enrolment_tokens.length, 'enrollment token'],
+  ] as const;
+  const some = parts.flatMap(([count, noun, plural]) => (count === 0 ? [] : [counted(count, noun, plural)]));
+  if (some.length === 0) return '';
+  const ids = ended.enrolment_tokens.map(({ id }) => id).join(', ');
+  return ` Ended with it: ${some.join(', ')}${ids === '' ? '' : ` (${ids})`}.`;
 }

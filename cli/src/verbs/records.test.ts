@@ -328,8 +328,15 @@ describe('operators', () => {
     expect((await muster('operator', 'remove', 'grace')).exit).toBe(2);
     const wrong = await muster('operator', 'remove', 'grace', 'graze', '--yes');
     expect(wrong).toMatchObject({ exit: 1, stderr: expect.stringContaining('Did you mean grace?') });
-    expect(sent('removeOperator')).toBeUndefined();
-    expect(await json('operator', 'remove', 'grace', '--yes')).toEqual({ removed: ['ab'.repeat(16)] });
+    expect(sent('removeOperatorReporting')).toBeUndefined();
+    expect(await json('operator', 'remove', 'grace', '--yes')).toEqual({
+      removed: ['ab'.repeat(16)],
+      ended: [routeExample('removeOperatorReporting')],
+    });
+    const told = await muster('operator', 'remove', 'grace', '--yes');
+    expect(told.stdout).toContain(
+      'Removed grace. Ended with it: 1 sign-in session, 1 enrollment token (01JD1XM3Z3T8Y4E2W6R5Q7P9AB).',
+    );
     expect(await json('operator', 'show', 'ada')).toMatchObject({ username: 'ada' });
     expect((await muster('operator', 'show', 'ada', 'nobody')).exit).toBe(6);
   });

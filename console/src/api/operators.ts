@@ -1,4 +1,11 @@
-import { addOperator, listOperators, type Operator, type Role, removeOperator } from '@muster/protocol/http';
+import {
+  type AnswerOf,
+  addOperator,
+  listOperators,
+  type Operator,
+  type Role,
+  removeOperatorReporting,
+} from '@muster/protocol/http';
 import { queryOptions, useQuery } from '@tanstack/react-query';
 import { call } from './client.ts';
 import { keys } from './keys.ts';
@@ -22,4 +29,24 @@ export function useOperatorNames(): ReadonlyMap<string, string> {
 export const addNewOperator = (public_key: string, username: string, role: Role) =>
   call(addOperator, { body: { public_key, username, role } });
 
-export const deleteOperator = (operator_id: string) => call(removeOperator, { params: { operator_id } });
+export type RemovedOperator = AnswerOf<typeof removeOperatorReporting>;
+
+export const deleteOperator = (operator_id: string): Promise<RemovedOperator> =>
+  call(removeOperatorReporting, { params: { operator_id } });
+
+/** What ended with an operator's removal, for people; empty when nothing did. */
+export function endedText({ ended, operators_added }: RemovedOperator): string {
+  const counted = (count: number, noun: string, plural = `${noun}s`) =>
+    count === 0 ? [] : [`${count} ${count === 1 ? noun : plural}`];
+  const some = [
+    ...counted(ended.sessions, 'sign-in session'),
+    ...counted(ended.terminals.length, 'terminal'),
+    ...counted(ended.web_logins, 'link for the console', 'links for the console'),
+    ...counted(ended.enrolment_tokens.length, 'enrollment token'),
+  ];
+  const added = operators_added.map(({ username }) => username).join(', ');
+  return [
+    ...(some.length === 0 ? [] : [`Ended with it: ${some.join(', ')}.`]),
+    ...(added === '' ? [] : [`Still operators, added by this one: ${added}.`]),
+  ].join(' ');
+}

@@ -122,6 +122,8 @@ export function createSession({ calls, now, after, isRefusal }: SessionParts) {
     return new Promise((resolve, reject) => waiting.add({ resolve, reject }));
   };
 
+  const end = (unused: Token): void => void calls.logout(unused.token).catch(() => {});
+
   return {
     state: () => state,
     subscribe(listener: () => void): () => void {
@@ -137,7 +139,7 @@ export function createSession({ calls, now, after, isRefusal }: SessionParts) {
       const seen = departures;
       const { operator: person, ...fresh } = await signIn;
       if (seen !== departures) {
-        void calls.logout(fresh.token).catch(() => {});
+        end(fresh);
         throw new SessionEnded();
       }
       const same = state.status !== 'signed_out' && state.person.operator_id === person.operator_id;
@@ -147,6 +149,8 @@ export function createSession({ calls, now, after, isRefusal }: SessionParts) {
       for (const { resolve } of waiting) resolve(fresh.token);
       waiting.clear();
     },
+    /** Ends at the orchestrator a session that does not begin here. */
+    end,
     /** The token to send; once it has ended, the next one. Null while nobody is signed in. */
     token,
     /**

@@ -1,7 +1,9 @@
 import { ApiError } from '@muster/protocol/client';
 import { challenge, redeemWebLogin, verify } from '@muster/protocol/http';
+import { serverOfOrigin, signInBytes } from '@muster/protocol/sign-in';
 import { callOpenly, session } from './client.ts';
-import { bytesOfHex, hexOf } from './der.ts';
+import { hexOf } from './der.ts';
+import type { Person } from './session.ts';
 
 /** The two ways into the console. */
 
@@ -17,19 +19,40 @@ export class UnknownKey extends Error {
 }
 
 /**
- * With the code of `muster web-login`.
+ * Redeems the code of `muster web-login`. The session begins only once the person agrees: whoever made the link may want
+ * somebody else to work, and type secrets, in an account of theirs.
+ * @returns the session, held back
  * @throws ApiError when it was used already, or is older than a minute
  */
-export async function signInWithCode(code: string): Promise<void> {
-  await session.begin(callOpenly(redeemWebLogin, { body: { code } }));
+export async function redeemCode(code: string): Promise<HeldSignIn> {
+  const signedIn = await callOpenly(redeemWebLogin, { body: { code } });
+  return {
+    person: signedIn.operator,
+    begin: () => session.begin(signedIn),
+    refuse: () => session.end(signedIn),
+  };
+}
+
+/** A session that waits for a person to say yes. */
+export interface HeldSignIn {
+  readonly person: Person;
+  begin(): Promise<void>;
+  /** Ends it at the orchestrator too. */
+  refuse(): void;
 }
 
 /**
- * With a key file: its key signs the challenge here and is forgotten.
- * @param text what is in the file
+ * With a key file: its key signs the challenge here and is forgotten. The signature names the origin of this page, so it
+ * is of no use to another server.
+ * @param text   what is in the file
+ * @param origin of this page
  * @throws KeyFileError when it holds no key that can be used here; ApiError when the orchestrator refuses it
  */
-export async function signInWithKey(text: string, passphrase: string | null): Promise<void> {
+export async function signInWithKey(
+  text: string,
+  passphrase: string | null,
+  origin = window.location.origin,
+): Promise<void> {
   const [{ readKeyFile }, { ed25519PublicKey, signEd25519 }] = await Promise.all([
     import('./key-file.ts'),
     import('./ed25519.ts'),
@@ -37,13 +60,18 @@ export async function signInWithKey(text: string, passphrase: string | null): Pr
   const seed = await readKeyFile(text, passphrase);
   try {
     const publicKey = hexOf(ed25519PublicKey(seed));
-    const { nonce } = await callOpenly(challenge, { body: { public_key: publicKey } }).catch((error: unknown) => {
-      throw error instanceof ApiError && error.problem.code === 'operator_unknown'
-        ? new UnknownKey(publicKey, error)
-        : error;
-    });
-    const signature = hexOf(await signEd25519(seed, bytesOfHex(nonce)));
-    await session.begin(callOpenly(verify, { body: { public_key: publicKey, signature } }));
+    const { nonce, form } = await callOpenly(challenge, { body: { public_key: publicKey, form: 2 } }).catch(
+      (error: unknown) => {
+        throw error instanceof ApiError && error.problem.code === 'operator_unknown'
+          ? new UnknownKey(publicKey, error)
+          : error;
+      },
+    );
+    if (form !== 2)
+      throw new Error('This orchestrator does not offer sign-ins that are bound to it. Nothing was signed.');
+    const server = serverOfOrigin(origin);
+    const signature = hexOf(await signEd25519(seed, signInBytes({ server, publicKey, nonce })));
+    await session.begin(callOpenly(verify, { body: { public_key: publicKey, signature, server, nonce } }));
   } finally {
     seed.fill(0);
   }

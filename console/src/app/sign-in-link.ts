@@ -1,4 +1,4 @@
-import { signInWithCode } from '../api/sign-in.ts';
+import { type HeldSignIn, redeemCode } from '../api/sign-in.ts';
 
 /** The link of `muster web-login`: its code is in the fragment of the address, which no server is ever told. */
 
@@ -10,19 +10,19 @@ export function takeCode(): string | null {
   return code;
 }
 
-let started: Promise<void> | null = null;
+let started: Promise<HeldSignIn> | null = null;
 
-/** Signs in by the link that led here, if one did: before anything is drawn, as the rest waits for it. */
+/** Redeems the code of the link that led here, if one did: before anything is drawn, as the question waits for it. */
 export function startSignIn(): void {
   const code = takeCode();
   if (code === null) return;
-  started = signInWithCode(code);
+  started = redeemCode(code);
   // The form says what went wrong with it.
   started.catch(() => {});
 }
 
 /** What was started, for the first who asks. */
-export function startedSignIn(): Promise<void> | null {
+export function startedSignIn(): Promise<HeldSignIn> | null {
   const mine = started;
   started = null;
   return mine;

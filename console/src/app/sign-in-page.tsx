@@ -2,7 +2,7 @@ import { useEffect, useRef, useState } from 'react';
 import { session } from '../api/client.ts';
 import { KeyFileError, mostKeyBytes } from '../api/key-file-error.ts';
 import type { Person } from '../api/session.ts';
-import { signInWithCode, signInWithKey, UnknownKey } from '../api/sign-in.ts';
+import { type HeldSignIn, redeemCode, signInWithKey, UnknownKey } from '../api/sign-in.ts';
 import { Button } from '../parts/button.tsx';
 import { classNames } from '../parts/class-names.ts';
 import { Code } from '../parts/copy.tsx';
@@ -65,6 +65,7 @@ function SignInForm() {
   const [error, setError] = useState<unknown>(null);
   const [busy, setBusy] = useState(false);
   const [locked, setLocked] = useState<LockedKey | null>(null);
+  const [held, setHeld] = useState<HeldSignIn | null>(null);
 
   const attempt = async (act: () => Promise<void>) => {
     setBusy(true);
@@ -78,14 +79,16 @@ function SignInForm() {
     }
   };
 
+  const hold = (redeemed: Promise<HeldSignIn>) => attempt(async () => setHeld(await redeemed));
+
   // biome-ignore lint/correctness/useExhaustiveDependencies: what was started is awaited once, and later a fragment may bring another code
   useEffect(() => {
     const redeem = () => {
       const code = takeCode();
-      if (code !== null) void attempt(() => signInWithCode(code));
+      if (code !== null) void hold(redeemCode(code));
     };
     const started = startedSignIn();
-    if (started !== null) void attempt(() => started);
+    if (started !== null) void hold(started);
     window.addEventListener('hashchange', redeem);
     return () => window.removeEventListener('hashchange', redeem);
   }, []);
@@ -103,6 +106,18 @@ function SignInForm() {
       }
     });
 
+  if (held !== null)
+    return (
+      <ConfirmSignIn
+        held={held}
+        busy={busy}
+        onYes={() => void attempt(() => held.begin())}
+        onNo={() => {
+          held.refuse();
+          setHeld(null);
+        }}
+      />
+    );
   return (
     <div className="space-y-4">
       {error instanceof UnknownKey ? <UnknownKeyNotice error={error} /> : <Problem error={error} />}
@@ -135,6 +150,37 @@ function SignInForm() {
         <Code text="muster web-login" />
       </section>
     </div>
+  );
+}
+
+/** A link may come from anybody: it signs nobody in without being asked. */
+function ConfirmSignIn({
+  held,
+  busy,
+  onYes,
+  onNo,
+}: {
+  readonly held: HeldSignIn;
+  readonly busy: boolean;
+  readonly onYes: () => void;
+  readonly onNo: () => void;
+}) {
+  const { username, role } = held.person;
+  return (
+    <section className="rounded-lg border bg-surface p-4" aria-labelledby="confirm-sign-in">
+      <h2 id="confirm-sign-in" className="mb-1 font-semibold text-sm">
+        Sign in as <Text text={username} />?
+      </h2>
+      <p className="mb-3 text-muted text-sm">
+        The link you opened signs you in as this {role}. Go on only if you asked for the link yourself.
+      </p>
+      <div className="flex gap-2">
+        <Button look="primary" busy={busy} autoFocus className="flex-1" onClick={onYes}>
+          Sign in
+        </Button>
+        <Button onClick={onNo}>Cancel</Button>
+      </div>
+    </section>
   );
 }
 

@@ -63,6 +63,8 @@ export type Hint =
 export interface Bus {
   /** Tells every subscriber, soon. Never throws. */
   publish(hint: Hint): void;
+  /** Resolves once every listener has run for every hint published so far; at once when there is none. */
+  delivered(): Promise<void>;
   /** @returns ends the subscription */
   subscribe(listener: (hint: Hint) => void): () => void;
   close(): Promise<void>;

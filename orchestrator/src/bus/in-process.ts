@@ -8,11 +8,14 @@ import type { Bus, Hint } from './bus.ts';
 export function createInProcessBus(onListenerError: (error: unknown, hint: Hint) => void): Bus {
   const listeners = new Set<(hint: Hint) => void>();
   let queue: Hint[] = [];
+  let waiting: (() => void)[] = [];
   let closed = false;
 
   function deliver(): void {
     const hints = queue;
+    const served = waiting;
     queue = [];
+    waiting = [];
     for (const hint of hints)
       for (const listener of listeners) {
         try {
@@ -21,6 +24,7 @@ export function createInProcessBus(onListenerError: (error: unknown, hint: Hint)
           onListenerError(error, hint);
         }
       }
+    for (const resolve of served) resolve();
   }
 
   return {
@@ -28,6 +32,9 @@ export function createInProcessBus(onListenerError: (error: unknown, hint: Hint)
       if (closed) return;
       if (queue.length === 0) setImmediate(deliver);
       queue.push(hint);
+    },
+    delivered() {
+      return queue.length === 0 ? Promise.resolve() : new Promise((resolve) => waiting.push(resolve));
     },
     subscribe(listener) {
       // A wrapper, so that one function subscribed twice is two subscriptions.
@@ -39,6 +46,7 @@ export function createInProcessBus(onListenerError: (error: unknown, hint: Hint)
       closed = true;
       queue = [];
       listeners.clear();
+      for (const resolve of waiting.splice(0)) resolve();
     },
   };
 }

@@ -1,11 +1,11 @@
 import type { Bus } from '../bus/bus.ts';
-import { insertAuditEvent } from '../store/audit.ts';
+import { insertAuditEvent, insertAuditEventInSession } from '../store/audit.ts';
 import type { Database } from '../store/database.ts';
 import type { AnyQuery } from '../store/query.ts';
 import type { Unit } from '../store/unit.ts';
 
-const event = insertAuditEvent as unknown as AnyQuery;
-const audits = ({ statements }: Unit): boolean => statements.some(({ query }) => query === event);
+const events: readonly AnyQuery[] = [insertAuditEvent, insertAuditEventInSession] as never;
+const audits = ({ statements }: Unit): boolean => statements.some(({ query }) => events.includes(query));
 
 /** A database that hints, once a unit with an audit event is committed, that there is one; many in one turn hint once. */
 export function announcingEvents(db: Database, bus: Bus): Database {

@@ -1,11 +1,11 @@
 import { MusterError } from '@muster/protocol';
 import { type EventType, eventTypes } from '@muster/protocol/http';
-import { auditEvents, insertAuditEvent } from '../store/audit.ts';
+import { auditEvents, insertAuditEvent, insertAuditEventInSession } from '../store/audit.ts';
 import { toJson } from '../store/json-text.ts';
 import { type Statement, statement } from '../store/unit.ts';
 import { categoryOf, toAuditEvent } from './audit-chain.ts';
 import { type AuditFilter, readFilter } from './audit-filter.ts';
-import type { Actor, Context } from './context.ts';
+import { type Actor, type Context, seconds } from './context.ts';
 
 /** What happened, before it has a time and an id. */
 export interface Happening<T extends EventType = EventType> {
@@ -20,10 +20,13 @@ export interface Happening<T extends EventType = EventType> {
   metadata?: { [K in (typeof eventTypes)[T]['metadata'][number]]?: unknown };
 }
 
-/** The statement that records what happened: it belongs in the same unit as the change itself. */
+/**
+ * The statement that records what happened: it belongs in the same unit as the change itself. With the session of its
+ * actor it is a precondition too: once that session has ended, the unit changes nothing and fails as `unauthenticated`.
+ */
 export function audited<T extends EventType>(context: Context, happening: Happening<T>): Statement {
   const target = happening.target ?? { type: '', id: '', name: '' };
-  return statement(insertAuditEvent, {
+  const event = {
     id: context.newId(),
     event_type: happening.type,
     category: categoryOf(happening.type),
@@ -37,7 +40,14 @@ export function audited<T extends EventType>(context: Context, happening: Happen
     target_name: target.name,
     summary: happening.summary,
     metadata: toJson(happening.metadata ?? {}),
-  });
+  };
+  const { session } = happening.actor;
+  if (session === undefined) return statement(insertAuditEvent, event);
+  return statement(
+    insertAuditEventInSession,
+    { ...event, session, now: seconds(context.now()) },
+    { expect: 'changed', else: 'unauthenticated' },
+  );
 }
 
 /** A page of events, newest first. */

@@ -2,6 +2,7 @@ import { MusterError } from '@muster/protocol';
 import type { Channel, ChannelConfigs, ChannelTarget, ChannelType } from '@muster/protocol/http';
 import { channelById, channelNumber, channels, deleteChannel, insertChannel, setChannel } from '../store/channels.ts';
 import { statement } from '../store/unit.ts';
+import { stillSignedIn } from './acting.ts';
 import { audited, type Happening } from './audit.ts';
 import { readConfig, showConfig } from './channel-config.ts';
 import { opened, sealing } from './channel-seal.ts';
@@ -167,13 +168,14 @@ export async function removeChannel(context: Context, actor: Actor, id: string):
  */
 export async function testChannel(
   context: Context,
-  actor: Actor,
+  asker: Actor,
   deliver: Deliver,
   id: string,
 ): Promise<{ delivered: true; status: number }> {
   const row = await requireRow(context, id);
   const target = targetOf(context, row);
   const channel = { id, name: row.name };
+  const actor = await stillSignedIn(context, asker);
   const message: Message = {
     delivery_id: context.newId(),
     channel,

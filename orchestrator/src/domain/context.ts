@@ -35,6 +35,8 @@ export interface Actor {
   readonly type: 'operator' | 'agent' | 'system';
   readonly id: string;
   readonly name: string;
+  /** SHA-256 (hex) of the token that a request came with. What it changes is only written while that session is live. */
+  readonly session?: string;
 }
 
 export const systemActor: Actor = { type: 'system', id: '', name: '' };

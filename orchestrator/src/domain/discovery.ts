@@ -1,5 +1,6 @@
 import { MusterError } from '@muster/protocol';
 import { encodeAnnouncement, isAnnounceableHost } from '@muster/protocol/wire';
+import { stillSignedIn } from './acting.ts';
 import { audited } from './audit.ts';
 import { type Actor, type Context, seconds } from './context.ts';
 
@@ -64,7 +65,8 @@ export function createDiscovery(context: Context, options: DiscoveryOptions): Di
     return Buffer.concat([encoded, options.sign(encoded)]);
   };
 
-  return async (actor, target) => {
+  return async (asker, target) => {
+    const actor = await stillSignedIn(context, asker);
     const deliveries =
       target === undefined
         ? await announcer.broadcast(options.port, datagramFor)

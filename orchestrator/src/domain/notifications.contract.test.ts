@@ -15,6 +15,7 @@ import {
 import { channelsToSend, nextToSend } from './outbox.ts';
 import { createWindow } from './windows.ts';
 
+const asActor = (id: string) => ({ type: 'operator', id, name: '' }) as const;
 const rule = { denyPrivate: false };
 const hook = (name: string) => ({
   name,
@@ -77,19 +78,19 @@ describeDatabases('notifications', (fixture) => {
     const other = (await newKey()).id;
     await happen({ summary: '1' }, { summary: '2' }, { summary: '3' });
     const [three, two, one] = await all();
-    await readNotification(context, me, two?.id ?? '');
-    await readNotification(context, me, two?.id ?? '');
+    await readNotification(context, asActor(me), two?.id ?? '');
+    await readNotification(context, asActor(me), two?.id ?? '');
     expect((await all()).map(({ read }) => read)).toEqual([false, true, false]);
     const unread = await listNotifications(context, me, { unread: true });
     expect(unread.notifications.map(({ id }) => id)).toEqual([three?.id, one?.id]);
     expect(unread.unread_count).toBe(2);
     expect((await listNotifications(context, other, {})).unread_count).toBe(3);
-    await readAllNotifications(context, me);
+    await readAllNotifications(context, asActor(me));
     await happen({ summary: '4' });
     expect((await all()).map(({ read }) => read)).toEqual([false, true, true, true]);
     expect((await listNotifications(context, me, {})).unread_count).toBe(1);
     expect((await listNotifications(context, other, {})).unread_count).toBe(4);
-    await expect(readNotification(context, me, 'x')).rejects.toMatchObject({ code: 'notification_not_found' });
+    await expect(readNotification(context, asActor(me), 'x')).rejects.toMatchObject({ code: 'notification_not_found' });
   });
 
   it('from before an operator was added are no news to them', async () => {
@@ -108,7 +109,7 @@ describeDatabases('notifications', (fixture) => {
     ]);
     expect(unread_count).toBe(1);
     // What was marked before the addition was placed is not taken back.
-    await readAllNotifications(context, later);
+    await readAllNotifications(context, asActor(later));
     await happen({ event_type: 'operator.removed', target_type: 'operator', target_id: later });
     expect((await listNotifications(context, later, {})).unread_count).toBe(4);
   });
@@ -199,7 +200,7 @@ describeDatabases('notifications', (fixture) => {
     await happen({ summary: 'old, not delivered' });
     clock.advance(40 * 86_400_000);
     await happen({ summary: 'new' });
-    for (const { id } of await all()) await readNotification(context, me, id);
+    for (const { id } of await all()) await readNotification(context, asActor(me), id);
     await pruneNotifications(context, 0);
     expect(await all()).toHaveLength(3);
     await pruneNotifications(context, 30);

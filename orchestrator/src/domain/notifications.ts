@@ -23,7 +23,8 @@ import {
 } from '../store/notifications.ts';
 import { jsonRows } from '../store/params.ts';
 import { type Statement, statement } from '../store/unit.ts';
-import { type Context, seconds } from './context.ts';
+import { inSession } from './acting.ts';
+import { type Actor, type Context, seconds } from './context.ts';
 import type { EventConsumer, PlacedEvent } from './event-consumer.ts';
 import { covers, type OpenWindows, openWindows } from './windows.ts';
 
@@ -164,30 +165,33 @@ export async function countUnread({ db }: Context, operatorId: string): Promise<
 }
 
 /** @throws MusterError notification_not_found */
-export async function readNotification({ db, bus }: Context, operatorId: string, id: string): Promise<void> {
+export async function readNotification(context: Context, actor: Actor, id: string): Promise<void> {
+  const { db, bus } = context;
   const found = await db.get(notificationById, { notification_id: id });
   if (!found)
     throw new MusterError('notification_not_found', `there is no notification ${JSON.stringify(id.slice(0, 64))}`);
   await db.write({
     name: 'notifications/read',
     statements: [
+      ...inSession(context, actor),
       statement(notificationById, { notification_id: id }, { expect: 'row', else: 'notification_not_found' }),
-      statement(insertRead, { operator_id: operatorId, place: found.place }),
+      statement(insertRead, { operator_id: actor.id, place: found.place }),
     ],
   });
-  bus.publish({ type: 'notifications_read', operator_id: operatorId });
+  bus.publish({ type: 'notifications_read', operator_id: actor.id });
 }
 
 /** All that there are now, for this operator. */
-export async function readAllNotifications({ db, bus }: Context, operatorId: string): Promise<void> {
+export async function readAllNotifications(context: Context, actor: Actor): Promise<void> {
+  const { db, bus } = context;
   const newest = await db.get(newestNotification, {});
   if (!newest) return;
-  const upTo = { operator_id: operatorId, place: newest.place };
+  const upTo = { operator_id: actor.id, place: newest.place };
   await db.write({
     name: 'notifications/read all',
-    statements: [statement(raiseReadUpTo, upTo), statement(deleteReadsUpTo, upTo)],
+    statements: [...inSession(context, actor), statement(raiseReadUpTo, upTo), statement(deleteReadsUpTo, upTo)],
   });
-  bus.publish({ type: 'notifications_read', operator_id: operatorId });
+  bus.publish({ type: 'notifications_read', operator_id: actor.id });
 }
 
 /** However many there are, no more are kept: it bounds what lists and counts cost. */

@@ -1,17 +1,22 @@
 import { idOfKey, isName, MusterError } from '@muster/protocol';
-import type { Operator, Role } from '@muster/protocol/http';
+import type { Operator, Role, removedOperatorSchema } from '@muster/protocol/http';
+import type { z } from 'zod';
 import { isUsablePublicKey } from '../identity/ed25519-key.ts';
 import { OutcomeUnknown } from '../store/database.ts';
+import { liveEnrolmentTokensOf, otherEnrolmentTokenOf, revokeEnrolmentTokensOf } from '../store/enrolment.ts';
 import {
   anyOperator,
   deleteSessionsOf,
+  deleteWebCodesOf,
   insertOperator,
   liveAdmin,
+  liveOperatorsAddedBy,
   markOperatorRemoved,
   operatorById,
   operators,
   operatorTaking,
 } from '../store/operators.ts';
+import { activeTerminalsOf } from '../store/terminals.ts';
 import { statement, type Unit } from '../store/unit.ts';
 import { audited } from './audit.ts';
 import { type Actor, type Context, seconds, systemActor } from './context.ts';
@@ -107,40 +112,98 @@ export async function bootstrapOperator(context: Context, wanted: Omit<NewOperat
   return true;
 }
 
-/** Sessions, streams and terminals end on the hint that follows. */
-export async function removeOperator(context: Context, actor: Actor, operatorId: string): Promise<void> {
+/** What ended with an operator's removal, and what somebody should look at. */
+export type Removed = z.output<typeof removedOperatorSchema>;
+
+/**
+ * Removes an operator and, in the same unit, everything by which the operator could let itself in again. Once this
+ * resolves, its sessions do nothing more; streams and terminals have ended.
+ * @throws MusterError operator_not_found, last_admin
+ */
+export async function removeOperator(context: Context, actor: Actor, operatorId: string): Promise<Removed> {
+  const { db, bus } = context;
   const operator = await getOperator(context, operatorId);
-  const publish = () => context.bus.publish({ type: 'operator_removed', operator_id: operatorId });
+  const told = async () => {
+    bus.publish({ type: 'operator_removed', operator_id: operatorId });
+    await bus.delivered();
+  };
+  let ended: Removed['ended'] = { sessions: 0, web_logins: 0, enrolment_tokens: [], terminals: [] };
   try {
-    if (operator.removed_at === null) await context.db.write(removal(context, actor, operator));
+    if (operator.removed_at === null) ended = await remove(context, actor, operator);
   } catch (error) {
-    // Perhaps it is removed: what it has open is not left to it on that account.
-    if (error instanceof OutcomeUnknown) publish();
-    // Somebody else removed it in this moment: that is what was asked for.
+    // Perhaps it is removed: nothing that it has open may stay open.
+    if (error instanceof OutcomeUnknown) await told();
+    // Another request removed it at the same time, which is what was asked for.
     if (!(error instanceof MusterError && error.code === 'operator_not_found')) throw error;
   }
-  publish();
+  await told();
+  return {
+    operator: await getOperator(context, operatorId),
+    ended,
+    operators_added: await db.all(liveOperatorsAddedBy, { operator_id: operatorId }),
+  };
 }
 
-const removal = (context: Context, actor: Actor, operator: Operator): Unit => {
-  const operatorId = operator.operator_id;
-  return {
-    name: 'operators/remove',
-    statements: [
-      statement(
-        markOperatorRemoved,
-        { operator_id: operatorId, removed_at: seconds(context.now()), removed_by: actor.id },
-        { expect: 'changed', else: 'operator_not_found' },
-      ),
-      // Looked at after the removal and in its unit: two admins who remove each other cannot both succeed.
-      statement(liveAdmin, {}, { expect: 'row', else: 'last_admin' }),
-      statement(deleteSessionsOf, { operator_id: operatorId }),
-      audited(context, {
-        type: 'operator.removed',
-        actor,
-        target: { type: 'operator', id: operatorId, name: operator.username },
-        summary: `operator ${operator.username} removed`,
-      }),
-    ],
-  };
-};
+async function remove(context: Context, actor: Actor, operator: Operator): Promise<Removed['ended']> {
+  const { db } = context;
+  const { operator_id, username } = operator;
+  for (;;) {
+    const now = seconds(context.now());
+    const tokens = await db.all(liveEnrolmentTokensOf, { operator_id, now });
+    const terminals = (await db.all(activeTerminalsOf, { operator_id })).map(({ session_id }) => session_id);
+    const ids = tokens.map(({ id }) => id);
+    const revoke = statement(revokeEnrolmentTokensOf, { operator_id, now });
+    const endSessions = statement(deleteSessionsOf, { operator_id });
+    const endWebLogins = statement(deleteWebCodesOf, { operator_id });
+    const unit: Unit = {
+      name: 'operators/remove',
+      statements: [
+        // First, as an operator who removes itself does so by a session that ends here.
+        audited(context, {
+          type: 'operator.removed',
+          actor,
+          target: { type: 'operator', id: operator_id, name: username },
+          summary: `operator ${username} removed${endedText(tokens.length, terminals.length)}`,
+          metadata: { enrolment_tokens: ids, terminals },
+        }),
+        statement(
+          markOperatorRemoved,
+          { operator_id, removed_at: now, removed_by: actor.id },
+          { expect: 'changed', else: 'operator_not_found' },
+        ),
+        // Looked at after the removal and in its unit: two admins who remove each other cannot both succeed.
+        statement(liveAdmin, {}, { expect: 'row', else: 'last_admin' }),
+        // The event names each token that is revoked: one that was made since it was composed begins this again.
+        statement(
+          otherEnrolmentTokenOf,
+          { operator_id, now, ids },
+          { expect: 'no_row', else: 'storage_unavailable', detail: tokenMadeMeanwhile },
+        ),
+        revoke,
+        endSessions,
+        endWebLogins,
+      ],
+    };
+    try {
+      const done = await db.write(unit);
+      return {
+        sessions: done.of(endSessions).changes,
+        web_logins: done.of(endWebLogins).changes,
+        enrolment_tokens: [...done.of(revoke).rows],
+        terminals,
+      };
+    } catch (error) {
+      if (!(error instanceof MusterError && error.message === tokenMadeMeanwhile)) throw error;
+    }
+  }
+}
+
+const tokenMadeMeanwhile = 'the operator made an enrollment token at the same time';
+
+function endedText(tokens: number, terminals: number): string {
+  const parts = [
+    ...(tokens === 0 ? [] : [`${tokens} enrollment token${tokens === 1 ? '' : 's'}`]),
+    ...(terminals === 0 ? [] : [`${terminals} terminal${terminals === 1 ? '' : 's'}`]),
+  ];
+  return parts.length === 0 ? '' : `; ended with it: ${parts.join(' and ')}`;
+}

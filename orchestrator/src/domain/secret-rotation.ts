@@ -3,6 +3,7 @@ import { channelUnderKey, channelUnderOther } from '../store/channels.ts';
 import { formerUnderKey } from '../store/former-secrets.ts';
 import { reencryptSecret, secretsToReencrypt, secretUnderKey, secretUnderOther } from '../store/secrets.ts';
 import { statement } from '../store/unit.ts';
+import { stillSignedIn } from './acting.ts';
 import { audited } from './audit.ts';
 import { resealChannels } from './channel-seal.ts';
 import type { Actor, Context } from './context.ts';
@@ -11,7 +12,7 @@ import { openValue, sealValue } from './secret-seal.ts';
 
 /** Changing the key that secrets are encrypted under. */
 
-/** Encrypted anew in one unit. */
+/** Encrypted again in one unit. */
 const atOnce = 200;
 
 export interface Rotation {
@@ -33,7 +34,7 @@ const running = new WeakMap<object, Promise<unknown>>();
  */
 export async function rotateSecretsKey(context: Context, actor: Actor): Promise<Rotation> {
   const before = running.get(context.secretKeys) ?? Promise.resolve();
-  const mine = before.then(() => rotate(context, actor));
+  const mine = before.then(async () => rotate(context, await stillSignedIn(context, actor)));
   running.set(
     context.secretKeys,
     mine.catch(() => {}),

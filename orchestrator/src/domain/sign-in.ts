@@ -1,6 +1,8 @@
 import { createHash, verify as verifySignature } from 'node:crypto';
 import { idOfKey, MusterError } from '@muster/protocol';
 import type { Role } from '@muster/protocol/http';
+import { signInBytes } from '@muster/protocol/sign-in';
+import { networkOf } from '../client-network.ts';
 import { publicKeyFromRaw } from '../identity/ed25519-key.ts';
 import {
   consumeWebCode,
@@ -14,10 +16,12 @@ import {
   webCodeByHash,
 } from '../store/operators.ts';
 import { type Statement, statement } from '../store/unit.ts';
+import { inSession } from './acting.ts';
 import { audited } from './audit.ts';
 import { type Actor, type Context, seconds, systemActor } from './context.ts';
 import { operatorKey } from './operators.ts';
 import type { Refusals } from './refusals.ts';
+import { BareNonces, BoundNonces } from './sign-in-nonces.ts';
 
 /** A live session, as every signed-in request carries it. */
 export interface Session {
@@ -36,8 +40,12 @@ export const actorOf = (session: Pick<Session, 'operator_id' | 'username'>): Act
   name: session.username,
 });
 
-const nonceLifeMs = 60_000;
-const noncesPerKey = 8;
+/** Who asks with this session: what it changes is only written while the session is live. */
+export const actorIn = (session: Pick<Session, 'operator_id' | 'username' | 'token_hash'>): Actor => ({
+  ...actorOf(session),
+  session: session.token_hash,
+});
+
 /** Sessions may be renewed until so long after the signature. */
 const renewableSecs = 12 * 3600;
 /** A code for a browser is good for so long. */
@@ -54,12 +62,41 @@ export interface SignedIn {
   readonly operator: Pick<Session, 'operator_id' | 'username' | 'role'>;
 }
 
-/** `ip`: where a request came from, for the audit log when it is refused. */
+/** Where a request comes from. */
+export interface From {
+  readonly ip: string;
+  /** The client is on this machine. */
+  readonly loopback: boolean;
+}
+const nowhere: From = { ip: '', loopback: false };
+
+/** What a bound signature is over, besides the key. */
+export interface Bound {
+  readonly server: string;
+  /** 64 lower-case hexadecimal characters. */
+  readonly nonce: string;
+}
+
+export interface SignInRules {
+  /** Seconds that a token is good. */
+  readonly tokenLifeSecs: number;
+  /** Refuse signatures that do not name the server. */
+  readonly requireBound: boolean;
+  /** Whether a server that a signature names is this one. */
+  isOwnServer(server: string, loopback: boolean): boolean;
+}
+
 export interface SignIn {
-  /** @throws MusterError key_invalid, operator_unknown */
-  challenge(publicKey: string, ip?: string): Promise<{ nonce: string }>;
-  /** @throws MusterError key_invalid, signature_malformed, signature_invalid */
-  verify(publicKey: string, signature: string, ip?: string): Promise<SignedIn>;
+  /**
+   * @param bound the signature will name the server
+   * @throws MusterError key_invalid, operator_unknown, sign_in_unbound
+   */
+  challenge(publicKey: string, bound?: boolean, from?: From): Promise<{ nonce: string }>;
+  /**
+   * @param bound null: the signature is over the nonce alone
+   * @throws MusterError key_invalid, signature_malformed, signature_invalid, sign_in_unbound, sign_in_server_unknown
+   */
+  verify(publicKey: string, signature: string, bound?: Bound | null, from?: From): Promise<SignedIn>;
   /** The live session under the SHA-256 (hex) of a token, or null. */
   find(tokenHash: string): Session | null | Promise<Session | null>;
   /** @throws MusterError unauthenticated, when the signature was given too long ago */
@@ -72,11 +109,10 @@ export interface SignIn {
   close(): void;
 }
 
-/** @param tokenLifeSecs how long a token is good */
-export function createSignIn(context: Context, refusals: Pick<Refusals, 'record'>, tokenLifeSecs: number): SignIn {
+export function createSignIn(context: Context, refusals: Pick<Refusals, 'record'>, rules: SignInRules): SignIn {
   const { db } = context;
-  /** Live nonces by operator id, oldest first. Only active operators get one, so the map cannot be filled from outside. */
-  const nonces = new Map<string, { nonce: Buffer; until: number }[]>();
+  const boundNonces = new BoundNonces(context.randomBytes(32));
+  const bareNonces = new BareNonces();
   const cache = new Map<string, Session>();
   /** Counts ends of sessions: what was read before one is not remembered after it. */
   let removals = 0;
@@ -84,14 +120,16 @@ export function createSignIn(context: Context, refusals: Pick<Refusals, 'record'
   const unsubscribe = context.bus.subscribe((hint) => {
     if (hint.type !== 'operator_removed') return;
     removals++;
-    nonces.delete(hint.operator_id);
+    bareNonces.forget(hint.operator_id);
     for (const [hash, session] of cache) if (session.operator_id === hint.operator_id) cache.delete(hash);
   });
 
-  const ended = (tokenHash: string, renewedAs: string | null) => {
+  /** Streams and terminals of the session have ended once this resolves. */
+  const ended = async (tokenHash: string, renewedAs: string | null) => {
     removals++;
     cache.delete(tokenHash);
     context.bus.publish({ type: 'session_ended', token_hash: tokenHash, renewed_as: renewedAs });
+    await context.bus.delivered();
   };
 
   const remember = (session: Session) => {
@@ -101,7 +139,12 @@ export function createSignIn(context: Context, refusals: Pick<Refusals, 'record'
 
   const refuse = (
     operator: { operator_id: string; username: string } | undefined,
-    code: 'operator_unknown' | 'signature_invalid' | 'login_code_invalid',
+    code:
+      | 'operator_unknown'
+      | 'signature_invalid'
+      | 'login_code_invalid'
+      | 'sign_in_unbound'
+      | 'sign_in_server_unknown',
     why: string,
     ip: string,
     keyId?: string,
@@ -129,7 +172,7 @@ export function createSignIn(context: Context, refusals: Pick<Refusals, 'record'
       token_hash: hashOfToken(token),
       operator_id,
       signed_in_at: signedInAt,
-      expires_at: Math.min(now + tokenLifeSecs, signedInAt + renewableSecs + tokenLifeSecs),
+      expires_at: Math.min(now + rules.tokenLifeSecs, signedInAt + renewableSecs + rules.tokenLifeSecs),
     };
     await db.write({
       name: 'auth/issue session',
@@ -150,61 +193,92 @@ export function createSignIn(context: Context, refusals: Pick<Refusals, 'record'
       ...(metadata ? { metadata } : {}),
     });
 
-  /** Not from memory: a removal on the way is seen. */
+  /** From the database. What was read before a session ended is read again: it may be that one. */
   const read = async (tokenHash: string): Promise<Session | null> => {
-    const seen = removals;
-    const row = await db.get(sessionByHash, { token_hash: tokenHash });
-    if (!row || row.removed_at !== null || row.expires_at <= seconds(context.now())) return null;
-    const { removed_at: _, ...session } = row;
-    if (seen === removals) remember(session);
-    return session;
+    for (;;) {
+      const seen = removals;
+      const row = await db.get(sessionByHash, { token_hash: tokenHash });
+      if (!row || row.removed_at !== null || row.expires_at <= seconds(context.now())) return null;
+      if (seen !== removals) continue;
+      const { removed_at: _, ...session } = row;
+      remember(session);
+      return session;
+    }
+  };
+
+  const requireBound = async (bound: boolean, { ip }: From) => {
+    if (bound || !rules.requireBound) return;
+    // Before the key is looked at: known and unknown ones read alike.
+    await refuse(undefined, 'sign_in_unbound', 'the signature would not name this server', ip);
+    throw new MusterError('sign_in_unbound');
+  };
+
+  /** @returns the event of the sign-in, once the nonce is used up; null when the signature does not verify */
+  const judgeBound = async (operatorId: string, key: Buffer, signature: Buffer, bound: Bound, from: From) => {
+    const { server } = bound;
+    const now = context.now();
+    const nonce = Buffer.from(bound.nonce, 'hex');
+    const signed = signInBytes({ server, publicKey: key.toString('hex'), nonce: bound.nonce });
+    const good =
+      boundNonces.isLive(operatorId, nonce, now) && verifySignature(null, signed, publicKeyFromRaw(key), signature);
+    if (!rules.isOwnServer(server, from.loopback)) {
+      // Whoever signed it was asked by that server: perhaps it relays sign-ins.
+      if (good) {
+        const operator = await db.get(operatorById, { operator_id: operatorId });
+        await refuse(operator, 'sign_in_server_unknown', `the signature is for ${server}`, from.ip, operatorId);
+      }
+      throw new MusterError('sign_in_server_unknown', `the signature is for ${server}, which is not this orchestrator`);
+    }
+    if (!good) return null;
+    boundNonces.spend(nonce, now);
+    return { how: '', metadata: { bound: true, server } };
+  };
+  const judgeBare = (operatorId: string, key: Buffer, signature: Buffer, { ip }: From) => {
+    const now = context.now();
+    const keyObject = publicKeyFromRaw(key);
+    const answered = bareNonces
+      .candidates(operatorId, networkOf(ip), now)
+      .find((nonce) => verifySignature(null, nonce, keyObject, signature));
+    if (answered === undefined) return null;
+    bareNonces.spend(operatorId, answered, now);
+    return { how: ' by a signature that names no server', metadata: { bound: false } };
   };
 
   return {
-    async challenge(publicKey, ip = '') {
+    async challenge(publicKey, bound = false, from = nowhere) {
+      await requireBound(bound, from);
       const operatorId = await idOfKey(operatorKey(publicKey));
       const operator = await db.get(operatorById, { operator_id: operatorId });
       if (!operator || operator.removed_at !== null) {
         // To whoever asks, a removed key and one that was never known must read alike; the audit log tells them apart.
         const why = operator ? 'the operator was removed' : 'the key is not known';
-        await refuse(operator, 'operator_unknown', why, ip, operatorId);
+        await refuse(operator, 'operator_unknown', why, from.ip, operatorId);
         throw new MusterError('operator_unknown');
       }
-      const nonce = context.randomBytes(32);
       const now = context.now();
-      const live = (nonces.get(operatorId) ?? []).filter(({ until }) => until > now).slice(-(noncesPerKey - 1));
-      live.push({ nonce, until: now + nonceLifeMs });
-      nonces.set(operatorId, live);
+      const random = context.randomBytes(32);
+      const nonce = bound ? boundNonces.issue(operatorId, now, random) : random;
+      if (!bound) bareNonces.add(operatorId, networkOf(from.ip), nonce, now);
       return { nonce: nonce.toString('hex') };
     },
 
-    async verify(publicKey, signature, ip = '') {
+    async verify(publicKey, signature, bound = null, from = nowhere) {
+      await requireBound(bound !== null, from);
       const key = operatorKey(publicKey);
       if (!/^[0-9a-fA-F]{128}$/.test(signature))
         throw new MusterError('signature_malformed', undefined, [
           { path: '/signature', message: 'must be 128 hexadecimal characters' },
         ]);
       const operatorId = await idOfKey(key);
-      const now = context.now();
-      const live = (nonces.get(operatorId) ?? []).filter(({ until }) => until > now);
-      const keyObject = publicKeyFromRaw(key);
       const bytes = Buffer.from(signature, 'hex');
-      const answered = live.find(({ nonce }) => verifySignature(null, nonce, keyObject, bytes));
-      if (answered) {
-        nonces.set(
-          operatorId,
-          live.filter((entry) => entry !== answered),
-        );
-        const operator = await db.get(operatorById, { operator_id: operatorId });
-        if (operator && operator.removed_at === null) return issue(operator, seconds(now), [signedIn(operator, '')]);
-      }
-      await refuse(
-        await db.get(operatorById, { operator_id: operatorId }),
-        'signature_invalid',
-        live.length === 0 ? 'no challenge is open for the key' : 'the signature does not verify',
-        ip,
-        operatorId,
-      );
+      const good = bound
+        ? await judgeBound(operatorId, key, bytes, bound, from)
+        : judgeBare(operatorId, key, bytes, from);
+      const operator = await db.get(operatorById, { operator_id: operatorId });
+      if (good && operator && operator.removed_at === null)
+        return issue(operator, seconds(context.now()), [signedIn(operator, good.how, good.metadata)]);
+      const why = 'the signature does not verify, or no challenge is open for it';
+      await refuse(operator, 'signature_invalid', why, from.ip, operatorId);
       throw new MusterError('signature_invalid');
     },
 
@@ -229,7 +303,7 @@ export function createSignIn(context: Context, refusals: Pick<Refusals, 'record'
           summary: `${session.username} renewed the session`,
         }),
       ]);
-      ended(session.token_hash, hashOfToken(issued.token));
+      await ended(session.token_hash, hashOfToken(issued.token));
       return { token: issued.token, expires_at: issued.expires_at };
     },
 
@@ -247,7 +321,7 @@ export function createSignIn(context: Context, refusals: Pick<Refusals, 'record'
           }),
         ],
       });
-      ended(session.token_hash, null);
+      await ended(session.token_hash, null);
     },
 
     async webCode(tokenHash) {
@@ -257,7 +331,7 @@ export function createSignIn(context: Context, refusals: Pick<Refusals, 'record'
       await db.write({
         name: 'auth/web code',
         statements: [
-          statement(liveSession, { token_hash: session.token_hash }, { expect: 'row', else: 'unauthenticated' }),
+          ...inSession(context, actorIn(session)),
           statement(insertWebCode, {
             code_hash: hashOfToken(code),
             operator_id: session.operator_id,
@@ -289,7 +363,11 @@ export function createSignIn(context: Context, refusals: Pick<Refusals, 'record'
             { expect: 'changed', else: 'login_code_invalid' },
           ),
           // Who has signed out since has called the code back.
-          statement(liveSession, { token_hash: row.session_hash }, { expect: 'row', else: 'login_code_invalid' }),
+          statement(
+            liveSession,
+            { session: row.session_hash, now: seconds(context.now()) },
+            { expect: 'row', else: 'login_code_invalid' },
+          ),
           signedIn(operator, ' on the web', { web: true }),
         ]);
       } catch (error) {

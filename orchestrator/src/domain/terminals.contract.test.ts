@@ -373,10 +373,27 @@ describeDatabases('terminals', (fixture) => {
     expect(mine.code).toBe('terminal_interrupted');
   });
 
+  it('take nothing more from an operator once its removal is acknowledged', async () => {
+    const { terminals, admin, operator, domain, start, join } = await open(fixture);
+    const bob = await operator('bob');
+    const own = await start(bob);
+    const typing = join(own);
+    const hers = await start(admin);
+    const ticket = await terminals.attach({ ...bob, role: 'admin' }, hers.session_id, 'control');
+    typing.told.typed(Buffer.from('before'));
+    await removeOperator(domain.context, admin.actor, bob.actor.id);
+    typing.told.typed(Buffer.from('after'));
+    expect(own.shell.typed).toBe('before');
+    expect(typing.over).not.toBeNull();
+    expect(() => join(ticket)).toThrow('not good');
+  });
+
   it('are not opened for an operator who is removed meanwhile', async () => {
     const { terminals, admin, operator, shells, domain, directory, events } = await open(fixture);
     const bob = await operator('bob');
-    shells.starting = () => removeOperator(domain.context, admin.actor, bob.actor.id);
+    shells.starting = async () => {
+      await removeOperator(domain.context, admin.actor, bob.actor.id);
+    };
     await expect(terminals.open(bob, 'web-1', {})).rejects.toMatchObject({ code: 'unauthenticated' });
     expect(shells.last.closed).not.toBeNull();
     expect((await terminals.list({ limit: 10, offset: 0 })).items).toEqual([]);

@@ -15,6 +15,7 @@ import { activeTerminals, insertTerminal, terminalById, terminals } from '../sto
 import type { Recording } from '../store/transcript-writer.ts';
 import type { Transcripts } from '../store/transcripts.ts';
 import { statement } from '../store/unit.ts';
+import { stillSignedIn } from './acting.ts';
 import { agentLabel } from './agent-label.ts';
 import { requireAgent } from './agents.ts';
 import { audited } from './audit.ts';
@@ -332,7 +333,8 @@ export function createTerminals(context: Context, parts: TerminalParts): Termina
       requireOwn(asker, row);
       const one = open.get(sessionId);
       if (row.status !== 'active' || !one) return;
-      one.live.close(ended('terminal_closed', `${asker.actor.name} ended it`, asker.actor));
+      const actor = await stillSignedIn(context, asker.actor);
+      one.live.close(ended('terminal_closed', `${actor.name} ended it`, actor));
       await settled([sessionId]);
     },
 

@@ -18,6 +18,7 @@ const openApi = realApiFixture();
 const forAdmins = [
   'POST /operators',
   'DELETE /operators/{operator_id}',
+  'POST /operators/{operator_id}/remove',
   'POST /channels',
   'PUT /channels/{id}',
   'DELETE /channels/{id}',

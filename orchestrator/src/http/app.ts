@@ -39,6 +39,8 @@ declare module 'fastify' {
     drain(): void;
     /** Ends what an operator who was removed is still being answered. */
     cutOff(operatorId: string): void;
+    /** The same for a session that was ended; `renewedAs`: what it is answered goes on under that one. */
+    sessionEnded(tokenHash: string, renewedAs: string | null): void;
     /** Who is connected to the API's port. */
     readonly connections: FairConnections;
     /** Other bounds on how many requests there may be. */
@@ -215,6 +217,9 @@ export function createApp(options: AppOptions): FastifyInstance {
   const lasting = new LastingAnswers();
   app.decorate('connections', connections);
   app.decorate('cutOff', (operatorId: string) => lasting.cutOff(operatorId));
+  app.decorate('sessionEnded', (tokenHash: string, renewedAs: string | null) =>
+    lasting.sessionEnded(tokenHash, renewedAs),
+  );
   let endTerminals = () => Promise.resolve();
   app.addHook('preClose', async () => {
     drain.abort();

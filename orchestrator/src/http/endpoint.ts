@@ -38,6 +38,15 @@ export interface EndpointContext {
   broken(request: FastifyRequest, error: unknown): void;
 }
 
+/** Routes whose answer tells of the end of the caller's own session, or ends in order when that does. */
+const endsByItself: readonly string[] = [
+  'removeOperator',
+  'removeOperatorReporting',
+  'logout',
+  'renew',
+  'followEvents',
+];
+
 /** A route that takes no query or body takes an empty one. */
 const empty = z.strictObject({});
 const defaultBodyLimit = 1024 * 1024;
@@ -104,7 +113,7 @@ export function registerEndpoint(
     };
     return given instanceof Promise ? given.then(send) : send(given);
   };
-  /** To be let in and to be answered are not one moment. */
+  /** Time passes between the admission of a request and its answer. */
   const mayTakeLong = route.method !== 'GET' || route.media !== undefined;
 
   app.route({
@@ -132,10 +141,10 @@ export function registerEndpoint(
     },
     handler: (request, reply) => {
       if (request.session === null) return answer(request, reply);
-      // From here on whoever is removed is cut off, unless the answer is whole by then.
-      context.lasting.add(request.session.operator_id, reply.raw);
+      // From here on the end of the session cuts the answer off, unless it is whole before.
+      context.lasting.add(request.session, reply.raw, endsByItself.includes(route.id));
       if (!mayTakeLong) return answer(request, reply);
-      // A body may be sent as slowly as its sender likes: who that was then may be nobody by now.
+      // A body may be sent as slowly as its sender likes: the session may have ended since the headers.
       const confirmed = context.confirm(request);
       return confirmed instanceof Promise ? confirmed.then(() => answer(request, reply)) : answer(request, reply);
     },

@@ -18,8 +18,9 @@ const spared: ReadonlySet<string> = new Set([
   'cancelOperation',
   'cancelRun',
   'attachTerminal',
-  // To turn an agent away must always be possible.
+  // To turn an agent or an operator away must always be possible.
   'setAgentStatus',
+  'removeOperatorReporting',
   // To say that a message was read is how its like are got rid of.
   'readNotification',
   'readAllNotifications',

@@ -148,9 +148,10 @@ describeDatabases('what is refused', (fixture) => {
     const ip = (at: number) => `10.${at >> 16}.${(at >> 8) & 255}.${at & 255}`;
     const attempts = 1_000;
     for (let at = 0; at < attempts; at++) {
-      await domain.signIn.challenge(at.toString(16).padStart(64, '0'), ip(at)).catch(() => {});
+      const from = { ip: ip(at), loopback: false };
+      await domain.signIn.challenge(at.toString(16).padStart(64, '0'), false, from).catch(() => {});
       await domain.signIn.redeem(`code ${at}`, ip(at)).catch(() => {});
-      if (at % 10 === 0) await domain.signIn.verify(key.hex, wrongSignature, ip(at)).catch(() => {});
+      if (at % 10 === 0) await domain.signIn.verify(key.hex, wrongSignature, null, from).catch(() => {});
       await domain.links.refused(
         { code: 'signature_invalid', message: `no ${at}`, retry_after_secs: null },
         { node_id: at.toString(16).padStart(32, '0'), remote_ip: ip(at) },

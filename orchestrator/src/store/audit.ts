@@ -1,3 +1,4 @@
+import { liveSessionRow } from './operators.ts';
 import { defineQuery, defineVariants } from './query.ts';
 import type { AuditEventsTable } from './schema.ts';
 
@@ -20,6 +21,46 @@ export const insertAuditEvent = defineQuery('audit/insert', (db, p: { [K in keyo
     summary: p.summary,
     metadata: p.metadata,
   }),
+);
+
+/** As {@link insertAuditEvent}, and inserts nothing unless the session is live. */
+export const insertAuditEventInSession = defineQuery(
+  'audit/insert in session',
+  (db, p: { [K in keyof AuditRow]: AuditRow[K] } & { session: string; now: number }, d) =>
+    db
+      .insertInto('audit_events')
+      .columns([
+        'id',
+        'event_type',
+        'category',
+        'severity',
+        'timestamp_ms',
+        'actor_type',
+        'actor_id',
+        'actor_name',
+        'target_type',
+        'target_id',
+        'target_name',
+        'summary',
+        'metadata',
+      ])
+      .expression(
+        liveSessionRow(db, p, d).select([
+          d.typed(p.id, 'text').as('id'),
+          d.typed(p.event_type, 'text').as('event_type'),
+          d.typed(p.category, 'text').as('category'),
+          d.typed(p.severity, 'text').as('severity'),
+          d.typed(p.timestamp_ms, 'integer').as('timestamp_ms'),
+          d.typed(p.actor_type, 'text').as('actor_type'),
+          d.typed(p.actor_id, 'text').as('actor_id'),
+          d.typed(p.actor_name, 'text').as('actor_name'),
+          d.typed(p.target_type, 'text').as('target_type'),
+          d.typed(p.target_id, 'text').as('target_id'),
+          d.typed(p.target_name, 'text').as('target_name'),
+          d.typed(p.summary, 'text').as('summary'),
+          d.typed(p.metadata, 'text').as('metadata'),
+        ]) as never,
+      ),
 );
 
 /**

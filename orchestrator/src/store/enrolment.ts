@@ -82,6 +82,48 @@ export const revokeEnrolmentToken = defineQuery('enrolment/revoke', (db, p: { id
     .where('uses_left', '>', 0),
 );
 
+/** Tokens that an operator made and that still let an agent in, oldest first. */
+export const liveEnrolmentTokensOf = defineQuery(
+  'enrolment/live of operator',
+  (db, p: { operator_id: string; now: number }) =>
+    db
+      .selectFrom('enrolment_tokens')
+      .select(['id', 'name'])
+      .where('created_by', '=', p.operator_id)
+      .where('revoked_at', 'is', null)
+      .where('uses_left', '>', 0)
+      .where('expires_at', '>', p.now)
+      .orderBy('id'),
+);
+
+/** For preconditions: a live token of an operator that is not among these. */
+export const otherEnrolmentTokenOf = defineQuery(
+  'enrolment/other of operator',
+  (db, p: { operator_id: string; now: number; ids: readonly string[] }, d) =>
+    db
+      .selectFrom('enrolment_tokens')
+      .select('id')
+      .where('created_by', '=', p.operator_id)
+      .where('revoked_at', 'is', null)
+      .where('uses_left', '>', 0)
+      .where('expires_at', '>', p.now)
+      .where(d.isNotIn('id', p.ids))
+      .limit(1),
+);
+
+export const revokeEnrolmentTokensOf = defineQuery(
+  'enrolment/revoke of operator',
+  (db, p: { operator_id: string; now: number }) =>
+    db
+      .updateTable('enrolment_tokens')
+      .set({ revoked_at: p.now })
+      .where('created_by', '=', p.operator_id)
+      .where('revoked_at', 'is', null)
+      .where('uses_left', '>', 0)
+      .where('expires_at', '>', p.now)
+      .returning(['id', 'name']),
+);
+
 export const revokeAllEnrolmentTokens = defineQuery('enrolment/revoke all', (db, p: { now: number }) =>
   db
     .updateTable('enrolment_tokens')

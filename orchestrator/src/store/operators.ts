@@ -1,4 +1,7 @@
+import type { Kysely } from 'kysely';
+import type { Dialect } from './dialect.ts';
 import { defineQuery, defineVariants } from './query.ts';
+import type { Schema } from './schema.ts';
 
 export const operatorById = defineQuery('operators/by id', (db, p: { operator_id: string }) =>
   db.selectFrom('operators').selectAll().where('operator_id', '=', p.operator_id),
@@ -71,6 +74,16 @@ export const liveOperator = defineQuery('operators/live', (db, p: { operator_id:
     .where('removed_at', 'is', null),
 );
 
+/** Operators that one added, and who may still sign in. */
+export const liveOperatorsAddedBy = defineQuery('operators/added by', (db, p: { operator_id: string }) =>
+  db
+    .selectFrom('operators')
+    .select(['operator_id', 'username'])
+    .where('added_by', '=', p.operator_id)
+    .where('removed_at', 'is', null)
+    .orderBy('username'),
+);
+
 /** Which of these were removed. */
 export const removedOperators = defineQuery('operators/removed', (db, p: { ids: readonly string[] }, d) =>
   db
@@ -121,9 +134,18 @@ export const deleteExpiredSessions = defineQuery('sessions/delete expired', (db,
   db.deleteFrom('sessions').where('expires_at', '<=', p.now),
 );
 
-/** For preconditions: a row while the session is there. */
-export const liveSession = defineQuery('sessions/live', (db, p: { token_hash: string }) =>
-  db.selectFrom('sessions').select('token_hash').where('token_hash', '=', p.token_hash),
+/**
+ * The row of a live session. PostgreSQL locks it until the transaction ends: without that, a write that began before the
+ * removal of its operator could commit after it (serializable transactions need not keep the order of real time).
+ */
+export const liveSessionRow = (db: Kysely<Schema>, p: { session: string; now: number }, d: Dialect) => {
+  const row = db.selectFrom('sessions').where('token_hash', '=', p.session).where('expires_at', '>', p.now);
+  return d.kind === 'postgres' ? row.forShare() : row;
+};
+
+/** For preconditions: a row while the session is live. */
+export const liveSession = defineQuery('sessions/live', (db, p: { session: string; now: number }, d) =>
+  liveSessionRow(db, p, d).select('token_hash'),
 );
 
 export const insertWebCode = defineQuery(
@@ -145,6 +167,10 @@ export const webCodeByHash = defineQuery('web codes/by hash', (db, p: { code_has
 /** Changes nothing when somebody else was faster, or it is too late. */
 export const consumeWebCode = defineQuery('web codes/consume', (db, p: { code_hash: string; now: number }) =>
   db.deleteFrom('web_login_codes').where('code_hash', '=', p.code_hash).where('expires_at', '>', p.now),
+);
+
+export const deleteWebCodesOf = defineQuery('web codes/delete of operator', (db, p: { operator_id: string }) =>
+  db.deleteFrom('web_login_codes').where('operator_id', '=', p.operator_id),
 );
 
 export const deleteExpiredWebCodes = defineQuery('web codes/delete expired', (db, p: { now: number }) =>

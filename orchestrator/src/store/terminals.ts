@@ -21,6 +21,15 @@ export const activeTerminals = defineQuery('terminals/active', (db) =>
   db.selectFrom('terminal_sessions').selectAll().where('status', '=', 'active'),
 );
 
+export const activeTerminalsOf = defineQuery('terminals/active of operator', (db, p: { operator_id: string }) =>
+  db
+    .selectFrom('terminal_sessions')
+    .select('session_id')
+    .where('status', '=', 'active')
+    .where('operator_id', '=', p.operator_id)
+    .orderBy('session_id'),
+);
+
 /** Sessions that ended before a time, in the order in which they were opened: a page of those opened before another. */
 export const endedTerminals = defineQuery(
   'terminals/ended',

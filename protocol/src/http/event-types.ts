@@ -106,7 +106,12 @@ export const eventTypes = {
     target: '',
     metadata: ['from', 'to'],
   },
-  'auth.signed_in': { severity: ['info'], when: 'an operator signed in', target: '', metadata: ['web'] },
+  'auth.signed_in': {
+    severity: ['info'],
+    when: 'an operator signed in; `bound` says whether the signature named this server, which is then `server`',
+    target: '',
+    metadata: ['web', 'bound', 'server'],
+  },
   'auth.refused': {
     severity: ['warning'],
     when: 'a sign-in was refused: the key is unknown or removed, the signature or code is not good, or there were too many requests (see below)',
@@ -236,7 +241,12 @@ export const eventTypes = {
     target: 'operator',
     metadata: ['role', 'bootstrap'],
   },
-  'operator.removed': { severity: ['info'], when: 'an operator was removed', target: 'operator', metadata: [] },
+  'operator.removed': {
+    severity: ['info'],
+    when: 'an operator was removed; names the enrollment tokens that were revoked and the terminals that were open',
+    target: 'operator',
+    metadata: ['enrolment_tokens', 'terminals'],
+  },
   'run.started': {
     severity: ['info'],
     when: 'an assignment was applied or planned, or agents that were named',

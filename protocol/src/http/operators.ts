@@ -1,8 +1,10 @@
 import { z } from 'zod';
+import { serverPattern } from '../sign-in.ts';
 import { hex, optional, pageQuery, unixSeconds } from './fields.ts';
 import { route } from './route.ts';
 
 const key = 'd75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a';
+const nonce = '00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff';
 
 export const roles = ['admin', 'operator'] as const;
 export type Role = (typeof roles)[number];
@@ -55,14 +57,20 @@ export const challenge = route({
   path: '/auth/challenge',
   tag: 'Sign-in',
   summary: 'Ask for a nonce to sign',
-  description: 'The nonce is good once, for 60 seconds. Up to eight are live for a key; any of them may be answered.',
+  description:
+    'The nonce is good once, for 60 seconds. Ask with `form: 2` for one to sign bound to the server; the answer repeats `form`. Without it, up to eight nonces are live for a key and a network; any of them may be answered.',
   access: 'anyone',
-  body: z.strictObject({ public_key: z.string().describe('Ed25519 public key, 64 hexadecimal characters') }),
-  answers: { 200: z.strictObject({ nonce: hex(32) }) },
-  errors: ['key_invalid', 'operator_unknown'],
+  body: z.strictObject({
+    public_key: z.string().describe('Ed25519 public key, 64 hexadecimal characters'),
+    form: optional(z.literal(2)).describe('2: the signature is to name the server'),
+  }),
+  answers: {
+    200: z.strictObject({ nonce: hex(32), form: z.literal(2).optional().describe('as asked for') }),
+  },
+  errors: ['key_invalid', 'operator_unknown', 'sign_in_unbound'],
   example: {
-    body: { public_key: key },
-    answer: { nonce: '00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff' },
+    body: { public_key: key, form: 2 },
+    answer: { nonce, form: 2 },
   },
 });
 
@@ -72,12 +80,26 @@ export const verify = route({
   path: '/auth/verify',
   tag: 'Sign-in',
   summary: 'Answer the challenge and get a session token',
-  description: 'The signature is over the 32 bytes of the nonce themselves, not over their hexadecimal text.',
+  description:
+    'Bound (`form: 2`): the signature is over four lines, each ended by a newline: the text "muster sign-in 2", `server`, `public_key` and `nonce` in lower-case hexadecimal. `server` is what the client itself sees: `tls:` and the SHA-256 of the SubjectPublicKeyInfo of the certificate, or `origin:` and the origin of the address. Without `server` the signature is over the 32 bytes of the nonce themselves; another server can relay such a signature, so `sign_in.require_bound` refuses it.',
   access: 'anyone',
-  body: z.strictObject({ public_key: z.string(), signature: z.string().describe('128 hexadecimal characters') }),
+  body: z.strictObject({
+    public_key: z.string(),
+    signature: z.string().describe('128 hexadecimal characters'),
+    server: optional(z.string().regex(serverPattern)).describe('the server that the signature names'),
+    nonce: optional(z.string().regex(/^[0-9a-f]{64}$/)).describe('the nonce that was signed; with `server`'),
+  }),
   answers: { 200: signedInSchema },
-  errors: ['key_invalid', 'signature_malformed', 'signature_invalid'],
-  example: { body: { public_key: key, signature: '5f'.repeat(64) }, answer: signedInExample },
+  errors: ['key_invalid', 'signature_malformed', 'signature_invalid', 'sign_in_unbound', 'sign_in_server_unknown'],
+  example: {
+    body: {
+      public_key: key,
+      signature: '5f'.repeat(64),
+      server: 'origin:https://muster.example:4748',
+      nonce,
+    },
+    answer: signedInExample,
+  },
 });
 
 export const logout = route({
@@ -197,10 +219,56 @@ export const removeOperator = route({
   path: '/operators/{operator_id}',
   tag: 'Operators',
   summary: 'Remove an operator',
-  description: 'The record stays; sessions, streams and terminals of the operator end within a second.',
+  description:
+    'The record stays. From the answer on, sessions, streams and terminals of the operator do nothing more, its codes for web sign-ins and the live enrollment tokens that it made are void. `POST /operators/{operator_id}/remove` does the same and lists them.',
   access: 'admin',
   params: operatorParams,
   answers: { 204: null },
   errors: ['operator_not_found', 'last_admin'],
   example: { params: { operator_id: operatorExample.operator_id } },
+});
+
+export const removedOperatorSchema = z
+  .strictObject({
+    operator: operatorSchema,
+    ended: z
+      .strictObject({
+        sessions: z.int().describe('sign-in sessions, with their streams'),
+        web_logins: z.int().describe('codes for a web sign-in'),
+        enrolment_tokens: z
+          .array(z.strictObject({ id: z.string(), name: z.string().nullable() }))
+          .describe('tokens that the operator made, and that would have let an agent in'),
+        terminals: z.array(z.string()).describe('session_id of each terminal that was open'),
+      })
+      .describe('what ended with the removal; nothing when the operator was removed before'),
+    operators_added: z
+      .array(z.strictObject({ operator_id: z.string(), username: z.string() }))
+      .describe('operators that this one added and who may still sign in'),
+  })
+  .meta({ id: 'RemovedOperator' });
+
+export const removeOperatorReporting = route({
+  id: 'removeOperatorReporting',
+  method: 'POST',
+  path: '/operators/{operator_id}/remove',
+  tag: 'Operators',
+  summary: 'Remove an operator, and list what ended with it',
+  description: 'As `DELETE /operators/{operator_id}`, and says what ended.',
+  access: 'admin',
+  params: operatorParams,
+  answers: { 200: removedOperatorSchema },
+  errors: ['operator_not_found', 'last_admin'],
+  example: {
+    params: { operator_id: operatorExample.operator_id },
+    answer: {
+      operator: { ...operatorExample, removed_at: 1795000600, removed_by: '0a0b0c0d0e0f00010203040506070809' },
+      ended: {
+        sessions: 1,
+        web_logins: 0,
+        enrolment_tokens: [{ id: '01JD1XM3Z3T8Y4E2W6R5Q7P9AB', name: null }],
+        terminals: [],
+      },
+      operators_added: [],
+    },
+  },
 });

@@ -1,3 +1,5 @@
+import { signedContexts } from '../signed-contexts.ts';
+
 /**
  * The datagram by which an orchestrator tells agents that know no address where it is. All numbers are big-endian:
  *
@@ -46,7 +48,7 @@ const magic = 0x4d535452;
 const version = 1;
 const fixedLength = 64;
 const signatureLength = 64;
-const domainTag = new TextEncoder().encode('muster discovery v1\0');
+const domainTag = new TextEncoder().encode(signedContexts.discovery);
 
 const hostName =
   /^(?=.{1,253}$)[A-Za-z0-9_]([A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?(\.[A-Za-z0-9_]([A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?)*\.?$/;

@@ -1,8 +1,9 @@
+import { signedContexts } from '../signed-contexts.ts';
+
 /** What an agent signs to prove itself inside the TLS connection, so that it is good on this connection only. */
 
 export const exporterLabel = 'EXPORTER-muster-agent-hello';
 export const exporterLength = 32;
-const domainTag = 'muster agent hello v1\0';
 
 export interface HandshakeBinding {
   /** `exportKeyingMaterial(exporterLength, exporterLabel)` of the TLS connection, 32 bytes. */
@@ -24,7 +25,7 @@ export function handshakeBytes(binding: HandshakeBinding): Uint8Array {
   const fixed = [binding.exporter, binding.nonce, binding.orchestratorKey, binding.agentKey];
   for (const part of fixed)
     if (part.length !== 32) throw new RangeError(`handshake part of ${part.length} bytes, not 32`);
-  const tag = new TextEncoder().encode(domainTag);
+  const tag = new TextEncoder().encode(signedContexts.agentHello);
   const bytes = new Uint8Array(tag.length + 4 * 32 + 4 * binding.versions.length);
   bytes.set(tag, 0);
   fixed.forEach((part, i) => {

@@ -1,6 +1,6 @@
-/** What an agent's key says of the one that takes its place: signed by the old key, shown by who has the new one. */
+import { signedContexts } from '../signed-contexts.ts';
 
-const domainTag = 'muster agent key v1\0';
+/** What an agent's key says of the one that takes its place: signed by the old key, shown by who has the new one. */
 
 export interface KeyStatement {
   /** 32 bytes. */
@@ -32,7 +32,7 @@ export function keyStatementBytes({ formerKey, key, madeAt, formerUntil }: KeySt
   if (formerKey.length !== 32 || key.length !== 32) throw new RangeError('a key that has not 32 bytes');
   for (const time of [madeAt, formerUntil])
     if (!Number.isSafeInteger(time) || time < 0) throw new RangeError(`${time} is no time`);
-  const tag = new TextEncoder().encode(domainTag);
+  const tag = new TextEncoder().encode(signedContexts.agentKey);
   const bytes = new Uint8Array(tag.length + 80);
   bytes.set(tag);
   bytes.set(formerKey, tag.length);

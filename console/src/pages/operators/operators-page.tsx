@@ -2,7 +2,7 @@ import type { Operator } from '@muster/protocol/http';
 import { useQuery } from '@tanstack/react-query';
 import { UserPlus } from 'lucide-react';
 import { useState } from 'react';
-import { deleteOperator, operatorsQuery, useOperatorNames } from '../../api/operators.ts';
+import { deleteOperator, endedText, operatorsQuery, useOperatorNames } from '../../api/operators.ts';
 import { useIsAdmin, usePerson } from '../../api/use-session.ts';
 import { Badge } from '../../parts/badge.tsx';
 import { Button } from '../../parts/button.tsx';
@@ -122,12 +122,12 @@ export function OperatorsPage() {
         title={`Remove ${removing?.username ?? ''}?`}
         action="Remove operator"
         onConfirm={async () => {
-          await deleteOperator(removing?.operator_id ?? '');
-          told(`${removing?.username} was removed`);
+          const removed = await deleteOperator(removing?.operator_id ?? '');
+          told(`${removing?.username} was removed. ${endedText(removed)}`.trim());
         }}
       >
-        Their sessions, streams and terminals end within a second. The key and the name cannot be used again; what they
-        did stays in the audit log.
+        Their sessions, streams and terminals end, and the enrollment tokens and links for the console that they made
+        are void. The key and the name cannot be used again; what they did stays in the audit log.
       </Confirm>
     </Page>
   );

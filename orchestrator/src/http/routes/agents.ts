@@ -15,7 +15,7 @@ import {
 import type { Context } from '../../domain/context.ts';
 import { createToken, listTokens, revokeToken } from '../../domain/enrolment.ts';
 import type { EnrolmentPlaces } from '../../domain/enrolment-line.ts';
-import { actorOf } from '../../domain/sign-in.ts';
+import { actorIn } from '../../domain/sign-in.ts';
 import { type Handlers, JsonBody } from '../handlers.ts';
 import { inChunks, paged, pagedInChunks } from '../page.ts';
 
@@ -28,20 +28,20 @@ export function agentHandlers(context: Context, advertised: () => EnrolmentPlace
       return pagedInChunks(await listAgentPage(context, query, { limit, offset }), { limit, offset });
     },
     getAgent: async ({ params }) => new JsonBody(await getAgentText(context, params.node_id)),
-    setAgentStatus: ({ params, body, session }) => setStatus(context, actorOf(session), params.node_id, body),
-    removeAgent: ({ params, session }) => removeAgent(context, actorOf(session), params.node_id),
+    setAgentStatus: ({ params, body, session }) => setStatus(context, actorIn(session), params.node_id, body),
+    removeAgent: ({ params, session }) => removeAgent(context, actorIn(session), params.node_id),
     getAttributes: ({ params }) => getAttributes(context, params.node_id),
-    putTags: ({ params, body, session }) => putTags(context, actorOf(session), params.node_id, body.tags),
-    putTag: ({ params, body, session }) => putOneTag(context, actorOf(session), params.node_id, params.key, body.value),
-    deleteTag: ({ params, session }) => deleteOneTag(context, actorOf(session), params.node_id, params.key),
+    putTags: ({ params, body, session }) => putTags(context, actorIn(session), params.node_id, body.tags),
+    putTag: ({ params, body, session }) => putOneTag(context, actorIn(session), params.node_id, params.key, body.value),
+    deleteTag: ({ params, session }) => deleteOneTag(context, actorIn(session), params.node_id, params.key),
     listTags: () => listTags(context),
     matchSelector: async ({ body }) => {
       const matching = await approvedMatching(context, requireSelector(body.selector, '/selector'));
       return { matches: matching.map(({ node_id }) => node_id) };
     },
-    createEnrolmentToken: ({ body, session }) => createToken(context, actorOf(session), body, advertised()),
+    createEnrolmentToken: ({ body, session }) => createToken(context, actorIn(session), body, advertised()),
     listEnrolmentTokens: async ({ query }) =>
       paged(await listTokens(context, query.include_ended === 'true', query), query),
-    revokeEnrolmentToken: ({ params, session }) => revokeToken(context, actorOf(session), params.id),
+    revokeEnrolmentToken: ({ params, session }) => revokeToken(context, actorIn(session), params.id),
   } satisfies Partial<Handlers>;
 }

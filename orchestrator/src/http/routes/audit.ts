@@ -4,7 +4,7 @@ import { exportAudit } from '../../domain/audit-export.ts';
 import { auditRetention, countPrunable, pruneAudit, setAuditRetention } from '../../domain/audit-retention.ts';
 import { createVerifier } from '../../domain/audit-verification.ts';
 import type { Context } from '../../domain/context.ts';
-import { actorOf } from '../../domain/sign-in.ts';
+import { actorIn } from '../../domain/sign-in.ts';
 import { type Handlers, Reply, Stream } from '../handlers.ts';
 
 export function auditHandlers(context: Context) {
@@ -26,12 +26,12 @@ export function auditHandlers(context: Context) {
       deleted:
         dry_run === 'true'
           ? await countPrunable(context, before)
-          : await pruneAudit(context, actorOf(session), before, request.signal),
+          : await pruneAudit(context, actorIn(session), before, request.signal),
     }),
     getAuditRetention: async () => ({ retention_days: await auditRetention(context) }),
     setAuditRetention: async ({ body, session }) => {
       const days = body.retention_days ?? null;
-      await setAuditRetention(context, actorOf(session), days);
+      await setAuditRetention(context, actorIn(session), days);
       return { retention_days: days };
     },
   } satisfies Partial<Handlers>;

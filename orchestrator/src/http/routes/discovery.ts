@@ -1,5 +1,5 @@
 import type { Discover } from '../../domain/discovery.ts';
-import { actorOf } from '../../domain/sign-in.ts';
+import { actorIn } from '../../domain/sign-in.ts';
 import type { Handlers } from '../handlers.ts';
 import { createDiscoveryRate } from '../rate.ts';
 
@@ -8,7 +8,7 @@ export function discoveryHandlers(discover: Discover) {
   return {
     discover: async ({ body, session }) => {
       await admit(session.operator_id);
-      return discover(actorOf(session), body.target);
+      return discover(actorIn(session), body.target);
     },
   } satisfies Partial<Handlers>;
 }

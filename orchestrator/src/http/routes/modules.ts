@@ -16,23 +16,23 @@ import {
   uploadModule,
   validateModule,
 } from '../../domain/modules.ts';
-import { actorOf } from '../../domain/sign-in.ts';
+import { actorIn } from '../../domain/sign-in.ts';
 import type { Handlers } from '../handlers.ts';
 import { paged } from '../page.ts';
 
 export function moduleHandlers(context: Context, documents: ModuleDocuments) {
   return {
     listModules: async ({ query }) => paged(await listModules(context, query), query),
-    uploadModule: ({ body, session }) => uploadModule(context, actorOf(session), body.name, body.content),
+    uploadModule: ({ body, session }) => uploadModule(context, actorIn(session), body.name, body.content),
     getModule: ({ params, query }) => getModule(context, params.name, query.revision),
     listModuleRevisions: async ({ params, query }) => paged(await listRevisions(context, params.name, query), query),
-    removeModule: ({ params, session }) => removeModule(context, actorOf(session), params.name),
+    removeModule: ({ params, session }) => removeModule(context, actorIn(session), params.name),
     orderModules: ({ body }) => orderModules(context, documents, body),
     validateModule: ({ body }) => validateModule(body.content),
     listAssignments: async ({ query }) => paged(await listAssignmentPage(context, query), query),
-    createAssignment: ({ body, session }) => createAssignment(context, actorOf(session), body),
+    createAssignment: ({ body, session }) => createAssignment(context, actorIn(session), body),
     getAssignment: ({ params }) => getAssignment(context, params.name),
-    updateAssignment: ({ params, body, session }) => updateAssignment(context, actorOf(session), params.name, body),
-    removeAssignment: ({ params, session }) => removeAssignment(context, actorOf(session), params.name),
+    updateAssignment: ({ params, body, session }) => updateAssignment(context, actorIn(session), params.name, body),
+    removeAssignment: ({ params, session }) => removeAssignment(context, actorIn(session), params.name),
   } satisfies Partial<Handlers>;
 }

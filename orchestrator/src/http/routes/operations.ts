@@ -22,7 +22,7 @@ import type { RunRequest } from '../../domain/run-basis.ts';
 import type { RunConductor } from '../../domain/run-conductor.ts';
 import { cancelRun } from '../../domain/run-end.ts';
 import { awaitRun, getRun, listRuns, type RunAbout, startRun } from '../../domain/runs.ts';
-import { actorOf } from '../../domain/sign-in.ts';
+import { actorIn } from '../../domain/sign-in.ts';
 import { type Handlers, Reply, type RequestFacts, type Session } from '../handlers.ts';
 import { paged } from '../page.ts';
 
@@ -46,7 +46,7 @@ export function operationHandlers(
   ): Promise<Reply<200, Operation> | Reply<202, Operation>> => {
     const { offline, ...rest } = wanted;
     const asked = { ...rest, queue: respondAsync && offline !== 'report' };
-    const id = await submitOperation(context, documents, actorOf(session), agent, asked);
+    const id = await submitOperation(context, documents, actorIn(session), agent, asked);
     const location = { location: `${apiPrefix}/state/operations/${id}` };
     if (respondAsync) return new Reply(202, await getOperation(context, id), location);
     const { operation, ended } = await awaitOperation(context, waiting, id, request.signal);
@@ -59,7 +59,7 @@ export function operationHandlers(
     about: RunAbout,
     wanted: RunRequest,
   ): Promise<Reply<200, Run> | Reply<202, Run>> => {
-    const id = await startRun(context, documents, conductor, actorOf(session), about, wanted);
+    const id = await startRun(context, documents, conductor, actorIn(session), about, wanted);
     const location = { location: `${apiPrefix}/runs/${id}` };
     if (respondAsync) return new Reply(202, await getRun(context, id), location);
     const { run, ended } = await awaitRun(context, waiting, id, request.signal);
@@ -79,7 +79,7 @@ export function operationHandlers(
     listOperations: ({ query }) => listOperations(context, query),
     getOperation: ({ params }) => getOperation(context, params.operation_id),
     cancelOperation: async ({ params, session }) => {
-      await cancelOperation(context, actorOf(session), params.operation_id);
+      await cancelOperation(context, actorIn(session), params.operation_id);
       return getOperation(context, params.operation_id);
     },
     applyAssignment: (call) => fanOut(call, call.params.name, { kind: 'apply', ...call.body }),
@@ -91,17 +91,17 @@ export function operationHandlers(
     listRuns: async ({ query }) => paged(await listRuns(context, query), query),
     getRun: ({ params }) => getRun(context, params.run_id),
     cancelRun: async ({ params, session }) => {
-      await cancelRun(context, actorOf(session), params.run_id);
+      await cancelRun(context, actorIn(session), params.run_id);
       const run = await getRun(context, params.run_id);
       return run.finished_at === null ? new Reply(202, run) : run;
     },
     checkDrift: ({ params, session, request }) =>
-      checkDrift(context, waiting, actorOf(session), params.node_id, request.signal),
+      checkDrift(context, waiting, actorIn(session), params.node_id, request.signal),
     listDrift: async ({ params, query }) => paged(await listDrift(context, params.node_id, query), query),
     listLatestDrift: async ({ query }) => paged(await listLatestDrift(context, query), query),
     latestDrift: ({ params }) => latestDrift(context, params.node_id),
     getDrift: ({ params }) => getDrift(context, params.drift_id),
-    acceptDrift: ({ params, body, session }) => acceptDrift(context, actorOf(session), params.drift_id, body.reason),
-    unacceptDrift: ({ params, session }) => unacceptDrift(context, actorOf(session), params.drift_id),
+    acceptDrift: ({ params, body, session }) => acceptDrift(context, actorIn(session), params.drift_id, body.reason),
+    unacceptDrift: ({ params, session }) => unacceptDrift(context, actorIn(session), params.drift_id),
   } satisfies Partial<Handlers>;
 }

@@ -1,14 +1,26 @@
+import { MusterError } from '@muster/protocol';
 import type { Context } from '../../domain/context.ts';
 import { addOperator, getOperator, listOperators, removeOperator } from '../../domain/operators.ts';
-import { actorOf, type SignIn } from '../../domain/sign-in.ts';
+import { actorIn, type SignIn } from '../../domain/sign-in.ts';
 import type { Handlers } from '../handlers.ts';
 import { paged } from '../page.ts';
 
 /** @param address where people reach the console, given where this client reaches the API; null: it does not say */
 export function signInHandlers(context: Context, signIn: SignIn, address: (reached: string | null) => string) {
   return {
-    challenge: ({ body, request }) => signIn.challenge(body.public_key, request.ip),
-    verify: ({ body, request }) => signIn.verify(body.public_key, body.signature, request.ip),
+    challenge: async ({ body: { public_key, form }, request }) => ({
+      ...(await signIn.challenge(public_key, form === 2, request)),
+      ...(form === undefined ? {} : { form }),
+    }),
+    verify: ({ body: { public_key, signature, server, nonce }, request }) => {
+      if ((server === undefined) !== (nonce === undefined)) {
+        const path = server === undefined ? '/server' : '/nonce';
+        const message = 'server and nonce are sent together';
+        throw new MusterError('invalid_input', message, [{ path, message }]);
+      }
+      const bound = server === undefined || nonce === undefined ? null : { server, nonce };
+      return signIn.verify(public_key, signature, bound, request);
+    },
     logout: ({ session }) => signIn.logout(session.token_hash),
     renew: ({ session }) => signIn.renew(session.token_hash),
     getSession: ({ session: { operator_id, username, role } }) => ({ operator_id, username, role }),
@@ -20,8 +32,11 @@ export function signInHandlers(context: Context, signIn: SignIn, address: (reach
     listOperators: async ({ query }) =>
       paged(await listOperators(context, query.include_removed === 'true', query), query),
     addOperator: ({ body, session }) =>
-      addOperator(context, actorOf(session), { ...body, role: body.role ?? 'operator' }),
+      addOperator(context, actorIn(session), { ...body, role: body.role ?? 'operator' }),
     getOperator: ({ params }) => getOperator(context, params.operator_id),
-    removeOperator: ({ params, session }) => removeOperator(context, actorOf(session), params.operator_id),
+    removeOperator: async ({ params, session }) => {
+      await removeOperator(context, actorIn(session), params.operator_id);
+    },
+    removeOperatorReporting: ({ params, session }) => removeOperator(context, actorIn(session), params.operator_id),
   } satisfies Partial<Handlers>;
 }

@@ -1,10 +1,10 @@
-import { actorOf } from '../../domain/sign-in.ts';
+import { actorIn } from '../../domain/sign-in.ts';
 import type { TerminalAsker, Terminals } from '../../domain/terminals.ts';
 import { type Handlers, Reply, type Session, Stream } from '../handlers.ts';
 import { paged } from '../page.ts';
 
 const askerOf = (session: Session): TerminalAsker => ({
-  actor: actorOf(session),
+  actor: actorIn(session),
   role: session.role,
   token_hash: session.token_hash,
 });

@@ -12,6 +12,7 @@ import { drift } from './0011-drift.ts';
 import { transcripts } from './0012-transcripts.ts';
 import { standing } from './0013-standing.ts';
 import { agentKeys } from './0014-agent-keys.ts';
+import { tokensOfRemoved } from './0015-tokens-of-removed.ts';
 import type { Migration } from './migration.ts';
 
 /** Every migration, oldest first. */
@@ -30,4 +31,5 @@ export const migrations: readonly Migration[] = [
   transcripts,
   standing,
   agentKeys,
+  tokensOfRemoved,
 ];

@@ -1,0 +1,58 @@
+import { generateKeyPairSync, X509Certificate } from 'node:crypto';
+import { createServer, request } from 'node:https';
+import type { AddressInfo } from 'node:net';
+import { buffer, text } from 'node:stream/consumers';
+import { selfSigned } from '../orchestrator/src/identity/certificate.ts';
+
+/** A server with a certificate of its own that passes everything on to an orchestrator, to get a session there. */
+export interface Relay {
+  readonly url: string;
+  /** SHA-256 of its certificate, as the command line takes it. */
+  readonly fingerprint: string;
+  /** Session tokens that the orchestrator gave out through it. */
+  readonly tokens: string[];
+  close(): void;
+}
+
+/**
+ * @param target    URL of the orchestrator
+ * @param downgrade ask for the bare form, whatever the client asked for
+ */
+export async function startRelay(target: string, { downgrade = false } = {}): Promise<Relay> {
+  const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+  const cert = await selfSigned(privateKey, { commonName: 'relay', hosts: ['127.0.0.1'], days: 1 });
+  const tokens: string[] = [];
+  const server = createServer({ key: privateKey.export({ format: 'pem', type: 'pkcs8' }), cert }, async (from, to) => {
+    const path = from.url ?? '/';
+    let body = await text(from);
+    if (downgrade && path.endsWith('/auth/challenge')) {
+      const { public_key } = JSON.parse(body) as { public_key: string };
+      body = JSON.stringify({ public_key });
+    }
+    // As the orchestrator itself would see it: a relay writes its headers as it likes.
+    const headers = { ...from.headers, host: new URL(target).host, 'content-length': String(Buffer.byteLength(body)) };
+    delete headers['accept-encoding'];
+    if (headers.origin !== undefined) headers.origin = target;
+    const onward = request(`${target}${path}`, { method: from.method, headers, rejectUnauthorized: false });
+    onward.on('error', () => to.destroy());
+    onward.on('response', async (answer) => {
+      const said = await buffer(answer);
+      const token = /"token":"([^"]+)"/.exec(said.toString('latin1'))?.[1];
+      if (token !== undefined) tokens.push(token);
+      const { 'transfer-encoding': _, ...rest } = answer.headers;
+      to.writeHead(answer.statusCode ?? 502, { ...rest, 'content-length': said.length }).end(said);
+    });
+    onward.end(body);
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  return {
+    url: `https://127.0.0.1:${port}`,
+    fingerprint: new X509Certificate(cert).fingerprint256,
+    tokens,
+    close: () => {
+      server.close();
+      server.closeAllConnections();
+    },
+  };
+}

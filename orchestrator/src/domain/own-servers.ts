@@ -1,0 +1,58 @@
+import { createHash, X509Certificate } from 'node:crypto';
+import { serverOfKey, serverOfOrigin } from '@muster/protocol/sign-in';
+
+/** The servers that a sign-in may name at this orchestrator: see docs/security.md, "Sign-in". */
+
+/** How the API is reached, as the configuration says. What a request says of itself (`Host`) is not part of it. */
+export interface Served {
+  /** PEM of the certificate that the API shows; null: plain HTTP. */
+  readonly certificate: string | null;
+  readonly apiHost: string;
+  readonly apiPort: number;
+  readonly advertisedHost: string | null;
+  readonly publicUrl: string | null;
+  /** `sign_in.origins` */
+  readonly origins: readonly string[];
+}
+
+export interface OwnServers {
+  readonly anywhere: ReadonlySet<string>;
+  /** Origins of loopback: any machine has them, so they are good only for a client on this one. */
+  readonly onLoopback: ReadonlySet<string>;
+}
+
+export function ownServers(served: Served): OwnServers {
+  const { certificate, apiHost, apiPort, advertisedHost, publicUrl } = served;
+  const read = certificate === null ? null : new X509Certificate(certificate);
+  const names = new Set(['localhost', '127.0.0.1', '::1', ...(read ? namesOf(read) : [])]);
+  if (advertisedHost !== null) names.add(advertisedHost);
+  if (!/^[0:.]+$/.test(apiHost)) names.add(apiHost);
+  const scheme = read ? 'https' : 'http';
+  const addresses = [...names].map((name) => `${scheme}://${name.includes(':') ? `[${name}]` : name}:${apiPort}`);
+  if (publicUrl !== null) addresses.push(publicUrl);
+  const anywhere = new Set<string>(read ? [serverOfKey(keyDigestOf(read))] : []);
+  const onLoopback = new Set<string>();
+  for (const address of [...addresses, ...served.origins]) {
+    if (!URL.canParse(address)) continue;
+    const { hostname, origin } = new URL(address);
+    (isLoopback(hostname) ? onLoopback : anywhere).add(serverOfOrigin(origin));
+  }
+  return { anywhere, onLoopback };
+}
+
+/** @param loopback the client is on this machine */
+export const isOwnServer = ({ anywhere, onLoopback }: OwnServers, server: string, loopback: boolean): boolean =>
+  anywhere.has(server) || (loopback && onLoopback.has(server));
+
+/** Exact names and addresses only: a wildcard says nothing of which server is this one. */
+const namesOf = ({ subjectAltName }: X509Certificate): string[] =>
+  [...(subjectAltName ?? '').matchAll(/(?:^|, )(?:DNS|IP Address):([A-Za-z0-9.:_-]+)(?=,|$)/g)].map(
+    ([, name]) => name as string,
+  );
+
+const keyDigestOf = (certificate: X509Certificate): string =>
+  createHash('sha256')
+    .update(certificate.publicKey.export({ format: 'der', type: 'spki' }))
+    .digest('hex');
+
+const isLoopback = (hostname: string): boolean => /^(?:(?:.+\.)?localhost|127\.[\d.]+|\[::1\])$/.test(hostname);

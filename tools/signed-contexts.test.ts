@@ -1,0 +1,61 @@
+import { execFileSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { signedContexts } from '@muster/protocol/signed-contexts';
+import { expect, test } from 'vitest';
+import { root } from './cli.ts';
+
+/** docs/security.md lists what keys sign; this holds the list to the code. */
+
+const page = readFileSync(join(root, 'docs/security.md'), 'utf8');
+const table = page.split('\n### What keys sign\n')[1]?.split('\n## ')[0] ?? '';
+const written = (context: string) => `\`"${context.replaceAll('\0', '\\0').replaceAll('\n', '\\n')}"\``;
+
+test('the table has each context string of the code, and no other', () => {
+  const listed = [...table.matchAll(/^\| [^|]+ \| (`"muster [^`|]+"`) \|/gm)].map(([, context]) => context);
+  expect(listed.sort()).toEqual(Object.values(signedContexts).map(written).sort());
+});
+
+test('no context string begins another', () => {
+  const contexts = Object.values(signedContexts);
+  for (const one of contexts) expect(contexts.filter((other) => other.startsWith(one))).toEqual([one]);
+});
+
+/**
+ * Files that hand bytes to a key, or check what one signed. Whoever adds one gives its signature a context string, puts it
+ * into the table, and then names the file here.
+ */
+const signing = [
+  'agent/src/compose.ts',
+  'agent/src/connection/agent-key.ts',
+  'agent/src/connection/announcements.ts',
+  'agent/src/connection/hello.ts',
+  'agent/src/connection/next-key.ts',
+  'cli/src/key.ts',
+  'cli/src/make-key.ts',
+  'cli/src/session.ts',
+  'cli/src/ssh-key.ts',
+  'console/src/api/ed25519.ts',
+  'console/src/api/sign-in.ts',
+  'orchestrator/src/compose.ts',
+  'orchestrator/src/domain/agent-keys.ts',
+  'orchestrator/src/domain/discovery.ts',
+  'orchestrator/src/domain/sign-in.ts',
+  'orchestrator/src/gateway/hello-check.ts',
+];
+
+test('the files that sign and verify are those that were looked at', () => {
+  const call =
+    /(?:\b(?:sign|verify|signEd25519|verifySignature|createSign|createVerify)\((?:null|seed|bytes|encoded|message|handshake)|\.(?:sign|subtle\.sign|subtle\.verify)\()/;
+  const files = execFileSync(
+    'git',
+    ['ls-files', '--cached', '--others', '--exclude-standard', '*/src/*.ts', '*/src/*.tsx'],
+    {
+      cwd: root,
+      encoding: 'utf8',
+    },
+  )
+    .split('\n')
+    .filter((path) => /^(?:agent|cli|console|orchestrator|protocol)\/src\/.*(?<!\.test)\.tsx?$/.test(path));
+  expect(files.filter((path) => call.test(readFileSync(join(root, path), 'utf8')))).toEqual(signing);
+});
