@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import { readdirSync } from 'node:fs';
 import { HostFailure, hostFailure } from './failure.ts';
-import { inspect } from './inspect.ts';
-import type { PathWalk } from './path-walk.ts';
+import { expectUnchanged, type Inspected, inspect } from './inspect.ts';
+import type { OpenDirectory, PathWalk } from './path-walk.ts';
 import { removeDirectory, removeFile } from './remove.ts';
 
 /** What a new home directory has in it, and whether it still has that and nothing else. */
@@ -10,15 +10,17 @@ import { removeDirectory, removeFile } from './remove.ts';
 const maxEntries = 1000;
 
 /** Sums up what is in a directory: names, kinds, contents and where links lead. Not who owns it, nor when it was made. */
-export function summaryOfTree(walk: PathWalk, directory: string): string {
+export const summaryOfTree = (walk: PathWalk, directory: string): string => summaryOf(entriesOf(walk, directory));
+
+function summaryOf(entries: readonly Entry[]): string {
   const digest = createHash('sha256');
-  for (const entry of entriesOf(walk, directory))
-    digest.update(`${JSON.stringify([entry.path, entry.kind, entry.what])}\n`);
+  for (const { path, kind, what } of entries) digest.update(`${JSON.stringify([path, kind, what])}\n`);
   return digest.digest('hex');
 }
 
 /**
- * Removes a directory if what is in it sums up to this.
+ * Removes a directory if what is in it sums up to this: exactly the entries that were summed up, and each only if it is
+ * as it was then.
  * @returns whether it is gone
  * @throws HostFailure when it cannot be removed
  */
@@ -29,21 +31,35 @@ export function removeIfUntouched(walk: PathWalk, directory: string, summary: st
   if (type !== 'directory') return type === 'absent';
   let entries: Entry[];
   try {
-    if (summaryOfTree(walk, directory) !== summary) return false;
     entries = entriesOf(walk, directory);
+    if (summaryOf(entries) !== summary) return false;
   } catch (error) {
     // What cannot be looked at, such as a link that may lead anywhere, was put there by somebody.
     if (error instanceof HostFailure) return false;
     throw error;
   }
   // What is in a directory before the directory.
-  for (const { path, kind } of entries.reverse())
-    walk.within(`${directory}/${path}`, 'null', (parent, name) => {
-      if (kind === 'directory') removeDirectory(parent, name);
-      else removeFile(parent, name);
+  for (const { path, kind, found } of entries.reverse()) {
+    const gone = walk.within(`${directory}/${path}`, 'null', (parent, name) => {
+      if (kind === 'directory') return removeDirectory(parent, name);
+      if (!isUnchanged(parent, name, found)) return false;
+      removeFile(parent, name);
+      return true;
     });
+    if (gone === false) return false;
+  }
   walk.forget();
   return walk.within(directory, 'null', (parent, name) => removeDirectory(parent, name)) ?? true;
+}
+
+function isUnchanged(parent: OpenDirectory, name: string, found: Inspected): boolean {
+  try {
+    expectUnchanged(parent, name, found);
+    return true;
+  } catch (error) {
+    if (error instanceof HostFailure) return false;
+    throw error;
+  }
 }
 
 interface Entry {
@@ -51,6 +67,7 @@ interface Entry {
   path: string;
   kind: string;
   what: string | number | null;
+  found: Inspected;
 }
 
 /** Everything in a directory, each directory before what is in it. */
@@ -74,12 +91,12 @@ function entriesOf(walk: PathWalk, directory: string): Entry[] {
       if (entries.length >= maxEntries) throw new HostFailure(`there is too much in ${directory}`);
       if (found.type === 'file') {
         const { content } = found;
-        entries.push({ path: inside, kind: 'file', what: content?.sha256 ?? content?.size ?? null });
-      } else if (found.type === 'symlink') entries.push({ path: inside, kind: 'symlink', what: found.target });
+        entries.push({ path: inside, kind: 'file', what: content?.sha256 ?? content?.size ?? null, found });
+      } else if (found.type === 'symlink') entries.push({ path: inside, kind: 'symlink', what: found.target, found });
       else if (found.type === 'directory') {
-        entries.push({ path: inside, kind: 'directory', what: null });
+        entries.push({ path: inside, kind: 'directory', what: null, found });
         list(inside);
-      } else entries.push({ path: inside, kind: found.type === 'other' ? found.kind : found.type, what: null });
+      } else entries.push({ path: inside, kind: found.type === 'other' ? found.kind : found.type, what: null, found });
     }
   };
   list('');
