@@ -1,12 +1,9 @@
-import { hash } from 'node:crypto';
+import { createHash, hash } from 'node:crypto';
 import {
   closeSync,
   constants,
-  fchmodSync,
-  fchownSync,
   fsync,
   fsyncSync,
-  lchownSync,
   openSync,
   renameSync,
   symlinkSync,
@@ -15,10 +12,13 @@ import {
 } from 'node:fs';
 import { copyFile } from 'node:fs/promises';
 import { errnoOf, HostFailure, hostFailure } from './failure.ts';
+import { pieces } from './inspect.ts';
+import { setLinkOwner, setOpenOwnership } from './ownership.ts';
 import type { OpenDirectory } from './path-walk.ts';
 
 export interface NewFile {
-  content: { bytes: Uint8Array } | { copyOf: string };
+  /** `openFd`: a copy of this open file, which must have this hash and size. */
+  content: { bytes: Uint8Array } | { copyOf: string } | { openFd: number; sha256: string; size: number };
   uid: number;
   gid: number;
   /** Permission bits. */
@@ -45,10 +45,9 @@ export async function writeFileAtomically(parent: OpenDirectory, name: string, f
     const fd = openTemporary(temporary);
     try {
       if ('bytes' in file.content) writeAll(fd, file.content.bytes);
-      else await copyFile(file.content.copyOf, `/proc/self/fd/${fd}`);
-      // The owner first: changing it takes the set-user-id bit away.
-      fchownSync(fd, file.uid, file.gid);
-      fchmodSync(fd, file.mode);
+      else if ('copyOf' in file.content) await copyFile(file.content.copyOf, `/proc/self/fd/${fd}`);
+      else await copyVerified(file.content, fd, target);
+      setOpenOwnership(fd, file);
       await synced(fd);
     } finally {
       closeSync(fd);
@@ -71,7 +70,7 @@ export function writeSymlinkAtomically(
   try {
     removeTemporary(parent, name);
     symlinkSync(link.target, temporary);
-    lchownSync(temporary, link.uid, link.gid);
+    setLinkOwner(parent, temporaryName(name), 'new', link);
     renameSync(temporary, parent.child(name));
   } catch (error) {
     removeTemporary(parent, name);
@@ -112,6 +111,25 @@ function openTemporary(path: string): number {
       unlinkSync(path);
     }
   }
+}
+
+/** @throws HostFailure when the bytes that were copied have another hash */
+async function copyVerified(
+  from: { openFd: number; sha256: string; size: number },
+  to: number,
+  path: string,
+): Promise<void> {
+  const digest = createHash('sha256');
+  let length = 0;
+  for await (const piece of pieces(from.openFd)) {
+    length += piece.length;
+    // It may grow as fast as it is read.
+    if (length > from.size) break;
+    digest.update(piece);
+    writeAll(to, piece);
+  }
+  if (length !== from.size || digest.digest('hex') !== from.sha256)
+    throw new HostFailure(`${path} was changed by somebody else meanwhile; apply again`);
 }
 
 export function writeAll(fd: number, bytes: Uint8Array): void {

@@ -1,11 +1,15 @@
 import {
   chmodSync,
+  chownSync,
   constants,
   existsSync,
   fstatSync,
+  lchownSync,
   linkSync,
+  lstatSync,
   mkdirSync,
   mkdtempSync,
+  readdirSync,
   readFileSync,
   renameSync,
   rmSync,
@@ -16,9 +20,9 @@ import {
 import { tmpdir } from 'node:os';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { replaceCall } from '../../test/replace-call.ts';
-import { syncDirectory, writeFileAtomically } from './atomic-write.ts';
+import { syncDirectory, writeFileAtomically, writeSymlinkAtomically } from './atomic-write.ts';
 import { expectUnchanged, inspect } from './inspect.ts';
-import { setFileOwnership } from './ownership.ts';
+import { setDirectoryOwnership, setFileOwnership, setLinkOwner } from './ownership.ts';
 import { type OpenDirectory, PathWalk } from './path-walk.ts';
 
 /** What keeps another user, or a power cut, from making the agent do harm. */
@@ -55,7 +59,8 @@ describe.each([
     linkSync(`${directory}/secret`, `${shared}/f`);
     expect(() => inspect(walk, `${shared}/f`, true)).toThrow(/more than one hard link/);
     const open = walk.open(shared, 'null')!;
-    await expect(setFileOwnership(open, 'f', { uid, gid, mode: 0o666 })).rejects.toThrow(/replaced meanwhile/);
+    const seen = inspect(walk, `${directory}/secret`, false);
+    await expect(setFileOwnership(open, 'f', seen, { uid, gid, mode: 0o666 })).rejects.toThrow(/replaced meanwhile/);
     walk.release(open);
     expect(statSync(`${directory}/secret`).mode & 0o777).toBe(0o640);
     expect(inspect(walk, `${directory}/secret`, true).type).toBe('file');
@@ -99,7 +104,7 @@ describe('writing a file', () => {
         real(fd, done);
       }, real),
     );
-    await setFileOwnership(parent, 'f', { uid, gid, mode: 0o604 });
+    await setFileOwnership(parent, 'f', inspect(walk, `${directory}/f`, false), { uid, gid, mode: 0o604 });
     expect(synced).toEqual([0o604]);
   });
 
@@ -180,5 +185,89 @@ describe('a file that somebody puts another in the place of while it is looked a
     writeFileSync(`${directory}/f`, 'old');
     replacing(Number.POSITIVE_INFINITY, (path) => writeFileSync(path, 'new'));
     expect(() => inspect(walk, `${directory}/f`, true)).toThrow('was replaced while it was read');
+  });
+});
+
+describe.runIf(uid === 0)('what a user puts in the place of something between the look and the change', () => {
+  const user = 41_000;
+  const theirs = { uid: user, gid: user, mode: 0o644 };
+  let home: string;
+  let held: OpenDirectory;
+  beforeEach(() => {
+    home = `${directory}/home`;
+    mkdirSync(home);
+    chownSync(home, user, user);
+    held = walk.open(home, 'null')!;
+    writeFileSync(`${home}/f`, 'theirs', { mode: 0o600 });
+    symlinkSync('nowhere', `${home}/l`);
+    mkdirSync(`${home}/d`);
+    for (const name of ['f', 'l', 'd']) lchownSync(`${home}/${name}`, user, user);
+  });
+  afterEach(() => walk.release(held));
+  /** Something of root's takes the place of what is at `name`, right before that is opened. */
+  const swap = (name: string, make: (path: string) => void) => {
+    make(`${home}/precious`);
+    let isDue = true;
+    restore = replaceCall('openSync', (real) => (path, ...rest) => {
+      if (String(path).endsWith(`/${name}`) && isDue) {
+        isDue = false;
+        rmSync(`${home}/${name}`, { recursive: true });
+        renameSync(`${home}/precious`, `${home}/${name}`);
+      }
+      return real(path, ...rest);
+    });
+  };
+  const isRoots = (name: string) => expect(lstatSync(`${home}/${name}`)).toMatchObject({ uid: 0, gid: 0 });
+
+  test('is not given to him: a file', async () => {
+    const seen = inspect(walk, `${home}/f`, false);
+    // By now it is one link to a file of root, which was elsewhere.
+    swap('f', (path) => {
+      writeFileSync(`${directory}/secret`, 'secret', { mode: 0o600 });
+      linkSync(`${directory}/secret`, path);
+      rmSync(`${directory}/secret`);
+    });
+    await expect(setFileOwnership(held, 'f', seen, theirs)).rejects.toThrow(/replaced meanwhile; apply again/);
+    isRoots('f');
+    expect(statSync(`${home}/f`).mode & 0o7777).toBe(0o600);
+  });
+
+  test('is not given to him: a file in the place of a link', () => {
+    const seen = inspect(walk, `${home}/l`, false);
+    swap('l', (path) => writeFileSync(path, 'secret', { mode: 0o600 }));
+    expect(() => setLinkOwner(held, 'l', seen, theirs)).toThrow(/replaced meanwhile; apply again/);
+    isRoots('l');
+  });
+
+  test('is not given to him: a file in the place of a link that is being made', () => {
+    writeFileSync(`${home}/precious`, 'secret', { mode: 0o600 });
+    restore = replaceCall('symlinkSync', (real) => (target, path) => {
+      real(target, path);
+      rmSync(path);
+      renameSync(`${home}/precious`, path);
+    });
+    expect(() => writeSymlinkAtomically(held, 'new', { target: 'nowhere', uid: user, gid: user })).toThrow(
+      /replaced meanwhile/,
+    );
+    expect(readdirSync(home).filter((name) => lstatSync(`${home}/${name}`).isFile())).toEqual(['f']);
+  });
+
+  test('is not given to him: a directory', () => {
+    const seen = inspect(walk, `${home}/d`, false);
+    rmSync(`${home}/d`, { recursive: true });
+    mkdirSync(`${home}/d`, { mode: 0o700 });
+    writeFileSync(`${home}/d/secret`, 'secret');
+    const open = walk.open(`${home}/d`, 'null')!;
+    expect(() => setDirectoryOwnership(open, seen, theirs)).toThrow(/replaced meanwhile/);
+    expect(() => setDirectoryOwnership(open, 'new', theirs)).toThrow(/replaced meanwhile/);
+    walk.release(open);
+    isRoots('d');
+  });
+
+  test('a log that is written to all the time is no other file', async () => {
+    const seen = inspect(walk, `${home}/f`, false);
+    writeFileSync(`${home}/f`, 'more');
+    await setFileOwnership(held, 'f', seen, { uid: 0, gid: 0, mode: 0o640 });
+    expect(statSync(`${home}/f`)).toMatchObject({ uid: 0, gid: 0 });
   });
 });

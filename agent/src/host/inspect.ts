@@ -17,10 +17,13 @@ import type { OpenDirectory, PathWalk } from './path-walk.ts';
 /** What stands at a path, seen without following a link and without changing anything. */
 export type Inspected =
   | { type: 'absent' }
-  | ({ type: 'file'; size: number; content: FileContent | null; stamp: string } & Ownership)
-  | ({ type: 'directory' } & Ownership)
-  | ({ type: 'symlink'; target: string } & Ownership)
-  | ({ type: 'other'; kind: string } & Ownership);
+  | ({ type: 'file'; size: number; content: FileContent | null } & Standing)
+  | ({ type: 'directory' } & Standing)
+  | ({ type: 'symlink'; target: string } & Standing)
+  | ({ type: 'other'; kind: string } & Standing);
+
+/** `stamp` is the device, the inode and the time of the last change, in that order. */
+type Standing = Ownership & { stamp: string };
 
 export interface Ownership {
   uid: number;
@@ -70,7 +73,7 @@ function look(parent: OpenDirectory, name: string, path: string, wantContent: bo
   try {
     const stats = lstatSync(parent.child(name), { throwIfNoEntry: false });
     if (stats === undefined) return { type: 'absent' };
-    const ownership = { uid: stats.uid, gid: stats.gid, mode: stats.mode & 0o7777 };
+    const ownership = standingOf(stats);
     if (stats.isSymbolicLink()) return { type: 'symlink', target: readlinkSync(parent.child(name)), ...ownership };
     if (stats.isDirectory()) return { type: 'directory', ...ownership };
     if (!stats.isFile()) return { type: 'other', kind: kindOf(stats), ...ownership };
@@ -78,7 +81,7 @@ function look(parent: OpenDirectory, name: string, path: string, wantContent: bo
     if (stats.nlink > 1 && !parent.exclusive)
       throw new HostFailure(`${path} has more than one hard link, in a place that an unprivileged user can change`);
     const content = wantContent ? readContent(parent, name, stats) : null;
-    return { type: 'file', size: content?.size ?? stats.size, content, stamp: stampOf(stats), ...ownership };
+    return { type: 'file', size: content?.size ?? stats.size, content, ...ownership };
   } catch (error) {
     if (errnoOf(error) === 'ENOENT') return { type: 'absent' };
     throw hostFailure(error, `read ${path}`);
@@ -86,6 +89,33 @@ function look(parent: OpenDirectory, name: string, path: string, wantContent: bo
 }
 
 const stampOf = (stats: Stats): string => `${stats.dev}:${stats.ino}:${stats.ctimeMs}`;
+const standingOf = (stats: Stats): Standing => ({
+  uid: stats.uid,
+  gid: stats.gid,
+  mode: stats.mode & 0o7777,
+  stamp: stampOf(stats),
+});
+
+/**
+ * Whether this is the file or directory that was inspected, with the owner and permissions it had then. Its content may
+ * differ: a log is written to all the time.
+ */
+export const isStill = (stats: Stats, seen: Inspected): boolean =>
+  seen.type !== 'absent' &&
+  seen.stamp.startsWith(`${stats.dev}:${stats.ino}:`) &&
+  stats.uid === seen.uid &&
+  stats.gid === seen.gid &&
+  (stats.mode & 0o7777) === seen.mode;
+
+/** Looks at a directory that is held open. */
+export function inspectOpen(directory: OpenDirectory): Extract<Inspected, { type: 'directory' }> {
+  const fd = openSync(`${directory.self}/.`, constants.O_RDONLY | constants.O_DIRECTORY);
+  try {
+    return { type: 'directory', ...standingOf(fstatSync(fd)) };
+  } finally {
+    closeSync(fd);
+  }
+}
 
 /**
  * Makes sure that what is about to be replaced is what was looked at.
@@ -97,9 +127,9 @@ export function expectUnchanged(parent: OpenDirectory, name: string, seen: Inspe
   const same =
     stats === undefined
       ? seen.type === 'absent'
-      : seen.type === 'file'
-        ? stampOf(stats) === seen.stamp
-        : seen.type === 'symlink' && stats.isSymbolicLink() && readlinkSync(parent.child(name)) === seen.target;
+      : seen.type === 'symlink'
+        ? stats.isSymbolicLink() && readlinkSync(parent.child(name)) === seen.target
+        : seen.type !== 'absent' && seen.type !== 'directory' && stampOf(stats) === seen.stamp;
   if (!same) throw new HostFailure(`${parent.path}/${name} was changed by somebody else meanwhile; apply again`);
 }
 

@@ -3,8 +3,8 @@ import { posix } from 'node:path';
 import { errnoOf, HostFailure, hostFailure, NotADirectory } from './failure.ts';
 import { makeDirectory } from './make-directory.ts';
 
-/** Opens the directory itself for nothing but reaching what is in it; needs no permission to list it. Linux. */
-const O_PATH = 0o10000000;
+/** Opens a file or directory itself, without permission to read it, only to reach or identify it. Linux. */
+export const O_PATH = 0o10000000;
 const openFlags = O_PATH | constants.O_DIRECTORY | constants.O_NOFOLLOW;
 const maxSymlinks = 40;
 const maxKept = 128;

@@ -1,8 +1,9 @@
-import { chmodSync, chownSync, closeSync, readSync, writeSync } from 'node:fs';
+import { closeSync, readSync, writeSync } from 'node:fs';
 import { ReadStream } from 'node:tty';
 import { executable } from '@muster/protocol/executable';
 import { errnoOf, HostFailure } from './failure.ts';
 import { markInheritable } from './inherited-files.ts';
+import { setOpenOwnership } from './ownership.ts';
 
 /**
  * Pseudo-terminals. Of node-pty only what opens and resizes them is used: it would lose what a program shows last while
@@ -14,7 +15,7 @@ export interface Pty {
   /** Keeps the terminal from being taken for deserted until the program has opened it; closed by `started`. */
   readonly outerFd: number;
   started(): void;
-  /** Who may open it by its path, with which mode. @throws HostFailure */
+  /** Who may open it by its path, with which mode; before `started`. @throws HostFailure */
   giveTo(uid: number, gid: number, mode: number): void;
   /** Reads on, after `output` said that this is enough. */
   resume(): void;
@@ -113,8 +114,7 @@ export async function openPty(cols: number, rows: number, events: PtyEvents): Pr
     started,
     giveTo(uid, gid, mode) {
       try {
-        chownSync(path, uid, gid);
-        chmodSync(path, mode);
+        setOpenOwnership(slave, { uid, gid, mode });
       } catch (error) {
         throw new HostFailure(`${path} cannot be given to user ${uid}: ${errnoOf(error) ?? (error as Error).message}`);
       }

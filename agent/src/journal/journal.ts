@@ -1,5 +1,6 @@
-import { chmodSync, lstatSync, mkdirSync } from 'node:fs';
+import { lstatSync, mkdirSync } from 'node:fs';
 import { HostFailure } from '../host/failure.ts';
+import { makeDirectoryPrivate } from '../host/ownership.ts';
 import type { Json } from '../resources/provider.ts';
 import { checkpoint, replayInto } from './checkpoint.ts';
 import { type ContentStore, openContentStore } from './content-store.ts';
@@ -145,5 +146,5 @@ function privateDirectory(path: string): void {
     throw new HostFailure(`${path} belongs to another user (${stats.uid}); change its owner`);
   if ((stats.mode & 0o077) !== 0)
     throw new HostFailure(`${path} is open to other users; set its mode with: chmod 700 ${path}`);
-  if ((stats.mode & 0o700) !== 0o700) chmodSync(path, 0o700);
+  if ((stats.mode & 0o700) !== 0o700) makeDirectoryPrivate(path);
 }

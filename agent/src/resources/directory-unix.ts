@@ -1,16 +1,19 @@
 import type { FieldChange } from '@muster/protocol';
 import type { ResolvedResource, ResourceBodies } from '@muster/protocol/module';
 import { errnoOf, HostFailure, hostFailure, NotADirectory } from '../host/failure.ts';
-import { type Inspected, inspect, listDirectory, type Ownership } from '../host/inspect.ts';
+import { type Inspected, inspect, inspectOpen, listDirectory, type Ownership } from '../host/inspect.ts';
 import { makeDirectory } from '../host/make-directory.ts';
-import { directoryOwnership, setDirectoryOwnership } from '../host/ownership.ts';
-import { checkPath } from '../host/path-walk.ts';
+import { setDirectoryOwnership } from '../host/ownership.ts';
+import { checkPath, type OpenDirectory } from '../host/path-walk.ts';
 import { removeDirectory } from '../host/remove.ts';
 import {
-  createdOwner,
+  asCreated,
+  decideOwnership,
   diffOwnership,
-  formatMode,
   lookUpOwnership,
+  type OwnershipBefore,
+  ownershipChanges,
+  recordedOwnership,
   replacedWhole,
   type SeenOwnership,
   targetOwnership,
@@ -26,23 +29,14 @@ export interface SeenDirectory {
 }
 
 /** What a directory was before the agent first changed it. */
-export type DirectoryBefore =
-  | { was: 'absent' }
-  | {
-      was: 'directory';
-      uid: number;
-      gid: number;
-      mode: number;
-      ownerName: string;
-      groupName: string;
-      touched: string[];
-    };
+export type DirectoryBefore = { was: 'absent' } | ({ was: 'directory' } & OwnershipBefore);
 
 type Body = ResourceBodies['directory-unix'];
 const bodyOf = (resource: ResolvedResource): Body => resource.body as Body;
 const pathOf = (resource: ResolvedResource): string => bodyOf(resource).path;
 
 const createdMode = 0o755;
+const thing = { type: 'directory' } as const;
 /** With more in it, a directory is certainly not empty once our things are gone. */
 const maxListed = 10_000;
 
@@ -88,7 +82,7 @@ export const directoryUnix: Provider<SeenDirectory, DirectoryBefore> = {
       throw wrongType(body.path, found);
     }
     const here = found.type === 'absent' ? null : found;
-    const ownership = diffOwnership(body, here, seen.ownership);
+    const ownership = diffOwnership(body, here, seen.ownership, thing);
     const changes: FieldChange[] = [...ownership.changes];
     if (here === null) changes.unshift({ field: 'ensure', from: 'absent', to: 'present' });
     if (changes.length === 0) return nothing();
@@ -133,8 +127,7 @@ export const directoryUnix: Provider<SeenDirectory, DirectoryBefore> = {
       return {};
     }
     const found = seen.found.type === 'directory' ? seen.found : null;
-    const target = targetOwnership(body, found, seen.ownership, { ...createdOwner(), mode: createdMode });
-    make(body.path, target, machine);
+    make(body.path, found, targetOwnership(body, found, seen.ownership, thing, createdMode), machine);
     return {};
   },
 
@@ -177,13 +170,11 @@ export const directoryUnix: Provider<SeenDirectory, DirectoryBefore> = {
       };
     }
     if (found.type !== 'directory') throw wrongType(path, found);
-    const changes: FieldChange[] = [];
-    if (before.touched.includes('owner') && found.uid !== before.uid)
-      changes.push({ field: 'owner', from: seen.ownership.ownerName, to: before.ownerName });
-    if (before.touched.includes('group') && found.gid !== before.gid)
-      changes.push({ field: 'group', from: seen.ownership.groupName, to: before.groupName });
-    if (before.touched.includes('mode') && found.mode !== before.mode)
-      changes.push({ field: 'mode', from: formatMode(found.mode), to: formatMode(before.mode) });
+    const changes = ownershipChanges(found, ownershipBack(before, found), {
+      from: seen.ownership,
+      owner: before.ownerName,
+      group: before.groupName,
+    });
     if (changes.length === 0) return nothing('as it was before');
     return { action: 'remove', changes, diff: null, message: 'what was there before is restored' };
   },
@@ -196,17 +187,8 @@ export const directoryUnix: Provider<SeenDirectory, DirectoryBefore> = {
         throw new HostFailure(`${path} is not removed: something was put into it just now`);
       return {};
     }
-    const now = seen.found.type === 'directory' ? seen.found : before;
-    const back = (field: string, old: number, present: number) => (before.touched.includes(field) ? old : present);
-    make(
-      path,
-      {
-        uid: back('owner', before.uid, now.uid),
-        gid: back('group', before.gid, now.gid),
-        mode: back('mode', before.mode, now.mode),
-      },
-      machine,
-    );
+    const now = seen.found.type === 'directory' ? seen.found : null;
+    make(path, now, ownershipBack(before, now), machine);
     return {};
   },
 };
@@ -219,7 +201,7 @@ function look(resource: ResolvedResource, machine: Machine): SeenDirectory {
     const target = machine.walk.open(path, 'null');
     if (target !== null) {
       try {
-        found = { type: 'directory', ...directoryOwnership(target) };
+        found = inspectOpen(target);
       } finally {
         machine.walk.release(target);
       }
@@ -264,21 +246,33 @@ function leftIn(
   return left === 0 && circumstances.willHold(path) ? 1 : left;
 }
 
-function make(path: string, target: Ownership, machine: Machine): void {
+const ownershipBack = (before: OwnershipBefore, found: Ownership | null): Ownership =>
+  decideOwnership(recordedOwnership(before, found), found, thing, asCreated(before.mode));
+
+/** @param found null: there was none, or none that counts, as it was only made on the way to something in it */
+function make(
+  path: string,
+  found: Extract<Inspected, { type: 'directory' }> | null,
+  target: Ownership,
+  machine: Machine,
+): void {
   try {
-    machine.walk.within(path, 'make', (parent, name) => {
+    const isNew = machine.walk.within(path, 'make', (parent, name): boolean => {
+      machine.changedDirectory(parent.path);
+      if (found !== null) return false;
       try {
         makeDirectory(parent.child(name), target.mode);
+        return true;
       } catch (error) {
         if (errnoOf(error) !== 'EEXIST') throw error;
+        return false;
       }
-      machine.changedDirectory(parent.path);
     });
     const directory = machine.walk.open(path, 'null');
     if (directory === null) throw new HostFailure('it went away as soon as it was made');
     try {
       // Through the open directory: the name may lead elsewhere by now.
-      setDirectoryOwnership(directory, target);
+      setDirectoryOwnership(directory, isNew ? 'new' : (found ?? madeOnTheWay(directory, machine)), target);
       machine.changedDirectory(directory.path);
     } finally {
       machine.walk.release(directory);
@@ -288,6 +282,15 @@ function make(path: string, target: Ownership, machine: Machine): void {
   } catch (error) {
     throw hostFailure(error, `make the directory ${path} as declared`);
   }
+}
+
+/** @throws HostFailure when the agent has made no directory there */
+function madeOnTheWay(directory: OpenDirectory, machine: Machine): Inspected {
+  const found = inspectOpen(directory);
+  const isOurs = machine.freshDirectories.has(directory.path) || machine.ourDirectories.has(directory.path);
+  if (!isOurs || found.uid !== asCreated(createdMode).uid)
+    throw new HostFailure(`${directory.path} was made by somebody else meanwhile; apply again`);
+  return found;
 }
 
 /** Removes the directories in it that were only made on the way, as far as they are empty. */

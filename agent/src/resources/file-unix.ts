@@ -31,7 +31,7 @@ export const fileUnix: Provider<SeenFile, FileBefore> = {
     const body = bodyOf(resource);
     const wanted = wantedContent(body);
     const wantContent = wanted !== null || body.ensure === 'absent' || body.symlink != null;
-    const seen = look(resource, machine, wantContent, wanted?.length ?? null);
+    const seen = look(resource, machine, wantContent, wanted === null ? [] : [wanted.length]);
     const missing = body.validate == null ? null : missingProgram(body.validate);
     if (missing === null) return seen;
     const without = (looked: SeenFile): SeenFile => ({ ...looked, missingProgram: missing });

@@ -34,7 +34,7 @@ const seenFile = (found: Inspected): SeenFile => ({
 const absent = seenFile({ type: 'absent' });
 const text = (content: string, mode = 0o644): SeenFile =>
   seenFile({ type: 'file', size: content.length, content: contentOf(Buffer.from(content)), stamp: '', ...root, mode });
-const link = (target: string): SeenFile => seenFile({ type: 'symlink', target, ...root });
+const link = (target: string): SeenFile => seenFile({ type: 'symlink', target, stamp: '', ...root });
 const apply = { purpose: 'apply' } as const;
 
 describe('a kernel parameter', () => {
@@ -114,7 +114,7 @@ describe('the time zone', () => {
   });
 
   test('is not put where something else than a file is', () => {
-    const odd = seen(null, { link: seenFile({ type: 'directory', ...root }) });
+    const odd = seen(null, { link: seenFile({ type: 'directory', stamp: '', ...root }) });
     expect(() => diffTimezone(paris, odd, apply)).toThrow(/neither a file nor a link/);
     expect(diffTimezone(paris, odd, { purpose: 'drift' }).changes).toEqual([
       { field: 'type', from: 'directory', to: 'file' },

@@ -2,9 +2,9 @@ import type { FieldChange } from '@muster/protocol';
 import type { ResolvedResource, ResourceBodies } from '@muster/protocol/module';
 import { readAccountFiles } from '../host/account-files.ts';
 import { HostFailure } from '../host/failure.ts';
-import { listDirectory } from '../host/inspect.ts';
+import { listDirectory, type Ownership } from '../host/inspect.ts';
 import { accountDatabase } from './account-database.ts';
-import { type Machine, nothing, type Outcome, type Provider, presenceDrift } from './provider.ts';
+import { type Difference, type Machine, nothing, type Outcome, type Provider, presenceDrift } from './provider.ts';
 import { directoryOf, fileOf, lookAtKeys, type Owner, removeKeyFile, writeKeys } from './ssh-authorized-key/file.ts';
 import {
   added,
@@ -17,12 +17,17 @@ import {
   without,
   withoutAll,
 } from './ssh-authorized-key/lines.ts';
+import { bitsLost } from './text-edit/text-file.ts';
 
 export interface SeenKey {
   /** Null: there is no such user. */
   owner: Owner | null;
   /** Lines with the key, as bytes. */
   lines: PlacedLine[];
+  /** Null: there is no file. */
+  ownership: Ownership | null;
+  /** Something else than lines with the key is in the file. */
+  hasMore: boolean;
   /** What would be made for it. */
   makes: { file: boolean; directory: boolean };
   /** The file does not end in a line break. */
@@ -75,7 +80,7 @@ export const sshAuthorizedKey: Provider<SeenKey, KeyBefore> = {
 
   diff(resource, seen) {
     const { user, comment, ensure } = bodyOf(resource);
-    if (ensure === 'absent') return seen.lines.length === 0 ? nothing() : presenceDrift();
+    if (ensure === 'absent') return seen.lines.length === 0 ? nothing() : absence(seen);
     const changes: FieldChange[] = [];
     const there = commentOf(seen);
     if (there === null) changes.push({ field: 'ensure', from: 'absent', to: 'present' });
@@ -84,7 +89,7 @@ export const sshAuthorizedKey: Provider<SeenKey, KeyBefore> = {
     if (changes.length === 0) return nothing();
     return {
       action: there === null ? 'create' : 'update',
-      changes,
+      changes: [...changes, ...bitsLost(seen)],
       diff: null,
       ...(seen.owner === null
         ? { awaits: [{ kind: 'accounts' as const, message: `there is no user ${user} in /etc/passwd` }] }
@@ -122,7 +127,11 @@ export const sshAuthorizedKey: Provider<SeenKey, KeyBefore> = {
 
   diffRemoval(_resource, before, seen) {
     const there = commentOf(seen);
-    if (before.was === 'absent') return there === null ? nothing('already gone') : presenceDrift();
+    if (before.was === 'absent') {
+      if (there === null) return nothing('already gone');
+      const fileGoes = before.made.file && !seen.hasMore && seen.lines.length === 1;
+      return fileGoes ? presenceDrift() : absence(seen);
+    }
     if (seen.owner === null) return nothing('already gone, and its user too');
     const changes: FieldChange[] = [];
     const wanted = before.comment ?? (before.removed === null ? null : firstComment(before.removed));
@@ -133,7 +142,12 @@ export const sshAuthorizedKey: Provider<SeenKey, KeyBefore> = {
     if (wanted !== null && wanted !== there)
       changes.push({ field: 'comment', from: there === null ? null : asText(there), to: asText(wanted) });
     if (changes.length === 0) return nothing('as it was before');
-    return { action: 'remove', changes, diff: null, message: 'what was there before is restored' };
+    return {
+      action: 'remove',
+      changes: [...changes, ...bitsLost(seen)],
+      diff: null,
+      message: 'what was there before is restored',
+    };
   },
 
   async remove(resource, before, _seen, _difference, machine) {
@@ -145,6 +159,12 @@ export const sshAuthorizedKey: Provider<SeenKey, KeyBefore> = {
     });
   },
 };
+
+/** The lines go, the file stays. */
+function absence(seen: SeenKey): Difference {
+  const drift = presenceDrift();
+  return { ...drift, changes: [...drift.changes, ...bitsLost(seen)] };
+}
 
 const firstComment = ([first]: readonly PlacedLine[]): string | null =>
   first === undefined ? null : (parseKeyLine(first.text)?.comment ?? null);
@@ -159,11 +179,14 @@ async function ownerOf(user: string, machine: Machine): Promise<Owner | null> {
 async function look(resource: ResolvedResource, machine: Machine): Promise<SeenKey> {
   const { user, key } = bodyOf(resource);
   const owner = await ownerOf(user, machine);
-  if (owner === null) return { owner, lines: [], makes: { file: true, directory: true }, open: false };
+  if (owner === null)
+    return { owner, lines: [], ownership: null, hasMore: false, makes: { file: true, directory: true }, open: false };
   const { directoryIsThere, found, text } = lookAtKeys(machine.walk, owner);
   return {
     owner,
     lines: linesWith(text, key),
+    ownership: found.type === 'file' ? { uid: found.uid, gid: found.gid, mode: found.mode } : null,
+    hasMore: withoutAll(text, key) !== '',
     makes: madeByUs(owner, directoryIsThere, found.type === 'absent', text, user, machine),
     open: text !== '' && !text.endsWith('\n'),
   };

@@ -94,11 +94,11 @@ export const timezone: Provider<SeenTimezone, TimezoneBefore> = {
   async observeForRemoval(resource, before, machine) {
     const link =
       before.link === null
-        ? await look(linkOf(resource), machine, true, null)
+        ? await look(linkOf(resource), machine, true, [])
         : await observeFileForRemoval(linkOf(resource), before.link, machine);
     const file =
       before.file === null
-        ? await look(fileOf(resource), machine, true, null)
+        ? await look(fileOf(resource), machine, true, [])
         : await observeFileForRemoval(fileOf(resource), before.file, machine);
     return { link, zone: zoneOf(link), file, named: namedIn(file), known: true };
   },
@@ -128,8 +128,8 @@ export const timezone: Provider<SeenTimezone, TimezoneBefore> = {
 
 async function observe(resource: ResolvedResource, machine: Machine): Promise<SeenTimezone> {
   const { name, ensure } = bodyOf(resource);
-  const link = await look(linkOf(resource), machine, true, null);
-  const file = await look(fileOf(resource), machine, true, null);
+  const link = await look(linkOf(resource), machine, true, []);
+  const file = await look(fileOf(resource), machine, true, []);
   return {
     link,
     zone: zoneOf(link),

@@ -27,7 +27,7 @@ const declared = (owner: ResolvedResource, { path, text, mode }: WrittenFile): R
 
 export const lookAtWritten = (owner: ResolvedResource, file: WrittenFile, machine: Machine): SeenFile =>
   // Only a content larger than any of ours is hashed later, and this one has none.
-  look(declared(owner, file), machine, true, null) as SeenFile;
+  look(declared(owner, file), machine, true, []) as SeenFile;
 
 /** @throws HostFailure when something stands there that is not touched, unless it is only looked at */
 export const diffWritten = (

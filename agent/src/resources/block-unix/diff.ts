@@ -2,7 +2,7 @@ import type { ResolvedResource } from '@muster/protocol/module';
 import { contentOf } from '../../host/inspect.ts';
 import { contentText } from '../file-unix/seen.ts';
 import { type Circumstances, type Difference, nothing, presenceDrift, typeDrift } from '../provider.ts';
-import { awaitsFile, changedLines, isAbsent, linesOf, notAFile } from '../text-edit/text-file.ts';
+import { awaitsFile, bitsLost, changedLines, isAbsent, linesOf, notAFile } from '../text-edit/text-file.ts';
 import { type BlockBefore, edited, sameLines } from './edit.ts';
 import { brokenBlock, linesWanted, type SeenBlock } from './seen.ts';
 
@@ -33,6 +33,7 @@ export function diffBlock(
   const block = found.is === 'whole' ? found.block : null;
   const change = (from: readonly string[] | null, to: readonly string[] | null): Difference['changes'] => [
     { field: 'content', from: from === null ? null : textOf(from), to: to === null ? null : textOf(to) },
+    ...bitsLost(seen),
   ];
   const diff = (): string | null => changedLines(resource, seen, edited(resource, linesOf(seen), block));
   if (absent)
@@ -59,7 +60,10 @@ export function diffBlockRemoval(resource: ResolvedResource, before: BlockBefore
   const { from, to, diff } = restored;
   return {
     action: 'remove',
-    changes: [{ field: 'content', from: from === null ? null : textOf(from), to: to === null ? null : textOf(to) }],
+    changes: [
+      { field: 'content', from: from === null ? null : textOf(from), to: to === null ? null : textOf(to) },
+      ...bitsLost(seen),
+    ],
     diff,
     ...(to === null ? {} : { message: 'what was there before is restored' }),
   };

@@ -1,13 +1,24 @@
 import type { ResolvedResource } from '@muster/protocol/module';
 import { writeFileAtomically, writeSymlinkAtomically } from '../../host/atomic-write.ts';
 import { HostFailure } from '../../host/failure.ts';
-import { expectUnchanged, type Ownership, withFile } from '../../host/inspect.ts';
+import { expectUnchanged, hashLarge, type Inspected, withFile } from '../../host/inspect.ts';
 import { setFileOwnership, setLinkOwner } from '../../host/ownership.ts';
 import { removeFile } from '../../host/remove.ts';
 import { runCommand } from '../../host/run-command.ts';
-import { createdOwner, replacedWhole, targetOwnership, touchOwnership } from '../ownership.ts';
+import { type FileState, replacedWhole, setIdBits, statesOf, targetOwnership, touchOwnership } from '../ownership.ts';
 import type { Difference, Machine, Outcome } from '../provider.ts';
-import { bodyOf, createdMode, type FileBefore, pathOf, type SeenFile, wantedContent, wrongType } from './seen.ts';
+import {
+  bodyOf,
+  createdMode,
+  type FileBefore,
+  isWritten,
+  ownershipToKeep,
+  pathOf,
+  type SeenFile,
+  thingDeclared,
+  wantedContent,
+  wrongType,
+} from './seen.ts';
 
 /** Records what of a file is about to change for the first time, its content by a copy. */
 export async function rememberFile(
@@ -36,6 +47,7 @@ export async function rememberFile(
       groupName: ownership.groupName ?? String(found.gid),
       content: null,
       touched: [],
+      states: [],
     }),
   };
   const changing = new Set(difference.changes.map(({ field }) => field));
@@ -48,7 +60,29 @@ export async function rememberFile(
       : withFile(machine.walk, pathOf(resource), found, (openFd) => machine.copies.keep({ openFd })));
     changing.add('content');
   }
-  return touchOwnership(record, changing, goes, found, ownership);
+  const touched = touchOwnership(record, changing, goes, found, ownership);
+  if (touched.touched.length > record.touched.length) {
+    const state = await stateOf(resource, found, changing, machine);
+    touched.states = [...statesOf(record), ...(state === null ? [] : [state])];
+  }
+  return touched;
+}
+
+/** Larger files are not hashed to be recorded: they do not go from one user back to another. Bytes. */
+const maxRecorded = 256 * 1024 * 1024;
+
+/** @returns null when what is in the file bears on nothing, or is too large */
+async function stateOf(
+  resource: ResolvedResource,
+  found: Extract<Inspected, { type: 'file' }>,
+  changing: ReadonlySet<string>,
+  machine: Machine,
+): Promise<FileState | null> {
+  const { uid, gid, mode, content, size } = found;
+  const matters = changing.has('content') || changing.has('owner') || (mode & setIdBits) !== 0;
+  if (!matters || size > maxRecorded) return null;
+  const sha256 = content?.sha256 ?? (await hashLarge(machine.walk, pathOf(resource), found, size));
+  return sha256 === null ? null : { uid, gid, mode, sha256, size };
 }
 
 export async function applyFile(
@@ -69,12 +103,11 @@ export async function applyFile(
         machine.changedDirectory(parent.path);
         return {};
       }
-      const existing = found.type === 'file' || found.type === 'symlink' ? found : null;
-      const base: Ownership | null = existing?.type === 'symlink' ? { ...existing, mode: createdMode } : existing;
-      const target = targetOwnership(body, base, seen.ownership, { ...createdOwner(), mode: createdMode });
+      const written = isWritten(body, seen, difference.changes);
+      const kept = ownershipToKeep(found, body);
+      const target = targetOwnership(body, kept, seen.ownership, thingDeclared(body, written), createdMode);
       if (body.symlink != null) {
-        if (existing?.type === 'symlink' && existing.target === body.symlink)
-          setLinkOwner(parent, name, target.uid, target.gid);
+        if (found.type === 'symlink' && found.target === body.symlink) setLinkOwner(parent, name, found, target);
         else {
           expectUnchanged(parent, name, found);
           writeSymlinkAtomically(parent, name, { target: body.symlink, uid: target.uid, gid: target.gid });
@@ -82,11 +115,8 @@ export async function applyFile(
         machine.changedDirectory(parent.path);
         return {};
       }
-      const contentChanges = difference.changes.some(
-        ({ field }) => field === 'content' || field === 'ensure' || field === 'symlink',
-      );
-      if (!contentChanges) {
-        await setFileOwnership(parent, name, target);
+      if (!written) {
+        await setFileOwnership(parent, name, found, target);
         return {};
       }
       const content = wantedContent(body) ?? Buffer.alloc(0);

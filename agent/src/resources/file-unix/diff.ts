@@ -1,7 +1,7 @@
 import type { FieldChange } from '@muster/protocol';
 import type { ResolvedResource } from '@muster/protocol/module';
 import { HostFailure } from '../../host/failure.ts';
-import { contentOf, type FileContent, type Ownership } from '../../host/inspect.ts';
+import { contentOf, type FileContent } from '../../host/inspect.ts';
 import { diffOwnership } from '../ownership.ts';
 import { type Circumstances, type Difference, nothing, presenceDrift, typeDrift } from '../provider.ts';
 import {
@@ -9,9 +9,12 @@ import {
   bodyOf,
   contentText,
   disappearance,
+  isWritten,
+  ownershipToKeep,
   type SeenFile,
   showDiff,
   shown,
+  thingDeclared,
   wantedContent,
   wrongType,
 } from './seen.ts';
@@ -50,13 +53,12 @@ export function diffFile(
     });
     diff = showDiff(body.path, file?.content ?? null, { bytes: wanted, size: wanted.length });
   }
-  const ownership = diffOwnership(body, found.type === 'absent' ? null : found, seen.ownership);
-  // The bits of a link say nothing: all of them are new with the file that takes its place.
+  const thing = thingDeclared(body, isWritten(body, seen, changes));
+  const ownership = diffOwnership(body, ownershipToKeep(found, body), seen.ownership, thing);
   changes.push(...ownership.changes);
   if (changes.length === 0) return nothing();
   const { awaits } = ownership;
-  const isWritten = changes.some(({ field }) => field === 'content' || field === 'ensure' || field === 'symlink');
-  if (isWritten && seen.missingProgram !== undefined && purpose !== 'drift')
+  if (isWritten(body, seen, changes) && seen.missingProgram !== undefined && purpose !== 'drift')
     awaits.push({
       kind: 'programs',
       message: `\`validate\` of ${body.path} needs ${resource.sensitive_fields.includes('validate') ? 'a program' : seen.missingProgram}, which is not there`,
@@ -89,8 +91,9 @@ function diffSymlink(body: Body, target: string, seen: SeenFile): Difference {
   const { owner, group } = body;
   const ownership = diffOwnership(
     { ...(owner == null ? {} : { owner }), ...(group == null ? {} : { group }) },
-    found.type === 'absent' ? null : (found as Ownership),
+    ownershipToKeep(found, body),
     seen.ownership,
+    { type: 'symlink' },
   );
   changes.push(...ownership.changes);
   if (changes.length === 0) return nothing();

@@ -31,7 +31,7 @@ describe('a file too large for memory', () => {
 
   test('is not read where its size tells already that it differs', () => {
     const desired = file(sparse(2 ** 31), { content: 'small\n' });
-    const seen = look(desired, { walk, accounts: readAccounts() }, true, 6);
+    const seen = look(desired, { walk, accounts: readAccounts() }, true, [6]);
     if (seen instanceof Promise) throw new Error('it was read');
     const { changes, diff } = diffFile(desired, seen, { purpose: 'plan' });
     expect(changes).toEqual([
@@ -44,7 +44,7 @@ describe('a file too large for memory', () => {
     const path = sparse(64 * 1024 * 1024);
     let turns = 0;
     const beat = setInterval(() => turns++, 1);
-    const seen = await look(file(path, { ensure: 'absent' }), { walk, accounts: readAccounts() }, true, 2 ** 26);
+    const seen = await look(file(path, { ensure: 'absent' }), { walk, accounts: readAccounts() }, true, [2 ** 26]);
     clearInterval(beat);
     const sha256 = createHash('sha256')
       .update(Buffer.alloc(2 ** 26))

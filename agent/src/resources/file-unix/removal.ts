@@ -1,11 +1,20 @@
 import type { FieldChange } from '@muster/protocol';
 import type { ResolvedResource } from '@muster/protocol/module';
-import { writeFileAtomically, writeSymlinkAtomically } from '../../host/atomic-write.ts';
-import { NotADirectory } from '../../host/failure.ts';
-import { expectUnchanged, maxContentInMemory, type Ownership } from '../../host/inspect.ts';
+import { type NewFile, writeFileAtomically, writeSymlinkAtomically } from '../../host/atomic-write.ts';
+import { HostFailure, NotADirectory } from '../../host/failure.ts';
+import { expectUnchanged, type Inspected, maxContentInMemory, withFile } from '../../host/inspect.ts';
 import { setFileOwnership } from '../../host/ownership.ts';
 import { removeFile } from '../../host/remove.ts';
-import { formatMode } from '../ownership.ts';
+import {
+  asCreated,
+  decideHandBack,
+  formatMode,
+  type HandBack,
+  ownershipChanges,
+  type RecordedFile,
+  setIdBits,
+  statesOf,
+} from '../ownership.ts';
 import { type ContentCopies, type Difference, type Machine, nothing, type Outcome } from '../provider.ts';
 import {
   contentText,
@@ -27,7 +36,7 @@ export async function observeFileForRemoval(
   machine: Machine,
 ): Promise<SeenFile> {
   try {
-    return await look(resource, machine, true, before.was === 'file' ? (before.content?.size ?? null) : null);
+    return await look(resource, machine, true, before.was === 'file' ? sizesIn(before) : []);
   } catch (error) {
     // What we put there is gone, and so is the directory it was in.
     if (!(error instanceof NotADirectory) || before.was !== 'absent') throw error;
@@ -56,16 +65,18 @@ export function diffFileRemoval(
     ];
     return { action: 'remove', changes, diff: null, message: 'what was there before is restored' };
   }
-  const contentComesBack = before.content !== null;
-  if (found.type === 'absent' && !contentComesBack)
+  if (found.type === 'absent' && before.content === null)
     return nothing('already gone; its content was never changed, so there is none to restore');
+  const back = handBack(before, found);
+  if (back.is === 'refused') throw refusal(path, before, seen);
+  const { target, content, left } = back;
+  const isRestored = content.is === 'restored';
   const changes: FieldChange[] = [];
   let diff: string | null = null;
   const now = found.type === 'file' ? found : null;
   if (found.type === 'absent') changes.push({ field: 'ensure', from: 'absent', to: 'present' });
-  if (found.type === 'symlink' && contentComesBack)
-    changes.push({ field: 'symlink', from: shown(found.target), to: null });
-  if (before.content !== null && now?.content?.sha256 !== before.content.sha256) {
+  if (found.type === 'symlink' && isRestored) changes.push({ field: 'symlink', from: shown(found.target), to: null });
+  if (isRestored && before.content !== null) {
     changes.push({
       field: 'content',
       from: now?.content == null ? null : contentText(now.content),
@@ -76,23 +87,41 @@ export function diffFileRemoval(
       size: before.content.size,
     });
   }
-  if (now !== null) {
-    if (before.touched.includes('owner') && now.uid !== before.uid)
-      changes.push({ field: 'owner', from: seen.ownership.ownerName, to: before.ownerName });
-    if (before.touched.includes('group') && now.gid !== before.gid)
-      changes.push({ field: 'group', from: seen.ownership.groupName, to: before.groupName });
-    if (before.touched.includes('mode') && now.mode !== before.mode)
-      changes.push({ field: 'mode', from: formatMode(now.mode), to: formatMode(before.mode) });
-  }
-  if (changes.length === 0) return nothing('as it was before');
-  return { action: 'remove', changes, diff, message: 'what was there before is restored' };
+  if (now !== null)
+    changes.push(
+      ...ownershipChanges(now, target, { from: seen.ownership, owner: before.ownerName, group: before.groupName }),
+    );
+  const leftOut = [
+    ...(left.content ? ['its content is left: the recorded one was of another owner'] : []),
+    ...(left.setId ? ['its set-user-ID or set-group-ID bit is left off: the content is not the one that had it'] : []),
+  ];
+  if (changes.length === 0) return nothing(leftOut.length === 0 ? 'as it was before' : leftOut.join('; '));
+  return { action: 'remove', changes, diff, message: ['what was there before is restored', ...leftOut].join('; ') };
+}
+
+const sizesIn = (before: RecordedFile): number[] => [
+  ...(before.content === null ? [] : [before.content.size]),
+  ...statesOf(before).map(({ size }) => size),
+];
+
+const handBack = (before: RecordedFile, found: Inspected): HandBack =>
+  decideHandBack(before, found.type === 'file' ? found : null, asCreated(before.mode));
+
+function refusal(path: string, before: RecordedFile, { found, ownership }: SeenFile): HostFailure {
+  const { uid, gid, mode, ownerName } = before;
+  const byHand = `chown ${uid}:${gid} ${path} && chmod ${formatMode(mode & ~setIdBits)} ${path}`;
+  return new HostFailure(
+    found.type === 'file'
+      ? `${path} is not given back to ${ownerName}: it is not known that its content is what ${ownerName} had in it, and ${ownership.ownerName} could change it. Look at the file, then delete it or run ${byHand}; then apply again.`
+      : `${path} is not made again for ${ownerName}: it is not known that the recorded content is what ${ownerName} had in it. Make the file by hand and run ${byHand}; then apply again.`,
+  );
 }
 
 export async function removeOrRestoreFile(
   resource: ResolvedResource,
   before: FileBefore,
   seen: SeenFile,
-  difference: Difference,
+  _difference: Difference,
   machine: Machine,
 ): Promise<Outcome> {
   const path = pathOf(resource);
@@ -113,25 +142,21 @@ export async function removeOrRestoreFile(
         machine.changedDirectory(parent.path);
         return {};
       }
-      const now = found.type === 'file' ? found : before;
-      const back = (field: string, old: number, present: number) => (before.touched.includes(field) ? old : present);
-      const target: Ownership = {
-        uid: back('owner', before.uid, now.uid),
-        gid: back('group', before.gid, now.gid),
-        mode: back('mode', before.mode, now.mode),
-      };
-      const rewrite = difference.changes.some(
-        ({ field }) => field === 'content' || field === 'symlink' || field === 'ensure',
-      );
-      if (!rewrite || before.content === null) {
-        await setFileOwnership(parent, name, target);
+      const back = handBack(before, found);
+      if (back.is === 'refused') throw refusal(path, before, seen);
+      const { target, content } = back;
+      if (content.is === 'kept') {
+        await setFileOwnership(parent, name, found, target);
         return {};
       }
-      await writeFileAtomically(parent, name, {
-        content: { copyOf: machine.copies.pathOf(before.content) },
-        ...target,
-        beforeRename: async () => expectUnchanged(parent, name, found),
-      });
+      const write = (from: NewFile['content']) =>
+        writeFileAtomically(parent, name, {
+          content: from,
+          ...target,
+          beforeRename: async () => expectUnchanged(parent, name, found),
+        });
+      if (content.is === 'copied') await withFile(machine.walk, path, found, (openFd) => write({ ...content, openFd }));
+      else if (before.content !== null) await write({ copyOf: machine.copies.pathOf(before.content) });
       machine.changedDirectory(parent.path);
       return {};
     },

@@ -1,9 +1,9 @@
 import type { FieldChange } from '@muster/protocol';
 import type { ResolvedResource, ResourceBodies } from '@muster/protocol/module';
 import { HostFailure } from '../../host/failure.ts';
-import { hashLarge, type Inspected, inspect } from '../../host/inspect.ts';
+import { hashLarge, type Inspected, inspect, type Ownership } from '../../host/inspect.ts';
 import { contentDiff, largeContentDiff } from '../content-diff.ts';
-import { lookUpOwnership, type SeenOwnership } from '../ownership.ts';
+import { asCreated, lookUpOwnership, type RecordedFile, type SeenOwnership, type Thing } from '../ownership.ts';
 import type { Difference, Machine } from '../provider.ts';
 
 export interface SeenFile {
@@ -17,17 +17,7 @@ export interface SeenFile {
 export type FileBefore =
   | { was: 'absent' }
   | { was: 'symlink'; target: string; uid: number; gid: number }
-  | {
-      was: 'file';
-      uid: number;
-      gid: number;
-      mode: number;
-      ownerName: string;
-      groupName: string;
-      content: CopyReferenceJson | null;
-      touched: string[];
-    };
-type CopyReferenceJson = { sha256: string; size: number };
+  | ({ was: 'file' } & RecordedFile);
 
 /** What the journal keeps of one: the first lines of foreign files need not be in it. */
 export const fileInBrief = (seen: SeenFile): SeenFile =>
@@ -59,23 +49,48 @@ export const wrongType = (path: string, found: Inspected): HostFailure =>
     `${path} is a ${found.type === 'other' ? found.kind : found.type}, not a file; it is not touched. Remove it by hand, or declare it otherwise.`,
   );
 
+/** A link that gives way to a file leaves it its owner; its permissions mean nothing. */
+export const ownershipToKeep = (found: Inspected, body: Body): Ownership | null =>
+  found.type === 'absent'
+    ? null
+    : found.type === 'symlink' && body.symlink == null && body.mode == null
+      ? { ...found, mode: createdMode }
+      : found;
+
+const writingFields = new Set(['content', 'ensure', 'symlink']);
+
+/**
+ * Whether the file is written as a whole: its content changes, or it is declared and the file comes from another user, who
+ * may still have it open.
+ * @param changes what is known to change
+ */
+export function isWritten(body: Body, { found, ownership }: SeenFile, changes: readonly FieldChange[]): boolean {
+  if (changes.some(({ field }) => writingFields.has(field))) return true;
+  if ((body.content ?? body.content_base64) == null || body.owner == null || found.type !== 'file') return false;
+  return found.uid !== ownership.wantedUid && found.uid !== asCreated(createdMode).uid;
+}
+
+/** @param written whether the file is written as a whole */
+export const thingDeclared = (body: Body, written: boolean): Thing =>
+  body.symlink != null ? { type: 'symlink' } : { type: 'file', content: written ? 'written' : 'kept' };
+
 /**
  * Looks at the file.
- * @param wantedSize of the content that it is to be compared with: a large one of another size is not read at all
+ * @param wantedSizes of the contents that it is to be compared with: a large one of another size is not read at all
  */
 export function look(
   resource: ResolvedResource,
   machine: Pick<Machine, 'walk' | 'accounts'>,
   wantContent: boolean,
-  wantedSize: number | null,
+  wantedSizes: readonly number[],
 ): SeenFile | Promise<SeenFile> {
   const path = pathOf(resource);
   const found = inspect(machine.walk, path, wantContent);
   const owned = found.type === 'absent' ? null : found;
   const ownership = lookUpOwnership(bodyOf(resource), owned, machine.accounts);
   const content = found.type === 'file' ? found.content : null;
-  if (content === null || content.sha256 !== null || content.size !== wantedSize) return { found, ownership };
-  return hashLarge(machine.walk, path, found, wantedSize).then((sha256) => ({
+  if (content === null || content.sha256 !== null || !wantedSizes.includes(content.size)) return { found, ownership };
+  return hashLarge(machine.walk, path, found, content.size).then((sha256) => ({
     found: { ...found, content: { ...content, sha256 } } as Inspected,
     ownership,
   }));

@@ -1,7 +1,7 @@
 import type { ResolvedResource } from '@muster/protocol/module';
 import { type Circumstances, type Difference, nothing, presenceDrift, typeDrift } from '../provider.ts';
 import { insertLines, readable, removeLines, type TextLine } from '../text-edit/lines.ts';
-import { awaitsFile, changedLines, isAbsent, linesOf, notAFile } from '../text-edit/text-file.ts';
+import { awaitsFile, bitsLost, changedLines, isAbsent, linesOf, notAFile } from '../text-edit/text-file.ts';
 import type { LineBefore } from './before.ts';
 import { bodyOf, lineOf, type SeenLine } from './seen.ts';
 
@@ -19,6 +19,7 @@ export function diffLine(
   }
   const changes = (from: string | null, to: string | null): Difference['changes'] => [
     { field: 'line', from: from === null ? null : shown(from), to: to === null ? null : shown(to) },
+    ...bitsLost(seen),
   ];
   const after = (hits: readonly number[]): string | null =>
     changedLines(resource, seen, edited(resource, linesOf(seen), hits));
@@ -60,7 +61,7 @@ export function diffLineRemoval(resource: ResolvedResource, before: LineBefore, 
   const text = (line: string | null): string | null => (line === null ? null : shown(readable(line)));
   return {
     action: 'remove',
-    changes: [{ field: 'line', from: text(restored.from), to: text(restored.to) }],
+    changes: [{ field: 'line', from: text(restored.from), to: text(restored.to) }, ...bitsLost(seen)],
     diff: restored.diff,
     ...(restored.to === null ? {} : { message: 'what was there before is restored' }),
   };

@@ -1,11 +1,12 @@
 import { writeFileAtomically } from '../../host/atomic-write.ts';
 import { errnoOf, HostFailure, hostFailure } from '../../host/failure.ts';
-import { expectUnchanged, type Inspected, inspect, listDirectory } from '../../host/inspect.ts';
+import { expectUnchanged, type Inspected, inspect } from '../../host/inspect.ts';
 import { makeDirectory } from '../../host/make-directory.ts';
-import { directoryOwnership, setDirectoryOwnership } from '../../host/ownership.ts';
+import { setDirectoryOwnership } from '../../host/ownership.ts';
 import { checkPath, type PathWalk } from '../../host/path-walk.ts';
 import { removeDirectory, removeFile } from '../../host/remove.ts';
 import type { Machine } from '../provider.ts';
+import { ownershipEdited } from '../text-edit/text-file.ts';
 
 /** The authorized_keys of one user: reached only by ways that the user cannot lead elsewhere. */
 
@@ -47,14 +48,13 @@ export function lookAtKeys(walk: PathWalk, owner: Owner): KeyFile {
 export async function writeKeys(owner: Owner, seen: KeyFile, text: string, machine: Machine): Promise<void> {
   if (!seen.directoryIsThere) makeOwnDirectory(owner, machine);
   const { found } = seen;
-  const ownership =
-    found.type === 'file' ? { uid: found.uid, gid: found.gid, mode: found.mode } : { ...owner, mode: 0o600 };
+  const { uid, gid, mode } = found.type === 'file' ? ownershipEdited(found) : { ...owner, mode: 0o600 };
   const written = machine.walk.within(fileOf(owner), 'null', async (parent, name) => {
     await writeFileAtomically(parent, name, {
       content: { bytes: Buffer.from(text, 'latin1') },
-      uid: ownership.uid,
-      gid: ownership.gid,
-      mode: ownership.mode,
+      uid,
+      gid,
+      mode,
       beforeRename: async () => expectUnchanged(parent, name, found),
     });
     machine.changedDirectory(parent.path);
@@ -81,11 +81,7 @@ function makeOwnDirectory(owner: Owner, machine: Machine): void {
     const directory = walk.open(path, 'null');
     if (directory === null) throw new HostFailure(`${path} went away as soon as it was made`);
     try {
-      // Whoever owns the home may have put another in its place, which must not be handed over: ours is new and empty.
-      const { uid, mode } = directoryOwnership(directory);
-      if (uid !== process.geteuid?.() || mode !== 0o700 || listDirectory(walk, path, 1)?.length !== 0)
-        throw new HostFailure(`${path} was replaced meanwhile; apply again`);
-      setDirectoryOwnership(directory, { uid: owner.uid, gid: owner.gid, mode: 0o700 });
+      setDirectoryOwnership(directory, 'new', { uid: owner.uid, gid: owner.gid, mode: 0o700 });
     } finally {
       walk.release(directory);
     }

@@ -38,7 +38,16 @@ function seenIn(resource: Parameters<typeof meant>[0], lines: readonly TextLine[
     return { text, end, ...placeOf(lines, index, 1) };
   });
   const end = placeOf(lines, lines.length, 0);
-  return { type: 'file', kind: null, content: joinLines(lines), hits, end, previous: null, restored: null };
+  return {
+    type: 'file',
+    kind: null,
+    ownership: null,
+    content: joinLines(lines),
+    hits,
+    end,
+    previous: null,
+    restored: null,
+  };
 }
 
 describe('a text', () => {

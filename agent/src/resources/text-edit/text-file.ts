@@ -1,8 +1,10 @@
+import type { FieldChange } from '@muster/protocol';
 import type { ResolvedResource } from '@muster/protocol/module';
 import { writeFileAtomically } from '../../host/atomic-write.ts';
 import { HostFailure } from '../../host/failure.ts';
-import { expectUnchanged, type Inspected, inspect, maxContentInMemory } from '../../host/inspect.ts';
+import { expectUnchanged, type Inspected, inspect, maxContentInMemory, type Ownership } from '../../host/inspect.ts';
 import { contentDiff } from '../content-diff.ts';
+import { asCreated, decideOwnership, modeChange } from '../ownership.ts';
 import type { Circumstances, Difference, Machine } from '../provider.ts';
 import { joinLines, splitLines, type TextLine } from './lines.ts';
 
@@ -13,6 +15,8 @@ export interface SeenText {
   type: Inspected['type'];
   /** What it is instead of a file. */
   kind: string | null;
+  /** Null: there is no file. */
+  ownership: Ownership | null;
   content: Buffer | null;
 }
 
@@ -37,7 +41,8 @@ function textOf(path: string, found: Inspected): SeenText {
     throw new HostFailure(
       `${path} has ${content.size} bytes; a part of a file is only managed up to ${maxContentInMemory / 1024 / 1024} MiB`,
     );
-  return { type: found.type, kind, content: content?.bytes ?? null };
+  const ownership = found.type === 'file' ? { uid: found.uid, gid: found.gid, mode: found.mode } : null;
+  return { type: found.type, kind, ownership, content: content?.bytes ?? null };
 }
 
 export const linesOf = ({ content }: SeenText): TextLine[] => (content === null ? [] : splitLines(content));
@@ -68,6 +73,14 @@ export const changedLines = (
   after: readonly TextLine[],
 ): string | null => (content === null ? null : contentDiff(pathOf(resource), content, joinLines(after), 0));
 
+/** A set-ID bit of another user's file goes with the first change; all else stays. */
+export const ownershipEdited = (found: Ownership): Ownership =>
+  decideOwnership({}, found, { type: 'file', content: 'edited' }, asCreated(found.mode));
+
+/** What else changes with the text. */
+export const bitsLost = ({ ownership }: Pick<SeenText, 'ownership'>): FieldChange[] =>
+  ownership === null ? [] : modeChange(ownership, ownershipEdited(ownership));
+
 /**
  * Changes the text of the file as it is by now: another resource of the same run may have changed it since it was looked
  * at. Its owner and permissions stay.
@@ -90,9 +103,7 @@ export async function rewrite(
   await machine.walk.within(path, 'make', async (parent, name) => {
     await writeFileAtomically(parent, name, {
       content: { bytes: joinLines(lines) },
-      uid: found.uid,
-      gid: found.gid,
-      mode: found.mode,
+      ...ownershipEdited(found),
       beforeRename: async () => expectUnchanged(parent, name, found),
     });
     machine.changedDirectory(parent.path);

@@ -3,7 +3,7 @@ import type { ResolvedResource } from '@muster/protocol/module';
 import { type Range, readAccountSecrets } from '../../host/account-files.ts';
 import { runAccountTool } from '../../host/account-tools.ts';
 import { HostFailure } from '../../host/failure.ts';
-import { inspect } from '../../host/inspect.ts';
+import { expectUnchanged, inspect } from '../../host/inspect.ts';
 import { removeDirectory, removeFile } from '../../host/remove.ts';
 import { removeIfUntouched } from '../../host/skeleton.ts';
 import { accountDatabase } from '../account-database.ts';
@@ -75,7 +75,11 @@ function removeMailbox(name: string, machine: Machine): string[] {
   const found = inspect(machine.walk, path, false);
   if (found.type !== 'file') return [];
   if (found.size > 0) return [`its mail in ${path} is left`];
-  machine.walk.within(path, 'null', (parent, file) => removeFile(parent, file));
+  machine.walk.within(path, 'null', (parent, file) => {
+    // Mail may have come in meanwhile.
+    expectUnchanged(parent, file, found);
+    removeFile(parent, file);
+  });
   return [];
 }
 

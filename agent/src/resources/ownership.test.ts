@@ -1,0 +1,147 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import {
+  decideHandBack,
+  decideOwnership,
+  type RecordedFile,
+  recordedOwnership,
+  setIdBits,
+  type Thing,
+} from './ownership.ts';
+
+const id = fc.constantFrom(0, 41_000, 41_001);
+const mode = fc.integer({ min: 0, max: 0o7777 });
+const ownership = fc.record({ uid: id, gid: id, mode });
+const wanted = fc.record({ uid: fc.option(id), gid: fc.option(id), mode }, { requiredKeys: [] });
+const content = fc.constantFrom('kept' as const, 'edited' as const, 'written' as const);
+const thing = fc.oneof(
+  content.map((what): Thing => ({ type: 'file', content: what })),
+  fc.constantFrom<Thing>({ type: 'directory' }, { type: 'symlink' }),
+);
+
+describe('the decision about owner and permissions', () => {
+  test('gives a wanted owner, group and mode as they are wanted', () => {
+    fc.assert(
+      fc.property(wanted, fc.option(ownership), thing, ownership, (wants, found, what, created) => {
+        const target = decideOwnership(wants, found, what, created);
+        const base = found ?? created;
+        expect(target.uid).toBe(wants.uid ?? base.uid);
+        expect(target.gid).toBe(wants.gid ?? base.gid);
+        if (wants.mode !== undefined) expect(target.mode).toBe(wants.mode);
+        // Never a bit that nobody asked for.
+        else expect(target.mode & ~base.mode).toBe(0);
+      }),
+    );
+  });
+
+  test('keeps a set-ID bit of a file only with its owner, its group and its content', () => {
+    fc.assert(
+      fc.property(wanted, ownership, content, ownership, ({ mode: _, ...wants }, found, what, created) => {
+        const target = decideOwnership(wants, found, { type: 'file', content: what }, created);
+        const stays =
+          (wants.uid === undefined || wants.uid === found.uid) &&
+          (wants.gid === undefined || wants.gid === found.gid) &&
+          (what === 'kept' || found.uid === created.uid);
+        expect(target.mode & setIdBits).toBe(stays ? found.mode & setIdBits : 0);
+        const closes = what === 'written' && found.uid !== created.uid;
+        expect(target.mode & 0o1777).toBe(found.mode & (closes ? 0o1755 : 0o1777));
+      }),
+    );
+  });
+
+  test('changes nothing the second time', () => {
+    fc.assert(
+      fc.property(wanted, ownership, thing, ownership, (wants, found, what, created) => {
+        const known = {
+          ...wants,
+          ...(wants.uid === null ? { uid: 5 } : {}),
+          ...(wants.gid === null ? { gid: 5 } : {}),
+        };
+        const target = decideOwnership(known, found, what, created);
+        const still: Thing = what.type === 'file' ? { type: 'file', content: 'kept' } : what;
+        expect(decideOwnership(known, target, still, created)).toEqual(target);
+      }),
+    );
+  });
+
+  test('leaves the permissions of a directory', () => {
+    const found = { uid: 41_000, gid: 41_000, mode: 0o2775 };
+    const created = { uid: 0, gid: 0, mode: 0o755 };
+    expect(decideOwnership({ uid: 0, gid: 0 }, found, { type: 'directory' }, created)).toEqual({
+      uid: 0,
+      gid: 0,
+      mode: 0o2775,
+    });
+  });
+});
+
+describe('the decision about what is given back', () => {
+  const root = { uid: 0, gid: 0, mode: 0o644 };
+  const hash = fc.constantFrom('a', 'b', 'c');
+  const sized = hash.map((sha256) => ({ sha256, size: 1 }));
+  const state = fc.record({ uid: id, gid: id, mode, sha256: hash, size: fc.constant(1) });
+  const record: fc.Arbitrary<RecordedFile> = fc.record({
+    uid: id,
+    gid: id,
+    mode,
+    ownerName: fc.constant(''),
+    groupName: fc.constant(''),
+    touched: fc.subarray(['owner', 'group', 'mode', 'content']),
+    content: fc.option(sized),
+    states: fc.array(state, { maxLength: 3 }),
+  });
+  const present = fc.option(
+    fc.record({
+      uid: id,
+      gid: id,
+      mode,
+      content: fc.option(fc.record({ sha256: fc.option(hash), size: fc.constant(1) })),
+    }),
+  );
+
+  test('gives a content to another owner only if he or root had it in this file, and a set-ID bit only to what had it', () => {
+    fc.assert(
+      fc.property(record, present, (before, found) => {
+        const back = decideHandBack(before, found, root);
+        if (back.is === 'refused') return;
+        const sha256 = back.content.is === 'restored' ? before.content?.sha256 : found?.content?.sha256;
+        const states = before.states?.filter((one) => one.sha256 === sha256) ?? [];
+        const { target } = back;
+        const changesHands = found === null || (found.uid !== target.uid && found.uid !== root.uid);
+        if (changesHands || back.content.is === 'restored')
+          expect(states.some(({ uid }) => uid === target.uid || uid === root.uid)).toBe(true);
+        const isSame = found !== null && found.uid === target.uid && found.gid === target.gid;
+        const gained = target.mode & setIdBits & ~(isSame ? found.mode : 0);
+        if (gained !== 0)
+          expect(
+            states.some(
+              ({ uid, gid, mode: had }) => uid === target.uid && gid === target.gid && (had & gained) === gained,
+            ),
+          ).toBe(true);
+        // Another user may still have the file open that is there.
+        if (changesHands) expect(back.content.is).not.toBe('kept');
+      }),
+      { numRuns: 2000 },
+    );
+  });
+
+  test('brings the recorded group and permissions with the recorded owner', () => {
+    fc.assert(
+      fc.property(record, ownership, (before, found) => {
+        if (before.touched.includes('owner'))
+          expect(recordedOwnership(before, found)).toEqual({ uid: before.uid, gid: before.gid, mode: before.mode });
+      }),
+    );
+  });
+
+  test('refuses a file of which an earlier release recorded an owner and no content', () => {
+    const before = { ...root, ownerName: 'root', groupName: 'root', touched: ['owner'], content: null };
+    const found = { uid: 41_000, gid: 0, mode: 0o644, content: { sha256: 'a', size: 1 } };
+    expect(decideHandBack(before, found, root)).toEqual({ is: 'refused' });
+    expect(decideHandBack({ ...before, content: { sha256: 'b', size: 1 } }, found, root)).toMatchObject({
+      is: 'possible',
+      content: { is: 'restored' },
+    });
+    expect(decideHandBack(before, { ...found, uid: 0 }, root)).toMatchObject({ is: 'possible', target: root });
+  });
+});

@@ -1,0 +1,347 @@
+import {
+  chmodSync,
+  chownSync,
+  closeSync,
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+  writeSync,
+} from 'node:fs';
+import type { ResourceResult } from '@muster/protocol';
+import type { ResolvedResource } from '@muster/protocol/module';
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { startAgent } from '../converge/test/agent.ts';
+import { block, directory, file, line, operation } from '../converge/test/desired.ts';
+import { useAgent } from '../converge/test/harness.ts';
+import { snapshotTree } from '../converge/test/tree.ts';
+
+/** What a user may put into a file that he owns must never run as somebody else, whatever the agent does with the file. */
+
+const h = useAgent();
+const user = 41_000;
+const other = 41_001;
+
+/** A file of this content, owner and mode. */
+function lay(name: string, content: string, uid: number, mode: number, gid = uid): string {
+  const path = `${h.root}/${name}`;
+  writeFileSync(path, content);
+  chownSync(path, uid, gid);
+  chmodSync(path, mode);
+  return path;
+}
+/** The user makes the file his own program. */
+function plant(path: string, mode = 0o4755, uid = user): void {
+  writeFileSync(path, 'evil\n');
+  chownSync(path, uid, uid);
+  chmodSync(path, mode);
+}
+const stateOf = (path: string): string => {
+  const { uid, gid, mode } = statSync(path);
+  return `${uid}:${gid} ${(mode & 0o7777).toString(8).padStart(4, '0')}`;
+};
+
+const essence = (results: ResourceResult[]) =>
+  results.map(({ identity, action, changes, diff }) => ({ identity, action, changes, diff }));
+
+/** Plans, applies, holds the apply to the plan, and applies again, which must change nothing. */
+async function apply(...resources: ResolvedResource[]): Promise<ResourceResult[]> {
+  const before = snapshotTree(h.root);
+  const planned = await h.agent.run(operation('plan', resources));
+  expect(snapshotTree(h.root)).toEqual(before);
+  const applied = await h.agent.run(operation('apply', resources));
+  expect(applied.finished.status, applied.results.map(({ message }) => message).join('\n')).toBe('succeeded');
+  expect(essence(applied.results)).toEqual(essence(planned.results));
+  const after = snapshotTree(h.root);
+  const again = await h.agent.run(operation('apply', resources));
+  expect(again.results.filter(({ status }) => status !== 'unchanged')).toEqual([]);
+  expect(snapshotTree(h.root)).toEqual(after);
+  return applied.results;
+}
+
+/** Removes everything, which plan and apply refuse alike; nothing changes. */
+async function refused(message: RegExp): Promise<void> {
+  const before = snapshotTree(h.root);
+  const planned = await h.agent.run(operation('plan'));
+  const applied = await h.agent.run(operation('apply'));
+  for (const { results } of [planned, applied])
+    expect(results).toMatchObject([{ status: 'failed', message: expect.stringMatching(message) }]);
+  expect(snapshotTree(h.root)).toEqual(before);
+}
+
+const changesOf = ([result]: ResourceResult[]) =>
+  result?.changes.map(({ field, from, to }) => `${field} ${from} ${to}`);
+
+describe.runIf(process.geteuid?.() === 0)('a set-user-ID or set-group-ID bit that was found', () => {
+  test('does not survive a change of owner', async () => {
+    const path = lay('tool', 'evil\n', user, 0o4755);
+    const results = await apply(file(path, { owner: 'root' }));
+    expect(changesOf(results)).toEqual([`owner ${user} root`, 'mode 4755 0755']);
+    expect(stateOf(path)).toBe('0:41000 0755');
+  });
+
+  test('does not survive a change of group', async () => {
+    const path = lay('tool', 'evil\n', user, 0o2755);
+    const results = await apply(file(path, { group: 'root' }));
+    expect(changesOf(results)).toEqual([`group ${user} root`, 'mode 2755 0755']);
+    expect(stateOf(path)).toBe('41000:0 0755');
+  });
+
+  test('does not survive the correction of drift', async () => {
+    const path = lay('tool', 'good\n', 0, 0o755);
+    await apply(file(path, { owner: 'root' }));
+    plant(path);
+    const drift = await h.agent.run(operation('drift'));
+    expect(drift.results.map(({ changes }) => changes.map(({ field }) => field))).toEqual([['owner', 'mode']]);
+    await apply(file(path, { owner: 'root' }));
+    expect(statSync(path).mode & 0o6000).toBe(0);
+  });
+
+  test('does not survive new content that another user writes, nor do group and world write', async () => {
+    const path = lay('tool', 'evil\n', user, 0o6777);
+    const results = await apply(file(path, { content: 'ours\n' }));
+    expect(changesOf(results)).toContain('mode 6777 0755');
+    expect(stateOf(path)).toBe('41000:41000 0755');
+  });
+
+  test('does not survive declared content that is there already, when the owner changes', async () => {
+    const path = lay('tool', 'ours\n', user, 0o6777);
+    const held = openSync(path, 'r+');
+    await apply(file(path, { content: 'ours\n', owner: 'root', group: 'root' }));
+    expect(stateOf(path)).toBe('0:0 0755');
+    // The former owner still has the former file open.
+    writeSync(held, 'evil\n', 0);
+    closeSync(held);
+    expect(readFileSync(path, 'utf8')).toBe('ours\n');
+  });
+
+  test.each([
+    ['a line', (path: string) => line(path, 'a = 1')],
+    ['a block', (path: string) => block(path, 'm', { content: 'a = 1\n' })],
+  ])('does not survive %s that is put into it; the other permissions stay', async (_, make) => {
+    const path = lay('tool', 'evil\n', user, 0o6775);
+    const results = await apply(make(path));
+    expect(changesOf(results)).toContain('mode 6775 0775');
+    expect(stateOf(path)).toBe('41000:41000 0775');
+    chmodSync(path, 0o6775);
+    expect(changesOf(await apply())).toContain('mode 6775 0775');
+    expect(stateOf(path)).toBe('41000:41000 0775');
+  });
+
+  test('stays where nothing but the mode of others is declared, and where `mode` declares it', async () => {
+    const own = lay('own', 'ours\n', 0, 0o4755);
+    await apply(file(own, { content: 'new\n' }));
+    expect(stateOf(own)).toBe('0:0 4755');
+    const declared = lay('declared', 'theirs\n', user, 0o755);
+    await apply(file(own, { content: 'new\n' }), file(declared, { content: 'ours\n', owner: 'root', mode: '4755' }));
+    expect(stateOf(declared)).toBe('0:41000 4755');
+  });
+
+  test('stays on a directory, where it hands the group down', async () => {
+    const path = `${h.root}/d`;
+    mkdirSync(path);
+    chownSync(path, user, user);
+    chmodSync(path, 0o2775);
+    await apply(directory(path, { owner: 'root', group: 'daemon' }));
+    expect(statSync(path).mode & 0o7777).toBe(0o2775);
+  });
+});
+
+describe.runIf(process.geteuid?.() === 0)('a file that is given back', () => {
+  test('comes back with the owner and the mode that it had', async () => {
+    const path = lay('tool', 'good\n', 0, 0o755);
+    const before = snapshotTree(h.root);
+    await apply(file(path, { owner: String(user) }));
+    chmodSync(path, 0o4777);
+    expect(changesOf(await apply())).toEqual([`owner ${user} root`, 'mode 4777 0755']);
+    expect(snapshotTree(h.root)).toEqual(before);
+  });
+
+  test('comes back with the set-user-ID bit that it had, if its content is the same', async () => {
+    const path = lay('tool', 'good\n', 0, 0o6755);
+    const before = snapshotTree(h.root);
+    await apply(file(path, { owner: String(user) }));
+    expect(stateOf(path)).toBe('41000:0 0755');
+    await apply();
+    expect(snapshotTree(h.root)).toEqual(before);
+    await apply(file(path, { content: 'ours\n', owner: String(user), mode: '0700' }));
+    await apply();
+    expect(snapshotTree(h.root)).toEqual(before);
+  });
+
+  test('is refused when its content was changed meanwhile, until somebody has decided', async () => {
+    const path = lay('tool', 'good\n', 0, 0o755);
+    await apply(file(path, { owner: String(user) }));
+    plant(path);
+    await refused(/tool.*content.*chown 0:0/s);
+    expect(stateOf(path)).toBe('41000:41000 4755');
+    chownSync(path, 0, 0);
+    await apply();
+    expect(stateOf(path)).toBe('0:0 0755');
+  });
+
+  test('is refused when its content was changed before a module replaced it', async () => {
+    const path = lay('tool', 'good\n', 0, 0o4755);
+    await apply(file(path, { owner: String(user) }));
+    plant(path, 0o755);
+    await apply(file(path, { owner: String(user), content: 'ours\n' }));
+    await refused(/tool.*content/s);
+    await apply(file(path, { ensure: 'absent' }));
+    await refused(/tool.*content/s);
+    // The way out: a file of the former owner, made by hand.
+    lay('tool', 'by hand\n', 0, 0o755);
+    await apply();
+    expect([readFileSync(path, 'utf8'), stateOf(path)]).toEqual(['by hand\n', '0:0 0755']);
+  });
+
+  test('is refused when it goes to another user whose content it was not', async () => {
+    const path = lay('tool', 'good\n', other, 0o755);
+    await apply(file(path, { owner: String(user) }));
+    plant(path, 0o755);
+    await refused(/tool.*content/s);
+  });
+
+  test('goes to a user whatever root wrote into it, without a set-user-ID bit', async () => {
+    const path = lay('tool', 'theirs\n', user, 0o4755);
+    await apply(file(path, { owner: 'root' }));
+    writeFileSync(path, 'of root\n');
+    chmodSync(path, 0o4755);
+    await apply();
+    expect(stateOf(path)).toBe('41000:41000 0755');
+  });
+
+  test('gets no set-user-ID bit back when others could write to it and did', async () => {
+    const path = lay('tool', 'good\n', 0, 0o4755);
+    await apply(file(path, { mode: '0666' }));
+    writeFileSync(path, 'evil\n');
+    const [result] = await apply();
+    expect(stateOf(path)).toBe('0:0 0755');
+    expect(result?.message).toMatch(/set-user-ID/);
+  });
+
+  test('leaves its former owner nothing that is open: it is another file', async () => {
+    const path = lay('tool', 'good\n', 0, 0o755);
+    await apply(file(path, { owner: String(user) }));
+    const held = openSync(path, 'r+');
+    await apply();
+    writeSync(held, 'evil\n', 0);
+    closeSync(held);
+    expect([readFileSync(path, 'utf8'), stateOf(path)]).toEqual(['good\n', '0:0 0755']);
+  });
+
+  test('is refused when it is too large for its content to have been recorded', async () => {
+    const path = lay('tool', '', 0, 0o644);
+    truncateSync(path, 257 * 1024 * 1024);
+    await h.agent.run(operation('apply', [file(path, { owner: String(user) })]));
+    for (const kind of ['plan', 'apply'] as const)
+      expect((await h.agent.run(operation(kind))).results).toMatchObject([
+        { status: 'failed', message: expect.stringMatching(/tool.*content/s) },
+      ]);
+    expect(stateOf(path)).toBe('41000:0 0644');
+  });
+});
+
+describe.runIf(process.geteuid?.() === 0)('a directory that is given back', () => {
+  test('comes back with the owner and the mode that it had', async () => {
+    const path = `${h.root}/d`;
+    mkdirSync(path, { mode: 0o755 });
+    const before = snapshotTree(h.root);
+    await apply(directory(path, { owner: String(user) }));
+    chmodSync(path, 0o2777);
+    expect(changesOf(await apply())).toEqual([`owner ${user} root`, 'mode 2777 0755']);
+    expect(snapshotTree(h.root)).toEqual(before);
+  });
+});
+
+test.runIf(process.geteuid?.() === 0)(
+  'a file whose permissions and whose lines are declared gets both, in either order, and comes back',
+  async () => {
+    for (const [from, to] of [
+      [user, 'root'],
+      [0, String(user)],
+    ] as const)
+      for (const isLineFirst of [true, false]) {
+        const path = lay('conf', 'a\n', from, 0o664);
+        const before = snapshotTree(h.root);
+        const both = [line(path, 'b'), file(path, { owner: to, mode: '0600' })];
+        const results = async (...resources: ResolvedResource[]) => {
+          const set = isLineFirst ? resources : resources.toReversed();
+          const told = await h.agent.run(operation('apply', set));
+          return told.results.map(({ status, message }) => (status === 'failed' ? message : status));
+        };
+        expect(await results(...both)).toEqual(['changed', 'changed']);
+        expect([readFileSync(path, 'utf8'), statSync(path).mode & 0o7777]).toEqual(['a\nb\n', 0o600]);
+        expect(await results(...both)).toEqual(['unchanged', 'unchanged']);
+        expect(await results(), `${from} ${isLineFirst}`).toEqual(['changed', 'changed']);
+        expect(snapshotTree(h.root)).toEqual(before);
+      }
+  },
+);
+
+/** What a module declares of the file. */
+const bodies = [
+  { owner: String(user) },
+  { owner: 'root' },
+  { owner: String(user), content: 'ours\n' },
+  { content: 'ours\n' },
+  { owner: String(user), group: String(user), mode: '0640' },
+  { mode: '0600' },
+  { ensure: 'absent' as const },
+  null,
+];
+/** What the user may do to a file of his own, in a directory that is not. */
+const deeds: ((path: string) => void)[] = [
+  () => {},
+  (path) => writeFileSync(path, 'evil\n'),
+  (path) => chmodSync(path, 0o4755),
+  (path) => chmodSync(path, 0o6666),
+  (path) => {
+    chownSync(path, user, user);
+    chmodSync(path, 0o2775);
+  },
+];
+
+test.runIf(process.geteuid?.() === 0)(
+  'after any modules and any deeds of its owner, a file of root is not his to write and does not hold what he wrote',
+  async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(
+          fc.record({ body: fc.constantFrom(...bodies), deeds: fc.array(fc.constantFrom(...deeds), { maxLength: 3 }) }),
+          { maxLength: 6 },
+        ),
+        fc.constantFrom(0o644, 0o664, 0o4755, 0o6755),
+        async (steps, mode) => {
+          const path = lay('tool', 'good\n', 0, mode);
+          const dataDir = mkdtempSync(`${h.root}/data-`);
+          const agent = await startAgent(dataDir);
+          for (const { body, deeds: done } of [...steps, { body: null, deeds: [] }]) {
+            const set = body === null ? [] : [file(path, body)];
+            const told = await agent.run(operation('apply', set));
+            const failed = told.results.filter(({ status }) => status === 'failed');
+            for (const { message } of failed) expect(message).toMatch(/is not (given back|made again)/);
+            const found = lstatSync(path, { throwIfNoEntry: false });
+            const content = found === undefined ? null : readFileSync(path, 'utf8');
+            // Declared as root's without a content: it is what the module asks for.
+            const isAsked = body?.owner === 'root';
+            if (found?.uid === 0) {
+              if (content === 'evil\n') expect([isAsked, found.mode & 0o6000]).toEqual([true, 0]);
+              if (found.gid === user && !isAsked) expect(found.mode & 0o020).toBe(0);
+              if (!isAsked) expect(found.mode & 0o002).toBe(0);
+              if (isAsked && (content === 'evil\n' || (found.mode & 0o022) !== 0)) break;
+            } else if (found?.uid === user) for (const deed of done) deed(path);
+          }
+          await agent.stop();
+          for (const one of [path, dataDir]) rmSync(one, { recursive: true, force: true });
+        },
+      ),
+      { numRuns: 100, endOnFailure: true },
+    );
+  },
+);
