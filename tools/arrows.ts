@@ -109,6 +109,19 @@ export function judgeBrowserCall(from: string, name: string): string | null {
     : `${where}: only console/src/api asks the orchestrator; add a function there and hand in what it gives`;
 }
 
+const ownershipFile = 'agent/src/host/ownership.ts';
+
+/**
+ * Judges a call that sets an owner or permissions: what decides and what acts are each in one place of the agent.
+ * @param name as `fchmodSync`
+ * @returns null when it may
+ */
+export function judgeOwnershipCall(from: string, name: string): string | null {
+  const { workspace, layer, test } = placeOf(from);
+  if (workspace !== 'agent' || layer === null || test || from === ownershipFile) return null;
+  return `${from} → ${name}: only ${ownershipFile} sets owners and permissions; let decideOwnership decide them and call that`;
+}
+
 interface Place {
   path: string;
   /** First folder; empty for files at the root. */

@@ -160,6 +160,24 @@ describe('arrows that are wrong', () => {
     expect(wrongArrows(root)).toEqual([]);
   });
 
+  test('one file of the agent sets owners and permissions', () => {
+    const calls =
+      "import { fchmodSync } from 'node:fs';\nfs['lchown'](p, 1, 1);\nawait handle.chmod(1);\nrun('chown');\n";
+    write('agent/src/host/ownership.ts', calls);
+    write('agent/src/host/x.test.ts', calls);
+    expect(wrongArrows(root)).toEqual([]);
+    write('agent/src/host/x.ts', calls);
+    expect(wrongArrows(root)).toEqual(
+      ['fchmodSync', 'lchown', 'chmod', 'chown'].map((name, index) =>
+        expect.stringContaining(
+          `agent/src/host/x.ts:${index + 1}  agent/src/host/x.ts → ${name}: only agent/src/host/own`,
+        ),
+      ),
+    );
+    write('agent/src/host/x.ts', "// chmod\nthrow new Error('run: chmod 700 x');\n");
+    expect(wrongArrows(root)).toEqual([]);
+  });
+
   test('what is installed or built is not looked at', () => {
     write('protocol/node_modules/x/index.js', "import 'fs';");
     write('agent/dist/agent.js', "import '../../orchestrator/src/main.ts';");

@@ -1,9 +1,10 @@
 // Fails when an import runs against the arrows of docs/architecture.md. The rules are in arrows.ts.
 import { readdirSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { judge, judgeBrowserCall } from './arrows.ts';
+import { judge, judgeBrowserCall, judgeOwnershipCall } from './arrows.ts';
 import { browserCallsOf } from './browser-calls.ts';
 import { importsOf } from './imports.ts';
+import { ownershipCallsOf } from './ownership-calls.ts';
 
 const skipped = new Set(['node_modules', 'dist', 'data', 'coverage']);
 
@@ -36,6 +37,9 @@ export function wrongArrows(root: string): string[] {
     if (file.startsWith('console/'))
       for (const { name, line } of browserCallsOf(file, text))
         found.push({ line, fault: judgeBrowserCall(file, name) });
+    if (file.startsWith('agent/'))
+      for (const { name, line } of ownershipCallsOf(file, text))
+        found.push({ line, fault: judgeOwnershipCall(file, name) });
     for (const { line, fault } of found) if (fault !== null) faults.push(`${file}:${line}  ${fault}`);
   }
   return faults;

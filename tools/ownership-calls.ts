@@ -1,0 +1,28 @@
+import { parseSync, Visitor } from 'oxc-parser';
+import { lineAt, lineStarts } from './lines.ts';
+
+/** One place where a file names a call that sets an owner or permissions. */
+export interface OwnershipCall {
+  /** As `fchmodSync`. */
+  name: string;
+  /** From 1. */
+  line: number;
+}
+
+const calls = /^[fl]?ch(?:mod|own)(?:Sync)?$/;
+
+/** Every such place of a source text: an import, a property, a name in brackets. */
+export function ownershipCallsOf(file: string, text: string): OwnershipCall[] {
+  const { program } = parseSync(file, text);
+  const starts = lineStarts(text);
+  const found = new Map<number, string>();
+  const note = (name: unknown, start: number): void => {
+    if (typeof name === 'string' && calls.test(name)) found.set(start, name);
+  };
+  new Visitor({
+    Identifier: ({ name, start }) => note(name, start),
+    Literal: ({ value, start }) => note(value, start),
+    TemplateElement: ({ value, start }) => note(value.cooked, start),
+  }).visit(program);
+  return [...found].sort(([a], [b]) => a - b).map(([start, name]) => ({ name, line: lineAt(starts, start) }));
+}
