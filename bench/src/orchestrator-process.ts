@@ -24,7 +24,8 @@ export class OrchestratorProcess {
   private apiUrl = '';
   /** For agents. */
   address = { port: 0, orchestratorKey: '' };
-  private readonly child: ChildProcess;
+  private child: ChildProcess;
+  private readonly spawn: (apiPort: string, agentPort: string) => ChildProcess;
 
   private constructor(dataDir: string, operator: Operator, databaseUrl: string | null) {
     const certificate = () => readFileSync(join(dataDir, 'api.crt'), 'utf8');
@@ -32,12 +33,24 @@ export class OrchestratorProcess {
     this.dataDir = dataDir;
     this.operator = operator;
     const flags = ['--bootstrap-key', operator.publicKey, '--bootstrap-username', 'bench'];
-    const own = ['--data-dir', dataDir, '--api-port', '0', '--agent-host', '127.0.0.1', '--agent-port', '0'];
-    const args = [...collecting, main, ...own, '--log-format', 'json', ...flags];
-    this.child = spawn(...endingWithStarter(process.execPath, args), {
-      stdio: ['ignore', 'pipe', 'inherit'],
-      env: databaseUrl === null ? process.env : { ...process.env, MUSTER_DATABASE_URL: databaseUrl },
-    });
+    this.spawn = (apiPort, agentPort) => {
+      const own = [
+        '--data-dir',
+        dataDir,
+        '--api-port',
+        apiPort,
+        '--agent-host',
+        '127.0.0.1',
+        '--agent-port',
+        agentPort,
+      ];
+      const args = [...collecting, main, ...own, '--log-format', 'json', ...flags];
+      return spawn(...endingWithStarter(process.execPath, args), {
+        stdio: ['ignore', 'pipe', 'inherit'],
+        env: databaseUrl === null ? process.env : { ...process.env, MUSTER_DATABASE_URL: databaseUrl },
+      });
+    };
+    this.child = this.spawn('0', '0');
   }
 
   /**
@@ -81,7 +94,7 @@ export class OrchestratorProcess {
   }
 
   private ready(): Promise<void> {
-    const log = createWriteStream(join(this.dataDir, 'log'));
+    const log = createWriteStream(join(this.dataDir, 'log'), { flags: 'a' });
     return new Promise((resolve, reject) => {
       this.child.once('exit', (code) => reject(new Error(`the orchestrator ended with code ${code}`)));
       createInterface({ input: this.child.stdout! }).on('line', (line) => {
@@ -104,6 +117,16 @@ export class OrchestratorProcess {
     this.child.kill('SIGUSR2');
     await new Promise((resolve) => setTimeout(resolve, collectMs));
     return this.usage;
+  }
+
+  /** Kills it and starts it again, on the same data and ports. Resolves when it is ready. */
+  async restart(): Promise<void> {
+    this.child.removeAllListeners('exit');
+    const ended = new Promise((resolve) => this.child.once('exit', resolve));
+    this.child.kill('SIGKILL');
+    await ended;
+    this.child = this.spawn(new URL(this.apiUrl).port, String(this.address.port));
+    await this.ready();
   }
 
   async stop(): Promise<void> {

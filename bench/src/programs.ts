@@ -21,6 +21,7 @@ export const benches: Readonly<Record<string, NamedProgram>> = {
   fleet: bench('fleet', 'what agents cost that send samples, a tenth and all of them, and how the API slows with them'),
   metrics: bench('metrics', 'samples stored a second, against raw batched inserts'),
   'metrics-day': bench('metrics-day', 'a day of samples of 1,000 agents: bytes on disk, and how fast they are read'),
+  return: bench('return', 'agents that come back after restarts in a row: until half, nine in ten and all are back'),
   'start-up': bench('start-up', 'muster --help and muster status, against a bare node and a bare HTTPS request'),
   terminal: bench(
     'terminal',

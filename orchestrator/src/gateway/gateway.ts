@@ -248,7 +248,10 @@ class AgentGateway implements Gateway, LinkOwner {
     server.on('upgrade', (request: IncomingMessage, socket, head) =>
       this.onUpgrade(request, socket as TLSSocket, head),
     );
-    server.on('clientError', (_error, socket) => socket.destroy());
+    server.on('clientError', (error, socket) => {
+      this.log.debug({ remote_ip: remoteIp(socket as TLSSocket), error: error.message }, 'not a request for a channel');
+      socket.destroy();
+    });
     return server;
   }
 

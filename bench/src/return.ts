@@ -1,0 +1,57 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { getOverview } from '@muster/protocol/http';
+import { AgentFleet } from './agent-fleet.ts';
+import { benchOptions } from './options.ts';
+import { OrchestratorProcess } from './orchestrator-process.ts';
+import { atMost, conclude, table } from './report.ts';
+
+/**
+ * Return: how long agents take to come back after the orchestrator was killed and started several times in a row, from
+ * its last start to the last link, and how long the API takes to answer meanwhile. The agents run the real connection
+ * code in processes of their own, on the same machine, and wait as they would in the field.
+ *
+ *     node bench/src/return.ts [--agents 10000] [--restarts 4] [--up 5] [--at-once 256] [--bar 120] [--json]
+ */
+const options = benchOptions({
+  numbers: { agents: [10_000, 4], restarts: [4, 2], up: [5, 0.2], 'at-once': [256, 4], bar: [120, 120] },
+});
+const { agents, restarts, up: upSecs, 'at-once': atOnce, bar } = options;
+const lookMs = 100;
+
+const orchestrator = await OrchestratorProcess.start();
+const fleet = new AgentFleet(agents);
+await fleet.connect(
+  { host: '127.0.0.1', ...orchestrator.address, token: await orchestrator.enrolmentToken(agents) },
+  atOnce,
+);
+const before = await connected();
+for (let i = 0; i < restarts; i++) {
+  await orchestrator.restart();
+  if (i < restarts - 1) await sleep(upSecs * 1000);
+}
+const began = performance.now();
+const shares: [share: number, secs: number | null][] = [0.5, 0.9, 0.99, 1].map((share) => [share, null]);
+let slowestMs = 0;
+for (let count = 0; count < before; ) {
+  const asked = performance.now();
+  count = await connected();
+  const now = performance.now();
+  slowestMs = Math.max(slowestMs, now - asked);
+  for (const each of shares)
+    if (each[1] === null && count >= Math.ceil(before * each[0])) each[1] = (now - began) / 1000;
+  await sleep(lookMs);
+}
+await fleet.stop();
+await orchestrator.stop();
+
+const rows = shares.map(([share, secs]) => [`${share * 100} of 100 are back`, secs]);
+process.stdout.write(
+  `${table(['after the last of the restarts', 's'], [...rows, ['slowest answer of GET /overview', slowestMs / 1000]])}\n`,
+);
+const name = `${agents} agents are back after ${restarts} restarts in a row`;
+const last = shares.at(-1)![1]!;
+process.exitCode = conclude('return', [atMost(name, last, bar, 's')]);
+
+async function connected(): Promise<number> {
+  return (await orchestrator.call(getOverview, {})).agents.connected;
+}
