@@ -75,7 +75,7 @@ const entries: readonly Entry[] = [
   {
     name: 'state',
     group: everyday,
-    summary: 'what is believed to be on a machine',
+    summary: 'what is applied on a machine',
     load: () => import('./verbs/state.ts'),
   },
   {

@@ -10,7 +10,7 @@ import type { Register } from '../verb.ts';
 export const register: Register = (command, act) => {
   command
     .command('show')
-    .description('show what is believed to be on a machine: applied, to be removed, not applied')
+    .description('show what is applied on a machine, what waits to be removed and what could not be applied')
     .argument('<agent>', agentNaming)
     .addHelpText('after', '\nExample:\n  $ muster state show web-1')
     .action(act(show));

@@ -3,7 +3,7 @@ import { queryOptions } from '@tanstack/react-query';
 import { call } from './client.ts';
 import { keys } from './keys.ts';
 
-/** What is believed to be on a machine. */
+/** Applied state. */
 export const stateQuery = (node_id: string) =>
   queryOptions({
     queryKey: keys.state(node_id),

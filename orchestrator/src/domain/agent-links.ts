@@ -8,8 +8,8 @@ import { createAdmission } from './agent-admission.ts';
 import { keyOf } from './agent-keys.ts';
 import type { AgentLinks } from './agent-link.ts';
 import { reported } from './agent-reports.ts';
+import { createAppliedMemory } from './applied-memory.ts';
 import { audited } from './audit.ts';
-import { createBeliefMemory } from './belief-memory.ts';
 import { cancellationsFor } from './cancellation.ts';
 import { type Context, seconds, systemActor } from './context.ts';
 import { createDepartures } from './departures.ts';
@@ -47,7 +47,7 @@ export function createAgentLinks(
   const departed = createDepartures(context);
   const scrub = createReportScrub(createOperationScrub(context, inFlight, payloads));
 
-  const beliefs = createBeliefMemory();
+  const applied = createAppliedMemory();
   const admit = createAdmission(context, pendingCapacity);
 
   return {
@@ -55,7 +55,7 @@ export function createAgentLinks(
 
     admit(hello, from) {
       // It may have been with another orchestrator meanwhile.
-      beliefs.forget(from.node_id);
+      applied.forget(from.node_id);
       return admit(hello, from);
     },
 
@@ -70,7 +70,7 @@ export function createAgentLinks(
     },
 
     reported: async (nodeId, instanceId, seq, reports) =>
-      reported(context, { inFlight, beliefs }, nodeId, instanceId, seq, await scrub(reports)),
+      reported(context, { inFlight, applied, payloads }, nodeId, instanceId, seq, await scrub(reports)),
 
     nextOperation: (nodeId, version = protocolVersion) => nextOperation(context, sources, nodeId, version),
 

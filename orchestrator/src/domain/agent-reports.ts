@@ -1,4 +1,4 @@
-import { hasEnded, type ResourceResult, summarise } from '@muster/protocol';
+import { hasEnded, type ResourceResult } from '@muster/protocol';
 import type { Report } from '@muster/protocol/wire';
 import { decodeTime } from 'ulid';
 import { acknowledgedSeq, advanceSpool } from '../store/agents.ts';
@@ -8,18 +8,19 @@ import { putOutput, putResourceResults } from '../store/operation-results.ts';
 import { markRunning, type ReportedOperation, reportedOperation, setPlanDigest } from '../store/operations.ts';
 import { jsonRows } from '../store/params.ts';
 import { runBasis } from '../store/runs.ts';
-import { believedResources, deleteBelieved, putAgentState, putBelieved, repeatAgentState } from '../store/state.ts';
 import { type Statement, statement } from '../store/unit.ts';
 import type { Refusal } from './agent-link.ts';
-import { type BeliefMemory, printOf } from './belief-memory.ts';
-import { believe } from './believed-state.ts';
+import type { AppliedMemory } from './applied-memory.ts';
+import { applyEnd } from './apply-end.ts';
 import { type Context, seconds } from './context.ts';
-import { driftStatements, judgeDrift } from './drift.ts';
-import { appliedScope, applyNews, auditScope } from './drift-news.ts';
+import { driftStatements } from './drift.ts';
+import { createFindings } from './drift-findings.ts';
+import { appliedScope, auditScope } from './drift-news.ts';
 import type { InFlight } from './in-flight.ts';
 import { bare, weightOf } from './kept-results.ts';
 import { announceEnd, endStatements, ignoreFinished } from './operation-end.ts';
-import { resultsOf } from './operations.ts';
+import { reportedResults } from './operation-results.ts';
+import type { Payloads } from './payloads.ts';
 import type { RunBasis } from './run-basis.ts';
 
 /** What agents report, made into rows: all of one call in one unit, with the number up to which they are acknowledged. */
@@ -34,7 +35,7 @@ const mostCharacters = 32 * 1024 * 1024;
 /** What spares looking at rows. */
 interface Known {
   find: InFlight['find'];
-  sameAs: BeliefMemory['sameAs'];
+  sameAs: AppliedMemory['sameAs'];
 }
 /** After a refusal only the database is asked. */
 const nothing: Known = { find: () => undefined, sameAs: () => null };
@@ -42,7 +43,8 @@ const nothing: Known = { find: () => undefined, sameAs: () => null };
 /** What is remembered of agents from one report to the next. */
 interface ReportMemory {
   readonly inFlight: InFlight;
-  readonly beliefs: BeliefMemory;
+  readonly applied: AppliedMemory;
+  readonly payloads: Pick<Payloads, 'setOf'>;
 }
 
 export async function reported(
@@ -53,7 +55,7 @@ export async function reported(
   seq: number,
   reports: readonly Report[],
 ): Promise<Refusal | null> {
-  const remembered: Known = { find: memory.inFlight.find, sameAs: memory.beliefs.sameAs };
+  const remembered: Known = { find: memory.inFlight.find, sameAs: memory.applied.sameAs };
   for (let attempt = 1, known = remembered; attempt <= 5; attempt++, known = nothing) {
     try {
       return await commit(context, memory, known, nodeId, instanceId, seq, reports);
@@ -70,7 +72,7 @@ export async function reported(
 
 async function commit(
   context: Context,
-  { inFlight, beliefs }: ReportMemory,
+  { inFlight, applied, payloads }: ReportMemory,
   known: Known,
   nodeId: string,
   instanceId: string,
@@ -95,7 +97,7 @@ async function commit(
       { expect: 'changed', else: 'operation_finished' },
     ),
   ];
-  const ended: { row: Row; finished: Finished; print: string | null }[] = [];
+  const ended: { row: Row; finished: Finished; unchanged: string | null }[] = [];
   // What ends in the same unit need not be said to run in it.
   const ending = new Set(reports.flatMap((report) => (report.type === 'finished' ? report.operation_id : [])));
   const fresh = new Map<string, Map<number, ResourceResult>>();
@@ -124,18 +126,19 @@ async function commit(
       );
     } else {
       const startedAt = beganAt(report, seconds(context.now()));
-      const end = await finish(context, known, row, { ...report, started_at: startedAt }, fresh.get(operation_id));
+      const finished = { ...report, started_at: startedAt };
+      const end = await finish(context, payloads, known, row, finished, fresh.get(operation_id) ?? new Map());
       statements.push(...end.statements);
-      ended.push({ row, finished: report, print: end.print });
+      ended.push({ row, finished: report, unchanged: end.unchanged });
     }
   }
   await context.db.write({ name: 'operations/report', statements });
   for (const { operation_id, run_id, kind } of rows.values())
     if (kind !== 'drift' && !ending.has(operation_id))
       context.bus.publish({ type: 'operation_running', operation_id, node_id: nodeId, run_id });
-  for (const { row, finished, print } of ended) {
-    if (print !== null) beliefs.remember(row.node_id, print, row.operation_id);
-    else if (row.kind === 'apply') beliefs.forget(row.node_id);
+  for (const { row, finished, unchanged } of ended) {
+    if (unchanged !== null) applied.remember(row.node_id, unchanged, row.operation_id);
+    else if (row.kind === 'apply') applied.forget(row.node_id);
     announceEnd(context, row, finished.status);
   }
   return null;
@@ -151,15 +154,15 @@ function beganAt({ operation_id, started_at, finished_at }: Finished, now: numbe
   return Math.min(now, Math.max(now - took, Math.floor(decodeTime(operation_id) / 1000)));
 }
 
-/** @returns also what the results of an apply come to, if another one that says the same has nothing to tell */
+/** @returns also the digest of the desired set of an apply that changed nothing */
 async function finish(
   context: Context,
+  payloads: Pick<Payloads, 'setOf'>,
   known: Known,
   row: Row,
   finished: Finished,
-  fresh: ReadonlyMap<number, ResourceResult> | undefined,
-): Promise<{ statements: Statement[]; print: string | null }> {
-  const { db } = context;
+  fresh: ReadonlyMap<number, ResourceResult>,
+): Promise<{ statements: Statement[]; unchanged: string | null }> {
   const { operation_id, node_id, kind, label } = row;
   const { status, summary, error } = finished;
   const statements = endStatements(
@@ -171,72 +174,48 @@ async function finish(
   );
   if (kind === 'plan' && status === 'succeeded' && finished.plan_digest !== undefined)
     statements.push(statement(setPlanDigest, { operation_id, plan_digest: finished.plan_digest }));
-  if (kind === 'plan' && row.trigger !== 'audit') return { statements, print: null };
-  const results = fresh?.size === summary.total ? [...fresh.values()] : await allResults(context, operation_id, fresh);
-  if (kind === 'plan') {
-    const { audits, audited } = await auditedResults(context, row.run_id, results);
-    const verdict = judgeDrift(status, audited);
+  if (kind === 'apply') {
+    const end = await applyEnd(context, payloads, known.sameAs, row, finished, fresh);
+    return { statements: [...statements, ...end.statements], unchanged: end.unchanged };
+  }
+  if (kind === 'plan' && row.trigger !== 'audit') return { statements, unchanged: null };
+  const audit = kind === 'plan' ? await auditOf(context, row.run_id) : null;
+  const findings = createFindings();
+  for await (const page of reportedResults(context, operation_id, fresh, summary.total)) {
+    const results = page.map(([, result]) => result);
+    findings.take(audit === null ? results : results.filter(({ module }) => audit.modules.includes(module)));
+  }
+  const verdict = findings.verdict(status);
+  if (audit !== null) {
+    const { audits } = audit;
     // It is the plan that the machine was held against.
     const check = { operation_id, node_id, trigger: 'audit' as const, snapshot_operation_id: operation_id };
     const held = { label, scope: audits === null ? null : auditScope(audits.name) };
     if (audits !== null)
       statements.push(statement(assignmentAuditing, audits, { expect: 'row', else: 'operation_finished' }));
-    statements.push(...(await driftStatements(context, check, held, verdict, summarise(audited), error)));
-    return { statements, print: null };
+    statements.push(...(await driftStatements(context, check, held, verdict, findings.summary(), error)));
+    return { statements, unchanged: null };
   }
-  if (kind === 'drift') {
-    const trigger = row.trigger;
-    const verdict = judgeDrift(status, results);
-    const check = { operation_id, node_id, trigger, snapshot_operation_id: row.snapshot_operation_id };
-    const held = { label, scope: appliedScope };
-    statements.push(...(await driftStatements(context, check, held, verdict, summary, error)));
-    return { statements, print: null };
-  }
-  const now = seconds(context.now());
-  const print = status === 'succeeded' ? printOf(results) : null;
-  const last = known.sameAs(node_id, print);
-  if (last !== null) {
-    const repeated = { node_id, last_operation_id: last, operation_id, now };
-    statements.push(statement(repeatAgentState, repeated, { expect: 'changed', else: 'operation_finished' }));
-    return { statements, print };
-  }
-  const { put, forget } = believe(await db.all(believedResources, { node_id }), results, operation_id, now);
-  if (put.length > 0)
-    statements.push(statement(putBelieved, { node_id, rows: jsonRows(put.map((belief) => ({ ...belief }))) }));
-  if (forget.length > 0) statements.push(statement(deleteBelieved, { node_id, keys: forget }));
-  const snapshot = status === 'succeeded' ? operation_id : null;
-  // From its first apply on a machine is checked for drift.
-  const drift_due_at = snapshot === null ? null : now;
-  const held = { node_id, label, scope: appliedScope };
-  statements.push(statement(putAgentState, { node_id, snapshot_operation_id: snapshot, drift_due_at, now }));
-  statements.push(...(await applyNews(context, held, operation_id, snapshot !== null, results)));
-  return { statements, print };
+  const { trigger, snapshot_operation_id } = row;
+  const held = { label, scope: appliedScope };
+  const check = { operation_id, node_id, trigger, snapshot_operation_id };
+  statements.push(...(await driftStatements(context, check, held, verdict, summary, error)));
+  return { statements, unchanged: null };
 }
 
 /**
- * Of a plan of an assignment that audits: what it says of that assignment's own modules.
- * @returns `audits`: null when it audits nobody any more, or others: what was found is nothing that would be looked at again
+ * The assignment that a run audits.
+ * @returns `modules`: of whose resources it tells; `audits`: null when it audits nobody any more, or others: what was
+ *   found is nothing that would be looked at again
  */
-async function auditedResults(
+async function auditOf(
   { db }: Context,
   runId: string | null,
-  results: readonly ResourceResult[],
-): Promise<{ audits: { name: string; selector: string } | null; audited: ResourceResult[] }> {
+): Promise<{ audits: { name: string; selector: string } | null; modules: readonly string[] }> {
   const row = runId === null ? undefined : await db.get(runBasis, { run_id: runId });
   const { assignment } = row ? (fromJson(row.basis) as RunBasis) : { assignment: null };
-  if (assignment === null) return { audits: null, audited: [] };
+  if (assignment === null) return { audits: null, modules: [] };
   const { name, selector, modules } = assignment;
   const audits = (await db.get(assignmentAuditing, { name, selector })) ? { name, selector } : null;
-  return { audits, audited: results.filter(({ module }) => modules.includes(module)) };
-}
-
-/** What earlier calls committed, with what this one adds. */
-async function allResults(
-  context: Context,
-  operationId: string,
-  fresh: ReadonlyMap<number, ResourceResult> | undefined,
-): Promise<ResourceResult[]> {
-  const results = new Map((await resultsOf(context, operationId)).entries());
-  for (const [position, result] of fresh ?? []) results.set(position, result);
-  return [...results.entries()].sort(([a], [b]) => a - b).map(([, result]) => result);
+  return { audits, modules };
 }

@@ -26,7 +26,7 @@ import {
 import { deleteLatestDriftOf } from '../store/drift.ts';
 import { deleteDriftStatesOf } from '../store/drift-states.ts';
 import { fromJson, type JsonText } from '../store/json-text.ts';
-import { deleteEveryBelieved, deleteStateOf } from '../store/state.ts';
+import { deleteEveryApplied, deleteStateOf } from '../store/state.ts';
 import { type Statement, statement } from '../store/unit.ts';
 import { audited } from './audit.ts';
 import { cancelling } from './cancellation.ts';
@@ -371,7 +371,7 @@ export async function removeAgent(context: Context, actor: Actor, idOrName: stri
       statement(deleteRejectedAgent, { node_id: row.node_id }, { expect: 'changed', else: 'agent_not_rejected' }),
       ...ended.statements,
       statement(deleteStateOf, { node_id: row.node_id }),
-      statement(deleteEveryBelieved, { node_id: row.node_id }),
+      statement(deleteEveryApplied, { node_id: row.node_id }),
       statement(deleteSpool, { node_id: row.node_id }),
       statement(deleteLatestDriftOf, { node_id: row.node_id }),
       statement(deleteDriftStatesOf, { node_id: row.node_id }),

@@ -1,11 +1,12 @@
 import { expect, it, vi } from 'vitest';
 import { describeDatabases } from '../../test/databases.ts';
 import { connect, newAdmin, newAgent, openDomain, reportsOf, resultOf } from '../../test/domain.ts';
+import { getOperation, getState } from '../../test/reading.ts';
 import { createAgentLinks } from './agent-links.ts';
 import { setStatus } from './agents.ts';
 import { cancelOperation } from './cancellation.ts';
 import { uploadModule } from './modules.ts';
-import { getOperation, getState, submitOperation } from './operations.ts';
+import { submitOperation } from './operations.ts';
 
 const motd = `name: motd
 supports: [{ platform: linux }]
@@ -114,14 +115,14 @@ describeDatabases('handing out what was just queued', (fixture) => {
 describeDatabases('an apply that changes nothing', (fixture) => {
   const asItWas = () => [resultOf({ action: 'none', status: 'unchanged' })];
 
-  it('is not compared with what is believed when the one before said the same', async () => {
+  it('is not compared with applied state when the one before said the same', async () => {
     const { context, domain, carryOut, readsOf } = await open(fixture);
     const first = await carryOut();
     await carryOut(asItWas());
-    const before = readsOf('state/resources');
+    const before = readsOf('state/by keys');
     domain.clock.advance(5_000);
     const last = await carryOut(asItWas());
-    expect(readsOf('state/resources')).toBe(before);
+    expect(readsOf('state/by keys')).toBe(before);
     expect(await getState(context, 'web-1')).toMatchObject({
       applied: [{ identity: '/etc/motd', operation_id: first }],
       snapshot_operation_id: last,
@@ -159,10 +160,10 @@ describeDatabases('an apply that changes nothing', (fixture) => {
     const { context, domain, carryOut } = await open(fixture);
     const other = createAgentLinks(context, domain.refusals, 100, async () => {}, domain.liveOutput);
     await carryOut(asItWas());
-    await carryOut([resultOf({ action: 'remove' })], 'succeeded', other);
+    const changed = await carryOut([resultOf({ action: 'update' })], 'succeeded', other);
     const last = await carryOut(asItWas());
     expect(await getState(context, 'web-1')).toMatchObject({
-      applied: [{ identity: '/etc/motd', operation_id: last }],
+      applied: [{ identity: '/etc/motd', operation_id: changed }],
       snapshot_operation_id: last,
     });
   });

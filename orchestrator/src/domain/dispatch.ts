@@ -90,7 +90,7 @@ async function loaded(
   version: number,
   digests?: readonly (string | null)[],
 ): Promise<OperationMessage | 'ended' | 'sent already'> {
-  const { operation_id, node_id, kind, modules, snapshot_operation_id, dispatched_at } = row;
+  const { operation_id, node_id, kind, modules, snapshot_operation_id, payload_digest, dispatched_at } = row;
   const found = await payloads.load(row.payload_digest, node_id);
   const verify = kind === 'apply' && found.ok && found.verify.length > 0 ? { verify: found.verify } : {};
   const payload = 'verify' in verify && version < verifiesSince ? tooOld : found;
@@ -116,6 +116,7 @@ async function loaded(
     run_id,
     trigger,
     snapshot_operation_id,
+    payload_digest,
     label,
   };
   if (dispatched_at === null) {

@@ -8,6 +8,7 @@ import { agentLabel } from './agent-label.ts';
 import { audited } from './audit.ts';
 import { type Actor, type Context, seconds } from './context.ts';
 import { getDrift } from './drift.ts';
+import { deviationOf } from './drift-findings.ts';
 import { fingerprintsOf } from './drift-fingerprint.ts';
 import { assignmentOfScope, namesOf } from './drift-news.ts';
 
@@ -38,7 +39,7 @@ export async function acceptDrift(
           node_id,
           drift_id: driftId,
           // An earlier release kept none.
-          fingerprints: state.fingerprints ?? toJson(fingerprintsOf(resources)),
+          fingerprints: state.fingerprints ?? toJson(fingerprintsOf(resources.map(deviationOf))),
           accepted: toJson(accepted),
         },
         { expect: 'changed', else: 'drift_superseded' },

@@ -1,7 +1,10 @@
+import type { ResourceResult } from '@muster/protocol';
 import { expect, it } from 'vitest';
 import { resultOf } from '../../test/domain.ts';
-import { fingerprintsOf, otherThan } from './drift-fingerprint.ts';
+import { deviationOf } from './drift-findings.ts';
+import { fingerprintsOf as fingerprintsOfDeviations, otherThan } from './drift-fingerprint.ts';
 
+const fingerprintsOf = (results: ResourceResult[]) => fingerprintsOfDeviations(results.map(deviationOf));
 const content = (from: string) => ({ field: 'content', from, to: 'declared' });
 const mode = { field: 'mode', from: '0644', to: '0600' };
 const moved = resultOf({ status: 'would_change', action: 'update', changes: [content('a'), mode], diff: '-a\n+b' });

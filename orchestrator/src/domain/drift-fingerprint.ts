@@ -1,27 +1,27 @@
 import { createHash } from 'node:crypto';
 import type { ResourceResult } from '@muster/protocol';
-import { keyOf } from './believed-state.ts';
 
 /** Of each resource that deviates, by key, what tells this deviation from another one. */
 export type Fingerprints = Readonly<Record<string, string>>;
 
+const digestOf = (said: string): string => createHash('sha256').update(said).digest('hex').slice(0, 32);
+
 /** A value that is hidden counts as it is shown: that it has changed once more cannot be told. */
-function fingerprintOf(
-  { module, type, identity, action, status, changes, diff }: ResourceResult,
-  before: string,
-): string {
+export function fingerprintOf({ module, type, identity, action, status, changes, diff }: ResourceResult): string {
   const fields = changes
     .map(({ field, from, to }) => [field, from, to])
     .sort(([a], [b]) => ((a ?? '') < (b ?? '') ? -1 : 1));
-  const said = JSON.stringify([before, module, type, identity, action, status, fields, diff]);
-  return createHash('sha256').update(said).digest('hex').slice(0, 32);
+  return digestOf(JSON.stringify(['', module, type, identity, action, status, fields, diff]));
 }
 
-export function fingerprintsOf(results: readonly ResourceResult[]): Fingerprints {
+/** By key; several of one resource count together, in their order. */
+export function fingerprintsOf(
+  deviations: readonly { readonly key: string; readonly fingerprint: string }[],
+): Fingerprints {
   const prints: Record<string, string> = {};
-  for (const result of results) {
-    const key = keyOf(result.type, result.identity);
-    prints[key] = fingerprintOf(result, prints[key] ?? '');
+  for (const { key, fingerprint } of deviations) {
+    const before = prints[key];
+    prints[key] = before === undefined ? fingerprint : digestOf(before + fingerprint);
   }
   return prints;
 }

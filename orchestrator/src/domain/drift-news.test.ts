@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { resultOf } from '../../test/domain.ts';
+import { deviationOf } from './drift-findings.ts';
 import { type Drifted, movedIn, newIn, without } from './drift-news.ts';
 
 const change = (field: string) => ({ field, from: 'a', to: 'b' });
@@ -8,11 +9,13 @@ const change = (field: string) => ({ field, from: 'a', to: 'b' });
 describe('what moved', () => {
   it('is named by resource and field; what names no field stands for itself', () => {
     expect(
-      movedIn([
-        resultOf({ identity: '/b', changes: [change('mode'), change('content')] }),
-        resultOf({ type: 'script', identity: 's', action: 'run', changes: [] }),
-        resultOf({ identity: '/c', status: 'failed', changes: [] }),
-      ]),
+      movedIn(
+        [
+          resultOf({ identity: '/b', changes: [change('mode'), change('content')] }),
+          resultOf({ type: 'script', identity: 's', action: 'run', changes: [] }),
+          resultOf({ identity: '/c', status: 'failed', changes: [] }),
+        ].map(deviationOf),
+      ),
     ).toEqual({ 'path:/b': ['content', 'mode'], 'script:s': ['run'], 'path:/c': ['failed'] });
   });
 

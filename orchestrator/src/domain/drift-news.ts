@@ -1,12 +1,13 @@
 import type { ResourceResult } from '@muster/protocol';
-import type { DriftAcceptance, DriftRecord } from '@muster/protocol/http';
+import type { DriftAcceptance } from '@muster/protocol/http';
 import { setRecordAccepted } from '../store/drift.ts';
 import { deleteDriftState, driftState, putDriftState, stillAccepted } from '../store/drift-states.ts';
 import { fromJson, toJson } from '../store/json-text.ts';
 import { type Statement, statement } from '../store/unit.ts';
+import { keyOf } from './applied-state.ts';
 import { audited } from './audit.ts';
-import { keyOf } from './believed-state.ts';
 import { type Context, seconds } from './context.ts';
+import type { Deviation, Verdict } from './drift-findings.ts';
 import { fingerprintsOf, otherThan } from './drift-fingerprint.ts';
 
 /**
@@ -25,22 +26,16 @@ export const auditScope = (assignment: string): string => `audit:${assignment}`;
 export const assignmentOfScope = (scope: string): string | null =>
   scope === appliedScope ? null : scope.slice(auditScope('').length);
 
-type Verdict = { status: DriftRecord['status']; drifted: readonly ResourceResult[]; whole: boolean };
-
 interface Subject {
   node_id: string;
   label: string;
   scope: string;
 }
 
-/** What moved, of results that say so. One that names no field, such as a script that would run, stands for itself. */
-export function movedIn(results: readonly ResourceResult[]): Drifted {
+/** The fields of each resource that moved. */
+export function movedIn(deviations: readonly Pick<Deviation, 'key' | 'fields'>[]): Drifted {
   const moved: Drifted = {};
-  for (const { type, identity, changes, action, status } of results) {
-    const fields = changes.length > 0 ? changes.map(({ field }) => field) : [status === 'failed' ? 'failed' : action];
-    const key = keyOf(type, identity);
-    moved[key] = [...new Set([...(moved[key] ?? []), ...fields])].sort();
-  }
+  for (const { key, fields } of deviations) moved[key] = [...new Set([...(moved[key] ?? []), ...fields])].sort();
   return moved;
 }
 
@@ -91,7 +86,7 @@ export async function checkNews(
     return { statements: row ? resolved(context, subject, { drift_id: driftId }) : [], accepted: null };
   const { whole } = verdict;
   // One that did not look at everything knows of what it saw, and says nothing of the rest.
-  const seen = whole ? verdict.drifted : verdict.drifted.filter(({ status }) => status === 'would_change');
+  const seen = whole ? verdict.deviations : verdict.deviations.filter(({ result }) => result.status === 'would_change');
   if (seen.length === 0) return { statements: [], accepted: null };
   const accepted = fromJson(row?.accepted ?? null);
   const known = fromJson(row?.fingerprints ?? null) ?? {};
@@ -120,51 +115,64 @@ export async function checkNews(
   if (accepted !== null && still === null)
     statements.push(unaccepted(context, subject, { drift_id: driftId, because: 'another deviation' }));
   if (still === null && news.size > 0) {
-    const which = seen.filter(({ type, identity }) => news.has(keyOf(type, identity)));
+    const which = seen.filter(({ key }) => news.has(key)).map(({ result }) => result);
     const how = accepted !== null ? 'otherwise' : row ? 'further' : 'first';
     statements.push(detected(context, subject, driftId, which, how));
   }
   return { statements, accepted: still };
 }
 
-/** What an apply puts right without a check: what it brought about, or found as declared, has not drifted any more. */
-export async function applyNews(
-  context: Context,
-  subject: Subject,
-  operationId: string,
-  succeeded: boolean,
-  results: readonly ResourceResult[],
-): Promise<Statement[]> {
+/**
+ * Follows an apply, which corrects drift without a check: what it brought about, or found as declared, has not drifted
+ * any more.
+ */
+export async function followApply(context: Context, subject: Subject) {
   const { node_id, scope } = subject;
   const row = await findState(context, subject);
-  if (!row) return [];
-  const well = results.filter(({ status }) => status === 'unchanged' || status === 'changed');
-  // What had moved is not known: it takes all of it to be well.
-  if (row.drifted === null)
-    return well.length === results.length ? resolved(context, subject, { operation_id: operationId }) : [];
-  const before = fromJson(row.drifted) as Drifted;
-  const left = without(before, new Set(well.map(({ type, identity }) => keyOf(type, identity))));
-  const count = Object.keys(left).length;
-  if (count === 0) return resolved(context, subject, { operation_id: operationId });
-  // Whoever applies wants the machine as declared: what is left of it is not what was accepted.
-  const ends = succeeded && row.accepted !== null;
-  if (count === Object.keys(before).length && !ends) return succeeded ? [unlessJudged(row)] : [];
-  const prints = fromJson(row.fingerprints) ?? {};
-  const put = statement(putDriftState, {
-    node_id,
-    scope,
-    drifted: toJson(left),
-    since: row.since,
-    drift_id: row.drift_id,
-    fingerprints: toJson(Object.fromEntries(Object.entries(prints).filter(([key]) => key in left))),
-    accepted: ends ? null : row.accepted,
-  });
-  if (!ends) return [unlessJudged(row), put];
-  // It is still the newest record: whoever reads it sees that it is to be judged anew.
-  const judgedAnew =
-    row.drift_id === null ? [] : [statement(setRecordAccepted, { drift_id: row.drift_id, accepted: null })];
-  const event = unaccepted(context, subject, { operation_id: operationId, because: 'apply' });
-  return [unlessJudged(row), put, ...judgedAnew, event];
+  const before: Drifted | null = row === undefined ? {} : fromJson(row.drifted);
+  const corrected = new Set<string>();
+  let allWell = true;
+  return {
+    /** Takes results, a page at a time. */
+    take(results: readonly ResourceResult[]): void {
+      for (const { type, identity, status } of results) {
+        if (status !== 'unchanged' && status !== 'changed') allWell = false;
+        else if (before !== null && row) {
+          const key = keyOf(type, identity);
+          if (Object.hasOwn(before, key)) corrected.add(key);
+        }
+      }
+    },
+
+    /** What it comes to, once all results are taken. */
+    statements(operationId: string, succeeded: boolean): Statement[] {
+      if (!row) return [];
+      // What had moved is not known: it takes all of it to be well.
+      if (before === null) return allWell ? resolved(context, subject, { operation_id: operationId }) : [];
+      const left = without(before, corrected);
+      const count = Object.keys(left).length;
+      if (count === 0) return resolved(context, subject, { operation_id: operationId });
+      // Whoever applies wants the machine as declared: what is left of it is not what was accepted.
+      const ends = succeeded && row.accepted !== null;
+      if (count === Object.keys(before).length && !ends) return succeeded ? [unlessJudged(row)] : [];
+      const prints = fromJson(row.fingerprints) ?? {};
+      const put = statement(putDriftState, {
+        node_id,
+        scope,
+        drifted: toJson(left),
+        since: row.since,
+        drift_id: row.drift_id,
+        fingerprints: toJson(Object.fromEntries(Object.entries(prints).filter(([key]) => key in left))),
+        accepted: ends ? null : row.accepted,
+      });
+      if (!ends) return [unlessJudged(row), put];
+      // It is still the newest record: whoever reads it sees that it is not accepted any more.
+      const judgedAgain =
+        row.drift_id === null ? [] : [statement(setRecordAccepted, { drift_id: row.drift_id, accepted: null })];
+      const event = unaccepted(context, subject, { operation_id: operationId, because: 'apply' });
+      return [unlessJudged(row), put, ...judgedAgain, event];
+    },
+  };
 }
 
 /** Named in an event; of more than so many, their number has to do. */

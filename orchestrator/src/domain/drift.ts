@@ -1,4 +1,4 @@
-import { hasEnded, MusterError, type ResourceResult, type Summary } from '@muster/protocol';
+import { hasEnded, MusterError, type Summary } from '@muster/protocol';
 import type { DriftRecord } from '@muster/protocol/http';
 import { isEmpty, matchesSelector } from '@muster/protocol/selector';
 import { approvedAgent } from '../store/agents.ts';
@@ -10,8 +10,8 @@ import { type Statement, statement } from '../store/unit.ts';
 import { requireAgent, requireSelector } from './agents.ts';
 import { audited } from './audit.ts';
 import { type Actor, type Context, seconds } from './context.ts';
+import type { Verdict } from './drift-findings.ts';
 import { checkNews } from './drift-news.ts';
-import { firstNamed, withDetails } from './kept-results.ts';
 import { untilFound, type Waiting } from './operation-waiting.ts';
 import { longestWaitMs } from './operations.ts';
 import { mapPage, type Page, type PageWish, readPage } from './page.ts';
@@ -22,13 +22,6 @@ export type DriftTrigger = DriftRecord['trigger'];
 
 /** A check that nobody picks up is worth nothing later. */
 const checkTtlSecs = 300;
-
-/**
- * Characters of names and of details in one record: agents make records of their own accord, and hundreds of them are
- * read at a time.
- */
-const mostNames = 512 * 1024;
-const mostDetails = 256 * 1024;
 
 type Row = NonNullable<Awaited<ReturnType<typeof findRow>>>;
 const findRow = ({ db }: Context, driftId: string) => db.get(driftById, { drift_id: driftId });
@@ -213,22 +206,6 @@ export async function listLatestDrift(
   });
 }
 
-/** `drifted` lists only what moved; `whole`: everything was looked at. */
-export interface Verdict {
-  status: DriftRecord['status'];
-  drifted: ResourceResult[];
-  whole: boolean;
-}
-
-/** What a finished check says. One that could not look at everything, and found drift elsewhere, has found drift. */
-export function judgeDrift(status: 'succeeded' | 'failed' | 'cancelled', results: readonly ResourceResult[]): Verdict {
-  const drifted = results.filter((result) => result.status !== 'unchanged' && result.status !== 'skipped');
-  const whole = status === 'succeeded';
-  if (whole) return { status: drifted.length > 0 ? 'drifted' : 'in_sync', drifted, whole };
-  const found = status === 'failed' && drifted.some((result) => result.status === 'would_change');
-  return { status: found ? 'drifted' : status, drifted, whole };
-}
-
 /**
  * The statements that record a finished check, and the news if there is any.
  * @param scope what the machine was held against, as drift-news.ts has it; null: nothing that counts any more
@@ -247,11 +224,10 @@ export async function driftStatements(
   error: string | null,
 ): Promise<Statement[]> {
   const { node_id, operation_id } = operation;
-  const drifted = firstNamed(verdict.drifted, mostNames);
   const news =
     scope === null
       ? { accepted: null, statements: [] }
-      : await checkNews(context, { node_id, label, scope }, operation_id, { ...verdict, drifted });
+      : await checkNews(context, { node_id, label, scope }, operation_id, verdict);
   // What deviates is known: what is left to say is that the rest could not be looked at.
   const status = news.accepted !== null && !verdict.whole ? 'failed' : verdict.status;
   return [
@@ -264,7 +240,7 @@ export async function driftStatements(
       checked_at: seconds(context.now()),
       snapshot_operation_id: operation.snapshot_operation_id ?? '',
       summary: toJson(summary),
-      resources: toJson(withDetails(drifted, mostDetails)),
+      resources: toJson(verdict.deviations.map(({ result }) => result)),
       error,
       accepted: news.accepted === null ? null : toJson(news.accepted),
     }),

@@ -5,7 +5,7 @@ import type { ResourceResult } from '@muster/protocol';
 const lengthOf = (text: string | null): number => text?.length ?? 0;
 
 /** Characters of what a result says beside its names. */
-const detailsOf = ({ diff, message, changes, triggered_by }: ResourceResult): number =>
+export const detailsOf = ({ diff, message, changes, triggered_by }: ResourceResult): number =>
   lengthOf(diff) +
   lengthOf(message) +
   changes.reduce((sum, { field, from, to }) => sum + field.length + lengthOf(from) + lengthOf(to), 0) +
@@ -21,22 +21,6 @@ export const bare = (result: ResourceResult): ResourceResult => ({
   message: 'the details are left out: those of this operation come to too much',
 });
 
-/** The first ones, as many as are named in so many characters. */
-export function firstNamed(results: readonly ResourceResult[], most: number): ResourceResult[] {
-  let left = most;
-  return results.filter(({ module, id, identity }) => {
-    left -= left < 0 ? 0 : module.length + lengthOf(id) + identity.length;
-    return left >= 0;
-  });
-}
-
-/** All of them; those whose details would come to more than is left of so many characters are bare. */
-export function withDetails(results: readonly ResourceResult[], most: number): ResourceResult[] {
-  let left = most;
-  return results.map((result) => {
-    const details = detailsOf(result);
-    if (details > left) return bare(result);
-    left -= details;
-    return result;
-  });
-}
+/** Characters of its names. */
+export const namesLength = ({ module, id, identity }: ResourceResult): number =>
+  module.length + lengthOf(id) + identity.length;

@@ -2,6 +2,7 @@ import { MusterError } from '@muster/protocol';
 import { expect, it, vi } from 'vitest';
 import { describeDatabases } from '../../test/databases.ts';
 import { connect, type Domain, newAdmin, newAgent, openDomain, reportsOf, resultOf } from '../../test/domain.ts';
+import { getOperation, getOutput, getState, wholeOperation } from '../../test/reading.ts';
 import { startUpkeep } from '../schedule/upkeep.ts';
 import { putOneTag, setStatus } from './agents.ts';
 import {
@@ -18,7 +19,7 @@ import { cancelOperation } from './cancellation.ts';
 import type { Actor, Context } from './context.ts';
 import { checkDrift, getDrift, latestDrift, listDrift, submitDriftCheck } from './drift.ts';
 import { getModule, listModules, listRevisions, removeModule, uploadModule } from './modules.ts';
-import { awaitOperation, getOperation, getOutput, getState, listOperations, submitOperation } from './operations.ts';
+import { awaitOperation, listOperations, submitOperation } from './operations.ts';
 import { settleRuns } from './run-end.ts';
 import { awaitRun, getRun, listRuns, startRun } from './runs.ts';
 
@@ -84,7 +85,7 @@ describeDatabases('operations', (fixture) => {
     });
     const { operation, ended } = await answer;
     expect(ended).toBe(true);
-    expect(operation).toMatchObject({
+    expect(await wholeOperation(operation)).toMatchObject({
       status: 'succeeded',
       started_at: domain.now(),
       finished_at: domain.now(),
@@ -220,8 +221,9 @@ describeDatabases('operations', (fixture) => {
   });
 
   it('come in pieces: results, output, the end, each committed as it comes', async () => {
-    const { domain, context, agent, submit, report } = await open(fixture);
-    const id = await submit();
+    const { domain, context, actor, agent, submit, report } = await open(fixture);
+    await uploadModule(context, actor, 'b', motd('b', '/etc/b', 'b'));
+    const id = await submit('apply', { modules: ['motd', 'b'] });
     await domain.links.nextOperation(agent.id);
     const [one, two] = [resultOf(), resultOf({ id: 'b', identity: '/etc/b', status: 'failed', message: 'no space' })];
     await report([{ type: 'accepted', operation_id: id }]);
@@ -249,8 +251,9 @@ describeDatabases('operations', (fixture) => {
 
   it('learn what was removed, and what could not be', async () => {
     const all = await open(fixture);
-    const { context, submit } = all;
-    await submit();
+    const { context, actor, submit } = all;
+    for (const name of ['b', 'c']) await uploadModule(context, actor, name, motd(name, `/etc/${name}`, name));
+    await submit('apply', { modules: ['motd', 'b', 'c'] });
     await carryOut(all, [
       resultOf(),
       resultOf({ id: 'b', identity: '/etc/b' }),

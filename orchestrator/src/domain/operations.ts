@@ -6,18 +6,20 @@ import {
   type ResourceResult,
   type Summary,
 } from '@muster/protocol';
-import type { Operation, OperationEntry, OperationOutput, State } from '@muster/protocol/http';
+import type { OperationEntry, OperationOutput, State } from '@muster/protocol/http';
 import { approvedAgent } from '../store/agents.ts';
-import { fromJson, toJson } from '../store/json-text.ts';
-import { outputsOf, resourceResults } from '../store/operation-results.ts';
+import { fromJson, type JsonText, toJson } from '../store/json-text.ts';
+import { outputPage } from '../store/operation-results.ts';
 import { insertOperation, operationById, operations } from '../store/operations.ts';
-import { agentState, believedResources } from '../store/state.ts';
+import { agentState, appliedPage } from '../store/state.ts';
 import { statement } from '../store/unit.ts';
 import { getAgent, requireAgent } from './agents.ts';
+import type { Applied } from './applied-state.ts';
 import { audited } from './audit.ts';
 import { type Actor, type Context, seconds } from './context.ts';
 import type { LiveOutput } from './live-output.ts';
 import type { ModuleDocuments } from './modules.ts';
+import { pageBytes, storedResults } from './operation-results.ts';
 import { untilFound, type Waiting } from './operation-waiting.ts';
 import { keepPayload } from './payloads.ts';
 import { modulesOfPlan, orStale, requirePlan, requireSamePlan } from './plan-binding.ts';
@@ -144,13 +146,13 @@ export async function awaitOperation(
   waiting: Waiting,
   operationId: string,
   signal?: AbortSignal,
-): Promise<{ operation: Operation; ended: boolean }> {
+): Promise<{ operation: OperationInPages; ended: boolean }> {
   const look = async () => {
     const row = await findRow(context, operationId);
     return !row || hasEnded(row.status) ? true : null;
   };
   await untilFound(context, waiting, operationId, look, context.now() + longestWaitMs, signal);
-  const operation = await getOperation(context, operationId);
+  const operation = await readOperation(context, operationId);
   return { operation, ended: hasEnded(operation.status) };
 }
 
@@ -158,15 +160,19 @@ export async function awaitOperation(
 export const isStale = ({ plan_id, status, error }: OperationEntry): boolean =>
   plan_id !== null && status === 'failed' && error?.startsWith('plan_stale') === true;
 
-export async function getOperation(context: Context, operationId: string): Promise<Operation> {
+/** An operation whose results are read as they are written. */
+export type OperationInPages = OperationEntry & { resources: AsyncIterable<readonly JsonText<ResourceResult>[]> };
+
+/** @throws MusterError operation_not_found */
+export async function readOperation(context: Context, operationId: string): Promise<OperationInPages> {
   const row = await findRow(context, operationId);
   if (!row || row.kind === 'drift')
     throw new MusterError('operation_not_found', `there is no operation ${JSON.stringify(operationId.slice(0, 64))}`);
-  return { ...toEntry(row), resources: await resultsOf(context, operationId) };
+  return { ...toEntry(row), resources: resultTexts(context, operationId) };
 }
 
-export async function resultsOf({ db }: Context, operationId: string): Promise<ResourceResult[]> {
-  return (await db.all(resourceResults, { operation_id: operationId })).map(({ result }) => fromJson(result));
+async function* resultTexts(context: Context, operationId: string): AsyncGenerator<JsonText<ResourceResult>[]> {
+  for await (const rows of storedResults(context, operationId)) yield rows.map(({ result }) => result);
 }
 
 export interface OperationFilter {
@@ -222,60 +228,88 @@ export async function listOperations(context: Context, filter: OperationFilter) 
   };
 }
 
+type Printed = OperationOutput['output'][string];
+
+/** Output whose entries are read as they are written: by resource, each once. */
+export interface OutputInPages {
+  operation_id: string;
+  output: AsyncIterable<readonly (readonly [resource: string, printed: JsonText<Printed>])[]>;
+}
+
 /**
  * What is on record; of a program that runs, or whose report is still to come, what it has printed so far.
  * @throws MusterError operation_not_found, also when the operation is of another agent
  */
-export async function getOutput(
+export async function readOutput(
   context: Context,
   live: Pick<LiveOutput, 'of'>,
   idOrName: string,
   operationId: string,
-): Promise<OperationOutput> {
+): Promise<OutputInPages> {
   const agent = await requireAgent(context, idOrName);
   const row = await findRow(context, operationId);
   if (!row || row.kind === 'drift' || row.node_id !== agent.node_id) throw new MusterError('operation_not_found');
   // In this order: what is reported meanwhile is in both rather than in none.
   const running = hasEnded(row.status) ? {} : await live.of(row.node_id, operationId);
-  const outputs = await context.db.all(outputsOf, { operation_id: operationId });
+  return { operation_id: operationId, output: outputTexts(context, operationId, new Map(Object.entries(running))) };
+}
+
+async function* outputTexts(
+  { db }: Context,
+  operationId: string,
+  running: Map<string, Pick<Printed, 'stdout' | 'stderr' | 'truncated'>>,
+): AsyncGenerator<(readonly [string, JsonText<Printed>])[]> {
+  for (let after = ''; ; ) {
+    const rows = await db.all(outputPage, { operation_id: operationId, after, bytes: pageBytes });
+    const last = rows.at(-1);
+    if (last === undefined) break;
+    yield rows.map(({ resource_key, stdout, stderr, exit_code, truncated }) => {
+      running.delete(resource_key);
+      return [resource_key, toJson({ stdout, stderr, exit_code, truncated: truncated === 1 })] as const;
+    });
+    after = last.resource_key;
+  }
+  yield [...running].map(
+    ([resource, soFar]) => [resource, toJson({ ...soFar, exit_code: null, running: true as const })] as const,
+  );
+}
+
+type StateEntry = State['applied'][number];
+type EntryTexts = AsyncIterable<readonly JsonText<StateEntry>[]>;
+
+/** Applied state whose entries are read as they are written. */
+export type StateInPages = Omit<State, 'applied' | 'pending_removals' | 'unapplied'> & {
+  applied: EntryTexts;
+  pending_removals: EntryTexts;
+  unapplied: EntryTexts;
+};
+
+/** @throws MusterError agent_not_found */
+export async function readState(context: Context, idOrName: string): Promise<StateInPages> {
+  const { node_id, updated_at } = await requireAgent(context, idOrName);
+  const state = await context.db.get(agentState, { node_id });
   return {
-    operation_id: operationId,
-    output: {
-      ...Object.fromEntries(
-        Object.entries(running).map(([resource, so_far]) => [resource, { ...so_far, exit_code: null, running: true }]),
-      ),
-      ...Object.fromEntries(
-        outputs.map(({ resource_key, stdout, stderr, exit_code, truncated }) => [
-          resource_key,
-          { stdout, stderr, exit_code, truncated: truncated === 1 },
-        ]),
-      ),
-    },
+    node_id,
+    applied: stateTexts(context, node_id, 'applied'),
+    pending_removals: stateTexts(context, node_id, 'pending_removal'),
+    unapplied: stateTexts(context, node_id, 'unapplied'),
+    snapshot_operation_id: state?.snapshot_operation_id ?? null,
+    updated_at: state?.updated_at ?? updated_at,
   };
 }
 
-export async function getState(context: Context, idOrName: string): Promise<State> {
-  const agent = await requireAgent(context, idOrName);
-  const believed = await context.db.all(believedResources, { node_id: agent.node_id });
-  const state = await context.db.get(agentState, { node_id: agent.node_id });
-  const of = (wanted: (typeof believed)[number]['state']) =>
-    believed
-      .filter((row) => row.state === wanted)
-      .map(({ module, resource_id, type, identity, operation_id, since, reason }) => ({
-        module,
-        id: resource_id,
-        type,
-        identity,
-        operation_id,
-        since,
-        reason,
-      }));
-  return {
-    node_id: agent.node_id,
-    applied: of('applied'),
-    pending_removals: of('pending_removal'),
-    unapplied: of('unapplied'),
-    snapshot_operation_id: state?.snapshot_operation_id ?? null,
-    updated_at: state?.updated_at ?? agent.updated_at,
-  };
+async function* stateTexts(
+  { db }: Context,
+  node_id: string,
+  state: Applied['state'],
+): AsyncGenerator<JsonText<StateEntry>[]> {
+  for (let after = { after_module: '', after_key: '' }; ; ) {
+    const rows = await db.all(appliedPage, { node_id, state, ...after, bytes: pageBytes });
+    const last = rows.at(-1);
+    if (last === undefined) return;
+    yield rows.map(({ module, resource_id, type, identity, operation_id, since, reason }) =>
+      toJson({ module, id: resource_id, type, identity, operation_id, since, reason }),
+    );
+    after = { after_module: last.module, after_key: last.key };
+  }
 }

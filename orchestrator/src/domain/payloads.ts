@@ -26,6 +26,8 @@ export interface Payloads {
   load(digest: string | null, nodeId: string): Promise<Loaded>;
   /** Names of the secrets that a payload uses; none when it is kept no more. */
   secretsOf(digest: string): Promise<readonly string[]>;
+  /** The desired set, without values of secrets; null when it is kept no more. */
+  setOf(digest: string): Promise<Payload | null>;
 }
 
 export type Loaded =
@@ -93,6 +95,7 @@ export function createPayloads(context: Pick<Context, 'db' | 'secretKeys' | 'now
       return fill(payload, values, sent);
     },
     secretsOf: async (digest) => (await find(digest))?.secrets.used ?? [],
+    setOf: async (digest) => (await find(digest))?.payload ?? null,
   };
 }
 

@@ -143,7 +143,7 @@ describeDatabases('what is off with the fleet', (fixture) => {
       expect((await listed()).all).toEqual([]);
     });
 
-    it('is over with the same apply again, which is not compared with what is believed', async () => {
+    it('is over with the same apply again, which is not compared with applied state', async () => {
       const { domain, context, actor, apply, listed } = await open('a1');
       const unchanged = [resultOf({ status: 'unchanged', action: 'none' })];
       await apply('a1', unchanged);

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { byUrgency, isOff, standingsOf } from './reconcile.ts';
 
-const nothing = { drifted: [], failedChecks: [], failedApplies: [], believed: [] };
+const nothing = { drifted: [], failedChecks: [], failedApplies: [], notApplied: [] };
 const agent = (name: string) => ({ node_id: `id of ${name}`, name });
 
 describe('what is off with an agent', () => {
@@ -10,7 +10,7 @@ describe('what is off with an agent', () => {
       drifted: [{ ...agent('a'), is_accepted: 0 }],
       failedChecks: [agent('a')],
       failedApplies: [agent('a')],
-      believed: [
+      notApplied: [
         { ...agent('a'), state: 'pending_removal', count: 2 },
         { ...agent('a'), state: 'unapplied', count: 3 },
       ],
@@ -42,7 +42,7 @@ it('a worse reason outweighs all others; those that are alike come by name', () 
     drifted: ['m', 'c', 'accepted'].map((name) => ({ ...agent(name), is_accepted: name === 'accepted' ? 1 : 0 })),
     failedChecks: [agent('z')],
     failedApplies: [agent('y'), agent('m')],
-    believed: ['z', 'c'].flatMap((name) =>
+    notApplied: ['z', 'c'].flatMap((name) =>
       ['unapplied', 'pending_removal'].map((state) => ({ ...agent(name), state, count: 1 })),
     ),
   });

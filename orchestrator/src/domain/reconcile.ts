@@ -4,7 +4,7 @@ import { agentsForSelectors } from '../store/agents.ts';
 import { fromJson } from '../store/json-text.ts';
 import {
   agentsDrifted,
-  agentsNotAsBelieved,
+  agentsNotAsApplied,
   agentsOff,
   agentsWithFailedApply,
   agentsWithFailedCheck,
@@ -37,11 +37,11 @@ interface Found {
   readonly drifted: readonly { node_id: string; name: string | null; is_accepted: number }[];
   readonly failedChecks: readonly { node_id: string; name: string | null }[];
   readonly failedApplies: readonly { node_id: string; name: string | null }[];
-  readonly believed: readonly { node_id: string; name: string | null; state: string; count: number }[];
+  readonly notApplied: readonly { node_id: string; name: string | null; state: string; count: number }[];
 }
 
 /** By agent, from what was found of each kind. */
-export function standingsOf({ drifted, failedChecks, failedApplies, believed }: Found): Map<string, Standing> {
+export function standingsOf({ drifted, failedChecks, failedApplies, notApplied }: Found): Map<string, Standing> {
   const standings = new Map<string, Standing & { has: Set<OffReason> }>();
   const of = ({ node_id, name }: { node_id: string; name: string | null }) => {
     const known = standings.get(node_id);
@@ -65,7 +65,7 @@ export function standingsOf({ drifted, failedChecks, failedApplies, believed }: 
   }
   for (const row of failedChecks) of(row).has.add('drift_failed');
   for (const row of failedApplies) of(row).has.add('apply_failed');
-  for (const row of believed) {
+  for (const row of notApplied) {
     const standing = of(row);
     if (row.state === 'unapplied') {
       standing.unapplied = Number(row.count);
@@ -104,13 +104,13 @@ export function byUrgency(standings: Iterable<Standing>): Standing[] {
 
 /** Of every approved agent with which something is off, accepted or not. */
 export async function findOff({ db }: Context): Promise<Map<string, Standing>> {
-  const [drifted, failedChecks, failedApplies, believed] = await Promise.all([
+  const [drifted, failedChecks, failedApplies, notApplied] = await Promise.all([
     db.all(agentsDrifted, {}),
     db.all(agentsWithFailedCheck, {}),
     db.all(agentsWithFailedApply, {}),
-    db.all(agentsNotAsBelieved, {}),
+    db.all(agentsNotAsApplied, {}),
   ]);
-  return standingsOf({ drifted, failedChecks, failedApplies, believed });
+  return standingsOf({ drifted, failedChecks, failedApplies, notApplied });
 }
 
 /** Matched in one turn of the loop. */

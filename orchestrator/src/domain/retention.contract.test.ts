@@ -3,13 +3,14 @@ import { Client } from 'pg';
 import { expect, it } from 'vitest';
 import { describeDatabases } from '../../test/databases.ts';
 import { newAdmin, newAgent, openDomain, reportsOf, resultOf } from '../../test/domain.ts';
+import { getOperation, getState } from '../../test/reading.ts';
 import { bind, defineQuery } from '../store/query.ts';
 import { deletePayloads } from '../store/retention.ts';
 import { type Statement, statement } from '../store/unit.ts';
 import { encodePayload } from './desired-set.ts';
 import { latestDrift, listLatestDrift, submitDriftCheck } from './drift.ts';
 import { uploadModule } from './modules.ts';
-import { getOperation, getState, listOperations, submitOperation } from './operations.ts';
+import { listOperations, submitOperation } from './operations.ts';
 import { keepPayload } from './payloads.ts';
 import { pruneHistory, prunePayloads } from './retention.ts';
 

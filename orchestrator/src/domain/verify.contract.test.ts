@@ -2,8 +2,9 @@ import { orchestratorMessageSchema } from '@muster/protocol/wire';
 import { expect, it } from 'vitest';
 import { describeDatabases } from '../../test/databases.ts';
 import { newAdmin, newAgent, openDomain, reportsOf } from '../../test/domain.ts';
+import { getOperation } from '../../test/reading.ts';
 import { uploadModule } from './modules.ts';
-import { getOperation, submitOperation } from './operations.ts';
+import { submitOperation } from './operations.ts';
 import { createSecret } from './secrets.ts';
 
 const site = `name: site

@@ -3,7 +3,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { mediaOf, type Route } from '@muster/protocol/http';
 import type { FastifyReply } from 'fastify';
 import { compressStream, compressText, isCompressed } from './compression.ts';
-import { Chunked, JsonBody, Paged, Reply, Stream } from './handlers.ts';
+import { Chunked, JsonBody, JsonPieces, Paged, Reply, Stream } from './handlers.ts';
 import { nextLink } from './page.ts';
 
 /** What a route's answers need to be written, prepared once. */
@@ -44,7 +44,8 @@ export function sendAnswer(
   reply.code(status);
   if (applied && status === 202) reply.header('preference-applied', 'respond-async');
   if (body instanceof Stream) return sendStream(form, status, body, reply, broken);
-  if (body instanceof Chunked) return sendChunks(form, status, body, reply, broken);
+  if (body instanceof Chunked) return sendPieces(reply, arrayPieces(form, status, body), broken);
+  if (body instanceof JsonPieces) return sendPieces(reply, heldPieces(form, status, body), broken);
   if (form.validate) holdToSchema(form.route, status, body);
   if (body === undefined) return reply.send();
   return sendText(reply, textOf(body));
@@ -71,54 +72,69 @@ function holdToSchema(route: Route, status: number, body: unknown): void {
   if (!read.success) throw new Error(`${route.id} answered what its schema does not allow: ${read.error.message}`);
 }
 
+/** A long array as pieces of its text: at least one. */
+async function* arrayPieces(form: AnswerForm, status: number, { chunks }: Chunked<unknown>): AsyncGenerator<string> {
+  let before = '[';
+  for await (const chunk of chunks) {
+    if (form.validate) holdToSchema(form.route, status, chunk);
+    const items = textOf(chunk).slice(1, -1);
+    if (items === '') continue;
+    yield before + items;
+    before = ',';
+  }
+  yield before === '[' ? '[]' : ']';
+}
+
+/** A body in pieces, which is held to its schema as a whole. */
+async function* heldPieces(form: AnswerForm, status: number, { pieces }: JsonPieces<unknown>): AsyncGenerator<string> {
+  if (!form.validate) return yield* pieces;
+  let whole = '';
+  for await (const piece of pieces) whole += piece;
+  holdToSchema(form.route, status, new JsonBody(whole));
+  yield whole;
+}
+
+/** What comes with the first pieces of a body is worth a piece of its own only if there is more. Characters. */
+const smallBody = 64 * 1024;
+
 /**
- * Writes a long array in pieces. The first two are awaited before anything is sent: what fails until then is an ordinary
- * error, and an array of one piece goes out whole.
+ * Writes a long body in pieces. The first ones are awaited before anything is sent: what fails until then is an ordinary
+ * error, and a small body goes out whole.
  */
-async function sendChunks(
-  form: AnswerForm,
-  status: number,
-  { chunks }: Chunked<unknown>,
+async function sendPieces(
   reply: FastifyReply,
+  source: AsyncGenerator<string>,
   broken: (error: unknown) => void,
 ): Promise<FastifyReply> {
-  const source = Symbol.asyncIterator in chunks ? chunks[Symbol.asyncIterator]() : chunks[Symbol.iterator]();
-  const next = async (): Promise<string | null> => {
-    for (;;) {
-      const step = await source.next();
-      if (step.done) return null;
-      if (form.validate) holdToSchema(form.route, status, step.value);
-      const items = textOf(step.value).slice(1, -1);
-      if (items !== '') return items;
-    }
-  };
-  const first = await next();
-  const second = first === null ? null : await next();
-  if (second === null) return sendText(reply, `[${first ?? ''}]`);
+  let start = '';
+  for (;;) {
+    const step = await source.next();
+    if (step.done) return sendText(reply, start);
+    start += step.value;
+    if (start.length > smallBody) break;
+  }
   reply.header('content-type', json);
 
   async function* pieces(): AsyncGenerator<string> {
     let ended = false;
     try {
-      yield `[${first}`;
-      for (let piece: string | null = second; piece !== null; piece = await next()) {
-        yield `,${piece}`;
+      yield start;
+      for (let step = await source.next(); !step.done; step = await source.next()) {
+        yield step.value;
         await nextTurn();
       }
       ended = true;
-      yield ']';
     } catch (error) {
       ended = true;
       broken(error);
       throw error;
     } finally {
       // The client hung up: whatever the pieces come from is let go.
-      if (!ended) await source.return?.();
+      if (!ended) await source.return(undefined);
     }
   }
   const whole = Readable.from(pieces(), { objectMode: false });
-  const atLeast = (first?.length ?? 0) + second.length;
-  return reply.send(isCompressed(reply, atLeast) ? compressStream(whole) : whole);
+  return reply.send(isCompressed(reply, start.length) ? compressStream(whole) : whole);
 }
 
 /**

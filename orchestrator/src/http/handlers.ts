@@ -89,6 +89,16 @@ export class Chunked<T> {
 
 type Piece<T> = readonly T[] | JsonBody<readonly T[]>;
 
+/** A long body as pieces of its JSON text, which are written one at a time while other work goes on between them. */
+export class JsonPieces<T> {
+  readonly pieces: AsyncIterable<string>;
+  /** Never set; carries the type. */
+  readonly piecesOf?: T;
+  constructor(pieces: AsyncIterable<string>) {
+    this.pieces = pieces;
+  }
+}
+
 /** A part of a list; `Link: rel="next"` says where there is more. For routes that are `paged`. */
 export class Paged<T> {
   readonly items: readonly T[] | Chunked<T>;
@@ -139,7 +149,7 @@ export class Reply<S extends number, B> {
 
 type Written<B> = B extends readonly (infer T)[]
   ? B | Chunked<T> | Paged<T>
-  : B | (B extends object ? JsonBody<B> : never);
+  : B | (B extends object ? JsonBody<B> | JsonPieces<B> : never);
 /** What a handler may give as the body of one status. */
 type Given<R extends Route, S extends StatusOf<R>> =
   IsStreamed<R, S> extends true ? Stream : Written<BodyOf<R['answers'][S]>>;

@@ -23,7 +23,7 @@ import { migrations } from './migrations/index.ts';
 import { notificationBefore, notifications, prunableNotifications, unreadCount } from './notifications.ts';
 import { agentsWithWork, oldestOpen, openOperations, operations } from './operations.ts';
 import type { AnyQuery } from './query.ts';
-import { agentsDrifted, agentsNotAsBelieved, agentsWithFailedApply, agentsWithFailedCheck } from './reconcile.ts';
+import { agentsDrifted, agentsNotAsApplied, agentsWithFailedApply, agentsWithFailedCheck } from './reconcile.ts';
 import { oldDriftRecords, operationIds, unneededPayloads } from './retention.ts';
 import { secretsByExpiry } from './secrets.ts';
 import { activeTerminals, terminals } from './terminals.ts';
@@ -91,7 +91,7 @@ describe('indices', () => {
     ['agents that have drifted', agentsDrifted, 'SCAN drift_states'],
     ['agents whose check failed', agentsWithFailedCheck, 'latest_drift_status'],
     ['agents whose apply failed', agentsWithFailedApply, 'agent_state_failed'],
-    ['agents that are not as believed', agentsNotAsBelieved, 'COVERING INDEX applied_resources_off'],
+    ['agents with something not applied', agentsNotAsApplied, 'COVERING INDEX applied_resources_off'],
   ])('serve %s', (_, query, index) => {
     const detail = plan(query);
     expect(detail).toContain(index);

@@ -1,3 +1,4 @@
+import { bytesBefore, bytesOf } from './page-bytes.ts';
 import { defineQuery } from './query.ts';
 
 /** What operations did, resource by resource, and what their scripts printed. */
@@ -23,12 +24,36 @@ export const putResourceResults = defineQuery(
       ),
 );
 
-export const resourceResults = defineQuery('operations/results', (db, p: { operation_id: string }) =>
-  db
-    .selectFrom('operation_resources')
-    .select(['position', 'result'])
-    .where('operation_id', '=', p.operation_id)
-    .orderBy('position'),
+/** The most rows of one page. */
+const pageRows = 1000;
+
+/** In order of position, after one: as many as come to so many bytes, at least one. */
+export const resultPage = defineQuery(
+  'operations/results',
+  (db, p: { operation_id: string; after: number; bytes: number }) =>
+    db
+      .selectFrom((e) =>
+        e
+          .selectFrom((inner) =>
+            inner
+              .selectFrom('operation_resources')
+              .select('position')
+              .select(bytesOf('result').as('bytes'))
+              .where('operation_id', '=', p.operation_id)
+              .where('position', '>', p.after)
+              .orderBy('position')
+              .limit(pageRows)
+              .as('sized'),
+          )
+          .select('position')
+          .select(bytesBefore('bytes', ['position']).as('before'))
+          .as('cut'),
+      )
+      .innerJoin('operation_resources', 'operation_resources.position', 'cut.position')
+      .select(['operation_resources.position', 'operation_resources.result'])
+      .where('operation_resources.operation_id', '=', p.operation_id)
+      .where('cut.before', '<', p.bytes)
+      .orderBy('operation_resources.position'),
 );
 
 export const putOutput = defineQuery(
@@ -64,6 +89,31 @@ export const putOutput = defineQuery(
       ),
 );
 
-export const outputsOf = defineQuery('operations/outputs', (db, p: { operation_id: string }) =>
-  db.selectFrom('operation_outputs').selectAll().where('operation_id', '=', p.operation_id).orderBy('resource_key'),
+/** By resource, after one: as many as come to so many bytes, at least one. */
+export const outputPage = defineQuery(
+  'operations/outputs',
+  (db, p: { operation_id: string; after: string; bytes: number }) =>
+    db
+      .selectFrom((e) =>
+        e
+          .selectFrom((inner) =>
+            inner
+              .selectFrom('operation_outputs')
+              .select('resource_key')
+              .select(bytesOf('resource_key', 'stdout', 'stderr').as('bytes'))
+              .where('operation_id', '=', p.operation_id)
+              .where('resource_key', '>', p.after)
+              .orderBy('resource_key')
+              .limit(pageRows)
+              .as('sized'),
+          )
+          .select('resource_key')
+          .select(bytesBefore('bytes', ['resource_key']).as('before'))
+          .as('cut'),
+      )
+      .innerJoin('operation_outputs', 'operation_outputs.resource_key', 'cut.resource_key')
+      .selectAll('operation_outputs')
+      .where('operation_outputs.operation_id', '=', p.operation_id)
+      .where('cut.before', '<', p.bytes)
+      .orderBy('operation_outputs.resource_key'),
 );

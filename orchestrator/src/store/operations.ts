@@ -69,6 +69,7 @@ export interface ReportedOperation {
   run_id: string | null;
   trigger: 'operator' | 'schedule' | 'watch' | 'audit' | null;
   snapshot_operation_id: string | null;
+  payload_digest: string | null;
   label: string;
 }
 
@@ -86,6 +87,7 @@ export const reportedOperation = defineQuery('operations/reported', (db, p: { op
       'operations.run_id',
       'operations.trigger',
       'operations.snapshot_operation_id',
+      'operations.payload_digest',
     ])
     .select((e) => e.fn.coalesce('agents.name', 'agents.initial_hostname', 'operations.node_id').as('label'))
     .where('operations.operation_id', '=', p.operation_id),

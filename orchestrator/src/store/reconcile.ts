@@ -39,7 +39,7 @@ export const agentsWithFailedApply = defineQuery('reconcile/failed applies', (db
     .where('agents.status', '=', 'approved'),
 );
 
-export const agentsNotAsBelieved = defineQuery('reconcile/believed', (db) =>
+export const agentsNotAsApplied = defineQuery('reconcile/applied state', (db) =>
   db
     .selectFrom((e) =>
       e

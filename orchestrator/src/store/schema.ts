@@ -167,7 +167,7 @@ export interface OperationOutputsTable {
   truncated: Flag;
 }
 
-/** What is believed of each machine: what is in place, what waits to be removed, what could not be applied. */
+/** What is applied on each machine: what is in place, what waits to be removed, what could not be applied. */
 export interface AppliedResourcesTable {
   node_id: string;
   key: string;
@@ -179,6 +179,8 @@ export interface AppliedResourcesTable {
   since: number;
   state: 'applied' | 'pending_removal' | 'unapplied';
   reason: string | null;
+  /** An apply succeeded in putting it in place, and it was not removed since. */
+  in_place: Flag;
 }
 
 export interface AgentStateTable {

@@ -1,11 +1,57 @@
-import type { Kysely } from 'kysely';
+import type { ExpressionBuilder, Kysely } from 'kysely';
+import type { Dialect } from './dialect.ts';
+import { bytesBefore, bytesOf } from './page-bytes.ts';
 import { defineQuery } from './query.ts';
 import type { Schema } from './schema.ts';
 
-/** What is believed of each machine. */
+/** Applied state: what is in place on each machine, what waits to be removed, what could not be applied. */
 
-export const believedResources = defineQuery('state/resources', (db, p: { node_id: string }) =>
-  db.selectFrom('applied_resources').selectAll().where('node_id', '=', p.node_id).orderBy('module').orderBy('key'),
+/** The most rows of one page. */
+const pageRows = 2000;
+
+/** By module and key, in one state, after a row: as many as come to so many bytes, at least one. */
+export const appliedPage = defineQuery(
+  'state/page',
+  (
+    db,
+    p: {
+      node_id: string;
+      state: 'applied' | 'pending_removal' | 'unapplied';
+      after_module: string;
+      after_key: string;
+      bytes: number;
+    },
+  ) =>
+    db
+      .selectFrom((e) =>
+        e
+          .selectFrom((inner) =>
+            inner
+              .selectFrom('applied_resources')
+              .select(['module', 'key'])
+              .select(bytesOf('key', 'module', 'resource_id', 'type', 'identity', 'reason').as('bytes'))
+              .where('node_id', '=', p.node_id)
+              .where('state', '=', p.state)
+              .where((w) => w(w.refTuple('module', 'key'), '>', w.tuple(p.after_module, p.after_key)))
+              .orderBy('module')
+              .orderBy('key')
+              .limit(pageRows)
+              .as('sized'),
+          )
+          .select(['key'])
+          .select(bytesBefore('bytes', ['module', 'key']).as('before'))
+          .as('cut'),
+      )
+      .innerJoin('applied_resources', 'applied_resources.key', 'cut.key')
+      .selectAll('applied_resources')
+      .where('applied_resources.node_id', '=', p.node_id)
+      .where('cut.before', '<', p.bytes)
+      .orderBy('applied_resources.module')
+      .orderBy('applied_resources.key'),
+);
+
+export const appliedByKeys = defineQuery('state/by keys', (db, p: { node_id: string; keys: readonly string[] }, d) =>
+  db.selectFrom('applied_resources').selectAll().where('node_id', '=', p.node_id).where(d.isIn('key', p.keys)),
 );
 
 export const agentState = defineQuery('state/of agent', (db, p: { node_id: string }) =>
@@ -13,7 +59,7 @@ export const agentState = defineQuery('state/of agent', (db, p: { node_id: strin
 );
 
 /** `since` stays as long as neither the operation's claim nor the state changes. */
-export const putBelieved = defineQuery('state/put', (db, p: { node_id: string; rows: string }, d) =>
+export const putApplied = defineQuery('state/put', (db, p: { node_id: string; rows: string }, d) =>
   db
     .insertInto('applied_resources')
     .columns([
@@ -27,6 +73,7 @@ export const putBelieved = defineQuery('state/put', (db, p: { node_id: string; r
       'since',
       'state',
       'reason',
+      'in_place',
     ])
     .expression(
       (e) =>
@@ -43,6 +90,7 @@ export const putBelieved = defineQuery('state/put', (db, p: { node_id: string; r
                 since: 'integer',
                 state: 'text',
                 reason: 'text',
+                in_place: 'integer',
               })
               .as('r'),
           )
@@ -57,6 +105,7 @@ export const putBelieved = defineQuery('state/put', (db, p: { node_id: string; r
             s.ref('r.since').as('since'),
             s.ref('r.state').as('state'),
             s.ref('r.reason').as('reason'),
+            s.ref('r.in_place').as('in_place'),
           ])
           .where(e.lit(true)) as never,
     )
@@ -70,19 +119,54 @@ export const putBelieved = defineQuery('state/put', (db, p: { node_id: string; r
         since: (e) => e.ref('excluded.since'),
         state: (e) => e.ref('excluded.state'),
         reason: (e) => e.ref('excluded.reason'),
+        in_place: (e) => e.ref('excluded.in_place'),
       }),
     ),
 );
 
-export const deleteBelieved = defineQuery('state/delete', (db, p: { node_id: string; keys: readonly string[] }, d) =>
+export const deleteApplied = defineQuery('state/delete', (db, p: { node_id: string; keys: readonly string[] }, d) =>
   db.deleteFrom('applied_resources').where('node_id', '=', p.node_id).where(d.isIn('key', p.keys)),
+);
+
+/** @param keys made by `jsonRows`, each with its `key` */
+const isNoneOf = (w: ExpressionBuilder<Schema, 'applied_resources'>, d: Dialect, keys: string) =>
+  w('key', 'not in', (e) => e.selectFrom(d.rowsOf(keys, { key: 'text' }).as('stay')).select('stay.key'));
+
+/** But for these, what is not in place; if `whole`, also what is in place, unless its module is kept. */
+export const deleteOthers = defineQuery(
+  'state/delete others',
+  (db, p: { node_id: string; stay: string; whole: boolean; keep_modules: readonly string[] }, d) =>
+    db
+      .deleteFrom('applied_resources')
+      .where('node_id', '=', p.node_id)
+      .where((w) => isNoneOf(w, d, p.stay))
+      .where((w) =>
+        w.or([
+          w('in_place', '=', 0),
+          w.and([w(d.typed(p.whole as never, 'integer'), '=', 1), d.isNotIn('module', p.keep_modules)]),
+        ]),
+      ),
+);
+
+/** But for these, what is in place of modules that are kept is applied: the agent has left it as it was. */
+export const keepOthers = defineQuery(
+  'state/keep others',
+  (db, p: { node_id: string; stay: string; keep_modules: readonly string[]; now: number }, d) =>
+    db
+      .updateTable('applied_resources')
+      .set({ state: 'applied', reason: null, since: p.now })
+      .where('node_id', '=', p.node_id)
+      .where('state', '!=', 'applied')
+      .where('in_place', '=', 1)
+      .where(d.isIn('module', p.keep_modules))
+      .where((w) => isNoneOf(w, d, p.stay)),
 );
 
 export const deleteStateOf = defineQuery('state/delete agent', (db, p: { node_id: string }) =>
   db.deleteFrom('agent_state').where('node_id', '=', p.node_id),
 );
 
-export const deleteEveryBelieved = defineQuery('state/delete every', (db, p: { node_id: string }) =>
+export const deleteEveryApplied = defineQuery('state/delete every', (db, p: { node_id: string }) =>
   db.deleteFrom('applied_resources').where('node_id', '=', p.node_id),
 );
 

@@ -133,14 +133,14 @@ const stateEntry = z.strictObject({
   identity: z.string(),
   operation_id: z.string(),
   since: unixSeconds,
-  reason: z.string().nullable(),
+  reason: z.string().nullable().describe('shortened; the whole message is with the operation'),
 });
 export const stateSchema = z
   .strictObject({
     node_id: z.string(),
-    applied: z.array(stateEntry),
-    pending_removals: z.array(stateEntry),
-    unapplied: z.array(stateEntry),
+    applied: z.array(stateEntry).describe('in place as declared, or kept as an earlier apply left it'),
+    pending_removals: z.array(stateEntry).describe('no longer wanted, and still there'),
+    unapplied: z.array(stateEntry).describe('wanted by the last apply, which could not bring it about'),
     snapshot_operation_id: z
       .string()
       .nullable()
@@ -155,7 +155,7 @@ export const getState = route({
   method: 'GET',
   path: '/agents/{node_id}/state',
   tag: 'State',
-  summary: 'What is believed to be on the machine',
+  summary: 'What is applied on the machine',
   access: 'operator',
   params: nodeParams,
   answers: { 200: stateSchema },

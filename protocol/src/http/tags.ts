@@ -10,7 +10,7 @@ export const tagDescriptions: Readonly<Record<string, string>> = {
   Terminal: 'Terminal sessions on machines, and their transcripts.',
   Modules: 'What can be put on machines, in revisions.',
   Assignments: 'Which modules belong on which machines; planning and applying them all.',
-  State: 'Planning and applying on one machine, operations, and what is believed to be there.',
+  State: 'Planning and applying on one machine, operations, and what is applied there.',
   Runs: 'Plans and applies on many machines at once.',
   Drift: 'Where machines differ from what was applied.',
   Fleet: 'How the fleet is as a whole, and what is off with it.',

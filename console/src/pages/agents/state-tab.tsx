@@ -7,20 +7,20 @@ import { Empty, Failure, SkeletonRows } from '../../parts/states.tsx';
 import { Line } from '../../parts/text.tsx';
 import { Time } from '../../parts/time.tsx';
 import { ModuleLinks, OperationLink } from '../links.tsx';
-import { type Believed, believedByModule } from './believed.ts';
+import { type AppliedEntry, appliedByModule } from './applied-by-module.ts';
 
-const looks: Record<Believed['standing'], { readonly text: string; readonly tone: Tone }> = {
+const looks: Record<AppliedEntry['standing'], { readonly text: string; readonly tone: Tone }> = {
   applied: { text: 'applied', tone: 'good' },
   unapplied: { text: 'not applied', tone: 'warn' },
   pending_removal: { text: 'to be removed', tone: 'info' },
 };
 
-/** What is believed to be on the machine: every resource by its module. */
+/** Applied state: every resource by its module. */
 export function StateTab({ agent }: { readonly agent: Agent }) {
   const { data, error, refetch } = useQuery(stateQuery(agent.node_id));
   if (data === undefined)
     return error === null ? <SkeletonRows rows={8} /> : <Failure error={error} retry={() => void refetch()} />;
-  const groups = believedByModule(data);
+  const groups = appliedByModule(data);
   if (groups.length === 0)
     return (
       <Empty title="Nothing was applied to it yet">

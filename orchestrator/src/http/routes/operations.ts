@@ -1,5 +1,5 @@
 import { MusterError } from '@muster/protocol';
-import { apiPrefix, type Operation, type Run } from '@muster/protocol/http';
+import { apiPrefix, type Operation, type OperationOutput, type Run, type State } from '@muster/protocol/http';
 import { requireAgent } from '../../domain/agents.ts';
 import { cancelOperation } from '../../domain/cancellation.ts';
 import type { Context } from '../../domain/context.ts';
@@ -10,12 +10,13 @@ import type { ModuleDocuments } from '../../domain/modules.ts';
 import type { Waiting } from '../../domain/operation-waiting.ts';
 import {
   awaitOperation,
-  getOperation,
-  getOutput,
-  getState,
   isStale,
   listOperations,
+  type OperationInPages,
   type OperationRequest,
+  readOperation,
+  readOutput,
+  readState,
   submitOperation,
 } from '../../domain/operations.ts';
 import type { RunRequest } from '../../domain/run-basis.ts';
@@ -23,7 +24,8 @@ import type { RunConductor } from '../../domain/run-conductor.ts';
 import { cancelRun } from '../../domain/run-end.ts';
 import { awaitRun, getRun, listRuns, type RunAbout, startRun } from '../../domain/runs.ts';
 import { actorIn } from '../../domain/sign-in.ts';
-import { type Handlers, Reply, type RequestFacts, type Session } from '../handlers.ts';
+import { type Handlers, type JsonPieces, Reply, type RequestFacts, type Session } from '../handlers.ts';
+import { withEntries, withLists } from '../json-pieces.ts';
 import { paged } from '../page.ts';
 
 interface Asked {
@@ -31,6 +33,8 @@ interface Asked {
   respondAsync: boolean;
   request: RequestFacts;
 }
+
+const operationBody = (operation: OperationInPages) => withLists<Operation>({ ...operation });
 
 export function operationHandlers(
   context: Context,
@@ -43,15 +47,16 @@ export function operationHandlers(
     { session, respondAsync, request }: Asked,
     agent: string,
     wanted: Omit<OperationRequest, 'queue'> & { offline?: 'report' | 'queue' | undefined },
-  ): Promise<Reply<200, Operation> | Reply<202, Operation>> => {
+  ): Promise<Reply<200, JsonPieces<Operation>> | Reply<202, JsonPieces<Operation>>> => {
     const { offline, ...rest } = wanted;
     const asked = { ...rest, queue: respondAsync && offline !== 'report' };
     const id = await submitOperation(context, documents, actorIn(session), agent, asked);
     const location = { location: `${apiPrefix}/state/operations/${id}` };
-    if (respondAsync) return new Reply(202, await getOperation(context, id), location);
+    if (respondAsync) return new Reply(202, operationBody(await readOperation(context, id)), location);
     const { operation, ended } = await awaitOperation(context, waiting, id, request.signal);
     if (isStale(operation)) throw new MusterError('plan_stale', operation.error ?? undefined);
-    return ended ? new Reply(200, operation) : new Reply(202, operation, location);
+    const body = operationBody(operation);
+    return ended ? new Reply(200, body) : new Reply(202, body, location);
   };
 
   const fanOut = async (
@@ -70,17 +75,20 @@ export function operationHandlers(
     applyAgent: (call) => operate(call, call.params.node_id, { kind: 'apply', ...call.body }),
     planAgent: (call) =>
       operate(call, call.params.node_id, { kind: 'plan', modules: call.body.modules, ttl: call.body.ttl }),
-    getState: ({ params }) => getState(context, params.node_id),
+    getState: async ({ params }) => withLists<State>({ ...(await readState(context, params.node_id)) }),
     listAgentOperations: async ({ params, query }) => {
       const { node_id } = await requireAgent(context, params.node_id);
       return listOperations(context, { ...query, agent: node_id });
     },
-    getOperationOutput: ({ params }) => getOutput(context, liveOutput, params.node_id, params.operation_id),
+    getOperationOutput: async ({ params }) =>
+      withEntries<OperationOutput>({
+        ...(await readOutput(context, liveOutput, params.node_id, params.operation_id)),
+      }),
     listOperations: ({ query }) => listOperations(context, query),
-    getOperation: ({ params }) => getOperation(context, params.operation_id),
+    getOperation: async ({ params }) => operationBody(await readOperation(context, params.operation_id)),
     cancelOperation: async ({ params, session }) => {
       await cancelOperation(context, actorIn(session), params.operation_id);
-      return getOperation(context, params.operation_id);
+      return operationBody(await readOperation(context, params.operation_id));
     },
     applyAssignment: (call) => fanOut(call, call.params.name, { kind: 'apply', ...call.body }),
     planAssignment: (call) => fanOut(call, call.params.name, { kind: 'plan', ...call.body }),

@@ -13,6 +13,7 @@ import { transcripts } from './0012-transcripts.ts';
 import { standing } from './0013-standing.ts';
 import { agentKeys } from './0014-agent-keys.ts';
 import { tokensOfRemoved } from './0015-tokens-of-removed.ts';
+import { appliedState } from './0016-applied-state.ts';
 import type { Migration } from './migration.ts';
 
 /** Every migration, oldest first. */
@@ -32,4 +33,5 @@ export const migrations: readonly Migration[] = [
   standing,
   agentKeys,
   tokensOfRemoved,
+  appliedState,
 ];

@@ -1,17 +1,17 @@
 import type { State } from '@muster/protocol/http';
 
 type Entry = State['applied'][number];
-export type Believed = Entry & { readonly standing: 'applied' | 'unapplied' | 'pending_removal' };
+export type AppliedEntry = Entry & { readonly standing: 'applied' | 'unapplied' | 'pending_removal' };
 
-export interface BelievedModule {
+export interface AppliedModule {
   readonly module: string;
-  readonly entries: readonly Believed[];
+  readonly entries: readonly AppliedEntry[];
 }
 
-/** What is believed to be on a machine by module, what is not as it should be before the rest. Pure. */
-export function believedByModule({ applied, unapplied, pending_removals }: State): readonly BelievedModule[] {
-  const groups = new Map<string, Believed[]>();
-  const take = (entries: readonly Entry[], standing: Believed['standing']) => {
+/** Applied state by module, what is not as it should be before the rest. Pure. */
+export function appliedByModule({ applied, unapplied, pending_removals }: State): readonly AppliedModule[] {
+  const groups = new Map<string, AppliedEntry[]>();
+  const take = (entries: readonly Entry[], standing: AppliedEntry['standing']) => {
     for (const entry of entries) {
       const group = groups.get(entry.module) ?? [];
       if (group.length === 0) groups.set(entry.module, group);

@@ -1,0 +1,50 @@
+import { JsonPieces, type JsonText } from './handlers.ts';
+
+/** Bodies with long lists, as pieces of text that are written while the lists are read. */
+
+type Lists = AsyncIterable<readonly JsonText<unknown>[]>;
+type Entries = AsyncIterable<readonly (readonly [name: string, value: JsonText<unknown>])[]>;
+
+/** An object some of whose fields are lists of items that are JSON text already. */
+export const withLists = <T>(fields: Readonly<Record<string, unknown>>): JsonPieces<T> =>
+  new JsonPieces(objectPieces(Object.entries(fields), '[', ']', (part) => (part as readonly string[]).join()));
+
+/** An object some of whose fields are objects: their names, and values that are JSON text already. */
+export const withEntries = <T>(fields: Readonly<Record<string, unknown>>): JsonPieces<T> =>
+  new JsonPieces(
+    objectPieces(Object.entries(fields), '{', '}', (part) =>
+      (part as readonly (readonly [string, string])[])
+        .map(([name, value]) => `${JSON.stringify(name)}:${value}`)
+        .join(),
+    ),
+  );
+
+async function* objectPieces(
+  fields: readonly (readonly [name: string, value: unknown])[],
+  opens: string,
+  closes: string,
+  textOf: (part: readonly unknown[]) => string,
+): AsyncGenerator<string> {
+  let before = '{';
+  for (const [name, value] of fields) {
+    if (value === undefined) continue;
+    const start = `${before}${JSON.stringify(name)}:`;
+    before = ',';
+    if (!isInParts(value)) {
+      yield start + JSON.stringify(value);
+      continue;
+    }
+    yield start + opens;
+    let between = '';
+    for await (const part of value) {
+      if (part.length === 0) continue;
+      yield between + textOf(part);
+      between = ',';
+    }
+    yield closes;
+  }
+  yield '}';
+}
+
+const isInParts = (value: unknown): value is Lists | Entries =>
+  typeof value === 'object' && value !== null && Symbol.asyncIterator in value;

@@ -1,0 +1,44 @@
+import type { Operation, OperationOutput, State } from '@muster/protocol/http';
+import type { Context } from '../src/domain/context.ts';
+import type { LiveOutput } from '../src/domain/live-output.ts';
+import { type OperationInPages, readOperation, readOutput, readState } from '../src/domain/operations.ts';
+import { fromJson, type JsonText } from '../src/store/json-text.ts';
+
+/** What the API answers in pages, gathered for tests. */
+
+async function gather<T>(parts: AsyncIterable<readonly T[]>): Promise<T[]> {
+  const all: T[] = [];
+  for await (const part of parts) all.push(...part);
+  return all;
+}
+const items = async <T>(parts: AsyncIterable<readonly JsonText<T>[]>): Promise<T[]> =>
+  (await gather(parts)).map((text) => fromJson(text));
+
+export const wholeOperation = async (operation: OperationInPages): Promise<Operation> => ({
+  ...operation,
+  resources: await items(operation.resources),
+});
+
+export const getOperation = async (context: Context, operationId: string): Promise<Operation> =>
+  wholeOperation(await readOperation(context, operationId));
+
+export async function getState(context: Context, idOrName: string): Promise<State> {
+  const { applied, pending_removals, unapplied, ...rest } = await readState(context, idOrName);
+  return {
+    ...rest,
+    applied: await items(applied),
+    pending_removals: await items(pending_removals),
+    unapplied: await items(unapplied),
+  };
+}
+
+export async function getOutput(
+  context: Context,
+  live: Pick<LiveOutput, 'of'>,
+  idOrName: string,
+  operationId: string,
+): Promise<OperationOutput> {
+  const { operation_id, output } = await readOutput(context, live, idOrName, operationId);
+  const entries = (await gather(output)).map(([name, value]) => [name, fromJson(value)] as const);
+  return { operation_id, output: Object.fromEntries(entries) };
+}
