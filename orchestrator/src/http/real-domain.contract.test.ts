@@ -141,6 +141,7 @@ describeDatabases('the API', (fixture) => {
       removeAgent: 409,
       removeModule: 409, // the assignment `other` names it
       removeOperator: 409, // the last admin
+      removeOperatorReporting: 409,
     });
     await app.close();
   });
