@@ -143,9 +143,15 @@ export class TestAgent {
 }
 
 /** Dials without looking at the orchestrator's key. */
-export async function dialAsAgent(port: number, key?: AgentKey, host = '127.0.0.1'): Promise<TestAgent> {
+export async function dialAsAgent(
+  port: number,
+  key?: AgentKey,
+  host = '127.0.0.1',
+  localAddress?: string,
+): Promise<TestAgent> {
   const agentKey = key ?? (await newAgentKey());
-  const socket = connect({ host, port, rejectUnauthorized: false, minVersion: 'TLSv1.3' });
+  const from = localAddress === undefined ? {} : { localAddress };
+  const socket = connect({ host, port, ...from, rejectUnauthorized: false, minVersion: 'TLSv1.3' });
   await new Promise<void>((resolve, reject) => {
     socket.once('secureConnect', resolve);
     socket.once('error', reject);

@@ -41,11 +41,17 @@ export class HandshakeQueue {
   private unlogged = 0;
   private droppedCount = 0;
   private scheduled = false;
+  private readonly mayBegin: (network: string) => boolean;
   private readonly startHandshake: (socket: Socket) => void;
   /** One function for all sockets: a closure each would be kept for as long as its link. */
   private readonly onClose: (this: Socket) => void;
 
-  constructor(server: TlsServer, options: { clock: Clock; log: Log; limits: HandshakeLimits }) {
+  /** @param options.mayBegin whether a network's turn may come now; asked again at each tick */
+  constructor(
+    server: TlsServer,
+    options: { clock: Clock; log: Log; limits: HandshakeLimits; mayBegin?: (network: string) => boolean },
+  ) {
+    this.mayBegin = options.mayBegin ?? (() => true);
     this.clock = options.clock;
     this.log = options.log;
     this.limits = options.limits;
@@ -111,21 +117,30 @@ export class HandshakeQueue {
     this.scheduled = true;
     setImmediate(() => {
       this.scheduled = false;
-      while (this.waitingCount > 0 && this.handshakes.size < this.limits.handshakesInFlight) this.begin();
+      while (this.waitingCount > 0 && this.handshakes.size < this.limits.handshakesInFlight && this.begin());
     });
   }
 
-  private begin(): void {
-    const [network, queue] = this.waiting.entries().next().value!;
+  /** @returns false when no network may begin one now */
+  private begin(): boolean {
+    const network = this.nextNetwork();
+    if (network === null) return false;
+    const queue = this.waiting.get(network)!;
     const { socket } = queue.shift()!;
     this.waitingCount--;
     // To the end of the turns.
     this.waiting.delete(network);
     if (queue.length > 0) this.waiting.set(network, queue);
-    if (socket.destroyed) return;
+    if (socket.destroyed) return true;
     this.handshakes.set(peerOf(socket), this.clock.monotonic());
     socket.once('close', this.onClose);
     this.startHandshake(socket);
+    return true;
+  }
+
+  private nextNetwork(): string | null {
+    for (const network of this.waiting.keys()) if (this.mayBegin(network)) return network;
+    return null;
   }
 
   private release(peer: string): void {

@@ -281,6 +281,40 @@ describe('who may come in', () => {
     expect(links.calls).not.toContain('attributes');
   });
 
+  it('looks at the signature of a hello before anything else in it', async () => {
+    await start();
+    const agent = await dial();
+    const good = await agent.hello();
+    const signature = `${good.signature.startsWith('0') ? '1' : '0'}${good.signature.slice(1)}`;
+    agent.send({ ...good, signature, attributes: { '': 1 }, more: true });
+    expect(await agent.next('refused')).toMatchObject({ code: 'signature_invalid' });
+    const signed = await dial();
+    signed.send({ ...(await signed.hello()), attributes: { '': 1 } });
+    expect(await signed.next('refused')).toMatchObject({
+      code: 'protocol_violation',
+      message: 'a message that does not fit its schema: attributes: must have keys of 1 to 128 characters',
+    });
+  });
+
+  it('names nothing of an agent of an unknown version but its versions', async () => {
+    await start();
+    const agent = await dial();
+    agent.send(await agent.hello({ versions: [999], agent_version: '\u009b31m' }));
+    const { code, message } = await agent.next('refused');
+    expect(code).toBe('version_unsupported');
+    expect(message).not.toContain('\u009b');
+  });
+
+  it('takes no agent_version that is more than a version', async () => {
+    await start();
+    for (const agent_version of ['', 'a b', '1\u009b', '1\u202e', 'x'.repeat(65)]) {
+      const agent = await dial();
+      agent.send(await agent.hello({ agent_version }));
+      expect((await agent.next('refused')).message).toContain('agent_version');
+    }
+    await (await dial()).join({ agent_version: '0.1.0-rc.1+build.7' });
+  });
+
   it('refuses a hello that does not come within ten seconds, and drops one who does not even upgrade', async () => {
     await start();
     const mute = await dial();
@@ -1464,6 +1498,27 @@ describe('many at once', () => {
     await until(() => silent.closed() === 9 && more.closed() === 1);
     expect([others.closed(), late.closed()]).toEqual([0, 0]);
     for (const sockets of [silent, others, late, more]) sockets.end();
+  });
+
+  it('holds back an address whose hellos are refused, and nobody else', async () => {
+    await start({ refusedHelloBurst: 3, refusedHellosPerSecond: 1 });
+    for (let at = 0; at < 3; at++) {
+      const hostile = await dialAsAgent(port, undefined, '127.0.0.1', '127.0.0.2');
+      hostile.send({ type: 'hello' });
+      expect((await hostile.next('refused')).code).toBe('protocol_violation');
+      hostile.end();
+    }
+    const held = dialAsAgent(port, undefined, '127.0.0.1', '127.0.0.2');
+    let begun = false;
+    void held.then(() => {
+      begun = true;
+    });
+    for (let at = 0; at < 5; at++) await (await dial()).join();
+    expect(begun).toBe(false);
+    clock.advance(1_000);
+    const late = await held;
+    await late.join();
+    late.end();
   });
 
   it('counts the addresses of one IPv6 network as one', () => {

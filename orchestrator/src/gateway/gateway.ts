@@ -3,11 +3,17 @@ import type { IncomingMessage } from 'node:http';
 import { createServer as createTlsServer, type Server as HttpsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import type { TLSSocket } from 'node:tls';
-import { type AgentMessage, type Hello, type RefusalCode, supportedProtocolVersions } from '@muster/protocol/wire';
+import {
+  type AgentMessage,
+  type Hello,
+  type HelloProof,
+  type RefusalCode,
+  supportedProtocolVersions,
+} from '@muster/protocol/wire';
 import { type ServerOptions, WebSocketServer } from 'ws';
 import { HandshakeQueue } from '../admission/handshake-queue.ts';
 import type { Bus, Hint } from '../bus/bus.ts';
-import { remoteIp } from '../client-network.ts';
+import { networkOf, remoteIp } from '../client-network.ts';
 import type { Clock } from '../clock.ts';
 import type { AgentLinks, Refusal } from '../domain/agent-link.ts';
 import type { Shells } from '../domain/shells.ts';
@@ -20,6 +26,7 @@ import { defaultGatewayLimits, type GatewayLimits } from './limits.ts';
 import { Link, type LinkOwner, LinkSocket, wish } from './link.ts';
 import { LinkRegistry, type Presence } from './presence.ts';
 import { asKnown, Reception } from './reception.ts';
+import { RefusedHellos } from './refused-hellos.ts';
 import { TerminalShells } from './terminal-shells.ts';
 import { TokenBucket } from './token-bucket.ts';
 
@@ -64,6 +71,17 @@ export function createGateway(options: GatewayOptions): Gateway {
 /** Refusals that say nothing about the agent, or have an event of their own. */
 const unauditedRefusals: ReadonlySet<RefusalCode> = new Set(['draining', 'unavailable', 'cloned']);
 
+/** Refusals of peers that have proved no key, or break the protocol. */
+const unprovenRefusals: ReadonlySet<RefusalCode> = new Set(['protocol_violation', 'signature_invalid']);
+/** Refusals for reasons of this end, or of time: an agent that does everything right can get them. */
+const freeRefusals: ReadonlySet<RefusalCode> = new Set([
+  'draining',
+  'unavailable',
+  'cloned',
+  'hello_timeout',
+  'version_unsupported',
+]);
+
 class AgentGateway implements Gateway, LinkOwner {
   readonly clock: Clock;
   readonly limits: GatewayLimits;
@@ -84,6 +102,7 @@ class AgentGateway implements Gateway, LinkOwner {
   private readonly greetings: Deadlines<Link>;
   private readonly reception: Reception;
   private readonly refusals: TokenBucket;
+  private readonly refusedHellos: RefusedHellos;
   private unlogged = 0;
   private readonly unsubscribe: () => void;
   private callOffTick: () => void = () => {};
@@ -144,7 +163,16 @@ class AgentGateway implements Gateway, LinkOwner {
     };
     this.sockets = new WebSocketServer(socketOptions);
     this.tls = this.createTlsServer();
-    this.handshakes = new HandshakeQueue(this.tls, { clock: this.clock, log: this.log, limits: this.limits });
+    this.refusedHellos = new RefusedHellos({
+      perSecond: this.limits.refusedHellosPerSecond,
+      burst: this.limits.refusedHelloBurst,
+    });
+    this.handshakes = new HandshakeQueue(this.tls, {
+      clock: this.clock,
+      log: this.log,
+      limits: this.limits,
+      mayBegin: (network) => this.refusedHellos.mayBegin(network, this.clock.monotonic()),
+    });
     this.unsubscribe = options.bus.subscribe((hint) => this.onHint(hint));
     this.scheduleTick();
   }
@@ -278,9 +306,9 @@ class AgentGateway implements Gateway, LinkOwner {
 
   // What links hand on
 
-  onHello(link: Link, hello: Hello): void {
+  onHello(link: Link, proof: HelloProof, hello: unknown): void {
     this.greetings.delete(link);
-    this.reception.admit(link, hello).catch((error: unknown) => {
+    this.reception.admit(link, proof, hello).catch((error: unknown) => {
       this.log.error({ node_id: link.nodeId, remote_ip: link.remoteIp, err: error }, 'an agent could not be admitted');
       link.refuse({ code: 'unavailable', message: 'the agent could not be recorded', retry_after_secs: 5 });
     });
@@ -296,6 +324,7 @@ class AgentGateway implements Gateway, LinkOwner {
 
   onRefused(link: Link, refusal: Refusal): void {
     const { code, message } = refusal;
+    if (link.state !== 'open' || code === 'protocol_violation') this.chargeFor(link, code);
     if (!this.refusals.take(this.clock.monotonic(), this.limits.refusalsPerSecond, this.limits.refusalBurst)) {
       this.unlogged++;
       return;
@@ -312,6 +341,11 @@ class AgentGateway implements Gateway, LinkOwner {
     this.links
       .refused(refusal, { node_id: nodeId, remote_ip: link.remoteIp })
       .catch((error: unknown) => this.log.warn({ err: error }, 'a refusal could not be audited'));
+  }
+
+  private chargeFor(link: Link, code: RefusalCode): void {
+    const cost = unprovenRefusals.has(code) ? 1 : freeRefusals.has(code) ? 0 : this.limits.provenRefusalCost;
+    if (cost > 0) this.refusedHellos.charge(networkOf(link.remoteIp), cost, this.clock.monotonic());
   }
 
   onClosing(link: Link): void {

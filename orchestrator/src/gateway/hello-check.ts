@@ -1,5 +1,5 @@
 import { verify } from 'node:crypto';
-import { type Hello, handshakeBytes, negotiateVersion, supportedProtocolVersions } from '@muster/protocol/wire';
+import { type HelloProof, handshakeBytes, negotiateVersion, supportedProtocolVersions } from '@muster/protocol/wire';
 import type { Refusal } from '../domain/agent-link.ts';
 import { isUsablePublicKey, publicKeyFromRaw } from '../identity/ed25519-key.ts';
 
@@ -15,7 +15,7 @@ const refusal = (code: Refusal['code'], message: string): HelloVerdict => ({
  * @param connection what only the two ends of this TLS connection know, and the nonce that was sent on it
  */
 export function checkHello(
-  hello: Hello,
+  hello: HelloProof,
   connection: { exporter: Uint8Array; nonce: Uint8Array; orchestratorKey: Uint8Array },
 ): HelloVerdict {
   const agentKey = Buffer.from(hello.public_key, 'hex');
@@ -25,10 +25,11 @@ export function checkHello(
   if (!isSignedBy(agentKey, bytes, Buffer.from(hello.signature, 'hex')))
     return refusal('signature_invalid', 'the signature does not prove the key on this connection');
   const version = negotiateVersion(hello.versions);
+  const agentName = hello.agent_version === null ? 'the agent' : `agent ${hello.agent_version}`;
   if (version === null)
     return refusal(
       'version_unsupported',
-      `this orchestrator speaks protocol ${supportedProtocolVersions.join(', ')}, agent ${hello.agent_version} speaks ${hello.versions.join(', ')}; install an agent of the orchestrator's version`,
+      `this orchestrator speaks protocol ${supportedProtocolVersions.join(', ')}, ${agentName} speaks ${hello.versions.join(', ')}; install an agent of the orchestrator's version`,
     );
   return { version, agentKey };
 }

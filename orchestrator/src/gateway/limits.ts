@@ -51,6 +51,14 @@ export const defaultGatewayLimits = {
   sweepMs: 10_000,
   /** An operation that was not accepted after this is sent again. */
   resendMs: 30_000,
+  /**
+   * Hellos of one network that may be refused, a second and at once. Its further sockets wait for their handshakes: a
+   * refused hello costs milliseconds of the one event loop.
+   */
+  refusedHellosPerSecond: 20,
+  refusedHelloBurst: 100,
+  /** What a refusal counts of an agent that has proved its key: a site with a spent token is not hostile. */
+  provenRefusalCost: 0.1,
   /** Refusals that are logged and audited, a second and at once; the others are counted. */
   refusalsPerSecond: 10,
   refusalBurst: 100,

@@ -5,8 +5,11 @@ import {
   closeReason,
   encodeTerminalFrame,
   type Hello,
+  type HelloProof,
+  messageType,
   type OrchestratorMessage,
   type Report,
+  readHelloProof,
 } from '@muster/protocol/wire';
 import { WebSocket } from 'ws';
 import { remoteIp } from '../client-network.ts';
@@ -24,7 +27,8 @@ export type LinkState = 'greeting' | 'admitting' | 'open' | 'closing';
 export interface LinkOwner {
   readonly clock: Clock;
   readonly limits: GatewayLimits;
-  onHello(link: Link, hello: Hello): void;
+  /** @param hello the whole message, of which nothing but the proof has been looked at */
+  onHello(link: Link, proof: HelloProof, hello: unknown): void;
   /** A message after the welcome; `bytes` is the length of its frame. */
   onMessage(link: Link, message: Exclude<AgentMessage, Hello>, bytes: number): void;
   /** A binary frame, of a link with terminals. */
@@ -299,22 +303,17 @@ export class Link {
       this.violation('a binary frame, where none is expected');
       return;
     }
-    const message = decode(data);
-    if (typeof message === 'string') {
-      this.violation(message);
-      return;
-    }
     if (this.state === 'greeting') {
-      if (message.type !== 'hello') {
-        this.violation(`${message.type} before the hello`);
-        return;
-      }
-      this.state = 'admitting';
-      this.owner.onHello(this, message);
+      this.receiveHello(data);
       return;
     }
     if (this.state === 'admitting') {
-      this.violation(`${message.type} before the welcome`);
+      this.violation(`${messageType(parse(data))} before the welcome`);
+      return;
+    }
+    const message = decode(data);
+    if (typeof message === 'string') {
+      this.violation(message);
       return;
     }
     if (message.type === 'hello') {
@@ -323,6 +322,21 @@ export class Link {
     }
     this.owner.onMessage(this, message, data.length);
     return;
+  }
+
+  private receiveHello(data: Buffer): void {
+    const json = parse(data);
+    if (json === undefined) {
+      this.violation(notJson);
+      return;
+    }
+    const proof = readHelloProof(json);
+    if (typeof proof === 'string') {
+      this.violation(proof);
+      return;
+    }
+    this.state = 'admitting';
+    this.owner.onHello(this, proof, json);
   }
 
   failed(error: Error & { code?: string }): void {
@@ -352,21 +366,29 @@ export class Link {
 const noCloseFrame = 1006;
 const noBytes = Buffer.alloc(0);
 
+const notJson = 'a frame that is not JSON';
+
+/** @returns undefined for what is not JSON */
+function parse(data: Buffer): unknown {
+  try {
+    return JSON.parse(data.toString());
+  } catch {
+    return undefined;
+  }
+}
+
 /** @returns the message, or what is wrong with it */
 function decode(data: Buffer): AgentMessage | string {
-  let json: unknown;
-  try {
-    json = JSON.parse(data.toString());
-  } catch {
-    return 'a frame that is not JSON';
-  }
+  const json = parse(data);
+  if (json === undefined) return notJson;
   const parsed = agentMessageSchema.safeParse(json);
-  if (parsed.success) return parsed.data;
-  const issue = parsed.error.issues[0];
-  return `a message that does not fit its schema: ${issue?.path.join('.') || 'message'}: ${issue?.message ?? 'invalid'}`.slice(
-    0,
-    300,
-  );
+  return parsed.success ? parsed.data : faultOf(parsed.error);
+}
+
+/** What is wrong with a message, in words for its sender: the first of its faults. */
+export function faultOf({ issues: [issue] }: { issues: { path: PropertyKey[]; message: string }[] }): string {
+  const text = `a message that does not fit its schema: ${issue?.path.join('.') || 'message'}: ${issue?.message ?? 'invalid'}`;
+  return text.slice(0, 300);
 }
 
 // The listeners are shared by all links; `this` is the socket. What they throw would end the process, and with it the

@@ -1,4 +1,4 @@
-import { exporterLabel, exporterLength, type Hello } from '@muster/protocol/wire';
+import { exporterLabel, exporterLength, type HelloProof, helloSchema } from '@muster/protocol/wire';
 import type { Clock } from '../clock.ts';
 import type { AgentLinks, Refusal } from '../domain/agent-link.ts';
 import type { Log } from '../log.ts';
@@ -6,7 +6,7 @@ import { skewOf, warnOfSkew, withSkew } from './clock-skew.ts';
 import type { Dispatcher } from './dispatch.ts';
 import { checkHello } from './hello-check.ts';
 import { KeptPlaces } from './kept-places.ts';
-import { type Link, wish } from './link.ts';
+import { faultOf, type Link, wish } from './link.ts';
 import type { LinkRegistry } from './presence.ts';
 import { Turns } from './turns.ts';
 
@@ -62,16 +62,20 @@ export class Reception {
   }
 
   /**
-   * Welcomes the link, or refuses it.
+   * Welcomes the link, or refuses it. Nothing but the proof is looked at before its signature holds.
+   * @param message the hello, parsed as JSON
    * @throws what the domain throws when the agent cannot be recorded
    */
-  async admit(link: Link, hello: Hello): Promise<void> {
-    // Now, since what follows may wait.
-    link.clockSkewSecs = skewOf(hello.clock_ms, this.options.clock.now());
+  async admit(link: Link, proof: HelloProof, message: unknown): Promise<void> {
     const exporter = link.socket.exportKeyingMaterial(exporterLength, exporterLabel, noContext);
-    const verdict = checkHello(hello, { exporter, nonce: link.nonce!, orchestratorKey: this.options.orchestratorKey });
+    const verdict = checkHello(proof, { exporter, nonce: link.nonce!, orchestratorKey: this.options.orchestratorKey });
     link.nonce = null;
     if ('refusal' in verdict) return link.refuse(verdict.refusal);
+    const parsed = helloSchema.safeParse(message);
+    if (!parsed.success) return link.violation(faultOf(parsed.error));
+    const hello = parsed.data;
+    // Now, since what follows may wait.
+    link.clockSkewSecs = skewOf(hello.clock_ms, this.options.clock.now());
     link.instanceId = hello.instance_id;
     link.version = verdict.version;
     const key = await this.options.links.keyOf(hello);

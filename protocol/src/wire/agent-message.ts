@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { sampleSchema } from '../metrics.ts';
 import { resourceResultSchema, summarySchema } from '../operation.ts';
+import { boundedList, boundedTexts } from './bounded.ts';
 import { keyStatementLimits } from './key-statement.ts';
 import { limits } from './limits.ts';
 
@@ -16,9 +17,11 @@ const channel = z.number().int().min(1).max(limits.mostChannel);
 export const terminalRefusals = ['disabled', 'limit', 'shell_refused', 'failed'] as const;
 export type TerminalRefusal = (typeof terminalRefusals)[number];
 
-export const attributesSchema = z
-  .record(z.string().min(1).max(128), z.string().max(limits.maxAttributeLength))
-  .refine((attributes) => Object.keys(attributes).length <= limits.maxAttributes, 'too many attributes');
+export const attributesSchema = boundedTexts({
+  entries: limits.maxAttributes,
+  keyLength: 128,
+  valueLength: limits.maxAttributeLength,
+});
 
 /** Where the agent's knowledge of the orchestrator's key came from. */
 export const pinSources = ['flag', 'pinned', 'first_use', 'discovery'] as const;
@@ -32,10 +35,13 @@ export const keyStatementSchema = z.strictObject({
   signature: hex(64),
 });
 
-const hello = z.strictObject({
+/** What is said of itself by an agent that nobody has approved stands in logs, events and lists. */
+export const agentVersionPattern = /^[0-9A-Za-z.+-]{1,64}$/;
+
+export const helloSchema = z.strictObject({
   type: z.literal('hello'),
-  versions: z.array(z.number().int().positive()).min(1).max(16),
-  agent_version: z.string().max(64),
+  versions: boundedList(z.number().int().positive(), { min: 1, max: limits.helloVersions }),
+  agent_version: z.string().regex(agentVersionPattern),
   public_key: hex(32),
   signature: hex(64),
   /** Since version 4: shown while an orchestrator may not know this key. */
@@ -51,9 +57,10 @@ const hello = z.strictObject({
   /** Since version 2: Unix milliseconds on the agent's clock as this is sent. */
   clock_ms: z.number().int().nonnegative().optional(),
   /** Every operation the agent holds that the orchestrator has not acknowledged as finished. */
-  open_operations: z
-    .array(z.strictObject({ operation_id: operationId, state: z.enum(['accepted', 'running', 'finished']) }))
-    .max(64),
+  open_operations: boundedList(
+    z.strictObject({ operation_id: operationId, state: z.enum(['accepted', 'running', 'finished']) }),
+    { min: 0, max: 64 },
+  ),
 });
 
 const report = z.discriminatedUnion('type', [
@@ -64,7 +71,7 @@ const report = z.discriminatedUnion('type', [
     type: z.literal('results'),
     operation_id: operationId,
     position: z.number().int().nonnegative().max(limits.maxResults),
-    results: z.array(resourceResultSchema).min(1).max(256),
+    results: boundedList(resourceResultSchema, { min: 1, max: 256 }),
   }),
   z.strictObject({
     type: z.literal('output'),
@@ -90,7 +97,7 @@ const report = z.discriminatedUnion('type', [
   }),
 ]);
 export type Report = z.infer<typeof report>;
-export const reportsSchema = z.array(report).min(1).max(64);
+export const reportsSchema = boundedList(report, { min: 1, max: 64 });
 
 /** A piece of a stream: bytes `from` up to `to` of it. What is missing between two pieces was given up. */
 const piece = z.strictObject({
@@ -111,7 +118,7 @@ const outputProgress = z.strictObject({
 export type OutputProgress = z.infer<typeof outputProgress>;
 
 export const agentMessageSchema = z.discriminatedUnion('type', [
-  hello,
+  helloSchema,
   z.strictObject({
     type: z.literal('attributes'),
     attributes: attributesSchema,
@@ -132,11 +139,14 @@ export const agentMessageSchema = z.discriminatedUnion('type', [
    * What was measured, at several times when the link was down meanwhile. Kept by the agent until `metrics_stored`, and
    * sent again on the next link; one such message at a time. Version 3 is told `metrics_refused` when they were not kept.
    */
-  z.strictObject({ type: z.literal('metrics'), samples: z.array(sampleSchema).min(1).max(limits.samplesOfMessage) }),
+  z.strictObject({
+    type: z.literal('metrics'),
+    samples: boundedList(sampleSchema, { min: 1, max: limits.samplesOfMessage }),
+  }),
   /** Since version 2. Best effort, and only for those who watch: the `output` report has all of it at the end. */
   outputProgress,
   /** Something changed under managed resources: worth a check. Best effort. */
-  z.strictObject({ type: z.literal('drift_hint'), keys: z.array(z.string().max(4200)).min(1).max(16) }),
+  z.strictObject({ type: z.literal('drift_hint'), keys: boundedList(z.string().max(4200), { min: 1, max: 16 }) }),
   /** Since version 3, as are the others of terminals: the shell runs, as this user. */
   z.strictObject({
     type: z.literal('terminal_opened'),

@@ -2,6 +2,7 @@ export * from './agent-message.ts';
 export * from './close-reason.ts';
 export * from './discovery.ts';
 export * from './handshake.ts';
+export * from './hello-proof.ts';
 export * from './key-statement.ts';
 export * from './limits.ts';
 export * from './orchestrator-message.ts';

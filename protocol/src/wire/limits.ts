@@ -12,6 +12,8 @@ export const limits = {
   reportParts: 4 * 1024,
   /** Largest report once its pieces are put together, in characters. */
   reportLength: 4 * 1024 * 1024,
+  /** Protocol versions that a hello may offer. */
+  helloVersions: 16,
   /** The hello must be there by then. */
   helloTimeoutMs: 10_000,
   pingIntervalMs: 30_000,

@@ -1,0 +1,41 @@
+import { expect, test } from 'vitest';
+import { RefusedHellos } from './refused-hellos.ts';
+
+test('holds a network back when its burst is spent, and lets one more begin for each token that comes', () => {
+  const hellos = new RefusedHellos({ perSecond: 2, burst: 3 });
+  for (let at = 0; at < 3; at++) {
+    expect(hellos.mayBegin('A', 0)).toBe(true);
+    hellos.charge('A', 1, 0);
+  }
+  expect(hellos.mayBegin('A', 0)).toBe(false);
+  expect(hellos.mayBegin('A', 499)).toBe(false);
+  expect(hellos.mayBegin('A', 500)).toBe(true);
+  expect(hellos.mayBegin('B', 0)).toBe(true);
+});
+
+test('never holds a network back whose hellos are not refused', () => {
+  const hellos = new RefusedHellos({ perSecond: 2, burst: 3 });
+  for (let at = 0; at < 10_000; at++) expect(hellos.mayBegin('A', 0)).toBe(true);
+});
+
+test('counts refusals of proved keys as a part', () => {
+  const hellos = new RefusedHellos({ perSecond: 20, burst: 100 });
+  for (let at = 0; at < 990; at++) hellos.charge('A', 0.1, 0);
+  expect(hellos.mayBegin('A', 0)).toBe(true);
+  for (let at = 0; at < 10; at++) hellos.charge('A', 0.1, 0);
+  expect(hellos.mayBegin('A', 0)).toBe(false);
+});
+
+test('forgives what was under way together, beyond one burst', () => {
+  const hellos = new RefusedHellos({ perSecond: 1, burst: 2 });
+  for (let at = 0; at < 100; at++) hellos.charge('A', 1, 0);
+  expect(hellos.mayBegin('A', 2_999)).toBe(false);
+  expect(hellos.mayBegin('A', 3_000)).toBe(true);
+});
+
+test('remembers a bounded number of networks, the most recent ones', () => {
+  const hellos = new RefusedHellos({ perSecond: 1, burst: 1 });
+  for (let at = 0; at <= 1024; at++) hellos.charge(`N${at}`, 1, 0);
+  expect(hellos.mayBegin('N0', 0)).toBe(true);
+  expect(hellos.mayBegin('N1', 0)).toBe(false);
+});

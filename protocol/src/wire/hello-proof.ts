@@ -1,0 +1,48 @@
+import { agentVersionPattern } from './agent-message.ts';
+import { limits } from './limits.ts';
+
+/** What a hello says to prove its key: all that is looked at before the proof holds. */
+export interface HelloProof {
+  /** Hex, 32 bytes. */
+  readonly public_key: string;
+  /** Hex, 64 bytes. */
+  readonly signature: string;
+  readonly versions: readonly number[];
+  /** Of the agent's program, for messages; null when it is not the version of anything. */
+  readonly agent_version: string | null;
+}
+
+const publicKey = /^[0-9a-f]{64}$/;
+const signature = /^[0-9a-f]{128}$/;
+
+/**
+ * Reads the proof out of a message that is hostile until its signature was verified, at a cost that does not depend on
+ * what else is in it.
+ * @param json the message, parsed
+ * @returns the proof, or what is wrong with it
+ */
+export function readHelloProof(json: unknown): HelloProof | string {
+  const type = messageType(json);
+  if (type !== 'hello') return `${type} before the hello`;
+  const given = json as Record<string, unknown>;
+  const { versions } = given;
+  if (typeof given.public_key !== 'string' || !publicKey.test(given.public_key))
+    return 'a hello whose public_key is not 32 bytes in hex';
+  if (typeof given.signature !== 'string' || !signature.test(given.signature))
+    return 'a hello whose signature is not 64 bytes in hex';
+  if (!Array.isArray(versions) || versions.length === 0 || versions.length > limits.helloVersions)
+    return `a hello whose versions are not 1 to ${limits.helloVersions} numbers`;
+  if (!versions.every((version) => Number.isSafeInteger(version) && version > 0))
+    return 'a hello with a version that is not a positive integer';
+  const agent_version =
+    typeof given.agent_version === 'string' && agentVersionPattern.test(given.agent_version)
+      ? given.agent_version
+      : null;
+  return { public_key: given.public_key, signature: given.signature, versions, agent_version };
+}
+
+/** @returns the type that an unchecked message names, in words that can be logged */
+export function messageType(json: unknown): string {
+  const type = typeof json === 'object' && json !== null && 'type' in json ? json.type : null;
+  return typeof type === 'string' && /^[a-z_]{1,32}$/.test(type) ? type : 'a message of no known type';
+}
