@@ -1,7 +1,9 @@
 import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
 import { type Agent, request } from 'node:https';
 import { connect, type Socket } from 'node:net';
 import { expect } from 'vitest';
+import { dialAsAgent, type TestAgent } from '../orchestrator/test/test-agent.ts';
 import { test } from './harness.ts';
 
 /** What clients without credentials can do to others, with real processes. Times are printed, and not judged. */
@@ -48,4 +50,50 @@ test('4,100 silent connections of one address leave the API to another', async (
   } finally {
     for (const socket of sockets) socket.destroy();
   }
+});
+
+/** @returns milliseconds of the processor that a process has used */
+function processorMs(pid: number): number {
+  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8')
+    .replace(/^.*\) /s, '')
+    .split(' ');
+  // utime and stime, in hundredths of a second.
+  return (Number(fields[11]) + Number(fields[12])) * 10;
+}
+
+test('150 hostile hellos leave the API answering', async ({ stage }) => {
+  const orchestrator = await stage.orchestrator();
+  const pid = orchestrator.program.pid as number;
+  const count = 150;
+  const greet = async (say: (agent: TestAgent) => Promise<unknown>) => {
+    const before = processorMs(pid);
+    const health = healthMs(orchestrator.apiPort, '127.0.0.1');
+    await Promise.all(
+      Array.from({ length: count }, async () => {
+        const agent = await dialAsAgent(orchestrator.agentPort, undefined, '127.0.0.1', '127.0.0.2');
+        await say(agent);
+        agent.end();
+      }),
+    );
+    return { ms: (processorMs(pid) - before) / count, health: await health };
+  };
+  // A token that is not good: a proved key, and no record of it. Run first for what is slow once.
+  const valid = async (agent: TestAgent) => {
+    agent.send(await agent.hello({ token: 'mt_none' }));
+    expect((await agent.next('refused')).code).toBe('token_invalid');
+  };
+  await greet(valid);
+  const small = await greet(valid);
+  const attributes = Object.fromEntries(Array.from({ length: 3_400 }, (_, at) => [`${at}`, 1]));
+  const hostile = await greet(async (agent) => {
+    agent.send({ ...(await agent.hello()), signature: '00'.repeat(64), attributes });
+    await agent.next('refused');
+  });
+  const ratio = hostile.ms / small.ms;
+  console.log(
+    `processor per hello: small valid ${small.ms.toFixed(1)} ms, hostile ${hostile.ms.toFixed(1)} ms, ratio ${ratio.toFixed(2)}; ` +
+      `/healthz beside them: ${small.health} and ${hostile.health} ms`,
+  );
+  // Validated in full it is more than three times as much.
+  expect(ratio).toBeLessThan(1.5);
 });

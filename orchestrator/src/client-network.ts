@@ -1,4 +1,4 @@
-import { isIPv6, type Socket } from 'node:net';
+import { isIPv4, isIPv6, type Socket } from 'node:net';
 
 /** The address of the other end, IPv4 without its IPv6 dress; empty once the socket is gone. */
 export const remoteIp = (socket: Pick<Socket, 'remoteAddress'>): string =>
@@ -19,4 +19,10 @@ export function networkOf(address: string): string {
     .slice(0, 4)
     .map((group) => Number.parseInt(group, 16).toString(16))
     .join(':');
+}
+
+/** The site that an unknown machine is counted with: the /24 of an IPv4 address, the /64 of an IPv6 address. */
+export function siteOf(address: string): string {
+  const network = networkOf(address);
+  return isIPv4(network) ? network.slice(0, network.lastIndexOf('.')) : network;
 }

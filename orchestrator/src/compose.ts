@@ -30,6 +30,7 @@ import { notificationsOf } from './domain/notifications.ts';
 import { createWaiting } from './domain/operation-waiting.ts';
 import { bootstrapOperator } from './domain/operators.ts';
 import { isOwnServer, ownServers } from './domain/own-servers.ts';
+import { createPendingList } from './domain/pending-list.ts';
 import { createRefusals } from './domain/refusals.ts';
 import { settleRestored } from './domain/restored.ts';
 import { createRunConductor } from './domain/run-conductor.ts';
@@ -263,6 +264,7 @@ async function start(config: Config, dataDir: string, around: Surroundings, held
         loopback,
       ),
   });
+  const pending = createPendingList(context, config.pending_capacity);
   held.add(() => signIn.close());
   const live = createLiveEvents(context, clock, signIn);
   held.add(() => live.close());
@@ -290,7 +292,7 @@ async function start(config: Config, dataDir: string, around: Surroundings, held
   const conductor = createRunConductor(context, documents, { maxConcurrent: config.runs.max_concurrent });
   gateway = createGateway({
     identity,
-    links: createAgentLinks(context, refusals, config.pending_capacity, recordSamples, liveOutput),
+    links: createAgentLinks(context, refusals, pending, recordSamples, liveOutput),
     bus,
     clock,
     log: log.child({ part: 'gateway' }),
@@ -452,6 +454,7 @@ async function start(config: Config, dataDir: string, around: Surroundings, held
     cutOff();
     await agents.close();
     await remoteWrite?.stop();
+    await pending.close().catch((error: unknown) => log.warn({ err: error }, 'failed to record new agents'));
     await refusals.close().catch((error: unknown) => log.warn({ err: error }, 'refusals could not be audited'));
     // Last of those that write: what the others have written gets its place.
     await auditKeeping?.stop();
@@ -473,6 +476,7 @@ async function start(config: Config, dataDir: string, around: Surroundings, held
     pruneTerminals: () => pruneTerminals(context, transcripts, current.terminals.retention_days),
     runs: conductor,
     refusals,
+    pending,
     secretsExpiryNoticeDays: config.secrets_expiry_notice_days,
   });
   /** What follows from events, in the unit that gives them their places. */

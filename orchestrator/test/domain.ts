@@ -11,6 +11,7 @@ import { createLiveOutput } from '../src/domain/live-output.ts';
 import { createModuleDocuments } from '../src/domain/modules.ts';
 import { createWaiting } from '../src/domain/operation-waiting.ts';
 import { addOperator } from '../src/domain/operators.ts';
+import { createPendingList } from '../src/domain/pending-list.ts';
 import { createRefusals } from '../src/domain/refusals.ts';
 import { createRunConductor } from '../src/domain/run-conductor.ts';
 import { createSignIn } from '../src/domain/sign-in.ts';
@@ -60,7 +61,8 @@ export async function openDomain(
   };
   const refusals = createRefusals(context);
   const liveOutput = createLiveOutput(context);
-  const links = createAgentLinks(context, refusals, pendingCapacity, async () => {}, liveOutput);
+  const pending = createPendingList(context, pendingCapacity);
+  const links = createAgentLinks(context, refusals, pending, async () => {}, liveOutput);
   const documents = createModuleDocuments(context);
   const conductor = createRunConductor(context, documents, { maxConcurrent: 1000 });
   return {
@@ -71,6 +73,7 @@ export async function openDomain(
     connected,
     clockAheadSecs,
     links,
+    pending,
     liveOutput,
     refusals,
     waiting: createWaiting(context),
@@ -127,12 +130,12 @@ export function helloOf(key: Key, more: Partial<Hello> = {}): Hello {
 }
 
 /** Lets an agent in as the gateway would. */
-export async function connect(domain: Domain, key: Key, more: Partial<Hello> = {}) {
+export async function connect(domain: Domain, key: Key, more: Partial<Hello> = {}, remoteIp = '192.0.2.7') {
   const admission = await domain.links.admit(helloOf(key, more), {
     node_id: key.id,
     valid_until: null,
     succession: null,
-    remote_ip: '192.0.2.7',
+    remote_ip: remoteIp,
     now: domain.now(),
   });
   if (admission.admitted) domain.connected.add(key.id);

@@ -12,8 +12,9 @@ import { keyStands, type Succession, successionStatements } from './agent-keys.t
 import type { Admission, AgentLinks, Caller, Refusal } from './agent-link.ts';
 import { audited, type Happening } from './audit.ts';
 import { type Context, seconds, systemActor } from './context.ts';
-import { enrolStatements } from './enrolment.ts';
+import { type Enrolment, enrolStatements } from './enrolment.ts';
 import { announceEnd, type Ending, type EndingOperation, endStatements, ignoreFinished } from './operation-end.ts';
+import type { PendingList } from './pending-list.ts';
 
 /** Letting an agent in that has proved its key: its record, its standing, and what both sides still have open. */
 
@@ -23,8 +24,7 @@ const refuse = (code: Refusal['code'], message: string, retry_after_secs: number
   refusal: { code, message, retry_after_secs },
 });
 
-/** @param pendingCapacity how many agents may wait for approval at a time */
-export function createAdmission(context: Context, pendingCapacity: number): AgentLinks['admit'] {
+export function createAdmission(context: Context, pending: PendingList): AgentLinks['admit'] {
   const { db } = context;
   return async (hello, from) => {
     const { node_id } = from;
@@ -38,11 +38,12 @@ export function createAdmission(context: Context, pendingCapacity: number): Agen
     // Removed since its key was looked up: no record is made under an id that is not of its first key.
     if (!known && node_id !== idOfRawKey(Buffer.from(hello.public_key, 'hex')))
       return refuse('unavailable', 'the agent has just been removed', 1);
+    let told = true;
     try {
       // A token is only looked at where it can make a difference.
       if (!known || (known.status === 'pending' && hello.token !== null)) {
-        const enrolled = await enrolStatements(context, hello, from, known, pendingCapacity);
-        if (enrolled) await db.write({ name: 'agents/enrol', statements: enrolled });
+        const enrolled = await enrol(context, hello, from, known, pending);
+        if (enrolled) told = enrolled.told;
         else if (!known) return refuse('token_invalid', 'the enrolment token is not good (any more)', retrySecs);
         else context.log.warn({ node_id }, 'enrolment token of a pending agent is not good (any more)');
       }
@@ -50,14 +51,14 @@ export function createAdmission(context: Context, pendingCapacity: number): Agen
       if (!(error instanceof MusterError)) throw error;
       if (error.code === 'enrolment_token_not_found')
         return refuse('token_invalid', 'the enrolment token has just been used up', retrySecs);
-      if (error.code === 'pending_full')
-        return refuse('pending_full', `${pendingCapacity} agents wait for approval already`, retrySecs);
+      if (error.code === 'pending_full' || error.code === 'agent_changed')
+        return refuse('pending_full', `${pending.capacity} agents wait for approval already`, retrySecs);
       if (error.code === 'name_taken')
         return refuse('token_invalid', 'the name of the enrolment token has just been taken', retrySecs);
       throw error;
     }
     const settled = await settleOpen(context, hello, node_id);
-    const row = await recordConnected(context, hello, from, known);
+    const row = await recordConnected(context, hello, from, known, told);
     if (!row) return refuse('removed', 'this agent was removed', limits.rejectedRetryAfterSecs);
     const acknowledged = (await db.get(acknowledgedSeq, { node_id }))?.seq ?? 0;
     return {
@@ -67,6 +68,32 @@ export function createAdmission(context: Context, pendingCapacity: number): Agen
       settled_operations: settled,
     };
   };
+}
+
+/**
+ * Commits the record of a new agent, or what a token changes of a pending one.
+ * @returns null when the token does not hold
+ */
+async function enrol(
+  context: Context,
+  hello: Hello,
+  from: Caller,
+  known: AgentRow | undefined,
+  pending: PendingList,
+): Promise<Enrolment | null> {
+  for (let attempt = 1; ; attempt++) {
+    const enrolled = await enrolStatements(context, hello, from, known, pending);
+    if (enrolled === null) return null;
+    try {
+      await context.db.write({ name: 'agents/enrol', statements: enrolled.statements });
+    } catch (error) {
+      // The agent that was to give way has come back, was approved, or has just given way to another.
+      if (error instanceof MusterError && error.code === 'agent_changed' && attempt < 5) continue;
+      throw error;
+    }
+    if (enrolled.displaced !== null) context.bus.publish({ type: 'agent_removed', node_id: enrolled.displaced });
+    return enrolled;
+  }
 }
 
 /** Commits that the agent has this key from now on. */
@@ -94,6 +121,7 @@ const readAgent = ({ db }: Context, node_id: string) => db.get(agentById, { node
 /**
  * Commits that the agent is connected, with what is worth an event.
  * @param known its record before this hello
+ * @param told false: one of many new agents, which get no event each
  * @returns its record, undefined when it has just been removed
  */
 async function recordConnected(
@@ -101,6 +129,7 @@ async function recordConnected(
   hello: Hello,
   from: Caller,
   known: AgentRow | undefined,
+  told: boolean,
 ): Promise<AgentRow | undefined> {
   for (let attempt = 1; ; attempt++) {
     const row = await readAgent(context, from.node_id);
@@ -115,7 +144,7 @@ async function recordConnected(
       lost_at: row.lost_at ?? 0,
       now: from.now,
     };
-    const happening = connectionHappening(known && row, hello, from, row.name ?? row.initial_hostname);
+    const happening = told ? connectionHappening(known && row, hello, from, row.name ?? row.initial_hostname) : null;
     try {
       await context.db.write({
         name: 'agents/connected',

@@ -20,6 +20,7 @@ import { createInFlight } from './in-flight.ts';
 import type { LiveOutput } from './live-output.ts';
 import { createModuleDocuments } from './modules.ts';
 import { createPayloads } from './payloads.ts';
+import type { PendingList } from './pending-list.ts';
 import { createReadyWork } from './ready-work.ts';
 import type { Refusals } from './refusals.ts';
 import { createOperationScrub, createReportScrub } from './report-secrets.ts';
@@ -30,7 +31,7 @@ const cloneEventEverySecs = 3600;
 export function createAgentLinks(
   context: Context,
   refusals: Pick<Refusals, 'record'>,
-  pendingCapacity: number,
+  pending: PendingList,
   sampled: AgentLinks['sampled'],
   liveOutput: Pick<LiveOutput, 'printed'>,
 ): AgentLinks {
@@ -48,7 +49,7 @@ export function createAgentLinks(
   const scrub = createReportScrub(createOperationScrub(context, inFlight, payloads));
 
   const applied = createAppliedMemory();
-  const admit = createAdmission(context, pendingCapacity);
+  const admit = createAdmission(context, pending);
 
   return {
     keyOf: (hello) => keyOf(context, hello),

@@ -1,7 +1,7 @@
 import { isName, MusterError } from '@muster/protocol';
 import type { Hello } from '@muster/protocol/wire';
 import { insertAgentKey } from '../store/agent-keys.ts';
-import { agentIdTakingName, insertAgent, pendingBeyond, putTag, setAgentStatus } from '../store/agents.ts';
+import { agentIdTakingName, insertAgent, putTag, setAgentStatus } from '../store/agents.ts';
 import {
   deleteOldEnrolmentTokens,
   enrolmentTokenByHash,
@@ -19,6 +19,7 @@ import { audited } from './audit.ts';
 import { type Actor, type Context, seconds } from './context.ts';
 import { type EnrolmentPlaces, enrolmentLines } from './enrolment-line.ts';
 import { mapPage, type PageWish, readPage } from './page.ts';
+import type { PendingList } from './pending-list.ts';
 import { hashOfToken } from './sign-in.ts';
 
 /** Enrolment tokens: what lets an agent in without somebody looking at it. Stored as hashes, shown once. */
@@ -156,18 +157,27 @@ async function freeName({ db }: Context, candidates: readonly string[], nodeId: 
   return candidates.at(-1) as string;
 }
 
+export interface Enrolment {
+  statements: Statement[];
+  /** False: it is told of later, together with others. */
+  told: boolean;
+  /** Whose place it takes on the list of those that wait. */
+  displaced: string | null;
+}
+
 /**
  * The statements that let a new agent in, or let a known pending one in by a token.
  * @param known the record there is, if any; only a pending one may be changed by a token
- * @returns none where nothing is to be changed, null when the token does not hold
+ * @returns no statements where nothing is to be changed, null when the token does not hold
+ * @throws MusterError `pending_full`
  */
 export async function enrolStatements(
   context: Context,
   hello: Hello,
   from: { node_id: string; remote_ip: string; now: number },
   known: AgentRow | undefined,
-  pendingCapacity: number,
-): Promise<Statement[] | null> {
+  pending: PendingList,
+): Promise<Enrolment | null> {
   const { node_id, now } = from;
   let token: TokenRow | undefined;
   if (hello.token !== null) {
@@ -176,7 +186,7 @@ export async function enrolStatements(
   }
   const approve = token?.approve === 1;
   // It waits already, and the token would change nothing but its own count.
-  if (known && !approve) return [];
+  if (known && !approve) return { statements: [], told: true, displaced: null };
   let name: string | null = known?.name ?? null;
   const statements: Statement[] = [];
   if (token)
@@ -187,6 +197,8 @@ export async function enrolStatements(
     name = await freeName(context, namesFromHostname(token?.name ?? hello.hostname, node_id), node_id);
     statements.push(statement(agentIdTakingName, { name, node_id }, { expect: 'no_row', else: 'name_taken' }));
   }
+  let displaced: string | null = null;
+  let told = true;
   const status = approve ? 'approved' : 'pending';
   if (known) {
     if (approve)
@@ -198,10 +210,11 @@ export async function enrolStatements(
         ),
       );
   } else {
-    if (!approve)
-      statements.push(
-        statement(pendingBeyond, { capacity: pendingCapacity - 1 }, { expect: 'no_row', else: 'pending_full' }),
-      );
+    if (!approve) {
+      const place = await pending.place(from.remote_ip);
+      statements.push(...place.statements);
+      displaced = place.displaced;
+    }
     statements.push(
       statement(insertAgent, {
         node_id,
@@ -224,22 +237,25 @@ export async function enrolStatements(
   if (!known || approve) {
     const label = name ?? hello.hostname;
     const trust = hello.pin_source === 'first_use' ? '; it trusted our key unseen' : '';
-    statements.push(
-      audited(context, {
-        type: approve ? 'agent.approved' : 'agent.pending',
-        actor: { type: 'agent', id: node_id, name: label },
-        target: { type: 'agent', id: node_id, name: label },
-        summary: approve
-          ? `agent ${label} approved by an enrolment token`
-          : `agent ${label} waits for approval${trust}`,
-        metadata: {
-          hostname: hello.hostname,
-          ip: from.remote_ip,
-          pin_source: hello.pin_source,
-          ...(token ? { enrolment_token_id: token.id } : {}),
-        },
-      }),
-    );
+    const happening = {
+      actor: { type: 'agent', id: node_id, name: label },
+      target: { type: 'agent', id: node_id, name: label },
+      metadata: {
+        hostname: hello.hostname,
+        ip: from.remote_ip,
+        pin_source: hello.pin_source,
+        ...(token ? { enrolment_token_id: token.id } : {}),
+      },
+    } as const;
+    if (approve) {
+      const summary = `agent ${label} approved by an enrolment token`;
+      statements.push(audited(context, { ...happening, type: 'agent.approved', summary }));
+    } else {
+      const summary = `agent ${label} waits for approval${trust}`;
+      const waits = { ...happening, type: 'agent.pending', summary } as const;
+      told = pending.isToldSingly(waits);
+      if (told) statements.push(audited(context, waits));
+    }
   }
-  return statements;
+  return { statements, told, displaced };
 }

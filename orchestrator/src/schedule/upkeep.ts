@@ -5,6 +5,7 @@ import { endLost, expireQueued, expireSessions } from '../domain/expiry.ts';
 import { dropFormerSecrets } from '../domain/former-secrets.ts';
 import { proveWritable } from '../domain/health.ts';
 import { createLostWatch } from '../domain/lost-agents.ts';
+import type { PendingList } from '../domain/pending-list.ts';
 import type { Refusals } from '../domain/refusals.ts';
 import { pruneHistory, prunePayloads, type Retention } from '../domain/retention.ts';
 import type { RunConductor } from '../domain/run-conductor.ts';
@@ -44,6 +45,8 @@ export interface UpkeepOptions {
   runs?: Pick<RunConductor, 'sweep'>;
   /** Tells how often was refused what is refused again and again. */
   refusals?: Pick<Refusals, 'sweep'>;
+  /** Forgets agents that waited for approval and left, and tells of those that came in numbers. */
+  pending?: Pick<PendingList, 'sweep'>;
   /** How long before a secret expires that is said. */
   secretsExpiryNoticeDays?: number;
 }
@@ -51,7 +54,7 @@ export interface UpkeepOptions {
 const forEver: Retention = { driftDays: 0, operationDays: 0 };
 
 export function startUpkeep(context: Context, clock: Clock, options: UpkeepOptions = {}): Upkeep {
-  const { lostAfterSecs = 120, retention = forEver, pruneSamples = async () => {}, runs, refusals } = options;
+  const { lostAfterSecs = 120, retention = forEver, pruneSamples = async () => {}, runs, refusals, pending } = options;
   const { secretsExpiryNoticeDays = 14, pruneTerminals } = options;
   const startedAt = clock.monotonic();
   const lostAgents = createLostWatch(context, { lostAfterSecs, upFor: () => clock.monotonic() - startedAt });
@@ -99,6 +102,7 @@ export function startUpkeep(context: Context, clock: Clock, options: UpkeepOptio
     if (no % formerSecretsEvery === 0) await each(() => dropFormerSecrets(context));
     await each(
       async () => refusals?.sweep(),
+      async () => pending?.sweep(clock.monotonic() - startedAt),
       () => announceExpiring(context, secretsExpiryNoticeDays),
       async () => {
         // It goes missing between two starts only, and comes back when its last secret is set anew or removed.

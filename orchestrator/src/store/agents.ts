@@ -326,6 +326,29 @@ export const pendingBeyond = defineQuery('agents/pending beyond', (db, p: { capa
     .offset(p.capacity),
 );
 
+/** Pending agents that came without a token, those seen least recently first. */
+export const pendingWithoutToken = defineQuery('agents/pending without token', (db, p: { limit: number }) =>
+  db
+    .selectFrom('agents')
+    .select(['node_id', 'initial_ip', 'initial_hostname', 'last_seen_at'])
+    .where('status', '=', 'pending')
+    .where('enrolment_token_id', 'is', null)
+    .orderBy('last_seen_at')
+    .orderBy('node_id')
+    .limit(p.limit),
+);
+
+/** Changes nothing unless the agent still waits for approval, and was not seen after `seen_until`. */
+export const deletePendingAgent = defineQuery(
+  'agents/delete pending',
+  (db, p: { node_id: string; seen_until: number }) =>
+    db
+      .deleteFrom('agents')
+      .where('node_id', '=', p.node_id)
+      .where('status', '=', 'pending')
+      .where('last_seen_at', '<=', p.seen_until),
+);
+
 export const acknowledgedSeq = defineQuery('spool/acknowledged', (db, p: { node_id: string }) =>
   db.selectFrom('spool_ack').select('seq').where('node_id', '=', p.node_id),
 );

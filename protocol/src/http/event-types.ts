@@ -22,9 +22,9 @@ const operation = ['operation_id'] as const;
 export const eventTypes = {
   'agent.pending': {
     severity: ['info'],
-    when: 'an agent that was not known before waits for approval',
+    when: 'an agent that was not known before waits for approval; beyond ten a minute one event, without a target, tells of the others together',
     target: 'agent',
-    metadata: ['hostname', 'ip', 'pin_source', 'enrolment_token_id'],
+    metadata: ['hostname', 'ip', 'pin_source', 'enrolment_token_id', ...counted],
   },
   'agent.approved': {
     severity: ['info'],
