@@ -47,7 +47,7 @@ export const helloSchema = z.strictObject({
   /** Since version 4: shown while an orchestrator may not know this key. */
   key_statement: keyStatementSchema.optional(),
   /** Since version 5: statements on the keys before that, newest first; each is on the `former_key` of the one before it. */
-  earlier_statements: z.array(keyStatementSchema).min(1).max(keyStatementLimits.mostEarlier).optional(),
+  earlier_statements: boundedList(keyStatementSchema, { min: 1, max: keyStatementLimits.mostEarlier }).optional(),
   /** New with each agent process: tells a restarted agent from a cloned one. */
   instance_id: hex(16),
   pin_source: z.enum(pinSources),

@@ -29,6 +29,7 @@ describe('a hostile message gets one fault, however many it has', () => {
     ],
     ['more versions than allowed', { ...hello, versions: many.map(() => 'x') }],
     ['more open operations than allowed', { ...hello, open_operations: many.map(() => ({})) }],
+    ['earlier statements of no shape', { ...hello, earlier_statements: many.map(() => ({})) }],
     ['open operations of no shape', { ...hello, open_operations: many.slice(0, 64).map(() => ({})) }],
     ['changed attributes', { type: 'attributes', attributes: badKeys(512) }],
     ['reports of no shape', { type: 'report', seq: 1, reports: many.slice(0, 64).map(() => ({})) }],
