@@ -60,6 +60,11 @@ export function parseSelector(text: string): ParsedSelector {
   }
 }
 
+/** The attributes that a selector looks at. Agents say them of themselves; tags are set by operators. */
+export const attributesOf = ({ terms }: Selector): string[] => [
+  ...new Set(terms.filter(({ attribute }) => attribute).map(({ key }) => key)),
+];
+
 export const matchesSelector = (selector: Selector, labels: Labels): boolean =>
   selector.terms.every((term) => holds(term, labels));
 

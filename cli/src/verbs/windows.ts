@@ -127,8 +127,13 @@ async function add(context: Context, reason: string, options: AddOptions): Promi
   });
   if (out.json) out.data(window);
   out.print(`Planned ${window.id}: ${stateOf(window, out.style.now)}.`);
+  warnOf(out, window);
   return undefined;
 }
+
+const warnOf = (out: Context['out'], { warnings = [] }: Window): void => {
+  for (const warning of warnings) out.warn(sanitiseLine(warning));
+};
 
 const findWindow = (call: Client, wanted: string): Promise<string> =>
   findId('maintenance window', 'muster windows list', wanted, async () => (await recent(call)).map(({ id }) => id));
@@ -148,6 +153,7 @@ async function show(context: Context, wanted: string): Promise<undefined> {
   out.print(`starts   ${timestamp(starts_at)}`);
   out.print(`ends     ${timestamp(ends_at)}`);
   out.print(`for      ${sanitiseLine(selector === null ? 'all agents' : selector || 'no agent')}`);
+  warnOf(out, window);
   out.print(`made by  ${sanitiseLine(names.get(created_by) ?? created_by)}`);
   return undefined;
 }

@@ -186,6 +186,16 @@ describeDatabases('notifications', (fixture) => {
     ]);
   });
 
+  it.each(['agent.cloned', 'agent.pending'])('of security are never suppressed by a window: %s', async (event_type) => {
+    const { happen, context, actor, domain, waiting, all, now } = await open();
+    const channel = await createChannel(context, actor, rule, hook('one'));
+    const agent = await newAgent(domain, actor, 'web-1');
+    await createWindow(context, actor, { starts_at: now(), ends_at: now() + 20, reason: 'x' });
+    await happen({ target_id: agent.id, event_type, summary: 'told' });
+    expect((await all()).map(({ suppressed }) => suppressed)).toEqual([false]);
+    expect(await waiting(channel.id)).toEqual(['told']);
+  });
+
   it('a window for every agent covers one that is gone, too', async () => {
     const { happen, context, actor, all, now } = await open();
     await createWindow(context, actor, { starts_at: now(), ends_at: now() + 20, reason: 'x' });

@@ -31,8 +31,11 @@ import { covers, type OpenWindows, openWindows } from './windows.ts';
 /** What operators are told of, and what each of them has read. */
 
 const notifying: ReadonlySet<string> = new Set(notifyingEvents);
-/** Maintenance windows are for these: what work on a machine sets off. */
-const suppressible: ReadonlySet<string> = new Set(['agent', 'drift']);
+/**
+ * What a maintenance window mutes: events that work on a machine sets off. Never those of security, such as a cloned key:
+ * whoever is on the machine could wait for a window.
+ */
+const suppressible: ReadonlySet<string> = new Set(['agent.lost', 'agent.returned', 'drift.detected']);
 /** Of an event that is sent on; what is longer stays in the audit log alone. */
 const longestSummary = 1_000;
 const longestMetadata = 16_384;
@@ -80,7 +83,7 @@ function readingBegins({ event_type, target_id, place }: PlacedEvent): Statement
 async function coveredBy(context: Context, events: readonly PlacedEvent[]): Promise<ReadonlySet<PlacedEvent>> {
   const covered = new Set<PlacedEvent>();
   const candidates = events.filter(
-    ({ category, target_type }) => suppressible.has(category) && target_type === 'agent',
+    ({ event_type, target_type }) => suppressible.has(event_type) && target_type === 'agent',
   );
   if (candidates.length === 0) return covered;
   const open = new Map<number, OpenWindows>();

@@ -62,6 +62,16 @@ describeDatabases('maintenance windows', (fixture) => {
     ]);
   });
 
+  it('warn of a selector that uses what agents say of themselves', async () => {
+    const { context, actor, now } = await open();
+    const wanted = { starts_at: now, ends_at: now + 60, reason: 'rack 7', selector: 'role=web attr.rack=7' };
+    const window = await createWindow(context, actor, wanted);
+    expect(window.warnings).toEqual([expect.stringContaining('attr.rack, which agents say of themselves')]);
+    expect(await getWindow(context, window.id)).toEqual(window);
+    const byTags = await createWindow(context, actor, { ...wanted, selector: 'role=web' });
+    expect(byTags.warnings).toBeUndefined();
+  });
+
   it('end after they start, and have a selector that parses', async () => {
     const { context, actor, now } = await open();
     const create = (more: object) =>

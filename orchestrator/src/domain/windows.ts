@@ -1,6 +1,6 @@
 import { MusterError } from '@muster/protocol';
 import type { Agent, Window } from '@muster/protocol/http';
-import { isEmpty, matchesSelector, parseSelector, type Selector } from '@muster/protocol/selector';
+import { attributesOf, isEmpty, matchesSelector, parseSelector, type Selector } from '@muster/protocol/selector';
 import { statement } from '../store/unit.ts';
 import {
   deleteWindow,
@@ -59,7 +59,18 @@ const toWindow = (row: Row): Window => ({
   reason: row.reason,
   created_by: row.created_by,
   selector: row.selector,
+  ...warningsOf(row.selector),
 });
+
+/** What to know of a selector: an agent that was taken over says of itself what it likes, to fall into a window. */
+function warningsOf(selector: string | null): Pick<Window, 'warnings'> {
+  const parsed = selector === null ? null : parseSelector(selector);
+  const attributes = parsed?.ok ? attributesOf(parsed.selector) : [];
+  if (attributes.length === 0) return {};
+  const named = attributes.map((key) => `attr.${key}`).join(', ');
+  const warning = `the selector uses ${named}, which agents say of themselves: an agent that was taken over can choose to be in this window, and mute what is told of it; select by tags instead`;
+  return { warnings: [warning] };
+}
 
 /** The one that starts last first. */
 export async function listWindows({ db }: Context, wish: PageWish): Promise<Page<Window>> {
@@ -106,11 +117,13 @@ export async function createWindow(context: Context, actor: Actor, wanted: NewWi
   if (wanted.selector !== undefined) requireSelector(wanted.selector, '/selector');
   const { starts_at, ends_at, reason } = wanted;
   const selector = wanted.selector ?? null;
-  const window: Window = { id: context.newId(), starts_at, ends_at, reason, created_by: actor.id, selector };
+  const id = context.newId();
+  const row = { id, starts_at, ends_at, reason, created_by: actor.id, selector };
+  const window: Window = { ...row, ...warningsOf(selector) };
   await context.db.write({
     name: 'windows/create',
     statements: [
-      statement(insertWindow, { ...window, created_at: seconds(context.now()) }),
+      statement(insertWindow, { ...row, created_at: seconds(context.now()) }),
       audited(context, happened('window.created', actor, window, { starts_at, ends_at, selector })),
     ],
   });

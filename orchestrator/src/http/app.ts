@@ -310,10 +310,13 @@ function registerOpen(app: FastifyInstance, options: AppOptions): void {
     moduleSchema ??= JSON.stringify(moduleJsonSchema());
     return reply.header('content-type', 'application/schema+json').send(moduleSchema);
   });
-  for (const [path, schemaOf] of Object.entries(options.configSchemas ?? {}))
-    app.get(path, (_request, reply) =>
-      reply.header('content-type', 'application/schema+json').send(JSON.stringify(schemaOf())),
-    );
+  for (const [path, schemaOf] of Object.entries(options.configSchemas ?? {})) {
+    let schema: string | null = null;
+    app.get(path, (_request, reply) => {
+      schema ??= JSON.stringify(schemaOf());
+      return reply.header('content-type', 'application/schema+json').send(schema);
+    });
+  }
   registerDocsPage(app);
   app.get('/healthz', (_request, reply) => reply.header('content-type', json).send('{"status":"ok"}'));
   app.get('/readyz', async (_request, reply) => {

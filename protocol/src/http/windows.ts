@@ -10,6 +10,7 @@ export const windowSchema = z
     reason: z.string(),
     created_by: z.string(),
     selector: z.string().nullable().describe('the agents it is for; null: all, the empty selector: none'),
+    warnings: z.array(z.string()).optional().describe('what to know of its selector; absent: nothing'),
   })
   .meta({ id: 'Window' });
 export type Window = z.infer<typeof windowSchema>;
@@ -65,7 +66,7 @@ export const createWindow = route({
   tag: 'Maintenance windows',
   summary: 'Plan a maintenance window',
   description:
-    'While it is open, notifications about the agents it is for are suppressed and assignments with `window_only` are applied there; an apply of those that no agent was sent by its end expires with it. It is open from `starts_at` until just before `ends_at`.',
+    'While it is open, notifications that work on the agents it is for sets off (`agent.lost`, `agent.returned`, `drift.detected`) are suppressed and assignments with `window_only` are applied there; an apply of those that no agent was sent by its end expires with it. It is open from `starts_at` until just before `ends_at`.',
   access: 'admin',
   body: z.strictObject({
     starts_at: unixTime,

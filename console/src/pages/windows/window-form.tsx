@@ -1,4 +1,5 @@
 import type { Window } from '@muster/protocol/http';
+import { attributesOf, parseSelector } from '@muster/protocol/selector';
 import { useMutation, useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { useSelectorVocabulary } from '../../api/agents.ts';
@@ -140,24 +141,34 @@ function Whom({ selector, onChange }: { readonly selector: string; readonly onCh
   const vocabulary = useSelectorVocabulary();
   const matches = useQuery({ ...matchesQuery(rested), enabled: rested.trim() !== '' });
   const count = matches.data?.length;
+  const parsed = parseSelector(rested);
+  const attributes = parsed.ok ? attributesOf(parsed.selector) : [];
   return (
-    <SelectorInput
-      label="For the agents that match"
-      value={typed.text}
-      onChange={(text) => {
-        typed.set(text);
-        onChange(text);
-      }}
-      vocabulary={vocabulary}
-      hint={
-        rested.trim() === ''
-          ? 'An empty selector matches no agent.'
-          : matches.isError
-            ? messageOf(matches.error)
-            : count === undefined
-              ? 'Looking for agents…'
-              : `Matches ${count} ${count === 1 ? 'agent' : 'agents'} now, and whichever match while it is open.`
-      }
-    />
+    <>
+      <SelectorInput
+        label="For the agents that match"
+        value={typed.text}
+        onChange={(text) => {
+          typed.set(text);
+          onChange(text);
+        }}
+        vocabulary={vocabulary}
+        hint={
+          rested.trim() === ''
+            ? 'An empty selector matches no agent.'
+            : matches.isError
+              ? messageOf(matches.error)
+              : count === undefined
+                ? 'Looking for agents…'
+                : `Matches ${count} ${count === 1 ? 'agent' : 'agents'} now, and whichever match while it is open.`
+        }
+      />
+      {attributes.length > 0 && (
+        <p role="alert" className="text-sm text-warn">
+          Agents say their attributes of themselves: an agent that was taken over can choose to be in this window, and
+          mute what is told of it. Select by tags instead.
+        </p>
+      )}
+    </>
   );
 }
