@@ -150,7 +150,8 @@ describeDatabases('applied state', (fixture) => {
               }
               audited.has(name) ? audited.delete(name) : audited.add(name);
             }
-            if (restart) links = createAgentLinks(context, domain.refusals, 100, async () => {}, domain.liveOutput);
+            if (restart)
+              links = createAgentLinks(context, domain.refusals, domain.pending, async () => {}, domain.liveOutput);
             const message = await submit(agent, names);
             const { results, status } = model.apply(message, fates, end);
             const [accepted, ...told] = reportsOf(message.operation_id, [], { now: 1, status });
