@@ -6,6 +6,7 @@ import type { SimulatedTarget } from './simulated-agent.ts';
 
 /** Simulated agents in processes of their own: one process holds no more files than it may. */
 const agentsPerWorker = 2_500;
+const aFew = 50;
 
 export class AgentFleet {
   private readonly workers: ChildProcess[];
@@ -13,7 +14,7 @@ export class AgentFleet {
 
   constructor(count: number) {
     this.count = count;
-    const workers = Math.max(2, Math.ceil(count / agentsPerWorker));
+    const workers = count < aFew ? 1 : Math.max(2, Math.ceil(count / agentsPerWorker));
     this.workers = Array.from({ length: workers }, () => fork(join(import.meta.dirname, 'agent-worker.ts')));
   }
 

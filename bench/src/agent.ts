@@ -23,8 +23,10 @@ import { preciseUsageOf } from './server-process.ts';
  *
  * Seconds until it is measured, and for how long; files that are watched, 0: none.
  */
-const { settle, secs, files } = benchOptions({ numbers: { settle: [180, 0], secs: [120, 0.2], files: [3000, 20] } });
+const { settle, secs, files } = benchOptions({ numbers: { settle: [180, 0], secs: [120, 0.2], files: [3000, 1700] } });
 const filesOfFolder = 10;
+/** A module may have 10,000 values, and each file is six. */
+const filesOfModule = 1_000;
 const lookMs = 5_000;
 const executable = join(root, 'dist/muster');
 
@@ -72,9 +74,15 @@ async function applyFiles(orchestrator: OrchestratorProcess, { nodeId }: RealAge
     mkdirSync(place, { recursive: true });
     return { resource: { 'file-unix': { path: `${place}/file-${at}`, content: `file ${at}\n`, mode: '0644' } } };
   });
-  const content = JSON.stringify({ name: 'files', supports: [{ platform: 'linux' }], resources });
-  await orchestrator.call(uploadModule, { body: { name: 'files', content } });
-  const applied = await orchestrator.call(applyAgent, { params: { node_id: nodeId }, body: { modules: ['files'] } });
+  const modules: string[] = [];
+  for (let at = 0; at < resources.length; at += filesOfModule) {
+    const name = `files-${at}`;
+    const of = resources.slice(at, at + filesOfModule);
+    const content = JSON.stringify({ name, supports: [{ platform: 'linux' }], resources: of });
+    await orchestrator.call(uploadModule, { body: { name, content } });
+    modules.push(name);
+  }
+  const applied = await orchestrator.call(applyAgent, { params: { node_id: nodeId }, body: { modules } });
   if (applied.status !== 'succeeded') throw new Error(`the apply ${applied.status}`);
 }
 

@@ -31,7 +31,7 @@ import { seedAgents } from './seed-agents.ts';
  * alike. What is judged is therefore requests a second of the server's CPU time: what one core could answer.
  */
 const options = benchOptions({
-  numbers: { seconds: [5, 1], rounds: [3, 1], connections: [32, 4], agents: [10_000, 10] },
+  numbers: { seconds: [5, 0.2], rounds: [3, 1], connections: [32, 4], agents: [10_000, 10] },
   texts: { url: null, agent: nodeExample, tokens: 'bench-token', pid: null, rate: null },
   flags: ['layer'],
 });

@@ -28,7 +28,7 @@ import type { SteadyLoadSeen, SteadyLoadWanted } from './steady-load.ts';
  */
 const options = benchOptions({
   numbers: {
-    ...{ agents: [10_000, 20], secs: [120, 0.4], rounds: [3, 1], rate: [50, 50], 'at-once': [256, 4] },
+    ...{ agents: [10_000, 20], secs: [120, 0.4], rounds: [3, 1], rate: [50, 50], 'at-once': [256, 8] },
     ...{ poll: [60, 1], settle: [10, 0.2] },
   },
   texts: { database: 'sqlite' },
@@ -76,6 +76,10 @@ async function sharesDuring(
   return { server: own, fleet: agents, others: (after.all - before.all) / took - own - agents };
 }
 
+const began = performance.now();
+/** On stderr as it goes: a whole run takes most of an hour. */
+const tell = (text: string) => console.error(`  ${((performance.now() - began) / 1000).toFixed(0)} s: ${text}`);
+
 /** An orchestrator, somebody signed in to it, and what it tells Prometheus. */
 async function begin() {
   const server = await OrchestratorProcess.start({ databaseUrl: await database.another() });
@@ -119,6 +123,7 @@ async function cost({ server, told }: Begun, count: number): Promise<{ fleet: Ag
   const cpuBefore = server.usage.cpuSecs;
   const inSecs = await fleet.connect({ host: '127.0.0.1', ...server.address, token }, atOnce, true);
   const inCpuSecs = server.usage.cpuSecs - cpuBefore;
+  tell(`${count} agents connected after ${inSecs.toFixed(0)} s`);
   // Each has sent its first by then.
   await sleep((pollSecs * 1.1 + settleSecs) * 1000);
   const memory = (await server.settledUsage()).rss - before.rss;
@@ -132,6 +137,9 @@ async function cost({ server, told }: Begun, count: number): Promise<{ fleet: Ag
     throw new Error(
       `${connected} of ${count} agents were connected and ${samplesPerSecond.toFixed(1)} samples a second came, not ${wanted.toFixed(1)}: this measures something else`,
     );
+  tell(
+    `${count} agents cost ${(shares.server * 100).toFixed(1)} % of a core and send ${samplesPerSecond.toFixed(1)} samples/s`,
+  );
   await fleet.leave();
   await sleep(settleSecs * 1000);
   const { server: alone } = await sharesDuring(server, fleet, () => sleep((secs / 2) * 1000));
@@ -153,13 +161,13 @@ async function reads({ server }: Begun): Promise<string[]> {
   ]);
 }
 
-async function load({ server, token, ca }: Begun, paths: string[]): Promise<number[]> {
+async function load({ server, token, ca }: Begun, paths: string[]): Promise<SteadyLoadSeen> {
   const child = fork(join(import.meta.dirname, 'steady-load.ts'));
   const answer = nextMessage<SteadyLoadSeen>(child);
   child.send({ url: server.url, ca, token, paths, perSecond: rate, seconds: secs / 2 } satisfies SteadyLoadWanted);
-  const { latencies, failed } = await answer;
-  if (failed !== null) throw new Error(failed);
-  return latencies;
+  const seen = await answer;
+  if (seen.failed !== null) throw new Error(seen.failed);
+  return seen;
 }
 
 interface Turn {
@@ -167,6 +175,7 @@ interface Turn {
   p50: number;
   p99: number;
   max: number;
+  resets: number;
   shares: Shares;
 }
 
@@ -178,11 +187,14 @@ async function inTurns(begun: Begun, fleet: AgentFleet): Promise<Turn[]> {
     await sleep(settleSecs * 1000);
     const connected = await begun.told('muster_agents_connected');
     if (connected !== (isWith ? agents : 0)) throw new Error(`${connected} agents are connected in a turn`);
-    let latencies: number[] = [];
+    let seen: SteadyLoadSeen | undefined;
     const shares = await sharesDuring(begun.server, fleet, async () => {
-      latencies = await load(begun, paths);
+      seen = await load(begun, paths);
     });
-    turns.push({ with: isWith, ...quantiles(latencies), shares });
+    const { latencies, resets } = seen!;
+    const found = { with: isWith, ...quantiles(latencies), resets, shares };
+    turns.push(found);
+    tell(`reads with ${connected} agents: p99 ${found.p99.toFixed(1)} ms, ${resets} connections reset`);
   };
   for (let round = 0; round < rounds; round++) {
     await turn(false);
@@ -238,12 +250,13 @@ console.log(
 console.log('');
 console.log(
   table(
-    ['reads', 'p50 ms', 'p99 ms', 'most ms', 'cores', 'cores of the agents', 'cores of others'],
+    ['reads', 'p50 ms', 'p99 ms', 'most ms', 'reset', 'cores', 'cores of the agents', 'cores of others'],
     turns.map((of) => [
       of.with ? `${agents} agents` : 'no agents',
       of.p50,
       of.p99,
       of.max,
+      String(of.resets),
       of.shares.server,
       of.shares.fleet,
       of.shares.others,

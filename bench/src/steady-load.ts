@@ -19,7 +19,9 @@ export interface SteadyLoadWanted {
 export interface SteadyLoadSeen {
   /** Milliseconds from when each was due to the last byte of its answer. */
   latencies: number[];
-  /** What was not answered with 2xx, the first of them. */
+  /** Requests whose connection was reset before an answer came: the client takes another and goes on. */
+  resets: number;
+  /** What was not answered with 2xx, or failed otherwise; the first of them. */
   failed: string | null;
 }
 
@@ -27,9 +29,16 @@ process.once('message', async ({ url, ca, token, paths, perSecond, seconds }: St
   const agent = new Agent({ keepAlive: true, ca });
   const headers = { authorization: `Bearer ${token}` };
   const latencies: number[] = [];
+  let resets = 0;
   let failed: string | null = null;
 
-  async function ask(path: string, due: number): Promise<void> {
+  const ask = (path: string, due: number) =>
+    answered(path, due).catch((error: NodeJS.ErrnoException) => {
+      if (error.code === 'ECONNRESET') resets++;
+      else failed ??= `${path}: ${error.message}`;
+    });
+
+  async function answered(path: string, due: number): Promise<void> {
     const outgoing = request(new URL(path, url), { agent, headers, checkServerIdentity: () => undefined });
     outgoing.end();
     const [answer] = await once(outgoing, 'response');
@@ -41,6 +50,7 @@ process.once('message', async ({ url, ca, token, paths, perSecond, seconds }: St
   // Connections are made and code is warm before anything counts.
   for (let round = 0; round < 20; round++) await Promise.all(paths.slice(0, 8).map((path) => ask(path, 0)));
   latencies.length = 0;
+  resets = 0;
   const asking: Promise<void>[] = [];
   const from = performance.now();
   let due = from;
@@ -49,14 +59,10 @@ process.once('message', async ({ url, ca, token, paths, perSecond, seconds }: St
     due += (-Math.log(1 - Math.random()) * 1000) / perSecond;
     const wait = due - performance.now();
     if (wait > 0) await sleep(wait);
-    asking.push(
-      ask(paths[turn % paths.length]!, due).catch((error: Error) => {
-        failed ??= error.message;
-      }),
-    );
+    asking.push(ask(paths[turn % paths.length]!, due));
   }
   await Promise.all(asking);
-  process.send?.({ latencies, failed } satisfies SteadyLoadSeen);
+  process.send?.({ latencies, resets, failed } satisfies SteadyLoadSeen);
   agent.destroy();
   process.disconnect();
 });

@@ -1,0 +1,145 @@
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { afterEach, describe, expect, test } from 'vitest';
+import { benches, soaks } from '../bench/src/programs.ts';
+import { root } from '../tools/cli.ts';
+import { eventually } from './eventually.ts';
+import { missing, type Requirement } from './requirements.ts';
+
+// They measure with /proc.
+const linux = missing('linux');
+const needs: Readonly<Record<string, readonly Requirement[]>> = {
+  console: ['browser'],
+  converge: ['root', 'namespaces', 'hosts'],
+};
+
+const folders: string[] = [];
+const started: ChildProcess[] = [];
+afterEach(() => {
+  for (const child of started.splice(0)) child.kill('SIGKILL');
+  for (const folder of folders.splice(0)) rmSync(folder, { recursive: true, force: true });
+});
+
+/** A directory for temporary files that only what the test starts writes to. */
+function temporary(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'benches-'));
+  folders.push(folder);
+  return folder;
+}
+
+/** Entries of the directory that benches make for themselves. */
+const left = (folder: string) => readdirSync(folder).filter((name) => name.startsWith('muster-'));
+
+describe.each([
+  ...Object.keys(benches).map((name) => ({ script: 'main', name })),
+  ...Object.keys(soaks)
+    .filter((name) => !Object.hasOwn(benches, name))
+    .map((name) => ({ script: 'soak', name })),
+])('$script $name', ({ script, name }) => {
+  test('runs in its smoke form', { timeout: 600_000 }, (context) => {
+    const reason = linux ?? missing(...(needs[name] ?? []));
+    context.skip(reason !== null, reason ?? '');
+    const folder = temporary();
+    const { status, stdout, stderr } = spawnSync(
+      process.execPath,
+      [join(root, `bench/src/${script}.ts`), name, '--smoke', '--json'],
+      { cwd: root, encoding: 'utf8', env: { ...process.env, TMPDIR: folder } },
+    );
+    expect(status, stdout + stderr).toBe(0);
+    expect(stdout).not.toMatch(/ (met|MISSED)$/m);
+    expect(left(folder)).toEqual([]);
+  });
+});
+
+/** Processes below this one, whatever session they are in; none that has ended. */
+function below(pid: number): { pid: number; command: string }[] {
+  const all = readdirSync('/proc').filter((name) => /^\d+$/.test(name));
+  const children = all.filter((name) => statOf(Number(name))?.parent === pid).map(Number);
+  return children.flatMap((child) => [{ pid: child, command: commandOf(child) }, ...below(child)]);
+}
+
+function statOf(pid: number): { state: string; parent: number; since: string } | null {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
+    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+    return { state: fields[0]!, parent: Number(fields[1]), since: fields[19]! };
+  } catch {
+    return null;
+  }
+}
+
+function commandOf(pid: number): string {
+  try {
+    return readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ');
+  } catch {
+    return '';
+  }
+}
+
+/** A bench in the middle of its work: its orchestrator and its agents run. */
+async function benchAtWork(folder: string) {
+  const bench = spawn('npm', ['run', '--silent', 'bench', '--', 'agent', '--settle', '600', '--files', '0'], {
+    cwd: root,
+    env: { ...process.env, TMPDIR: folder },
+    stdio: ['ignore', 'pipe', 'ignore'],
+  });
+  started.push(bench);
+  await new Promise<void>((resolve, reject) => {
+    bench.once('exit', (code) => reject(new Error(`it ended with ${code}`)));
+    createInterface({ input: bench.stdout! }).on('line', (line) => line.startsWith('measured for') && resolve());
+  });
+  const processes = below(bench.pid!).map((one) => ({ ...one, since: statOf(one.pid)?.since }));
+  const of = (part: string) => processes.find(({ command }) => command.includes(part))!.pid;
+  expect(processes.filter(({ command }) => command.includes('orchestrator/src/main.ts'))).toHaveLength(1);
+  expect(left(folder)).not.toEqual([]);
+  /** Those that run still: not another that has got the number of one of them. */
+  const running = () =>
+    processes.filter(({ pid, since }) => {
+      const stat = statOf(pid);
+      return stat !== null && stat.since === since && stat.state !== 'Z';
+    });
+  return {
+    npm: bench.pid!,
+    launcher: of('bench/src/main.ts'),
+    bench: of('bench/src/agent.ts'),
+    async ended() {
+      await eventually(
+        'all of its processes have ended',
+        async () => (running().length === 0 ? true : null),
+        60_000,
+      ).catch((error: Error) => {
+        throw new Error(`${error.message}: ${running().map(({ command }) => command)}`);
+      });
+    },
+  };
+}
+
+describe.skipIf(linux !== null)('a bench that is ended in the middle of its work', { timeout: 300_000 }, () => {
+  test.each([
+    ['SIGTERM to npm', 'npm', 'SIGTERM'],
+    ['SIGINT to the bench', 'bench', 'SIGINT'],
+    ['SIGKILL to its launcher', 'launcher', 'SIGKILL'],
+    ['SIGKILL to npm', 'npm', 'SIGKILL'],
+  ] as const)('leaves no process and no file behind: %s', async (_, whom, signal) => {
+    const folder = temporary();
+    const bench = await benchAtWork(folder);
+    process.kill(bench[whom], signal);
+    await bench.ended();
+    expect(left(folder)).toEqual([]);
+  });
+
+  test('leaves no process behind when it is killed itself, and the next run removes its files', async () => {
+    const folder = temporary();
+    const bench = await benchAtWork(folder);
+    process.kill(bench.bench, 'SIGKILL');
+    await bench.ended();
+    const next = spawnSync(process.execPath, ['bench/src/writes.ts', '--smoke'], {
+      ...{ cwd: root, encoding: 'utf8', env: { ...process.env, TMPDIR: folder } },
+    });
+    expect(next.status, next.stderr).toBe(0);
+    expect(left(folder)).toEqual([]);
+  });
+});
