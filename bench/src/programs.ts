@@ -37,4 +37,5 @@ export const soaks: Readonly<Record<string, NamedProgram>> = {
     what: 'the console under 50 events a second for an hour',
     options: ['--minutes', '60'],
   },
+  fuzz: { program: 'fuzz', what: 'everything that takes what others send, with hostile inputs, a minute each' },
 };

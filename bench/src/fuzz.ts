@@ -1,0 +1,45 @@
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { nameOfInput } from './fuzz/name-of-input.ts';
+import { runFuzz } from './fuzz/run.ts';
+import { targets } from './fuzz/targets.ts';
+import { benchOptions } from './options.ts';
+
+/**
+ * Fuzz: whatever takes what others send, with the kept inputs and then with random ones near valid ones. A failure is an
+ * exception that is not declared, more than 100 ms of processor time, more than 64 MiB allocated, or no end. Its input is
+ * put into the corpus, `bench/corpus/TARGET`, which is in the repository: from then on it is tried first, and in CI.
+ *
+ *     npm run soak -- fuzz [--secs 60] [--seed N] [--only TARGET[,TARGET…]]
+ *
+ * Seconds are for each target. The seed is printed; the same seed tries the same inputs.
+ */
+const { secs, seed, only, smoke } = benchOptions({
+  numbers: { secs: [60, 0.3], seed: [Math.floor(Math.random() * 2 ** 31), Math.floor(Math.random() * 2 ** 31)] },
+  texts: { only: null },
+});
+const corpus = join(import.meta.dirname, '../corpus');
+const names = only?.split(',') ?? Object.keys(targets);
+for (const name of names)
+  if (!Object.hasOwn(targets, name)) throw new Error(`there is no target ${name}; ${Object.keys(targets)}`);
+
+console.log(`${secs} s for each of ${names.length} targets, --seed ${seed}`);
+const found = await runFuzz({
+  module: 'targets',
+  names,
+  seed,
+  seconds: secs,
+  corpus,
+  tell: (text) => console.log(`  ${text}`),
+});
+for (const { name, reason, input, seed } of found) {
+  const bytes = Buffer.from(input, 'base64');
+  const file = join(corpus, name, nameOfInput(bytes));
+  console.log(`\nFAILED ${name}${seed === null ? '' : ` (--seed ${seed})`}: ${reason}\n  ${bytes.length} bytes`);
+  console.log(`  ${JSON.stringify(bytes.toString('latin1').slice(0, 300))}`);
+  if (smoke) continue;
+  mkdirSync(join(corpus, name), { recursive: true });
+  writeFileSync(file, bytes);
+  console.log(`  kept as ${file}`);
+}
+process.exitCode = found.length > 0 ? 1 : 0;

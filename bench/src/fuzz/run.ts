@@ -1,0 +1,96 @@
+import { fork } from 'node:child_process';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { scratchDirectory } from '../scratch.ts';
+import { usageOf } from '../server-process.ts';
+import { nameOfInput } from './name-of-input.ts';
+import type { Failure, WorkerNews, WorkerOrder } from './worker.ts';
+
+/** Young objects have room for whatever one input may allocate: then it can be seen how much that is. */
+const workerFlags = ['--expose-gc', '--min-semi-space-size=128', '--max-semi-space-size=128'];
+const lookMs = 250;
+
+export interface FuzzOptions {
+  module: string;
+  names: readonly string[];
+  seed: number;
+  /** For each target. */
+  seconds?: number;
+  inputs?: number;
+  corpus?: string | null;
+  /** Seconds of processor time after which one input counts as one without end. */
+  endlessSecs?: number;
+  tell?: (text: string) => void;
+}
+
+export interface Found extends Failure {
+  name: string;
+}
+
+/**
+ * Runs every target for a time or a number of inputs, one after the other; a target ends at its first failure.
+ * @returns the failures; each is a crash, too much processor time, too much memory, or work without end
+ */
+export async function runFuzz(options: FuzzOptions): Promise<Found[]> {
+  const {
+    endlessSecs = 10,
+    seconds = Number.MAX_SAFE_INTEGER,
+    inputs = Number.MAX_SAFE_INTEGER,
+    corpus = null,
+    tell = () => {},
+  } = options;
+  const folder = scratchDirectory('fuzz');
+  const found: Found[] = [];
+  let names = [...options.names];
+  while (names.length > 0) {
+    const current = join(folder, 'input');
+    writeFileSync(current, '');
+    const child = fork(join(import.meta.dirname, 'worker.ts'), [], { execArgv: workerFlags });
+    let running = names[0]!;
+    let endless = false;
+    // Only the processor's time counts: on a busy machine a worker stands still for seconds.
+    let worked = { on: '', since: 0 };
+    const watch = setInterval(() => {
+      try {
+        const on = nameOfInput(readFileSync(current));
+        const { cpuSecs } = usageOf(child.pid!);
+        if (on !== worked.on) worked = { on, since: cpuSecs };
+        endless = cpuSecs - worked.since > endlessSecs;
+        if (endless) child.kill('SIGKILL');
+      } catch {
+        // It has just ended.
+      }
+    }, lookMs);
+    child.on('message', (news: WorkerNews) => {
+      running = news.name;
+      if (news.type === 'began') return;
+      names = names.filter((name) => name !== news.name);
+      running = names[0] ?? '';
+      const { name, failure } = news;
+      tell(
+        `${name}: ${news.inputs} inputs, at most ${news.cpuMs.toFixed(0)} ms and ${(news.allocated / 1024 ** 2).toFixed(1)} MiB`,
+      );
+      if (failure !== null) found.push({ name, ...failure });
+    });
+    child.send({
+      module: options.module,
+      names,
+      seed: options.seed,
+      seconds,
+      inputs,
+      corpus,
+      current,
+    } satisfies WorkerOrder);
+    const [code, signal] = await new Promise<[number | null, string | null]>((resolve) =>
+      child.once('exit', (code, signal) => resolve([code, signal])),
+    );
+    clearInterval(watch);
+    if (names.length === 0) break;
+    const reason = endless
+      ? `took more than ${endlessSecs} s of the processor`
+      : `the process ended (${signal ?? code})`;
+    found.push({ name: running, reason, input: readFileSync(current).toString('base64'), seed: null });
+    names = names.filter((name) => name !== running);
+  }
+  return found;
+}

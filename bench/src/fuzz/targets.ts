@@ -1,0 +1,314 @@
+import { EventEmitter } from 'node:events';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { apiPrefix, routes } from '@muster/protocol/http';
+import { parseModule, resolveDesiredSet } from '@muster/protocol/module';
+import { matchesSelector, parseSelector } from '@muster/protocol/selector';
+import {
+  agentMessageSchema,
+  decodeTerminalFrame,
+  encodeAnnouncement,
+  encodeTerminalFrame,
+  limits,
+  readAnnouncement,
+  reportsSchema,
+} from '@muster/protocol/wire';
+import { ConfigError, parseConfig } from '../../../agent/src/config.ts';
+import { Session } from '../../../agent/src/connection/session.ts';
+import { matching } from '../../../agent/src/host/bounded-match.ts';
+import { HostFailure } from '../../../agent/src/host/failure.ts';
+import { MemoryEngine } from '../../../agent/test/memory-engine.ts';
+import { defaultGatewayLimits } from '../../../orchestrator/src/gateway/limits.ts';
+import { Link, type LinkOwner } from '../../../orchestrator/src/gateway/link.ts';
+import { addressOf, bearer, testApp } from '../../../orchestrator/src/http/app-fixture.ts';
+import type { Example } from './inputs.ts';
+import { type FuzzTarget, usualCpuMs } from './target.ts';
+
+const root = join(import.meta.dirname, '../../..');
+const json = (...values: unknown[]): Example[] => values.map((value) => ({ body: JSON.stringify(value) }));
+const hex = (bytes: number) => 'ab'.repeat(bytes);
+const operation_id = '01HZX'.padEnd(26, '0');
+const stoppedClock = { now: () => 1_800_000_000_000, monotonic: () => 0, after: () => () => {} };
+
+const hello = {
+  ...{ type: 'hello', versions: [1, 2, 3, 4], agent_version: '0.1.0', public_key: hex(32), signature: hex(64) },
+  ...{ instance_id: hex(16), pin_source: 'flag', hostname: 'web-1', token: 'token', clock_ms: 1_800_000_000_000 },
+  key_statement: { former_key: hex(32), made_at: 1_800_000_000, former_until: 1_800_100_000, signature: hex(64) },
+  attributes: { platform: 'linux', distro: 'debian', 'net.ip': '192.0.2.1' },
+  open_operations: [{ operation_id, state: 'running' }],
+};
+const result = {
+  ...{ module: 'm', id: null, type: 'file-unix', identity: '/a', action: 'update', status: 'changed', diff: 'a\nb\n' },
+  ...{ changes: ['mode'], triggered_by: [], corrective: false, message: null, duration_ms: 1, sensitive: false },
+};
+const reports = [
+  { type: 'accepted', operation_id },
+  { type: 'results', operation_id, position: 0, results: [result, result] },
+  { type: 'output', operation_id, resource: 'm/a', stdout: 'x\n', stderr: '', exit_code: 0, truncated: false },
+  {
+    ...{ type: 'finished', operation_id, status: 'succeeded', error: null, started_at: 1, finished_at: 2 },
+    summary: { total: 2, unchanged: 0, changed: 2, removed: 0, failed: 0, skipped: 0 },
+    plan_digest: hex(32),
+  },
+];
+const sample = {
+  ...{ collected_at: 1_800_000_000, cpu_usage: 1.5, memory_total: 8, memory_used: 4, swap_used: 0, disk_total: 9 },
+  ...{ disk_used: 3, load1: 0.5, net_rx_bytes: 1, net_tx_bytes: 2, processes: 3, uptime: 4 },
+};
+const agentMessages = [
+  { type: 'attributes', attributes: hello.attributes, clock_ms: 1 },
+  { type: 'report', seq: 1, reports },
+  { type: 'report_part', seq: 2, part: 0, parts: 2, text: JSON.stringify(reports) },
+  { type: 'metrics', samples: [sample, sample] },
+  {
+    ...{ type: 'output_progress', operation_id, resource: 'm/a', stderr: null },
+    stdout: { from: 0, to: 2, text: 'ab' },
+  },
+  { type: 'drift_hint', keys: ['file-unix:/a'] },
+  { type: 'terminal_opened', channel: 1, shell: '/bin/sh', user: 'root' },
+  { type: 'terminal_refused', channel: 1, code: 'disabled', message: 'no' },
+  { type: 'terminal_exited', channel: 1, exit_code: 0, signal: null },
+  { type: 'terminal_credit', channel: 1, bytes: 1 },
+  { type: 'bye', reason: 'stops', returns: true },
+];
+
+/** A link of the real gateway whose socket sends nowhere. Its owner hands on nothing, and throws at a bug. */
+function link(state: 'greeting' | 'open', onMessage: LinkOwner['onMessage'] = () => {}): Link {
+  const ws = Object.assign(new EventEmitter(), {
+    ...{ bufferedAmount: 0, link: null, send() {}, close() {}, terminate() {}, pause() {}, resume() {}, ping() {} },
+  });
+  const owner: LinkOwner = {
+    ...{ clock: stoppedClock, limits: defaultGatewayLimits, onMessage },
+    ...{ onHello() {}, onFrame() {}, onRefused() {}, onClosing() {}, onEnded() {} },
+    onFault(_, error) {
+      throw error;
+    },
+  };
+  const made = new Link(ws as never, { remoteAddress: '192.0.2.1' } as never, owner);
+  made.state = state;
+  return made;
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+const orchestratorMessages = [
+  { type: 'challenge', nonce: hex(32), public_key: hex(32), versions: [1, 2, 3, 4] },
+  {
+    ...{ type: 'welcome', version: 4, status: 'approved', name: 'web-1', tags: { role: 'web' }, node_id: hex(16) },
+    ...{ acknowledged: 0, metrics_interval: 60, settled_operations: [operation_id] },
+  },
+  { type: 'refused', code: 'rejected', message: 'no', retry_after_secs: 600 },
+  { type: 'status', status: 'approved', name: null, tags: { role: 'web' } },
+  {
+    ...{
+      type: 'operation',
+      operation_id,
+      kind: 'apply',
+      modules: ['m'],
+      keep_modules: [],
+      snapshot_operation_id: null,
+    },
+    resources: [
+      {
+        ...{ key: 'file-unix:/a', module: 'm', id: null, name: null, type: 'file-unix', identity: '/a' },
+        body: { path: '/a', content: 'a', mode: '0644' },
+        ...{ depends_on: [], reload_on: [], restart_on: [], rerun_on: [], sensitive_fields: [] },
+      },
+    ],
+    plan_digest: hex(32),
+    verify: [{ type: 'http', module: 'm', sensitive: false, timeout: 5, url: 'http://127.0.0.1/', status: 200 }],
+  },
+  { type: 'cancel', operation_id },
+  { type: 'ack', seq: 1 },
+  { type: 'credit', seq: 1, part: 0 },
+  { type: 'metrics_stored', collected_at: 1 },
+  { type: 'metrics_refused', retry_after_secs: 5 },
+  { type: 'output_taken' },
+  { type: 'terminal_open', channel: 1, session_id: operation_id, cols: 80, rows: 24, shell: null, operator: 'ann' },
+  { type: 'terminal_resize', channel: 1, cols: 80, rows: 24 },
+  { type: 'terminal_close', channel: 1, reason: 'left' },
+  { type: 'terminal_credit', channel: 1, bytes: 1 },
+  { type: 'drain', retry_after_secs: 2 },
+];
+const welcomed = orchestratorMessages.slice(0, 2).map((message) => Buffer.from(JSON.stringify(message)));
+
+/** The agent's end of a link, before the challenge or after the welcome. */
+async function receiveAsAgent(input: Uint8Array, before: readonly Buffer[]): Promise<void> {
+  const ws = Object.assign(new EventEmitter(), {
+    ...{ bufferedAmount: 0, isPaused: false, send() {}, close() {}, terminate() {}, pause() {}, resume() {} },
+  });
+  const bugs: unknown[] = [];
+  const log = {
+    debug() {},
+    info() {},
+    warn() {},
+    error: (fields: object) => 'error' in fields && bugs.push(fields.error),
+  };
+  new Session({
+    dialled: { ws: ws as never, exporter: Buffer.alloc(32), orchestratorKey: Buffer.from(hex(32), 'hex') },
+    ...{ engine: new MemoryEngine(), terminals: null, samples: null, clock: stoppedClock, log, random: () => 0 },
+    hello: () => ({ type: 'bye', reason: 'in place of a hello' }),
+    ...{ welcomed() {}, standingChanged() {} },
+  });
+  for (const message of before) ws.emit('message', message, false);
+  ws.emit('message', Buffer.from(input), false);
+  // What it is told to do it does in its turn.
+  await new Promise((resolve) => setImmediate(resolve));
+  if (bugs.length > 0) throw bugs[0];
+}
+
+const app = testApp();
+const visible = /[^\x21-\x7e]/g;
+
+/** The input is written like a request: a line with method and address, one with headers as JSON, the body. */
+async function request(input: Uint8Array): Promise<void> {
+  const bytes = Buffer.from(input);
+  const [line = '', headers = '', ...body] = bytes.toString('latin1').split('\n');
+  const [method = '', address = ''] = line.split(' ');
+  const url = address.replaceAll(visible, '');
+  if (!['GET', 'POST', 'PUT', 'PATCH', 'DELETE'].includes(method) || !url.startsWith('/') || url.startsWith('//'))
+    return;
+  const extra = Object.entries((parsed(headers) ?? {}) as object).filter(
+    ([name, value]) => /^[a-z-]+$/.test(name) && typeof value === 'string' && !/[^\x20-\x7e]/.test(value),
+  );
+  const answer = await app.inject({
+    method: method as 'GET',
+    url,
+    headers: { ...bearer('admin'), ...Object.fromEntries(extra) },
+    ...(body.length > 0 ? { payload: Buffer.from(body.join('\n'), 'latin1') } : {}),
+  });
+  if (answer.statusCode >= 500) throw new Error(`answered ${answer.statusCode}: ${answer.body.slice(0, 500)}`);
+  if (answer.statusCode >= 400 && typeof (parsed(answer.body) as { code?: unknown } | undefined)?.code !== 'string')
+    throw new Error(`answered ${answer.statusCode} without a code: ${answer.body.slice(0, 500)}`);
+}
+
+const requests = routes.map((route): Example => {
+  const query = new URLSearchParams(route.example.query as Record<string, string> | undefined).toString();
+  const headers = JSON.stringify(route.method === 'GET' ? {} : { 'content-type': 'application/json' });
+  const head = `${route.method} ${addressOf(route)}${query === '' ? '' : `?${query}`}\n${headers}`;
+  return route.method === 'GET' || route.body === undefined
+    ? { head, body: '' }
+    : { head: `${head}\n`, body: JSON.stringify(route.example.body) };
+});
+if (requests.some(({ head }) => !head!.includes(` ${apiPrefix}`) && !head!.includes(' /')))
+  throw new Error('no address');
+
+const folder = join(root, 'examples');
+const modules = readdirSync(folder).map((name): Example => ({ body: readFileSync(join(folder, name)) }));
+const moduleAsJson = json({
+  ...{ name: 'm', version: '1.0.0', description: 'd', supports: [{ platform: 'linux', 'tag.role': 'web' }] },
+  parameters: [{ name: 'port', type: 'integer', default: 80 }],
+  templates: [{ id: 't', content: 'port ${{ param.port }} of ${{ tag.role | default("none") }}' }],
+  resources: [
+    { id: 'a', when: { platform: 'linux' }, resource: { 'file-unix': { path: '/a', content: 'a', mode: '0644' } } },
+    { id: 'b', depends_on: ['a'], resource: { 'line-unix': { path: '/b', line: 'a=b', match: '^a=' } } },
+    { variants: [{ when: { 'tag.role': 'web' }, resource: { sysctl: { key: 'a.b', value: '1' } } }] },
+    { resource: { 'cron-unix': { name: 'c', user: 'root', command: 'true', schedule: '*/5 * * * *' } } },
+  ],
+});
+
+function readModule(input: Uint8Array): void {
+  const found = parseModule(input);
+  if (!found.ok) {
+    if (found.faults.length === 0) throw new Error('refused without a fault');
+    return;
+  }
+  const agent = { name: 'web-1', node_id: hex(16), attributes: hello.attributes, tags: { role: 'web' } };
+  resolveDesiredSet({ modules: [found.module], agent });
+}
+
+const selectors = [
+  'role=web env!=test region in (eu,us) tier notin (gold)',
+  'canary !legacy attr.distro=debian note="a b"',
+];
+const announcement = {
+  ...{ host: 'muster.example', port: 4747, orchestratorKey: new Uint8Array(32), sentAt: 1_800_000_000 },
+  nonce: new Uint8Array(16),
+};
+
+/** A pattern, a line break, and the text that it is matched with. */
+function match(input: Uint8Array): void {
+  const [pattern = '', ...texts] = Buffer.from(input).toString('utf8').split('\n');
+  try {
+    matching(pattern, texts);
+  } catch (error) {
+    if (!(error instanceof HostFailure)) throw error;
+  }
+}
+
+export const targets: Readonly<Record<string, FuzzTarget>> = {
+  hello: {
+    ...{ examples: json(hello), most: limits.agentFrameBytes, cpuMs: usualCpuMs },
+    run(input) {
+      link('greeting').receive(Buffer.from(input), false);
+      agentMessageSchema.safeParse(parsed(Buffer.from(input).toString()));
+    },
+  },
+  'agent-messages': {
+    ...{ examples: json(...agentMessages), most: limits.agentFrameBytes, cpuMs: usualCpuMs },
+    run(input) {
+      link('open', (_, message) => {
+        if (message.type === 'report_part') reportsSchema.safeParse(parsed(message.text));
+      }).receive(Buffer.from(input), false);
+    },
+  },
+  reports: {
+    ...{ examples: json(reports), most: limits.reportLength, cpuMs: usualCpuMs },
+    run: (input) => void reportsSchema.safeParse(parsed(Buffer.from(input).toString())),
+  },
+  'orchestrator-messages': {
+    ...{ examples: json(...orchestratorMessages), most: 1024 * 1024, cpuMs: usualCpuMs },
+    async run(input) {
+      await receiveAsAgent(input, []);
+      await receiveAsAgent(input, welcomed);
+    },
+  },
+  http: { examples: requests, most: 1024 * 1024, cpuMs: usualCpuMs, run: request },
+  modules: {
+    ...{ examples: [...modules, ...moduleAsJson], most: 3 * 1024 * 1024, cpuMs: usualCpuMs, run: readModule },
+    // Reading what is at the limit takes longer, and in proportion.
+    cpuMsPerMiB: 400,
+  },
+  selectors: {
+    ...{ examples: selectors.map((body) => ({ body })), most: 64 * 1024, cpuMs: usualCpuMs },
+    run(input) {
+      const found = parseSelector(Buffer.from(input).toString());
+      if (found.ok) matchesSelector(found.selector, { tags: { role: 'web' }, attributes: hello.attributes });
+    },
+  },
+  'agent-config': {
+    examples: [{ body: 'remote_terminal: { enabled: true, shell: /bin/sh }\nmetrics:\n  collection_interval: 30\n' }],
+    // The machine's owner writes it, and nobody else may: it must not crash, and ends in a time.
+    ...{ most: 16 * 1024, cpuMs: 1_000 },
+    run(input) {
+      try {
+        parseConfig(Buffer.from(input).toString());
+      } catch (error) {
+        if (!(error instanceof ConfigError)) throw error;
+      }
+    },
+  },
+  frames: {
+    examples: [{ body: encodeTerminalFrame(7, Buffer.from('ls\n')) }, { body: encodeAnnouncement(announcement) }],
+    ...{ most: 64 * 1024, cpuMs: usualCpuMs },
+    run(input) {
+      const frame = decodeTerminalFrame(input);
+      if (frame !== null && !Buffer.from(encodeTerminalFrame(frame.channel, frame.bytes)).equals(input))
+        throw new Error('what was decoded is encoded otherwise');
+      readAnnouncement(input);
+    },
+  },
+  patterns: {
+    examples: [{ body: '^a=.*$\na=b' }, { body: '(x|y)+z\nxyxyz' }, { body: '[a-z]{2,5}\\.conf$\nabc.conf' }],
+    most: 64 * 1024,
+    // It bounds itself at 400 ms of the processor, and begins again when it was given less than the clock says.
+    cpuMs: 1_500,
+    run: match,
+  },
+};

@@ -1,0 +1,135 @@
+// A process that runs one target after the other with inputs near its examples and its corpus. It is killed from outside
+// when one input takes without end: what it works on lies in a file.
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { getHeapSpaceStatistics, getHeapStatistics } from 'node:v8';
+import fc from 'fast-check';
+import { inputsNear } from './inputs.ts';
+import { type FuzzTarget, mostAllocatedBytes } from './target.ts';
+
+export interface WorkerOrder {
+  /** A module beside this one that exports `targets`. */
+  module: string;
+  names: string[];
+  seed: number;
+  /** For each target: until one of them is reached. */
+  seconds: number;
+  inputs: number;
+  /** Folders of inputs that are kept, by target. */
+  corpus: string | null;
+  /** The input that is being worked on. */
+  current: string;
+}
+
+export type WorkerNews =
+  | { type: 'began'; name: string }
+  | { type: 'done'; name: string; inputs: number; cpuMs: number; allocated: number; failure: Failure | null };
+
+export interface Failure {
+  /** What went wrong. */
+  reason: string;
+  /** Base64. */
+  input: string;
+  /** Null: an input of the corpus. */
+  seed: number | null;
+}
+
+const inputsOfCheck = 200;
+/** What young objects may hold before the collector runs by itself, less what one input may allocate. */
+const youngBytes = 48 * 1024 * 1024;
+
+const used = () => {
+  const { used_heap_size, external_memory } = getHeapStatistics();
+  return used_heap_size + external_memory;
+};
+const youngUsed = () => getHeapSpaceStatistics().find(({ space_name }) => space_name === 'new_space')!.space_used_size;
+
+interface Cost {
+  cpuMs: number;
+  allocated: number;
+}
+
+async function costOf(target: FuzzTarget, input: Uint8Array): Promise<Cost> {
+  if (youngUsed() > youngBytes) globalThis.gc!({ type: 'minor' } as never);
+  const usedBefore = used();
+  const before = process.threadCpuUsage();
+  await target.run(input);
+  const { user, system } = process.threadCpuUsage(before);
+  return { cpuMs: (user + system) / 1000, allocated: Math.max(0, used() - usedBefore) };
+}
+
+/** Compilation and a full collection fall on some input by chance: what counts is the least of a few attempts. */
+const attempts = 4;
+
+/** @throws what is wrong with the target's work on this input */
+async function judge(target: FuzzTarget, input: Uint8Array): Promise<Cost> {
+  let least: Cost = { cpuMs: Number.POSITIVE_INFINITY, allocated: Number.POSITIVE_INFINITY };
+  const cpuMs = target.cpuMs + ((target.cpuMsPerMiB ?? 0) * input.length) / 1024 ** 2;
+  for (let attempt = 0; attempt < attempts; attempt++) {
+    const cost = await costOf(target, input);
+    least = { cpuMs: Math.min(least.cpuMs, cost.cpuMs), allocated: Math.min(least.allocated, cost.allocated) };
+    if (least.cpuMs <= cpuMs && least.allocated <= mostAllocatedBytes) return least;
+    globalThis.gc!();
+  }
+  throw least.cpuMs > cpuMs
+    ? new Error(`took ${least.cpuMs.toFixed(0)} ms of the processor, more than ${cpuMs.toFixed(0)}`)
+    : new Error(`allocated ${(least.allocated / 1024 ** 2).toFixed(0)} MiB`);
+}
+
+const wordsOf = (error: unknown) =>
+  error instanceof Error ? (error.stack ?? error.message).split('\n').slice(0, 6).join('\n') : String(error);
+
+function corpusOf(folder: string | null, name: string): Uint8Array[] {
+  if (folder === null || !existsSync(join(folder, name))) return [];
+  return readdirSync(join(folder, name))
+    .toSorted()
+    .map((file) => readFileSync(join(folder, name, file)));
+}
+
+async function fuzz(
+  name: string,
+  target: FuzzTarget,
+  order: WorkerOrder,
+): Promise<Extract<WorkerNews, { type: 'done' }>> {
+  const kept = corpusOf(order.corpus, name);
+  const most = { cpuMs: 0, allocated: 0 };
+  let inputs = 0;
+  const run = async (input: Uint8Array) => {
+    inputs++;
+    writeFileSync(order.current, input);
+    const cost = await judge(target, input);
+    most.cpuMs = Math.max(most.cpuMs, cost.cpuMs);
+    most.allocated = Math.max(most.allocated, cost.allocated);
+  };
+  const done = (failure: Failure | null) => ({ type: 'done' as const, name, inputs, ...most, failure });
+  const failed = (error: unknown, input: Uint8Array, seed: number | null) =>
+    done({ reason: wordsOf(error), input: Buffer.from(input).toString('base64'), seed });
+
+  for (const input of kept)
+    try {
+      await run(input);
+    } catch (error) {
+      return failed(error, input, null);
+    }
+  const arbitrary = inputsNear([...target.examples, ...kept.map((body) => ({ body }))], target.most);
+  const until = performance.now() + order.seconds * 1000;
+  for (let seed = order.seed; inputs < order.inputs && performance.now() < until; seed++) {
+    const found = await fc.check(
+      fc.asyncProperty(arbitrary, async (input) => {
+        if (performance.now() < until) await run(input);
+      }),
+      { seed, numRuns: Math.min(inputsOfCheck, order.inputs) },
+    );
+    if (found.failed) return failed(found.errorInstance, found.counterexample![0], seed);
+  }
+  return done(null);
+}
+
+process.on('message', async (order: WorkerOrder) => {
+  const { targets } = (await import(`./${order.module}.ts`)) as { targets: Readonly<Record<string, FuzzTarget>> };
+  for (const name of order.names) {
+    process.send!({ type: 'began', name } satisfies WorkerNews);
+    process.send!((await fuzz(name, targets[name]!, order)) satisfies WorkerNews);
+  }
+  process.disconnect();
+});
