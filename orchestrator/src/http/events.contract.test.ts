@@ -121,17 +121,15 @@ class Client {
     return this.frames.filter((f) => f.data !== undefined && f.event === undefined).map(({ id }) => Number(id));
   }
 
+  /** Waits without a limit of its own: the test's is for what hangs. */
   async until(enough: (client: this) => boolean): Promise<void> {
-    const deadline = Date.now() + 8_000;
-    while (!enough(this)) {
-      if (Date.now() > deadline) throw new Error(`not in time; came: ${JSON.stringify(this.frames).slice(-2000)}`);
+    while (!enough(this))
       await Promise.race([
         new Promise<void>((wake) => {
           this.#wake = wake;
         }),
         sleep(50),
       ]);
-    }
   }
 
   close(): void {
@@ -252,7 +250,8 @@ describeDatabases('live events', (fixture) => {
   });
 
   it('end within a second when the operator is removed, the session is ended, or it runs out', async () => {
-    const opened = await serve(fixture);
+    const clock = new ManualClock();
+    const opened = await serve(fixture, clock);
     const { domain, actor } = opened;
     const keys = [await newKey(), await newKey()] as const;
     for (const [at, key] of keys.entries())
@@ -263,10 +262,10 @@ describeDatabases('live events', (fixture) => {
     const stays = await follow(opened);
     const soon = async (client: Client, what: () => Promise<unknown>) => {
       await client.until(({ last }) => last !== '');
-      const since = Date.now();
       await what();
+      // Of the time that the streams go by: it moves no further than this.
+      clock.advance(1_000);
       expect(await client.ended).toBe('whole');
-      expect(Date.now() - since).toBeLessThan(1000);
     };
     await soon(removed, () => removeOperator(domain.context, actor, keys[0].id));
     expect((await follow({ ...opened, token: one })).status).toBe(401);
@@ -309,15 +308,14 @@ describeDatabases('live events', (fixture) => {
       text += bytes.toString('latin1');
     });
     const came = () => [...text.matchAll(/id: (\d+)\ndata/g)].map(([, place]) => Number(place));
-    const deadline = Date.now() + 10_000;
-    while (came().length < 1200 && Date.now() < deadline) await sleep(100);
+    while (came().length < 1200) await sleep(100);
     expect(came()).toEqual(fast.places);
     await happen(opened.domain, 1);
     await placeAll(opened.domain);
-    while (came().length < 1201 && Date.now() < deadline) await sleep(50);
+    while (came().length < 1201) await sleep(50);
     expect(came()).toHaveLength(1201);
     slow.destroy();
-  }, 30_000);
+  });
 
   it('for one who does not read at all end', async () => {
     const clock = new ManualClock();
@@ -332,16 +330,16 @@ describeDatabases('live events', (fixture) => {
     await sleep(100);
     expect(await connections()).toBe(2);
     clock.advance(2_000);
-    const deadline = Date.now() + 5_000;
-    while ((await connections()) === 2 && Date.now() < deadline) await sleep(50);
+    while ((await connections()) === 2) await sleep(50);
     expect(await connections()).toBe(1);
     // The other one reads, and has had its heartbeat.
     await fast.until(({ frames }) => frames.some(({ comment }) => comment !== undefined));
     stalled.destroy();
-  }, 30_000);
+  });
 
   it('cost one read of the chain, however many follow', async () => {
-    const opened = await serve(fixture);
+    // Its time stands still: a slow machine has no more looks at the chain than a fast one.
+    const opened = await serve(fixture, new ManualClock());
     const { domain } = opened;
     const clients: Client[] = [];
     for (let at = 0; at < 20; at++) clients.push(await follow(opened));

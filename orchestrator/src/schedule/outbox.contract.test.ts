@@ -40,7 +40,8 @@ describeDatabases('the outbox', (fixture) => {
         giveUpAfter: 86_400,
         retentionDays: 30,
         lease: createLease(context, 'outbox', 'test'),
-        timeoutMs: 400,
+        // Only what hangs meets it: a far end answers at once, and on a busy machine in its time.
+        timeoutMs: 120_000,
         ...options,
         ...more,
       });
@@ -108,7 +109,7 @@ describeDatabases('the outbox', (fixture) => {
   });
 
   it('tries again later and later, in order and under the same id, until the far end is back', async () => {
-    const { outbox, channel, happen, clock, left, events } = await open();
+    const { outbox, channel, happen, clock, left, events, start } = await open();
     const one = await channel(500);
     await happen('1', '2');
     await outbox.turn();
@@ -123,12 +124,16 @@ describeDatabases('the outbox', (fixture) => {
     expect(one.arrived).toHaveLength(2);
     one.behave(() => {});
     clock.advance(2_000);
-    await outbox.turn();
+    await outbox.stop();
+    const impatient = start({ timeoutMs: 100 });
+    await impatient.turn();
+    await impatient.stop();
     expect(one.arrived).toHaveLength(3);
     expect(await left(one.id)).toEqual(['1', '2']);
     one.behave(200);
     clock.advance(4_000);
-    await outbox.turn();
+    const patient = start();
+    await patient.turn();
     expect(summaries(one)).toEqual(['1', '1', '1', '1', '2']);
     expect(new Set(ids(one)).size).toBe(2);
     expect(await left(one.id)).toEqual([]);
@@ -137,9 +142,9 @@ describeDatabases('the outbox', (fixture) => {
     // And the count begins anew.
     one.behave(500);
     await happen('3');
-    await outbox.turn();
+    await patient.turn();
     clock.advance(1_000);
-    await outbox.turn();
+    await patient.turn();
     expect(one.arrived).toHaveLength(7);
   });
 
@@ -217,18 +222,19 @@ describeDatabases('the outbox', (fixture) => {
   });
 
   it('lets no channel hold up the others, however many hang', async () => {
-    const { outbox, channel, happen } = await open({ timeoutMs: 3_000 });
+    const { outbox, channel, happen, clock } = await open();
     const hanging = [];
     for (let count = 0; count < 8; count++) hanging.push(await channel(() => {}));
     const slow = await channel((response) => void setTimeout(() => response.writeHead(200).end(), 100));
     const well = await channel();
     await happen(...Array.from({ length: 10 }, (_, at) => `${at}`));
-    const began = performance.now();
     const turn = outbox.turn();
+    // The others have all of theirs while each of these still waits for its first.
     await Promise.all([well.seen(10), slow.seen(10)]);
-    expect(performance.now() - began).toBeLessThan(2_900);
     for (const end of hanging) expect(end.arrived).toHaveLength(1);
-    await turn;
+    const stopping = outbox.stop();
+    clock.advance(5_000);
+    await Promise.all([stopping, turn]);
   });
 
   it('has a bounded number of messages under way, and everyone gets a turn', async () => {
@@ -273,7 +279,7 @@ describeDatabases('the outbox', (fixture) => {
   });
 
   it('stops soon, whatever hangs, and goes on where it was', async () => {
-    const { outbox, channel, happen, clock, start, left } = await open({ timeoutMs: 60_000 });
+    const { outbox, channel, happen, clock, start, left } = await open();
     const one = await channel(() => {});
     await happen('1', '2');
     void outbox.turn();
