@@ -145,7 +145,7 @@ describeDatabases('applied state', (fixture) => {
               if (audits.includes(name) === audited.has(name)) continue;
               if (audited.has(name)) await removeAssignment(context, actor, name);
               else {
-                const selector = 'hostname=web-1 platform=linux';
+                const selector = 'attr.platform=linux';
                 await createAssignment(context, actor, { name, modules: [name], selector, mode: 'audit' });
               }
               audited.has(name) ? audited.delete(name) : audited.add(name);
@@ -153,6 +153,7 @@ describeDatabases('applied state', (fixture) => {
             if (restart)
               links = createAgentLinks(context, domain.refusals, domain.pending, async () => {}, domain.liveOutput);
             const message = await submit(agent, names);
+            expect(message.keep_modules.toSorted()).toEqual(audits.filter((name) => !names.includes(name)));
             const { results, status } = model.apply(message, fates, end);
             const [accepted, ...told] = reportsOf(message.operation_id, [], { now: 1, status });
             const finished = { ...(told.at(-1) as Report & { type: 'finished' }) };

@@ -177,6 +177,8 @@ export async function followApply(context: Context, subject: Subject) {
 
 /** Named in an event; of more than so many, their number has to do. */
 const mostNamed = 10;
+/** Characters of each: events are read by the hundred. */
+const mostName = 512;
 
 function detected(
   context: Context,
@@ -199,7 +201,7 @@ function detected(
 
 /** What an event says of resources. */
 export const namesOf = (which: readonly ResourceResult[]) => ({
-  resources: which.slice(0, mostNamed).map(({ type, identity }) => `${type} ${identity}`),
+  resources: which.slice(0, mostNamed).map(({ type, identity }) => `${type} ${identity.slice(0, mostName)}`),
   count: which.length,
 });
 

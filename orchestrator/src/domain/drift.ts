@@ -2,8 +2,8 @@ import { hasEnded, MusterError, type Summary } from '@muster/protocol';
 import type { DriftRecord } from '@muster/protocol/http';
 import { isEmpty, matchesSelector } from '@muster/protocol/selector';
 import { approvedAgent } from '../store/agents.ts';
-import { driftById, driftRecords, insertDriftRecord, latestDrifts, putLatestDrift } from '../store/drift.ts';
-import { fromJson, toJson } from '../store/json-text.ts';
+import { driftById, driftIds, driftRecords, insertDriftRecord, latestDrifts, putLatestDrift } from '../store/drift.ts';
+import { fromJson, type JsonText, toJson } from '../store/json-text.ts';
 import { insertOperation, openOperations, operationById } from '../store/operations.ts';
 import { agentState } from '../store/state.ts';
 import { type Statement, statement } from '../store/unit.ts';
@@ -154,6 +154,15 @@ export async function getDrift(context: Context, driftId: string): Promise<Drift
 
 type Status = DriftRecord['status'];
 
+/** Bytes of the records of one page: a record may have most of a MiB. */
+const pageBytes = 4 * 1024 * 1024;
+
+/** The records of a page of ids: fewer than those, and more to come, where they are large. */
+async function readRecords({ db }: Context, { items, more }: Page<string>): Promise<Page<DriftRecord>> {
+  const rows = items.length === 0 ? [] : await db.all(driftRecords, { ids: items, bytes: pageBytes });
+  return { items: rows.map(toRecord), more: more || rows.length < items.length };
+}
+
 /** Of one agent, newest first. */
 export async function listDrift(
   context: Context,
@@ -161,17 +170,20 @@ export async function listDrift(
   filter: PageWish & { status?: Status | undefined },
 ): Promise<Page<DriftRecord>> {
   const { node_id } = await requireAgent(context, idOrName);
-  const query = driftRecords({ status: filter.status !== undefined });
+  const query = driftIds({ status: filter.status !== undefined });
   const read = (page: PageWish) => context.db.all(query, { node_id, status: filter.status, ...page });
-  return mapPage(await readPage(filter, read), toRecord);
+  return readRecords(
+    context,
+    mapPage(await readPage(filter, read), ({ drift_id }) => drift_id),
+  );
 }
 
 export async function latestDrift(context: Context, idOrName: string): Promise<DriftRecord | null> {
   return (await listDrift(context, idOrName, { limit: 1, offset: 0 })).items[0] ?? null;
 }
 
-/** Records read and matched in one turn of the loop. */
-const recordsPerTurn = 500;
+/** Agents matched in one turn of the loop. */
+const agentsPerTurn = 500;
 
 /** The latest of each agent, newest first. With a selector the page is cut after matching. */
 export async function listLatestDrift(
@@ -180,31 +192,35 @@ export async function listLatestDrift(
 ): Promise<Page<DriftRecord>> {
   const selector = filter.filter === undefined ? null : requireSelector(filter.filter, '/filter');
   const { status } = filter;
+  const labels = selector !== null && !isEmpty(selector);
   const read = (below: string | undefined, page: PageWish) =>
-    context.db.all(latestDrifts({ status: status !== undefined, below: below !== undefined }), {
+    context.db.all(latestDrifts({ status: status !== undefined, below: below !== undefined, labels }), {
       status,
       below,
       ...page,
     });
-  if (selector === null || isEmpty(selector))
-    return mapPage(await readPage(filter, (page) => read(undefined, page)), toRecord);
-  return readPage(filter, async ({ limit, offset }) => {
-    const found: DriftRecord[] = [];
+  const ids = await readPage(filter, async ({ limit, offset }) => {
+    if (!labels) return (await read(undefined, { limit, offset })).map(({ drift_id }) => drift_id);
+    const found: string[] = [];
     let toSkip = offset;
     let below: string | undefined;
     for (;;) {
-      const rows = await read(below, { limit: recordsPerTurn, offset: 0 });
-      for (const row of rows) {
-        if (!matchesSelector(selector, { tags: fromJson(row.tags), attributes: fromJson(row.attributes) })) continue;
+      const rows = await read(below, { limit: agentsPerTurn, offset: 0 });
+      for (const { drift_id, tags, attributes } of rows) {
+        const labeled = { tags: fromJson(tags ?? none), attributes: fromJson(attributes ?? none) };
+        if (!matchesSelector(selector, labeled)) continue;
         if (toSkip > 0) toSkip--;
-        else if (found.push(toRecord(row)) === limit) return found;
+        else if (found.push(drift_id) === limit) return found;
       }
-      if (rows.length < recordsPerTurn) return found;
+      if (rows.length < agentsPerTurn) return found;
       below = rows.at(-1)?.drift_id;
       await new Promise((resolve) => setImmediate(resolve));
     }
   });
+  return readRecords(context, ids);
 }
+
+const none: JsonText<Record<string, string>> = '{}';
 
 /**
  * The statements that record a finished check, and the news if there is any.

@@ -1,6 +1,7 @@
 import type { ResourceResult, Summary } from '@muster/protocol';
 import type { DriftAcceptance } from '@muster/protocol/http';
 import type { JsonText } from './json-text.ts';
+import { bytesBefore, bytesOf } from './page-bytes.ts';
 import { defineQuery, defineVariants } from './query.ts';
 
 type DriftStatus = 'in_sync' | 'drifted' | 'failed' | 'cancelled';
@@ -48,13 +49,37 @@ export const setRecordAccepted = defineQuery(
     db.updateTable('drift_records').set({ accepted: p.accepted }).where('drift_id', '=', p.drift_id),
 );
 
-export const driftRecords = defineVariants(
+/** Of one agent, newest first: their ids alone. */
+export const driftIds = defineVariants(
   'drift/list',
   (db, p: { node_id: string; status: DriftStatus; limit: number; offset: number }, _d, v: { status?: boolean }) => {
-    let query = db.selectFrom('drift_records').selectAll().where('node_id', '=', p.node_id);
+    let query = db.selectFrom('drift_records').select('drift_id').where('node_id', '=', p.node_id);
     if (v.status) query = query.where('status', '=', p.status);
     return query.orderBy('drift_id', 'desc').limit(p.limit).offset(p.offset);
   },
+);
+
+/** Of these, newest first: as many as come to so many bytes, at least one. */
+export const driftRecords = defineQuery('drift/records', (db, p: { ids: readonly string[]; bytes: number }, d) =>
+  db
+    .selectFrom((e) =>
+      e
+        .selectFrom((inner) =>
+          inner
+            .selectFrom('drift_records')
+            .select('drift_id')
+            .select(bytesOf('summary', 'resources', 'error', 'accepted').as('bytes'))
+            .where(d.isIn('drift_id', p.ids))
+            .as('sized'),
+        )
+        .select('drift_id')
+        .select(bytesBefore('bytes', ['drift_id'], 'desc').as('before'))
+        .as('cut'),
+    )
+    .innerJoin('drift_records', 'drift_records.drift_id', 'cut.drift_id')
+    .selectAll('drift_records')
+    .where('cut.before', '<', p.bytes)
+    .orderBy('drift_records.drift_id', 'desc'),
 );
 
 /** Moves on to a newer record only. */
@@ -72,29 +97,31 @@ export const putLatestDrift = defineQuery(
       ),
 );
 
-/** The latest record of each agent there is, newest first, with what selectors look at. */
+/** The latest record of each agent there is, newest first: their ids, and what selectors look at. */
 export const latestDrifts = defineVariants(
   'drift/latest of each',
   (
     db,
     p: { status: DriftStatus; below: string; limit: number; offset: number },
     d,
-    v: { status?: boolean; below?: boolean },
+    v: { status?: boolean; below?: boolean; labels?: boolean },
   ) => {
     let query = db
       .selectFrom('latest_drift')
-      .innerJoin('drift_records', 'drift_records.drift_id', 'latest_drift.drift_id')
       .innerJoin('agents', 'agents.node_id', 'latest_drift.node_id')
-      .selectAll('drift_records')
-      .select('agents.attributes')
-      .select((e) =>
-        e
-          .selectFrom('agent_tags')
-          .select(d.objectOf('agent_tags.key', 'agent_tags.value').as('tags'))
-          .whereRef('agent_tags.node_id', '=', 'latest_drift.node_id')
-          .$asScalar()
-          .$castTo<JsonText<Record<string, string>>>()
-          .as('tags'),
+      .select('latest_drift.drift_id')
+      .$if(v.labels === true, (labeled) =>
+        labeled
+          .select('agents.attributes')
+          .select((e) =>
+            e
+              .selectFrom('agent_tags')
+              .select(d.objectOf('agent_tags.key', 'agent_tags.value').as('tags'))
+              .whereRef('agent_tags.node_id', '=', 'latest_drift.node_id')
+              .$asScalar()
+              .$castTo<JsonText<Record<string, string>>>()
+              .as('tags'),
+          ),
       );
     if (v.status) query = query.where('latest_drift.status', '=', p.status);
     if (v.below) query = query.where('latest_drift.drift_id', '<', p.below);

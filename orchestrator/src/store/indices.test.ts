@@ -16,7 +16,7 @@ import {
   waitingDeliveries,
 } from './census.ts';
 import { deliveriesBefore, oldestDeliveries } from './deliveries.ts';
-import { driftRecords, latestDrifts } from './drift.ts';
+import { driftIds, latestDrifts } from './drift.ts';
 import { dueForDrift, pullInDriftDue, scheduledChecks } from './drift-schedule.ts';
 import { migrateSqlite } from './migrate-sqlite.ts';
 import { migrations } from './migrations/index.ts';
@@ -74,8 +74,8 @@ describe('indices', () => {
     ['how many events have no place', countUnplaced, 'audit_events_unplaced'],
     ['how many deliveries wait', waitingDeliveries, 'COVERING INDEX deliveries_place'],
     ['open ones', activeTerminals, 'terminal_sessions_status'],
-    ['drift records of an agent', driftRecords({}), 'drift_records_node'],
-    ['those of a status', driftRecords({ status: true }), 'drift_records_node_status'],
+    ['drift records of an agent', driftIds({}), 'drift_records_node'],
+    ['those of a status', driftIds({ status: true }), 'drift_records_node_status'],
     ['old drift records', oldDriftRecords, 'drift_records_checked'],
     ['machines that are due for a drift check', dueForDrift, 'SEARCH agent_state USING INDEX agent_state_drift_due'],
     ['the scheduled checks under way', scheduledChecks, 'SEARCH operations USING INDEX operations_scheduled'],

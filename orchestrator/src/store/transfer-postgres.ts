@@ -19,6 +19,9 @@ import {
 
 const quoted = (name: string): string => `"${name.replaceAll('"', '""')}"`;
 const batchRows = 500;
+/** How long rows are shows only once some are read: few at first, then as many as come to so many characters. */
+const firstRows = 8;
+const batchCharacters = 4 * 1024 * 1024;
 /** Roughly, of one insert. */
 const insertCharacters = 4_000_000;
 
@@ -183,14 +186,18 @@ class PostgresDatabase implements TransferTarget {
 async function* fetched(client: Client, select: string): AsyncGenerator<(string | number | null)[][]> {
   await client.query(`declare all_rows no scroll cursor for ${select}`);
   try {
-    for (;;) {
+    for (let count = firstRows; ; ) {
       const { rows } = await client.query<(string | number | null)[]>({
-        text: `fetch ${batchRows} from all_rows`,
+        text: `fetch ${count} from all_rows`,
         rowMode: 'array',
         types: rowTypes,
       });
       if (rows.length === 0) return;
       yield rows;
+      let characters = 0;
+      for (const row of rows) for (const value of row) characters += typeof value === 'string' ? value.length : 8;
+      const fitting = Math.floor((rows.length * batchCharacters) / Math.max(1, characters));
+      count = Math.max(1, Math.min(batchRows, count * 4, fitting));
     }
   } finally {
     await client.query('close all_rows').catch(() => undefined);

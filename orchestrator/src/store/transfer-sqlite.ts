@@ -21,6 +21,8 @@ import {
 
 const quoted = (name: string): string => `"${name.replaceAll('"', '""')}"`;
 const batchRows = 500;
+/** Of rows with long texts fewer are read at a time. */
+const batchCharacters = 4 * 1024 * 1024;
 
 const types: Readonly<Record<string, TransferType>> = {
   TEXT: 'text',
@@ -84,11 +86,15 @@ class SqliteSource implements TransferSource {
       .prepare<[], (string | number | null | Buffer)[]>(`select ${columns} from ${quoted(table.name)} order by ${key}`)
       .raw(true);
     let batch: TransferRow[] = [];
-    for (const row of all.iterate()) {
-      batch.push(row.map((value) => (Buffer.isBuffer(value) ? value.toString('base64') : value)));
-      if (batch.length === batchRows) {
+    let characters = 0;
+    for (const given of all.iterate()) {
+      const row = given.map((value) => (Buffer.isBuffer(value) ? value.toString('base64') : value));
+      batch.push(row);
+      for (const value of row) characters += typeof value === 'string' ? value.length : 8;
+      if (batch.length === batchRows || characters > batchCharacters) {
         yield batch;
         batch = [];
+        characters = 0;
       }
     }
     if (batch.length > 0) yield batch;

@@ -1,0 +1,165 @@
+import { expect, test } from 'vitest';
+import { type DatabaseFixture, describeDatabases } from '../../test/databases.ts';
+import { newAdmin, newAgent, openDomain, reportsOf, resultOf } from '../../test/domain.ts';
+import { getOperation, getOutput, getState } from '../../test/reading.ts';
+import { insertDriftRecord, putLatestDrift } from '../store/drift.ts';
+import { toJson } from '../store/json-text.ts';
+import { putOutput, putResourceResults } from '../store/operation-results.ts';
+import { jsonRows } from '../store/params.ts';
+import type { Query } from '../store/query.ts';
+import { type Statement, statement } from '../store/unit.ts';
+import { listDrift, listLatestDrift } from './drift.ts';
+import { uploadModule } from './modules.ts';
+import { submitOperation } from './operations.ts';
+
+const MiB = 1024 * 1024;
+const summary = { total: 0, unchanged: 0, changed: 0, removed: 0, failed: 0, skipped: 0 };
+
+/** An orchestrator whose largest single read of the database is on record, in characters. */
+async function open(fixture: DatabaseFixture, resources = 1) {
+  const domain = await openDomain(fixture);
+  const { context } = domain;
+  const { actor } = await newAdmin(domain);
+  const agent = await newAgent(domain, actor, 'web-1');
+  const long = 'x'.repeat(1000);
+  const paths = Array.from({ length: resources }, (_, i) => `  - resource: { file-unix: { path: "/${long}/${i}" } }\n`);
+  await uploadModule(context, actor, 'm', `name: m\nsupports: [{ platform: linux }]\nresources:\n${paths.join('')}`);
+  const write = async (statements: Statement[]) => {
+    for (const one of statements) await context.db.write({ name: 'test/seed', statements: [one] });
+  };
+  let largest = 0;
+  const { all } = context.db;
+  context.db.all = async <P, Row>(query: Query<P, Row>, params: P): Promise<Row[]> => {
+    const rows = await all.call(context.db, query as never, params as never);
+    largest = Math.max(largest, JSON.stringify(rows).length);
+    return rows as Row[];
+  };
+  const submit = async () => {
+    const id = await submitOperation(context, domain.documents, actor, 'web-1', {
+      kind: 'apply',
+      modules: ['m'],
+      queue: true,
+    });
+    await domain.links.nextOperation(agent.id);
+    return id;
+  };
+  return {
+    domain,
+    context,
+    actor,
+    agent,
+    write,
+    submit,
+    largestRead: () => {
+      const read = largest;
+      largest = 0;
+      return read;
+    },
+  };
+}
+
+const results = (operation_id: string, count: number, length: number) =>
+  Array.from({ length: count }, (_, position) =>
+    statement(putResourceResults, {
+      operation_id,
+      rows: jsonRows([{ position, result: toJson(resultOf({ diff: 'd'.repeat(length), identity: `/${position}` })) }]),
+    }),
+  );
+
+describeDatabases('reading by bytes', (fixture) => {
+  test('reads the results of an operation a MiB at a time', async () => {
+    const { context, write, submit, largestRead } = await open(fixture);
+    const id = await submit();
+    await write(results(id, 100, 60_000));
+    largestRead();
+    const { resources } = await getOperation(context, id);
+    expect(resources.map(({ identity }) => identity)).toEqual(Array.from({ length: 100 }, (_, i) => `/${i}`));
+    expect(largestRead()).toBeLessThan(1.2 * MiB);
+  });
+
+  test('reads the output of an operation a MiB at a time', async () => {
+    const { domain, context, write, submit, largestRead } = await open(fixture);
+    const id = await submit();
+    await write(
+      Array.from({ length: 30 }, (_, i) =>
+        statement(putOutput, {
+          operation_id: id,
+          resource_key: `m/${i}`,
+          stdout: 'o'.repeat(150_000),
+          stderr: 'e'.repeat(50_000),
+          exit_code: 0,
+          truncated: false,
+        }),
+      ),
+    );
+    largestRead();
+    const { output } = await getOutput(context, domain.liveOutput, 'web-1', id);
+    expect(Object.keys(output)).toHaveLength(30);
+    expect(largestRead()).toBeLessThan(1.4 * MiB);
+  });
+
+  test('ends an apply and shows applied state a MiB at a time', { timeout: 120_000 }, async () => {
+    const { domain, context, agent, write, submit, largestRead } = await open(fixture, 1500);
+    const id = await submit();
+    await write(results(id, 100, 60_000));
+    const rest = Array.from({ length: 1400 }, (_, i) => resultOf({ identity: `/${i + 100}` }));
+    for (let at = 0; at < rest.length; at += 200)
+      await domain.links.reported(agent.id, '01'.repeat(16), at / 200 + 1, [
+        { type: 'results', operation_id: id, position: 100 + at, results: rest.slice(at, at + 200) },
+      ]);
+    largestRead();
+    const [, finished] = reportsOf(id, [], { now: 1 });
+    if (finished?.type !== 'finished') throw new Error('an apply has an end');
+    const ended = { ...finished, summary: { ...summary, total: 1500, changed: 1500 } };
+    expect(await domain.links.reported(agent.id, '01'.repeat(16), 99, [ended])).toBeNull();
+    expect(largestRead()).toBeLessThan(1.2 * MiB);
+    const state = await getState(context, 'web-1');
+    expect(state.applied).toHaveLength(1500);
+    expect(new Set(state.applied.map(({ identity }) => identity)).size).toBe(1500);
+    // Two texts of a row, the key and the identity, have the path.
+    expect(JSON.stringify(state).length).toBeGreaterThan(1.5 * MiB);
+    expect(largestRead()).toBeLessThan(1.3 * MiB);
+  });
+
+  test('lists drift records in pages that end where bytes run out, and leaves none out', {
+    timeout: 120_000,
+  }, async () => {
+    const { context, agent, write, largestRead } = await open(fixture);
+    const resources = toJson(Array.from({ length: 10 }, () => resultOf({ diff: 'd'.repeat(60_000) })));
+    const ids = Array.from({ length: 20 }, () => context.newId());
+    await write(
+      ids.flatMap((drift_id, i) => [
+        statement(insertDriftRecord, {
+          drift_id,
+          node_id: agent.id,
+          operation_id: drift_id,
+          status: 'drifted',
+          trigger: 'watch',
+          checked_at: i,
+          snapshot_operation_id: '',
+          summary: toJson(summary),
+          resources,
+          error: null,
+          accepted: null,
+        }),
+        statement(putLatestDrift, { node_id: agent.id, drift_id, status: 'drifted' }),
+      ]),
+    );
+    largestRead();
+    const found: string[] = [];
+    let pages = 0;
+    for (let more = true; more; pages++) {
+      const page = await listDrift(context, 'web-1', { limit: 500, offset: found.length });
+      expect(page.items.length).toBeGreaterThan(0);
+      found.push(...page.items.map(({ drift_id }) => drift_id));
+      ({ more } = page);
+    }
+    expect(found).toEqual(ids.toReversed());
+    expect(pages).toBeGreaterThan(2);
+    expect(largestRead()).toBeLessThan(5 * MiB);
+    const page = { limit: 500, offset: 0 };
+    const newest = [expect.objectContaining({ drift_id: ids.at(-1) })];
+    expect((await listLatestDrift(context, page)).items).toEqual(newest);
+    expect((await listLatestDrift(context, { ...page, filter: 'attr.platform=linux' })).items).toEqual(newest);
+  });
+});
