@@ -43,7 +43,16 @@ const shapes: { readonly [T in Exclude<ResourceType, Foreign>]: Shapes<ResourceB
     ensure,
   },
   'directory-unix': { path: 'text', owner: 'text?', group: 'text?', mode: 'text?', ensure },
-  'line-unix': { path: 'text', line: 'text', match: 'text?', ensure },
+  'line-unix': {
+    path: 'text',
+    line: 'text',
+    match: 'text?',
+    backrefs: 'boolean?',
+    before: 'text?',
+    after: 'text?',
+    validate: 'text?',
+    ensure,
+  },
   'block-unix': { path: 'text', marker: 'text', content: 'text?', ensure },
   'user-unix': {
     name: 'text',

@@ -3,7 +3,7 @@ import { checkPath } from '../host/path-walk.ts';
 import { broughtBy } from './file-unix/brought.ts';
 import { type LineBefore, rememberLine, restored } from './line-unix/before.ts';
 import { diffLine, diffLineRemoval, edited } from './line-unix/diff.ts';
-import { bodyOf, lineOf, look, meant, type SeenLine } from './line-unix/seen.ts';
+import { bodyOf, look, meant, type SeenLine, wantedFor } from './line-unix/seen.ts';
 import type { Provider } from './provider.ts';
 import { inBytes, placeOf } from './text-edit/lines.ts';
 import { changedLines, isAbsent, linesOf, lookAtText, pathOf, rewrite } from './text-edit/text-file.ts';
@@ -17,7 +17,11 @@ export const lineUnix: Provider<SeenLine, LineBefore> = {
 
   check(resource) {
     checkPath(pathOf(resource));
-    if (/[\n\r\0]/.test(bodyOf(resource).line)) throw new HostFailure('`line` must be one line, without line breaks');
+    const { line, match, backrefs, before, after } = bodyOf(resource);
+    if (/[\n\r\0]/.test(line)) throw new HostFailure('`line` must be one line, without line breaks');
+    if (backrefs === true && match == null)
+      throw new HostFailure('`backrefs` needs `match`, of which it takes the groups');
+    if (before != null && after != null) throw new HostFailure('`before` and `after` exclude each other: keep one');
   },
 
   observe(resource, { succeeded }, machine) {
@@ -34,12 +38,19 @@ export const lineUnix: Provider<SeenLine, LineBefore> = {
   claim: () => null,
 
   async apply(resource, { previous }, _difference, machine) {
-    await rewrite(resource, machine, (seen) => {
-      const lines = linesOf(seen);
-      const hits = meant(resource, previous, lines);
-      const done = isAbsent(resource) ? hits.length === 0 : lines[hits[0] ?? -1]?.text === lineOf(resource);
-      return done ? null : edited(resource, lines, hits);
-    });
+    await rewrite(
+      resource,
+      machine,
+      (seen) => {
+        const lines = linesOf(seen);
+        const hits = meant(resource, previous, lines);
+        const text = lines[hits[0] ?? -1]?.text ?? null;
+        const wanted = isAbsent(resource) ? null : wantedFor(resource, text);
+        const done = isAbsent(resource) ? hits.length === 0 : wanted === null || text === wanted;
+        return done ? null : edited(resource, lines, hits);
+      },
+      bodyOf(resource).validate ?? null,
+    );
     return {};
   },
 

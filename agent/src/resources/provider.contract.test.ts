@@ -110,6 +110,22 @@ const subjects: Subject[] = [
     moved: ['line'],
   },
   {
+    name: 'line-unix, in its place, after a validation',
+    prepare: (root) => writeFileSync(`${root}/f`, '[a]\nx\n[b]\n'),
+    desired: (root) => line(`${root}/f`, 'y = 1', { match: '^y =', after: '^\\[a\\]', validate: 'test -s %' }),
+    changed: (root) => line(`${root}/f`, 'y = 2', { match: '^y =', before: '^\\[b\\]' }),
+    tamper: (root) => writeFileSync(`${root}/f`, '[a]\ny = 3\nx\n[b]\n'),
+    moved: ['line'],
+  },
+  {
+    name: 'line-unix, with what was captured',
+    prepare: (root) => writeFileSync(`${root}/f`, 'a\nport = 80 # web\nb\n'),
+    desired: (root) => line(`${root}/f`, 'port = 8080\\1', { match: '^port = \\d+(.*)$', backrefs: true }),
+    changed: (root) => line(`${root}/f`, 'port = 9090\\1', { match: '^port = \\d+(.*)$', backrefs: true }),
+    tamper: (root) => writeFileSync(`${root}/f`, 'a\nport = 1 # web\nb\n'),
+    moved: ['line'],
+  },
+  {
     name: 'line-unix, added to a file without a last line break, then lost',
     prepare: (root) => writeFileSync(`${root}/f`, 'first\nlast'),
     desired: (root) => line(`${root}/f`, 'Port 22', { match: '^#Port' }),

@@ -177,13 +177,18 @@ function checkParameters({ parameters }: Outline, { fault, warning }: Findings):
   }
 }
 
-function checkCandidate({ id, forEach }: OutlineResource, candidate: Candidate, { fault }: Findings): void {
+function checkCandidate({ id, forEach }: OutlineResource, candidate: Candidate, { fault, warning }: Findings): void {
   const { type, body, path, template } = candidate;
   const given = template === undefined ? body : { ...body, template: template.id };
   for (const group of kinds[type].exclusive) {
     const [first, ...rest] = group.filter((name) => Object.hasOwn(given, name));
     for (const other of rest) fault([...path, other], `cannot be given together with ${first}: keep one`, 'key');
   }
+  for (const [name, other] of Object.entries(kinds[type].needs))
+    if (isGiven(given[name]) && !isGiven(given[other]))
+      fault([...path, name], `means nothing without ${other}: add it`, 'key');
+  if (type === 'file-unix' && body.ensure !== 'absent' && !takesWholeFile({ type, body: given }))
+    warning(path, 'declares no content: where the file is not there, an empty one is made');
   if (type === 'script' && body.manages === undefined && id === undefined) {
     fault(path, 'a script needs `manages`, or an id on its resource, to be known by', 'key');
   }
@@ -191,6 +196,8 @@ function checkCandidate({ id, forEach }: OutlineResource, candidate: Candidate, 
     fault(path, 'with for_each the identities must differ: put ${{ each }} into it', 'key');
   }
 }
+
+const isGiven = (value: unknown): boolean => value !== undefined && value !== null && value !== false;
 
 function checkIdentities({ resources, supports }: Outline, { fault }: Findings): void {
   const contenders: (Contender & { candidate: Candidate; label: string })[] = [];

@@ -48,7 +48,7 @@ const whole: Record<ResourceType, [fields: string, key: string]> = {
   ],
   script: ['program: bash, apply: a, check: b, undo: c, manages: m, rerun_on: [other]', 'script:m'],
   'line-unix': [
-    'path: /etc/login.defs, match: "^UMASK\\\\s", line: UMASK 027, ensure: present',
+    'path: /etc/login.defs, match: "^UMASK\\\\s", line: UMASK 027, backrefs: true, before: "^x", validate: "true %", ensure: present',
     'line-unix:/etc/login.defs#^UMASK\\s',
   ],
   'block-unix': [
@@ -169,6 +169,9 @@ describe('kinds', () => {
     ['user-unix', 'name: a, home: b', 'must be an absolute path'],
     ['line-unix', 'path: /a, line: b, match: "("', 'is not a regular expression'],
     ['line-unix', 'path: /a, line: "a\\nb"', 'must be one line'],
+    ['line-unix', 'path: /a, line: b, before: c, after: d', 'cannot be given together with before: keep one'],
+    ['line-unix', 'path: /a, line: b, backrefs: true', 'means nothing without match: add it'],
+    ['line-unix', 'path: /a, line: b, after: "("', 'is not a regular expression'],
     ['block-unix', 'path: /a, marker: "a b"', 'must be one word'],
     [
       'cron-unix',

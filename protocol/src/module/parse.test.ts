@@ -519,6 +519,16 @@ resources:
     expect(warningsOf(source)).toEqual(['4:5 these wait for each other: a -> b -> a, where all of them apply']);
   });
 
+  it('warns of a file without content, which is made empty where it is not there', () => {
+    const empty = ['4:30 declares no content: where the file is not there, an empty one is made'];
+    expect(warningsOf(withResources('{ resource: { file-unix: { path: /a } } }'))).toEqual(empty);
+    expect(warningsOf(withResources('{ resource: { file-unix: { path: /a, mode: "0600", content: null } } }'))).toEqual(
+      empty,
+    );
+    for (const body of ['content: ""', 'content_base64: ""', 'symlink: b', 'ensure: absent'])
+      expect(warningsOf(withResources(`{ resource: { file-unix: { path: /a, ${body} } } }`)), body).toEqual([]);
+  });
+
   it('warns of what is probably meant otherwise', () => {
     expect(warningsOf('name: m\ntemplates:\n  - { id: t, content: a }\n')).toEqual([
       '1:1 the module has no supports clause, so it matches no agent',

@@ -1,12 +1,11 @@
 import type { ResolvedResource } from '@muster/protocol/module';
 import { writeFileAtomically, writeSymlinkAtomically } from '../../host/atomic-write.ts';
-import { HostFailure } from '../../host/failure.ts';
 import { expectUnchanged, hashLarge, type Inspected, withFile } from '../../host/inspect.ts';
 import { setFileOwnership, setLinkOwner } from '../../host/ownership.ts';
 import { removeFile } from '../../host/remove.ts';
-import { runCommand } from '../../host/run-command.ts';
 import { type FileState, replacedWhole, setIdBits, statesOf, targetOwnership, touchOwnership } from '../ownership.ts';
 import type { Difference, Machine, Outcome } from '../provider.ts';
+import { runValidation } from '../validation.ts';
 import {
   bodyOf,
   createdMode,
@@ -134,28 +133,4 @@ export async function applyFile(
     },
   );
   return (await outcome) ?? {};
-}
-
-async function runValidation(
-  command: string,
-  file: string,
-  resource: ResolvedResource,
-  machine: Machine,
-): Promise<void> {
-  const quoted = `'${file.replaceAll("'", "'\\''")}'`;
-  const result = await runCommand(
-    {
-      program: 'sh',
-      args: ['-c', command.replaceAll('%', () => quoted)],
-      timeLimit: machine.limits.checkMs,
-      outputCap: 4096,
-      started: (process) => machine.startedProcess(process),
-    },
-    machine.clock,
-  );
-  if (result.exitCode === 0) return;
-  const how = result.timedOut ? 'took too long' : `ended with ${result.exitCode ?? result.signal}`;
-  const words = resource.sensitive_fields.length > 0 ? '' : (result.stderr || result.stdout).trim();
-  const said = words === '' ? '' : `: ${words}`;
-  throw new HostFailure(`the new content of ${pathOf(resource)} was refused, \`validate\` ${how}${said}`);
 }

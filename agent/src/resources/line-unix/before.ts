@@ -1,7 +1,7 @@
 import type { ResolvedResource } from '@muster/protocol/module';
 import { findPlace, insertLines, isAt, type Place, removeLines, type TextLine } from '../text-edit/lines.ts';
 import { isAbsent } from '../text-edit/text-file.ts';
-import { type Hit, hitsIn, lineOf, type SeenLine } from './seen.ts';
+import { type Hit, hitsIn, lineOf, type SeenLine, wantedFor } from './seen.ts';
 
 /** What of a file a line resource took the place of. */
 export type LineBefore = {
@@ -45,7 +45,7 @@ export function rememberLine(resource: ResolvedResource, seen: SeenLine, before:
   if (last === undefined) {
     if (!lost.some(({ stands }) => stands)) lost.push({ text: null, end: '', stands: true, ...seen.end });
   } else if (!isOurs(last)) keep(last, true);
-  return { put: lineOf(resource), lost };
+  return { put: wantedFor(resource, last?.text ?? null) ?? lineOf(resource), lost };
 }
 
 /**

@@ -3,7 +3,7 @@ import { type Circumstances, type Difference, nothing, presenceDrift, typeDrift 
 import { insertLines, readable, removeLines, type TextLine } from '../text-edit/lines.ts';
 import { awaitsFile, bitsLost, changedLines, isAbsent, linesOf, notAFile } from '../text-edit/text-file.ts';
 import type { LineBefore } from './before.ts';
-import { bodyOf, lineOf, type SeenLine } from './seen.ts';
+import { bodyOf, insertionIndex, type SeenLine, wantedFor } from './seen.ts';
 
 const shown = (text: string): string => (text.length > 4096 ? `${text.slice(0, 4090)}…` : text);
 
@@ -29,24 +29,37 @@ export function diffLine(
     return { action: 'remove', changes: changes(from, null), diff: after(seen.hits.map(({ index }) => index)) };
   }
   const last = seen.hits.at(-1);
-  if (last?.text === lineOf(resource)) return nothing();
+  if (last === undefined && seen.type === 'file' && bodyOf(resource).backrefs === true)
+    return nothing('no line matches, and with `backrefs` none is added');
+  const wanted = wantedFor(resource, last?.text ?? null);
+  if (last !== undefined && last.text === wanted) return nothing();
+  const { awaits = [] } = awaitsFile(resource, seen, circumstances);
+  if (seen.missingProgram !== undefined && circumstances.purpose !== 'drift')
+    awaits.push({
+      kind: 'programs',
+      message: `\`validate\` needs ${resource.sensitive_fields.includes('validate') ? 'a program' : seen.missingProgram}, which is not there`,
+    });
   return {
     action: last === undefined ? 'create' : 'update',
-    changes: changes(last === undefined ? null : readable(last.text), bodyOf(resource).line),
+    changes: changes(
+      last === undefined ? null : readable(last.text),
+      wanted === null ? bodyOf(resource).line : readable(wanted),
+    ),
     diff: after(last === undefined ? [] : [last.index]),
-    ...awaitsFile(resource, seen, circumstances),
+    ...(awaits.length === 0 ? {} : { awaits }),
   };
 }
 
 /**
  * The file with the line in it, or without it.
- * @param hits positions of the lines that it takes the place of; none: it comes last
+ * @param hits positions of the lines that it takes the place of; none: it is added
  */
 export function edited(resource: ResolvedResource, lines: readonly TextLine[], hits: readonly number[]): TextLine[] {
   if (isAbsent(resource)) return removeLines(lines, new Set(hits));
   const [at] = hits;
-  const text = lineOf(resource);
-  if (at === undefined) return insertLines(lines, lines.length, [text]);
+  const text = wantedFor(resource, at === undefined ? null : (lines[at]?.text ?? null));
+  if (text === null) return [...lines];
+  if (at === undefined) return insertLines(lines, insertionIndex(resource, lines), [text]);
   return lines.map((line, index) => (index === at ? { text, end: line.end } : line));
 }
 

@@ -1,6 +1,7 @@
 import type { ResolvedResource, ResourceBodies } from '@muster/protocol/module';
-import { matching } from '../../host/bounded-match.ts';
+import { captures, matching } from '../../host/bounded-match.ts';
 import { HostFailure } from '../../host/failure.ts';
+import { missingProgram } from '../../host/find-program.ts';
 import type { Machine } from '../provider.ts';
 import { inBytes, type Place, placeOf, readable, type TextLine } from '../text-edit/lines.ts';
 import { isAbsent, linesOf, lookAtText, pathOf, type SeenText } from '../text-edit/text-file.ts';
@@ -19,8 +20,10 @@ export interface Hit extends Place {
 export interface SeenLine extends SeenText {
   /** In order; of a line that is to be there the last few: the last one counts. */
   hits: Hit[];
-  /** A gap at the end of the file, where a line is added. */
+  /** The gap where a line is added. */
   end: Place;
+  /** What `validate` would run and is not there. */
+  missingProgram?: string;
   /** What was declared when it last succeeded here. */
   previous: string | null;
   /** Only for a removal: the first line that goes and the first that comes back; null when all is as it was. */
@@ -34,11 +37,12 @@ const maxKept = 128 * 1024;
 /** Positions of the lines that are meant. */
 export function hitsIn(resource: ResolvedResource, previous: string | null, lines: readonly TextLine[]): number[] {
   const { match } = bodyOf(resource);
-  const line = lineOf(resource);
+  // With captures `line` is a pattern of its own, which stands in no file.
+  const line = hasCaptures(resource) ? null : lineOf(resource);
   const matched = match == null ? null : matching(match, readableLines(lines));
   const hits: number[] = [];
   for (const [index, { text }] of lines.entries())
-    if (text === line || text === previous || matched?.[index] === true) hits.push(index);
+    if (text === line || (line !== null && text === previous) || matched?.[index] === true) hits.push(index);
   return hits;
 }
 
@@ -50,6 +54,56 @@ function* readableLines(lines: readonly TextLine[]): Generator<string> {
 export function meant(resource: ResolvedResource, previous: string | null, lines: readonly TextLine[]): number[] {
   const hits = hitsIn(resource, previous, lines);
   return isAbsent(resource) ? hits : hits.slice(-1);
+}
+
+const hasCaptures = (resource: ResolvedResource): boolean => bodyOf(resource).backrefs === true && !isAbsent(resource);
+
+/**
+ * What a line is to become, in the characters of `TextLine`.
+ * @param text the line that it takes the place of; null: it is added
+ * @returns null when nothing is added
+ * @throws HostFailure when it cannot be made of this line, or would become another again at the next apply
+ */
+export function wantedFor(resource: ResolvedResource, text: string | null): string | null {
+  if (!hasCaptures(resource)) return lineOf(resource);
+  if (text === null) return null;
+  const shown = readable(text);
+  if (inBytes(shown) !== text)
+    throw new HostFailure(
+      `a line of ${pathOf(resource)} that \`match\` takes is not UTF-8; \`backrefs\` cannot be used on it`,
+    );
+  const once = expanded(resource, shown);
+  const again = once === null ? null : expanded(resource, once);
+  if (again !== null && again !== once)
+    throw new HostFailure(
+      'its `match` takes the line that it makes, and would make another of it at each apply: write a `match` that does not, or a `line` that stays as it is',
+    );
+  return once === null ? null : inBytes(once);
+}
+
+/** The line with what `match` captured in place of `\\1`, `\\g<name>` and `\\\\`; null when the text does not match. */
+function expanded(resource: ResolvedResource, text: string): string | null {
+  const { match, line } = bodyOf(resource);
+  const found = captures(match ?? '', text);
+  if (found === null) return null;
+  return line.replace(/\\(?:(\\)|(\d{1,2})|g<(\d{1,2})>|g<(\w+)>)/g, (whole, backslash, short, long, name) => {
+    if (backslash !== undefined) return '\\';
+    const number = Number(short ?? long);
+    const isThere = name === undefined ? number < found.groups.length : Object.hasOwn(found.names, name);
+    if (!isThere) throw new HostFailure(`\`line\` has ${whole}, and \`match\` has no such group`);
+    return (name === undefined ? found.groups[number] : found.names[name]) ?? '';
+  });
+}
+
+/** Where a line is added: below the last line that `after` takes or above the last that `before` takes, else at the end. */
+export function insertionIndex(resource: ResolvedResource, lines: readonly TextLine[]): number {
+  const { after, before } = bodyOf(resource);
+  const pattern = after ?? before ?? null;
+  if (pattern === null || pattern === 'EOF') return lines.length;
+  if (before === 'BOF') return 0;
+  const last = matching(pattern, readableLines(lines), undefined, after != null ? 'after' : 'before').lastIndexOf(true);
+  if (last === -1) return lines.length;
+  return after != null ? last + 1 : last;
 }
 
 export function look(resource: ResolvedResource, previous: string | null, machine: Pick<Machine, 'walk'>): SeenLine {
@@ -69,5 +123,9 @@ export function look(resource: ResolvedResource, previous: string | null, machin
     throw new HostFailure(
       `the lines of ${pathOf(resource)} that it takes the place of have more than ${maxKept / 1024} KiB together, which is not kept to be brought back; nothing is changed. Make \`match\` narrower.`,
     );
-  return { ...seen, hits, end: placeOf(lines, lines.length, 0), previous, restored: null };
+  const isAdded = hits.length === 0 && !isAbsent(resource);
+  const end = placeOf(lines, isAdded ? insertionIndex(resource, lines) : lines.length, 0);
+  const { validate } = bodyOf(resource);
+  const missing = validate == null || isAbsent(resource) ? null : missingProgram(validate);
+  return { ...seen, hits, end, previous, restored: null, ...(missing === null ? {} : { missingProgram: missing }) };
 }

@@ -63,6 +63,103 @@ describe('several in one file', () => {
   });
 });
 
+describe('a line that is added', () => {
+  const text = '[one]\na = 1\n[two]\nb = 2';
+  test.each([
+    [{ after: '^\\[one\\]' }, '[one]\nnew\na = 1\n[two]\nb = 2'],
+    [{ before: '^\\[two\\]' }, '[one]\na = 1\nnew\n[two]\nb = 2'],
+    [{ after: '^\\[' }, '[one]\na = 1\n[two]\nnew\nb = 2'],
+    [{ before: 'BOF' }, `new\n${text}`],
+    [{ after: 'EOF' }, `${text}\nnew`],
+    [{ after: '^b' }, `${text}\nnew`],
+    [{ after: 'nowhere' }, `${text}\nnew`],
+    [{ before: '^\\[two\\]', match: '^a' }, '[one]\nnew\n[two]\nb = 2'],
+  ])('with %j has its place, stays there, and leaves nothing behind', async (body, expected) => {
+    write(text);
+    const ours = line(path(), 'new', body);
+    const planned = await plan(ours);
+    const applied = await apply(ours);
+    expect(applied.map(({ changes, action }) => ({ changes, action }))).toEqual(
+      planned.map(({ changes, action }) => ({ changes, action })),
+    );
+    expect(read()).toBe(expected);
+    expect(await apply(ours)).toMatchObject([{ status: 'unchanged' }]);
+    await apply();
+    expect(read()).toBe(text);
+  });
+});
+
+describe('captures', () => {
+  test('go into the line, and what was there comes back', async () => {
+    write('GRUB_CMDLINE="quiet"\nend\n');
+    const ours = line(path(), '\\1"\\g<value> audit=1"\\\\', {
+      match: '^(GRUB_CMDLINE=)"(?<value>(?:(?! audit).)*)"$',
+      backrefs: true,
+    });
+    expect(await plan(ours)).toMatchObject([
+      { changes: [{ field: 'line', from: 'GRUB_CMDLINE="quiet"', to: 'GRUB_CMDLINE="quiet audit=1"\\' }] },
+    ]);
+    expect(await apply(ours)).toMatchObject([{ status: 'changed' }]);
+    expect(read()).toBe('GRUB_CMDLINE="quiet audit=1"\\\nend\n');
+    expect(await apply(ours)).toMatchObject([
+      { status: 'unchanged', message: expect.stringContaining('no line matches') },
+    ]);
+    await apply();
+    expect(read()).toBe('GRUB_CMDLINE="quiet"\nend\n');
+  });
+
+  test('keep a line that they make as it is', async () => {
+    write('port = 80 # web\n');
+    const ours = line(path(), 'port = 8080\\g<1>', { match: '^port = \\d+(.*)$', backrefs: true });
+    await apply(ours);
+    expect(read()).toBe('port = 8080 # web\n');
+    expect(await apply(ours)).toMatchObject([{ status: 'unchanged' }]);
+    write('port = 81 # by hand\n');
+    expect(await apply(ours)).toMatchObject([{ status: 'changed' }]);
+    expect(read()).toBe('port = 8080 # by hand\n');
+  });
+
+  test.each([
+    ['\\1x', '^(.*)$', 'would make another of it at each apply'],
+    ['\\2', '^(a)$', 'has \\2, and `match` has no such group'],
+    ['\\g<b>', '^(?<a>a)$', 'no such group'],
+  ])('%s of %s is refused, and nothing is changed', async (text, match, reason) => {
+    write('a\n');
+    expect(await apply(line(path(), text, { match, backrefs: true }))).toMatchObject([
+      { status: 'failed', message: expect.stringContaining(reason) },
+    ]);
+    expect(read()).toBe('a\n');
+  });
+
+  test('of a line that is no text are refused', async () => {
+    write('a \xff\n');
+    expect(await apply(line(path(), 'b \\1', { match: '^a (.*)$', backrefs: true }))).toMatchObject([
+      { status: 'failed', message: expect.stringContaining('is not UTF-8') },
+    ]);
+    expect(read()).toBe('a \xff\n');
+  });
+});
+
+describe('validate', () => {
+  test('refuses a content with the new line before it is put in place', async () => {
+    write('ok\n');
+    const validated = (text: string) => line(path(), text, { validate: '! grep -q bad %' });
+    expect(await apply(validated('bad'))).toMatchObject([
+      { status: 'failed', message: expect.stringMatching(/new content of .*\/f was refused, `validate` ended with 1/) },
+    ]);
+    expect(read()).toBe('ok\n');
+    expect(await apply(validated('good'))).toMatchObject([{ status: 'changed' }]);
+    expect(read()).toBe('ok\ngood\n');
+  });
+
+  test('by a program that is not there is told beforehand', async () => {
+    write('ok\n');
+    expect(await plan(line(path(), 'x', { validate: 'no-such-program-here %' }))).toMatchObject([
+      { status: 'failed', message: expect.stringContaining('`validate` needs no-such-program-here') },
+    ]);
+  });
+});
+
 describe('which line', () => {
   test('is meant: the last that matches; one that is there already stays where it is', async () => {
     write('#UMASK 022\nUMASK 022\nUMASK 077\nend\n');

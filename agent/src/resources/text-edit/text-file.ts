@@ -6,6 +6,7 @@ import { expectUnchanged, type Inspected, inspect, maxContentInMemory, type Owne
 import { contentDiff } from '../content-diff.ts';
 import { asCreated, decideOwnership, modeChange } from '../ownership.ts';
 import type { Circumstances, Difference, Machine } from '../provider.ts';
+import { runValidation } from '../validation.ts';
 import { joinLines, splitLines, type TextLine } from './lines.ts';
 
 /** A file that belongs to others, of which a resource declares a part. */
@@ -84,12 +85,14 @@ export const bitsLost = ({ ownership }: Pick<SeenText, 'ownership'>): FieldChang
 /**
  * Changes the text of the file as it is by now: another resource of the same run may have changed it since it was looked
  * at. Its owner and permissions stay.
- * @param edit the lines as they are to be; null when they are to stay
+ * @param edit     the lines as they are to be; null when they are to stay
+ * @param validate a command that must succeed on the new content
  */
 export async function rewrite(
   resource: ResolvedResource,
   machine: Machine,
   edit: (seen: SeenText) => TextLine[] | null,
+  validate: string | null = null,
 ): Promise<void> {
   const path = pathOf(resource);
   const found = inspect(machine.walk, path, true);
@@ -104,7 +107,10 @@ export async function rewrite(
     await writeFileAtomically(parent, name, {
       content: { bytes: joinLines(lines) },
       ...ownershipEdited(found),
-      beforeRename: async () => expectUnchanged(parent, name, found),
+      beforeRename: async (temporary) => {
+        if (validate !== null) await runValidation(validate, temporary, resource, machine);
+        expectUnchanged(parent, name, found);
+      },
     });
     machine.changedDirectory(parent.path);
   });

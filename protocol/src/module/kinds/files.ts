@@ -1,4 +1,4 @@
-import { choice, formatted, line, text } from './field.ts';
+import { boolean, choice, formatted, line, text } from './field.ts';
 import * as format from './format.ts';
 import { defineKind, ensure, joined } from './kind.ts';
 
@@ -8,6 +8,11 @@ const mode = formatted('Permissions as 3 or 4 octal digits in quotes, such as "0
   pattern: '^[0-7]{3,4}$',
 });
 const content = text('The whole content');
+const pattern = format.allOf(format.notEmpty, format.oneLine, format.atMost(1000), format.regularExpression);
+const validate = text(
+  'A command that must succeed on the new content, % standing for its file, before it is swapped in',
+  format.validateCommand,
+);
 const unixFilePath = formatted('Absolute path', format.unixFile, { pattern: '^/' });
 const windowsFilePath = formatted('Absolute path with a drive letter', format.windowsPath, {
   pattern: '^[A-Za-z]:[\\\\/]',
@@ -25,10 +30,7 @@ export const fileKinds = {
       owner,
       group,
       mode,
-      validate: text(
-        'A command that must succeed on the new content, % standing for its file, before it is swapped in',
-        format.validateCommand,
-      ),
+      validate,
       ensure,
     },
     space: 'path',
@@ -73,12 +75,17 @@ export const fileKinds = {
     platforms: ['linux', 'macos'],
     required: { path: unixFilePath, line: line('The line, without its line break') },
     optional: {
-      match: formatted(
-        'Regular expression of the line to replace; without it the line itself is looked for',
-        format.allOf(format.notEmpty, format.oneLine, format.atMost(1000), format.regularExpression),
+      match: formatted('Regular expression of the line to replace; without it the line itself is looked for', pattern),
+      backrefs: boolean(
+        'Puts what the groups of match captured in place of \\1 or \\g<name> in the line; where nothing matches no line is added',
       ),
+      before: formatted('Regular expression of the line above which a line is added; BOF: at the start', pattern),
+      after: formatted('Regular expression of the line below which a line is added; EOF: at the end', pattern),
+      validate,
       ensure,
     },
+    exclusive: [['before', 'after']],
+    needs: { backrefs: 'match' },
     // By what is matched where there is a match: two lines for one match would replace each other for ever.
     identifiedBy: (body) => ['path', body.match === undefined ? 'line' : 'match'],
     identity: (body) => joined(body.path, '#', body.match ?? body.line),

@@ -31,6 +31,8 @@ export interface Kind<R extends Fields = Fields, O extends Fields = Fields> {
   readonly templated: boolean;
   /** At most one field of each group may be given. */
   readonly exclusive: readonly (readonly string[])[];
+  /** Fields that mean nothing without another: the other by the field. */
+  readonly needs: Readonly<Record<string, string>>;
   /** Redacted even when no secret stands in them. */
   readonly sensitive: readonly string[];
   /** The final form of a body that is valid, where two spellings mean the same. */
@@ -49,7 +51,15 @@ interface KindOptions<R extends Fields, O extends Fields>
     Partial<
       Pick<
         Kind,
-        'space' | 'identity' | 'canonical' | 'triggers' | 'templated' | 'exclusive' | 'sensitive' | 'normalise'
+        | 'space'
+        | 'identity'
+        | 'canonical'
+        | 'triggers'
+        | 'templated'
+        | 'exclusive'
+        | 'needs'
+        | 'sensitive'
+        | 'normalise'
       >
     > {
   /** Default: the first required field. */
@@ -69,6 +79,7 @@ export function defineKind<const R extends Fields, const O extends Fields>(optio
     triggers: [],
     templated: false,
     exclusive: [],
+    needs: {},
     sensitive: [],
     ...options,
     identifiedBy,
