@@ -307,12 +307,13 @@ describe('hanging up and stopping', () => {
 
   test('an answer that had begun ends whole, and its connection does not hold up the end', async () => {
     const proceed = Promise.withResolvers<void>();
+    // More than a small body, which goes out whole.
+    const begun = Array.from({ length: 1_000 }, () => agentExample);
     const { app, port } = await listening({
       listAgents: () =>
         new Chunked(
           (async function* () {
-            yield [agentExample];
-            yield [agentExample];
+            yield begun;
             await proceed.promise;
             yield [agentExample];
           })(),
@@ -324,7 +325,7 @@ describe('hanging up and stopping', () => {
     const [answer] = (await once(sent, 'response')) as [IncomingMessage];
     const closed = app.close();
     proceed.resolve();
-    expect(JSON.parse(await text(answer))).toHaveLength(3);
+    expect(JSON.parse(await text(answer))).toHaveLength(begun.length + 1);
     await closed;
     client.destroy();
   });
