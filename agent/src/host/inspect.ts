@@ -22,8 +22,11 @@ export type Inspected =
   | ({ type: 'symlink'; target: string } & Standing)
   | ({ type: 'other'; kind: string } & Standing);
 
-/** `stamp` is the device, the inode and the time of the last change, in that order. */
-type Standing = Ownership & { stamp: string };
+/**
+ * `stamp` is the device, the inode and the time of the last change, in that order. `movable`: an unprivileged user may have
+ * renamed it, so that it is another one than is meant.
+ */
+type Standing = Ownership & { stamp: string; movable?: true };
 
 export interface Ownership {
   uid: number;
@@ -73,7 +76,7 @@ function look(parent: OpenDirectory, name: string, path: string, wantContent: bo
   try {
     const stats = lstatSync(parent.child(name), { throwIfNoEntry: false });
     if (stats === undefined) return { type: 'absent' };
-    const ownership = standingOf(stats);
+    const ownership = standingOf(stats, parent);
     if (stats.isSymbolicLink()) return { type: 'symlink', target: readlinkSync(parent.child(name)), ...ownership };
     if (stats.isDirectory()) return { type: 'directory', ...ownership };
     if (!stats.isFile()) return { type: 'other', kind: kindOf(stats), ...ownership };
@@ -89,12 +92,16 @@ function look(parent: OpenDirectory, name: string, path: string, wantContent: bo
 }
 
 const stampOf = (stats: Stats): string => `${stats.dev}:${stats.ino}:${stats.ctimeMs}`;
-const standingOf = (stats: Stats): Standing => ({
+const standingOf = (stats: Stats, within: OpenDirectory): Standing => ({
   uid: stats.uid,
   gid: stats.gid,
   mode: stats.mode & 0o7777,
   stamp: stampOf(stats),
+  ...(within.trusted ? {} : { movable: true }),
 });
+
+/** The inode of what was inspected: it stays when a thing is renamed or changed. */
+export const inodeOf = ({ stamp }: { stamp: string }): string => stamp.split(':')[1] ?? '';
 
 /**
  * Whether this is the file or directory that was inspected, with the owner and permissions it had then. Its content may
@@ -111,7 +118,7 @@ export const isStill = (stats: Stats, seen: Inspected): boolean =>
 export function inspectOpen(directory: OpenDirectory): Extract<Inspected, { type: 'directory' }> {
   const fd = openSync(`${directory.self}/.`, constants.O_RDONLY | constants.O_DIRECTORY);
   try {
-    return { type: 'directory', ...standingOf(fstatSync(fd)) };
+    return { type: 'directory', ...standingOf(fstatSync(fd), directory) };
   } finally {
     closeSync(fd);
   }
@@ -259,6 +266,23 @@ export function listDirectory(walk: PathWalk, path: string, limit: number): stri
   try {
     const names = readdirSync(directory.self);
     return names.length > limit ? null : names;
+  } catch (error) {
+    throw hostFailure(error, `list ${path}`);
+  } finally {
+    walk.release(directory);
+  }
+}
+
+/** Whether the directory that was inspected is still there and has nothing in it. */
+export function isEmptyDirectory(
+  walk: PathWalk,
+  path: string,
+  seen: Extract<Inspected, { type: 'directory' }>,
+): boolean {
+  const directory = walk.open(path, 'null');
+  if (directory === null) return false;
+  try {
+    return inspectOpen(directory).stamp === seen.stamp && readdirSync(directory.self).length === 0;
   } catch (error) {
     throw hostFailure(error, `list ${path}`);
   } finally {

@@ -33,6 +33,16 @@ describe('a home directory that is as it was made', () => {
     expect(existsSync(home())).toBe(false);
   });
 
+  test('is left when a file in it is too large to be compared', () => {
+    const size = 4 * 1024 * 1024 + 1;
+    make();
+    writeFileSync(`${home()}/large`, Buffer.alloc(size));
+    const summary = summaryOfTree(walk, home());
+    writeFileSync(`${home()}/large`, Buffer.alloc(size, 'years of work'));
+    expect(removeIfUntouched(walk, home(), summary)).toBe(false);
+    expect(existsSync(`${home()}/large`)).toBe(true);
+  });
+
   test('is left when a file is made in it while it is removed', () => {
     const summary = make();
     // The second listing of the directory would be the one that is deleted.

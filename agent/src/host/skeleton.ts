@@ -32,7 +32,7 @@ export function removeIfUntouched(walk: PathWalk, directory: string, summary: st
   let entries: Entry[];
   try {
     entries = entriesOf(walk, directory);
-    if (summaryOf(entries) !== summary) return false;
+    if (summaryOf(entries) !== summary || entries.some(isUncompared)) return false;
   } catch (error) {
     // What cannot be looked at, such as a link that may lead anywhere, was put there by somebody.
     if (error instanceof HostFailure) return false;
@@ -51,6 +51,9 @@ export function removeIfUntouched(walk: PathWalk, directory: string, summary: st
   walk.forget();
   return walk.within(directory, 'null', (parent, name) => removeDirectory(parent, name)) ?? true;
 }
+
+/** A file that is too large to be read is summed up by its size alone. */
+const isUncompared = ({ found }: Entry): boolean => found.type === 'file' && found.content?.sha256 == null;
 
 function isUnchanged(parent: OpenDirectory, name: string, found: Inspected): boolean {
   try {

@@ -1,7 +1,15 @@
 import type { FieldChange } from '@muster/protocol';
 import type { ResolvedResource, ResourceBodies } from '@muster/protocol/module';
 import { errnoOf, HostFailure, hostFailure, NotADirectory } from '../host/failure.ts';
-import { type Inspected, inspect, inspectOpen, listDirectory, type Ownership } from '../host/inspect.ts';
+import {
+  type Inspected,
+  inodeOf,
+  inspect,
+  inspectOpen,
+  isEmptyDirectory,
+  listDirectory,
+  type Ownership,
+} from '../host/inspect.ts';
 import { makeDirectory } from '../host/make-directory.ts';
 import { setDirectoryOwnership } from '../host/ownership.ts';
 import { checkPath, type OpenDirectory } from '../host/path-walk.ts';
@@ -10,6 +18,8 @@ import {
   asCreated,
   decideOwnership,
   diffOwnership,
+  exposes,
+  exposure,
   lookUpOwnership,
   type OwnershipBefore,
   ownershipChanges,
@@ -26,10 +36,15 @@ export interface SeenDirectory {
   ownership: SeenOwnership;
   /** Paths in it, those in directories of ours in place of these; only when it may be removed. Null: too many. */
   holds: string[] | null;
+  /** Nothing was in it; only looked at where a user may have moved it there. */
+  isEmpty?: boolean;
 }
 
 /** What a directory was before the agent first changed it. */
-export type DirectoryBefore = { was: 'absent' } | ({ was: 'directory' } & OwnershipBefore);
+export type DirectoryBefore =
+  | { was: 'absent' }
+  /** `inode` of the directory that had this owner. Absent: recorded by release 0.1 or before. */
+  | ({ was: 'directory'; inode?: string } & OwnershipBefore);
 
 type Body = ResourceBodies['directory-unix'];
 const bodyOf = (resource: ResolvedResource): Body => resource.body as Body;
@@ -86,6 +101,8 @@ export const directoryUnix: Provider<SeenDirectory, DirectoryBefore> = {
     const changes: FieldChange[] = [...ownership.changes];
     if (here === null) changes.unshift({ field: 'ensure', from: 'absent', to: 'present' });
     if (changes.length === 0) return nothing();
+    if (here !== null && circumstances.purpose !== 'drift')
+      refuseExposure(body.path, seen, targetOwnership(body, here, seen.ownership, thing, createdMode));
     return {
       action: here === null ? 'create' : 'update',
       changes,
@@ -106,6 +123,7 @@ export const directoryUnix: Provider<SeenDirectory, DirectoryBefore> = {
     if (found.type !== 'directory') throw wrongType(pathOf(resource), found);
     const record = before ?? {
       was: 'directory',
+      inode: inodeOf(found),
       uid: found.uid,
       gid: found.gid,
       mode: found.mode,
@@ -114,7 +132,9 @@ export const directoryUnix: Provider<SeenDirectory, DirectoryBefore> = {
       touched: [],
     };
     const changing = new Set(difference.changes.map(({ field }) => field));
-    return touchOwnership(record, changing, changing.has('ensure'), found, ownership);
+    const touched = touchOwnership(record, changing, changing.has('ensure'), found, ownership);
+    const isOwnerNew = touched.touched.includes('owner') && !record.touched.includes('owner');
+    return isOwnerNew ? { ...touched, inode: inodeOf(found) } : touched;
   },
 
   claim: (resource, machine) => (machine.ourDirectories.has(pathOf(resource)) ? { was: 'absent' } : null),
@@ -170,12 +190,14 @@ export const directoryUnix: Provider<SeenDirectory, DirectoryBefore> = {
       };
     }
     if (found.type !== 'directory') throw wrongType(path, found);
-    const changes = ownershipChanges(found, ownershipBack(before, found), {
+    const target = ownershipBack(before, found);
+    const changes = ownershipChanges(found, target, {
       from: seen.ownership,
       owner: before.ownerName,
       group: before.groupName,
     });
     if (changes.length === 0) return nothing('as it was before');
+    if (inodeOf(found) !== before.inode) refuseExposure(path, seen, target);
     return { action: 'remove', changes, diff: null, message: 'what was there before is restored' };
   },
 
@@ -208,7 +230,15 @@ function look(resource: ResolvedResource, machine: Machine): SeenDirectory {
     }
   }
   const owned = found.type === 'absent' ? null : found;
-  return { found, ownership: lookUpOwnership(bodyOf(resource), owned, machine.accounts), holds: null };
+  const ownership = lookUpOwnership(bodyOf(resource), owned, machine.accounts);
+  const isEmpty = found.type === 'directory' && found.movable === true && isEmptyDirectory(machine.walk, path, found);
+  return { found, ownership, holds: null, ...(isEmpty ? { isEmpty } : {}) };
+}
+
+/** @throws HostFailure when the change shows what only the agent's user could see, and a user may have moved it there */
+function refuseExposure(path: string, { found, isEmpty, ownership }: SeenDirectory, target: Ownership): void {
+  if (found.type === 'directory' && isEmpty !== true && exposes(found, target, 'directory'))
+    throw exposure(path, ownership.ownerName, target);
 }
 
 /**

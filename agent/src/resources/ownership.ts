@@ -1,5 +1,6 @@
 import type { FieldChange } from '@muster/protocol';
 import type { Accounts } from '../host/accounts.ts';
+import { HostFailure } from '../host/failure.ts';
 import type { Ownership } from '../host/inspect.ts';
 import type { Difference } from './provider.ts';
 
@@ -30,7 +31,7 @@ export function lookUpOwnership(fields: OwnershipFields, found: Ownership | null
 }
 
 export const formatMode = (mode: number): string => mode.toString(8).padStart(4, '0');
-const parseMode = (mode: string): number => Number.parseInt(mode, 8);
+export const parseMode = (mode: string): number => Number.parseInt(mode, 8);
 
 /** What the owner and permissions are of, and for a file what becomes of its content. */
 export type Thing =
@@ -46,7 +47,7 @@ export interface WantedOwnership {
 }
 
 export const setIdBits = 0o6000;
-const sharedWriteBits = 0o022;
+export const sharedWriteBits = 0o022;
 
 /**
  * The only place that decides which owner, group and permissions something ends up with.
@@ -76,6 +77,30 @@ export function decideOwnership(
     (isOthers && thing.content === 'written' ? sharedWriteBits : 0);
   return { ...owner, mode: base.mode & ~lost };
 }
+
+/**
+ * Whether a change shows somebody what only the agent's user could read, of a file or directory that a user may have moved
+ * there: his directory may hold a private one of root.
+ * @param found `size` 0: there is nothing in it
+ */
+export function exposes(
+  found: Ownership & { movable?: true | undefined; size?: number },
+  target: Ownership,
+  type: 'file' | 'directory',
+): boolean {
+  if (found.movable !== true || found.uid !== asCreated(0).uid || found.size === 0) return false;
+  const bits = type === 'file' ? 4 : 5;
+  const hidden = bits & ~found.mode;
+  if (target.uid !== found.uid) return hidden !== 0;
+  const hiddenFromGroup = found.gid === target.gid ? hidden & ~(found.mode >> 3) : hidden;
+  return (target.mode & hidden) !== 0 || ((target.mode >> 3) & hiddenFromGroup) !== 0;
+}
+
+/** Why a change that exposes something is not made, and what to do. */
+export const exposure = (path: string, ownerName: string | null, { uid, gid, mode }: Ownership): HostFailure =>
+  new HostFailure(
+    `${path} is not changed: only ${ownerName} can read it, and a user who can rename things there may have put it in this place. Look at it, then delete it or run chown ${uid}:${gid} ${path} && chmod ${formatMode(mode & ~setIdBits)} ${path}; then apply again.`,
+  );
 
 const declaredOwnership = (fields: OwnershipFields, seen: SeenOwnership): WantedOwnership => ({
   ...(fields.owner == null ? {} : { uid: seen.wantedUid ?? null }),
@@ -205,7 +230,7 @@ export function recordedOwnership(
 }
 
 /** How a file stood when something of it was recorded for the first time. */
-export type FileState = { uid: number; gid: number; mode: number; sha256: string; size: number };
+export type FileState = { uid: number; gid: number; mode: number; sha256: string; size: number; movable?: true };
 
 /** What is recorded of a file. */
 export type RecordedFile = OwnershipBefore & {
@@ -216,8 +241,12 @@ export type RecordedFile = OwnershipBefore & {
 };
 
 /** @returns the states that a file is known to have stood in before the agent changed it */
-export const statesOf = ({ states, content, uid, gid, mode }: RecordedFile): FileState[] =>
-  states ?? (content === null ? [] : [{ uid, gid, mode, ...content }]);
+export function statesOf({ states, content, touched, uid, gid, mode }: RecordedFile): FileState[] {
+  if (states !== undefined) return states;
+  // An earlier release may have recorded the content after it had given the file to another owner.
+  const isOfAnother = touched.includes('owner') && !touched.includes('ensure') && !touched.includes('symlink');
+  return content === null || isOfAnother ? [] : [{ uid, gid, mode, ...content }];
+}
 
 export type HandBack =
   | { is: 'refused' }
@@ -233,13 +262,14 @@ export type HandBack =
 /**
  * Decides how a file comes back to its recorded owner. Whoever owned it meanwhile could put anything into it: the content
  * goes to another owner only if it is known that he, or the agent's user, had it in this file before. The same holds for
- * a set-ID bit, which comes back to the content, owner and group that had it.
+ * a set-ID bit, which comes back to the content, owner and group that had it. What only the agent's user could read is not
+ * shown to others, unless it is what the former owner had in this file.
  * @param found null: no file is there
  * @param created what the agent creates gets; its owner is the user that the agent runs as
  */
 export function decideHandBack(
   before: RecordedFile,
-  found: (Ownership & { content: { sha256: string | null; size: number } | null }) | null,
+  found: (Ownership & { movable?: true; content: { sha256: string | null; size: number } | null }) | null,
   created: Ownership,
 ): HandBack {
   const wanted = recordedOwnership(before, found);
@@ -262,16 +292,24 @@ export function decideHandBack(
   const thing: Thing = { type: 'file', content: isRestored ? 'written' : 'kept' };
   const target = decideOwnership(wanted, found, thing, created);
   const sha256 = isRestored ? recorded.sha256 : (present?.sha256 ?? null);
+  const known = states.filter((state) => state.sha256 === sha256);
+  const isShown = (of: FileState | (Ownership & { movable?: true; size?: number })): boolean =>
+    exposes(of, target, 'file');
+  const standing = found === null ? [] : [{ ...found, ...(present === null ? {} : { size: present.size }) }];
+  if (
+    (isRestored ? known : standing).some(isShown) &&
+    !known.some((state) => state.uid === target.uid || (state.uid === created.uid && !isShown(state)))
+  )
+    return { is: 'refused' };
   const isSame = found !== null && found.uid === target.uid && found.gid === target.gid;
   const gained = target.mode & setIdBits & ~(isSame ? found.mode : 0);
-  const hadThem = states.some(
-    (state) =>
-      state.sha256 === sha256 &&
-      state.uid === target.uid &&
-      state.gid === target.gid &&
-      (state.mode & gained) === gained,
+  const hadThem = known.some(
+    (state) => state.uid === target.uid && state.gid === target.gid && (state.mode & gained) === gained,
   );
   const withheld = hadThem ? 0 : gained;
+  // Whoever could write to it may still have it open, or mapped, which leaves the bit on when he writes.
+  if (content.is === 'kept' && hadThem && gained !== 0 && sha256 !== null && present !== null)
+    content = { is: 'copied', sha256, size: present.size };
   return {
     is: 'possible',
     target: { ...target, mode: target.mode & ~withheld },

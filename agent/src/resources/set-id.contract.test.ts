@@ -7,6 +7,7 @@ import {
   mkdtempSync,
   openSync,
   readFileSync,
+  renameSync,
   rmSync,
   statSync,
   truncateSync,
@@ -16,7 +17,7 @@ import {
 import type { ResourceResult } from '@muster/protocol';
 import type { ResolvedResource } from '@muster/protocol/module';
 import fc from 'fast-check';
-import { describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { startAgent } from '../converge/test/agent.ts';
 import { block, directory, file, line, operation } from '../converge/test/desired.ts';
 import { useAgent } from '../converge/test/harness.ts';
@@ -143,6 +144,19 @@ describe.runIf(process.geteuid?.() === 0)('a set-user-ID or set-group-ID bit tha
     expect(stateOf(declared)).toBe('0:41000 4755');
   });
 
+  test.each(['4755', '0755'])(
+    'does not come to a file that somebody may have open for writing: mode %s',
+    async (mode) => {
+      const path = lay('tool', 'ours\n', 0, 0o666);
+      const held = openSync(path, 'r+');
+      await apply(file(path, { content: 'ours\n', mode }));
+      expect(stateOf(path)).toBe(`0:0 ${mode}`);
+      writeSync(held, 'evil\n', 0);
+      closeSync(held);
+      expect(readFileSync(path, 'utf8')).toBe('ours\n');
+    },
+  );
+
   test('stays on a directory, where it hands the group down', async () => {
     const path = `${h.root}/d`;
     mkdirSync(path);
@@ -225,6 +239,18 @@ describe.runIf(process.geteuid?.() === 0)('a file that is given back', () => {
     expect(result?.message).toMatch(/set-user-ID/);
   });
 
+  test('gets its set-user-ID bit back as another file: somebody may have this one open', async () => {
+    const path = lay('tool', 'good\n', 0, 0o4755);
+    await apply(file(path, { mode: '0666' }));
+    const held = openSync(path, 'r+');
+    await apply();
+    expect(stateOf(path)).toBe('0:0 4755');
+    // A write through a shared mapping leaves the bit on.
+    writeSync(held, 'evil\n', 0);
+    closeSync(held);
+    expect(readFileSync(path, 'utf8')).toBe('good\n');
+  });
+
   test('leaves its former owner nothing that is open: it is another file', async () => {
     const path = lay('tool', 'good\n', 0, 0o755);
     await apply(file(path, { owner: String(user) }));
@@ -281,6 +307,107 @@ test.runIf(process.geteuid?.() === 0)(
         expect(await results(), `${from} ${isLineFirst}`).toEqual(['changed', 'changed']);
         expect(snapshotTree(h.root)).toEqual(before);
       }
+  },
+);
+
+describe.runIf(process.geteuid?.() === 0)(
+  'what only root can read, in a directory of a user who may have moved it there',
+  () => {
+    const home = () => `${h.root}/home`;
+    const secret = () => lay('home/secret', 'of root\n', 0, 0o600);
+    /** The user moves a file of root to the managed path. */
+    const move = (path: string) => renameSync(secret(), path);
+    beforeEach(() => {
+      mkdirSync(home());
+      chownSync(home(), user, user);
+    });
+    async function isRefused(...resources: ResolvedResource[]): Promise<void> {
+      const before = snapshotTree(h.root);
+      for (const kind of ['plan', 'apply'] as const)
+        expect((await h.agent.run(operation(kind, resources))).results).toMatchObject([
+          { status: 'failed', message: expect.stringMatching(/home\/log.*root.*(chown|chmod)/s) },
+        ]);
+      expect(snapshotTree(h.root)).toEqual(before);
+    }
+
+    test.each([
+      ['the owner', { owner: String(user) }],
+      ['the group', { group: String(user), mode: '0640' }],
+      ['the mode', { mode: '0644' }],
+    ])('is not shown by a change of %s', async (_, body) => {
+      const path = `${home()}/log`;
+      move(path);
+      await isRefused(file(path, body));
+    });
+
+    test('is not given away by the correction of drift', async () => {
+      const path = lay('home/log', 'mine\n', user, 0o644);
+      await apply(file(path, { owner: String(user), mode: '0640' }));
+      move(path);
+      const drift = await h.agent.run(operation('drift'));
+      expect(drift.results.map(({ changes }) => changes.map(({ field }) => field))).toEqual([['owner', 'mode']]);
+      await isRefused(file(path, { owner: String(user), mode: '0640' }));
+    });
+
+    test('is changed where that shows it to nobody, or where its content is declared', async () => {
+      const path = `${home()}/log`;
+      move(path);
+      await apply(file(path, { mode: '0400' }));
+      await apply(file(path, { owner: String(user), content: 'ours\n' }));
+      expect([readFileSync(path, 'utf8'), stateOf(path)]).toEqual(['ours\n', '41000:0 0400']);
+      const empty = lay('home/empty', '', 0, 0o600);
+      await apply(file(empty, { owner: String(user) }));
+    });
+
+    test('is not given to the former owner of another file', async () => {
+      const path = lay('home/log', 'theirs\n', user, 0o644);
+      await apply(file(path, { owner: 'root', mode: '0600' }));
+      const before = snapshotTree(h.root);
+      await apply();
+      expect(stateOf(path)).toBe('41000:41000 0644');
+      await apply(file(path, { owner: 'root', mode: '0600' }));
+      expect(snapshotTree(h.root)).toEqual(before);
+      move(path);
+      await isRefused();
+      // Nor when a module has replaced it meanwhile.
+      await apply(file(path, { owner: 'root', mode: '0600', content: 'ours\n' }));
+      await isRefused();
+    });
+
+    test('is not restored into a file of another user', async () => {
+      const path = `${home()}/log`;
+      move(path);
+      await apply(file(path, { content: 'ours\n' }));
+      rmSync(path);
+      lay('home/log', 'mine\n', user, 0o644);
+      await isRefused();
+      rmSync(path);
+      await apply();
+      expect([readFileSync(path, 'utf8'), stateOf(path)]).toEqual(['of root\n', '0:0 0600']);
+    });
+
+    test('is not shown in a directory either', async () => {
+      const path = `${home()}/log`;
+      mkdirSync(path, { mode: 0o700 });
+      await apply(directory(path, { owner: String(user) }));
+      await apply(directory(path, { owner: 'root', mode: '0700' }));
+      writeFileSync(`${path}/secret`, 'of root\n');
+      await isRefused(directory(path, { owner: String(user) }));
+      await isRefused(directory(path, { mode: '0755' }));
+      await apply();
+      rmSync(path, { recursive: true });
+      mkdirSync(path);
+      chownSync(path, user, user);
+      await apply(directory(path, { owner: 'root', mode: '0700' }));
+      writeFileSync(`${path}/secret`, 'of root\n');
+      await apply();
+      expect(stateOf(path)).toBe('41000:41000 0755');
+      await apply(directory(path, { owner: 'root', mode: '0700' }));
+      renameSync(path, `${home()}/away`);
+      mkdirSync(path, { mode: 0o700 });
+      writeFileSync(`${path}/secret`, 'of root\n');
+      await isRefused();
+    });
   },
 );
 

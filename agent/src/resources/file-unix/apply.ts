@@ -77,11 +77,11 @@ async function stateOf(
   changing: ReadonlySet<string>,
   machine: Machine,
 ): Promise<FileState | null> {
-  const { uid, gid, mode, content, size } = found;
-  const matters = changing.has('content') || changing.has('owner') || (mode & setIdBits) !== 0;
+  const { uid, gid, mode, content, size, movable } = found;
+  const matters = changing.has('content') || changing.has('owner') || (mode & setIdBits) !== 0 || movable !== undefined;
   if (!matters || size > maxRecorded) return null;
   const sha256 = content?.sha256 ?? (await hashLarge(machine.walk, pathOf(resource), found, size));
-  return sha256 === null ? null : { uid, gid, mode, sha256, size };
+  return sha256 === null ? null : { uid, gid, mode, sha256, size, ...(movable === undefined ? {} : { movable }) };
 }
 
 export async function applyFile(

@@ -2,12 +2,13 @@ import type { FieldChange } from '@muster/protocol';
 import type { ResolvedResource } from '@muster/protocol/module';
 import { HostFailure } from '../../host/failure.ts';
 import { contentOf, type FileContent } from '../../host/inspect.ts';
-import { diffOwnership } from '../ownership.ts';
+import { diffOwnership, exposes, exposure, targetOwnership } from '../ownership.ts';
 import { type Circumstances, type Difference, nothing, presenceDrift, typeDrift } from '../provider.ts';
 import {
   type Body,
   bodyOf,
   contentText,
+  createdMode,
   disappearance,
   isWritten,
   ownershipToKeep,
@@ -57,6 +58,10 @@ export function diffFile(
   const ownership = diffOwnership(body, ownershipToKeep(found, body), seen.ownership, thing);
   changes.push(...ownership.changes);
   if (changes.length === 0) return nothing();
+  if (file !== null && wanted === null && purpose !== 'drift') {
+    const target = targetOwnership(body, file, seen.ownership, thing, createdMode);
+    if (exposes(file, target, 'file')) throw exposure(body.path, seen.ownership.ownerName, target);
+  }
   const { awaits } = ownership;
   if (isWritten(body, seen, changes) && seen.missingProgram !== undefined && purpose !== 'drift')
     awaits.push({

@@ -110,9 +110,10 @@ const handBack = (before: RecordedFile, found: Inspected): HandBack =>
 function refusal(path: string, before: RecordedFile, { found, ownership }: SeenFile): HostFailure {
   const { uid, gid, mode, ownerName } = before;
   const byHand = `chown ${uid}:${gid} ${path} && chmod ${formatMode(mode & ~setIdBits)} ${path}`;
+  const goes = before.content === null || handBack(before, { type: 'absent' }).is === 'possible';
   return new HostFailure(
     found.type === 'file'
-      ? `${path} is not given back to ${ownerName}: it is not known that its content is what ${ownerName} had in it, and ${ownership.ownerName} could change it. Look at the file, then delete it or run ${byHand}; then apply again.`
+      ? `${path} is not given back to ${ownerName}: it is not known that its content is what ${ownerName} had in it; it is ${ownership.ownerName}'s now. Look at the file, then ${goes ? 'delete it or ' : ''}run ${byHand}; then apply again.`
       : `${path} is not made again for ${ownerName}: it is not known that the recorded content is what ${ownerName} had in it. Make the file by hand and run ${byHand}; then apply again.`,
   );
 }

@@ -3,7 +3,16 @@ import type { ResolvedResource, ResourceBodies } from '@muster/protocol/module';
 import { HostFailure } from '../../host/failure.ts';
 import { hashLarge, type Inspected, inspect, type Ownership } from '../../host/inspect.ts';
 import { contentDiff, largeContentDiff } from '../content-diff.ts';
-import { asCreated, lookUpOwnership, type RecordedFile, type SeenOwnership, type Thing } from '../ownership.ts';
+import {
+  asCreated,
+  lookUpOwnership,
+  parseMode,
+  type RecordedFile,
+  type SeenOwnership,
+  setIdBits,
+  sharedWriteBits,
+  type Thing,
+} from '../ownership.ts';
 import type { Difference, Machine } from '../provider.ts';
 
 export interface SeenFile {
@@ -60,13 +69,18 @@ export const ownershipToKeep = (found: Inspected, body: Body): Ownership | null 
 const writingFields = new Set(['content', 'ensure', 'symlink']);
 
 /**
- * Whether the file is written as a whole: its content changes, or it is declared and the file comes from another user, who
- * may still have it open.
+ * Whether the file is written as a whole: its content changes, or it is declared and somebody who could write to the file
+ * until now may still have it open: it comes from another user, or loses group or world write, or gets a set-ID bit.
  * @param changes what is known to change
  */
 export function isWritten(body: Body, { found, ownership }: SeenFile, changes: readonly FieldChange[]): boolean {
   if (changes.some(({ field }) => writingFields.has(field))) return true;
-  if ((body.content ?? body.content_base64) == null || body.owner == null || found.type !== 'file') return false;
+  if ((body.content ?? body.content_base64) == null || found.type !== 'file') return false;
+  if (body.mode != null) {
+    const mode = parseMode(body.mode);
+    if ((found.mode & ~mode & sharedWriteBits) !== 0 || (mode & ~found.mode & setIdBits) !== 0) return true;
+  }
+  if (body.owner == null) return false;
   return found.uid !== ownership.wantedUid && found.uid !== asCreated(createdMode).uid;
 }
 
