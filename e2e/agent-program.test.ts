@@ -150,6 +150,24 @@ describe('muster agent', () => {
     },
   );
 
+  test('takes its token from the environment, and starts no program with it', async ({ stage }) => {
+    const orchestrator = await stage.orchestrator();
+    const env = { MUSTER_TOKEN: await orchestrator.token('web-1') };
+    const agent = stage.agentAt('web-1', connectLine(orchestrator, orchestrator.agentPort), { env });
+    await agent.start();
+    const params = { node_id: agent.nodeId };
+    expect((await orchestrator.call(getAgent, { params })).status).toBe('approved');
+    const script = { program: 'sh', manages: 'nothing', apply: 'test -n "$PATH" && test -z "$MUSTER_TOKEN"' };
+    const content = JSON.stringify({
+      name: 'bare',
+      supports: [{ platform: 'linux' }],
+      resources: [{ id: 'bare', resource: { script } }],
+    });
+    await orchestrator.call(uploadModule, { body: { name: 'bare', content } });
+    const operation = await orchestrator.call(applyAgent, { params, body: { modules: ['bare'] } });
+    expect(operation.status).toBe('succeeded');
+  });
+
   test('brings a large report home over a link that is cut in the middle of it, again and again', async ({ stage }) => {
     const orchestrator = await stage.orchestrator();
     const cutter = new Cutter(orchestrator.agentPort, [30_000, 60_000, 90_000]);

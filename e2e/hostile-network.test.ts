@@ -1,7 +1,9 @@
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { type Agent, request } from 'node:https';
 import { connect, type Socket } from 'node:net';
+import { text } from 'node:stream/consumers';
 import { expect } from 'vitest';
 import { dialAsAgent, type TestAgent } from '../orchestrator/test/test-agent.ts';
 import { test } from './harness.ts';
@@ -61,13 +63,39 @@ function processorMs(pid: number): number {
   return (Number(fields[11]) + Number(fields[12])) * 10;
 }
 
+/**
+ * Asks `/healthz` again and again from a process of its own, which the clients of the test do not hold up.
+ * @returns ends it, and gives the longest time that an answer took, in milliseconds
+ */
+function longestHealthMs(port: number): () => Promise<number> {
+  const asks = `
+    process.env.NODE_TLS_REJECT_UNAUTHORIZED = '0';
+    let longest = 0, over = false;
+    process.stdin.on('end', () => { over = true; }).resume();
+    do {
+      const begun = performance.now();
+      await (await fetch('https://127.0.0.1:${port}/healthz')).text();
+      longest = Math.max(longest, performance.now() - begun);
+    } while (!over);
+    console.log(Math.round(longest));
+    process.exit(0);`;
+  const child = spawn(process.execPath, ['--no-warnings', '--input-type=module', '-e', asks], {
+    stdio: ['pipe', 'pipe', 'inherit'],
+  });
+  const longest = text(child.stdout);
+  return async () => {
+    child.stdin.end();
+    return Number(await longest);
+  };
+}
+
 test('150 hostile hellos leave the API answering', async ({ stage }) => {
   const orchestrator = await stage.orchestrator();
   const pid = orchestrator.program.pid as number;
   const count = 150;
   const greet = async (say: (agent: TestAgent) => Promise<unknown>) => {
     const before = processorMs(pid);
-    const health = healthMs(orchestrator.apiPort, '127.0.0.1');
+    const health = longestHealthMs(orchestrator.apiPort);
     await Promise.all(
       Array.from({ length: count }, async () => {
         const agent = await dialAsAgent(orchestrator.agentPort, undefined, '127.0.0.1', '127.0.0.2');
@@ -75,7 +103,7 @@ test('150 hostile hellos leave the API answering', async ({ stage }) => {
         agent.end();
       }),
     );
-    return { ms: (processorMs(pid) - before) / count, health: await health };
+    return { ms: (processorMs(pid) - before) / count, health: await health() };
   };
   // A token that is not good: a proved key, and no record of it. Run first for what is slow once.
   const valid = async (agent: TestAgent) => {

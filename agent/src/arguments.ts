@@ -14,7 +14,8 @@ and waits for approval. "discovery: { enabled: false }" in its configuration for
 
   connect HOST:PORT         the orchestrator's port for agents, usually 4747
   --orchestrator-key HEX    its public key, 64 hex digits; without, the first one seen is trusted
-  --token T                 enrolment token, from "muster agents enroll"; - reads it from standard input
+  --token T                 enrollment token, from "muster agents enroll"; - reads it from standard input.
+                            Better in the variable MUSTER_TOKEN: other users see arguments
   --save                    only remember all this, and end: the service that runs the agent finds it
 
   rotate-key                give the agent of this machine a new key, which the old one signs; it stays the same agent.
@@ -36,7 +37,7 @@ and waits for approval. "discovery: { enabled: false }" in its configuration for
   --version                 the version
 
 Examples:
-  muster agent connect muster.example:4747 --orchestrator-key 3f…c1 --token 9hQ…
+  MUSTER_TOKEN=mt_… muster agent connect muster.example:4747 --orchestrator-key 3f…c1
   muster agent rotate-key --at-once
 `;
 

@@ -57,6 +57,20 @@ async function answered(args: readonly string[]): Promise<boolean> {
   return true;
 }
 
+/**
+ * The token that was given in a variable, which is taken out of the environment: programs that the agent starts do not
+ * inherit it.
+ */
+function takeToken(env: NodeJS.ProcessEnv): string | null {
+  const token = env.MUSTER_TOKEN ?? '';
+  delete env.MUSTER_TOKEN;
+  if (token === '') return null;
+  // A session token of an operator may be in a variable of this name: it is not sent anywhere.
+  if (!/^mt_[\x21-\x7e]{1,125}$/.test(token))
+    fail('MUSTER_TOKEN is not an enrollment token: those begin with mt_, "muster agents enroll" makes them', 2);
+  return token;
+}
+
 async function main(): Promise<void> {
   if (await answered(process.argv.slice(2))) return;
   const options = readArguments();
@@ -64,6 +78,8 @@ async function main(): Promise<void> {
     process.stdout.write(options === 'help' ? help : `${version}\n`);
     return;
   }
+  if (options.connect) options.connect.token ??= takeToken(process.env);
+  delete process.env.MUSTER_TOKEN;
   if (options.connect?.token === '-') options.connect.token = await readToken();
   // What holds the data directory may be told to look at it; see below.
   process.on('SIGHUP', () => {});

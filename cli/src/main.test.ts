@@ -336,7 +336,7 @@ describe('agents', () => {
     expect(stdout).toMatch(
       /^\(curl -fsSk --pinnedpubkey 'sha256.*\/install\/agent\.sh \|\| echo exit 1\) \| MUSTER_TOKEN=mt_4Jq2k9wZr7 sh -s -- .*\n$/,
     );
-    expect(stderr).toMatch(/\n {2}muster agent connect .*--token mt_4Jq2k9wZr7\n/);
+    expect(stderr).toMatch(/\n {2}MUSTER_TOKEN=mt_4Jq2k9wZr7 muster agent connect .*\n/);
     expect(sent('createEnrolmentToken')?.body).toEqual({
       name: 'web-2',
       tags: { role: 'web' },

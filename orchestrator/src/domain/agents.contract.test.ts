@@ -97,7 +97,7 @@ describeDatabases('agents', (fixture) => {
     const { actor } = await newAdmin(domain);
     const { token, command } = await createToken(context, actor, { name: 'db-1', tags: { role: 'db' } }, advertised);
     expect(command).toBe(
-      `muster agent connect muster.example:4747 --orchestrator-key ${advertised.publicKey} --token ${token}`,
+      `MUSTER_TOKEN=${token} muster agent connect muster.example:4747 --orchestrator-key ${advertised.publicKey}`,
     );
     expect(await code(createToken(context, actor, { name: 'db-1' }, advertised))).toBe('name_taken');
     const key = await newKey();

@@ -53,7 +53,7 @@ describe('the line to paste', () => {
         `--to muster.example:4747 --key ${publicKey}`,
     );
     expect(connect_command).toBe(
-      `muster agent connect muster.example:4747 --orchestrator-key ${publicKey} --token mt_1`,
+      `MUSTER_TOKEN=mt_1 muster agent connect muster.example:4747 --orchestrator-key ${publicKey}`,
     );
     expect(note).toBeNull();
   });

@@ -33,7 +33,8 @@ export interface EnrolmentPlaces {
 /** @param approved the token lets agents in; else somebody has to approve them */
 export function enrolmentLines(places: EnrolmentPlaces, token: string, approved: boolean): EnrolmentLines {
   const { agents, publicKey, install = { refused: null }, note = null } = places;
-  const connect = `muster agent connect ${word(agents)} --orchestrator-key ${word(publicKey)} --token ${word(token)}`;
+  // The token is in the environment: other users of the machine see arguments.
+  const connect = `MUSTER_TOKEN=${word(token)} muster agent connect ${word(agents)} --orchestrator-key ${word(publicKey)}`;
   if ('refused' in install) return { command: connect, connect_command: connect, note: joined(install.refused, note) };
   const { from, pin } = install;
   // The certificate is the orchestrator's own: its key is what counts, not who vouches for it.
@@ -46,7 +47,6 @@ export function enrolmentLines(places: EnrolmentPlaces, token: string, approved:
     ...(approved ? [] : [['--wait', 'no']]),
   ];
   const told = options.map(([name = '', value = '']) => `${name} ${word(value)}`).join(' ');
-  // The token is in the environment: other users of the machine see arguments.
   // The end of a line like this is that of its shell, which of nothing is a success: it is told when nothing comes.
   const command = `(${fetched} || echo exit 1) | MUSTER_TOKEN=${word(token)} sh -s -- ${told}`;
   return { command, connect_command: connect, note };

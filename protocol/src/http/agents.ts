@@ -268,7 +268,7 @@ export const createEnrolmentToken = route({
       ...enrolmentExample,
       token: 'mt_4Jq2k9wZr7',
       command: `(curl -fsSk --pinnedpubkey 'sha256//YhKJKSzoTt2b5FP18fvpHo7fJYqQCjAa3HWY3tvRMwE=' https://orchestrator.example:4748/install/agent.sh || echo exit 1) | MUSTER_TOKEN=mt_4Jq2k9wZr7 sh -s -- --from https://orchestrator.example:4748 --pin 'sha256//YhKJKSzoTt2b5FP18fvpHo7fJYqQCjAa3HWY3tvRMwE=' --to orchestrator.example:4747 --key ${'ab'.repeat(32)}`,
-      connect_command: `muster agent connect orchestrator.example:4747 --orchestrator-key ${'ab'.repeat(32)} --token mt_4Jq2k9wZr7`,
+      connect_command: `MUSTER_TOKEN=mt_4Jq2k9wZr7 muster agent connect orchestrator.example:4747 --orchestrator-key ${'ab'.repeat(32)}`,
       note: null,
     },
   },
