@@ -25,7 +25,7 @@ describe('the log', () => {
       log.warn({ path: '/etc/x', reason: 'two words\u001b[31m', none: undefined }, 'said\r\nso'),
     );
     expect(written).toEqual([
-      '1970-01-01T00:00:00.000Z WARN  said\\u000d\\u000aso path=/etc/x reason="two words\\u001b[31m"\n',
+      '1970-01-01T00:00:00.000Z WARN  said\\x0d\\nso path=/etc/x reason="two words\\u001b[31m"\n',
     ]);
   });
 });

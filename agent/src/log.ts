@@ -1,3 +1,5 @@
+import { visibleJson, visibleLine } from '@muster/protocol';
+
 /** Few lines, written by hand: a logging library costs the agent more memory than its whole connection. */
 
 export type LogFormat = 'json' | 'text';
@@ -29,8 +31,8 @@ export function createLog(options: {
     const time = new Date(now()).toISOString();
     write(
       format === 'json'
-        ? `${JSON.stringify({ ...('event' in plain && { event: plain.event }), time, level, message, ...plain })}\n`
-        : `${time} ${level.toUpperCase().padEnd(5)} ${printable(message)}${textFields(plain)}\n`,
+        ? `${visibleJson(JSON.stringify({ ...('event' in plain && { event: plain.event }), time, level, message, ...plain }))}\n`
+        : `${time} ${level.toUpperCase().padEnd(5)} ${visibleLine(message)}${textFields(plain)}\n`,
     );
   };
   return { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') };
@@ -47,10 +49,6 @@ const textFields = (fields: Record<string, unknown>): string =>
     .filter(([key, value]) => key !== 'event' && value !== undefined)
     .map(
       ([key, value]) =>
-        ` ${key}=${typeof value === 'string' && /^[\w.:/@-]+$/.test(value) ? value : printable(JSON.stringify(value))}`,
+        ` ${key}=${typeof value === 'string' && /^[\w.:/@-]+$/.test(value) ? value : visibleLine(JSON.stringify(value))}`,
     )
     .join('');
-
-/** Control characters of others must not reach a terminal. */
-const printable = (text: string): string =>
-  text.replace(/[\u0000-\u001f\u007f-\u009f]/g, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`);

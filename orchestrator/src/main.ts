@@ -1,7 +1,7 @@
 import { homedir } from 'node:os';
 import { join } from 'node:path';
+import { visible } from '@muster/protocol';
 import { type Logger, pino } from 'pino';
-import pretty from 'pino-pretty';
 import { systemClock } from './clock.ts';
 import type { Running } from './compose.ts';
 import {
@@ -13,7 +13,7 @@ import {
   readInvocation,
   usage,
 } from './config.ts';
-import { requestFields } from './log.ts';
+import { logTo } from './log-stream.ts';
 import { serviceManager } from './service-manager.ts';
 
 /** `muster orchestrator`: configuration, compose, listen, drain. */
@@ -22,7 +22,7 @@ import { serviceManager } from './service-manager.ts';
 const longestStopMs = 25_000;
 
 const fail = (message: string, code: number): never => {
-  process.stderr.write(`muster orchestrator: ${message}\n`);
+  process.stderr.write(`muster orchestrator: ${visible(message)}\n`);
   process.exit(code);
 };
 
@@ -49,17 +49,8 @@ function invocation(): Invocation {
 
 /** Written at once: the last lines before an end are the ones that matter. */
 function createLog({ logFormat, logLevel }: Invocation): Logger {
-  const options = { level: logLevel, base: null, mixin: requestFields };
-  if (logFormat === 'json') return pino(options, pino.destination({ fd: 1, sync: true }));
-  const stream = pretty({
-    destination: 1,
-    sync: true,
-    colorize: process.stdout.isTTY === true && !process.env.NO_COLOR,
-    translateTime: 'SYS:HH:MM:ss',
-    ignore: 'part,event',
-    singleLine: true,
-  });
-  return pino(options, stream);
+  const color = process.stdout.isTTY === true && !process.env.NO_COLOR;
+  return logTo(pino.destination({ fd: 1, sync: true }), { format: logFormat, level: logLevel, color });
 }
 
 /** What a person can do about an error of starting. */

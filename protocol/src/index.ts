@@ -3,3 +3,4 @@ export * from './identity.ts';
 export * from './metrics.ts';
 export * from './operation.ts';
 export * from './public-key.ts';
+export * from './visible.ts';

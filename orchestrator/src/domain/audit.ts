@@ -1,4 +1,4 @@
-import { MusterError } from '@muster/protocol';
+import { MusterError, visibleLine } from '@muster/protocol';
 import { type EventType, eventTypes } from '@muster/protocol/http';
 import { auditEvents, insertAuditEvent, insertAuditEventInSession } from '../store/audit.ts';
 import { toJson } from '../store/json-text.ts';
@@ -38,7 +38,8 @@ export function audited<T extends EventType>(context: Context, happening: Happen
     target_type: target.type,
     target_id: target.id,
     target_name: target.name,
-    summary: happening.summary,
+    // Names that machines give themselves are in it, and it is shown by whatever reads the log.
+    summary: visibleLine(happening.summary),
     metadata: toJson(happening.metadata ?? {}),
   };
   const { session } = happening.actor;

@@ -1,0 +1,42 @@
+import { describe, expect, test } from 'vitest';
+import { logTo } from './log-stream.ts';
+
+const hostile = {
+  'an 8-bit CSI': 'a\u009b2Jb',
+  'an escape': 'a\u001b[2Jb',
+  'a bidi override': 'a\u202eb',
+  'a line separator': 'a\u2028b',
+  'a carriage return': 'a\rb',
+  'a delete': 'a\u007fb',
+  'half a surrogate pair': 'a\ud800b',
+};
+const unsafe = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u2028-\u202e\u2066-\u2069]|\p{Surrogate}/u;
+
+function written(format: 'text' | 'json', text: string): string {
+  let out = '';
+  const log = logTo({ write: (line) => (out += line) }, { format, level: 'info', color: false });
+  log.info({ reason: text, nested: { [text]: text } }, `said ${text}`);
+  log.error({ err: new Error(text) }, 'failed');
+  return out;
+}
+
+describe.each(['text', 'json'] as const)('a log as %s', (format) => {
+  test.each(Object.entries(hostile))('shows %s as an escape', (_, text) => {
+    const out = written(format, text);
+    expect(out).not.toMatch(unsafe);
+    expect(out).toContain('said a');
+  });
+
+  test('leaves other text as it is', () => {
+    const out = written(format, 'Grüße\\u001b 東京 "x" C:\\new');
+    expect(out).toContain(format === 'text' ? 'said Grüße\\u001b 東京 "x" C:\\new' : 'Grüße\\\\u001b 東京');
+  });
+});
+
+test('a log as JSON parses to what was logged', () => {
+  for (const text of Object.values(hostile))
+    expect(JSON.parse(written('json', text).split('\n')[0] as string)).toMatchObject({
+      reason: text,
+      msg: `said ${text}`,
+    });
+});

@@ -1,0 +1,24 @@
+import { visibleJson, visibleOnceParsed } from '@muster/protocol';
+import { type Logger, pino } from 'pino';
+import pretty from 'pino-pretty';
+import { requestFields } from './log.ts';
+
+/**
+ * The process's log. What others have written into it (names, addresses, errors) cannot act on a terminal: control
+ * characters, bidi marks and line separators are escaped, in both formats.
+ * @param destination takes lines with their newlines
+ */
+export function logTo(
+  destination: { write(text: string): unknown },
+  { format, level, color }: { format: 'text' | 'json'; level: string; color: boolean },
+): Logger {
+  const options = { level, base: null, mixin: requestFields };
+  if (format === 'json') return pino(options, { write: (line: string) => void destination.write(visibleJson(line)) });
+  const prettify = pretty.prettyFactory({
+    colorize: color,
+    translateTime: 'SYS:HH:MM:ss',
+    ignore: 'part,event',
+    singleLine: true,
+  });
+  return pino(options, { write: (line: string) => void destination.write(prettify(visibleOnceParsed(line)) ?? '') });
+}
