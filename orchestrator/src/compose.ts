@@ -19,6 +19,7 @@ import { announcingEvents } from './domain/announce-events.ts';
 import { createCensus } from './domain/census.ts';
 import type { Context } from './domain/context.ts';
 import { createDiscovery } from './domain/discovery.ts';
+import { reportRoom } from './domain/disk-space.ts';
 import { installSource, noteOnAgents } from './domain/enrolment-line.ts';
 import type { EventConsumer } from './domain/event-consumer.ts';
 import { createLease } from './domain/leases.ts';
@@ -292,7 +293,15 @@ async function start(config: Config, dataDir: string, around: Surroundings, held
   const conductor = createRunConductor(context, documents, { maxConcurrent: config.runs.max_concurrent });
   gateway = createGateway({
     identity,
-    links: createAgentLinks(context, refusals, pending, recordSamples, liveOutput),
+    links: createAgentLinks(context, refusals, pending, recordSamples, liveOutput, {
+      get dailyBytes() {
+        return current.agents.daily_bytes;
+      },
+      get room() {
+        // Rows are elsewhere: the server says itself when it has no room.
+        return db.kind === 'sqlite' ? reportRoom(disk.space) : 'ample';
+      },
+    }),
     bus,
     clock,
     log: log.child({ part: 'gateway' }),

@@ -44,7 +44,7 @@ describe('the configuration', () => {
         database_url_file: null,
         database_pool_size: 8,
         database_statement_timeout: 30,
-        agents: { lost_after_secs: 120 },
+        agents: { lost_after_secs: 120, daily_bytes: 268_435_456 },
         trusted_proxies: [],
         runs: { max_concurrent: 1000 },
         rates: { sign_in_per_minute: 60, sign_in_burst: 30, session_per_second: 1000 },

@@ -134,8 +134,15 @@ export const configSchema = z.strictObject({
   agents: z
     .strictObject({
       lost_after_secs: z.number().int().min(10).max(86_400).default(120).describe('grace time before an agent is lost'),
+      daily_bytes: z
+        .number()
+        .int()
+        .min(1_048_576)
+        .max(2 ** 50)
+        .default(268_435_456)
+        .describe('bytes that the reports of one agent may come to in a day; beyond it they are kept without details'),
     })
-    .default({ lost_after_secs: 120 }),
+    .default({ lost_after_secs: 120, daily_bytes: 268_435_456 }),
   trusted_proxies: z
     .array(z.string().refine(isNetwork, 'must be an IP address or a network like 10.0.0.0/8'))
     .max(256)

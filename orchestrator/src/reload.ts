@@ -4,6 +4,7 @@ import type { Config, Invocation } from './config.ts';
 
 /** Keys that are asked for whenever they matter. All others were given to something at the start. */
 export const reloadable: readonly string[] = [
+  'agents.daily_bytes',
   'audit.retention_days',
   'disk.reserve',
   'drift.interval',

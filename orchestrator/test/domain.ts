@@ -4,7 +4,7 @@ import type { Hello, Report } from '@muster/protocol/wire';
 import { monotonicFactory } from 'ulid';
 import type { Hint } from '../src/bus/bus.ts';
 import { createInProcessBus } from '../src/bus/in-process.ts';
-import { createAgentLinks } from '../src/domain/agent-links.ts';
+import { createAgentLinks, type ReportRules } from '../src/domain/agent-links.ts';
 import { setStatus } from '../src/domain/agents.ts';
 import type { Actor, Context } from '../src/domain/context.ts';
 import { createLiveOutput } from '../src/domain/live-output.ts';
@@ -23,10 +23,20 @@ import { ManualClock } from './manual-clock.ts';
 /** The one name that a sign-in in the domain may be bound to. */
 export const ownServer = 'origin:https://muster.example:4748';
 
-/** The domain on a database, with time, chance and the agents' links in the test's hands. */
+/**
+ * The domain on a database, with time, chance and the agents' links in the test's hands.
+ * @param options.comparesSent whether results must be of resources that were sent, as in production; else tests may
+ *   report whatever they are about
+ */
 export async function openDomain(
   fixture: DatabaseFixture,
-  { pendingCapacity = 100, tokenLifeSecs = 3600, requireBound = false } = {},
+  {
+    pendingCapacity = 100,
+    tokenLifeSecs = 3600,
+    requireBound = false,
+    dailyBytes = 256 * 1024 * 1024,
+    comparesSent = false,
+  } = {},
 ) {
   const clock = new ManualClock();
   const db = await fixture.open();
@@ -62,7 +72,12 @@ export async function openDomain(
   const refusals = createRefusals(context);
   const liveOutput = createLiveOutput(context);
   const pending = createPendingList(context, pendingCapacity);
-  const links = createAgentLinks(context, refusals, pending, async () => {}, liveOutput);
+  const rules: { -readonly [K in keyof ReportRules]: ReportRules[K] } = {
+    dailyBytes,
+    room: 'ample',
+    ...(comparesSent ? {} : { sentNames: async () => null }),
+  };
+  const links = createAgentLinks(context, refusals, pending, async () => {}, liveOutput, rules);
   const documents = createModuleDocuments(context);
   const conductor = createRunConductor(context, documents, { maxConcurrent: 1000 });
   return {
@@ -74,6 +89,8 @@ export async function openDomain(
     clockAheadSecs,
     links,
     pending,
+    /** What agents may report; may be changed. */
+    rules,
     liveOutput,
     refusals,
     waiting: createWaiting(context),

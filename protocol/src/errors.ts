@@ -325,6 +325,12 @@ export const errorKinds = {
     'See `detail`, and the log of the agent; check `remote_terminal` in its configuration.',
   ),
   draining: kind(503, true, 'The orchestrator is stopping', 'Try again in a few seconds.'),
+  unit_too_large: kind(
+    507,
+    false,
+    'One write is too large',
+    'What an agent reports in one piece is over the limit: look at the operation that the log names, and split its modules.',
+  ),
   storage_unavailable: kind(
     503,
     true,

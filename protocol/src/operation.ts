@@ -37,6 +37,18 @@ const name = (length: number) =>
     .max(length)
     .refine((text) => text.isWellFormed() && !text.includes('\u0000'), 'must be well-formed text without U+0000');
 
+/** Caps of the names in a result, in characters. */
+export const nameLengths = { module: 128, id: 256, type: 64, identity: 4096 } as const;
+
+/**
+ * A name as it is told in a result or an output: well-formed, without U+0000, and cut where it is too long. Both ends
+ * use it, so that what an agent names can be compared with what it was sent.
+ */
+export function toldName(text: string, length: number): string {
+  const whole = (text.isWellFormed() ? text : text.toWellFormed()).replaceAll('\u0000', '\ufffd');
+  return whole.length > length ? `${whole.slice(0, length - 1).toWellFormed()}…` : whole;
+}
+
 export const fieldChangeSchema = z.strictObject({
   field: z.string().max(128),
   from: z.string().max(4096).nullable().describe('null: was not there, or not known'),
@@ -46,10 +58,10 @@ export type FieldChange = z.infer<typeof fieldChangeSchema>;
 
 export const resourceResultSchema = z
   .strictObject({
-    module: name(128),
-    id: name(256).nullable(),
-    type: name(64),
-    identity: name(4096),
+    module: name(nameLengths.module),
+    id: name(nameLengths.id).nullable(),
+    type: name(nameLengths.type),
+    identity: name(nameLengths.identity),
     action: z.enum(resourceActions),
     status: z.enum(resourceStatuses),
     changes: z.array(fieldChangeSchema).max(64),

@@ -1,4 +1,4 @@
-import { type ResourceResult, resourceActions } from '@muster/protocol';
+import { nameLengths, type ResourceResult, resourceActions, toldName } from '@muster/protocol';
 import { limits, type Report, reportsSchema } from '@muster/protocol/wire';
 
 /**
@@ -10,35 +10,28 @@ const maxText = 8192;
 const maxValue = 4096;
 const maxTriggers = 256;
 const maxChanges = 64;
-const maxName = 256;
-const maxModule = 128;
-const maxType = 64;
 const maxField = 128;
-const maxOutputResource = 4300;
 
 /** The start of a text that is too long, with a sign that there is more. */
 const shortened = (text: string, length: number): string =>
   // The cut may go through a character.
   text.length > length ? `${text.slice(0, length - 1).toWellFormed()}…` : text;
 
-/** A name as every database keeps it: well-formed, without U+0000. */
-const named = (name: string, length: number): string =>
-  shortened(name.toWellFormed().replaceAll('\0', '\uFFFD'), length);
 const orNull = (text: string | null, length: number): string | null => (text === null ? null : shortened(text, length));
 
 /** The same result, with texts and lists no longer than may be told. */
 export const withinCaps = (result: ResourceResult): ResourceResult => ({
   ...result,
-  module: named(result.module, maxModule),
-  id: result.id === null ? null : named(result.id, maxName),
-  type: named(result.type, maxType),
-  identity: named(result.identity, maxValue),
+  module: toldName(result.module, nameLengths.module),
+  id: result.id === null ? null : toldName(result.id, nameLengths.id),
+  type: toldName(result.type, nameLengths.type),
+  identity: toldName(result.identity, nameLengths.identity),
   changes: result.changes.slice(0, maxChanges).map(({ field, from, to }) => ({
     field: shortened(field, maxField),
     from: orNull(from, maxValue),
     to: orNull(to, maxValue),
   })),
-  triggered_by: result.triggered_by.slice(0, maxTriggers).map((id) => shortened(id, maxName)),
+  triggered_by: result.triggered_by.slice(0, maxTriggers).map((id) => shortened(id, nameLengths.id)),
   message: orNull(result.message, maxText),
 });
 
@@ -53,17 +46,17 @@ export function fittingResult(result: ResourceResult, operationId: string): Reso
   const capped = withinCaps(result);
   if (told(capped)) return capped;
   return {
-    module: named(result.module, maxModule),
+    module: toldName(result.module, nameLengths.module),
     id: null,
-    type: named(result.type, maxType),
-    identity: named(result.identity, maxValue),
+    type: toldName(result.type, nameLengths.type),
+    identity: toldName(result.identity, nameLengths.identity),
     action: resourceActions.includes(result.action) ? result.action : 'none',
     status: 'failed',
     changes: [],
     diff: null,
     triggered_by: [],
     corrective: false,
-    message: `it ended as "${named(result.status, maxType)}", but what there is to tell about it does not fit a report`,
+    message: `it ended as "${toldName(result.status, nameLengths.type)}", but what there is to tell about it does not fit a report`,
     duration_ms: 0,
     sensitive: result.sensitive !== false,
   };
@@ -75,7 +68,13 @@ export function fittingReport<T extends Exclude<Report, { type: 'results' }>>(re
     const { stdout, stderr, resource } = report;
     const [out, err] = [stdout, stderr].map((text) => text.slice(0, limits.maxScriptOutputLength)) as [string, string];
     const truncated = report.truncated || out.length < stdout.length || err.length < stderr.length;
-    return { ...report, resource: shortened(resource, maxOutputResource), stdout: out, stderr: err, truncated };
+    return {
+      ...report,
+      resource: toldName(resource, limits.outputResourceLength),
+      stdout: out,
+      stderr: err,
+      truncated,
+    };
   }
   return report.type === 'finished' ? { ...report, error: orNull(report.error, maxText) } : report;
 }

@@ -10,6 +10,7 @@ import { runGoesOn } from '../store/runs.ts';
 import { statement } from '../store/unit.ts';
 import { keyStands, type Succession, successionStatements } from './agent-keys.ts';
 import type { Admission, AgentLinks, Caller, Refusal } from './agent-link.ts';
+import type { AgentUsage } from './agent-usage.ts';
 import { audited, type Happening } from './audit.ts';
 import { type Context, seconds, systemActor } from './context.ts';
 import { type Enrolment, enrolStatements } from './enrolment.ts';
@@ -24,7 +25,7 @@ const refuse = (code: Refusal['code'], message: string, retry_after_secs: number
   refusal: { code, message, retry_after_secs },
 });
 
-export function createAdmission(context: Context, pending: PendingList): AgentLinks['admit'] {
+export function createAdmission(context: Context, pending: PendingList, usage: AgentUsage): AgentLinks['admit'] {
   const { db } = context;
   return async (hello, from) => {
     const { node_id } = from;
@@ -58,7 +59,7 @@ export function createAdmission(context: Context, pending: PendingList): AgentLi
       throw error;
     }
     const settled = await settleOpen(context, hello, node_id);
-    const row = await recordConnected(context, hello, from, known, told);
+    const row = await recordConnected(context, usage, hello, from, known, told);
     if (!row) return refuse('removed', 'this agent was removed', limits.rejectedRetryAfterSecs);
     const acknowledged = (await db.get(acknowledgedSeq, { node_id }))?.seq ?? 0;
     return {
@@ -126,6 +127,7 @@ const readAgent = ({ db }: Context, node_id: string) => db.get(agentById, { node
  */
 async function recordConnected(
   context: Context,
+  usage: AgentUsage,
   hello: Hello,
   from: Caller,
   known: AgentRow | undefined,
@@ -144,7 +146,12 @@ async function recordConnected(
       lost_at: row.lost_at ?? 0,
       now: from.now,
     };
-    const happening = told ? connectionHappening(known && row, hello, from, row.name ?? row.initial_hostname) : null;
+    const label = row.name ?? row.initial_hostname;
+    const happening = told ? connectionHappening(known && row, hello, from, label) : null;
+    // A version is the agent's to say, and an address may be too.
+    const isOften = known !== undefined && happening?.type === 'agent.connected';
+    const isTold = !isOften || (await usage.today(row.node_id)).events < usage.limits.events;
+    const spent = isOften ? await usage.spend({ node_id: row.node_id, label }, { events: 1 }) : null;
     try {
       await context.db.write({
         name: 'agents/connected',
@@ -152,9 +159,11 @@ async function recordConnected(
           keyStands(hello.public_key, from),
           statement(markConnected, connected, { expect: 'changed', else: 'agent_changed' }),
           statement(missedDriftDue, { node_id: row.node_id, now: seconds(context.now()) }),
-          ...(happening ? [audited(context, happening)] : []),
+          ...(happening && isTold ? [audited(context, happening)] : []),
+          ...(spent?.statements ?? []),
         ],
       });
+      spent?.committed();
       return row;
     } catch (error) {
       // Found to be lost, or removed, since it was read.

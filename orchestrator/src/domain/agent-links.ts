@@ -7,12 +7,14 @@ import { statement } from '../store/unit.ts';
 import { createAdmission } from './agent-admission.ts';
 import { keyOf } from './agent-keys.ts';
 import type { AgentLinks } from './agent-link.ts';
-import { reported } from './agent-reports.ts';
+import { type ReportMemory, reported } from './agent-reports.ts';
+import { createAgentUsage } from './agent-usage.ts';
 import { createAppliedMemory } from './applied-memory.ts';
 import { audited } from './audit.ts';
 import { cancellationsFor } from './cancellation.ts';
 import { type Context, seconds, systemActor } from './context.ts';
 import { createDepartures } from './departures.ts';
+import type { ReportRoom } from './disk-space.ts';
 import { nextOperation } from './dispatch.ts';
 import { createDispatchMarks } from './dispatch-marks.ts';
 import { driftCheckWaits, submitDriftCheck } from './drift.ts';
@@ -24,6 +26,16 @@ import type { PendingList } from './pending-list.ts';
 import { createReadyWork } from './ready-work.ts';
 import type { Refusals } from './refusals.ts';
 import { createOperationScrub, createReportScrub } from './report-secrets.ts';
+import { createSentNames, type SentNamesOf } from './sent-names.ts';
+
+/** What bounds what agents cause to be stored; both are read at each use. */
+export interface ReportRules {
+  /** Bytes that the reports of one agent may come to in a day. */
+  readonly dailyBytes: number;
+  readonly room: ReportRoom;
+  /** For tests: another source of what operations were sent with. */
+  readonly sentNames?: SentNamesOf;
+}
 
 const cloneEventEverySecs = 3600;
 
@@ -34,6 +46,7 @@ export function createAgentLinks(
   pending: PendingList,
   sampled: AgentLinks['sampled'],
   liveOutput: Pick<LiveOutput, 'printed'>,
+  rules: ReportRules,
 ): AgentLinks {
   const { db } = context;
   const inFlight = createInFlight(context.bus);
@@ -49,7 +62,16 @@ export function createAgentLinks(
   const scrub = createReportScrub(createOperationScrub(context, inFlight, payloads));
 
   const applied = createAppliedMemory();
-  const admit = createAdmission(context, pending);
+  const usage = createAgentUsage(context, () => rules.dailyBytes);
+  const memory: ReportMemory = {
+    inFlight,
+    applied,
+    payloads,
+    sentNames: rules.sentNames ?? createSentNames(payloads),
+    usage,
+    room: () => rules.room,
+  };
+  const admit = createAdmission(context, pending, usage);
 
   return {
     keyOf: (hello) => keyOf(context, hello),
@@ -71,7 +93,7 @@ export function createAgentLinks(
     },
 
     reported: async (nodeId, instanceId, seq, reports) =>
-      reported(context, { inFlight, applied, payloads }, nodeId, instanceId, seq, await scrub(reports)),
+      reported(context, memory, nodeId, instanceId, seq, await scrub(reports)),
 
     nextOperation: (nodeId, version = protocolVersion) => nextOperation(context, sources, nodeId, version),
 
@@ -89,9 +111,15 @@ export function createAgentLinks(
     printed: (nodeId, progress) => liveOutput.printed(nodeId, progress),
 
     async driftHinted(nodeId, keys) {
-      if (await driftCheckWaits(context, nodeId)) return;
+      if (rules.room !== 'ample' || (await driftCheckWaits(context, nodeId))) return;
+      const { bytes, hints } = await usage.today(nodeId);
+      if (bytes >= usage.limits.bytes || hints >= usage.limits.hints) return;
+      const row = await db.get(agentById, { node_id: nodeId });
+      const label = row?.name ?? row?.initial_hostname ?? nodeId;
       try {
-        await submitDriftCheck(context, systemActor, nodeId, 'watch');
+        const spent = await usage.spend({ node_id: nodeId, label }, { hints: 1 });
+        await submitDriftCheck(context, systemActor, nodeId, 'watch', spent.statements);
+        spent.committed();
       } catch (error) {
         // Nothing applied yet, or no longer approved: then there is nothing to compare with.
         if (!(error instanceof MusterError)) throw error;

@@ -2,7 +2,7 @@ import { hasEnded, type ResourceResult } from '@muster/protocol';
 import type { Report } from '@muster/protocol/wire';
 import { decodeTime } from 'ulid';
 import { acknowledgedSeq, advanceSpool } from '../store/agents.ts';
-import { fromJson, toJson } from '../store/json-text.ts';
+import { fromJson } from '../store/json-text.ts';
 import { assignmentAuditing } from '../store/modules.ts';
 import { putOutput, putResourceResults } from '../store/operation-results.ts';
 import { markRunning, type ReportedOperation, reportedOperation, setPlanDigest } from '../store/operations.ts';
@@ -10,27 +10,35 @@ import { jsonRows } from '../store/params.ts';
 import { runBasis } from '../store/runs.ts';
 import { type Statement, statement } from '../store/unit.ts';
 import type { Refusal } from './agent-link.ts';
+import { type AgentUsage, bytesOf, eventsIn, withoutEvents } from './agent-usage.ts';
 import type { AppliedMemory } from './applied-memory.ts';
 import { applyEnd } from './apply-end.ts';
 import { type Context, seconds } from './context.ts';
+import type { ReportRoom } from './disk-space.ts';
 import { driftStatements } from './drift.ts';
-import { createFindings } from './drift-findings.ts';
+import { createFindings, frugalRecord, usualRecord } from './drift-findings.ts';
 import { appliedScope, auditScope } from './drift-news.ts';
 import type { InFlight } from './in-flight.ts';
-import { bare, weightOf } from './kept-results.ts';
 import { announceEnd, endStatements, ignoreFinished } from './operation-end.ts';
 import { reportedResults } from './operation-results.ts';
 import type { Payloads } from './payloads.ts';
+import {
+  type Fault,
+  frugalLimits,
+  keepOutput,
+  keepResults,
+  type ReportLimits,
+  type Tally,
+  usualLimits,
+} from './report-limits.ts';
 import type { RunBasis } from './run-basis.ts';
+import type { SentNamesOf } from './sent-names.ts';
 
 /** What agents report, made into rows: all of one call in one unit, with the number up to which they are acknowledged. */
 
 type Row = ReportedOperation;
 const findRow = ({ db }: Context, operationId: string) => db.get(reportedOperation, { operation_id: operationId });
 type Finished = Extract<Report, { type: 'finished' }>;
-
-/** What is kept of one operation; beyond it results are kept without their details, and output is not. In characters. */
-const mostCharacters = 32 * 1024 * 1024;
 
 /** What spares looking at rows. */
 interface Known {
@@ -41,11 +49,22 @@ interface Known {
 const nothing: Known = { find: () => undefined, sameAs: () => null };
 
 /** What is remembered of agents from one report to the next. */
-interface ReportMemory {
+export interface ReportMemory {
   readonly inFlight: InFlight;
   readonly applied: AppliedMemory;
   readonly payloads: Pick<Payloads, 'setOf'>;
+  readonly sentNames: SentNamesOf;
+  readonly usage: AgentUsage;
+  /** Room on the disk, as it was when last looked. */
+  readonly room: () => ReportRoom;
 }
+
+/** What agents are told while not even the ends of operations are taken; they keep their reports. */
+const noRoom: Refusal = {
+  code: 'unavailable',
+  message: 'the disk of the orchestrator is full',
+  retry_after_secs: 60,
+};
 
 export async function reported(
   context: Context,
@@ -55,6 +74,7 @@ export async function reported(
   seq: number,
   reports: readonly Report[],
 ): Promise<Refusal | null> {
+  if (memory.room() === 'spent') return noRoom;
   const remembered: Known = { find: memory.inFlight.find, sameAs: memory.applied.sameAs };
   for (let attempt = 1, known = remembered; attempt <= 5; attempt++, known = nothing) {
     try {
@@ -70,26 +90,44 @@ export async function reported(
   throw new Error(`report ${seq} of agent ${nodeId} is refused by the database again and again`);
 }
 
+/** How much is kept of what an agent reports now. */
+async function limitsFor({ usage, room }: ReportMemory, nodeId: string): Promise<ReportLimits> {
+  if (room() === 'low') return frugalLimits('the disk of the orchestrator was nearly full');
+  const today = await usage.today(nodeId);
+  return today.bytes < usage.limits.bytes
+    ? usualLimits
+    : frugalLimits('the agent had used up what it may report in a day');
+}
+
+const violation = ({ fault }: Fault): Refusal => ({
+  code: 'protocol_violation',
+  message: fault,
+  retry_after_secs: null,
+});
+
 async function commit(
   context: Context,
-  { inFlight, applied, payloads }: ReportMemory,
+  memory: ReportMemory,
   known: Known,
   nodeId: string,
   instanceId: string,
   seq: number,
   reports: readonly Report[],
 ): Promise<Refusal | null> {
+  const { inFlight, applied, sentNames, usage } = memory;
   const rows = new Map<string, Row>();
   for (const { operation_id } of reports) {
     if (rows.has(operation_id)) continue;
     const row = known.find(operation_id) ?? (await findRow(context, operation_id));
-    if (row && row.node_id !== nodeId) {
-      const message = `operation ${operation_id} belongs to another agent`;
-      return { code: 'protocol_violation', message, retry_after_secs: null };
-    }
+    if (row && row.node_id !== nodeId)
+      return violation({ fault: `operation ${operation_id} belongs to another agent` });
     // One that is gone, pruned perhaps: there is nothing to add to, and the agent may forget it.
-    if (row) rows.set(operation_id, row);
+    if (!row) continue;
+    if (row.dispatched_at === null && !hasEnded(row.status))
+      return violation({ fault: `operation ${operation_id} was not sent to this agent` });
+    rows.set(operation_id, row);
   }
+  const allowed = await limitsFor(memory, nodeId);
   const statements: Statement[] = [
     statement(
       advanceSpool,
@@ -101,6 +139,9 @@ async function commit(
   // What ends in the same unit need not be said to run in it.
   const ending = new Set(reports.flatMap((report) => (report.type === 'finished' ? report.operation_id : [])));
   const fresh = new Map<string, Map<number, ResourceResult>>();
+  const tallies = new Map<string, Tally>();
+  const tallyOf = (operationId: string) => tallies.get(operationId) ?? inFlight.tallyOf(operationId);
+  let events = 0;
   for (const report of reports) {
     const row = rows.get(report.operation_id);
     // Whatever an agent says after its own last word is noise.
@@ -110,29 +151,40 @@ async function commit(
       if (!ending.has(operation_id))
         statements.push(statement(markRunning, { operation_id, now: seconds(context.now()) }));
     } else if (report.type === 'results') {
+      const kept = keepResults(report, row.kind, await sentNames(row), tallyOf(operation_id), allowed);
+      if ('fault' in kept) return violation(kept);
+      tallies.set(operation_id, kept.tally);
       const results = fresh.get(operation_id) ?? new Map<number, ResourceResult>();
       fresh.set(operation_id, results);
-      const asRows = report.results.map((given, i) => {
-        const result = inFlight.weigh(operation_id, weightOf(given)) > mostCharacters ? bare(given) : given;
-        results.set(report.position + i, result);
-        return { position: report.position + i, result: toJson(result) };
-      });
-      statements.push(statement(putResourceResults, { operation_id, rows: jsonRows(asRows) }));
+      for (const { position, result } of kept.rows) results.set(position, result);
+      const asRows = kept.rows.map(({ position, text }) => ({ position, result: text }));
+      if (asRows.length > 0) statements.push(statement(putResourceResults, { operation_id, rows: jsonRows(asRows) }));
     } else if (report.type === 'output') {
-      const { resource, stdout, stderr, exit_code, truncated } = report;
-      if (inFlight.weigh(operation_id, stdout.length + stderr.length) > mostCharacters) continue;
+      const kept = keepOutput(report, await sentNames(row), tallyOf(operation_id), allowed);
+      if ('fault' in kept) return violation(kept);
+      tallies.set(operation_id, kept.tally);
+      if (kept.output === null) continue;
+      const { resource, stdout, stderr, exit_code, truncated } = kept.output;
       statements.push(
         statement(putOutput, { operation_id, resource_key: resource, stdout, stderr, exit_code, truncated }),
       );
     } else {
       const startedAt = beganAt(report, seconds(context.now()));
       const finished = { ...report, started_at: startedAt };
-      const end = await finish(context, payloads, known, row, finished, fresh.get(operation_id) ?? new Map());
+      const end = await finish(context, memory, known, row, finished, fresh.get(operation_id) ?? new Map(), allowed);
       statements.push(...end.statements);
+      events += end.events;
       ended.push({ row, finished: report, unchanged: end.unchanged });
     }
   }
-  await context.db.write({ name: 'operations/report', statements });
+  const label = rows.values().next().value?.label ?? nodeId;
+  const spent = await usage.spend({ node_id: nodeId, label }, { bytes: bytesOf(statements), events });
+  statements.push(...spent.statements);
+  // The end of an apply is as large as what was sent, which is for people to say.
+  const ofAgent = !ended.some(({ row }) => row.kind === 'apply');
+  await context.db.write({ name: 'operations/report', statements, ofAgent });
+  spent.committed();
+  for (const [operation_id, tally] of tallies) if (!ending.has(operation_id)) inFlight.tally(operation_id, tally);
   for (const { operation_id, run_id, kind } of rows.values())
     if (kind !== 'drift' && !ending.has(operation_id))
       context.bus.publish({ type: 'operation_running', operation_id, node_id: nodeId, run_id });
@@ -154,15 +206,19 @@ function beganAt({ operation_id, started_at, finished_at }: Finished, now: numbe
   return Math.min(now, Math.max(now - took, Math.floor(decodeTime(operation_id) / 1000)));
 }
 
-/** @returns also the digest of the desired set of an apply that changed nothing */
+/**
+ * @returns `unchanged`: the digest of the desired set of an apply that changed nothing; `events`: how many events follow
+ *   from what the agent found of its own accord, whether or not they are among the statements
+ */
 async function finish(
   context: Context,
-  payloads: Pick<Payloads, 'setOf'>,
+  { payloads, usage }: ReportMemory,
   known: Known,
   row: Row,
   finished: Finished,
   fresh: ReadonlyMap<number, ResourceResult>,
-): Promise<{ statements: Statement[]; unchanged: string | null }> {
+  allowed: ReportLimits,
+): Promise<{ statements: Statement[]; unchanged: string | null; events: number }> {
   const { operation_id, node_id, kind, label } = row;
   const { status, summary, error } = finished;
   const statements = endStatements(
@@ -172,15 +228,23 @@ async function finish(
     { type: 'agent', id: node_id, name: label },
     label,
   );
+  let events = 0;
+  /** What an agent can say again and again is told so often in a day. */
+  const tell = async (news: Statement[]) => {
+    events += eventsIn(news);
+    const today = await usage.today(node_id);
+    statements.push(...(today.events < usage.limits.events ? news : withoutEvents(news)));
+  };
   if (kind === 'plan' && status === 'succeeded' && finished.plan_digest !== undefined)
     statements.push(statement(setPlanDigest, { operation_id, plan_digest: finished.plan_digest }));
   if (kind === 'apply') {
     const end = await applyEnd(context, payloads, known.sameAs, row, finished, fresh);
-    return { statements: [...statements, ...end.statements], unchanged: end.unchanged };
+    await tell(end.statements);
+    return { statements, unchanged: end.unchanged, events };
   }
-  if (kind === 'plan' && row.trigger !== 'audit') return { statements, unchanged: null };
+  if (kind === 'plan' && row.trigger !== 'audit') return { statements, unchanged: null, events };
   const audit = kind === 'plan' ? await auditOf(context, row.run_id) : null;
-  const findings = createFindings();
+  const findings = createFindings(allowed === usualLimits ? usualRecord : frugalRecord);
   for await (const page of reportedResults(context, operation_id, fresh, summary.total)) {
     const results = page.map(([, result]) => result);
     findings.take(audit === null ? results : results.filter(({ module }) => audit.modules.includes(module)));
@@ -193,14 +257,14 @@ async function finish(
     const held = { label, scope: audits === null ? null : auditScope(audits.name) };
     if (audits !== null)
       statements.push(statement(assignmentAuditing, audits, { expect: 'row', else: 'operation_finished' }));
-    statements.push(...(await driftStatements(context, check, held, verdict, findings.summary(), error)));
-    return { statements, unchanged: null };
+    await tell(await driftStatements(context, check, held, verdict, findings.summary(), error));
+    return { statements, unchanged: null, events };
   }
   const { trigger, snapshot_operation_id } = row;
   const held = { label, scope: appliedScope };
   const check = { operation_id, node_id, trigger, snapshot_operation_id };
-  statements.push(...(await driftStatements(context, check, held, verdict, summary, error)));
-  return { statements, unchanged: null };
+  await tell(await driftStatements(context, check, held, verdict, summary, error));
+  return { statements, unchanged: null, events };
 }
 
 /**

@@ -3,6 +3,7 @@ import { type Fault, isKeyId, isName, MusterError } from '@muster/protocol';
 import type { Agent, AgentSort, AgentStatus } from '@muster/protocol/http';
 import { isEmpty as isEmptySelector, matchesSelector, parseSelector, type Selector } from '@muster/protocol/selector';
 import { tagKeySchema, tagValueSchema } from '@muster/protocol/tag';
+import { deleteUsage } from '../store/agent-usage.ts';
 import {
   agentById,
   agentByName,
@@ -373,6 +374,7 @@ export async function removeAgent(context: Context, actor: Actor, idOrName: stri
       statement(deleteStateOf, { node_id: row.node_id }),
       statement(deleteEveryApplied, { node_id: row.node_id }),
       statement(deleteSpool, { node_id: row.node_id }),
+      statement(deleteUsage, { node_id: row.node_id }),
       statement(deleteLatestDriftOf, { node_id: row.node_id }),
       statement(deleteDriftStatesOf, { node_id: row.node_id }),
       audited(context, {

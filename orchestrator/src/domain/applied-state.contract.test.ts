@@ -151,7 +151,14 @@ describeDatabases('applied state', (fixture) => {
               audited.has(name) ? audited.delete(name) : audited.add(name);
             }
             if (restart)
-              links = createAgentLinks(context, domain.refusals, domain.pending, async () => {}, domain.liveOutput);
+              links = createAgentLinks(
+                context,
+                domain.refusals,
+                domain.pending,
+                async () => {},
+                domain.liveOutput,
+                domain.rules,
+              );
             const message = await submit(agent, names);
             expect(message.keep_modules.toSorted()).toEqual(audits.filter((name) => !names.includes(name)));
             const { results, status } = model.apply(message, fates, end);

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { judgeDisk } from './disk-space.ts';
+import { judgeDisk, reportRoom } from './disk-space.ts';
 
 const mib = 1024 * 1024;
 
@@ -23,5 +23,18 @@ describe('how full a disk is', () => {
         expect(low).toBe(expected);
       }),
     );
+  });
+});
+
+describe('what agents may report', () => {
+  const space = { size: 1000, reserve: 100 };
+  test.each([
+    ['as usual above the reserve', { ...space, free: 100, low: false }, 'ample'],
+    ['what takes little room below it', { ...space, free: 99, low: true }, 'low'],
+    ['the same down to a quarter of it', { ...space, free: 25, low: true }, 'low'],
+    ['nothing below that', { ...space, free: 24, low: true }, 'spent'],
+    ['as usual where the disk cannot be asked', null, 'ample'],
+  ] as const)('%s', (_, found, room) => {
+    expect(reportRoom(found)).toBe(room);
   });
 });

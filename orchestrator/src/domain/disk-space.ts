@@ -32,6 +32,21 @@ export function judgeDisk({ size, free }: DiskRoom, wanted: number | null, befor
   return { size, free, reserve, low: reserve > 0 && free < (before ? reserve * recovery : reserve) };
 }
 
+/**
+ * How much agents may report: `ample`, as usual; `low`, what takes little room, so that operations reach an end; `spent`,
+ * nothing: they keep it. What is below the floor is for those who make room.
+ */
+export type ReportRoom = 'ample' | 'low' | 'spent';
+
+/** Of the reserve, what reports leave alone. */
+const floorShare = 4;
+
+/** @param space null: not known, which is not taken for full */
+export function reportRoom(space: DiskSpace | null): ReportRoom {
+  if (space === null || !space.low) return 'ample';
+  return space.free < space.reserve / floorShare ? 'spent' : 'low';
+}
+
 const toldKey = 'disk_low';
 
 /** Whether the newest event about it says that it is low. */
@@ -51,7 +66,7 @@ export async function recordDiskSpace(context: Context, { size, free, reserve, l
         ? audited(context, {
             type: 'disk.low',
             actor: systemActor,
-            summary: `the disk of the orchestrator is nearly full: ${mebibytes(free)} of ${mebibytes(size)} are free, ${mebibytes(reserve)} are kept in reserve; new work is refused`,
+            summary: `the disk of the orchestrator is nearly full: ${mebibytes(free)} of ${mebibytes(size)} are free, ${mebibytes(reserve)} are kept in reserve; new work is refused, and what agents report is kept without details`,
             metadata: told,
           })
         : audited(context, {

@@ -87,7 +87,14 @@ describeDatabases('handing out what was just queued', (fixture) => {
 
   it('waits for what runs already, also when another process sent it', async () => {
     const { domain, context, agent, submit } = await open(fixture);
-    const other = createAgentLinks(context, domain.refusals, domain.pending, async () => {}, domain.liveOutput);
+    const other = createAgentLinks(
+      context,
+      domain.refusals,
+      domain.pending,
+      async () => {},
+      domain.liveOutput,
+      domain.rules,
+    );
     const first = await submit();
     await other.nextOperation(agent.id);
     await other.reported(agent.id, instance, 1, [{ type: 'accepted', operation_id: first }]);
@@ -141,7 +148,14 @@ describeDatabases('an apply that changes nothing', (fixture) => {
     ['one of something else', [resultOf({ identity: '/etc/issue', action: 'none', status: 'unchanged' })], 'succeeded'],
   ] as const)('is compared after %s, whoever heard of that', async (_what, results, status) => {
     const { context, domain, agent, carryOut } = await open(fixture);
-    const other = createAgentLinks(context, domain.refusals, domain.pending, async () => {}, domain.liveOutput);
+    const other = createAgentLinks(
+      context,
+      domain.refusals,
+      domain.pending,
+      async () => {},
+      domain.liveOutput,
+      domain.rules,
+    );
     for (const links of [domain.links, other]) {
       await carryOut(asItWas());
       await carryOut(asItWas());
@@ -158,7 +172,14 @@ describeDatabases('an apply that changes nothing', (fixture) => {
 
   it('is compared when the rows say that it is not the next one', async () => {
     const { context, domain, carryOut } = await open(fixture);
-    const other = createAgentLinks(context, domain.refusals, domain.pending, async () => {}, domain.liveOutput);
+    const other = createAgentLinks(
+      context,
+      domain.refusals,
+      domain.pending,
+      async () => {},
+      domain.liveOutput,
+      domain.rules,
+    );
     await carryOut(asItWas());
     const changed = await carryOut([resultOf({ action: 'update' })], 'succeeded', other);
     const last = await carryOut(asItWas());

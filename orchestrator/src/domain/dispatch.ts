@@ -117,16 +117,16 @@ async function loaded(
     trigger,
     snapshot_operation_id,
     payload_digest,
+    dispatched_at: dispatched_at ?? seconds(context.now()),
     label,
   };
-  if (dispatched_at === null) {
-    // A drift check tells of what was sent earlier.
-    const secrets =
-      kind === 'drift' ? null : await withThoseThere(context, payloads, operation_id, payload.secrets, digests);
-    inFlight.sent(sending, secrets);
+  // A drift check tells of what was sent earlier: its reports are looked up, with what that was.
+  if (kind !== 'drift') {
+    if (dispatched_at === null)
+      inFlight.sent(sending, await withThoseThere(context, payloads, operation_id, payload.secrets, digests));
+    // The agent goes by what it has had, which may have been other values.
+    else if (!inFlight.find(operation_id)) inFlight.sent(sending, null);
   }
-  // The agent goes by what it has had, which may have been other values.
-  else if (!inFlight.find(operation_id)) inFlight.sent(sending, null);
   return {
     type: 'operation',
     operation_id,

@@ -2,16 +2,18 @@ import { type ResourceResult, type Summary, summarise } from '@muster/protocol';
 import type { DriftRecord } from '@muster/protocol/http';
 import { keyOf } from './applied-state.ts';
 import { fingerprintOf } from './drift-fingerprint.ts';
-import { bare, detailsOf, namesLength } from './kept-results.ts';
+import { bare, detailsOf, namesOf } from './kept-results.ts';
 
 /** What a check finds, from its results a page at a time: no more of it is held than one record holds. */
 
-/**
- * Characters of names and of details in one record: agents make records of their own accord, and many of them are read
- * at a time.
- */
-const mostNames = 512 * 1024;
-const mostDetails = 256 * 1024;
+/** Bytes of names and of details in one record: agents make records of their own accord, and many are read at a time. */
+export interface RecordLimits {
+  readonly names: number;
+  readonly details: number;
+}
+export const usualRecord: RecordLimits = { names: 512 * 1024, details: 256 * 1024 };
+/** For an agent that has used up its day, and for all while the disk is nearly full. */
+export const frugalRecord: RecordLimits = { names: 8 * 1024, details: 0 };
 
 /** One resource that is not as it should be. */
 export interface Deviation {
@@ -38,12 +40,12 @@ export function deviationOf(result: ResourceResult): Deviation {
 }
 
 /** Gathers what a check found. */
-export function createFindings() {
+export function createFindings(limits: RecordLimits) {
   const deviations: Deviation[] = [];
   let any = false;
   let wouldChange = false;
-  let namesLeft = mostNames;
-  let detailsLeft = mostDetails;
+  let namesLeft = limits.names;
+  let detailsLeft = limits.details;
   const summary: Summary = { total: 0, unchanged: 0, changed: 0, removed: 0, failed: 0, skipped: 0 };
 
   function take(result: ResourceResult): void {
@@ -53,12 +55,12 @@ export function createFindings() {
     wouldChange ||= status === 'would_change';
     if (namesLeft < 0) return;
     const deviation = deviationOf(result);
-    namesLeft -= namesLength(result) + deviation.fields.reduce((sum, field) => sum + field.length, 0);
+    namesLeft -= namesOf(result) + deviation.fields.reduce((sum, field) => sum + field.length, 0);
     if (namesLeft < 0) return;
     const details = detailsOf(result);
     const fits = details <= detailsLeft;
     if (fits) detailsLeft -= details;
-    deviations.push(fits ? deviation : { ...deviation, result: bare(result) });
+    deviations.push(fits ? deviation : { ...deviation, result: bare(result, 'those of this record come to too much') });
   }
 
   return {

@@ -378,7 +378,8 @@ describeDatabases('the drift sweep', (fixture) => {
       moved,
     ]);
     expect(await news()).toEqual(['drift.detected']);
-    expect((await kept(many(200, (i) => ({ identity: `/${i}${'y'.repeat(4_000)}` })))).length).toBe(130);
+    // A row counts for 128 bytes beside its names.
+    expect((await kept(many(200, (i) => ({ identity: `/${i}${'y'.repeat(4_000)}` })))).length).toBe(126);
   });
 
   it('tells of drift once, whoever asked, until a check or an apply finds it right', async () => {

@@ -41,6 +41,7 @@ const toRecord = (row: Row): DriftRecord => ({
 
 /**
  * Queues a check.
+ * @param also statements that stand or fall with it
  * @returns its operation id
  * @throws MusterError agent_not_found, agent_not_approved, nothing_applied, agent_not_connected
  */
@@ -49,6 +50,7 @@ export async function submitDriftCheck(
   actor: Actor,
   idOrName: string,
   trigger: DriftTrigger,
+  also: readonly Statement[] = [],
 ): Promise<string> {
   const agent = await requireAgent(context, idOrName);
   if (agent.status !== 'approved') throw new MusterError('agent_not_approved', `the agent is ${agent.status}`);
@@ -73,7 +75,7 @@ export async function submitDriftCheck(
         metadata: { operation_id: operationId },
       }),
     );
-  await context.db.write({ name: 'drift/check', statements });
+  await context.db.write({ name: 'drift/check', statements: [...statements, ...also] });
   context.bus.publish({ type: 'work', node_id: agent.node_id });
   return operationId;
 }

@@ -1,5 +1,6 @@
 import type { Bus } from '../bus/bus.ts';
 import type { ReportedOperation } from '../store/operations.ts';
+import { newTally, type Tally } from './report-limits.ts';
 import type { SentSecret } from './secret-access.ts';
 
 /**
@@ -12,15 +13,21 @@ export interface InFlight {
   find(operationId: string): ReportedOperation | undefined;
   /** The secrets an operation was sent with, encrypted; undefined when that is not known here. */
   secretsOf(operationId: string): readonly SentSecret[] | undefined;
-  /** Counts what an operation's results and output come to, in characters; @returns the sum so far */
-  weigh(operationId: string, characters: number): number;
+  /** What was kept of an operation's results and output; of one that this process did not send, not all is known. */
+  tallyOf(operationId: string): Tally;
+  /** Remembers it, after what it counts was committed. */
+  tally(operationId: string, kept: Tally): void;
   close(): void;
 }
 
 /** Beyond it the oldest are forgotten, and looked up when they are reported on. */
 const kept = 50_000;
+/** As many, and those of operations that an earlier process sent. */
+const keptTallies = 2 * kept;
 /** Characters of encrypted secrets that are kept with them; those of further operations are looked up. */
 const keptSecrets = 16 * 1024 * 1024;
+/** Removals that are remembered of all operations; of the oldest beyond it they are not known any more. */
+const keptRemovals = 500_000;
 
 export function createInFlight(bus: Pick<Bus, 'subscribe'>): InFlight {
   const known = new Map<string, ReportedOperation>();
@@ -30,11 +37,16 @@ export function createInFlight(bus: Pick<Bus, 'subscribe'>): InFlight {
     secretsLength -= lengthOf(secretsSent.get(operationId) ?? []);
     secretsSent.delete(operationId);
   };
-  const weights = new Map<string, number>();
+  const tallies = new Map<string, { tally: Tally; counted: number }>();
+  let removals = 0;
+  const forgetTally = (operationId: string) => {
+    removals -= tallies.get(operationId)?.counted ?? 0;
+    tallies.delete(operationId);
+  };
   const close = bus.subscribe((hint) => {
     if (hint.type !== 'operation_ended') return;
     known.delete(hint.operation_id);
-    weights.delete(hint.operation_id);
+    forgetTally(hint.operation_id);
     forgetSecrets(hint.operation_id);
   });
   return {
@@ -52,11 +64,19 @@ export function createInFlight(bus: Pick<Bus, 'subscribe'>): InFlight {
     },
     secretsOf: (operationId) => secretsSent.get(operationId),
     find: (operationId) => known.get(operationId),
-    weigh(operationId, characters) {
-      const sum = (weights.get(operationId) ?? 0) + characters;
-      if (weights.size >= kept) weights.delete(weights.keys().next().value as string);
-      weights.set(operationId, sum);
-      return sum;
+    tallyOf: (operationId) =>
+      tallies.get(operationId)?.tally ?? (known.has(operationId) ? newTally() : { ...newTally(), removals: null }),
+    tally(operationId, tally) {
+      forgetTally(operationId);
+      const counted = tally.removals?.size ?? 0;
+      tallies.set(operationId, { tally, counted });
+      removals += counted;
+      for (const [oldest, entry] of tallies) {
+        if (oldest === operationId || (tallies.size <= keptTallies && removals <= keptRemovals)) break;
+        removals -= entry.counted;
+        if (tallies.size > keptTallies) tallies.delete(oldest);
+        else tallies.set(oldest, { tally: { ...entry.tally, removals: null }, counted: 0 });
+      }
     },
     close,
   };

@@ -32,8 +32,8 @@ describeDatabases('retention', (fixture) => {
         'm',
         `name: m\nsupports: [{ platform: linux }]\nresources: [{ id: f, resource: { file-unix: { path: /f, content: "${content}" } } }]\n`,
       );
-    const submit = (kind: 'apply' | 'plan' = 'apply') =>
-      submitOperation(domain.context, domain.documents, actor, 'web-1', { kind, modules: ['m'], queue: true });
+    const submit = (kind: 'apply' | 'plan' = 'apply', ttl = 3600) =>
+      submitOperation(domain.context, domain.documents, actor, 'web-1', { kind, modules: ['m'], ttl, queue: true });
     const report = (id: string, status: ResourceResult['status'] = 'changed') =>
       domain.links.reported(
         agent.id,
@@ -61,7 +61,8 @@ describeDatabases('retention', (fixture) => {
     await upload('one');
     await carryOut(await submit());
     await upload('two');
-    const second = await submit();
+    // It waits for longer than the clock goes on.
+    const second = await submit('apply', 40 * 86_400);
     expect(await held()).toBe(2);
     await prunePayloads(context);
     expect(await held()).toBe(2);

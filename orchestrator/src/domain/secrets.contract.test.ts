@@ -300,7 +300,7 @@ describeDatabases('secrets', (fixture) => {
       const id = await submit();
       await domain.links.nextOperation(agent.id);
       const links = restarted
-        ? createAgentLinks(context, domain.refusals, domain.pending, async () => {}, domain.liveOutput)
+        ? createAgentLinks(context, domain.refusals, domain.pending, async () => {}, domain.liveOutput, domain.rules)
         : domain.links;
       // The other half of it is still to come.
       const half = `${Buffer.from(`x${value}`).toString('base64').slice(0, 24)}\n`;
@@ -368,7 +368,14 @@ describeDatabases('secrets', (fixture) => {
           await dropFormerSecrets(context);
           if (restarted) Object.assign(context, { secretKeys: new SecretKeys(stored, file) });
           const links = restarted
-            ? createAgentLinks(context, domain.refusals, domain.pending, async () => {}, domain.liveOutput)
+            ? createAgentLinks(
+                context,
+                domain.refusals,
+                domain.pending,
+                async () => {},
+                domain.liveOutput,
+                domain.rules,
+              )
             : domain.links;
           // A new process sends it once more, too.
           if (restarted) await links.nextOperation(agent.id);
@@ -413,7 +420,7 @@ describeDatabases('secrets', (fixture) => {
       const id = await submit([]);
       await domain.links.nextOperation(agent.id);
       const links = restarted
-        ? createAgentLinks(context, domain.refusals, domain.pending, async () => {}, domain.liveOutput)
+        ? createAgentLinks(context, domain.refusals, domain.pending, async () => {}, domain.liveOutput, domain.rules)
         : domain.links;
       const said = [resultOf({ status: 'failed', action: 'remove', message: 'hunter2 was there' })];
       const reports = reportsOf(id, said, { now: domain.now(), status: 'failed' });

@@ -3,7 +3,7 @@ import type { Route } from '@muster/protocol/http';
 
 /**
  * What is still done while the disk is nearly full: everything that reads, that makes room, that ends something, and that
- * lets people in to do it. What agents report is no request and comes in as long as there is a byte left.
+ * lets people in to do it. What agents report is no request: `reportRoom` says how much of it is taken.
  */
 
 /** Apart from reads and removals, which are told by their methods. */

@@ -4,6 +4,7 @@ import { sql } from 'kysely';
 import { expect, it } from 'vitest';
 import { describeDatabases } from '../../test/databases.ts';
 import { ConstraintViolation, type Database } from './database.ts';
+import { defaultIntakeLimits } from './intake.ts';
 import { fromJson, toJson } from './json-text.ts';
 import { jsonRows } from './params.ts';
 import { defineQuery } from './query.ts';
@@ -305,7 +306,7 @@ describeDatabases('a database', (fixture) => {
   });
 
   it('turns away what is over the limit and takes on again afterwards', async () => {
-    const database = await fixture.open({ limits: { maxUnits: 3, maxBytes: 100_000 } });
+    const database = await fixture.open({ limits: { ...defaultIntakeLimits, maxUnits: 3, maxBytes: 100_000 } });
     const large = (key: string) => write(database, statement(put, { key, value: 'x'.repeat(60_000) }));
     expect(await Promise.all([large('a'), large('b')].map(code))).toEqual(['done', 'storage_unavailable']);
     const small = (key: string) => write(database, statement(put, { key, value: '' }));
@@ -317,6 +318,41 @@ describeDatabases('a database', (fixture) => {
     ]);
     await write(database, statement(put, { key: 'huge', value: 'x'.repeat(200_000) }));
     expect(await keys(database)).toEqual(['a', 'c', 'd', 'e', 'huge']);
+    expect(database.stats()).toMatchObject({ queued: 0, queuedBytes: 0 });
+  });
+
+  it('refuses a unit of an agent that is too large alone, and keeps room for the units of others', async () => {
+    const limits = { maxUnits: 100, maxBytes: 200_000, maxAgentUnitBytes: 70_000, maxAgentBytes: 100_000 };
+    const database = await fixture.open({ limits });
+    const put = (key: string, length: number, ofAgent: boolean) =>
+      code(
+        database.write({
+          name: 'test/unit',
+          statements: [statement(upsert, { key, value: 'x'.repeat(length) })],
+          ofAgent,
+        }),
+      );
+    // In bytes, and refused however little waits.
+    expect(
+      await code(
+        database.write({
+          name: 'test/unit',
+          statements: [statement(upsert, { key: 'e', value: '€'.repeat(30_000) })],
+          ofAgent: true,
+        }),
+      ),
+    ).toBe('unit_too_large');
+    expect(
+      await Promise.all([
+        put('a', 100_000, true),
+        put('b', 60_000, true),
+        put('c', 60_000, true),
+        put('d', 60_000, false),
+        put('e', 60_000, false),
+      ]),
+    ).toEqual(['unit_too_large', 'done', 'storage_unavailable', 'done', 'done']);
+    expect(await put('c', 60_000, true)).toBe('done');
+    expect(await keys(database)).toEqual(['b', 'c', 'd', 'e']);
     expect(database.stats()).toMatchObject({ queued: 0, queuedBytes: 0 });
   });
 

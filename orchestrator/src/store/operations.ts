@@ -69,15 +69,22 @@ export interface ReportedOperation {
   run_id: string | null;
   trigger: 'operator' | 'schedule' | 'watch' | 'audit' | null;
   snapshot_operation_id: string | null;
+  /** Of what its agent was sent; of a drift check, of the apply that it looks at. Null when that is not kept. */
   payload_digest: string | null;
+  /** When it was sent, Unix seconds; null: it was not. */
+  dispatched_at: number | null;
   label: string;
 }
+
+/** What says with which resources an operation was sent. */
+export type SentOperation = Pick<ReportedOperation, 'payload_digest'>;
 
 /** A `ReportedOperation`. */
 export const reportedOperation = defineQuery('operations/reported', (db, p: { operation_id: string }) =>
   db
     .selectFrom('operations')
     .leftJoin('agents', 'agents.node_id', 'operations.node_id')
+    .leftJoin('operations as snapshot', 'snapshot.operation_id', 'operations.snapshot_operation_id')
     .select([
       'operations.operation_id',
       'operations.node_id',
@@ -87,8 +94,9 @@ export const reportedOperation = defineQuery('operations/reported', (db, p: { op
       'operations.run_id',
       'operations.trigger',
       'operations.snapshot_operation_id',
-      'operations.payload_digest',
+      'operations.dispatched_at',
     ])
+    .select((e) => e.fn.coalesce('operations.payload_digest', 'snapshot.payload_digest').as('payload_digest'))
     .select((e) => e.fn.coalesce('agents.name', 'agents.initial_hostname', 'operations.node_id').as('label'))
     .where('operations.operation_id', '=', p.operation_id),
 );

@@ -158,7 +158,7 @@ class PostgresDatabase implements Database {
     if (this.#lock?.held === false)
       throw new MusterError('storage_unavailable', 'The database server cannot be reached; nothing was changed');
     const bytes = bound.reduce((sum, values) => sum + sizeOf(values), 0);
-    this.#intake.admit(bytes);
+    this.#intake.admit(bytes, unit.ofAgent);
     try {
       const result = await this.#track(this.#attempts(unit, bound));
       this.#unitsCommitted++;
@@ -167,7 +167,7 @@ class PostgresDatabase implements Database {
       this.#unitsFailed++;
       throw error;
     } finally {
-      this.#intake.release(bytes);
+      this.#intake.release(bytes, unit.ofAgent);
     }
   }
 

@@ -335,6 +335,18 @@ export interface SpoolAckTable {
   seq: number;
 }
 
+/** What an agent has caused to be stored on a day; rows are written in steps, so that few reports pay for one. */
+export interface AgentUsageTable {
+  node_id: string;
+  /** Days since 1970, UTC. */
+  day: number;
+  bytes: number;
+  /** Events that follow from what it says of its own accord. */
+  events: number;
+  /** Drift checks that its hints asked for. */
+  hints: number;
+}
+
 export interface TerminalSessionsTable {
   session_id: string;
   node_id: string;
@@ -485,6 +497,7 @@ export interface Schema {
   secret_versions: SecretVersionsTable;
   former_secrets: FormerSecretsTable;
   spool_ack: SpoolAckTable;
+  agent_usage: AgentUsageTable;
   terminal_sessions: TerminalSessionsTable;
   schema_version: SchemaVersionTable;
 }

@@ -196,7 +196,7 @@ class SqliteDatabase implements Database {
       return [query.id, values, expect ? wireExpectations[expect] : 0];
     });
     if (statements.length === 0) return new UnitResult(unit, []);
-    this.#intake.admit(bytes);
+    this.#intake.admit(bytes, unit.ofAgent);
     const id = ++this.#lastId;
     // One message for all that this turn of the loop hands in.
     if (this.#outbox.length === 0) setImmediate(() => this.#send());
@@ -246,7 +246,7 @@ class SqliteDatabase implements Database {
     const waiting = this.#waiting.get(answer.id);
     if (!waiting) return;
     this.#waiting.delete(answer.id);
-    this.#intake.release(waiting.bytes);
+    this.#intake.release(waiting.bytes, waiting.unit.ofAgent);
     const { unit, resolve, reject } = waiting;
     if (answer.outcome === 'committed') {
       this.#unitsCommitted++;

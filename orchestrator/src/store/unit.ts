@@ -24,6 +24,11 @@ export interface Unit {
   /** For logs and errors, `noun/verb`. */
   readonly name: string;
   readonly statements: readonly Statement[];
+  /**
+   * A unit that an agent causes. It is refused alone when it is too large, and all units of agents together leave room
+   * for those of others.
+   */
+  readonly ofAgent?: boolean;
 }
 
 /** A precondition, and the error that the writer gets when it does not hold. */

@@ -75,6 +75,12 @@ export const eventTypes = {
     target: 'agent',
     metadata: ['key', 'former_key', 'former_until', 'ip'],
   },
+  'agent.limited': {
+    severity: ['warning'],
+    when: 'an agent has used up what it may cause in a day (UTC); once a day for each `what`: `bytes` of reports, `events` of drift and connections, drift checks by `hints`',
+    target: 'agent',
+    metadata: ['what', 'limit'],
+  },
   'agent.refused': {
     severity: ['warning'],
     when: 'a connection of an agent was refused (see below)',

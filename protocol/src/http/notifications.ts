@@ -9,6 +9,7 @@ export const notifyingEvents = [
   'agent.lost',
   'agent.returned',
   'agent.cloned',
+  'agent.limited',
   'drift.detected',
   'state.failed',
   'run.halted',

@@ -77,7 +77,7 @@ const report = z.discriminatedUnion('type', [
     type: z.literal('output'),
     operation_id: operationId,
     /** `module/identity` */
-    resource: z.string().max(4300),
+    resource: z.string().max(limits.outputResourceLength),
     stdout: z.string().max(limits.maxScriptOutputLength),
     stderr: z.string().max(limits.maxScriptOutputLength),
     exit_code: z.number().int().nullable(),

@@ -37,6 +37,10 @@ export const limits = {
   cloneProbeMs: 5_000,
   /** Results of one operation: what a desired set may hold, and as much again that is removed. */
   maxResults: 40_000,
+  /** Resources of one operation that its agent was sent; the others of `maxResults` are removals. */
+  maxResources: 20_000,
+  /** Name of the resource in an output, in characters. */
+  outputResourceLength: 4_300,
   /** Samples of one message: what a frame holds. */
   samplesOfMessage: 48,
   maxAttributes: 512,

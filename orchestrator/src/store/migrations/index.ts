@@ -14,6 +14,7 @@ import { standing } from './0013-standing.ts';
 import { agentKeys } from './0014-agent-keys.ts';
 import { tokensOfRemoved } from './0015-tokens-of-removed.ts';
 import { appliedState } from './0016-applied-state.ts';
+import { agentUsage } from './0017-agent-usage.ts';
 import type { Migration } from './migration.ts';
 
 /** Every migration, oldest first. */
@@ -34,4 +35,5 @@ export const migrations: readonly Migration[] = [
   agentKeys,
   tokensOfRemoved,
   appliedState,
+  agentUsage,
 ];

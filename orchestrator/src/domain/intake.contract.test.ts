@@ -1,0 +1,281 @@
+import type { ResourceResult } from '@muster/protocol';
+import type { OperationMessage, Report } from '@muster/protocol/wire';
+import { sql } from 'kysely';
+import { expect, it } from 'vitest';
+import { type DatabaseFixture, describeDatabases } from '../../test/databases.ts';
+import { connect, newAdmin, newAgent, openDomain, reportsOf, resultOf } from '../../test/domain.ts';
+import { getOperation, getOutput, getState } from '../../test/reading.ts';
+import { defineQuery } from '../store/query.ts';
+import { mostEvents, mostHints } from './agent-usage.ts';
+import { listAudit } from './audit.ts';
+import { listDrift, submitDriftCheck } from './drift.ts';
+import { uploadModule } from './modules.ts';
+import { submitOperation } from './operations.ts';
+
+/** What a compromised agent can have stored: what it was sent, within its limits, and nothing else. */
+
+const instance = '01'.repeat(16);
+const mebibyte = 1024 * 1024;
+
+const rowsOf = (table: 'operation_resources' | 'operation_outputs' | 'applied_resources' | 'drift_records') =>
+  defineQuery(`test/rows of ${table}`, (db) => db.selectFrom(table).select(sql<number>`count(*)`.as('count')));
+const rows = {
+  results: rowsOf('operation_resources'),
+  outputs: rowsOf('operation_outputs'),
+  applied: rowsOf('applied_resources'),
+  drift: rowsOf('drift_records'),
+};
+
+const asSent = (operation: OperationMessage, more: Partial<ResourceResult> = {}): ResourceResult[] =>
+  operation.resources.map(({ module, id, type, identity }) => resultOf({ module, id, type, identity, ...more }));
+
+async function opened(fixture: DatabaseFixture, { files = 3, dailyBytes = 256 * mebibyte } = {}) {
+  const domain = await openDomain(fixture, { dailyBytes, comparesSent: true });
+  const { context, links } = domain;
+  const { actor } = await newAdmin(domain);
+  const agent = await newAgent(domain, actor, 'web-1');
+  const resources = Array.from(
+    { length: files },
+    (_, i) => `  - resource: { file-unix: { path: /tmp/${i}, content: "x" } }\n`,
+  );
+  await uploadModule(
+    context,
+    actor,
+    'm',
+    `name: m\nsupports: [{ platform: linux }]\nresources:\n${resources.join('')}`,
+  );
+  let seq = 0;
+  const report = (...reports: Report[]) => links.reported(agent.id, instance, ++seq, reports);
+  /** Sends what waits. */
+  const next = async (): Promise<OperationMessage> => {
+    const sent = await links.nextOperation(agent.id);
+    if (sent === null) throw new Error('nothing waits');
+    return sent.operation;
+  };
+  const apply = async (kind: 'apply' | 'plan' = 'apply'): Promise<OperationMessage> => {
+    await submitOperation(context, domain.documents, actor, 'web-1', { kind, modules: ['m'], ttl: 3600, queue: true });
+    return next();
+  };
+  const results = (operation_id: string, position: number, given: ResourceResult[]) =>
+    report({ type: 'results', operation_id, position, results: given });
+  const output = (operation_id: string, resource: string, stdout = '') =>
+    report({ type: 'output', operation_id, resource, stdout, stderr: '', exit_code: 0, truncated: false });
+  const finish = (operation_id: string, given: ResourceResult[], status: 'succeeded' | 'failed' = 'succeeded') =>
+    report(...reportsOf(operation_id, given, { now: domain.now(), status }));
+  const count = async (of: keyof typeof rows) => Number((await domain.db.get(rows[of], {}))?.count);
+  const events = async (event_type: string) => (await listAudit(context, { event_type, limit: 500 })).events;
+  return { domain, context, links, actor, agent, report, next, apply, results, output, finish, count, events };
+}
+
+describeDatabases('what an agent reports of an operation', (fixture) => {
+  it('takes results of what was sent, at its position', async () => {
+    const { context, apply, finish, count } = await opened(fixture);
+    const operation = await apply();
+    expect(await finish(operation.operation_id, asSent(operation))).toBeNull();
+    expect(await getOperation(context, operation.operation_id)).toMatchObject({ status: 'succeeded' });
+    expect(await count('results')).toBe(3);
+    expect(await count('applied')).toBe(3);
+  });
+
+  it('refuses a result of a resource that was not sent', async () => {
+    const { apply, results, count } = await opened(fixture);
+    const { operation_id } = await apply();
+    expect(await results(operation_id, 0, [resultOf({ identity: `/${'x'.repeat(4_000)}` })])).toMatchObject({
+      code: 'protocol_violation',
+      message: expect.stringContaining('where another resource was sent'),
+    });
+    expect(await count('results')).toBe(0);
+  });
+
+  it('refuses a result that was sent at another position', async () => {
+    const { apply, results, count } = await opened(fixture);
+    const operation = await apply();
+    const [first] = asSent(operation);
+    expect(await results(operation.operation_id, 2, [first!])).toMatchObject({ code: 'protocol_violation' });
+    expect(await results(operation.operation_id, 3, [first!])).toMatchObject({
+      message: expect.stringContaining('where a removal is due'),
+    });
+    expect(await count('results')).toBe(0);
+  });
+
+  it('refuses a result beyond every removal that there can be', async () => {
+    const { apply, results } = await opened(fixture);
+    const { operation_id } = await apply();
+    expect(await results(operation_id, 20_003, [resultOf()])).toMatchObject({
+      message: expect.stringContaining('3 resources were sent'),
+    });
+  });
+
+  it('refuses an output of a resource that was not sent', async () => {
+    const { apply, output, results, count } = await opened(fixture);
+    const operation = await apply();
+    const { operation_id } = operation;
+    expect(await output(operation_id, `m/${'x'.repeat(4_000)}`)).toMatchObject({ code: 'protocol_violation' });
+    expect(await output(operation_id, 'm//tmp/0', 'hello')).toBeNull();
+    const gone = resultOf({ module: 'old', identity: '/old', action: 'remove' });
+    expect(await output(operation_id, 'old//old')).toMatchObject({ code: 'protocol_violation' });
+    expect(await results(operation_id, 3, [gone])).toBeNull();
+    expect(await output(operation_id, 'old//old')).toBeNull();
+    expect(await count('outputs')).toBe(2);
+  });
+
+  it('refuses reports of an operation that was not sent', async () => {
+    const { domain, context, actor, results } = await opened(fixture);
+    const wish = { kind: 'apply', modules: ['m'], ttl: 3600, queue: true } as const;
+    const id = await submitOperation(context, domain.documents, actor, 'web-1', wish);
+    expect(await results(id, 0, [resultOf()])).toMatchObject({ message: expect.stringContaining('was not sent') });
+  });
+
+  it('believes nothing of a removal that it knows nothing of', async () => {
+    const { agent, context, actor, apply, finish, count, domain, next } = await opened(fixture);
+    const first = await apply();
+    const gone = resultOf({ identity: '/from/elsewhere', action: 'remove', status: 'failed', message: 'busy' });
+    await finish(first.operation_id, [...asSent(first), gone], 'failed');
+    expect(await count('applied')).toBe(3);
+    expect((await getOperation(context, first.operation_id)).resources).toHaveLength(4);
+    const other = '  - resource: { file-unix: { path: /n, content: "x" } }';
+    await uploadModule(context, actor, 'n', `name: n\nsupports: [{ platform: linux }]\nresources:\n${other}\n`);
+    const wish = { kind: 'apply', modules: ['n'], ttl: 3600, queue: true } as const;
+    await submitOperation(context, domain.documents, actor, agent.id, wish);
+    const second = await next();
+    const removals = asSent(first, { action: 'remove', status: 'failed', message: 'x'.repeat(8_000) });
+    expect(await finish(second.operation_id, [...asSent(second), ...removals], 'failed')).toBeNull();
+    const { applied, pending_removals } = await getState(context, 'web-1');
+    expect(applied.map(({ identity }) => identity)).toEqual(['/n']);
+    // A reason is for people: what is longer is in the operation.
+    expect(pending_removals.map(({ reason }) => reason?.length)).toEqual([1_000, 1_000, 1_000]);
+  });
+
+  it('keeps a bounded number of bytes of removals with names that the agent chose', async () => {
+    const { apply, results, context } = await opened(fixture, { dailyBytes: 2 ** 40 });
+    const { operation_id } = await apply();
+    const named = (i: number) => resultOf({ action: 'remove', identity: `/${i}/${'x'.repeat(4_000)}` });
+    // 49 MiB of names.
+    for (let at = 0; at < 12_000; at += 250)
+      expect(
+        await results(
+          operation_id,
+          3 + at,
+          Array.from({ length: 250 }, (_, i) => named(at + i)),
+        ),
+      ).toBeNull();
+    const bytes = JSON.stringify((await getOperation(context, operation_id)).resources).length;
+    expect(bytes).toBeGreaterThan(32 * mebibyte);
+    expect(bytes).toBeLessThan(40 * mebibyte);
+  });
+});
+
+describeDatabases('what an agent may cause in a day', (fixture) => {
+  it('keeps results without details and outputs without text once its bytes are used up, and says so once', async () => {
+    const { context, domain, agent, apply, results, output, finish, events } = await opened(fixture, {
+      dailyBytes: mebibyte,
+    });
+    const operation = await apply();
+    const { operation_id } = operation;
+    for (let i = 0; i < 6; i++) expect(await output(operation_id, 'm//tmp/0', 'x'.repeat(250_000))).toBeNull();
+    expect(await output(operation_id, 'm//tmp/1', 'lost')).toBeNull();
+    const sent = asSent(operation, { diff: 'd'.repeat(60_000), message: 'this is why', status: 'failed' });
+    expect(await results(operation_id, 0, sent)).toBeNull();
+    expect(await finish(operation_id, asSent(operation), 'failed')).toBeNull();
+    const { output: outputs } = await getOutput(context, domain.liveOutput, agent.id, operation_id);
+    expect(outputs['m//tmp/1']).toMatchObject({ stdout: '', truncated: true });
+    // 64 KiB of an operation stay, of one that had used more nothing.
+    const ended = await getOperation(context, operation_id);
+    expect(ended).toMatchObject({ status: 'failed', resources: [{}, {}, {}] });
+    expect(await events('agent.limited')).toMatchObject([{ metadata: { what: 'bytes', limit: mebibyte } }]);
+    const next = await apply();
+    await results(next.operation_id, 0, asSent(next, { diff: 'd'.repeat(60_000), message: 'this is why' }));
+    const { resources } = await getOperation(context, next.operation_id);
+    expect(resources.map(({ diff }) => diff?.length ?? 0)).toEqual([60_000, 0, 0]);
+    expect(resources[2]?.message).toContain('this is why (the details are left out: the agent had used up');
+    expect(await finish(next.operation_id, asSent(next))).toBeNull();
+    // With the next day all is as it was.
+    domain.clock.advance(86_400_000);
+    const later = await apply();
+    await output(later.operation_id, 'm//tmp/1', 'kept');
+    const found = await getOutput(context, domain.liveOutput, agent.id, later.operation_id);
+    expect(found.output['m//tmp/1']).toMatchObject({ stdout: 'kept', truncated: false });
+    expect(await events('agent.limited')).toHaveLength(1);
+  });
+
+  it('follows a number of hints, and a check that is asked for after them', async () => {
+    const { context, links, agent, actor, apply, finish, next, report, events } = await opened(fixture);
+    const operation = await apply();
+    await finish(operation.operation_id, asSent(operation));
+    let checks = 0;
+    for (let i = 0; i < mostHints + 5; i++) {
+      await links.driftHinted(agent.id, ['path:/tmp/0']);
+      const sent = await links.nextOperation(agent.id);
+      if (sent === null) continue;
+      checks++;
+      await report(...reportsOf(sent.operation.operation_id, [], { now: 0 }));
+    }
+    expect(checks).toBe(mostHints);
+    expect(await events('agent.limited')).toMatchObject([{ metadata: { what: 'hints', limit: mostHints } }]);
+    const asked = await submitDriftCheck(context, actor, 'web-1', 'operator');
+    expect((await next()).operation_id).toBe(asked);
+  });
+
+  it('tells a number of times that it drifted or is in sync, and records every check', async () => {
+    const { context, actor, domain, apply, finish, next, events, count } = await opened(fixture);
+    const operation = await apply();
+    await finish(operation.operation_id, asSent(operation));
+    const [first] = asSent(operation, { status: 'would_change', action: 'update' });
+    for (let i = 0; i < mostEvents + 10; i++) {
+      await submitDriftCheck(context, actor, 'web-1', 'watch');
+      await finish((await next()).operation_id, i % 2 === 0 ? [first!] : []);
+    }
+    const told = [...(await events('drift.detected')), ...(await events('drift.resolved'))];
+    expect(told).toHaveLength(mostEvents);
+    expect(await events('agent.limited')).toMatchObject([{ metadata: { what: 'events', limit: mostEvents } }]);
+    expect(await count('drift')).toBe(mostEvents + 10);
+    expect((await listDrift(context, 'web-1', { limit: 1, offset: 0 })).items[0]?.status).toBe('in_sync');
+    domain.clock.advance(86_400_000);
+    await submitDriftCheck(context, actor, 'web-1', 'watch');
+    await finish((await next()).operation_id, [first!]);
+    expect(await events('drift.detected')).toHaveLength(mostEvents / 2 + 1);
+  });
+
+  it('records as many connections with another version', async () => {
+    const { domain, agent, events } = await opened(fixture);
+    const before = (await events('agent.connected')).length;
+    for (let i = 0; i < mostEvents + 10; i++) await connect(domain, agent, { agent_version: `0.${i}.0` });
+    expect((await events('agent.connected')).length - before).toBe(mostEvents);
+  });
+
+  it('takes results of a drift check of what was applied alone', async () => {
+    const { context, actor, apply, finish, next, results } = await opened(fixture);
+    const operation = await apply();
+    await finish(operation.operation_id, asSent(operation));
+    await submitDriftCheck(context, actor, 'web-1', 'operator');
+    const check = await next();
+    const [, second] = asSent(operation, { status: 'would_change' });
+    expect(await results(check.operation_id, 0, [second!])).toBeNull();
+    expect(await results(check.operation_id, 3, [second!])).toMatchObject({ code: 'protocol_violation' });
+    expect(await results(check.operation_id, 0, [resultOf()])).toMatchObject({
+      message: expect.stringContaining('does not look at'),
+    });
+  });
+});
+
+describeDatabases('what an agent reports while the disk is nearly full', (fixture) => {
+  it('brings operations to their end without details, and waits below the floor', async () => {
+    const { context, domain, apply, results, output, finish, links, agent } = await opened(fixture);
+    const operation = await apply();
+    const { operation_id } = operation;
+    domain.rules.room = 'low';
+    expect(await output(operation_id, 'm//tmp/0', 'x'.repeat(250_000))).toBeNull();
+    await results(operation_id, 0, asSent(operation, { diff: 'd'.repeat(60_000) }));
+    await links.driftHinted(agent.id, ['path:/tmp/0']);
+    domain.rules.room = 'spent';
+    expect(await finish(operation_id, asSent(operation))).toMatchObject({ code: 'unavailable', retry_after_secs: 60 });
+    expect((await getOperation(context, operation_id)).status).toBe('queued');
+    domain.rules.room = 'low';
+    expect(await finish(operation_id, asSent(operation))).toBeNull();
+    expect((await getOperation(context, operation_id)).status).toBe('succeeded');
+    const { output: outputs } = await getOutput(context, domain.liveOutput, agent.id, operation_id);
+    expect(outputs['m//tmp/0']).toMatchObject({ stdout: '', truncated: true });
+    await links.driftHinted(agent.id, ['path:/tmp/0']);
+    expect(await links.nextOperation(agent.id)).toBeNull();
+  });
+});

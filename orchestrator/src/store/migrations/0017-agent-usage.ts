@@ -1,0 +1,14 @@
+import type { Migration } from './migration.ts';
+import { createTable } from './table.ts';
+
+/** What each agent has caused to be stored on its newest day. */
+export const agentUsage: Migration = {
+  version: 17,
+  name: 'agent usage',
+  statements: (build) => [
+    createTable(build, 'agent_usage', {
+      columns: { node_id: 'text', day: 'integer', bytes: 'integer', events: 'integer', hints: 'integer' },
+      primaryKey: ['node_id'],
+    }),
+  ],
+};
