@@ -55,6 +55,14 @@ describe.skipIf(!canBuild())('Debian packages', () => {
     );
   });
 
+  test('have an orchestrator that systemd starts again after every crash, with memory that fits the machine', () => {
+    const unit = readFileSync(join(import.meta.dirname, '../systemd/muster-orchestrator.service'), 'utf8');
+    expect(unit).toMatch(/^StartLimitIntervalSec=0$/m);
+    expect(unit).not.toMatch(/^StartLimitBurst=/m);
+    expect(unit).toMatch(/^Restart=always$/m);
+    expect(unit).toMatch(/^MemoryMax=75%$/m);
+  });
+
   test('are the same bytes when they are made again, elsewhere and under another umask', () => {
     const before = process.umask(0o077);
     try {
