@@ -19,6 +19,10 @@ export const benches: Readonly<Record<string, NamedProgram>> = {
   converge: bench('converge', '220 files, 50 packages and 50 units on a machine, against CFEngine, Puppet and Ansible'),
   'fan-out': bench('fan-out', 'an apply that changes nothing on every agent, against the same bytes with nothing kept'),
   fleet: bench('fleet', 'what agents cost that send samples, a tenth and all of them, and how the API slows with them'),
+  'hostile-agent': bench(
+    'hostile-agent',
+    'hostile agents at full speed for 10 minutes: API, memory, disk, and applies of others against those with none',
+  ),
   metrics: bench('metrics', 'samples stored a second, against raw batched inserts'),
   'metrics-day': bench('metrics-day', 'a day of samples of 1,000 agents: bytes on disk, and how fast they are read'),
   return: bench('return', 'agents that come back after restarts in a row: until half, nine in ten and all are back'),
@@ -38,4 +42,9 @@ export const soaks: Readonly<Record<string, NamedProgram>> = {
     options: ['--minutes', '60'],
   },
   fuzz: { program: 'fuzz', what: 'everything that takes what others send, with hostile inputs, a minute each' },
+  'hostile-agent': {
+    program: 'hostile-agent',
+    what: 'hostile agents at full speed for 10 minutes',
+    options: ['--minutes', '10'],
+  },
 };

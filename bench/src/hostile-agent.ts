@@ -1,0 +1,203 @@
+import { fork } from 'node:child_process';
+import { readdirSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Client } from '@muster/protocol/client';
+import {
+  applyAgent,
+  applyAssignment,
+  createAssignment,
+  createEnrolmentToken,
+  getState,
+  getStatus,
+  listAgents,
+  listAudit,
+  listDrift,
+  listOperations,
+  type Run,
+  uploadModule,
+} from '@muster/protocol/http';
+import { type Strategy, strategies } from '../../e2e/hostile-agent.ts';
+import { AgentFleet } from './agent-fleet.ts';
+import type { HostileAnswer, HostileOrder } from './hostile-worker.ts';
+import { quantiles } from './loop-delay.ts';
+import { benchOptions } from './options.ts';
+import { OrchestratorProcess } from './orchestrator-process.ts';
+import { atMost, conclude, ratioLine, table } from './report.ts';
+import { nextMessage } from './server-process.ts';
+
+/**
+ * Hostile agents at full speed, one for each strategy, against a real orchestrator: how long the API takes to answer, its
+ * memory, what its data directory grows by, and how long applies of other agents take beside those of a second
+ * orchestrator in the same run that has no hostile agent.
+ *
+ *     node bench/src/hostile-agent.ts [--minutes 10] [--agents 20] [--resources 100] [--budget-mib 64] [--json]
+ */
+const options = benchOptions({
+  numbers: { minutes: [10, 0.1], agents: [20, 2], resources: [100, 10], 'budget-mib': [64, 1] },
+});
+const { minutes, agents, resources } = options;
+const budget = options['budget-mib'] * 1024 * 1024;
+process.env.MUSTER_AGENTS_DAILY_BYTES = String(budget);
+const names = Object.keys(strategies) as Strategy[];
+/** Between two applies to the hostile agents, so that they have operations to answer as agents of a fleet have. */
+const hostileApplyMs = 15_000;
+const askMs = 100;
+const lookMs = 500;
+
+const moduleText = (name: string, count: number) => {
+  const files = Array.from(
+    { length: count },
+    (_, i) => `  - { id: f${i}, resource: { file-unix: { path: /srv/${name}/${i}, content: "x", mode: "0644" } } }`,
+  );
+  return `name: ${name}\nsupports: [{ platform: linux }]\nresources:\n${files.join('\n')}\n`;
+};
+
+/** An orchestrator with honest agents, each of which an apply reaches. */
+async function start() {
+  const orchestrator = await OrchestratorProcess.start();
+  const { call } = orchestrator;
+  await call(uploadModule, { body: { name: 'bench', content: moduleText('bench', resources) } });
+  await call(createAssignment, { body: { name: 'honest', modules: ['bench'], selector: 'bench=yes' } });
+  const fleet = new AgentFleet(agents);
+  const token = await orchestrator.enrolmentToken(agents);
+  await fleet.connect({ host: '127.0.0.1', ...orchestrator.address, token }, agents);
+  return { orchestrator, fleet };
+}
+
+/** @returns milliseconds until every honest agent has carried out an apply */
+async function applyOnce(call: Client): Promise<number> {
+  const began = performance.now();
+  const run = (await call(applyAssignment, { params: { name: 'honest' } })) as Run;
+  const bad = run.results.find(({ status }) => status !== 'succeeded');
+  if (bad !== undefined || run.results.length !== agents) throw new Error(`an apply failed: ${JSON.stringify(bad)}`);
+  return performance.now() - began;
+}
+
+function bytesBelow(folder: string): number {
+  let bytes = 0;
+  for (const entry of readdirSync(folder, { withFileTypes: true })) {
+    const path = join(folder, entry.name);
+    try {
+      bytes += entry.isDirectory() ? bytesBelow(path) : statSync(path).size;
+    } catch {
+      // A file of SQLite that has just gone.
+    }
+  }
+  return bytes;
+}
+
+const hostile = await start();
+const alone = await start();
+const { call } = hostile.orchestrator;
+for (const { orchestrator } of [hostile, alone]) await applyOnce(orchestrator.call);
+
+const tokens = {} as Record<Strategy, string>;
+for (const name of names)
+  tokens[name] = (await call(createEnrolmentToken, { body: { uses: 1, name, tags: { hostile: 'yes' } } })).token;
+
+const before = bytesBelow(hostile.orchestrator.dataDir);
+const worker = fork(join(import.meta.dirname, 'hostile-worker.ts'));
+const started = nextMessage(worker);
+worker.send({ port: hostile.orchestrator.address.port, tokens } satisfies HostileOrder);
+await started;
+
+const until = performance.now() + minutes * 60_000;
+const goesOn = () => performance.now() < until;
+const answers: number[] = [];
+const applies = { hostile: [] as number[], alone: [] as number[] };
+let most = 0;
+let grown = 0;
+
+/** What people look at, one after the other. */
+async function ask(): Promise<void> {
+  const asked = [
+    () => call(getStatus, {}),
+    () => call(listAgents, {}),
+    () => call(listOperations, { query: { limit: '50' } }),
+    () => call(listAudit, { query: { limit: '50' } }),
+    () => call(listDrift, { params: { node_id: 'drift-hints' }, query: { limit: '50' } }),
+    () => call(getState, { params: { node_id: 'many-results' } }),
+  ];
+  for (let i = 0; goesOn(); i++) {
+    const began = performance.now();
+    await asked[i % asked.length]!();
+    answers.push(performance.now() - began);
+    await sleep(askMs);
+  }
+}
+
+async function look(): Promise<void> {
+  while (goesOn()) {
+    most = Math.max(most, hostile.orchestrator.usage.rss);
+    grown = Math.max(grown, bytesBelow(hostile.orchestrator.dataDir) - before);
+    await sleep(lookMs);
+  }
+}
+
+/** In turns, so that both meet the same machine. */
+async function apply(): Promise<void> {
+  while (goesOn()) {
+    applies.hostile.push(await applyOnce(call));
+    applies.alone.push(await applyOnce(alone.orchestrator.call));
+  }
+}
+
+/** Whoever never ends one holds nobody up: the next apply waits in its queue. */
+async function applyToHostile(): Promise<void> {
+  while (goesOn()) {
+    for (const node_id of names)
+      await call(applyAgent, { params: { node_id }, body: { modules: ['bench'] }, respondAsync: true }).catch(
+        (error: unknown) => {
+          // One that is cut off in this moment is not connected.
+          if (!(error instanceof Error)) throw error;
+        },
+      );
+    await sleep(Math.min(hostileApplyMs, Math.max(0, until - performance.now())));
+  }
+}
+
+await Promise.all([ask(), look(), apply(), applyToHostile()]);
+const counted = nextMessage<HostileAnswer>(worker);
+worker.send('counts');
+const counts = await counted;
+const limited = (await call(listAudit, { query: { event_type: 'agent.limited', limit: '500' } })).events;
+const refused = (await call(listAudit, { query: { event_type: 'agent.refused', limit: '500' } })).events;
+worker.disconnect();
+for (const { fleet, orchestrator } of [hostile, alone]) {
+  await fleet.stop();
+  await orchestrator.stop();
+}
+
+const mib = (bytes: number) => bytes / 1024 / 1024;
+const [asked, withHostile, without] = [answers, applies.hostile, applies.alone].map(quantiles);
+console.log(
+  `${names.length} hostile agents for ${minutes} min, ${options['budget-mib']} MiB a day each; ${agents} others, ${resources} resources\n`,
+);
+console.log(
+  table(
+    ['hostile agent', 'links', 'ended', 'reports', 'MiB sent', 'ends'],
+    names.map((name) => {
+      const { links, ended, reports, bytes, finished } = counts[name];
+      return [name, links, ended, reports, mib(bytes), finished];
+    }),
+  ),
+);
+console.log(
+  `\n${table(
+    ['ms', 'count', 'p50', 'p99', 'max'],
+    [
+      ['API answers', answers.length, asked!.p50, asked!.p99, asked!.max],
+      ['applies beside hostile agents', applies.hostile.length, withHostile!.p50, withHostile!.p99, withHostile!.max],
+      ['applies with none', applies.alone.length, without!.p50, without!.p99, without!.max],
+    ],
+  )}`,
+);
+console.log(`\nevents: ${limited.length} agent.limited, ${refused.length} agent.refused`);
+console.log(ratioLine('apply of others, median', withHostile!.p50, without!.p50, 'ms'));
+process.exitCode = conclude('hostile-agent', [
+  atMost('API p99', asked!.p99 / 1000, 1, 's'),
+  atMost('resident memory', mib(most), 600, 'MiB'),
+  atMost('disk growth', mib(grown), mib(budget * names.length), 'MiB'),
+  atMost('applies of others, median', withHostile!.p50 / without!.p50, 1.5, '×'),
+]);
