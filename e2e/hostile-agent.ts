@@ -72,18 +72,26 @@ export class HostileAgent {
   #drifts = false;
   /** What the last apply was sent with: what drift checks look at. */
   #applied: OperationMessage['resources'] = [];
+  readonly #removals: number;
   /** Operations that were sent and have not ended. */
   readonly #open = new Map<string, OperationMessage>();
 
-  private constructor(key: AgentKey, port: number, token: string, strategy: Strategy) {
+  private constructor(key: AgentKey, port: number, token: string, strategy: Strategy, removals: number) {
     this.key = key;
+    this.#removals = removals;
     this.#port = port;
     this.#token = token;
     this.#strategy = strategy;
   }
 
-  static async create(port: number, token: string, strategy: Strategy): Promise<HostileAgent> {
-    return new HostileAgent(await newAgentKey(), port, token, strategy);
+  /** @param removals that `many-results` tells of; the most there can be unless given */
+  static async create(
+    port: number,
+    token: string,
+    strategy: Strategy,
+    removals: number = limits.maxResources,
+  ): Promise<HostileAgent> {
+    return new HostileAgent(await newAgentKey(), port, token, strategy, removals);
   }
 
   /** Goes on until it is stopped. */
@@ -163,7 +171,7 @@ export class HostileAgent {
             },
           ]);
       case 'huge-results':
-        for (let turn = 0; turn < 4; turn++)
+        for (let turn = 0; turn < 2; turn++)
           for (const [position, resource] of resources.entries())
             await this.#report(link, [
               {
@@ -175,7 +183,7 @@ export class HostileAgent {
             ]);
         break;
       case 'many-results':
-        for (let at = 0; at < limits.maxResources; at += 250)
+        for (let at = 0; at < this.#removals; at += 250)
           await this.#report(link, [
             {
               type: 'results',

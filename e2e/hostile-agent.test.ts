@@ -1,0 +1,82 @@
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { applyAgent, createEnrolmentToken, getState, listAudit, listDrift, uploadModule } from '@muster/protocol/http';
+import { expect } from 'vitest';
+import { eventually } from './eventually.ts';
+import { test } from './harness.ts';
+import { HostileAgent, type Strategy, strategies } from './hostile-agent.ts';
+
+/** What one hostile agent of each kind gets into a real orchestrator. Counted in rows, bytes and links, not in time. */
+
+const names = Object.keys(strategies) as Strategy[];
+const mebibyte = 1024 * 1024;
+const resources = 4;
+const files = Array.from(
+  { length: resources },
+  (_, i) => `  - { id: f${i}, resource: { file-unix: { path: /srv/${i}, content: "x" } } }`,
+);
+const module = `name: files\nsupports: [{ platform: linux }]\nresources:\n${files.join('\n')}\n`;
+
+test('keeps of hostile agents what they were sent, within their budget, and ends links that break the rules', {
+  timeout: 300_000,
+}, async ({ stage }) => {
+  const orchestrator = await stage.orchestrator({ env: { MUSTER_AGENTS_DAILY_BYTES: String(mebibyte) } });
+  const { call } = orchestrator;
+  await call(uploadModule, { body: { name: 'files', content: module } });
+  const agents = new Map<Strategy, HostileAgent>();
+  for (const name of names) {
+    const { token } = await call(createEnrolmentToken, { body: { uses: 1, name, approve: true } });
+    const agent = await HostileAgent.create(orchestrator.agentPort, token, name, 750);
+    agents.set(name, agent);
+    void agent.run();
+  }
+  const until = async (holds: () => boolean) => (holds() ? true : null);
+  const countsOf = (name: Strategy) => agents.get(name)!.counts;
+  const body = { modules: ['files'] };
+  const submit = (node_id: string) => call(applyAgent, { params: { node_id }, body, respondAsync: true });
+  for (const name of names)
+    await eventually(`${name} takes work`, () =>
+      name === 'versions' ? until(() => true) : submit(name).then(() => true),
+    );
+
+  // Names and positions that were not sent: each try costs the link, and leaves nothing.
+  for (const name of ['long-names', 'other-positions'] as const)
+    await eventually(`${name} is cut off`, () => until(() => countsOf(name).ended > 3), 60_000);
+  // The others bring their operation to its end, however much they say.
+  for (const name of ['huge-results', 'many-results'] as const)
+    await eventually(`${name} ends`, () => until(() => countsOf(name).finished > 0), 100_000);
+  for (const name of ['drift-hints', 'flapping'] as const)
+    await eventually(`${name} is checked`, () => until(() => countsOf(name).finished > 2), 100_000);
+  await eventually('versions comes back', () => until(() => countsOf('versions').links > 10), 60_000);
+
+  const { events: refused } = await call(listAudit, { query: { event_type: 'agent.refused', limit: '500' } });
+  expect(new Set(refused.map(({ target }) => target.name))).toEqual(new Set(['long-names', 'other-positions']));
+  const { events: limited } = await call(listAudit, { query: { event_type: 'agent.limited', limit: '500' } });
+  const bytesUsedUp = limited.filter(({ metadata }) => metadata.what === 'bytes').map(({ target }) => target.name);
+  expect(new Set(bytesUsedUp)).toContain('huge-results');
+  expect(bytesUsedUp.length).toBe(new Set(bytesUsedUp).size);
+  expect((await call(getState, { params: { node_id: 'many-results' } })).applied).toHaveLength(resources);
+  const drift = await call(listDrift, { params: { node_id: 'drift-hints' }, query: { limit: '500' } });
+  expect(JSON.stringify(drift).length).toBeLessThan(4 * mebibyte);
+
+  for (const agent of agents.values()) agent.stop();
+  await orchestrator.stop();
+  const db = new DatabaseSync(join(orchestrator.dataDir, 'muster.db'), { readOnly: true });
+  const rows = (sql: string) => db.prepare(sql).all() as { name: string; rows: number; bytes: number }[];
+  const results = rows(
+    `select agents.name, count(*) as rows, sum(length(result)) as bytes from operation_resources
+     join operations using (operation_id) join agents using (node_id) group by agents.name`,
+  );
+  const outputs = rows(
+    `select agents.name, count(*) as rows, sum(length(resource_key)) as bytes from operation_outputs
+     join operations using (operation_id) join agents using (node_id) group by agents.name`,
+  );
+  db.close();
+  expect(outputs).toEqual([]);
+  const of = (name: Strategy) => results.find((row) => row.name === name);
+  expect(of('long-names')).toBeUndefined();
+  expect(of('other-positions')).toBeUndefined();
+  expect(of('huge-results')?.rows).toBe(resources);
+  // Its day, the report that used it up, and 64 KiB that an operation has in any case.
+  expect(of('many-results')?.bytes).toBeLessThan(3 * mebibyte);
+});
