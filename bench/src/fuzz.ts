@@ -15,7 +15,7 @@ import { benchOptions } from './options.ts';
  * Seconds are for each target. The seed is printed; the same seed tries the same inputs.
  */
 const { secs, seed, only, smoke } = benchOptions({
-  numbers: { secs: [60, 0.3], seed: [Math.floor(Math.random() * 2 ** 31), Math.floor(Math.random() * 2 ** 31)] },
+  numbers: { secs: [60, 20], seed: [Math.floor(Math.random() * 2 ** 31), Math.floor(Math.random() * 2 ** 31)] },
   texts: { only: null },
 });
 const corpus = join(import.meta.dirname, '../corpus');
@@ -30,6 +30,7 @@ const found = await runFuzz({
   seed,
   seconds: secs,
   corpus,
+  ...(smoke ? { patience: 5, inputs: 150 } : {}),
   tell: (text) => console.log(`  ${text}`),
 });
 for (const { name, reason, input, seed } of found) {

@@ -18,6 +18,8 @@ export interface FuzzOptions {
   seconds?: number;
   inputs?: number;
   corpus?: string | null;
+  /** Where others work, an input takes several times as much processor time: so many times the bound are allowed. */
+  patience?: number;
   /** Seconds of processor time after which one input counts as one without end. */
   endlessSecs?: number;
   tell?: (text: string) => void;
@@ -37,6 +39,7 @@ export async function runFuzz(options: FuzzOptions): Promise<Found[]> {
     seconds = Number.MAX_SAFE_INTEGER,
     inputs = Number.MAX_SAFE_INTEGER,
     corpus = null,
+    patience = 1,
     tell = () => {},
   } = options;
   const folder = scratchDirectory('fuzz');
@@ -79,6 +82,7 @@ export async function runFuzz(options: FuzzOptions): Promise<Found[]> {
       seconds,
       inputs,
       corpus,
+      patience,
       current,
     } satisfies WorkerOrder);
     const [code, signal] = await new Promise<[number | null, string | null]>((resolve) =>

@@ -8,6 +8,8 @@ export interface FuzzTarget {
   /** Milliseconds of processor time that one input may take, and as many more for each MiB of it. */
   readonly cpuMs: number;
   readonly cpuMsPerMiB?: number;
+  /** Instead of `mostAllocatedBytes`. */
+  readonly allocatedBytes?: number;
   /** Throws for nothing but a fault: errors that are declared for bad input are caught in here. */
   run(input: Uint8Array): void | Promise<void>;
 }

@@ -17,6 +17,8 @@ export interface WorkerOrder {
   inputs: number;
   /** Folders of inputs that are kept, by target. */
   corpus: string | null;
+  /** So many times as much processor time as its target says. */
+  patience: number;
   /** The input that is being worked on. */
   current: string;
 }
@@ -62,13 +64,14 @@ async function costOf(target: FuzzTarget, input: Uint8Array): Promise<Cost> {
 const attempts = 4;
 
 /** @throws what is wrong with the target's work on this input */
-async function judge(target: FuzzTarget, input: Uint8Array): Promise<Cost> {
+async function judge(target: FuzzTarget, input: Uint8Array, patience: number): Promise<Cost> {
   let least: Cost = { cpuMs: Number.POSITIVE_INFINITY, allocated: Number.POSITIVE_INFINITY };
-  const cpuMs = target.cpuMs + ((target.cpuMsPerMiB ?? 0) * input.length) / 1024 ** 2;
+  const most = target.allocatedBytes ?? mostAllocatedBytes;
+  const cpuMs = patience * (target.cpuMs + ((target.cpuMsPerMiB ?? 0) * input.length) / 1024 ** 2);
   for (let attempt = 0; attempt < attempts; attempt++) {
     const cost = await costOf(target, input);
     least = { cpuMs: Math.min(least.cpuMs, cost.cpuMs), allocated: Math.min(least.allocated, cost.allocated) };
-    if (least.cpuMs <= cpuMs && least.allocated <= mostAllocatedBytes) return least;
+    if (least.cpuMs <= cpuMs && least.allocated <= most) return least;
     globalThis.gc!();
   }
   throw least.cpuMs > cpuMs
@@ -97,7 +100,7 @@ async function fuzz(
   const run = async (input: Uint8Array) => {
     inputs++;
     writeFileSync(order.current, input);
-    const cost = await judge(target, input);
+    const cost = await judge(target, input, order.patience);
     most.cpuMs = Math.max(most.cpuMs, cost.cpuMs);
     most.allocated = Math.max(most.allocated, cost.allocated);
   };
@@ -129,7 +132,9 @@ process.on('message', async (order: WorkerOrder) => {
   const { targets } = (await import(`./${order.module}.ts`)) as { targets: Readonly<Record<string, FuzzTarget>> };
   for (const name of order.names) {
     process.send!({ type: 'began', name } satisfies WorkerNews);
-    process.send!((await fuzz(name, targets[name]!, order)) satisfies WorkerNews);
+    const news: WorkerNews = await fuzz(name, targets[name]!, order);
+    // A long one is not on its way at once, and this may be the last.
+    await new Promise((resolve) => process.send!(news, resolve));
   }
   process.disconnect();
 });
