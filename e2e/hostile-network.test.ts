@@ -122,6 +122,6 @@ test('150 hostile hellos leave the API answering', async ({ stage }) => {
     `processor per hello: small valid ${small.ms.toFixed(1)} ms, hostile ${hostile.ms.toFixed(1)} ms, ratio ${ratio.toFixed(2)}; ` +
       `/healthz beside them: ${small.health} and ${hostile.health} ms`,
   );
-  // Validated in full it is more than three times as much.
-  expect(ratio).toBeLessThan(1.5);
+  // Validated in full it is four times as much; read and refused, between 0.9 and 1.3.
+  expect(ratio).toBeLessThan(2);
 });
