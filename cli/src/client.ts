@@ -147,14 +147,13 @@ class PinnedAgent extends Agent {
   }
 
   /**
-   * What this end itself has seen of the server, so that a signature over it is of no use to another one. Behind a proxy
-   * that ends TLS the orchestrator knows the origin only; without any check of certificates the origin proves nothing.
+   * What this end itself has seen of the server, so that a signature over it is of no use to another one. The origin
+   * proves something only where an authority vouches for it: whoever stands in between has the same, and the person may
+   * have trusted that certificate.
    */
   servers(origin: string): string[] {
     const byKey = this.#key === null ? [] : [serverOfKey(this.#key)];
-    if (this.#policy.kind === 'anything') return byKey;
-    const byOrigin = serverOfOrigin(origin);
-    return this.#policy.kind === 'pinned' ? [...byKey, byOrigin] : [byOrigin, ...byKey];
+    return this.#policy.kind === 'authorities' ? [serverOfOrigin(origin), ...byKey] : byKey;
   }
 
   override createConnection(

@@ -27,6 +27,8 @@ function isHttpUrl(text: string): boolean {
   return url !== null && (url.protocol === 'http:' || url.protocol === 'https:') && url.hash === '';
 }
 
+const isServer = (text: string): boolean => isOrigin(text) || /^tls:[0-9a-f]{64}$/.test(text);
+
 /** `https://muster.example:4748`: scheme, host and port, and nothing behind them. */
 function isOrigin(text: string): boolean {
   const url = URL.canParse(text) ? new URL(text) : null;
@@ -160,11 +162,18 @@ export const configSchema = z.strictObject({
       require_bound: z.boolean().default(false).describe('refuse sign-ins whose signature does not name this server'),
       origins: z
         .array(
-          z.string().refine(isOrigin, 'must be an origin like https://muster.example:4748, with nothing behind it'),
+          z
+            .string()
+            .refine(
+              isServer,
+              'must be an origin like https://muster.example:4748, with nothing behind it, or tls: and 64 hexadecimal characters',
+            ),
         )
         .max(64)
         .default([])
-        .describe('further origins at which people reach this orchestrator, for sign-ins'),
+        .describe(
+          'further origins at which people reach this orchestrator, for sign-ins, and keys of proxies: tls: and the SHA-256',
+        ),
     })
     .default({ require_bound: false, origins: [] }),
   discovery: z

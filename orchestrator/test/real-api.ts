@@ -27,7 +27,7 @@ import type { SampleStore } from '../src/store/samples.ts';
 import type { DatabaseFixture } from './databases.ts';
 import { type Domain, type Key, newAdmin, newAgent, openDomain } from './domain.ts';
 import { MemoryAnnouncer } from './memory-announcer.ts';
-import { terminalsFixture } from './terminals.ts';
+import { MemoryShells, terminalsFixture } from './terminals.ts';
 
 /** The whole API over the real domain and a real database, every answer held to its schema. */
 
@@ -46,7 +46,11 @@ export function realApiFixture() {
     const domain = await openDomain(fixture);
     const { context } = domain;
     const metrics = createMetrics(context, samples, 86_400);
-    const { terminals, directory } = await openTerminals(domain);
+    const shells = new MemoryShells();
+    const { terminals, directory } = await openTerminals(domain, { shells });
+    const announcer = new MemoryAnnouncer();
+    /** Channels that were sent something. */
+    const sentTo: string[] = [];
     const { key, actor } = await newAdmin(domain);
     const agent = await newAgent(domain, actor, 'web-1');
     await putOneTag(context, actor, 'web-1', 'role', 'web');
@@ -58,7 +62,7 @@ export function realApiFixture() {
         ...agentHandlers(context, () => ({ agents: 'muster.example:4747', publicKey: 'ab'.repeat(32) })),
         ...discoveryHandlers(
           createDiscovery(context, {
-            announcer: new MemoryAnnouncer(),
+            announcer,
             port: 4747,
             agents: () => ({ host: 'muster.example', port: 4747 }),
             publicKey: new Uint8Array(32),
@@ -69,7 +73,14 @@ export function realApiFixture() {
         ...fleetHandlers(context),
         ...operationHandlers(context, domain.documents, domain.waiting, domain.conductor, domain.liveOutput),
         ...windowHandlers(context),
-        ...notificationHandlers(context, async () => ({ status: 200, retryAfterMs: null }), { denyPrivate: false }),
+        ...notificationHandlers(
+          context,
+          async (_, { channel }) => {
+            sentTo.push(channel.id);
+            return { status: 200, retryAfterMs: null };
+          },
+          { denyPrivate: false },
+        ),
         ...terminalHandlers(terminals),
         ...metricsHandlers(metrics),
         ...settingsHandlers(() => describeSettings({ api_port: 4748 }, {})),
@@ -99,7 +110,9 @@ export function realApiFixture() {
       else if (hint.type === 'session_ended') app.sessionEnded(hint.token_hash, hint.renewed_as);
     });
     const token = await tokenOf(domain, key);
-    return { domain, app, actor, agent, key, token, terminals, transcripts: directory, metrics };
+    /** What was done outside the database. */
+    const outside = { shells: shells.opened, announced: announcer.sent, sentTo };
+    return { domain, app, actor, agent, key, token, terminals, transcripts: directory, metrics, outside };
   };
 }
 export type RealApi = Awaited<ReturnType<ReturnType<typeof realApiFixture>>>;

@@ -130,7 +130,7 @@ export const errorKinds = {
     403,
     false,
     'The signature names another server',
-    'Check the address that you signed in at. If it leads to this orchestrator, set `public_url`, or add its origin to `sign_in.origins` of the orchestrator.',
+    'Check the address that you signed in at. If it leads to this orchestrator, set `public_url`, or add its origin, or the key of the proxy there, to `sign_in.origins` of the orchestrator.',
   ),
   operator_unknown: kind(403, false, 'This key may not sign in', 'Ask an admin to add the key as an operator.'),
   // Absent

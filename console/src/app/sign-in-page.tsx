@@ -175,7 +175,8 @@ function ConfirmSignIn({
         The link you opened signs you in as this {role}. Go on only if you asked for the link yourself.
       </p>
       <div className="flex gap-2">
-        <Button look="primary" busy={busy} autoFocus className="flex-1" onClick={onYes}>
+        {/* Without focus: a page that opens this one must not get its Enter from a key that is held down there. */}
+        <Button look="primary" busy={busy} className="flex-1" onClick={onYes}>
           Sign in
         </Button>
         <Button onClick={onNo}>Cancel</Button>

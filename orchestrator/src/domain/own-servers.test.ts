@@ -49,6 +49,30 @@ test('goes by what the configuration says of its address', () => {
   expect(judge('origin:https://198.51.100.9:4748', { apiHost: '198.51.100.9' })).toBe(true);
 });
 
+test('goes by the key of a proxy that the configuration names', () => {
+  const key = `tls:${'cd'.repeat(32)}`;
+  expect(judge(key)).toBe(false);
+  expect(judge(key, { origins: [key] })).toBe(true);
+});
+
+test.each([
+  'localhost',
+  'localhost.',
+  'box.localhost',
+  'localhost.localdomain',
+  'ip6-localhost',
+  '127.0.1.1',
+  '0.0.0.0',
+  '::',
+  '::ffff:127.0.0.1',
+])('takes %s for loopback, since every machine has it', (host) => {
+  const { origin } = new URL(`https://${host.includes(':') ? `[${host}]` : host}:4748`);
+  for (const over of [{ advertisedHost: host }, { origins: [origin] }, { publicUrl: origin }]) {
+    expect(judge(`origin:${origin}`, over)).toBe(false);
+    expect(judge(`origin:${origin}`, over, true)).toBe(true);
+  }
+});
+
 test('goes by loopback for clients on this machine only, at its own port', () => {
   for (const host of ['localhost', '127.0.0.1', '[::1]'])
     expect(judge(`origin:https://${host}:4748`, {}, true)).toBe(true);

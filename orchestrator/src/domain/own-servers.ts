@@ -11,7 +11,7 @@ export interface Served {
   readonly apiPort: number;
   readonly advertisedHost: string | null;
   readonly publicUrl: string | null;
-  /** `sign_in.origins` */
+  /** `sign_in.origins`: origins, and keys as `tls:` and their digest. */
   readonly origins: readonly string[];
 }
 
@@ -33,6 +33,10 @@ export function ownServers(served: Served): OwnServers {
   const anywhere = new Set<string>(read ? [serverOfKey(keyDigestOf(read))] : []);
   const onLoopback = new Set<string>();
   for (const address of [...addresses, ...served.origins]) {
+    if (address.startsWith('tls:')) {
+      anywhere.add(address);
+      continue;
+    }
     if (!URL.canParse(address)) continue;
     const { hostname, origin } = new URL(address);
     (isLoopback(hostname) ? onLoopback : anywhere).add(serverOfOrigin(origin));
@@ -55,4 +59,7 @@ const keyDigestOf = (certificate: X509Certificate): string =>
     .update(certificate.publicKey.export({ format: 'der', type: 'spki' }))
     .digest('hex');
 
-const isLoopback = (hostname: string): boolean => /^(?:(?:.+\.)?localhost|127\.[\d.]+|\[::1\])$/.test(hostname);
+/** Names and addresses that lead every machine to itself. @param hostname as `URL.hostname` has it */
+const isLoopback = (hostname: string): boolean =>
+  /^(?:(?:.+\.)?localhost|localhost\.localdomain|ip6-(?:localhost|loopback))\.?$/.test(hostname) ||
+  /^(?:127\.[\d.]+|0\.0\.0\.0|\[::1?\]|\[::ffff:(?:7f[\da-f]{2}:[\da-f]+|0:0)\])$/.test(hostname);

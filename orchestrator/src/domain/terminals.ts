@@ -271,6 +271,8 @@ export function createTerminals(context: Context, parts: TerminalParts): Termina
       open.set(session_id, { live, node_id, gone: gone.promise });
       watch();
       try {
+        // A shell runs the profile of its user: for somebody who was removed none is started, not even for a moment.
+        await stillSignedIn(context, actor);
         const shell = await shells.open(
           { session_id, node_id, cols, rows, shell: wanted ?? null, operator: actor.name },
           live,

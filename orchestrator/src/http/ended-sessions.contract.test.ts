@@ -1,0 +1,310 @@
+import { apiPrefix, type Route, routes } from '@muster/protocol/http';
+import { expect, it } from 'vitest';
+import { placeAll } from '../../test/audit.ts';
+import { describeDatabases } from '../../test/databases.ts';
+import { newAgent, newKey, reportsOf, resultOf } from '../../test/domain.ts';
+import { consume, placedEvent } from '../../test/placed-events.ts';
+import { moduleText, type RealApi, realApiFixture, tokenOf } from '../../test/real-api.ts';
+import { samplesFixture } from '../../test/samples.ts';
+import { setStatus } from '../domain/agents.ts';
+import { createAssignment } from '../domain/assignments.ts';
+import { createChannel } from '../domain/channels.ts';
+import { submitDriftCheck } from '../domain/drift.ts';
+import { acceptDrift } from '../domain/drift-acceptance.ts';
+import { createToken } from '../domain/enrolment.ts';
+import { uploadModule } from '../domain/modules.ts';
+import { listNotifications, notificationsOf } from '../domain/notifications.ts';
+import { submitOperation } from '../domain/operations.ts';
+import { addOperator, removeOperator } from '../domain/operators.ts';
+import { startRun } from '../domain/runs.ts';
+import { createSecret } from '../domain/secrets.ts';
+import { hashOfToken, type Session } from '../domain/sign-in.ts';
+import { createWindow } from '../domain/windows.ts';
+import { defineQuery } from '../store/query.ts';
+import type { Schema } from '../store/schema.ts';
+
+/**
+ * Every route that writes, as it is asked by a session that was let in a moment before it ended: it does nothing. The same
+ * request does something with a live session, so no route passes because its request was refused for another reason.
+ */
+
+const openApi = realApiFixture();
+
+const tables: Record<Exclude<keyof Schema, 'leases' | 'schema_version'>, true> = {
+  agent_keys: true,
+  agent_state: true,
+  agent_tags: true,
+  agents: true,
+  applied_resources: true,
+  assignments: true,
+  audit_chain: true,
+  audit_events: true,
+  channels: true,
+  deliveries: true,
+  drift_records: true,
+  drift_states: true,
+  enrolment_tokens: true,
+  former_secrets: true,
+  latest_drift: true,
+  maintenance_windows: true,
+  module_revisions: true,
+  modules: true,
+  notification_reads: true,
+  notification_watermarks: true,
+  notifications: true,
+  operation_outputs: true,
+  operation_payloads: true,
+  operation_resources: true,
+  operations: true,
+  operators: true,
+  run_bases: true,
+  run_results: true,
+  runs: true,
+  secret_versions: true,
+  secrets: true,
+  sessions: true,
+  settings: true,
+  spool_ack: true,
+  terminal_sessions: true,
+  web_login_codes: true,
+};
+const everyTable = Object.keys(tables).map((table) =>
+  defineQuery(`test/all of ${table}`, (db) => db.selectFrom(table as keyof Schema).selectAll()),
+);
+
+/** Routes that take a body and change nothing. */
+const readOnly: readonly string[] = ['matchSelector', 'orderModules', 'validateModule'];
+/** Routes that answer a session that has ended like a live one, as what they are for has been done. */
+const doneAlready: readonly string[] = ['logout'];
+
+interface Asked {
+  params?: Record<string, string>;
+  query?: Record<string, string>;
+  body?: object;
+}
+
+/** Makes what a route needs to succeed. A route that is added to the table needs an entry here or does with its example. */
+function preparations({ domain, actor, agent, terminals }: RealApi): Record<string, () => Promise<Asked> | Asked> {
+  const { context, links, documents, conductor } = domain;
+  let made = 0;
+  const fresh = (what: string) => `${what}-${++made}`;
+  let seq = 0;
+  /** Plays the agent for the operation that is next. */
+  const finish = async (id: string, drifted: boolean) => {
+    await links.nextOperation(agent.id);
+    const results = drifted ? [resultOf({ module: 'm', id: 'f', status: 'would_change' })] : [];
+    await links.reported(agent.id, '01'.repeat(16), ++seq, reportsOf(id, results, { now: domain.now() }));
+  };
+  const applied = async () => {
+    await finish(
+      await submitOperation(context, documents, actor, 'web-1', { kind: 'apply', modules: ['m'], queue: true }),
+      false,
+    );
+  };
+  const drifted = async () => {
+    await applied();
+    const id = await submitDriftCheck(context, actor, 'web-1', 'schedule');
+    await finish(id, true);
+    return id;
+  };
+  const module = async () => {
+    const name = fresh('m');
+    await uploadModule(context, actor, name, moduleText.replace('name: m\n', `name: ${name}\n`));
+    return name;
+  };
+  const assignment = async () => {
+    const name = fresh('a');
+    await createAssignment(context, actor, { name, modules: ['m'], selector: 'role=web' });
+    return { params: { name } };
+  };
+  const operator = async () => {
+    const { hex: public_key } = await newKey();
+    const wanted = { public_key, username: fresh('op'), role: 'operator' } as const;
+    return { params: { operator_id: (await addOperator(context, actor, wanted)).operator_id } };
+  };
+  const channel = async () => {
+    const config = { url: 'https://hooks.example/muster', secret: 'correct horse' };
+    const wanted = { name: fresh('c'), channel_type: 'webhook', config } as const;
+    return { params: { id: (await createChannel(context, actor, { denyPrivate: false }, wanted)).id } };
+  };
+  const window = async () => {
+    const wanted = { starts_at: 1, ends_at: 2, reason: fresh('w') };
+    return { params: { id: (await createWindow(context, actor, wanted)).id } };
+  };
+  const secret = async () => {
+    const name = fresh('s');
+    await createSecret(context, actor, { name, value: 'x' });
+    return { params: { name } };
+  };
+  const notification = async () => {
+    await consume(domain, notificationsOf(context), [placedEvent(domain, 1_000_000 + ++made)]);
+    const { notifications } = await listNotifications(context, actor.id, {});
+    return { params: { id: notifications[0]?.id ?? '' } };
+  };
+  const terminal = async () => {
+    const { session_id } = await terminals.open({ actor, role: 'admin' }, 'web-1', {});
+    return { params: { session_id } };
+  };
+  const modules = { body: { modules: ['m'] } };
+  return {
+    addOperator: async () => ({ body: { public_key: (await newKey()).hex, username: fresh('op'), role: 'admin' } }),
+    removeOperator: operator,
+    removeOperatorReporting: operator,
+    createEnrolmentToken: () => ({ body: { name: fresh('web') } }),
+    revokeEnrolmentToken: async () => {
+      const places = { agents: 'muster.example:4747', publicKey: 'ab'.repeat(32) };
+      return { params: { id: (await createToken(context, actor, {}, places)).id } };
+    },
+    putTag: () => ({ params: { key: fresh('k') }, body: { value: 'x' } }),
+    putTags: () => ({ body: { tags: { role: 'web', [fresh('k')]: 'x' } } }),
+    deleteTag: () => ({ params: { key: 'role' } }),
+    setAgentStatus: async () => {
+      const { id } = await newAgent(domain, actor, fresh('web'));
+      return { params: { node_id: id }, body: { status: 'rejected' } };
+    },
+    removeAgent: async () => {
+      const { id } = await newAgent(domain, actor, fresh('web'));
+      await setStatus(context, actor, id, { status: 'rejected' });
+      return { params: { node_id: id } };
+    },
+    createAssignment: () => ({ body: { name: fresh('a'), modules: ['m'], selector: 'role=web' } }),
+    updateAssignment: async () => ({ ...(await assignment()), body: { selector: 'role=db' } }),
+    removeAssignment: assignment,
+    applyAssignment: assignment,
+    planAssignment: assignment,
+    uploadModule: () => {
+      const name = fresh('m');
+      return { body: { name, content: moduleText.replace('name: m\n', `name: ${name}\n`) } };
+    },
+    removeModule: async () => ({ params: { name: await module() } }),
+    applyAgent: () => modules,
+    planAgent: () => modules,
+    orderModules: () => modules,
+    startRun: () => ({ body: { kind: 'plan', node_ids: [agent.id], modules: ['m'] } }),
+    cancelOperation: async () => {
+      const wanted = { kind: 'apply', modules: ['m'], queue: true } as const;
+      return { params: { operation_id: await submitOperation(context, documents, actor, 'web-1', wanted) } };
+    },
+    cancelRun: async () => {
+      const about = { node_ids: [agent.id], modules: ['m'] };
+      const wanted = { kind: 'apply', offline: 'queue' } as const;
+      return { params: { run_id: await startRun(context, documents, conductor, actor, about, wanted) } };
+    },
+    checkDrift: async () => {
+      await applied();
+      return {};
+    },
+    acceptDrift: async () => ({ params: { drift_id: await drifted() }, body: { reason: 'known' } }),
+    unacceptDrift: async () => {
+      const drift_id = await drifted();
+      await acceptDrift(context, actor, drift_id, 'known');
+      return { params: { drift_id } };
+    },
+    pruneAudit: async () => {
+      await placeAll(domain);
+      domain.clock.advance(2000);
+      return { query: { before: new Date(domain.clock.now() - 1000).toISOString() } };
+    },
+    setAuditRetention: () => ({ body: { retention_days: ++made } }),
+    createChannel: () => ({
+      body: { name: fresh('c'), channel_type: 'webhook', config: { url: 'https://hooks.example/muster' } },
+    }),
+    updateChannel: async () => ({ ...(await channel()), body: { name: fresh('c') } }),
+    removeChannel: channel,
+    testChannel: channel,
+    readNotification: notification,
+    readAllNotifications: notification,
+    createSecret: () => ({ body: { name: fresh('s'), value: 'x' } }),
+    updateSecret: async () => ({ ...(await secret()), body: { value: 'y' } }),
+    removeSecret: secret,
+    rotateSecretsKey: secret,
+    updateWindow: async () => ({ ...(await window()), body: { reason: fresh('w') } }),
+    removeWindow: window,
+    attachTerminal: terminal,
+    closeTerminal: terminal,
+  };
+}
+
+describeDatabases('a session that has ended', (fixture) => {
+  const stores = samplesFixture(fixture);
+
+  it('does nothing by any route that writes, though its request was let in before', async () => {
+    // As for a request that was let in a moment before the end: its session is found, whatever became of it.
+    const before = new Map<string, Session>();
+    let opened: RealApi | null = null;
+    const find = (hash: string) => before.get(hash) ?? opened?.domain.signIn.find(hash) ?? null;
+    opened = await openApi(fixture, await stores.open(), { sessions: { find } });
+    const api = opened;
+    const { domain, actor, app, agent } = api;
+    const { context, signIn } = domain;
+    const join = async (username: string) => {
+      const key = await newKey();
+      await addOperator(context, actor, { public_key: key.hex, username, role: 'admin' });
+      const token = await tokenOf(domain, key);
+      return { key, token, hash: hashOfToken(token) };
+    };
+    const prepare = preparations(api);
+    const send = (route: Route, token: string, { params = {}, query, body }: Asked) => {
+      const known: Record<string, string> = { node_id: agent.id, name: 'base', key: 'role', ...params };
+      const path = route.path.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(known[name] ?? 'x'));
+      const payload = body ?? route.example.body;
+      return app.inject({
+        method: route.method,
+        url: `${apiPrefix}${path}`,
+        query: query ?? route.example.query ?? {},
+        headers: {
+          authorization: `Bearer ${token}`,
+          ...(route.respondAsync ? { prefer: 'respond-async' } : {}),
+        },
+        ...(route.body === undefined ? {} : { payload: payload as object }),
+      });
+    };
+    /** Every row of every table, and what was done elsewhere. */
+    const traces = async () => {
+      await context.bus.delivered();
+      const rows = [];
+      for (const query of everyTable) rows.push(await domain.db.all(query, {}));
+      const { shells, announced, sentTo } = api.outside;
+      const elsewhere = [domain.hints.length, shells.length, announced.length, sentTo.length];
+      return JSON.stringify([rows, elsewhere, shells.map(({ closed }) => closed)]);
+    };
+
+    const gone = await join('greta');
+    const out = await join('otto');
+    for (const { hash } of [gone, out]) before.set(hash, (await signIn.find(hash)) as Session);
+    await removeOperator(context, actor, gone.key.id);
+    expect(await signIn.find(gone.hash)).toBeNull();
+    await signIn.logout(out.hash);
+    expect(await signIn.find(out.hash)).toBeNull();
+
+    const wrong: string[] = [];
+    for (const route of routes) {
+      if (route.method === 'GET' || route.access === 'anyone') continue;
+      const asked = (await prepare[route.id]?.()) ?? {};
+      const atFirst = await traces();
+      for (const [why, { token }] of Object.entries({ gone, out })) {
+        const answer = await send(route, token, asked);
+        if ((await traces()) !== atFirst) wrong.push(`${route.id} does something for a session that is ${why}`);
+        const usual = answer.statusCode < 300 && (readOnly.includes(route.id) || doneAlready.includes(route.id));
+        if (answer.statusCode !== 401 && !usual) wrong.push(`${route.id} ${why}: ${answer.statusCode} ${answer.body}`);
+      }
+      const { token } = await join(`live-${route.id.slice(0, 40)}`);
+      const begun = await traces();
+      // What waits for an agent is not waited for.
+      const live = send(route, token, asked);
+      if (route.id === 'checkDrift') {
+        while ((await traces()) === begun) await new Promise((resolve) => setImmediate(resolve));
+        void live;
+        continue;
+      }
+      const answer = await live;
+      if (answer.statusCode >= 300) wrong.push(`${route.id} live: ${answer.statusCode} ${answer.body}`);
+      if (((await traces()) === begun) !== readOnly.includes(route.id))
+        wrong.push(
+          `${route.id} ${readOnly.includes(route.id) ? 'changes something' : 'changes nothing'} when it is live`,
+        );
+    }
+    expect(wrong).toEqual([]);
+    await app.close();
+  }, 120_000);
+});
