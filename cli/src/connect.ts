@@ -1,10 +1,11 @@
 import { ApiError, type Client, createClient } from '@muster/protocol/client';
+import { getStatus } from '@muster/protocol/http';
 import { openTransport, type UnknownCertificate } from './client.ts';
 import type { Connection, Context } from './context.ts';
 import { CliError, exits } from './exit.ts';
 import { trustServer } from './profile.ts';
 import { sanitiseLine } from './sanitise.ts';
-import { openSession, tokenFile } from './session.ts';
+import { openSession, type TokenStore, tokenFile } from './session.ts';
 import { choosePolicy, showFingerprint, whereToldFingerprint } from './trust.ts';
 
 const isLoopback = (host: string): boolean => /^(localhost|127(\.\d+){3}|\[::1\])$/i.test(host);
@@ -30,11 +31,25 @@ export async function connectTo(context: Context, atEnd: (close: () => void) => 
   atEnd(close);
   const client = (token: (() => Promise<string | null>) | null): Client =>
     createClient({ url: target.url, transport, ...(token ? { token } : {}) });
+  const servers = () => serversOf(new URL(target.url));
+  /** A token that an unchecked server gave out goes back to the same key only, which a first request shows. */
+  const storeOfKey = (operatorId: string): TokenStore => {
+    const file = async () => {
+      if (servers().length === 0) await client(null)(getStatus, {});
+      return tokenFile(env, `${target.url} ${servers().join()}`, operatorId);
+    };
+    return {
+      read: async () => (await file()).read(),
+      write: async (token) => (await file()).write(token),
+      drop: async () => (await file()).drop(),
+    };
+  };
   const session = openSession({
     key: context.key,
-    store: (key) => tokenFile(env, target.url, key.operatorId),
+    store: ({ operatorId }) =>
+      policy.kind === 'anything' ? storeOfKey(operatorId) : tokenFile(env, target.url, operatorId),
     client: (token) => client(token === null ? null : async () => token),
-    servers: () => serversOf(new URL(target.url)),
+    servers,
     now,
   });
   const signedIn = client(session.token);

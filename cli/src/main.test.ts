@@ -129,6 +129,23 @@ describe('keys and sessions', () => {
     expect((await muster('operator', 'whoami', '--public-key')).stdout).toMatch(/^[0-9a-f]{64}\n$/);
   });
 
+  test('a kept token goes to no unchecked server with another key', async () => {
+    const genuine = await standIn({ tls: certificate });
+    const { url } = genuine;
+    const { MUSTER_FINGERPRINT: _, ...rest } = env;
+    const unchecked = { ...rest, MUSTER_URL: url, MUSTER_INSECURE_SKIP_VERIFY: '1' };
+    for (let times = 0; times < 2; times++) expect((await run(['modules', 'list'], unchecked)).exit).toBe(0);
+    // The second call did not sign in again.
+    expect(genuine.seen.filter(({ route }) => route.id === 'verify')).toHaveLength(1);
+    const tokens = genuine.seen.map(({ headers }) => headers.authorization).filter((token) => token !== undefined);
+    await genuine.close();
+    const other = await standIn({ tls: await makeCertificate(), port: Number(new URL(url).port) });
+    await run(['modules', 'list'], unchecked);
+    expect(other.seen.length).toBeGreaterThan(0);
+    for (const { headers } of other.seen) expect(tokens).not.toContain(headers.authorization);
+    await other.close();
+  });
+
   test('logout ends the session here and there', async () => {
     await muster('login');
     expect((await muster('logout')).exit).toBe(0);

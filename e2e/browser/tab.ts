@@ -56,6 +56,7 @@ export class Tab {
     const { url } = await this.#orchestrator.call(webLogin, {});
     await this.page.goto(`${this.#orchestrator.url}${path}${new URL(url).hash}`);
     await this.page.getByRole('heading', { name: /^Sign in as .+\?$/ }).waitFor();
+    await this.press('Tab', this.page.getByRole('button', { name: 'Sign in', exact: true }));
     await this.page.keyboard.press('Enter');
     await this.page.getByRole('button', { name: 'Search or go to' }).waitFor();
   }
