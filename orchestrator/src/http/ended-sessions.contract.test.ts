@@ -34,6 +34,7 @@ const tables: Record<Exclude<keyof Schema, 'leases' | 'schema_version'>, true> =
   agent_keys: true,
   agent_state: true,
   agent_tags: true,
+  agent_usage: true,
   agents: true,
   applied_resources: true,
   assignments: true,
