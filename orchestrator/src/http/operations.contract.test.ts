@@ -5,7 +5,10 @@ import { putOneTag, setStatus } from '../domain/agents.ts';
 import { createAssignment } from '../domain/assignments.ts';
 import { uploadModule } from '../domain/modules.ts';
 import { startUpkeep } from '../schedule/upkeep.ts';
-import { bearer, testApp } from './app-fixture.ts';
+import { insertSession } from '../store/operators.ts';
+import { statement } from '../store/unit.ts';
+import { bearer, testApp, tokens } from './app-fixture.ts';
+import { hashToken } from './authentication.ts';
 import { operationHandlers } from './routes/operations.ts';
 
 /** Operations and runs as a client sees them, from the request to each of their ends. */
@@ -21,8 +24,25 @@ async function open(fixture: DatabaseFixture) {
   await putOneTag(context, actor, 'web-1', 'role', 'web');
   await uploadModule(context, actor, 'm', moduleText);
   await createAssignment(context, actor, { name: 'base', modules: ['m'], selector: 'role=web' });
+  // A write checks in its own transaction that the session is still in the database.
+  const session = {
+    operator_id: actor.id,
+    username: actor.name,
+    role: 'operator' as const,
+    token_hash: hashToken(tokens.operator),
+  };
+  await context.db.write({
+    name: 'test/session',
+    statements: [
+      statement(insertSession, {
+        ...{ token_hash: session.token_hash, operator_id: actor.id, signed_in_at: 0, created_at: 0 },
+        expires_at: 2 ** 40,
+      }),
+    ],
+  });
   const app = testApp(
     operationHandlers(context, domain.documents, domain.waiting, domain.conductor, domain.liveOutput),
+    { sessions: { find: (hash) => (hash === session.token_hash ? session : null) } },
   );
   const ask = async (method: 'GET' | 'POST', url: string, payload?: object, later = false) => {
     const answer = await app.inject({
