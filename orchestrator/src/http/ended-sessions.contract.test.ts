@@ -90,11 +90,15 @@ function preparations({ domain, actor, agent, terminals }: RealApi): Record<stri
   let made = 0;
   const fresh = (what: string) => `${what}-${++made}`;
   let seq = 0;
-  /** Plays the agent for the operation that is next. */
+  /** Plays the agent up to this operation. */
   const finish = async (id: string, drifted: boolean) => {
-    await links.nextOperation(agent.id);
-    const results = drifted ? [resultOf({ module: 'm', id: 'f', status: 'would_change' })] : [];
-    await links.reported(agent.id, '01'.repeat(16), ++seq, reportsOf(id, results, { now: domain.now() }));
+    for (let sent = ''; sent !== id; ) {
+      const next = await links.nextOperation(agent.id);
+      if (next === null) throw new Error(`the operation ${id} is not sent`);
+      sent = next.operation.operation_id;
+      const results = sent === id && drifted ? [resultOf({ module: 'm', id: 'f', status: 'would_change' })] : [];
+      await links.reported(agent.id, '01'.repeat(16), ++seq, reportsOf(sent, results, { now: domain.now() }));
+    }
   };
   const applied = async () => {
     await finish(
@@ -293,12 +297,14 @@ describeDatabases('a session that has ended', (fixture) => {
       }
       const { token } = await join(`live-${route.id.slice(0, 40)}`);
       const begun = await traces();
-      // What waits for an agent is not waited for.
-      const live = send(route, token, asked);
+      let answered = false;
+      const live = send(route, token, asked).finally(() => {
+        answered = true;
+      });
       if (route.id === 'checkDrift') {
-        while ((await traces()) === begun) await new Promise((resolve) => setImmediate(resolve));
-        void live;
-        continue;
+        // It waits for the agent.
+        while (!answered && (await traces()) === begun) await new Promise((resolve) => setImmediate(resolve));
+        if (!answered) continue;
       }
       const answer = await live;
       if (answer.statusCode >= 300) wrong.push(`${route.id} live: ${answer.statusCode} ${answer.body}`);
