@@ -147,7 +147,7 @@ export const directoryUnix: Provider<SeenDirectory, DirectoryBefore> = {
       return {};
     }
     const found = seen.found.type === 'directory' ? seen.found : null;
-    make(body.path, found, targetOwnership(body, found, seen.ownership, thing, createdMode), machine);
+    make(body.path, found, (now) => targetOwnership(body, now, seen.ownership, thing, createdMode), machine);
     return {};
   },
 
@@ -210,7 +210,7 @@ export const directoryUnix: Provider<SeenDirectory, DirectoryBefore> = {
       return {};
     }
     const now = seen.found.type === 'directory' ? seen.found : null;
-    make(path, now, ownershipBack(before, now), machine);
+    make(path, now, (present) => ownershipBack(before, present), machine);
     return {};
   },
 };
@@ -283,7 +283,7 @@ const ownershipBack = (before: OwnershipBefore, found: Ownership | null): Owners
 function make(
   path: string,
   found: Extract<Inspected, { type: 'directory' }> | null,
-  target: Ownership,
+  targetOf: (found: Extract<Inspected, { type: 'directory' }> | null) => Ownership,
   machine: Machine,
 ): void {
   try {
@@ -291,7 +291,7 @@ function make(
       machine.changedDirectory(parent.path);
       if (found !== null) return false;
       try {
-        makeDirectory(parent.child(name), target.mode);
+        makeDirectory(parent.child(name), targetOf(null).mode);
         return true;
       } catch (error) {
         if (errnoOf(error) !== 'EEXIST') throw error;
@@ -302,7 +302,21 @@ function make(
     if (directory === null) throw new HostFailure('it went away as soon as it was made');
     try {
       // Through the open directory: the name may lead elsewhere by now.
-      setDirectoryOwnership(directory, isNew ? 'new' : (found ?? madeOnTheWay(directory, machine)), target);
+      if (isNew) setDirectoryOwnership(directory, 'new', targetOf(null));
+      else {
+        const now = found ?? inspectOpen(directory);
+        // Made since the agent looked, by another resource (the home of a user, say) or by somebody else: what held for a
+        // directory that was there before holds for it.
+        const counts = found !== null || !isMadeOnTheWay(directory, now, machine);
+        const target = targetOf(counts ? now : null);
+        if (found === null && counts)
+          refuseExposure(
+            path,
+            { found: now, ownership: { ownerName: String(now.uid), groupName: null }, holds: null },
+            target,
+          );
+        setDirectoryOwnership(directory, now, target);
+      }
       machine.changedDirectory(directory.path);
     } finally {
       machine.walk.release(directory);
@@ -314,14 +328,10 @@ function make(
   }
 }
 
-/** @throws HostFailure when the agent has made no directory there */
-function madeOnTheWay(directory: OpenDirectory, machine: Machine): Inspected {
-  const found = inspectOpen(directory);
-  const isOurs = machine.freshDirectories.has(directory.path) || machine.ourDirectories.has(directory.path);
-  if (!isOurs || found.uid !== asCreated(createdMode).uid)
-    throw new HostFailure(`${directory.path} was made by somebody else meanwhile; apply again`);
-  return found;
-}
+/** Whether the agent made it on the way to something in it, so that it counts as absent. */
+const isMadeOnTheWay = (directory: OpenDirectory, found: Ownership, machine: Machine): boolean =>
+  (machine.freshDirectories.has(directory.path) || machine.ourDirectories.has(directory.path)) &&
+  found.uid === asCreated(createdMode).uid;
 
 /** Removes the directories in it that were only made on the way, as far as they are empty. */
 function removeOurs(path: string, machine: Machine): void {
