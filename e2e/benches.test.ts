@@ -1,6 +1,5 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { afterEach, describe, expect, test } from 'vitest';
@@ -23,9 +22,12 @@ afterEach(() => {
   for (const folder of folders.splice(0)) rmSync(folder, { recursive: true, force: true });
 });
 
-/** A directory for temporary files that only what the test starts writes to. */
+/**
+ * A directory for temporary files that only what the test starts writes to. Not in that of the test run: Chromium makes a
+ * socket below it, whose path may have 107 bytes.
+ */
 function temporary(): string {
-  const folder = mkdtempSync(join(tmpdir(), 'benches-'));
+  const folder = mkdtempSync('/tmp/muster-benches-');
   folders.push(folder);
   return folder;
 }
