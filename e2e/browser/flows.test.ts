@@ -205,8 +205,9 @@ describe.skipIf(reason !== null)(`with the console${reason === null ? '' : ` (${
     await watcher.close();
     await other.close();
 
-    // The tab is loaded anew: the shell has gone on.
+    // The page is loaded again, and the shell goes on.
     await page.keyboard.type('marker=still-there\n');
+    await page.goto('about:blank');
     await tab.signIn(session);
     await page
       .getByText('In control')

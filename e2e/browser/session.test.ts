@@ -2,7 +2,9 @@ import { writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
+import type { Client } from '@muster/protocol/client';
 import {
+  addOperator,
   createAssignment,
   getModule,
   getStatus,
@@ -14,6 +16,7 @@ import {
   webLogin,
 } from '@muster/protocol/http';
 import { describe, expect } from 'vitest';
+import { newOperator } from '../client.ts';
 import { eventually } from '../eventually.ts';
 import { operatorEnvironment } from '../person.ts';
 import { startRelay } from '../relay.ts';
@@ -109,6 +112,83 @@ describe.skipIf(reason !== null)(`a session at the console${reason === null ? ''
     await page.getByRole('button', { name: 'Open key file' }).waitFor();
     const { events } = await orchestrator.call(listAudit, { query: { category: 'auth', limit: '2' } });
     expect(events.map(({ event_type }) => event_type)).toEqual(['auth.signed_out', 'auth.signed_in']);
+  });
+
+  test('gives way to that of a link opened in the same tab only when the person agrees', async ({
+    tab,
+    orchestrator,
+  }) => {
+    const { page } = tab;
+    const bob = newOperator();
+    const body = { public_key: bob.publicKey, username: 'bob', role: 'operator' as const };
+    await orchestrator.call(addOperator, { body });
+    const bobs = orchestrator.clientFor(bob);
+    /** The address of the page is the same but for its fragment: the browser does not load it again. */
+    const openLink = async (call: Client) => {
+      const { url } = await call(webLogin, {});
+      await page.evaluate("document.body.dataset.loaded = 'once'");
+      await page.goto(`${tab.url}/modules/new${new URL(url).hash}`);
+      expect(await page.evaluate('document.body.dataset.loaded')).toBe('once');
+      return `${tab.url}/modules/new${new URL(url).hash}`;
+    };
+    const asked = (name: string) => page.getByRole('dialog', { name: `Sign in as ${name}?` });
+    await tab.signIn('/modules/new');
+    const editor = page.getByRole('textbox', { name: 'Text of the new module' });
+    await editor.click();
+    await page.keyboard.insertText('name: half\n');
+
+    // Declined, by whoever is in the middle of typing: what is typed presses nothing.
+    await openLink(bobs);
+    await asked('bob').waitFor();
+    expect(page.url()).toBe(`${tab.url}/modules/new`);
+    await page.keyboard.type('ab ');
+    await page.keyboard.press('Enter');
+    await page.keyboard.press('Escape');
+    await asked('bob').getByText('You are signed in as ada').waitFor();
+    // A second link takes the place of the first, whose session ends.
+    const out = () => page.waitForResponse((answer) => answer.url().endsWith('/auth/logout'));
+    let refused = out();
+    const used = await openLink(bobs);
+    expect((await refused).status()).toBe(204);
+    await asked('bob').waitFor();
+    refused = out();
+    await tab.press('Tab', asked('bob').getByRole('button', { name: 'Cancel' }));
+    await page.keyboard.press('Enter');
+    expect((await refused).status()).toBe(204);
+    await asked('bob').waitFor({ state: 'hidden' });
+    expect(await editor.innerText()).toContain('name: half');
+    await page.getByText('Live', { exact: true }).waitFor();
+
+    // One that was used signs nobody in, and ends nothing.
+    tab.watch.expects(/^answered 401: POST .*redeem/, /^console: .* status of 401 .*redeem/);
+    await page.goto(used);
+    const failed = page.getByRole('dialog', { name: 'This link does not sign in' });
+    await failed.getByRole('alert').waitFor();
+    expect(page.url()).toBe(`${tab.url}/modules/new`);
+    await page.keyboard.press('Escape');
+    await failed.waitFor({ state: 'hidden' });
+
+    // The same person goes on where they were.
+    await openLink(orchestrator.call);
+    refused = out();
+    await asked('ada').getByRole('button', { name: 'Sign in' }).click();
+    expect((await refused).status()).toBe(204);
+    await asked('ada').waitFor({ state: 'hidden' });
+    expect(await editor.innerText()).toContain('name: half');
+
+    // Another person finds nothing of what the first one typed.
+    await openLink(bobs);
+    refused = out();
+    await asked('bob').getByRole('button', { name: 'Sign in' }).click();
+    expect((await refused).status()).toBe(204);
+    await page.getByRole('button', { name: 'bob' }).waitFor();
+    await editor.waitFor();
+    expect(await editor.innerText()).not.toContain('half');
+    const { events } = await orchestrator.call(listAudit, { query: { category: 'auth', limit: '2' } });
+    expect(events.map(({ event_type, actor }) => `${event_type} ${actor.name}`)).toEqual([
+      'auth.signed_out ada',
+      'auth.signed_in bob',
+    ]);
   });
 
   test('goes everywhere by keys, and says which there are', async ({ tab }) => {

@@ -167,14 +167,26 @@ test('whoever signs out while a sign-in is on its way has signed out', async () 
   expect(left.toSorted()).toEqual(['ada-1', 'ada-2']);
 });
 
+test('a sign-in ends the session that it replaces, and keeps what the person waits for', async () => {
+  const { session, left, token } = underTest();
+  await session.begin(token('ada-1'));
+  await session.begin(token('ada-2'));
+  expect(left).toEqual(['ada-1']);
+  expect(await session.tokenAfter('ada-1')).toBe('ada-2');
+  await session.begin(token('bob-1'));
+  expect(left).toEqual(['ada-1', 'ada-2']);
+  await expect(session.tokenAfter('ada-2')).rejects.toThrow(SessionEnded);
+});
+
 test('a renewal that is answered after the sign-out brings nobody back', async () => {
-  const { session, renewals, pass, token } = underTest();
+  const { session, renewals, left, pass, token } = underTest();
   await session.begin(token('ada-1'));
   await pass(2_700_000);
   await session.leave();
   renewals[0]?.resolve(token('ada-2'));
   await settle();
   expect(await session.token()).toBeNull();
+  expect(left).toEqual(['ada-1', 'ada-2']);
   await pass(4_000_000);
   expect(renewals).toHaveLength(1);
 });

@@ -101,8 +101,9 @@ export function createSession({ calls, now, after, isRefusal }: SessionParts) {
     if (old === null) return;
     const over = calls.renew(old.token).then(
       (fresh) => {
-        // Meanwhile somebody may have signed out.
+        // Meanwhile the person may have signed out, or in again.
         if (held === old) hold(fresh);
+        else end(fresh);
       },
       (error: unknown) => {
         if (held !== old) return;
@@ -134,7 +135,10 @@ export function createSession({ calls, now, after, isRefusal }: SessionParts) {
     onForget(forgetter: () => void): void {
       forgetters.add(forgetter);
     },
-    /** Begins, or goes on after a session that expired. @throws SessionEnded when it was given up meanwhile */
+    /**
+     * Begins, or goes on after a session that expired. Ends the session that it replaces.
+     * @throws SessionEnded when it was given up meanwhile
+     */
     async begin(signIn: SignedIn | Promise<SignedIn>): Promise<void> {
       const seen = departures;
       const { operator: person, ...fresh } = await signIn;
@@ -142,6 +146,7 @@ export function createSession({ calls, now, after, isRefusal }: SessionParts) {
         end(fresh);
         throw new SessionEnded();
       }
+      if (held !== null) end(held);
       const same = state.status !== 'signed_out' && state.person.operator_id === person.operator_id;
       if (!same) forget();
       hold(fresh);

@@ -1,7 +1,7 @@
 import { Navigate, useLocation } from '@tanstack/react-router';
 import { useSession } from '../api/use-session.ts';
 import { Shell } from './shell.tsx';
-import { SignInOver, SignInPage } from './sign-in-page.tsx';
+import { LinkOver, SignInOver, SignInPage } from './sign-in-page.tsx';
 
 /**
  * Nothing is shown before somebody has signed in. When the session ends later, the page stays as it is, and one signs in
@@ -16,7 +16,7 @@ export function Gate() {
     <>
       {/* Somebody else begins anew: nothing that one person typed is another's to see. */}
       <Shell key={state.person.operator_id} />
-      {state.status === 'expired' && <SignInOver person={state.person} />}
+      {state.status === 'expired' ? <SignInOver person={state.person} /> : <LinkOver person={state.person} />}
     </>
   );
 }

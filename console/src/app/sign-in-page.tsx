@@ -1,8 +1,8 @@
-import { useEffect, useRef, useState } from 'react';
+import { useEffect, useRef, useState, useSyncExternalStore } from 'react';
 import { session } from '../api/client.ts';
 import { KeyFileError, mostKeyBytes } from '../api/key-file-error.ts';
 import type { Person } from '../api/session.ts';
-import { type HeldSignIn, redeemCode, signInWithKey, UnknownKey } from '../api/sign-in.ts';
+import { signInWithKey, UnknownKey } from '../api/sign-in.ts';
 import { Button } from '../parts/button.tsx';
 import { classNames } from '../parts/class-names.ts';
 import { Code } from '../parts/copy.tsx';
@@ -11,7 +11,7 @@ import { Input, TextArea } from '../parts/field.tsx';
 import { Problem } from '../parts/states.tsx';
 import { Text } from '../parts/text.tsx';
 import { Mark } from './mark.tsx';
-import { startedSignIn, takeCode } from './sign-in-link.ts';
+import { linkedSignIn } from './sign-in-link.ts';
 
 export function SignInPage() {
   useEffect(() => {
@@ -55,6 +55,52 @@ export function SignInOver({ person }: { readonly person: Person }) {
   );
 }
 
+const useLinkedSignIn = () => useSyncExternalStore(linkedSignIn.subscribe, linkedSignIn.state);
+
+/** Over the page of somebody who is signed in and opens a link: the session stays until they agree to the other one. */
+export function LinkOver({ person }: { readonly person: Person }) {
+  const linked = useLinkedSignIn();
+  if (linked === null || linked.status === 'redeeming') return null;
+  const close = (open: boolean) => !open && linkedSignIn.dismiss();
+  if (linked.status === 'failed')
+    return (
+      <Dialog open onOpenChange={close} title="This link does not sign in">
+        <div className="space-y-3">
+          <Problem error={linked.error} />
+          <p className="text-sm">
+            You are still signed in as <Text text={person.username} />.
+          </p>
+        </div>
+      </Dialog>
+    );
+  const { operator_id, username, role } = linked.held.person;
+  return (
+    <Dialog
+      open
+      lasting
+      calm
+      onOpenChange={close}
+      title={`Sign in as ${username}?`}
+      description={
+        <>
+          You are signed in as <Text text={person.username} />. The link you opened signs you in as the {role}{' '}
+          <Text text={username} />, and ends your session.{' '}
+          {operator_id === person.operator_id ? '' : 'What you typed and did not save is lost. '}
+          Go on only if you asked for the link yourself.
+        </>
+      }
+      footer={
+        <>
+          <Button onClick={linkedSignIn.dismiss}>Cancel</Button>
+          <Button look="primary" onClick={() => void linkedSignIn.accept()}>
+            Sign in
+          </Button>
+        </>
+      }
+    />
+  );
+}
+
 /** A key that waits for its passphrase, and is kept no longer. */
 interface LockedKey {
   readonly text: string;
@@ -65,9 +111,10 @@ function SignInForm() {
   const [error, setError] = useState<unknown>(null);
   const [busy, setBusy] = useState(false);
   const [locked, setLocked] = useState<LockedKey | null>(null);
-  const [held, setHeld] = useState<HeldSignIn | null>(null);
+  const linked = useLinkedSignIn();
 
   const attempt = async (act: () => Promise<void>) => {
+    linkedSignIn.dismiss();
     setBusy(true);
     setError(null);
     try {
@@ -78,20 +125,6 @@ function SignInForm() {
       setBusy(false);
     }
   };
-
-  const hold = (redeemed: Promise<HeldSignIn>) => attempt(async () => setHeld(await redeemed));
-
-  // biome-ignore lint/correctness/useExhaustiveDependencies: what was started is awaited once, and later a fragment may bring another code
-  useEffect(() => {
-    const redeem = () => {
-      const code = takeCode();
-      if (code !== null) void hold(redeemCode(code));
-    };
-    const started = startedSignIn();
-    if (started !== null) void hold(started);
-    window.addEventListener('hashchange', redeem);
-    return () => window.removeEventListener('hashchange', redeem);
-  }, []);
 
   const tryKey = (text: string, name: string, passphrase: string | null) =>
     attempt(async () => {
@@ -106,21 +139,11 @@ function SignInForm() {
       }
     });
 
-  if (held !== null)
-    return (
-      <ConfirmSignIn
-        held={held}
-        busy={busy}
-        onYes={() => void attempt(() => held.begin())}
-        onNo={() => {
-          held.refuse();
-          setHeld(null);
-        }}
-      />
-    );
+  if (linked?.status === 'held') return <ConfirmSignIn person={linked.held.person} />;
+  const shown = linked?.status === 'failed' ? linked.error : error;
   return (
     <div className="space-y-4">
-      {error instanceof UnknownKey ? <UnknownKeyNotice error={error} /> : <Problem error={error} />}
+      {shown instanceof UnknownKey ? <UnknownKeyNotice error={shown} /> : <Problem error={shown} />}
       <section className="rounded-lg border bg-surface p-4">
         <h2 className="mb-1 font-semibold text-sm">With your key file</h2>
         <p className="mb-3 text-muted text-sm">
@@ -154,18 +177,7 @@ function SignInForm() {
 }
 
 /** A link may come from anybody: it signs nobody in without being asked. */
-function ConfirmSignIn({
-  held,
-  busy,
-  onYes,
-  onNo,
-}: {
-  readonly held: HeldSignIn;
-  readonly busy: boolean;
-  readonly onYes: () => void;
-  readonly onNo: () => void;
-}) {
-  const { username, role } = held.person;
+function ConfirmSignIn({ person: { username, role } }: { readonly person: Person }) {
   return (
     <section className="rounded-lg border bg-surface p-4" aria-labelledby="confirm-sign-in">
       <h2 id="confirm-sign-in" className="mb-1 font-semibold text-sm">
@@ -176,10 +188,10 @@ function ConfirmSignIn({
       </p>
       <div className="flex gap-2">
         {/* Without focus: a page that opens this one must not get its Enter from a key that is held down there. */}
-        <Button look="primary" busy={busy} className="flex-1" onClick={onYes}>
+        <Button look="primary" className="flex-1" onClick={() => void linkedSignIn.accept()}>
           Sign in
         </Button>
-        <Button onClick={onNo}>Cancel</Button>
+        <Button onClick={linkedSignIn.dismiss}>Cancel</Button>
       </div>
     </section>
   );

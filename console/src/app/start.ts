@@ -4,7 +4,7 @@ import { askForAgents } from '../api/agent-list.ts';
 import { session } from '../api/client.ts';
 import { startLive } from '../api/live.ts';
 import { startLiveAgents } from '../api/live-agents.ts';
-import { startSignIn } from './sign-in-link.ts';
+import { followSignInLinks } from './sign-in-link.ts';
 
 /**
  * What can begin before anything can be drawn: signing in by the link that led here, following the stream, asking for what
@@ -20,4 +20,4 @@ startLiveAgents();
 session.subscribe(() => {
   if (session.state().status === 'live') askedForEarly[window.location.pathname]?.();
 });
-startSignIn();
+followSignInLinks();

@@ -19,6 +19,7 @@ export function Dialog({
   description,
   wide = false,
   lasting = false,
+  calm = false,
   footer,
   children,
 }: {
@@ -29,8 +30,10 @@ export function Dialog({
   readonly wide?: boolean;
   /** Stays until what it asks for is done: neither Escape nor a click beside it closes it. */
   readonly lasting?: boolean;
+  /** No button has the focus at first: a key that was held down before it opened presses none. */
+  readonly calm?: boolean;
   readonly footer?: ReactNode;
-  readonly children: ReactNode;
+  readonly children?: ReactNode;
 }) {
   const typed = useRef(false);
   return (
@@ -40,8 +43,11 @@ export function Dialog({
         <Radix.Content
           className={classNames(sheet, wide ? 'sm:w-[min(60rem,94vw)]' : 'sm:w-[min(32rem,94vw)]')}
           {...(description === undefined ? { 'aria-describedby': undefined } : {})}
-          onOpenAutoFocus={() => {
+          onOpenAutoFocus={(event) => {
             typed.current = false;
+            if (!calm) return;
+            event.preventDefault();
+            (event.currentTarget as HTMLElement).focus();
           }}
           onInput={() => {
             typed.current = true;
@@ -65,7 +71,7 @@ export function Dialog({
               </Radix.Close>
             )}
           </header>
-          <div className="min-h-0 flex-1 overflow-y-auto px-5 py-4">{children}</div>
+          {children !== undefined && <div className="min-h-0 flex-1 overflow-y-auto px-5 py-4">{children}</div>}
           {footer !== undefined && (
             <footer className="flex flex-wrap justify-end gap-2 border-t px-5 py-3">{footer}</footer>
           )}
