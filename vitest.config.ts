@@ -1,7 +1,7 @@
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { defineConfig } from 'vitest/config';
-import { LongestFirst } from './tools/longest-first.ts';
+import { LongestFirst } from './tools/suite/longest-first.ts';
 
 // Tests start our programs hundreds of times; what Node has stripped and compiled once, the next process takes from here.
 process.env.NODE_COMPILE_CACHE ??= join(import.meta.dirname, '.cache/compiled');
@@ -13,7 +13,7 @@ const apart = [
   'agent/src/converge/together.test.ts',
   'agent/src/host/host.test.ts',
 ];
-const bundled = ['tools/bundles-for-tests.ts'];
+const bundled = ['tools/suite/bundles-for-tests.ts'];
 const unit = {
   // Milliseconds when the machine is quiet; a limit is for what hangs, not for a machine that is busy.
   testTimeout: 60_000,
@@ -24,7 +24,7 @@ const unit = {
 const contract = {
   testTimeout: 60_000,
   hookTimeout: 120_000,
-  globalSetup: ['orchestrator/test/shared-postgres.ts'],
+  globalSetup: ['orchestrator/test/databases/shared-postgres.ts'],
 };
 const e2e = { testTimeout: 120_000, hookTimeout: 120_000, globalSetup: bundled };
 

@@ -29,7 +29,7 @@ const small =
 const started =
   /console\/src\/(app\/(nonce|sign-in-link|start)|api\/(agent-list|client|der|dirty-agents|frames|keys|live|live-agents|marks|query-client|server-clock|session|sign-in|stale|staleness))\.ts$|protocol\/src\/(client|http\/route)\.ts$|muster-routes$|\/(query-core|eventsource-parser)\/|rolldown\/runtime/;
 
-/** `vite` and `vite preview`; what is served to people is built by tools/build-console.ts. */
+/** `vite` and `vite preview`; what is served to people is built by tools/build/build-console.ts. */
 export default defineConfig({
   root: import.meta.dirname,
   plugins: [slimRoutes(), startFirst('start'), react(), tailwindcss()],

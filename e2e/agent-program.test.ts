@@ -4,7 +4,7 @@ import { connect as connectTcp, createServer, type Server, type Socket } from 'n
 import { join } from 'node:path';
 import { applyAgent, getAgent, getOperationOutput, uploadModule } from '@muster/protocol/http';
 import { describe, expect } from 'vitest';
-import { root } from '../tools/cli.ts';
+import { root } from '../tools/suite/cli.ts';
 import { eventually } from './eventually.ts';
 import { type Orchestrator, test } from './harness.ts';
 import { missing } from './requirements.ts';

@@ -16,7 +16,7 @@ import {
   verifyAudit,
 } from '@muster/protocol/http';
 import { afterAll, beforeAll, beforeEach, describe, expect } from 'vitest';
-import { PostgresMissing, type PostgresServer, startPostgres } from '../orchestrator/test/postgres-server.ts';
+import { PostgresMissing, type PostgresServer, startPostgres } from '../orchestrator/test/databases/postgres-server.ts';
 import { eventually } from './eventually.ts';
 import { Orchestrator, type Stage, test } from './harness.ts';
 

@@ -3,8 +3,8 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { afterEach, describe, expect, test } from 'vitest';
-import { benches, soaks } from '../bench/src/programs.ts';
-import { root } from '../tools/cli.ts';
+import { benches, soaks } from '../bench/src/run/programs.ts';
+import { root } from '../tools/suite/cli.ts';
 import { eventually } from './eventually.ts';
 import { missing, type Requirement } from './requirements.ts';
 

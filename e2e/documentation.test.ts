@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { defaultConfig as agentDefaults } from '../agent/src/config.ts';
 import { readInvocation } from '../orchestrator/src/config.ts';
 import { reloadable } from '../orchestrator/src/reload.ts';
-import { root } from '../tools/cli.ts';
+import { root } from '../tools/suite/cli.ts';
 
 /** Dotted keys with their values, as the tables of docs/operations.md have them. */
 function flat(value: object, prefix = ''): Record<string, unknown> {

@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { listRuns, uploadModule } from '@muster/protocol/http';
 import { expect } from 'vitest';
-import { muster } from '../tools/cli.ts';
+import { muster } from '../tools/suite/cli.ts';
 import { eventually } from './eventually.ts';
 import { test } from './harness.ts';
 import { operatorEnvironment, Person } from './person.ts';

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { getAgent, listAgents, listAudit } from '@muster/protocol/http';
 import { describe, expect } from 'vitest';
-import { muster } from '../tools/cli.ts';
+import { muster } from '../tools/suite/cli.ts';
 import { eventually } from './eventually.ts';
 import { type AgentProcess, type Orchestrator, type Stage, test } from './harness.ts';
 

@@ -6,7 +6,7 @@ import { expect, test } from 'vitest';
 import { type AgentKey, hexOf } from '../agent/src/connection/agent-key.ts';
 import { type AgentKeys, loadAgentIdentity } from '../agent/src/connection/identity.ts';
 import { makeNextKey } from '../agent/src/connection/next-key.ts';
-import { judgeKey, type KeptKey, type KeyOf } from '../orchestrator/src/domain/agent-keys.ts';
+import { judgeKey, type KeptKey, type KeyOf } from '../orchestrator/src/domain/agent-link/agent-keys.ts';
 
 type Rows = ReadonlyMap<string, Readonly<KeptKey>>;
 

@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { muster, root } from '../tools/cli.ts';
+import { muster, root } from '../tools/suite/cli.ts';
 
 // `npx muster` runs node_modules/.bin/muster, a link to a file below node_modules/@muster/cli, which is a link again.
 describe.each([

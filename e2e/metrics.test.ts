@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import type { Sample } from '@muster/protocol';
 import { latestSample, listSamples } from '@muster/protocol/http';
 import { describe, expect, onTestFinished, test as plainTest } from 'vitest';
-import { root } from '../tools/cli.ts';
+import { root } from '../tools/suite/cli.ts';
 import { eventually } from './eventually.ts';
 import { HostAgent } from './hosts/agent.ts';
 import { ip } from './hosts/ip.ts';

@@ -3,8 +3,8 @@ import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { applyAgent, getState, listAgents, listAudit, listModules, uploadModule } from '@muster/protocol/http';
 import { describe, expect } from 'vitest';
-import { PostgresMissing, startPostgres } from '../orchestrator/test/postgres-server.ts';
-import { muster } from '../tools/cli.ts';
+import { PostgresMissing, startPostgres } from '../orchestrator/test/databases/postgres-server.ts';
+import { muster } from '../tools/suite/cli.ts';
 import { type Stage, test } from './harness.ts';
 import { siteModule } from './site.ts';
 

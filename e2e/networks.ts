@@ -1,7 +1,7 @@
 import { execFile, execFileSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { CliFailure, muster, root } from '../tools/cli.ts';
-import { Program } from '../tools/program.ts';
+import { CliFailure, muster, root } from '../tools/suite/cli.ts';
+import { Program } from '../tools/suite/program.ts';
 import { test as base, type Stage } from './harness.ts';
 
 /**

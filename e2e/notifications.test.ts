@@ -12,7 +12,7 @@ import {
 } from '@muster/protocol/http';
 import { expect } from 'vitest';
 import { farEnd } from '../orchestrator/test/far-end.ts';
-import { root } from '../tools/cli.ts';
+import { root } from '../tools/suite/cli.ts';
 import { newOperator } from './client.ts';
 import { eventually } from './eventually.ts';
 import { test } from './harness.ts';

@@ -3,8 +3,8 @@ import { existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync 
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, describe, expect } from 'vitest';
-import { blocksOf } from '../tools/markdown.ts';
-import { Program } from '../tools/program.ts';
+import { blocksOf } from '../tools/docs/markdown.ts';
+import { Program } from '../tools/suite/program.ts';
 import { eventually } from './eventually.ts';
 import { Stage, test } from './harness.ts';
 import { missing } from './requirements.ts';

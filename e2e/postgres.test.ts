@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { ApiError } from '@muster/protocol/client';
 import { getAgent, getStatus, putTag } from '@muster/protocol/http';
 import { afterAll, beforeAll, beforeEach, describe, expect } from 'vitest';
-import { PostgresMissing, type PostgresServer, startPostgres } from '../orchestrator/test/postgres-server.ts';
+import { PostgresMissing, type PostgresServer, startPostgres } from '../orchestrator/test/databases/postgres-server.ts';
 import { eventually } from './eventually.ts';
 import { type Orchestrator, type Stage, test } from './harness.ts';
 import { mainJob } from './main-job.ts';

@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { root } from '../tools/cli.ts';
+import { root } from '../tools/suite/cli.ts';
 
 /** Debian's, which needs no download of its own and gets its corrections with the system's. */
 export const browserProgram = '/usr/bin/chromium';

@@ -30,9 +30,9 @@ import {
   uploadModule,
 } from '@muster/protocol/http';
 import { afterAll, beforeAll, describe, expect } from 'vitest';
+import { PostgresMissing, type PostgresServer, startPostgres } from '../orchestrator/test/databases/postgres-server.ts';
 import { type FarEnd, farEnd } from '../orchestrator/test/far-end.ts';
-import { PostgresMissing, type PostgresServer, startPostgres } from '../orchestrator/test/postgres-server.ts';
-import { muster } from '../tools/cli.ts';
+import { muster } from '../tools/suite/cli.ts';
 import { signIn } from './client.ts';
 import { eventually } from './eventually.ts';
 import { type Orchestrator, type Stage, test } from './harness.ts';

@@ -3,8 +3,8 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { addOperator } from '@muster/protocol/http';
 import { expect } from 'vitest';
-import { root } from '../tools/cli.ts';
-import { blocksOf } from '../tools/markdown.ts';
+import { blocksOf } from '../tools/docs/markdown.ts';
+import { root } from '../tools/suite/cli.ts';
 import { type Stage, test } from './harness.ts';
 
 const page = readFileSync(join(root, 'docs/sign-in-by-hand.md'), 'utf8');

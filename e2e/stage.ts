@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Client } from '@muster/protocol/client';
 import { createEnrolmentToken } from '@muster/protocol/http';
-import { muster, root } from '../tools/cli.ts';
-import { type Ending, Program } from '../tools/program.ts';
+import { muster, root } from '../tools/suite/cli.ts';
+import { type Ending, Program } from '../tools/suite/program.ts';
 import { newOperator, type Operator, operatorClient } from './client.ts';
 
 /** Real processes for end-to-end tests: started as a person starts them, killed at the end whatever happens. */

@@ -3,7 +3,7 @@ import { connect, createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { listTerminals } from '@muster/protocol/http';
 import { expect } from 'vitest';
-import { muster } from '../tools/cli.ts';
+import { muster } from '../tools/suite/cli.ts';
 import { eventually } from './eventually.ts';
 import { test } from './harness.ts';
 import { operatorEnvironment, Person } from './person.ts';

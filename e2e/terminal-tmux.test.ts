@@ -3,7 +3,7 @@ import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { getTranscript, listTerminals } from '@muster/protocol/http';
 import { expect } from 'vitest';
-import { muster } from '../tools/cli.ts';
+import { muster } from '../tools/suite/cli.ts';
 import { eventually } from './eventually.ts';
 import { test } from './harness.ts';
 import { operatorEnvironment } from './person.ts';

@@ -17,7 +17,7 @@ import {
   removeOperator,
 } from '@muster/protocol/http';
 import { afterAll, beforeAll, beforeEach, describe, expect } from 'vitest';
-import { PostgresMissing, type PostgresServer, startPostgres } from '../orchestrator/test/postgres-server.ts';
+import { PostgresMissing, type PostgresServer, startPostgres } from '../orchestrator/test/databases/postgres-server.ts';
 import { newOperator } from './client.ts';
 import { CuttingProxy } from './cutting-proxy.ts';
 import { eventually } from './eventually.ts';

@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { copyFileSync, cpSync, existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { delimiter, dirname, join } from 'node:path';
-import { root } from '../tools/cli.ts';
+import { root } from '../tools/suite/cli.ts';
 
 /**
  * Copies the repository as a clone would bring it: what git knows or would add, with today's changes.

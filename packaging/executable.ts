@@ -17,12 +17,12 @@ import {
 import { basename, join, relative } from 'node:path';
 import type { Build } from '@muster/protocol/executable';
 import { build } from 'esbuild';
-import { builtConsole, packagesFile } from '../tools/build-console.ts';
-import { addonFile, bundles, type ProgramName, programs } from '../tools/bundle.ts';
+import { builtConsole, packagesFile } from '../tools/build/build-console.ts';
+import { addonFile, bundles, type ProgramName, programs } from '../tools/build/bundle.ts';
 import type { Contents } from './executable/programs.ts';
 
 /**
- * The one executable for all roles: Node itself, stripped, with the programs of tools/bundle.ts and the native parts as
+ * The one executable for all roles: Node itself, stripped, with the programs of tools/build/bundle.ts and the native parts as
  * assets of a "single executable application".
  */
 

@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { consolePackages } from '../tools/build-console.ts';
-import { bundledPackages } from '../tools/bundle.ts';
+import { consolePackages } from '../tools/build/build-console.ts';
+import { bundledPackages } from '../tools/build/bundle.ts';
 
 /** Somebody else's work that is in the executable, or in the console that it serves. */
 export interface Component {

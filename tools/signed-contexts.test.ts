@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { signedContexts } from '@muster/protocol/signed-contexts';
 import { expect, test } from 'vitest';
-import { root } from './cli.ts';
+import { root } from './suite/cli.ts';
 
 /** docs/security.md lists what keys sign; this holds the list to the code. */
 
@@ -31,16 +31,16 @@ const signing = [
   'agent/src/connection/announcements.ts',
   'agent/src/connection/hello.ts',
   'agent/src/connection/next-key.ts',
-  'cli/src/key.ts',
-  'cli/src/make-key.ts',
-  'cli/src/session.ts',
-  'cli/src/ssh-key.ts',
-  'console/src/api/ed25519.ts',
-  'console/src/api/sign-in.ts',
+  'cli/src/keys/key.ts',
+  'cli/src/keys/make-key.ts',
+  'cli/src/keys/ssh-key.ts',
+  'cli/src/transport/session.ts',
+  'console/src/api/sign-in/ed25519.ts',
+  'console/src/api/sign-in/sign-in.ts',
   'orchestrator/src/compose.ts',
-  'orchestrator/src/domain/agent-keys.ts',
-  'orchestrator/src/domain/discovery.ts',
-  'orchestrator/src/domain/sign-in.ts',
+  'orchestrator/src/domain/agent-link/agent-keys.ts',
+  'orchestrator/src/domain/agents/discovery.ts',
+  'orchestrator/src/domain/operators/sign-in.ts',
   'orchestrator/src/gateway/hello-check.ts',
 ];
 

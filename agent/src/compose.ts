@@ -14,10 +14,10 @@ import { chooseTarget, OrchestratorFile } from './connection/pin.ts';
 import { createEngine, defaultLimits } from './converge/engine.ts';
 import { MachineFacts } from './facts/machine-facts.ts';
 import type { Clock } from './host/clock.ts';
-import { lockDirectory } from './host/instance-lock.ts';
 import { machineSource } from './host/machine-source.ts';
-import { OpenTerminals } from './host/open-terminals.ts';
-import { keepPtyAddonIn } from './host/pty.ts';
+import { lockDirectory } from './host/processes/instance-lock.ts';
+import { OpenTerminals } from './host/pty/open-terminals.ts';
+import { keepPtyAddonIn } from './host/pty/pty.ts';
 import type { Log } from './log.ts';
 import { SampleBuffer } from './metrics/sample-buffer.ts';
 import { defaultMetrics, Sampler } from './metrics/sampler.ts';
@@ -232,7 +232,7 @@ async function followConfig(path: string, clock: Clock, log: Log, onChange: () =
   // Only those who have a configuration pay for what reads it.
   const [{ parseConfig, configChanges, defaultConfig, ConfigError }, { readTextFile, watchFile }] = await Promise.all([
     import('./config.ts'),
-    import('./host/watch-file.ts'),
+    import('./host/files/watch-file.ts'),
   ]);
   const text = await readTextFile(path).catch((error: Error) => {
     throw new ConfigError([error.message]);

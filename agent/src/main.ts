@@ -1,8 +1,8 @@
 import { help, parseArguments, UsageError } from './arguments.ts';
 import { NoOrchestratorError, startAgent, version } from './compose.ts';
 import { systemClock } from './host/clock.ts';
-import { endProcess } from './host/end-process.ts';
-import type { ServiceManager } from './host/service-manager.ts';
+import { endProcess } from './host/processes/end-process.ts';
+import type { ServiceManager } from './host/systemd/service-manager.ts';
 import { createLog, type Log } from './log.ts';
 
 /** A stop that takes longer than this is ended the hard way; the journal makes that safe. */
@@ -47,7 +47,7 @@ async function answered(args: readonly string[]): Promise<boolean> {
   if (file === undefined) return fail('--check-config needs a FILE', 2);
   const [{ faultsOfFile }, { readTextFile }] = await Promise.all([
     import('./config.ts'),
-    import('./host/watch-file.ts'),
+    import('./host/files/watch-file.ts'),
   ]);
   const text = await readTextFile(file).catch((error: Error) => fail(error.message, 2));
   const faults = faultsOfFile(text, file);
@@ -84,7 +84,7 @@ async function main(): Promise<void> {
   // What holds the data directory may be told to look at it; see below.
   process.on('SIGHUP', () => {});
   if (options.save && options.connect) {
-    const { remember } = await import('./connection/remember.ts');
+    const { remember } = await import('./connection/save-target.ts');
     const nodeId = await remember(options.dataDir, options.connect).catch((error: Error) => fail(error.message, 1));
     process.stdout.write(
       `Agent ${nodeId} belongs to ${options.connect.host}:${options.connect.port} from its next start on.\n`,
@@ -92,7 +92,7 @@ async function main(): Promise<void> {
     return;
   }
   if (options.rotateKey) {
-    const { sayRotation } = await import('./connection/say-rotation.ts');
+    const { sayRotation } = await import('./connection/rotate-key-output.ts');
     process.exitCode = await sayRotation(options.dataDir, options.rotateKey).catch((error: Error) =>
       fail(error.message, 1),
     );
@@ -156,7 +156,7 @@ async function main(): Promise<void> {
 
 /** Loaded only where somebody listens. */
 async function tellManager(log: Log): Promise<ServiceManager | null> {
-  const { serviceManager } = await import('./host/service-manager.ts');
+  const { serviceManager } = await import('./host/systemd/service-manager.ts');
   const manager = serviceManager(process.env, systemClock, (message) => log.warn({}, message));
   manager?.ready();
   return manager;

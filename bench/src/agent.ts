@@ -4,14 +4,14 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { applyAgent, openTerminal, uploadModule } from '@muster/protocol/http';
 import { WebSocket } from 'ws';
-import { root } from '../../tools/cli.ts';
-import { endingWithStarter } from '../../tools/program.ts';
-import { benchOptions } from './options.ts';
-import { OrchestratorProcess } from './orchestrator-process.ts';
-import { RealAgent, type RealAgentOptions } from './real-agent.ts';
-import { atMost, conclude, notJudged, table, type Verdict } from './report.ts';
-import { scratchDirectory } from './scratch.ts';
-import { preciseUsageOf } from './server-process.ts';
+import { root } from '../../tools/suite/cli.ts';
+import { endingWithStarter } from '../../tools/suite/program.ts';
+import { RealAgent, type RealAgentOptions } from './load/real-agent.ts';
+import { benchOptions } from './run/options.ts';
+import { atMost, conclude, notJudged, table, type Verdict } from './run/report.ts';
+import { scratchDirectory } from './run/scratch.ts';
+import { OrchestratorProcess } from './servers/orchestrator-process.ts';
+import { preciseUsageOf } from './servers/server-process.ts';
 
 /**
  * Agent: what one costs its machine while nothing is asked of it. Real agents of this machine, bundled as they are

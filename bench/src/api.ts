@@ -6,13 +6,13 @@ import { request as httpsRequest } from 'node:https';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { agentExample, listAgents, nodeExample } from '@muster/protocol/http';
-import { AgentFleet } from './agent-fleet.ts';
-import type { LoadSeen, LoadWanted } from './api-load.ts';
-import type { ServerWanted } from './api-server.ts';
-import { benchOptions } from './options.ts';
-import { OrchestratorProcess } from './orchestrator-process.ts';
-import { atLeast, conclude, notJudged, ratioLine, table, type Verdict } from './report.ts';
-import { seedAgents } from './seed-agents.ts';
+import { AgentFleet } from './load/agent-fleet.ts';
+import type { LoadSeen, LoadWanted } from './load/api-load.ts';
+import { seedAgents } from './load/seed-agents.ts';
+import { benchOptions } from './run/options.ts';
+import { atLeast, conclude, notJudged, ratioLine, table, type Verdict } from './run/report.ts';
+import type { ServerWanted } from './servers/api-server.ts';
+import { OrchestratorProcess } from './servers/orchestrator-process.ts';
 
 /**
  * The API: one agent's record, signed in, against the bare framework answering the same bytes in the same run. The
@@ -52,7 +52,7 @@ interface Seen extends LoadSeen {
 }
 
 async function serve(wanted: ServerWanted): Promise<Server> {
-  const child = start('api-server.ts');
+  const child = start('servers/api-server.ts');
   child.send(wanted);
   const [port] = (await once(child, 'message')) as [number];
   return { url: `${wanted.tls ? 'https' : 'http'}://127.0.0.1:${port}${path}`, pid: child.pid! };
@@ -67,7 +67,7 @@ function cpuSeconds(pid: number): number {
 }
 
 async function load(server: Server, seconds: number, wishes: LoadWanted['wishes'] = []): Promise<Seen> {
-  const child = start('api-load.ts');
+  const child = start('load/api-load.ts');
   const before = cpuSeconds(server.pid);
   child.send({
     url: server.url,

@@ -1,8 +1,8 @@
-import { AgentFleet } from './agent-fleet.ts';
-import { benchOptions } from './options.ts';
-import { OrchestratorProcess } from './orchestrator-process.ts';
-import { atMost, conclude, ratioLine, table } from './report.ts';
-import { ServerProcess } from './server-process.ts';
+import { AgentFleet } from './load/agent-fleet.ts';
+import { benchOptions } from './run/options.ts';
+import { atMost, conclude, ratioLine, table } from './run/report.ts';
+import { OrchestratorProcess } from './servers/orchestrator-process.ts';
+import { ServerProcess } from './servers/server-process.ts';
 
 /**
  * Connect: what an idle agent costs the orchestrator in memory, again after it has sent 64 KiB, and what all of them

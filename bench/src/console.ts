@@ -6,11 +6,11 @@ import { putTag, webLogin } from '@muster/protocol/http';
 import type { Browser, CDPSession, Page } from 'playwright-core';
 import { openBrowser } from '../../e2e/browser/chromium.ts';
 import { eventually } from '../../e2e/eventually.ts';
-import { builtConsole } from '../../tools/build-console.ts';
-import { benchOptions } from './options.ts';
-import { OrchestratorProcess } from './orchestrator-process.ts';
-import { atMost, conclude, notJudged, ratioLine, table, type Verdict } from './report.ts';
-import { seedAgents } from './seed-agents.ts';
+import { builtConsole } from '../../tools/build/build-console.ts';
+import { seedAgents } from './load/seed-agents.ts';
+import { benchOptions } from './run/options.ts';
+import { atMost, conclude, notJudged, ratioLine, table, type Verdict } from './run/report.ts';
+import { OrchestratorProcess } from './servers/orchestrator-process.ts';
 
 /**
  * The console in a real browser, with 10,000 agents in a real orchestrator's database:

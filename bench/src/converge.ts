@@ -4,12 +4,12 @@ import { repositoryInside } from '../../e2e/hosts/machine.ts';
 
 import { TestHosts } from '../../e2e/hosts/test-hosts.ts';
 import { missing as missingHere } from '../../e2e/requirements.ts';
-import type { Measured } from './converge-session.ts';
-import type { Workload } from './converge-workload.ts';
-import { benchOptions } from './options.ts';
-import { peers } from './peers.ts';
-import { peersRoot } from './peers-root.ts';
-import { type Cell, conclude, notJudged, table, type Verdict } from './report.ts';
+import type { Measured } from './peers/converge-session.ts';
+import type { Workload } from './peers/converge-workload.ts';
+import { peers } from './peers/peers.ts';
+import { peersRoot } from './peers/peers-root.ts';
+import { benchOptions } from './run/options.ts';
+import { type Cell, conclude, notJudged, table, type Verdict } from './run/report.ts';
 
 /**
  * The same desired state by Muster, CFEngine, Puppet and Ansible, on one Debian machine with systemd that is made for it
@@ -85,7 +85,7 @@ try {
   for (const { workload, title } of workloads) {
     if (options.only !== undefined && options.only !== workload) continue;
     console.error(`${title}:`);
-    const session = join(repositoryInside, 'bench/src/converge-session.ts');
+    const session = join(repositoryInside, 'bench/src/peers/converge-session.ts');
     const node = join(repositoryInside, 'node_modules/.bin/node');
     const child = machine.begin([node, session, workload, String(options.rounds), ...wanted]);
     child.stderr?.pipe(process.stderr);

@@ -1,9 +1,9 @@
 import { applyAssignment, createAssignment, type Run, uploadModule } from '@muster/protocol/http';
-import { AgentFleet } from './agent-fleet.ts';
-import { benchOptions } from './options.ts';
-import { OrchestratorProcess } from './orchestrator-process.ts';
-import { atMost, conclude, ratioLine, table } from './report.ts';
-import { ServerProcess } from './server-process.ts';
+import { AgentFleet } from './load/agent-fleet.ts';
+import { benchOptions } from './run/options.ts';
+import { atMost, conclude, ratioLine, table } from './run/report.ts';
+import { OrchestratorProcess } from './servers/orchestrator-process.ts';
+import { ServerProcess } from './servers/server-process.ts';
 
 /**
  * Fan-out: one apply that changes nothing, sent to every agent through the API of a real orchestrator, until the answer

@@ -4,14 +4,14 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { listAgents } from '@muster/protocol/http';
 import { transportTo } from '../../e2e/client.ts';
-import { AgentFleet } from './agent-fleet.ts';
-import { benchDatabase } from './bench-database.ts';
-import { quantiles } from './loop-delay.ts';
-import { benchOptions } from './options.ts';
-import { OrchestratorProcess } from './orchestrator-process.ts';
-import { atMost, conclude, notJudged, ratioLine, table, type Verdict } from './report.ts';
-import { nextMessage } from './server-process.ts';
-import type { SteadyLoadSeen, SteadyLoadWanted } from './steady-load.ts';
+import { AgentFleet } from './load/agent-fleet.ts';
+import type { SteadyLoadSeen, SteadyLoadWanted } from './load/steady-load.ts';
+import { quantiles } from './run/loop-delay.ts';
+import { benchOptions } from './run/options.ts';
+import { atMost, conclude, notJudged, ratioLine, table, type Verdict } from './run/report.ts';
+import { benchDatabase } from './servers/bench-database.ts';
+import { OrchestratorProcess } from './servers/orchestrator-process.ts';
+import { nextMessage } from './servers/server-process.ts';
 
 /**
  * Fleet: what agents cost that are connected and send samples of their machines as real ones do by default: two a minute
@@ -162,7 +162,7 @@ async function reads({ server }: Begun): Promise<string[]> {
 }
 
 async function load({ server, token, ca }: Begun, paths: string[]): Promise<SteadyLoadSeen> {
-  const child = fork(join(import.meta.dirname, 'steady-load.ts'));
+  const child = fork(join(import.meta.dirname, 'load/steady-load.ts'));
   const answer = nextMessage<SteadyLoadSeen>(child);
   child.send({ url: server.url, ca, token, paths, perSecond: rate, seconds: secs / 2 } satisfies SteadyLoadWanted);
   const seen = await answer;

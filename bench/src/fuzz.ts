@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { nameOfInput } from './fuzz/name-of-input.ts';
 import { runFuzz } from './fuzz/run.ts';
 import { targets } from './fuzz/targets.ts';
-import { benchOptions } from './options.ts';
+import { benchOptions } from './run/options.ts';
 
 /**
  * Fuzz: whatever takes what others send, with the kept inputs and then with random ones near valid ones. A failure is an

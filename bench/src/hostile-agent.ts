@@ -18,13 +18,13 @@ import {
   uploadModule,
 } from '@muster/protocol/http';
 import { type Strategy, strategies } from '../../e2e/hostile-agent.ts';
-import { AgentFleet } from './agent-fleet.ts';
-import type { HostileAnswer, HostileOrder } from './hostile-worker.ts';
-import { quantiles } from './loop-delay.ts';
-import { benchOptions } from './options.ts';
-import { OrchestratorProcess } from './orchestrator-process.ts';
-import { atMost, conclude, ratioLine, table } from './report.ts';
-import { nextMessage } from './server-process.ts';
+import { AgentFleet } from './load/agent-fleet.ts';
+import type { HostileAnswer, HostileOrder } from './load/hostile-worker.ts';
+import { quantiles } from './run/loop-delay.ts';
+import { benchOptions } from './run/options.ts';
+import { atMost, conclude, ratioLine, table } from './run/report.ts';
+import { OrchestratorProcess } from './servers/orchestrator-process.ts';
+import { nextMessage } from './servers/server-process.ts';
 
 /**
  * Hostile agents at full speed, one for each strategy, against a real orchestrator: how long the API takes to answer, its
@@ -97,7 +97,7 @@ for (const name of names)
   tokens[name] = (await call(createEnrolmentToken, { body: { uses: 1, name, tags: { hostile: 'yes' } } })).token;
 
 const before = bytesBelow(hostile.orchestrator.dataDir);
-const worker = fork(join(import.meta.dirname, 'hostile-worker.ts'));
+const worker = fork(join(import.meta.dirname, 'load/hostile-worker.ts'));
 const started = nextMessage(worker);
 worker.send({ port: hostile.orchestrator.address.port, tokens } satisfies HostileOrder);
 await started;

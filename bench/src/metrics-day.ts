@@ -6,14 +6,14 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Client } from 'pg';
 import { systemClock } from '../../orchestrator/src/clock.ts';
 import { openDatabase } from '../../orchestrator/src/store/open-database.ts';
-import { openSamples } from '../../orchestrator/src/store/open-samples.ts';
+import { openSamples } from '../../orchestrator/src/store/samples/open-samples.ts';
 import { dialAsAgent, type TestAgent } from '../../orchestrator/test/test-agent.ts';
-import { benchDatabase } from './bench-database.ts';
-import { benchOptions } from './options.ts';
-import { OrchestratorProcess } from './orchestrator-process.ts';
-import { conclude, table } from './report.ts';
-import { SampleLoad } from './sample-load.ts';
-import { seedAgentsInto } from './seed-agents.ts';
+import { SampleLoad } from './load/sample-load.ts';
+import { seedAgentsInto } from './load/seed-agents.ts';
+import { benchOptions } from './run/options.ts';
+import { conclude, table } from './run/report.ts';
+import { benchDatabase } from './servers/bench-database.ts';
+import { OrchestratorProcess } from './servers/orchestrator-process.ts';
 
 /**
  * A day of samples, one a minute of each agent: what it takes on disk, and how long the real orchestrator takes over HTTPS

@@ -1,14 +1,14 @@
 import { join } from 'node:path';
 import { measureNames, type Sample } from '@muster/protocol';
 import { Client } from 'pg';
-import { openPostgres } from '../../orchestrator/src/store/postgres.ts';
-import { openPostgresSamples } from '../../orchestrator/src/store/samples-postgres.ts';
-import { openSqliteSamples } from '../../orchestrator/src/store/samples-sqlite.ts';
-import { openSqliteFile } from '../../orchestrator/src/store/sqlite-connection.ts';
-import { benchDatabase } from './bench-database.ts';
-import { benchOptions } from './options.ts';
-import { atLeast, conclude, ratioLine, table } from './report.ts';
-import { scratchDirectory } from './scratch.ts';
+import { openPostgres } from '../../orchestrator/src/store/postgres/postgres.ts';
+import { openPostgresSamples } from '../../orchestrator/src/store/samples/samples-postgres.ts';
+import { openSqliteSamples } from '../../orchestrator/src/store/samples/samples-sqlite.ts';
+import { openSqliteFile } from '../../orchestrator/src/store/sqlite/sqlite-connection.ts';
+import { benchOptions } from './run/options.ts';
+import { atLeast, conclude, ratioLine, table } from './run/report.ts';
+import { scratchDirectory } from './run/scratch.ts';
+import { benchDatabase } from './servers/bench-database.ts';
 
 /**
  * Samples stored a second: as agents send them, one each, to the store with its batches and its writer thread; against

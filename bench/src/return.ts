@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { getOverview } from '@muster/protocol/http';
-import { AgentFleet } from './agent-fleet.ts';
-import { benchOptions } from './options.ts';
-import { OrchestratorProcess } from './orchestrator-process.ts';
-import { atMost, conclude, table } from './report.ts';
+import { AgentFleet } from './load/agent-fleet.ts';
+import { benchOptions } from './run/options.ts';
+import { atMost, conclude, table } from './run/report.ts';
+import { OrchestratorProcess } from './servers/orchestrator-process.ts';
 
 /**
  * Return: how long agents take to come back after the orchestrator was killed and started several times in a row, from

@@ -1,5 +1,5 @@
-import { launch } from './launch.ts';
-import { soaks } from './programs.ts';
+import { launch } from './run/launch.ts';
+import { soaks } from './run/programs.ts';
 
 // npm run soak -- console --minutes 10
 await launch(

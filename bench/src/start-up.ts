@@ -11,9 +11,9 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { getStatus } from '@muster/protocol/http';
 import { makeCertificate } from '../../cli/test/certificate.ts';
-import { benchOptions } from './options.ts';
-import { atMost, conclude, notJudged, ratioLine, table } from './report.ts';
-import { scratchDirectory } from './scratch.ts';
+import { benchOptions } from './run/options.ts';
+import { atMost, conclude, notJudged, ratioLine, table } from './run/report.ts';
+import { scratchDirectory } from './run/scratch.ts';
 
 const root = join(import.meta.dirname, '../..');
 const { rounds } = benchOptions({ numbers: { rounds: [7, 1] } });

@@ -3,16 +3,16 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { applyAgent, closeTerminal, openTerminal, uploadModule } from '@muster/protocol/http';
 import { WebSocket } from 'ws';
+import { ownAccount } from '../../agent/src/host/accounts/login-account.ts';
+import { startLoginShell } from '../../agent/src/host/accounts/login-shell.ts';
 import { systemClock } from '../../agent/src/host/clock.ts';
-import { ownAccount } from '../../agent/src/host/login-account.ts';
-import { startLoginShell } from '../../agent/src/host/login-shell.ts';
-import { AgentFleet } from './agent-fleet.ts';
-import { benchDatabase } from './bench-database.ts';
-import { benchOptions } from './options.ts';
-import { OrchestratorProcess } from './orchestrator-process.ts';
-import { RealAgent } from './real-agent.ts';
-import { atMost, conclude, ratioLine, table, type Verdict } from './report.ts';
-import { scratchDirectory } from './scratch.ts';
+import { AgentFleet } from './load/agent-fleet.ts';
+import { RealAgent } from './load/real-agent.ts';
+import { benchOptions } from './run/options.ts';
+import { atMost, conclude, ratioLine, table, type Verdict } from './run/report.ts';
+import { scratchDirectory } from './run/scratch.ts';
+import { benchDatabase } from './servers/bench-database.ts';
+import { OrchestratorProcess } from './servers/orchestrator-process.ts';
 
 /**
  * Terminal: a shell that shows a gigabyte to somebody who reads a megabyte a second, and what that costs the

@@ -1,16 +1,16 @@
 import { join } from 'node:path';
 import { setImmediate as turn } from 'node:timers/promises';
 import type { Database } from '../../orchestrator/src/store/database.ts';
-import { migrateSqlite } from '../../orchestrator/src/store/migrate-sqlite.ts';
 import { migrations } from '../../orchestrator/src/store/migrations/index.ts';
 import { defineQuery } from '../../orchestrator/src/store/query.ts';
-import { openSqlite } from '../../orchestrator/src/store/sqlite.ts';
-import { configureSqlite, openSqliteFile } from '../../orchestrator/src/store/sqlite-connection.ts';
-import { statement } from '../../orchestrator/src/store/unit.ts';
-import { LoopDelay, type Quantiles, quantiles } from './loop-delay.ts';
-import { benchOptions } from './options.ts';
-import { atMost, conclude, ratioLine, table } from './report.ts';
-import { scratchDirectory } from './scratch.ts';
+import { migrateSqlite } from '../../orchestrator/src/store/sqlite/migrate-sqlite.ts';
+import { openSqlite } from '../../orchestrator/src/store/sqlite/sqlite.ts';
+import { configureSqlite, openSqliteFile } from '../../orchestrator/src/store/sqlite/sqlite-connection.ts';
+import { statement } from '../../orchestrator/src/store/transaction.ts';
+import { LoopDelay, type Quantiles, quantiles } from './run/loop-delay.ts';
+import { benchOptions } from './run/options.ts';
+import { atMost, conclude, ratioLine, table } from './run/report.ts';
+import { scratchDirectory } from './run/scratch.ts';
 
 /**
  * Writes: units committed a second, and what the event loop feels of it, with the disk as it is and with a sync that

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import type { Command } from 'commander';
 import { expect, test } from 'vitest';
 import { exitMeanings, exits } from './exit.ts';
-import { describeProgram, launched } from './program.ts';
+import { describeProgram, launched } from './program/program.ts';
 
 const page = await readFile(new URL('../../docs/cli.md', import.meta.url), 'utf8');
 const program = await describeProgram();

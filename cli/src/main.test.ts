@@ -7,8 +7,8 @@ import { makeCertificate } from '../test/certificate.ts';
 import { agent, drift, operation, result, variety } from '../test/examples.ts';
 import { type Answer, type Seen, type Standing, standIn } from '../test/orchestrator.ts';
 import { makeHome, musterHere as run, muster as spawned } from '../test/process.ts';
-import type { Prompter } from './prompt.ts';
-import { showFingerprint } from './trust.ts';
+import type { Prompter } from './keys/prompt.ts';
+import { showFingerprint } from './transport/trust.ts';
 
 // The whole program in this process, against a server that holds every request to the route table.
 

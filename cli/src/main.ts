@@ -1,4 +1,4 @@
-import { runProgram } from './program.ts';
+import { runProgram } from './program/program.ts';
 
 // What is imported here is paid for by every `muster --help`: commander, and nothing else.
 

@@ -2,7 +2,7 @@ import type { ResourceResult } from '@muster/protocol';
 import { summarise } from '@muster/protocol';
 import type { Agent, DriftRecord, Operation } from '@muster/protocol/http';
 import { agentExample } from '@muster/protocol/http';
-import { colorsFor, type Style } from '../src/style.ts';
+import { colorsFor, type Style } from '../src/text/style.ts';
 
 /** 2026-11-18 11:06:40 UTC, in Unix seconds: the time at which everything here is looked at. */
 const now = 1_795_000_000;

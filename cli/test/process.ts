@@ -5,8 +5,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { PassThrough, Readable } from 'node:stream';
 import { inject } from 'vitest';
-import { runProgram } from '../src/program.ts';
-import type { Prompter } from '../src/prompt.ts';
+import type { Prompter } from '../src/keys/prompt.ts';
+import { runProgram } from '../src/program/program.ts';
 import { openLocalTerminal } from '../src/terminal/local-terminal.ts';
 import { checkShape } from './shape-check.ts';
 

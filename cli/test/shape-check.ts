@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { describeProgram } from '../src/program.ts';
+import { describeProgram } from '../src/program/program.ts';
 import { errorShape } from '../src/shapes/error.ts';
 import { loadShapes } from '../src/shapes/index.ts';
 import type { Shape } from '../src/shapes/shape.ts';

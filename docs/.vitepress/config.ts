@@ -1,12 +1,12 @@
 import { copyFileSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { defineConfig } from 'vitepress';
-import { root } from '../../tools/cli.ts';
-import { slugOf } from '../../tools/markdown.ts';
+import { slugOf } from '../../tools/docs/markdown.ts';
 import { consoleHtml } from '../../tools/site/console-html.ts';
 import { placeOf, siteLink } from '../../tools/site/links.ts';
 import { llmsFull, llmsIndex } from '../../tools/site/llms.ts';
 import { outline, pagePaths } from '../../tools/site/outline.ts';
+import { root } from '../../tools/suite/cli.ts';
 
 const docs = join(root, 'docs');
 const sections = outline();

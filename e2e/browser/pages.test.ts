@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import { describe, expect } from 'vitest';
-import { builtConsole } from '../../tools/build-console.ts';
+import { builtConsole } from '../../tools/build/build-console.ts';
 import { Showcase } from '../showcase/showcase.ts';
 import { violationsOf } from './accessible.ts';
 import { pagesOf } from './pages.ts';

@@ -2,7 +2,7 @@ import { mkdirSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import type { Browser } from 'playwright-core';
-import { builtConsole } from '../../tools/build-console.ts';
+import { builtConsole } from '../../tools/build/build-console.ts';
 import { Showcase } from '../showcase/showcase.ts';
 import { type Orchestrator, Stage } from '../stage.ts';
 import { openBrowser } from './chromium.ts';

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { createClient } from '@muster/protocol/client';
 import { logout, webLogin } from '@muster/protocol/http';
 import type { Browser, BrowserContext, BrowserContextOptions, Locator, Page } from 'playwright-core';
-import { root } from '../../tools/cli.ts';
+import { root } from '../../tools/suite/cli.ts';
 import { transportTo } from '../client.ts';
 import { eventually } from '../eventually.ts';
 import type { Orchestrator } from '../stage.ts';

@@ -1,6 +1,6 @@
 import type { Browser } from 'playwright-core';
 import { test as base, expect } from 'vitest';
-import { builtConsole } from '../../tools/build-console.ts';
+import { builtConsole } from '../../tools/build/build-console.ts';
 import { missing } from '../requirements.ts';
 import { type Orchestrator, Stage } from '../stage.ts';
 import { openBrowserApart } from './chromium.ts';

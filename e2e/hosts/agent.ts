@@ -1,5 +1,5 @@
 import { type Agent, getAgent, listAgents } from '@muster/protocol/http';
-import { bundles } from '../../tools/bundle.ts';
+import { bundles } from '../../tools/build/bundle.ts';
 import { eventually } from '../eventually.ts';
 import type { Orchestrator } from '../harness.ts';
 import { type Machine, repositoryInside } from './machine.ts';

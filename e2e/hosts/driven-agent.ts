@@ -5,7 +5,7 @@ import { createInterface } from 'node:readline';
 import { build } from 'esbuild';
 import type { ContractAgent } from '../../agent/src/converge/test/contract-agent.ts';
 import type { Answer, Order } from '../../agent/src/converge/test/driver.ts';
-import { root as repository } from '../../tools/cli.ts';
+import { root as repository } from '../../tools/suite/cli.ts';
 import { type Machine, repositoryInside } from './machine.ts';
 
 const dataDir = '/var/lib/muster-agent';

@@ -2,7 +2,7 @@ import { copyFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { describe } from 'vitest';
 import { built } from '../../packaging/built.ts';
-import { root } from '../../tools/cli.ts';
+import { root } from '../../tools/suite/cli.ts';
 import { openHosts } from './installed.ts';
 import { test as base, noHosts } from './test.ts';
 import type { TestHosts } from './test-hosts.ts';

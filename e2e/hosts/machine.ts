@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { root as repository } from '../../tools/cli.ts';
+import { root as repository } from '../../tools/suite/cli.ts';
 import { eventually } from '../eventually.ts';
 import { endControlGroups, makeControlGroups, removeControlGroups } from './control-groups.ts';
 import { machineName, removeFolder } from './leftovers.ts';

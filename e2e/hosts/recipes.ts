@@ -2,7 +2,7 @@ import { generateKeyPairSync } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Json } from '@muster/protocol/module';
-import { root } from '../../tools/cli.ts';
+import { root } from '../../tools/suite/cli.ts';
 
 /** The recipes of the documentation as their test uses them: with values as an administrator would set them. */
 

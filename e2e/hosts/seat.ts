@@ -1,6 +1,6 @@
 import { type IPty, spawn } from '@lydell/node-pty';
 import { Terminal } from '@xterm/headless';
-import type { Step } from '../../tools/console.ts';
+import type { Step } from '../../tools/docs/console.ts';
 import { eventually } from '../eventually.ts';
 import type { Machine } from './machine.ts';
 

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { existsSync, readdirSync } from 'node:fs';
 import { applyAgent, uploadModule } from '@muster/protocol/http';
 import { describe, expect } from 'vitest';
-import { root } from '../../tools/cli.ts';
+import { root } from '../../tools/suite/cli.ts';
 import { eventually } from '../eventually.ts';
 import { HostAgent } from './agent.ts';
 import { mirrorOf } from './base-root.ts';

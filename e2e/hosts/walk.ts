@@ -1,8 +1,8 @@
 import { appendFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { root as repository } from '../../tools/cli.ts';
-import { compareOutput, filledIn, type Samples, type Session, sessionsOf } from '../../tools/console.ts';
+import { compareOutput, filledIn, type Samples, type Session, sessionsOf } from '../../tools/docs/console.ts';
+import { root as repository } from '../../tools/suite/cli.ts';
 import type { Machine } from './machine.ts';
 import { Seat } from './seat.ts';
 

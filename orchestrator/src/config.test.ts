@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { configJsonSchema, configSchema, exposesTokens, faultsOfFile, readInvocation } from './config.ts';
-import { describeSettings } from './domain/settings.ts';
+import { describeSettings } from './domain/fleet/settings.ts';
 
 const file = (text: string): string => {
   const path = join(mkdtempSync(join(tmpdir(), 'muster-config-')), 'muster.yml');

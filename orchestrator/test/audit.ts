@@ -1,7 +1,7 @@
-import { audited } from '../src/domain/audit.ts';
-import type { EventConsumer } from '../src/domain/event-consumer.ts';
-import { createSequencer } from '../src/domain/sequencer.ts';
-import type { Statement } from '../src/store/unit.ts';
+import { audited } from '../src/domain/audit/audit.ts';
+import { createSequencer } from '../src/domain/audit/event-sequencer.ts';
+import type { EventConsumer } from '../src/domain/audit/placed-event.ts';
+import type { Statement } from '../src/store/transaction.ts';
 import type { Domain } from './domain.ts';
 
 /** Gives every event that is committed its place, as the schedule would. */

@@ -2,13 +2,13 @@ import { monotonicFactory } from 'ulid';
 import { createInProcessBus } from '../src/bus/in-process.ts';
 import { systemClock } from '../src/clock.ts';
 import { createDeliver } from '../src/deliver/deliver.ts';
-import type { Context } from '../src/domain/context.ts';
-import { createLease } from '../src/domain/leases.ts';
-import { channelsToSend } from '../src/domain/outbox.ts';
+import { channelsToSend } from '../src/domain/notifications/outbox.ts';
+import type { Context } from '../src/domain/shared/context.ts';
+import { createLease } from '../src/domain/shared/leases.ts';
 import { SecretKeys } from '../src/identity/secret-keys.ts';
 import { startOutbox } from '../src/schedule/outbox.ts';
-import { openPostgres } from '../src/store/postgres.ts';
-import { openSqlite } from '../src/store/sqlite.ts';
+import { openPostgres } from '../src/store/postgres/postgres.ts';
+import { openSqlite } from '../src/store/sqlite/sqlite.ts';
 
 /** Sends what the outbox of a database holds, and says `empty` once nothing is left. It never ends. */
 const [kind, place] = process.argv.slice(2);

@@ -1,4 +1,4 @@
-import { type Announcer, type DatagramFor, type Delivery, UnknownHostError } from '../src/domain/discovery.ts';
+import { type Announcer, type DatagramFor, type Delivery, UnknownHostError } from '../src/domain/agents/discovery.ts';
 
 /** Keeps what it is to send. A machine with two networks. */
 export class MemoryAnnouncer implements Announcer {

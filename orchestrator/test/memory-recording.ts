@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { Recording, TranscriptDigest } from '../src/store/transcript-writer.ts';
+import type { Recording, TranscriptDigest } from '../src/store/transcripts/transcript-writer.ts';
 
 /** A recording in memory, whose writes take place when a test says so, or at once. */
 export class MemoryRecording implements Recording {

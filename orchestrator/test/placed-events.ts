@@ -1,5 +1,5 @@
 import type { AuditEvent } from '@muster/protocol/http';
-import type { EventConsumer, PlacedEvent } from '../src/domain/event-consumer.ts';
+import type { EventConsumer, PlacedEvent } from '../src/domain/audit/placed-event.ts';
 import type { Domain } from './domain.ts';
 
 /** An event that has its place, made up for a consumer of events. */

@@ -1,7 +1,7 @@
 import type { Operation, OperationOutput, State } from '@muster/protocol/http';
-import type { Context } from '../src/domain/context.ts';
-import type { LiveOutput } from '../src/domain/live-output.ts';
-import { type OperationInPages, readOperation, readOutput, readState } from '../src/domain/operations.ts';
+import type { LiveOutput } from '../src/domain/operations/live-output.ts';
+import { type OperationInPages, readOperation, readOutput, readState } from '../src/domain/operations/operations.ts';
+import type { Context } from '../src/domain/shared/context.ts';
 import { fromJson, type JsonText } from '../src/store/json-text.ts';
 
 /** What the API answers in pages, gathered for tests. */

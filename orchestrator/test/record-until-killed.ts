@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { systemClock } from '../src/clock.ts';
-import { LiveTerminal } from '../src/domain/live-terminal.ts';
-import { openTranscripts } from '../src/store/transcripts.ts';
+import { LiveTerminal } from '../src/domain/terminals/live-terminal.ts';
+import { openTranscripts } from '../src/store/transcripts/transcripts.ts';
 import { say } from './say.ts';
 import { MemoryShell, usualRules } from './terminals.ts';
 

@@ -1,9 +1,9 @@
 import type { Sample } from '@muster/protocol';
 import { afterEach } from 'vitest';
-import type { SampleStore } from '../src/store/samples.ts';
-import { openPostgresSamples } from '../src/store/samples-postgres.ts';
-import { openSqliteSamples } from '../src/store/samples-sqlite.ts';
-import type { DatabaseFixture, Place } from './databases.ts';
+import type { SampleStore } from '../src/store/samples/samples.ts';
+import { openPostgresSamples } from '../src/store/samples/samples-postgres.ts';
+import { openSqliteSamples } from '../src/store/samples/samples-sqlite.ts';
+import type { DatabaseFixture, Place } from './databases/databases.ts';
 
 /** Call while a suite is being defined. @returns opens stores of samples, which are closed after the test */
 export function samplesFixture(fixture: DatabaseFixture) {

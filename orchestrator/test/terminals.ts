@@ -2,11 +2,11 @@ import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { MusterError } from '@muster/protocol';
 import { afterAll } from 'vitest';
-import type { TerminalRules } from '../src/domain/live-terminal.ts';
-import type { Shell, ShellEvents, Shells, ShellWish } from '../src/domain/shells.ts';
-import type { TerminalClient, TerminalNotice } from '../src/domain/terminal-client.ts';
-import { createTerminals, type TerminalParts } from '../src/domain/terminals.ts';
-import { openTranscripts } from '../src/store/transcripts.ts';
+import type { TerminalRules } from '../src/domain/terminals/live-terminal.ts';
+import type { Shell, ShellEvents, Shells, ShellWish } from '../src/domain/terminals/shells.ts';
+import type { TerminalClient, TerminalNotice } from '../src/domain/terminals/terminal-client.ts';
+import { createTerminals, type TerminalParts } from '../src/domain/terminals/terminals.ts';
+import { openTranscripts } from '../src/store/transcripts/transcripts.ts';
 import type { Domain } from './domain.ts';
 import { scratchDirectory } from './scratch.ts';
 

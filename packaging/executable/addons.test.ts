@@ -18,7 +18,7 @@ import {
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { addonFile } from '../../tools/bundle.ts';
+import { addonFile } from '../../tools/build/bundle.ts';
 import { type Step, unguarded } from './addon-places.ts';
 import { addonPath, whyNotLoaded } from './addons.ts';
 

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { launched } from '../../cli/src/program.ts';
+import { launched } from '../../cli/src/program/program.ts';
 import { launchedWords, programFor } from './roles.ts';
 
 describe('what the executable runs', () => {

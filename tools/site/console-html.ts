@@ -1,4 +1,4 @@
-import { typedIn } from '../console.ts';
+import { typedIn } from '../docs/console.ts';
 
 /** A session at a terminal as the site shows it: what is typed stands out, and it alone is copied. */
 

@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { root } from '../cli.ts';
+import { root } from '../suite/cli.ts';
 
 /** The order in which the pages of docs/ are read: the side bar of the site, and llms.txt. */
 

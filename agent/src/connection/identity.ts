@@ -1,7 +1,12 @@
 import { join } from 'node:path';
 import { idOfKey } from '@muster/protocol';
 import { keyStatementLimits, keyStatementSchema } from '@muster/protocol/wire';
-import { ensurePrivateDirectory, readPrivateFile, removePrivateFile, writePrivateFile } from '../host/private-file.ts';
+import {
+  ensurePrivateDirectory,
+  readPrivateFile,
+  removePrivateFile,
+  writePrivateFile,
+} from '../host/files/private-file.ts';
 import { type AgentKey, hexOf, keyOfPem, newKeyPem } from './agent-key.ts';
 import { type NextKey, nextKeyPath, readNextKey, type Statement } from './next-key.ts';
 

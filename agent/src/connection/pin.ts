@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import type { PinSource } from '@muster/protocol/wire';
-import { readPrivateFile, writePrivateFile } from '../host/private-file.ts';
+import { readPrivateFile, writePrivateFile } from '../host/files/private-file.ts';
 
 /** Which orchestrator this agent belongs to, as it is kept in the data directory. */
 export interface KnownOrchestrator {

@@ -2,10 +2,10 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { lockDirectory } from '../host/instance-lock.ts';
+import { lockDirectory } from '../host/processes/instance-lock.ts';
 import { type AgentKeys, loadAgentIdentity } from './identity.ts';
 import { rotateKey } from './rotate-key.ts';
-import { textOf } from './say-rotation.ts';
+import { textOf } from './rotate-key-output.ts';
 
 const now = 1_700_000_000;
 const hex = ({ publicKey }: { publicKey: Buffer }) => publicKey.toString('hex');

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
-import { holderOf } from '../host/instance-lock.ts';
-import { otherOwner, readPrivateFile } from '../host/private-file.ts';
+import { otherOwner, readPrivateFile } from '../host/files/private-file.ts';
+import { holderOf } from '../host/processes/instance-lock.ts';
 import { hexOf } from './agent-key.ts';
 import { loadAgentIdentity } from './identity.ts';
 import { makeNextKey, type NextKey, readNextKey } from './next-key.ts';

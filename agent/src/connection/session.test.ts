@@ -8,7 +8,7 @@ import { WebSocket, WebSocketServer } from 'ws';
 import { MemoryEngine } from '../../test/memory-engine.ts';
 import { ServedLink } from '../../test/test-orchestrator.ts';
 import { systemClock } from '../host/clock.ts';
-import { OpenTerminals } from '../host/open-terminals.ts';
+import { OpenTerminals } from '../host/pty/open-terminals.ts';
 import { Terminals } from '../terminal/terminals.ts';
 import { Session } from './session.ts';
 

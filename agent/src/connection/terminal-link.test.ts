@@ -7,7 +7,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { MemoryEngine } from '../../test/memory-engine.ts';
 import { type ServedLink, TestOrchestrator } from '../../test/test-orchestrator.ts';
 import { systemClock } from '../host/clock.ts';
-import { OpenTerminals } from '../host/open-terminals.ts';
+import { OpenTerminals } from '../host/pty/open-terminals.ts';
 import { SampleBuffer } from '../metrics/sample-buffer.ts';
 import { Terminals } from '../terminal/terminals.ts';
 import { Connection } from './connection.ts';

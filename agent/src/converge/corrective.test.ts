@@ -1,7 +1,7 @@
 import { chmodSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import type { ResolvedResource } from '@muster/protocol/module';
 import { expect, test } from 'vitest';
-import { decide, Picture } from './plan.ts';
+import { decide, Picture } from './plan/plan.ts';
 import { file, operation, script } from './test/desired.ts';
 import { useAgent } from './test/harness.ts';
 

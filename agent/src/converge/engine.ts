@@ -1,16 +1,16 @@
 import type { Hello, OperationMessage, OutputProgress, Report } from '@muster/protocol/wire';
 import type { Clock } from '../host/clock.ts';
-import { isRunning, killProcessGroup, type ProcessIdentity } from '../host/run-command.ts';
+import { isRunning, killProcessGroup, type ProcessIdentity } from '../host/processes/run-command.ts';
 import { Journal } from '../journal/journal.ts';
 import { JournalFailure } from '../journal/log.ts';
 import type { OperationRecord } from '../journal/state.ts';
-import type { ProviderLimits } from '../resources/provider.ts';
-import { watchedPaths } from '../resources/registry.ts';
+import type { ProviderLimits } from '../resources/provider/provider.ts';
+import { watchedPaths } from '../resources/provider/registry.ts';
 import { abandon, execute } from './execute.ts';
-import { LiveOutput } from './live-output.ts';
-import { appliedResources, lookAt } from './look.ts';
+import { appliedResources, lookAt } from './observe.ts';
 import { type Attempt, type ExecutionContext, firstAttempt, Stopped } from './progress.ts';
-import { Publisher } from './publisher.ts';
+import { LiveOutput } from './report/live-output.ts';
+import { Publisher } from './report/publisher.ts';
 
 /**
  * The face of the state engine towards the connection. The engine takes operations, carries them out one at a time and

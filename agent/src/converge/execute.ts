@@ -1,9 +1,9 @@
 import type { OperationRecord } from '../journal/state.ts';
-import type { Json } from '../resources/provider.ts';
-import { applyOperation } from './apply.ts';
-import { providerFor } from './carrier.ts';
-import { measureDrift, planOperationOnMachine } from './examine.ts';
-import { Picture, type Step, stepsOf, triggersLeft } from './plan.ts';
+import type { Json } from '../resources/provider/provider.ts';
+import { applyOperation } from './apply/apply.ts';
+import { providerFor } from './plan/find-provider.ts';
+import { Picture, type Step, stepsOf, triggersLeft } from './plan/plan.ts';
+import { measureDrift, planOperationOnMachine } from './plan-drift.ts';
 import { type ExecutionContext, Progress, Stopped } from './progress.ts';
 
 const ways = { apply: applyOperation, plan: planOperationOnMachine, drift: measureDrift };

@@ -1,6 +1,6 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { describe, expect, test, vi } from 'vitest';
-import type { Provider } from '../resources/provider.ts';
+import type { Provider } from '../resources/provider/provider.ts';
 import { block, file, operation } from './test/desired.ts';
 import { useAgent } from './test/harness.ts';
 

@@ -10,8 +10,8 @@ import { orchestratorMessageSchema } from '@muster/protocol/wire';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { HostFailure } from '../host/failure.ts';
-import { bodyFault } from '../resources/body-shape.ts';
-import { providerOf, watchedPaths } from '../resources/registry.ts';
+import { bodyFault } from '../resources/provider/body-shape.ts';
+import { providerOf, watchedPaths } from '../resources/provider/registry.ts';
 import { directory, file, operation } from './test/desired.ts';
 import { useAgent } from './test/harness.ts';
 

@@ -1,22 +1,30 @@
 import type { ResourceResult } from '@muster/protocol';
 import { summarise } from '@muster/protocol';
 import type { Report } from '@muster/protocol/wire';
-import { readAccounts } from '../host/accounts.ts';
-import { syncDirectory } from '../host/atomic-write.ts';
+import { readAccounts } from '../host/accounts/accounts.ts';
 import type { Clock } from '../host/clock.ts';
 import { HostFailure } from '../host/failure.ts';
-import { PathWalk } from '../host/path-walk.ts';
-import type { ProcessIdentity } from '../host/run-command.ts';
+import { syncDirectory } from '../host/files/atomic-write.ts';
+import { PathWalk } from '../host/files/path-walk.ts';
+import type { ProcessIdentity } from '../host/processes/run-command.ts';
 import type { Journal } from '../journal/journal.ts';
 import { JournalFailure } from '../journal/log.ts';
 import { type FinishedReport, isDirectory, type JournalEvent, type OperationRecord } from '../journal/state.ts';
-import { accountDatabase } from '../resources/account-database.ts';
-import type { Database, Json, Machine, Outcome, Provider, ProviderLimits } from '../resources/provider.ts';
-import { cannotCarryOut, providerFor } from './carrier.ts';
-import { fittingReport, fittingResult } from './fitting.ts';
-import { ancestors, type Decision, declaredPaths, desiredByKey, type Observation, Picture, type Step } from './plan.ts';
-import type { Publisher } from './publisher.ts';
-import { redactOutput, sensitiveFields } from './redact.ts';
+import { accountDatabase } from '../resources/provider/account-database.ts';
+import type { Database, Json, Machine, Outcome, Provider, ProviderLimits } from '../resources/provider/provider.ts';
+import { cannotCarryOut, providerFor } from './plan/find-provider.ts';
+import {
+  ancestors,
+  type Decision,
+  declaredPaths,
+  desiredByKey,
+  type Observation,
+  Picture,
+  type Step,
+} from './plan/plan.ts';
+import type { Publisher } from './report/publisher.ts';
+import { redactOutput, sensitiveFields } from './report/redact.ts';
+import { fittingReport, fittingResult } from './report/report-size-limit.ts';
 import { failedResult, failureSummary, noted, resultOf } from './result.ts';
 
 /** What an operation is carried out with. */

@@ -1,7 +1,7 @@
 import type { ResourceResult } from '@muster/protocol';
-import { withinCaps } from './fitting.ts';
-import type { Decision, Step } from './plan.ts';
-import { redactResult, sensitiveFields } from './redact.ts';
+import type { Decision, Step } from './plan/plan.ts';
+import { redactResult, sensitiveFields } from './report/redact.ts';
+import { withinCaps } from './report/report-size-limit.ts';
 
 const maxError = 2000;
 

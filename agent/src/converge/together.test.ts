@@ -2,7 +2,7 @@ import { appendFileSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSyn
 import type { ResolvedResource } from '@muster/protocol/module';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { HostFailure } from '../host/failure.ts';
-import type { Database, Json, Provider } from '../resources/provider.ts';
+import type { Database, Json, Provider } from '../resources/provider/provider.ts';
 import { removeDirectory, startAgent, type TestAgent, temporaryDirectory } from './test/agent.ts';
 import { file, operation } from './test/desired.ts';
 
@@ -123,8 +123,8 @@ const units: Provider<{ restarts: number }, Json> = {
   gotDone: (_resource, brief, seen) => seen.restarts > (brief as { restarts: number }).restarts,
 };
 
-vi.mock('../resources/registry.ts', async (original) => {
-  const { providerOf } = await original<typeof import('../resources/registry.ts')>();
+vi.mock('../resources/provider/registry.ts', async (original) => {
+  const { providerOf } = await original<typeof import('../resources/provider/registry.ts')>();
   const played: Record<string, unknown> = {
     'package-brew': () => packages,
     'service-launchd': () => units,

@@ -1,7 +1,7 @@
 import type { Verification } from '@muster/protocol/wire';
 import { HostFailure } from '../host/failure.ts';
 import { httpStatus, tcpRefusal } from '../host/probe.ts';
-import { killProcessGroup, type ProcessIdentity } from '../host/run-command.ts';
+import { killProcessGroup, type ProcessIdentity } from '../host/processes/run-command.ts';
 import { runShell } from '../resources/script.ts';
 import type { Progress } from './progress.ts';
 

@@ -1,7 +1,7 @@
 import { parse } from 'yaml';
 import type { Clock } from '../host/clock.ts';
+import { runCommand } from '../host/processes/run-command.ts';
 import { type FileStatus, fileStatus, namesIn, readText } from '../host/read-system.ts';
-import { runCommand } from '../host/run-command.ts';
 
 /** Attributes that the owner of a machine adds: a directory of YAML files, and of programs that print YAML. */
 

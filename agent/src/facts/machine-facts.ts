@@ -1,6 +1,6 @@
 import { hostname } from 'node:os';
 import type { Clock } from '../host/clock.ts';
-import { PathWatch } from '../host/path-watch.ts';
+import { PathWatch } from '../host/files/path-watch.ts';
 import { namesIn, stampOf } from '../host/read-system.ts';
 import { gatherFacts } from './facts.ts';
 

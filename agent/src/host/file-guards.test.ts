@@ -20,10 +20,10 @@ import {
 import { tmpdir } from 'node:os';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { replaceCall } from '../../test/replace-call.ts';
-import { syncDirectory, writeFileAtomically, writeSymlinkAtomically } from './atomic-write.ts';
-import { expectUnchanged, inspect } from './inspect.ts';
-import { setDirectoryOwnership, setFileOwnership, setLinkOwner } from './ownership.ts';
-import { type OpenDirectory, PathWalk } from './path-walk.ts';
+import { syncDirectory, writeFileAtomically, writeSymlinkAtomically } from './files/atomic-write.ts';
+import { expectUnchanged, inspect } from './files/inspect.ts';
+import { setDirectoryOwnership, setFileOwnership, setLinkOwner } from './files/ownership.ts';
+import { type OpenDirectory, PathWalk } from './files/path-walk.ts';
 
 /** What keeps another user, or a power cut, from making the agent do harm. */
 

@@ -2,7 +2,7 @@ import { hostname } from 'node:os';
 import type { Clock } from './clock.ts';
 import { HostFailure } from './failure.ts';
 import { writeParameter } from './kernel-parameter.ts';
-import { type ProcessIdentity, runCommand } from './run-command.ts';
+import { type ProcessIdentity, runCommand } from './processes/run-command.ts';
 
 /** The name the kernel goes by. */
 export const runningHostname = (): string => hostname();

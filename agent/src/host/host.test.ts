@@ -4,11 +4,11 @@ import { tmpdir } from 'node:os';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { withFilesLeft } from '../../test/few-files.ts';
 import { liveBytes } from '../../test/live-memory.ts';
-import { readAccounts } from './accounts.ts';
+import { readAccounts } from './accounts/accounts.ts';
 import { systemClock } from './clock.ts';
-import { makeDirectory } from './make-directory.ts';
-import { PathWalk } from './path-walk.ts';
-import { isRunning, type ProcessIdentity, runCommand } from './run-command.ts';
+import { makeDirectory } from './files/make-directory.ts';
+import { PathWalk } from './files/path-walk.ts';
+import { isRunning, type ProcessIdentity, runCommand } from './processes/run-command.ts';
 
 let directory: string;
 beforeEach(() => {

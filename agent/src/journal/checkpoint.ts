@@ -1,7 +1,7 @@
 import type { ResolvedResource } from '@muster/protocol/module';
 import type { Report } from '@muster/protocol/wire';
 import { HostFailure } from '../host/failure.ts';
-import type { Json } from '../resources/provider.ts';
+import type { Json } from '../resources/provider/provider.ts';
 import { type FinishedReport, type JournalEvent, type JournalState, type OperationRecord, reduce } from './state.ts';
 
 /**

@@ -11,10 +11,10 @@ import {
   statSync,
   unlinkSync,
 } from 'node:fs';
-import { synced, writeAll } from '../host/atomic-write.ts';
 import { HostFailure, hostFailure } from '../host/failure.ts';
-import { pieces } from '../host/inspect.ts';
-import type { ContentCopies, CopyReference } from '../resources/provider.ts';
+import { synced, writeAll } from '../host/files/atomic-write.ts';
+import { pieces } from '../host/files/inspect.ts';
+import type { ContentCopies, CopyReference } from '../resources/provider/provider.ts';
 import { syncDirectoryAt } from './log.ts';
 
 /** Contents that were replaced, each a file 0600 named by its hash. */

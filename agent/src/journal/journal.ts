@@ -1,7 +1,7 @@
 import { lstatSync, mkdirSync } from 'node:fs';
 import { HostFailure } from '../host/failure.ts';
-import { makeDirectoryPrivate } from '../host/ownership.ts';
-import type { Json } from '../resources/provider.ts';
+import { makeDirectoryPrivate } from '../host/files/ownership.ts';
+import type { Json } from '../resources/provider/provider.ts';
 import { checkpoint, replayInto } from './checkpoint.ts';
 import { type ContentStore, openContentStore } from './content-store.ts';
 import { JournalLog } from './log.ts';

@@ -11,9 +11,9 @@ import {
   rmSync,
   unlinkSync,
 } from 'node:fs';
-import { writeAll } from '../host/atomic-write.ts';
-import { checkedLine, jsonOf } from '../host/checked-line.ts';
 import { hostFailure } from '../host/failure.ts';
+import { writeAll } from '../host/files/atomic-write.ts';
+import { checkedLine, jsonOf } from '../host/files/checked-line.ts';
 
 /** The disk did not take what had to be recorded: nothing may be done that depends on it. */
 export class JournalFailure extends Error {

@@ -1,8 +1,8 @@
 import type { ResourceResult } from '@muster/protocol';
 import type { ResolvedResource } from '@muster/protocol/module';
 import type { OperationMessage, Report } from '@muster/protocol/wire';
-import type { ProcessIdentity } from '../host/run-command.ts';
-import type { Json } from '../resources/provider.ts';
+import type { ProcessIdentity } from '../host/processes/run-command.ts';
+import type { Json } from '../resources/provider/provider.ts';
 
 /**
  * What the journal says, in memory: a value that only `reduce` changes, so that reading the journal again gives the

@@ -1,6 +1,6 @@
 import type { Sample } from '@muster/protocol';
 import type { Clock } from '../host/clock.ts';
-import { LineFile } from '../host/line-file.ts';
+import { LineFile } from '../host/files/line-file.ts';
 import type { Log } from '../log.ts';
 import type { SampleBuffer } from './sample-buffer.ts';
 import { linesOf, rowsOf, samplesOf } from './sample-lines.ts';

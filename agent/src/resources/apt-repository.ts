@@ -1,7 +1,7 @@
 import type { FieldChange } from '@muster/protocol';
 import type { ResolvedResource, ResourceBodies } from '@muster/protocol/module';
 import { HostFailure } from '../host/failure.ts';
-import { maxContentInMemory } from '../host/inspect.ts';
+import { maxContentInMemory } from '../host/files/inspect.ts';
 import { keyPath, renderKey, renderSource, sourceChanges, sourceFault, sourcePath } from './apt-repository/source.ts';
 import { type FileBefore, fileInBrief, fileWeight, type SeenFile } from './file-unix/seen.ts';
 import { freshOffers, knownOffers } from './package-apt/seen.ts';
@@ -12,7 +12,7 @@ import {
   type Json,
   nothing,
   type Provider,
-} from './provider.ts';
+} from './provider/provider.ts';
 import {
   diffWritten,
   diffWrittenRemoval,
@@ -23,7 +23,7 @@ import {
   textOf,
   type WrittenFile,
   write,
-} from './written-file.ts';
+} from './provider/written-file.ts';
 
 /** A source of packages: one file for apt, and one with the key it is signed with. */
 

@@ -1,5 +1,5 @@
 import { HostFailure } from '../host/failure.ts';
-import { checkPath } from '../host/path-walk.ts';
+import { checkPath } from '../host/files/path-walk.ts';
 import { diffBlock, diffBlockRemoval } from './block-unix/diff.ts';
 import { type BlockBefore, edited, restored, sameLines } from './block-unix/edit.ts';
 import {
@@ -13,7 +13,7 @@ import {
   type SeenBlock,
 } from './block-unix/seen.ts';
 import { broughtBy } from './file-unix/brought.ts';
-import type { Provider } from './provider.ts';
+import type { Provider } from './provider/provider.ts';
 import { changedLines, isAbsent, linesOf, pathOf, rewrite } from './text-edit/text-file.ts';
 
 /** Characters of a block that was there before, kept to be brought back. */

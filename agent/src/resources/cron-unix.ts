@@ -1,11 +1,11 @@
 import type { FieldChange } from '@muster/protocol';
 import type { ResolvedResource, ResourceBodies } from '@muster/protocol/module';
 import { HostFailure } from '../host/failure.ts';
-import { maxContentInMemory } from '../host/inspect.ts';
+import { maxContentInMemory } from '../host/files/inspect.ts';
 import { exists } from '../host/read-system.ts';
 import { escapeCommand, longestCommand, parseCrontab, renderJob, scheduleFault } from './cron-unix/crontab.ts';
 import { type FileBefore, fileInBrief, fileWeight, type SeenFile } from './file-unix/seen.ts';
-import { type Difference, type Json, nothing, type Provider } from './provider.ts';
+import { type Difference, type Json, nothing, type Provider } from './provider/provider.ts';
 import {
   diffWritten,
   diffWrittenRemoval,
@@ -16,7 +16,7 @@ import {
   textOf,
   type WrittenFile,
   write,
-} from './written-file.ts';
+} from './provider/written-file.ts';
 
 /** A job of cron: one file in /etc/cron.d. */
 

@@ -9,11 +9,11 @@ import {
   isEmptyDirectory,
   listDirectory,
   type Ownership,
-} from '../host/inspect.ts';
-import { makeDirectory } from '../host/make-directory.ts';
-import { setDirectoryOwnership } from '../host/ownership.ts';
-import { checkPath, type OpenDirectory } from '../host/path-walk.ts';
-import { removeDirectory } from '../host/remove.ts';
+} from '../host/files/inspect.ts';
+import { makeDirectory } from '../host/files/make-directory.ts';
+import { setDirectoryOwnership } from '../host/files/ownership.ts';
+import { checkPath, type OpenDirectory } from '../host/files/path-walk.ts';
+import { removeDirectory } from '../host/files/remove.ts';
 import {
   asCreated,
   decideOwnership,
@@ -28,8 +28,8 @@ import {
   type SeenOwnership,
   targetOwnership,
   touchOwnership,
-} from './ownership.ts';
-import { type Machine, nothing, type Provider, presenceDrift, typeDrift } from './provider.ts';
+} from './provider/ownership.ts';
+import { type Machine, nothing, type Provider, presenceDrift, typeDrift } from './provider/provider.ts';
 
 export interface SeenDirectory {
   found: Inspected;

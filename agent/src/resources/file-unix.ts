@@ -1,5 +1,5 @@
-import { missingProgram } from '../host/find-program.ts';
-import { checkPath } from '../host/path-walk.ts';
+import { checkPath } from '../host/files/path-walk.ts';
+import { missingProgram } from '../host/processes/find-program.ts';
 import { applyFile, rememberFile } from './file-unix/apply.ts';
 import { broughtBy } from './file-unix/brought.ts';
 import { diffFile } from './file-unix/diff.ts';
@@ -14,7 +14,7 @@ import {
   type SeenFile,
   wantedContent,
 } from './file-unix/seen.ts';
-import type { Provider } from './provider.ts';
+import type { Provider } from './provider/provider.ts';
 
 /** A file or symbolic link: its content, owner, group and permissions. */
 export const fileUnix: Provider<SeenFile, FileBefore> = {

@@ -1,11 +1,11 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { FieldChange } from '@muster/protocol';
 import type { ResolvedResource, ResourceBodies } from '@muster/protocol/module';
-import { type AccountFiles, type GroupSecrets, readGroupSecrets } from '../host/account-files.ts';
-import { runAccountTool } from '../host/account-tools.ts';
+import { type AccountFiles, type GroupSecrets, readGroupSecrets } from '../host/accounts/account-files.ts';
+import { runAccountTool } from '../host/accounts/account-tools.ts';
 import { HostFailure } from '../host/failure.ts';
-import { accountDatabase } from './account-database.ts';
-import { type Difference, type Machine, nothing, type Provider, presenceDrift } from './provider.ts';
+import { accountDatabase } from './provider/account-database.ts';
+import { type Difference, type Machine, nothing, type Provider, presenceDrift } from './provider/provider.ts';
 import { checkAccountName } from './user-unix.ts';
 
 export interface SeenGroup {

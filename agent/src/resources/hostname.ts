@@ -3,7 +3,7 @@ import type { ResolvedResource, ResourceBodies } from '@muster/protocol/module';
 import { HostFailure } from '../host/failure.ts';
 import { runningHostname, setRunningHostname } from '../host/host-name.ts';
 import { type FileBefore, fileInBrief, fileWeight, type SeenFile } from './file-unix/seen.ts';
-import { type Circumstances, type Difference, nothing, type Provider, presenceDrift } from './provider.ts';
+import { type Circumstances, type Difference, nothing, type Provider, presenceDrift } from './provider/provider.ts';
 import {
   diffWritten,
   diffWrittenRemoval,
@@ -14,7 +14,7 @@ import {
   textOf,
   type WrittenFile,
   write,
-} from './written-file.ts';
+} from './provider/written-file.ts';
 
 export interface SeenHostname {
   /** What the kernel goes by. */

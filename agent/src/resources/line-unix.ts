@@ -1,10 +1,10 @@
 import { HostFailure } from '../host/failure.ts';
-import { checkPath } from '../host/path-walk.ts';
+import { checkPath } from '../host/files/path-walk.ts';
 import { broughtBy } from './file-unix/brought.ts';
 import { type LineBefore, rememberLine, restored } from './line-unix/before.ts';
 import { diffLine, diffLineRemoval, edited } from './line-unix/diff.ts';
 import { bodyOf, look, meant, type SeenLine, wantedFor } from './line-unix/seen.ts';
-import type { Provider } from './provider.ts';
+import type { Provider } from './provider/provider.ts';
 import { inBytes, placeOf } from './text-edit/lines.ts';
 import { changedLines, isAbsent, linesOf, lookAtText, pathOf, rewrite } from './text-edit/text-file.ts';
 

@@ -1,8 +1,8 @@
 import type { ResolvedResource } from '@muster/protocol/module';
-import { aptCache } from '../host/apt.ts';
-import { parsePolicy } from '../host/apt-output.ts';
-import { compareVersions, type DpkgDatabase } from '../host/dpkg.ts';
 import { HostFailure } from '../host/failure.ts';
+import { aptCache } from '../host/packages/apt.ts';
+import { parsePolicy } from '../host/packages/apt-output.ts';
+import { compareVersions, type DpkgDatabase } from '../host/packages/dpkg.ts';
 import { diffPackage, vital } from './package-apt/diff.ts';
 import { installAll, mark, mend, type Wish } from './package-apt/install.ts';
 import { type Farewell, orphansOf, removeAll } from './package-apt/remove.ts';
@@ -27,7 +27,7 @@ import {
   nothing,
   type Outcome,
   type Provider,
-} from './provider.ts';
+} from './provider/provider.ts';
 
 type Reference = { sha256: string; size: number };
 

@@ -1,6 +1,6 @@
 import { HostFailure } from '../host/failure.ts';
-import { compareRpmVersions, versionText } from '../host/rpm-version.ts';
-import { lowerBound } from '../host/version-range.ts';
+import { compareRpmVersions, versionText } from '../host/packages/rpm-version.ts';
+import { lowerBound } from '../host/packages/version-range.ts';
 import { diffPackage, locked } from './package-dnf/diff.ts';
 import { installAll, mend, type Wish } from './package-dnf/install.ts';
 import { type Farewell, removeAll } from './package-dnf/remove.ts';
@@ -14,7 +14,7 @@ import {
   type SeenPackage,
   seenIn,
 } from './package-dnf/seen.ts';
-import type { CopyReference } from './provider.ts';
+import type { CopyReference } from './provider/provider.ts';
 import {
   type Database,
   type Difference,
@@ -23,7 +23,7 @@ import {
   nothing,
   type Outcome,
   type Provider,
-} from './provider.ts';
+} from './provider/provider.ts';
 
 /** What was there before our first change, and what came with it. */
 export type PackageBefore = {

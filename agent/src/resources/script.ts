@@ -1,9 +1,9 @@
 import type { ResolvedResource, ResourceBodies } from '@muster/protocol/module';
 import { HostFailure } from '../host/failure.ts';
-import { type Command, type CommandResult, runCommand } from '../host/run-command.ts';
-import { openUnnamed } from '../host/unnamed-file.ts';
-import { whyNotRun } from './foreign.ts';
-import { type Difference, type Machine, nothing, type Outcome, type Provider } from './provider.ts';
+import { openUnnamed } from '../host/files/unnamed-file.ts';
+import { type Command, type CommandResult, runCommand } from '../host/processes/run-command.ts';
+import { whyNotRun } from './provider/foreign.ts';
+import { type Difference, type Machine, nothing, type Outcome, type Provider } from './provider/provider.ts';
 
 export interface SeenScript {
   /** What `check` ended with; null when it was not run. */

@@ -1,5 +1,6 @@
 import type { ResolvedResource } from '@muster/protocol/module';
 import { HostFailure } from '../host/failure.ts';
+import type { CommandResult } from '../host/processes/run-command.ts';
 import {
   levelExists,
   levelsOf,
@@ -11,9 +12,8 @@ import {
   startedLink,
   stateOf,
   whenStarted,
-} from '../host/openrc.ts';
-import type { CommandResult } from '../host/run-command.ts';
-import type { Database, Difference, Item, Json, Machine, Outcome, Provider } from './provider.ts';
+} from '../host/systemd/openrc.ts';
+import type { Database, Difference, Item, Json, Machine, Outcome, Provider } from './provider/provider.ts';
 import {
   bodyOf,
   diffRc,

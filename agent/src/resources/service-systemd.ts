@@ -1,8 +1,9 @@
 import type { ResolvedResource } from '@muster/protocol/module';
 import { HostFailure } from '../host/failure.ts';
-import { readUnits } from '../host/systemd.ts';
+import { readUnits } from '../host/systemd/systemd.ts';
 import { fileInBrief, fileWeight } from './file-unix/seen.ts';
-import type { Item, Json, Machine, Outcome, Provider } from './provider.ts';
+import type { Item, Json, Machine, Outcome, Provider } from './provider/provider.ts';
+import { diffWritten, rememberWritten, type WrittenFile } from './provider/written-file.ts';
 import { carryOut } from './service-systemd/carry-out.ts';
 import { diffService } from './service-systemd/diff.ts';
 import { diffRemoval, observeForRemoval } from './service-systemd/removal.ts';
@@ -20,7 +21,6 @@ import {
   unitOf,
 } from './service-systemd/seen.ts';
 import { fixedAtStart, unitFault } from './service-systemd/unit-file.ts';
-import { diffWritten, rememberWritten, type WrittenFile } from './written-file.ts';
 
 /** A service of systemd: a unit that is there already, or one that is written. */
 export const serviceSystemd: Provider<SeenService, ServiceBefore> = {

@@ -1,6 +1,6 @@
 import type { ResolvedResource, ResourceBodies, ResourceType } from '@muster/protocol/module';
 import { describe, expect, test } from 'vitest';
-import { contentOf, type Inspected } from '../host/inspect.ts';
+import { contentOf, type Inspected } from '../host/files/inspect.ts';
 import type { SeenFile } from './file-unix/seen.ts';
 import { diffHostname } from './hostname.ts';
 import { diffParameter, type SeenParameter } from './sysctl.ts';

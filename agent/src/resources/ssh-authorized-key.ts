@@ -1,10 +1,17 @@
 import type { FieldChange } from '@muster/protocol';
 import type { ResolvedResource, ResourceBodies } from '@muster/protocol/module';
-import { readAccountFiles } from '../host/account-files.ts';
+import { readAccountFiles } from '../host/accounts/account-files.ts';
 import { HostFailure } from '../host/failure.ts';
-import { listDirectory, type Ownership } from '../host/inspect.ts';
-import { accountDatabase } from './account-database.ts';
-import { type Difference, type Machine, nothing, type Outcome, type Provider, presenceDrift } from './provider.ts';
+import { listDirectory, type Ownership } from '../host/files/inspect.ts';
+import { accountDatabase } from './provider/account-database.ts';
+import {
+  type Difference,
+  type Machine,
+  nothing,
+  type Outcome,
+  type Provider,
+  presenceDrift,
+} from './provider/provider.ts';
 import { directoryOf, fileOf, lookAtKeys, type Owner, removeKeyFile, writeKeys } from './ssh-authorized-key/file.ts';
 import {
   added,

@@ -10,8 +10,7 @@ import {
   writeParameter,
 } from '../host/kernel-parameter.ts';
 import { type FileBefore, fileInBrief, fileWeight, type SeenFile } from './file-unix/seen.ts';
-import { type Circumstances, type Difference, nothing, type Provider, presenceDrift } from './provider.ts';
-import { laterFile, sysctlFiles, valueIn } from './sysctl/files.ts';
+import { type Circumstances, type Difference, nothing, type Provider, presenceDrift } from './provider/provider.ts';
 import {
   diffWritten,
   diffWrittenRemoval,
@@ -22,7 +21,8 @@ import {
   textOf,
   type WrittenFile,
   write,
-} from './written-file.ts';
+} from './provider/written-file.ts';
+import { laterFile, sysctlFiles, valueIn } from './sysctl/files.ts';
 
 export interface SeenParameter {
   /** The running value, plainly written; null: the kernel has no such parameter. */

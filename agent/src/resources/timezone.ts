@@ -2,7 +2,7 @@ import { posix } from 'node:path';
 import type { FieldChange } from '@muster/protocol';
 import type { ResolvedResource, ResourceBodies } from '@muster/protocol/module';
 import { HostFailure } from '../host/failure.ts';
-import { inspect } from '../host/inspect.ts';
+import { inspect } from '../host/files/inspect.ts';
 import { fileStatus } from '../host/read-system.ts';
 import { applyFile, rememberFile } from './file-unix/apply.ts';
 import { diffFile } from './file-unix/diff.ts';
@@ -16,8 +16,8 @@ import {
   type Provider,
   presenceDrift,
   typeDrift,
-} from './provider.ts';
-import { textOf } from './written-file.ts';
+} from './provider/provider.ts';
+import { textOf } from './provider/written-file.ts';
 
 export interface SeenTimezone {
   /** /etc/localtime, and the zone it leads to; null: it leads to none. */

@@ -1,5 +1,5 @@
 import { HostFailure } from '../host/failure.ts';
-import type { Provider } from './provider.ts';
+import type { Provider } from './provider/provider.ts';
 import { applyUser, rememberUser } from './user-unix/apply.ts';
 import { diffUser, diffUserRemoval } from './user-unix/diff.ts';
 import { removeOrRestoreUser } from './user-unix/removal.ts';

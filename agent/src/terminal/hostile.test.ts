@@ -1,7 +1,7 @@
 import { readdirSync } from 'node:fs';
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { OpenTerminals } from '../host/open-terminals.ts';
+import { OpenTerminals } from '../host/pty/open-terminals.ts';
 import type { TerminalMessage } from './terminals.ts';
 import { TestLink } from './test/test-link.ts';
 

@@ -1,5 +1,5 @@
 import type { Clock } from '../host/clock.ts';
-import { hangUpAll, killAll, membersOf, type ProcessSession } from '../host/process-session.ts';
+import { hangUpAll, killAll, membersOf, type ProcessSession } from '../host/processes/process-session.ts';
 
 /** How long what runs in a terminal may take to end when that hangs up. Milliseconds. */
 const graceMs = 2_000;

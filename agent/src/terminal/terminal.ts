@@ -1,5 +1,5 @@
 import { type AgentMessage, encodeTerminalFrame } from '@muster/protocol/wire';
-import type { LoginShell } from '../host/login-shell.ts';
+import type { LoginShell } from '../host/accounts/login-shell.ts';
 import { InputQueue } from './input-queue.ts';
 import { OutputQueue } from './output-queue.ts';
 

@@ -6,7 +6,7 @@ import { limits } from '@muster/protocol/wire';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { withFilesLeft } from '../../test/few-files.ts';
 import { systemClock } from '../host/clock.ts';
-import { runCommand } from '../host/run-command.ts';
+import { runCommand } from '../host/processes/run-command.ts';
 import { TestLink } from './test/test-link.ts';
 
 const isRoot = process.geteuid?.() === 0;

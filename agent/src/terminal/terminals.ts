@@ -1,8 +1,8 @@
 import type { OrchestratorMessage, TerminalRefusal } from '@muster/protocol/wire';
+import type { LoginShell } from '../host/accounts/login-shell.ts';
 import type { Clock } from '../host/clock.ts';
 import { HostFailure } from '../host/failure.ts';
-import type { LoginShell } from '../host/login-shell.ts';
-import type { OpenTerminals } from '../host/open-terminals.ts';
+import type { OpenTerminals } from '../host/pty/open-terminals.ts';
 import type { Log } from '../log.ts';
 import { Alarm } from './alarm.ts';
 import { PutAway } from './put-away.ts';
@@ -201,9 +201,9 @@ export class Terminals {
     const { channel, session_id, operator } = wish;
     // Nothing of this is loaded before the first terminal.
     const [{ startLoginShell, listedShells }, { accountOf, ownAccount }, { isProgram }] = await Promise.all([
-      import('../host/login-shell.ts'),
-      import('../host/login-account.ts'),
-      import('../host/find-program.ts'),
+      import('../host/accounts/login-shell.ts'),
+      import('../host/accounts/login-account.ts'),
+      import('../host/processes/find-program.ts'),
     ]);
     const settings = this.#options.settings();
     const account = settings.user === '' ? ownAccount() : await accountOf(settings.user, clock);

@@ -1,6 +1,6 @@
 import type { Engine } from '../converge/engine.ts';
 import type { Clock } from '../host/clock.ts';
-import { PathWatch } from '../host/path-watch.ts';
+import { PathWatch } from '../host/files/path-watch.ts';
 import type { Log } from '../log.ts';
 
 /**

@@ -1,8 +1,8 @@
 import { fork } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { scratchDirectory } from '../scratch.ts';
-import { usageOf } from '../server-process.ts';
+import { scratchDirectory } from '../run/scratch.ts';
+import { usageOf } from '../servers/server-process.ts';
 import { nameOfInput } from './name-of-input.ts';
 import type { Failure, WorkerNews, WorkerOrder } from './worker.ts';
 

@@ -15,12 +15,12 @@ import {
 } from '@muster/protocol/wire';
 import { ConfigError, parseConfig } from '../../../agent/src/config.ts';
 import { Session } from '../../../agent/src/connection/session.ts';
-import { matching } from '../../../agent/src/host/bounded-match.ts';
 import { HostFailure } from '../../../agent/src/host/failure.ts';
+import { matching } from '../../../agent/src/host/files/bounded-match.ts';
 import { MemoryEngine } from '../../../agent/test/memory-engine.ts';
 import { defaultGatewayLimits } from '../../../orchestrator/src/gateway/limits.ts';
 import { Link, type LinkOwner } from '../../../orchestrator/src/gateway/link.ts';
-import { addressOf, bearer, testApp } from '../../../orchestrator/src/http/app-fixture.ts';
+import { addressOf, bearer, testApp } from '../../../orchestrator/test/app-fixture.ts';
 import type { Example } from './inputs.ts';
 import { type FuzzTarget, usualCpuMs } from './target.ts';
 

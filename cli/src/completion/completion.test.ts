@@ -7,7 +7,7 @@ import { makeCertificate } from '../../test/certificate.ts';
 import { agent } from '../../test/examples.ts';
 import { type Answer, type Seen, type Standing, standIn } from '../../test/orchestrator.ts';
 import { makeHome, musterHere } from '../../test/process.ts';
-import { describeProgram } from '../program.ts';
+import { describeProgram } from '../program/program.ts';
 import { completionScripts } from './scripts.ts';
 import { choicesIn, wantedBy } from './wanted.ts';
 

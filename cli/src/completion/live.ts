@@ -2,9 +2,9 @@ import { createHash } from 'node:crypto';
 import { readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Client } from '@muster/protocol/client';
-import type { Context } from '../context.ts';
+import type { Context } from '../context/context.ts';
+import { readProfiles } from '../context/profile.ts';
 import { cacheDirectory, writePrivateFile } from '../directories.ts';
-import { readProfiles } from '../profile.ts';
 import type { Candidate, Source } from './wanted.ts';
 
 /** How long an answer is good enough not to ask again. Seconds. */

@@ -7,7 +7,7 @@ import { makeCertificate } from '../../test/certificate.ts';
 import { agent } from '../../test/examples.ts';
 import { type Answer, type Seen, type Standing, standIn } from '../../test/orchestrator.ts';
 import { makeHome, musterHere } from '../../test/process.ts';
-import type { Target } from '../profile.ts';
+import type { Target } from '../context/profile.ts';
 import { collectReach } from './collect.ts';
 import { type Finding, judgeDisk, judgePlace } from './finding.ts';
 import { judgeHere } from './here.ts';

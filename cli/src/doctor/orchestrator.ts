@@ -1,8 +1,8 @@
 import type { Agent, Secret } from '@muster/protocol/http';
-import { fewNames } from '../choose-agents.ts';
-import { sanitiseLine } from '../sanitise.ts';
-import { counted, duration } from '../style.ts';
-import { type Fingerprint, showFingerprint, whereToldFingerprint } from '../trust.ts';
+import { fewNames } from '../execution/choose-agents.ts';
+import { sanitiseLine } from '../text/sanitize.ts';
+import { counted, duration } from '../text/style.ts';
+import { type Fingerprint, showFingerprint, whereToldFingerprint } from '../transport/trust.ts';
 import { type Finding, findingsOf, judgeDisk } from './finding.ts';
 
 /** What an orchestrator said to somebody who is not signed in. Times are Unix seconds. */

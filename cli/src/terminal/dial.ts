@@ -1,8 +1,8 @@
 import type { IncomingMessage } from 'node:http';
 import { type ApiError, problemOf } from '@muster/protocol/client';
 import { WebSocket } from 'ws';
-import { type AgentFor, unreachable } from '../client.ts';
 import { CliError } from '../exit.ts';
+import { type AgentFor, unreachable } from '../transport/client.ts';
 import type { Wire, WireEvents } from './live.ts';
 
 /** More of one message is none of an orchestrator's: the recent screen is the largest there is. */

@@ -13,7 +13,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { agent } from '../../test/examples.ts';
 import { type Answer, type Seen, type Standing, standIn } from '../../test/orchestrator.ts';
 import { makeHome, musterHere as run } from '../../test/process.ts';
-import type { Prompter } from '../prompt.ts';
+import type { Prompter } from '../keys/prompt.ts';
 
 // What is recorded and read: tags, metrics, the audit log, state, settings, operators, modules compared.
 

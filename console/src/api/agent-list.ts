@@ -1,7 +1,7 @@
 import { listAgents } from '@muster/protocol/http';
 import { call } from './client.ts';
-import { keys } from './keys.ts';
 import { queryClient } from './query-client.ts';
+import { keys } from './query-keys.ts';
 
 /** All agents, for every page that shows some. Events keep it fresh record by record: live-agents.ts. */
 export const agentList = {

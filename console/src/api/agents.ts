@@ -12,9 +12,9 @@ import { queryOptions, useQuery } from '@tanstack/react-query';
 import { useMemo } from 'react';
 import { agentList } from './agent-list.ts';
 import { call } from './client.ts';
-import { keys } from './keys.ts';
-import { keepAgents } from './live-agents.ts';
+import { keepAgents } from './live/live-agents.ts';
 import { queryClient } from './query-client.ts';
+import { keys } from './query-keys.ts';
 
 /** All agents, for every page that shows some. */
 export const agentsQuery = queryOptions(agentList);

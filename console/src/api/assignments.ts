@@ -9,8 +9,8 @@ import {
 } from '@muster/protocol/http';
 import { queryOptions } from '@tanstack/react-query';
 import { call } from './client.ts';
-import { keys } from './keys.ts';
 import { queryClient } from './query-client.ts';
+import { keys } from './query-keys.ts';
 
 /** By name, which is also the order in which they count. */
 export const assignmentsQuery = queryOptions({

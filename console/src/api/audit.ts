@@ -9,9 +9,9 @@ import {
 } from '@muster/protocol/http';
 import { infiniteQueryOptions, queryOptions } from '@tanstack/react-query';
 import { call } from './client.ts';
-import { keys } from './keys.ts';
-import { newestFirst } from './marks.ts';
+import { newestFirst } from './live/query-invalidation.ts';
 import { queryClient } from './query-client.ts';
+import { keys } from './query-keys.ts';
 
 export interface AuditFilter {
   readonly agent?: string;

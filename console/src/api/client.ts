@@ -1,7 +1,7 @@
 import { ApiError, type Client, createClient, type Transport } from '@muster/protocol/client';
 import { logout, renew } from '@muster/protocol/http';
-import { createServerClock } from './server-clock.ts';
-import { createSession } from './session.ts';
+import { createServerClock } from './sign-in/server-clock.ts';
+import { createSession } from './sign-in/session.ts';
 
 /** The one way from this page to the orchestrator, and the session that it speaks with. */
 

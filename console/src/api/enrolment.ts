@@ -7,7 +7,7 @@ import {
 } from '@muster/protocol/http';
 import { queryOptions } from '@tanstack/react-query';
 import { call } from './client.ts';
-import { keys } from './keys.ts';
+import { keys } from './query-keys.ts';
 
 export type EnrolmentToken = AnswerOf<typeof listEnrolmentTokens>[number];
 

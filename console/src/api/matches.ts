@@ -1,7 +1,7 @@
 import { matchSelector } from '@muster/protocol/http';
 import { queryOptions } from '@tanstack/react-query';
 import { call } from './client.ts';
-import { keys } from './keys.ts';
+import { keys } from './query-keys.ts';
 
 /** Ids of the approved agents that a selector matches now. */
 export const matchesQuery = (selector: string) =>

@@ -1,7 +1,7 @@
 import { latestSample, listSamples } from '@muster/protocol/http';
 import { queryOptions } from '@tanstack/react-query';
 import { call, serverClock } from './client.ts';
-import { keys } from './keys.ts';
+import { keys } from './query-keys.ts';
 
 /** No event tells of samples: the page that shows some asks once a minute, while it is in sight. */
 const everyMs = 60_000;

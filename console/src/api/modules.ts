@@ -10,8 +10,8 @@ import {
 } from '@muster/protocol/http';
 import { queryOptions } from '@tanstack/react-query';
 import { call } from './client.ts';
-import { keys } from './keys.ts';
 import { queryClient } from './query-client.ts';
+import { keys } from './query-keys.ts';
 
 export const modulesQuery = queryOptions({
   queryKey: keys.modules,

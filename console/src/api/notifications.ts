@@ -1,9 +1,9 @@
 import { listNotifications, readAllNotifications, readNotification } from '@muster/protocol/http';
 import { infiniteQueryOptions, queryOptions } from '@tanstack/react-query';
 import { call } from './client.ts';
-import { keys } from './keys.ts';
-import { newestFirst } from './marks.ts';
+import { newestFirst } from './live/query-invalidation.ts';
 import { queryClient } from './query-client.ts';
+import { keys } from './query-keys.ts';
 
 /** How many there are that this operator has not read, with the newest of them. */
 export const unreadQuery = queryOptions({

@@ -8,7 +8,7 @@ import {
 } from '@muster/protocol/http';
 import { queryOptions, useQuery } from '@tanstack/react-query';
 import { call } from './client.ts';
-import { keys } from './keys.ts';
+import { keys } from './query-keys.ts';
 
 /** All who are or were operators: what they did is still told by their names. */
 export const operatorsQuery = queryOptions({

@@ -1,7 +1,7 @@
 import { ApiError } from '@muster/protocol/client';
 import { QueryClient } from '@tanstack/query-core';
 import { session, Unreachable } from './client.ts';
-import { createMarks } from './marks.ts';
+import { createMarks } from './live/query-invalidation.ts';
 
 /** Worth another try by itself: nobody answered, or whoever did asked to come back. */
 function isPassing(error: unknown): boolean {

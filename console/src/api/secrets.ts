@@ -8,8 +8,8 @@ import {
 } from '@muster/protocol/http';
 import { queryOptions } from '@tanstack/react-query';
 import { call } from './client.ts';
-import { keys } from './keys.ts';
 import { queryClient } from './query-client.ts';
+import { keys } from './query-keys.ts';
 
 /** All secrets, without their values: those are never given back. */
 export const secretsQuery = queryOptions({

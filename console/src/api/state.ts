@@ -1,7 +1,7 @@
 import { getState } from '@muster/protocol/http';
 import { queryOptions } from '@tanstack/react-query';
 import { call } from './client.ts';
-import { keys } from './keys.ts';
+import { keys } from './query-keys.ts';
 
 /** Applied state. */
 export const stateQuery = (node_id: string) =>

@@ -1,7 +1,7 @@
 import { getHealth, getSettings, getStatus } from '@muster/protocol/http';
 import { queryOptions } from '@tanstack/react-query';
 import { call } from './client.ts';
-import { keys } from './keys.ts';
+import { keys } from './query-keys.ts';
 
 /** How the orchestrator itself is. Nothing tells of that, so it is looked at again now and then while it is shown. */
 

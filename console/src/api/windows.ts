@@ -1,7 +1,7 @@
 import { createWindow, listWindows, removeWindow, updateWindow } from '@muster/protocol/http';
 import { queryOptions } from '@tanstack/react-query';
 import { call } from './client.ts';
-import { keys } from './keys.ts';
+import { keys } from './query-keys.ts';
 
 export const windowsQuery = queryOptions({
   queryKey: keys.windows,

@@ -2,8 +2,8 @@ import { QueryClientProvider } from '@tanstack/react-query';
 import { RouterProvider } from '@tanstack/react-router';
 import { serverClock } from '../api/client.ts';
 import { queryClient } from '../api/query-client.ts';
+import { Toaster } from '../parts/dialog/toast.tsx';
 import { setClock } from '../parts/time.tsx';
-import { Toaster } from '../parts/toast.tsx';
 import { router } from './routes.tsx';
 import { useShownTheme } from './theme.ts';
 

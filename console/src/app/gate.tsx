@@ -1,5 +1,5 @@
 import { Navigate, useLocation } from '@tanstack/react-router';
-import { useSession } from '../api/use-session.ts';
+import { useSession } from '../api/sign-in/use-session.ts';
 import { Shell } from './shell.tsx';
 import { LinkOver, SignInOver, SignInPage } from './sign-in-page.tsx';
 

@@ -1,4 +1,4 @@
-import { Dialog } from '../parts/dialog.tsx';
+import { Dialog } from '../parts/dialog/dialog.tsx';
 import { Keys } from '../parts/kbd.tsx';
 import { destinations } from './navigation.ts';
 

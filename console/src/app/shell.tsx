@@ -3,13 +3,13 @@ import { CircleHelp, LogOut, Menu as MenuIcon, Monitor, Moon, Search, Sun } from
 import { Dialog as Radix } from 'radix-ui';
 import { lazy, Suspense, useCallback, useEffect, useRef, useState } from 'react';
 import { session } from '../api/client.ts';
-import { useLiveState } from '../api/use-live-state.ts';
-import { usePerson } from '../api/use-session.ts';
+import { useLiveState } from '../api/live/use-live-state.ts';
+import { usePerson } from '../api/sign-in/use-session.ts';
 import { Dot } from '../parts/badge.tsx';
 import { Button, IconButton } from '../parts/button.tsx';
 import { classNames } from '../parts/class-names.ts';
+import { Menu, MenuHeading, MenuItem, MenuLine, MenuRadio } from '../parts/dialog/menu.tsx';
 import { Keys } from '../parts/kbd.tsx';
-import { Menu, MenuHeading, MenuItem, MenuLine, MenuRadio } from '../parts/menu.tsx';
 import { Bell } from './bell.tsx';
 import { Mark } from './mark.tsx';
 import { sections } from './navigation.ts';

@@ -1,4 +1,4 @@
-import { type HeldSignIn, redeemCode } from '../api/sign-in.ts';
+import { type HeldSignIn, redeemCode } from '../api/sign-in/sign-in.ts';
 
 /**
  * The link of `muster web-login`: its code is in the fragment of the address, which browsers send to no server. A browser

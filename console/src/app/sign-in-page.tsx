@@ -1,13 +1,13 @@
 import { useEffect, useRef, useState, useSyncExternalStore } from 'react';
 import { session } from '../api/client.ts';
-import { KeyFileError, mostKeyBytes } from '../api/key-file-error.ts';
-import type { Person } from '../api/session.ts';
-import { signInWithKey, UnknownKey } from '../api/sign-in.ts';
+import { KeyFileError, mostKeyBytes } from '../api/sign-in/key-file-error.ts';
+import type { Person } from '../api/sign-in/session.ts';
+import { signInWithKey, UnknownKey } from '../api/sign-in/sign-in.ts';
 import { Button } from '../parts/button.tsx';
 import { classNames } from '../parts/class-names.ts';
 import { Code } from '../parts/copy.tsx';
-import { Dialog } from '../parts/dialog.tsx';
-import { Input, TextArea } from '../parts/field.tsx';
+import { Dialog } from '../parts/dialog/dialog.tsx';
+import { Input, TextArea } from '../parts/form/field.tsx';
 import { Problem } from '../parts/states.tsx';
 import { Text } from '../parts/text.tsx';
 import { Mark } from './mark.tsx';

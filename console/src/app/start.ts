@@ -2,8 +2,8 @@
 import './nonce.ts';
 import { askForAgents } from '../api/agent-list.ts';
 import { session } from '../api/client.ts';
-import { startLive } from '../api/live.ts';
-import { startLiveAgents } from '../api/live-agents.ts';
+import { startLive } from '../api/live/event-stream.ts';
+import { startLiveAgents } from '../api/live/live-agents.ts';
 import { followSignInLinks } from './sign-in-link.ts';
 
 /**

@@ -1,6 +1,6 @@
 import { useBlocker } from '@tanstack/react-router';
 import { useRef } from 'react';
-import { Confirm } from '../parts/dialog.tsx';
+import { Confirm } from '../parts/dialog/dialog.tsx';
 
 /**
  * Asks before a page is left that holds something unsaved; another tab of the same page is no leaving.

@@ -1,7 +1,7 @@
 import type { Summary as Counts } from '@muster/protocol';
 import type { Tone } from './badge.tsx';
 import { classNames } from './class-names.ts';
-import { summaryParts, type Telling } from './resource-groups.ts';
+import { summaryParts, type Telling } from './resource/resource-groups.ts';
 
 const tones: Record<Tone, string> = {
   good: 'text-good',

@@ -1,6 +1,6 @@
 import type { AuditEvent, ChannelConfigs } from '@muster/protocol/http';
-import type { Message } from '../domain/delivery.ts';
-import { oneLine } from '../domain/one-line.ts';
+import type { Message } from '../domain/notifications/delivery.ts';
+import { oneLine } from '../domain/shared/single-line.ts';
 import type { Post } from './send.ts';
 import { forDiscord, forSlack } from './text.ts';
 

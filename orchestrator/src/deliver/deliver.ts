@@ -1,5 +1,5 @@
 import type { ChannelTarget } from '@muster/protocol/http';
-import type { Deliver, Message } from '../domain/delivery.ts';
+import type { Deliver, Message } from '../domain/notifications/delivery.ts';
 import { discordPost, ntfyPost, slackPost } from './chat.ts';
 import { type Post, type SendLimits, send } from './send.ts';
 import { webhookPost } from './webhook.ts';

@@ -2,7 +2,7 @@ import { createHmac } from 'node:crypto';
 import type { AuditEvent } from '@muster/protocol/http';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { oneLine } from '../domain/one-line.ts';
+import { oneLine } from '../domain/shared/single-line.ts';
 import { discordPost, ntfyPost, slackPost } from './chat.ts';
 import { forDiscord, forSlack } from './text.ts';
 import { webhookPost } from './webhook.ts';

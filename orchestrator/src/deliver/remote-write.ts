@@ -1,8 +1,8 @@
 import { readFile } from 'node:fs/promises';
 import protobuf from 'protobufjs/light.js';
 import snappy from 'snappyjs';
-import { agentSeries } from '../domain/agent-series.ts';
-import type { NamedSamples, WriteSeries } from '../domain/sample-forwarding.ts';
+import { agentSeries } from '../domain/fleet/agent-series.ts';
+import type { NamedSamples, WriteSeries } from '../domain/fleet/sample-forwarding.ts';
 import { type SendLimits, send } from './send.ts';
 
 /** Samples by the remote write protocol of Prometheus, version 1: a protobuf message, squeezed by snappy, in one POST. */

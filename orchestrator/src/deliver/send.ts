@@ -2,9 +2,9 @@ import { lookup as resolve } from 'node:dns';
 import { request as requestPlain } from 'node:http';
 import { request as requestSecure } from 'node:https';
 import { isIP, type LookupFunction } from 'node:net';
-import { hostOf } from '../domain/channel-config.ts';
-import type { Attempt } from '../domain/delivery.ts';
-import { mayReach } from '../domain/network-address.ts';
+import { hostOf } from '../domain/notifications/channel-config.ts';
+import type { Attempt } from '../domain/notifications/delivery.ts';
+import { mayReach } from '../domain/notifications/network-address.ts';
 
 /** One POST to an address that somebody has configured: bounded in time and size, and only to where it may go. */
 

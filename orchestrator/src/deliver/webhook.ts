@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto';
 import type { ChannelConfigs } from '@muster/protocol/http';
-import type { Message } from '../domain/delivery.ts';
+import type { Message } from '../domain/notifications/delivery.ts';
 import type { Post } from './send.ts';
 
 /** The event as it is, signed. */

@@ -1,21 +1,21 @@
 import { MusterError } from '@muster/protocol';
 import { expect, it } from 'vitest';
-import { describeDatabases } from '../../test/databases.ts';
+import { describeDatabases } from '../../test/databases/databases.ts';
 import { connect, newAdmin, newAgent, newKey, openDomain, reportsOf, resultOf } from '../../test/domain.ts';
 import { getOperation } from '../../test/reading.ts';
 import { startUpkeep } from '../schedule/upkeep.ts';
-import { getAgent, listTags, putOneTag, putTags, setStatus } from './agents.ts';
-import { createAssignment } from './assignments.ts';
-import { listAudit } from './audit.ts';
-import { cancelOperation } from './cancellation.ts';
-import { submitDriftCheck } from './drift.ts';
-import { createToken } from './enrolment.ts';
-import { listRevisions, uploadModule } from './modules.ts';
-import { submitOperation } from './operations.ts';
-import { addOperator, removeOperator } from './operators.ts';
-import { createRunConductor } from './run-conductor.ts';
-import { awaitRun, getRun, startRun } from './runs.ts';
-import { hashOfToken } from './sign-in.ts';
+import { getAgent, listTags, putOneTag, putTags, setStatus } from './agents/agents.ts';
+import { createToken } from './agents/enrollment.ts';
+import { listAudit } from './audit/audit.ts';
+import { submitDriftCheck } from './drift/drift.ts';
+import { createAssignment } from './modules/assignments.ts';
+import { listRevisions, uploadModule } from './modules/modules.ts';
+import { cancelOperation } from './operation-end/cancellation.ts';
+import { submitOperation } from './operations/operations.ts';
+import { addOperator, removeOperator } from './operators/operators.ts';
+import { hashOfToken } from './operators/sign-in.ts';
+import { createRunConductor } from './runs/run-conductor.ts';
+import { awaitRun, getRun, startRun } from './runs/runs.ts';
 
 /** What was once possible and must not be: each of these has been reproduced against an earlier state of the code. */
 

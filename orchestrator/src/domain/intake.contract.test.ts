@@ -2,17 +2,17 @@ import type { ResourceResult } from '@muster/protocol';
 import type { OperationMessage, Report } from '@muster/protocol/wire';
 import { sql } from 'kysely';
 import { expect, it } from 'vitest';
-import { type DatabaseFixture, describeDatabases } from '../../test/databases.ts';
+import { type DatabaseFixture, describeDatabases } from '../../test/databases/databases.ts';
 import { connect, newAdmin, newAgent, openDomain, reportsOf, resultOf } from '../../test/domain.ts';
 import { getOperation, getOutput, getState } from '../../test/reading.ts';
-import { putUsage } from '../store/agent-usage.ts';
+import { putUsage } from '../store/queries/agent-usage.ts';
 import { defineQuery } from '../store/query.ts';
-import { statement } from '../store/unit.ts';
-import { mostEvents, mostHints } from './agent-usage.ts';
-import { listAudit } from './audit.ts';
-import { listDrift, submitDriftCheck } from './drift.ts';
-import { uploadModule } from './modules.ts';
-import { submitOperation } from './operations.ts';
+import { statement } from '../store/transaction.ts';
+import { mostEvents, mostHints } from './agents/agent-usage.ts';
+import { listAudit } from './audit/audit.ts';
+import { listDrift, submitDriftCheck } from './drift/drift.ts';
+import { uploadModule } from './modules/modules.ts';
+import { submitOperation } from './operations/operations.ts';
 
 /** What a compromised agent can have stored: what it was sent, within its limits, and nothing else. */
 

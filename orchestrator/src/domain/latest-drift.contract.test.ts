@@ -1,10 +1,10 @@
 import { expect, it } from 'vitest';
-import { describeDatabases } from '../../test/databases.ts';
+import { describeDatabases } from '../../test/databases/databases.ts';
 import { type Domain, type Key, newAdmin, newAgent, openDomain, reportsOf, resultOf } from '../../test/domain.ts';
-import { putOneTag, removeAgent, setStatus } from './agents.ts';
-import { listLatestDrift, submitDriftCheck } from './drift.ts';
-import { uploadModule } from './modules.ts';
-import { submitOperation } from './operations.ts';
+import { putOneTag, removeAgent, setStatus } from './agents/agents.ts';
+import { listLatestDrift, submitDriftCheck } from './drift/drift.ts';
+import { uploadModule } from './modules/modules.ts';
+import { submitOperation } from './operations/operations.ts';
 
 const module = 'name: m\nsupports: [{ platform: linux }]\nresources: [{ resource: { file-unix: { path: /f } } }]\n';
 

@@ -1,16 +1,16 @@
 import { expect, test } from 'vitest';
-import { type DatabaseFixture, describeDatabases } from '../../test/databases.ts';
+import { type DatabaseFixture, describeDatabases } from '../../test/databases/databases.ts';
 import { newAdmin, newAgent, openDomain, reportsOf, resultOf } from '../../test/domain.ts';
 import { getOperation, getOutput, getState } from '../../test/reading.ts';
-import { insertDriftRecord, putLatestDrift } from '../store/drift.ts';
 import { toJson } from '../store/json-text.ts';
-import { putOutput, putResourceResults } from '../store/operation-results.ts';
 import { jsonRows } from '../store/params.ts';
+import { insertDriftRecord, putLatestDrift } from '../store/queries/drift.ts';
+import { putOutput, putResourceResults } from '../store/queries/operation-results.ts';
 import type { Query } from '../store/query.ts';
-import { type Statement, statement } from '../store/unit.ts';
-import { listDrift, listLatestDrift } from './drift.ts';
-import { uploadModule } from './modules.ts';
-import { submitOperation } from './operations.ts';
+import { type Statement, statement } from '../store/transaction.ts';
+import { listDrift, listLatestDrift } from './drift/drift.ts';
+import { uploadModule } from './modules/modules.ts';
+import { submitOperation } from './operations/operations.ts';
 
 const MiB = 1024 * 1024;
 const summary = { total: 0, unchanged: 0, changed: 0, removed: 0, failed: 0, skipped: 0 };

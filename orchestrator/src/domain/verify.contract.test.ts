@@ -1,11 +1,11 @@
 import { orchestratorMessageSchema } from '@muster/protocol/wire';
 import { expect, it } from 'vitest';
-import { describeDatabases } from '../../test/databases.ts';
+import { describeDatabases } from '../../test/databases/databases.ts';
 import { newAdmin, newAgent, openDomain, reportsOf } from '../../test/domain.ts';
 import { getOperation } from '../../test/reading.ts';
-import { uploadModule } from './modules.ts';
-import { submitOperation } from './operations.ts';
-import { createSecret } from './secrets.ts';
+import { uploadModule } from './modules/modules.ts';
+import { submitOperation } from './operations/operations.ts';
+import { createSecret } from './secrets/secrets.ts';
 
 const site = `name: site
 supports: [{ platform: linux }]

@@ -1,12 +1,12 @@
 import { MusterError } from '@muster/protocol';
 import { expect, it } from 'vitest';
-import { describeDatabases } from '../../test/databases.ts';
+import { describeDatabases } from '../../test/databases/databases.ts';
 import { type Key, newAdmin, newKey, openDomain } from '../../test/domain.ts';
 import { defineQuery } from '../store/query.ts';
-import { listAudit } from './audit.ts';
-import { expireSessions } from './expiry.ts';
-import { addOperator, removeOperator } from './operators.ts';
-import { hashOfToken } from './sign-in.ts';
+import { listAudit } from './audit/audit.ts';
+import { expireSessions } from './operation-end/operation-expiry.ts';
+import { addOperator, removeOperator } from './operators/operators.ts';
+import { hashOfToken } from './operators/sign-in.ts';
 
 const code = (promise: Promise<unknown>) =>
   promise.then(

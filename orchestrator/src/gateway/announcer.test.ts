@@ -1,7 +1,7 @@
 import { createSocket } from 'node:dgram';
 import type { NetworkInterfaceInfo } from 'node:os';
 import { afterEach, describe, expect, it } from 'vitest';
-import { UnknownHostError } from '../domain/discovery.ts';
+import { UnknownHostError } from '../domain/agents/discovery.ts';
 import { createAnnouncer } from './announcer.ts';
 import { broadcastAddress, broadcastRoutes, isNobody } from './broadcast-routes.ts';
 

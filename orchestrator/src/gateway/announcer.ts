@@ -1,7 +1,7 @@
 import { createSocket, type Socket } from 'node:dgram';
 import { lookup } from 'node:dns/promises';
 import { networkInterfaces } from 'node:os';
-import { type Announcer, type DatagramFor, type Delivery, UnknownHostError } from '../domain/discovery.ts';
+import { type Announcer, type DatagramFor, type Delivery, UnknownHostError } from '../domain/agents/discovery.ts';
 import { type BroadcastRoute, broadcastRoutes, isNobody } from './broadcast-routes.ts';
 
 /** Of the addresses of one host. */

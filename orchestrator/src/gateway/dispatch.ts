@@ -1,5 +1,5 @@
 import type { Clock } from '../clock.ts';
-import type { AgentLinks } from '../domain/agent-link.ts';
+import type { AgentLinks } from '../domain/agent-link/agent-link.ts';
 import type { Log } from '../log.ts';
 import type { GatewayLimits } from './limits.ts';
 import { type Link, wish } from './link.ts';

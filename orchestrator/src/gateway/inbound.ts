@@ -1,7 +1,7 @@
 import type { Sample } from '@muster/protocol';
 import { type AgentMessage, type Hello, type OutputProgress, type Report, reportsSchema } from '@muster/protocol/wire';
 import type { Clock } from '../clock.ts';
-import type { AgentLinks } from '../domain/agent-link.ts';
+import type { AgentLinks } from '../domain/agent-link/agent-link.ts';
 import type { Log } from '../log.ts';
 import { skewOf, warnOfSkew, withSkew } from './clock-skew.ts';
 import type { Dispatcher } from './dispatch.ts';

@@ -14,7 +14,7 @@ import {
 import { WebSocket } from 'ws';
 import { remoteIp } from '../client-network.ts';
 import type { Clock } from '../clock.ts';
-import type { Refusal, Standing } from '../domain/agent-link.ts';
+import type { Refusal, Standing } from '../domain/agent-link/agent-link.ts';
 import type { GatewayLimits } from './limits.ts';
 import type { Assembly } from './reassembly.ts';
 import type { LinkTerminals } from './terminal-shells.ts';

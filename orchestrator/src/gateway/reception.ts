@@ -1,14 +1,14 @@
 import { exporterLabel, exporterLength, type HelloProof, helloSchema } from '@muster/protocol/wire';
 import type { Clock } from '../clock.ts';
-import type { AgentLinks, Refusal } from '../domain/agent-link.ts';
+import type { AgentLinks, Refusal } from '../domain/agent-link/agent-link.ts';
 import type { Log } from '../log.ts';
 import { skewOf, warnOfSkew, withSkew } from './clock-skew.ts';
 import type { Dispatcher } from './dispatch.ts';
 import { checkHello } from './hello-check.ts';
-import { KeptPlaces } from './kept-places.ts';
+import { Turns } from './keyed-mutex.ts';
 import { faultOf, type Link, wish } from './link.ts';
 import type { LinkRegistry } from './presence.ts';
-import { Turns } from './turns.ts';
+import { KeptPlaces } from './reconnect-reservations.ts';
 
 /** TLS 1.3 makes no difference between an empty context and none. */
 const noContext = Buffer.alloc(0);

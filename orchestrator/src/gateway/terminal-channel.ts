@@ -1,7 +1,7 @@
 import { MusterError } from '@muster/protocol';
 import type { TerminalRefusal } from '@muster/protocol/wire';
-import { oneLine } from '../domain/one-line.ts';
-import type { Shell, ShellEvents, ShellExit } from '../domain/shells.ts';
+import { oneLine } from '../domain/shared/single-line.ts';
+import type { Shell, ShellEvents, ShellExit } from '../domain/terminals/shells.ts';
 import type { GatewayLimits } from './limits.ts';
 import type { Link } from './link.ts';
 import { InputQueue, OutputWindow, Pieces } from './terminal-window.ts';

@@ -10,7 +10,7 @@ import { MemoryLinks } from '../../test/memory-links.ts';
 import { dialAsAgent, type TestAgent } from '../../test/test-agent.ts';
 import type { Bus } from '../bus/bus.ts';
 import { createInProcessBus } from '../bus/in-process.ts';
-import type { Shell, ShellEvents, ShellExit, ShellWish } from '../domain/shells.ts';
+import type { Shell, ShellEvents, ShellExit, ShellWish } from '../domain/terminals/shells.ts';
 import { type Identity, loadIdentity } from '../identity/identity.ts';
 import { createGateway, type Gateway } from './gateway.ts';
 import type { GatewayLimits } from './limits.ts';

@@ -1,8 +1,8 @@
 import { MusterError } from '@muster/protocol';
 import { type AgentMessage, decodeTerminalFrame } from '@muster/protocol/wire';
 import type { Clock } from '../clock.ts';
-import { oneLine } from '../domain/one-line.ts';
-import type { Shell, ShellEvents, Shells, ShellWish } from '../domain/shells.ts';
+import { oneLine } from '../domain/shared/single-line.ts';
+import type { Shell, ShellEvents, Shells, ShellWish } from '../domain/terminals/shells.ts';
 import { Deadlines } from './deadlines.ts';
 import type { GatewayLimits } from './limits.ts';
 import type { Link } from './link.ts';

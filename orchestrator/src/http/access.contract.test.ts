@@ -1,11 +1,11 @@
 import { apiPrefix, type Route, routes } from '@muster/protocol/http';
 import { expect, it } from 'vitest';
-import { describeDatabases } from '../../test/databases.ts';
+import { describeDatabases } from '../../test/databases/databases.ts';
 import { newKey } from '../../test/domain.ts';
 import { type RealApi, realApiFixture, tokenOf } from '../../test/real-api.ts';
 import { samplesFixture } from '../../test/samples.ts';
-import { addOperator, removeOperator } from '../domain/operators.ts';
-import { hashOfToken } from '../domain/sign-in.ts';
+import { addOperator, removeOperator } from '../domain/operators/operators.ts';
+import { hashOfToken } from '../domain/operators/sign-in.ts';
 
 /**
  * Who may do what: every route of the table, the streaming ones too, over the real domain, for everybody who may ask. And

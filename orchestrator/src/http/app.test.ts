@@ -2,9 +2,9 @@ import { MusterError } from '@muster/protocol';
 import { agentExample, nodeExample } from '@muster/protocol/http';
 import type { InjectOptions } from 'fastify';
 import { describe, expect, test } from 'vitest';
+import { bearer, exampleHandlers, keepingLog, sessions, testApp, tokens } from '../../test/app-fixture.ts';
 import { createApp } from './app.ts';
-import { bearer, exampleHandlers, keepingLog, sessions, testApp, tokens } from './app-fixture.ts';
-import { type CallOf, Reply } from './handlers.ts';
+import { type CallOf, Reply } from './server/handlers.ts';
 
 const agents = '/api/v1/agents';
 const agent = `${agents}/${nodeExample}`;

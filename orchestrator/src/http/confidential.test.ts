@@ -1,7 +1,7 @@
 import { routes } from '@muster/protocol/http';
 import { expect, test } from 'vitest';
+import { testApp, tokens } from '../../test/app-fixture.ts';
 import type { AppOptions } from './app.ts';
-import { testApp, tokens } from './app-fixture.ts';
 
 const secret = { name: 'x', value: 'hunter2' };
 const elsewhere = '192.0.2.7';

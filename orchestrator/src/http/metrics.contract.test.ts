@@ -1,10 +1,10 @@
 import { expect, it } from 'vitest';
-import { describeDatabases } from '../../test/databases.ts';
+import { bearer } from '../../test/app-fixture.ts';
+import { describeDatabases } from '../../test/databases/databases.ts';
 import { newAgent } from '../../test/domain.ts';
 import { realApiFixture } from '../../test/real-api.ts';
 import { sampleAt, samplesFixture } from '../../test/samples.ts';
-import { removeAgent, setStatus } from '../domain/agents.ts';
-import { bearer } from './app-fixture.ts';
+import { removeAgent, setStatus } from '../domain/agents/agents.ts';
 
 describeDatabases('samples over HTTP', (fixture) => {
   const stores = samplesFixture(fixture);

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
-import { createTelemetry } from './telemetry.ts';
+import { createTelemetry } from './metrics/telemetry.ts';
 
 /** What docs/monitoring asks Prometheus for is what an orchestrator really shows: every name, every label, every value of one. */
 const folder = join(import.meta.dirname, '../../../docs/monitoring');

@@ -1,15 +1,15 @@
 import { expect, it, vi } from 'vitest';
-import { type DatabaseFixture, describeDatabases } from '../../test/databases.ts';
+import { bearer, testApp, tokens } from '../../test/app-fixture.ts';
+import { type DatabaseFixture, describeDatabases } from '../../test/databases/databases.ts';
 import { connect, newAdmin, newAgent, openDomain, reportsOf, resultOf } from '../../test/domain.ts';
-import { putOneTag, setStatus } from '../domain/agents.ts';
-import { createAssignment } from '../domain/assignments.ts';
-import { uploadModule } from '../domain/modules.ts';
+import { putOneTag, setStatus } from '../domain/agents/agents.ts';
+import { createAssignment } from '../domain/modules/assignments.ts';
+import { uploadModule } from '../domain/modules/modules.ts';
 import { startUpkeep } from '../schedule/upkeep.ts';
-import { insertSession } from '../store/operators.ts';
-import { statement } from '../store/unit.ts';
-import { bearer, testApp, tokens } from './app-fixture.ts';
-import { hashToken } from './authentication.ts';
+import { insertSession } from '../store/queries/operators.ts';
+import { statement } from '../store/transaction.ts';
 import { operationHandlers } from './routes/operations.ts';
+import { hashToken } from './server/authentication.ts';
 
 /** Operations and runs as a client sees them, from the request to each of their ends. */
 

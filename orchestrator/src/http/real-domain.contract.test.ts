@@ -4,16 +4,16 @@ import fc from 'fast-check';
 import type { FastifyInstance } from 'fastify';
 import { expect, it } from 'vitest';
 import { anyRequest, type BadRequest, badBodies, badParams, badQueries } from '../../test/bad-input.ts';
-import { describeDatabases } from '../../test/databases.ts';
+import { describeDatabases } from '../../test/databases/databases.ts';
 import { type Domain, newAgent, newKey, reportsOf, resultOf } from '../../test/domain.ts';
 import { consume, placedEvent } from '../../test/placed-events.ts';
 import { moduleText, type RealApi, realApiFixture } from '../../test/real-api.ts';
 import { sampleAt, samplesFixture } from '../../test/samples.ts';
-import { createAssignment } from '../domain/assignments.ts';
-import { uploadModule } from '../domain/modules.ts';
-import { listNotifications, notificationsOf } from '../domain/notifications.ts';
-import { submitOperation } from '../domain/operations.ts';
-import { createWindow } from '../domain/windows.ts';
+import { createAssignment } from '../domain/modules/assignments.ts';
+import { uploadModule } from '../domain/modules/modules.ts';
+import { createWindow } from '../domain/modules/windows.ts';
+import { listNotifications, notificationsOf } from '../domain/notifications/notifications.ts';
+import { submitOperation } from '../domain/operations/operations.ts';
 
 /** The routes over the real domain and a real database, every answer held to its schema. */
 

@@ -1,11 +1,11 @@
 import { afterEach, expect, it } from 'vitest';
-import { describeDatabases } from '../../test/databases.ts';
+import { describeDatabases } from '../../test/databases/databases.ts';
 import { newKey } from '../../test/domain.ts';
 import { type RealApi, realApiFixture, tokenOf } from '../../test/real-api.ts';
 import { samplesFixture } from '../../test/samples.ts';
-import { listAudit } from '../domain/audit.ts';
-import { addOperator } from '../domain/operators.ts';
-import { refusalsEveryMs } from '../domain/refusal-book.ts';
+import { listAudit } from '../domain/audit/audit.ts';
+import { refusalsEveryMs } from '../domain/audit/refusal-throttle.ts';
+import { addOperator } from '../domain/operators/operators.ts';
 import type { AppOptions } from './app.ts';
 
 const wrongSignature = '0'.repeat(128);

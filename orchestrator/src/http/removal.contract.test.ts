@@ -5,13 +5,13 @@ import { MusterError } from '@muster/protocol';
 import { Client } from 'pg';
 import { expect, it, vi } from 'vitest';
 import { happen, placeAll } from '../../test/audit.ts';
-import { describeDatabases } from '../../test/databases.ts';
+import { describeDatabases } from '../../test/databases/databases.ts';
 import { type Key, newKey } from '../../test/domain.ts';
 import { type RealApi, realApiFixture, tokenOf } from '../../test/real-api.ts';
 import { samplesFixture } from '../../test/samples.ts';
-import { putOneTag } from '../domain/agents.ts';
-import { addOperator, getOperator, listOperators, removeOperator } from '../domain/operators.ts';
-import { actorIn, hashOfToken, type Session } from '../domain/sign-in.ts';
+import { putOneTag } from '../domain/agents/agents.ts';
+import { addOperator, getOperator, listOperators, removeOperator } from '../domain/operators/operators.ts';
+import { actorIn, hashOfToken, type Session } from '../domain/operators/sign-in.ts';
 import { defineQuery } from '../store/query.ts';
 
 /** What is under way when an operator is removed: requests whose body is not all there yet, answers that last. */

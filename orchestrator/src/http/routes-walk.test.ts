@@ -3,8 +3,8 @@ import { errorsOf, type Route, routes } from '@muster/protocol/http';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
-import { addressOf, bearer, exampleAnswer, testApp } from './app-fixture.ts';
-import type { Handlers } from './handlers.ts';
+import { addressOf, bearer, exampleAnswer, testApp } from '../../test/app-fixture.ts';
+import type { Handlers } from './server/handlers.ts';
 
 /** Every route of the table, held to what every route must hold to. */
 const app = testApp();

@@ -6,10 +6,10 @@ import { type Route, route } from '@muster/protocol/http';
 import fastify, { type FastifyInstance } from 'fastify';
 import { afterEach, beforeEach, describe, expect, expectTypeOf, test } from 'vitest';
 import { z } from 'zod';
-import { type AnyHandler, registerEndpoint } from './endpoint.ts';
-import { type Answer, Reply, Stream } from './handlers.ts';
-import { LastingAnswers } from './lasting.ts';
-import { parseQuery } from './query.ts';
+import { type AnyHandler, registerEndpoint } from './server/endpoint.ts';
+import { type Answer, Reply, Stream } from './server/handlers.ts';
+import { parseQuery } from './server/query.ts';
+import { LastingAnswers } from './server/streaming-responses.ts';
 
 const lines = route({
   id: 'lines',

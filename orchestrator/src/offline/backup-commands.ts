@@ -3,7 +3,7 @@ import { createReadStream } from 'node:fs';
 import { type FileHandle, open, rename, rm, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { ConfigError } from '../config.ts';
-import { TransferRefused } from '../store/transfer-table.ts';
+import { TransferRefused } from '../store/transfer/transfer-table.ts';
 import type { BackupPart } from './backup-format.ts';
 import { verifyBackup } from './backup-read.ts';
 import { keepNewest, numberToKeep, placeOfBackup } from './backup-series.ts';

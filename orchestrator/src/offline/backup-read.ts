@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto';
 import { pipeline, Readable } from 'node:stream';
 import { createGunzip } from 'node:zlib';
 import { migrations } from '../store/migrations/index.ts';
-import { readExport } from '../store/transfer-format.ts';
-import { TransferRefused } from '../store/transfer-table.ts';
+import { readExport } from '../store/transfer/transfer-format.ts';
+import { TransferRefused } from '../store/transfer/transfer-table.ts';
 import {
   type BackupHeader,
   backupVersion,

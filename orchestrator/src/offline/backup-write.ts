@@ -5,21 +5,21 @@ import { Readable } from 'node:stream';
 import { createGzip } from 'node:zlib';
 import { systemClock } from '../clock.ts';
 import type { Config } from '../config.ts';
-import { restoredKey } from '../domain/restored.ts';
+import { restoredKey } from '../domain/fleet/restored.ts';
 import { rawPublicKey } from '../identity/ed25519-key.ts';
 import { readPrivateFile } from '../identity/private-file.ts';
 import { keyIdsOf } from '../identity/secret-keys.ts';
-import { openTranscripts } from '../store/transcripts.ts';
-import { exportDatabase } from '../store/transfer.ts';
-import { postgresSnapshot } from '../store/transfer-postgres.ts';
-import { sqliteSnapshot } from '../store/transfer-sqlite.ts';
+import { openTranscripts } from '../store/transcripts/transcripts.ts';
+import { exportDatabase } from '../store/transfer/transfer.ts';
+import { postgresSnapshot } from '../store/transfer/transfer-postgres.ts';
+import { sqliteSnapshot } from '../store/transfer/transfer-sqlite.ts';
 import {
   type Snapshot,
   TransferRefused,
   type TransferRow,
   type TransferSource,
   type TransferTable,
-} from '../store/transfer-table.ts';
+} from '../store/transfer/transfer-table.ts';
 import { version as musterVersion } from '../version.ts';
 import {
   type BackupHeader,

@@ -1,7 +1,7 @@
-import { categoryOf, genesis, hashOf } from '../domain/audit-chain.ts';
-import type { PlacedEvent } from '../domain/event-consumer.ts';
-import type { Line } from '../store/transfer-format.ts';
-import { TransferRefused } from '../store/transfer-table.ts';
+import { categoryOf, genesis, hashOf } from '../domain/audit/audit-chain.ts';
+import type { PlacedEvent } from '../domain/audit/placed-event.ts';
+import type { Line } from '../store/transfer/transfer-format.ts';
+import { TransferRefused } from '../store/transfer/transfer-table.ts';
 
 /** Whether the audit log in an export is the chain that was written: each hash computed anew, as the rows pass by. */
 

@@ -2,7 +2,7 @@ import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Config } from '../config.ts';
 import { DirectoryInUse, lockDirectory } from '../identity/instance-lock.ts';
-import { takePostgresLock } from '../store/postgres-lock.ts';
+import { takePostgresLock } from '../store/postgres/postgres-lock.ts';
 
 /** The database that an offline command works on, held so that no orchestrator can start on it meanwhile. */
 export type HeldPlace = {

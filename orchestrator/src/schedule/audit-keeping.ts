@@ -1,8 +1,8 @@
 import type { Clock } from '../clock.ts';
-import { pruneBySchedule } from '../domain/audit-retention.ts';
-import type { Context } from '../domain/context.ts';
-import { createLease, type Fence } from '../domain/leases.ts';
-import type { Sequencer } from '../domain/sequencer.ts';
+import { pruneBySchedule } from '../domain/audit/audit-retention.ts';
+import type { Sequencer } from '../domain/audit/event-sequencer.ts';
+import type { Context } from '../domain/shared/context.ts';
+import { createLease, type Fence } from '../domain/shared/leases.ts';
 
 /** Keeps the audit log: gives events their places, soon after they were written, and removes what is too old. */
 

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
-import { describeDatabases } from '../../test/databases.ts';
+import { describeDatabases } from '../../test/databases/databases.ts';
 import { openDomain } from '../../test/domain.ts';
-import { listAudit } from '../domain/audit.ts';
+import { listAudit } from '../domain/audit/audit.ts';
 import { startDiskGuard } from './disk-guard.ts';
 
 /** The disk of the data directory, as the test has it. */

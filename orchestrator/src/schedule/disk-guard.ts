@@ -1,6 +1,12 @@
 import type { Clock } from '../clock.ts';
-import type { Context } from '../domain/context.ts';
-import { type DiskRoom, type DiskSpace, judgeDisk, recordDiskSpace, toldOfLowDisk } from '../domain/disk-space.ts';
+import {
+  type DiskRoom,
+  type DiskSpace,
+  judgeDisk,
+  recordDiskSpace,
+  toldOfLowDisk,
+} from '../domain/fleet/disk-space.ts';
+import type { Context } from '../domain/shared/context.ts';
 
 /** Looks how full the disk of the data directory is, now and then: nobody who asks for anything waits for that. */
 

@@ -1,8 +1,8 @@
 import { AsyncResource } from 'node:async_hooks';
 import type { Clock } from '../clock.ts';
-import type { Context } from '../domain/context.ts';
-import { anyDue, pullIn, queueDue, type SweepRules } from '../domain/drift-sweep.ts';
-import type { Lease } from '../domain/leases.ts';
+import { anyDue, pullIn, queueDue, type SweepRules } from '../domain/drift/drift-sweep.ts';
+import type { Context } from '../domain/shared/context.ts';
+import type { Lease } from '../domain/shared/leases.ts';
 
 /** Has machines checked for drift when they are due: one timer, and a look whenever a check has ended. */
 

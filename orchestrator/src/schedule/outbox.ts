@@ -1,10 +1,8 @@
 import { AsyncResource } from 'node:async_hooks';
 import type { Clock } from '../clock.ts';
-import { attemptMs, undecipherable } from '../domain/channels.ts';
-import type { Context } from '../domain/context.ts';
-import { type Attempt, type Deliver, delivered } from '../domain/delivery.ts';
-import type { Lease } from '../domain/leases.ts';
-import { pruneNotifications } from '../domain/notifications.ts';
+import { attemptMs, undecipherable } from '../domain/notifications/channels.ts';
+import { type Attempt, type Deliver, delivered } from '../domain/notifications/delivery.ts';
+import { pruneNotifications } from '../domain/notifications/notifications.ts';
 import {
   channelsToSend,
   giveUpOld,
@@ -13,7 +11,9 @@ import {
   recordFailure,
   recordRecovered,
   type Sending,
-} from '../domain/outbox.ts';
+} from '../domain/notifications/outbox.ts';
+import type { Context } from '../domain/shared/context.ts';
+import type { Lease } from '../domain/shared/leases.ts';
 
 /**
  * Sends what the outbox holds: to each channel in order, one message at a time; to many channels at once, taking turns, so

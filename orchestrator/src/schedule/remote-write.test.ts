@@ -3,9 +3,9 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { ManualClock } from '../../test/manual-clock.ts';
 import { sampleAt } from '../../test/samples.ts';
-import type { Context } from '../domain/context.ts';
-import type { Attempt } from '../domain/delivery.ts';
-import type { NamedSamples } from '../domain/sample-forwarding.ts';
+import type { NamedSamples } from '../domain/fleet/sample-forwarding.ts';
+import type { Attempt } from '../domain/notifications/delivery.ts';
+import type { Context } from '../domain/shared/context.ts';
 import { startRemoteWrite } from './remote-write.ts';
 
 type Outcome = Attempt | number | 'hang';

@@ -1,8 +1,8 @@
 import type { Sample } from '@muster/protocol';
 import type { Clock } from '../clock.ts';
-import type { Context } from '../domain/context.ts';
-import { delivered, describeAttempt } from '../domain/delivery.ts';
-import { type ForwardedSample, type WriteSeries, withNames } from '../domain/sample-forwarding.ts';
+import { type ForwardedSample, type WriteSeries, withNames } from '../domain/fleet/sample-forwarding.ts';
+import { delivered, describeAttempt } from '../domain/notifications/delivery.ts';
+import type { Context } from '../domain/shared/context.ts';
 
 /**
  * Writes stored samples on to a database of series elsewhere. They wait in memory, as many as there is room for, and

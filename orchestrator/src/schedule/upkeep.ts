@@ -1,17 +1,17 @@
 import type { Clock } from '../clock.ts';
-import type { Context } from '../domain/context.ts';
-import { deleteOldTokens } from '../domain/enrolment.ts';
-import { endLost, expireQueued, expireSessions } from '../domain/expiry.ts';
-import { dropFormerSecrets } from '../domain/former-secrets.ts';
-import { proveWritable } from '../domain/health.ts';
-import { createLostWatch } from '../domain/lost-agents.ts';
-import type { PendingList } from '../domain/pending-list.ts';
-import type { Refusals } from '../domain/refusals.ts';
-import { pruneHistory, prunePayloads, type Retention } from '../domain/retention.ts';
-import type { RunConductor } from '../domain/run-conductor.ts';
-import { settleRuns } from '../domain/run-end.ts';
-import { announceExpiring } from '../domain/secret-expiry.ts';
-import { missingKey } from '../domain/secret-rotation.ts';
+import { deleteOldTokens } from '../domain/agents/enrollment.ts';
+import { createLostWatch } from '../domain/agents/lost-agents.ts';
+import type { PendingList } from '../domain/agents/pending-list.ts';
+import type { Refusals } from '../domain/audit/refusals.ts';
+import { pruneHistory, prunePayloads, type Retention } from '../domain/fleet/retention.ts';
+import { endLost, expireQueued, expireSessions } from '../domain/operation-end/operation-expiry.ts';
+import type { RunConductor } from '../domain/runs/run-conductor.ts';
+import { settleRuns } from '../domain/runs/run-end.ts';
+import { dropFormerSecrets } from '../domain/secrets/former-secrets.ts';
+import { announceExpiring } from '../domain/secrets/secret-expiry.ts';
+import { missingKey } from '../domain/secrets/secret-rotation.ts';
+import type { Context } from '../domain/shared/context.ts';
+import { proveWritable } from '../domain/shared/health.ts';
 
 /** What must be done now and then, whoever asks for anything: one timer for all of it. */
 

@@ -1,7 +1,7 @@
 import headless, { type Terminal } from '@xterm/headless';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { TerminalModes } from '../domain/terminal-modes.ts';
+import { TerminalModes } from '../domain/terminals/terminal-modes.ts';
 import { outputLines, resizeLine } from '../store/cast.ts';
 import { buildScreen } from './build-screen.ts';
 

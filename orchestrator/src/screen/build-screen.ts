@@ -1,6 +1,6 @@
 import serialize from '@xterm/addon-serialize';
 import headless, { type Terminal } from '@xterm/headless';
-import { TerminalModes } from '../domain/terminal-modes.ts';
+import { TerminalModes } from '../domain/terminals/terminal-modes.ts';
 import { CastReplay } from '../store/cast.ts';
 
 /** The screen that a part of a transcript ends with, as bytes that make another terminal look the same. */

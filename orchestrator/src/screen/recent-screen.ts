@@ -1,8 +1,8 @@
 import { Worker } from 'node:worker_threads';
 import type { Clock } from '../clock.ts';
-import type { RecentScreen, ScreenSource } from '../domain/live-terminal.ts';
+import type { RecentScreen, ScreenSource } from '../domain/terminals/live-terminal.ts';
 import type { Log } from '../log.ts';
-import type { Transcripts } from '../store/transcripts.ts';
+import type { Transcripts } from '../store/transcripts/transcripts.ts';
 import type { ScreenJob } from './build-screen.ts';
 
 /** Threads at a time, and how long one may take: what a hostile machine showed can keep one busy for ever. */

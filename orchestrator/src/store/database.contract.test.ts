@@ -2,13 +2,13 @@ import { MusterError } from '@muster/protocol';
 import fc from 'fast-check';
 import { sql } from 'kysely';
 import { expect, it } from 'vitest';
-import { describeDatabases } from '../../test/databases.ts';
+import { describeDatabases } from '../../test/databases/databases.ts';
 import { ConstraintViolation, type Database } from './database.ts';
-import { defaultIntakeLimits } from './intake.ts';
 import { fromJson, toJson } from './json-text.ts';
 import { jsonRows } from './params.ts';
 import { defineQuery } from './query.ts';
-import { type Precondition, type Statement, statement } from './unit.ts';
+import { type Precondition, type Statement, statement } from './transaction.ts';
+import { defaultIntakeLimits } from './write-queue-limits.ts';
 
 const put = defineQuery('settings/put', (db, p: { key: string; value: string }) =>
   db.insertInto('settings').values({ key: p.key, value: p.value }),

@@ -1,7 +1,7 @@
 import { MusterError } from '@muster/protocol';
 import type { DatabaseKind } from './dialect.ts';
 import type { Query } from './query.ts';
-import type { Unit, UnitResult } from './unit.ts';
+import type { Unit, UnitResult } from './transaction.ts';
 
 /** What a database has done since it was opened, for metrics. */
 export interface DatabaseStats {

@@ -3,11 +3,11 @@ import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { afterEach, expect, it } from 'vitest';
-import { describeDatabases } from '../../test/databases.ts';
+import { describeDatabases } from '../../test/databases/databases.ts';
 import { defineQuery } from './query.ts';
 
 const everyKey = defineQuery('settings/every key', (db) => db.selectFrom('settings').select('key'));
-const writer = fileURLToPath(new URL('../../test/write-until-killed.ts', import.meta.url));
+const writer = fileURLToPath(new URL('../../test/databases/write-until-killed.ts', import.meta.url));
 
 describeDatabases('a killed process', (fixture) => {
   let child: ChildProcess | undefined;

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { postgresFailure } from './postgres-failure.ts';
-import { sqliteFailure } from './sqlite-failure.ts';
+import { postgresFailure } from './postgres/postgres-failure.ts';
+import { sqliteFailure } from './sqlite/sqlite-failure.ts';
 
 const withCode = (code: string) => Object.assign(new Error('x'), { code });
 

@@ -3,8 +3,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import Sqlite, { type Database } from 'better-sqlite3';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { unseenAgents } from './agents.ts';
-import { auditEvents, chainRows, countUnplaced, firstPlaced, placedEvents, unplacedEvents } from './audit.ts';
+import { migrations } from './migrations/index.ts';
+import { unseenAgents } from './queries/agents.ts';
+import { auditEvents, chainRows, countUnplaced, firstPlaced, placedEvents, unplacedEvents } from './queries/audit.ts';
+import { deliveriesBefore, oldestDeliveries } from './queries/deliveries.ts';
+import { driftIds, latestDrifts } from './queries/drift.ts';
+import { dueForDrift, pullInDriftDue, scheduledChecks } from './queries/drift-schedule.ts';
 import {
   agentsByLatestDrift,
   agentsByStatus,
@@ -14,20 +18,21 @@ import {
   openOperationsByStatus,
   pendingAgents,
   waitingDeliveries,
-} from './census.ts';
-import { deliveriesBefore, oldestDeliveries } from './deliveries.ts';
-import { driftIds, latestDrifts } from './drift.ts';
-import { dueForDrift, pullInDriftDue, scheduledChecks } from './drift-schedule.ts';
-import { migrateSqlite } from './migrate-sqlite.ts';
-import { migrations } from './migrations/index.ts';
-import { notificationBefore, notifications, prunableNotifications, unreadCount } from './notifications.ts';
-import { agentsWithWork, oldestOpen, openOperations, operations } from './operations.ts';
+} from './queries/fleet-counts.ts';
+import { notificationBefore, notifications, prunableNotifications, unreadCount } from './queries/notifications.ts';
+import { agentsWithWork, oldestOpen, openOperations, operations } from './queries/operations.ts';
+import {
+  agentsDrifted,
+  agentsNotAsApplied,
+  agentsWithFailedApply,
+  agentsWithFailedCheck,
+} from './queries/reconcile.ts';
+import { secretsByExpiry } from './queries/secrets.ts';
+import { activeTerminals, terminals } from './queries/terminals.ts';
+import { openSelectors, windows } from './queries/windows.ts';
 import type { AnyQuery } from './query.ts';
-import { agentsDrifted, agentsNotAsApplied, agentsWithFailedApply, agentsWithFailedCheck } from './reconcile.ts';
 import { oldDriftRecords, operationIds, unneededPayloads } from './retention.ts';
-import { secretsByExpiry } from './secrets.ts';
-import { activeTerminals, terminals } from './terminals.ts';
-import { openSelectors, windows } from './windows.ts';
+import { migrateSqlite } from './sqlite/migrate-sqlite.ts';
 
 /** A query costs what it gives, however long the history is: it must find its rows by an index and not sort them. */
 const directory = mkdtempSync(join(tmpdir(), 'muster-indices-'));

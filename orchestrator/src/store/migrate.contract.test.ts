@@ -7,16 +7,16 @@ import Sqlite from 'better-sqlite3';
 import { sql } from 'kysely';
 import { Client } from 'pg';
 import { describe, expect, it } from 'vitest';
-import { describeDatabases, testTime } from '../../test/databases.ts';
-import { fillFirstRelease, firstRelease } from '../../test/first-release.ts';
-import { nextMigrations, oneMore } from '../../test/migrations.ts';
-import { agentKey, insertAgentKey } from './agent-keys.ts';
+import { describeDatabases, testTime } from '../../test/databases/databases.ts';
+import { fillFirstRelease, firstRelease } from '../../test/databases/first-release.ts';
+import { nextMigrations, oneMore } from '../../test/databases/migrations.ts';
 import { dueMigrations, type MigrationReport, SchemaRefused } from './migrate.ts';
-import { lockKey } from './migrate-postgres.ts';
 import { migrations } from './migrations/index.ts';
 import type { Migration } from './migrations/migration.ts';
+import { lockKey } from './postgres/migrate-postgres.ts';
+import { agentKey, insertAgentKey } from './queries/agent-keys.ts';
 import { defineQuery } from './query.ts';
-import { statement } from './unit.ts';
+import { statement } from './transaction.ts';
 
 const put = defineQuery('settings/put', (db, p: { key: string }) =>
   db.insertInto('settings').values({ key: p.key, value: 'old' }),
@@ -24,7 +24,7 @@ const put = defineQuery('settings/put', (db, p: { key: string }) =>
 const all = defineQuery('settings/all', (db) => db.selectFrom('settings').selectAll());
 const versions = defineQuery('versions', (db) => db.selectFrom('schema_version').selectAll().orderBy('version'));
 const extra = defineQuery('extra', () => sql<{ id: string }>`select id from extra`);
-const migrator = fileURLToPath(new URL('../../test/migrate-until-killed.ts', import.meta.url));
+const migrator = fileURLToPath(new URL('../../test/databases/migrate-until-killed.ts', import.meta.url));
 
 describe('dueMigrations', () => {
   it('gives what is missing, and refuses a database that is ahead', () => {

@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Database } from './database.ts';
 import type { MigrationReport } from './migrate.ts';
-import { openPostgres } from './postgres.ts';
-import { postgresFailure } from './postgres-failure.ts';
-import { DatabaseInUse } from './postgres-lock.ts';
-import { openSqlite } from './sqlite.ts';
+import { openPostgres } from './postgres/postgres.ts';
+import { postgresFailure } from './postgres/postgres-failure.ts';
+import { DatabaseInUse } from './postgres/postgres-lock.ts';
+import { openSqlite } from './sqlite/sqlite.ts';
 
 /** Where an orchestrator keeps what it knows. */
 export interface DatabasePlace {

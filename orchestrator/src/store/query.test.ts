@@ -2,7 +2,7 @@ import { sql } from 'kysely';
 import { describe, expect, expectTypeOf, it } from 'vitest';
 import { jsonRows } from './params.ts';
 import { bind, defineQuery, defineVariants, type Query } from './query.ts';
-import { statement } from './unit.ts';
+import { statement } from './transaction.ts';
 
 const asJson = (list: readonly unknown[]) => JSON.stringify(list);
 

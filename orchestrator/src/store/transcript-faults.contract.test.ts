@@ -8,10 +8,10 @@ import { createInterface } from 'node:readline';
 import { buffer } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { afterAll, expect, it, vi } from 'vitest';
+import { missingMount } from '../../test/databases/small-file-system.ts';
 import { ManualClock } from '../../test/manual-clock.ts';
-import { missingMount } from '../../test/small-file-system.ts';
 import { outputLines } from './cast.ts';
-import { openTranscripts } from './transcripts.ts';
+import { openTranscripts } from './transcripts/transcripts.ts';
 
 const root = mkdtempSync(join(tmpdir(), 'muster-transcript-faults-'));
 afterAll(() => rmSync(root, { recursive: true, force: true }));

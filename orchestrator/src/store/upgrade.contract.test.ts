@@ -4,22 +4,22 @@ import { fileURLToPath } from 'node:url';
 import { sql } from 'kysely';
 import { expect, it } from 'vitest';
 import { placeAll } from '../../test/audit.ts';
-import { describeDatabases } from '../../test/databases.ts';
+import { describeDatabases } from '../../test/databases/databases.ts';
+import { fillFirstRelease, firstRelease } from '../../test/databases/first-release.ts';
 import { openDomain } from '../../test/domain.ts';
-import { fillFirstRelease, firstRelease } from '../../test/first-release.ts';
 import { getOperation, getState } from '../../test/reading.ts';
 import { terminalsFixture } from '../../test/terminals.ts';
-import { createVerifier } from '../domain/audit-verification.ts';
-import { getDrift, latestDrift, listLatestDrift } from '../domain/drift.ts';
-import { acceptDrift } from '../domain/drift-acceptance.ts';
-import { listReconcile } from '../domain/reconcile.ts';
-import { settleRuns } from '../domain/run-end.ts';
-import { getRun } from '../domain/runs.ts';
+import { createVerifier } from '../domain/audit/audit-verification.ts';
+import { getDrift, latestDrift, listLatestDrift } from '../domain/drift/drift.ts';
+import { acceptDrift } from '../domain/drift/drift-acceptance.ts';
+import { listReconcile } from '../domain/drift/reconcile.ts';
+import { settleRuns } from '../domain/runs/run-end.ts';
+import { getRun } from '../domain/runs/runs.ts';
 import { migrations } from './migrations/index.ts';
 import { defineQuery } from './query.ts';
-import { statement } from './unit.ts';
+import { statement } from './transaction.ts';
 
-const migrator = fileURLToPath(new URL('../../test/migrate-until-killed.ts', import.meta.url));
+const migrator = fileURLToPath(new URL('../../test/databases/migrate-until-killed.ts', import.meta.url));
 
 describeDatabases('a database of the first schema', (fixture) => {
   const filled = async () => {

@@ -1,6 +1,13 @@
 import { z } from 'zod';
 import type { DeclaredBody, Json } from './document.ts';
-import { type DeferredPart, type Evaluated, evaluateText, evaluateWhole, isMapping, type Scope } from './evaluate.ts';
+import {
+  type DeferredPart,
+  type Evaluated,
+  evaluateText,
+  evaluateWhole,
+  isMapping,
+  type Scope,
+} from './expression/evaluate.ts';
 import type { Field } from './kinds/field.ts';
 import type { Kind } from './kinds/kind.ts';
 import { kinds, type ResourceType } from './kinds.ts';

@@ -1,13 +1,13 @@
 import { together } from './conditions.ts';
 import { type Contender, conflictingPairs } from './conflicts.ts';
-import { checkExpressions, type ReportExpression } from './expression-check.ts';
+import { checkExpressions, type ReportExpression } from './expression/expression-check.ts';
 import { isPartOfFile, takesWholeFile, whyNotBoth } from './file-parts.ts';
 import { identify, kinds, resourceTypes } from './kinds.ts';
 import { quoted, suggestion } from './nearest.ts';
 import { stableOrder } from './order.ts';
 import { type Candidate, givenKeys, mapping, type Outline, type OutlineResource, type Reference } from './outline.ts';
 import { parameterFault } from './parameters.ts';
-import type { Path } from './tree.ts';
+import type { Path } from './source/tree.ts';
 import { certainVariantFaults } from './variants.ts';
 import { verificationKinds } from './verification.ts';
 

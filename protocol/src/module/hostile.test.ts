@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { type ParsedModule, parseModule } from './parse.ts';
-import { moduleLimits } from './source.ts';
+import { moduleLimits } from './source/source.ts';
 
 const lines = (count: number, line: (index: number) => string): string =>
   Array.from({ length: count }, (_, index) => line(index)).join('');

@@ -1,7 +1,7 @@
 export { type BodyFault, type DeferredText, resourceBodyFaults } from './body.ts';
 export type { AgentFacts } from './conditions.ts';
 export type { Conditions, Json, ModuleDocument, Parameter, ParameterType, ResourceDeclaration } from './document.ts';
-export { escapeExpressions, parseExpressions } from './expression.ts';
+export { escapeExpressions, parseExpressions } from './expression/expression.ts';
 export {
   executableKinds,
   identify,
@@ -30,5 +30,5 @@ export {
   type UnfilledResource,
   type UnfilledVerification,
 } from './secrets.ts';
-export { moduleLimits } from './source.ts';
-export { pointer } from './tree.ts';
+export { moduleLimits } from './source/source.ts';
+export { pointer } from './source/tree.ts';

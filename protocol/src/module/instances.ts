@@ -1,11 +1,11 @@
 import { type BodyFault, bodyFaults, evaluateBody } from './body.ts';
 import { type AgentFacts, described, factOf, matches } from './conditions.ts';
 import type { DeclaredBody, Json, ModuleDocument, ResourceDeclaration, Variant } from './document.ts';
-import { evaluateText, evaluateWhole, type Scope } from './evaluate.ts';
+import { evaluateText, evaluateWhole, type Scope } from './expression/evaluate.ts';
 import { identify, kinds, type Trigger } from './kinds.ts';
 import { parameterValues } from './parameters.ts';
 import type { UnfilledBody, UnfilledResource } from './secrets.ts';
-import type { Path } from './tree.ts';
+import type { Path } from './source/tree.ts';
 import { chooseVariant } from './variants.ts';
 
 /** A resource of one module for one agent, before the modules are laid together. */

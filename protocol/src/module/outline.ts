@@ -1,7 +1,7 @@
 import type { Conditions, DeclaredBody, Json, ModuleDocument, Parameter, ParameterType } from './document.ts';
 import { isExtensionKey } from './kinds/declared.ts';
 import { isResourceType, kinds, type ResourceType, type Trigger } from './kinds.ts';
-import type { Path } from './tree.ts';
+import type { Path } from './source/tree.ts';
 import { type VerificationType, verificationKinds } from './verification.ts';
 
 /**

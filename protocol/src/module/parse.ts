@@ -4,8 +4,8 @@ import { checkModule } from './checks.ts';
 import type { ModuleDocument } from './document.ts';
 import { documentOf, outline } from './outline.ts';
 import { moduleSchema } from './schema.ts';
-import { decodeSource, moduleLimits, Positions } from './source.ts';
-import { nodeAt, offsetOf, type Path, plainValue, pointer, readTree, type TreeNode } from './tree.ts';
+import { decodeSource, moduleLimits, Positions } from './source/source.ts';
+import { nodeAt, offsetOf, type Path, plainValue, pointer, readTree, type TreeNode } from './source/tree.ts';
 
 export type ParsedModule =
   | { ok: true; module: ModuleDocument; warnings: Fault[] }

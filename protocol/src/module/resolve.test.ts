@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { AgentFacts } from './conditions.ts';
 import type { Json, ModuleDocument } from './document.ts';
-import { escapeExpressions } from './expression.ts';
+import { escapeExpressions } from './expression/expression.ts';
 import type { ResourceBodies } from './kinds.ts';
 import { parseModule } from './parse.ts';
 import { type Resolution, resolveDesiredSet } from './resolve.ts';

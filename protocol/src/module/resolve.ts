@@ -2,13 +2,13 @@ import type { Fault } from '../errors.ts';
 import { bodyFaults, evaluateBody } from './body.ts';
 import type { AgentFacts } from './conditions.ts';
 import type { Json, ModuleDocument } from './document.ts';
-import type { Scope } from './evaluate.ts';
+import type { Scope } from './expression/evaluate.ts';
 import { isPartOfFile, takesWholeFile, whyNotBoth } from './file-parts.ts';
 import { type Instance, instancesOf, ResolutionBudget } from './instances.ts';
 import type { Trigger } from './kinds.ts';
 import { stableOrder } from './order.ts';
 import { secretNames, type UnfilledResource, type UnfilledVerification } from './secrets.ts';
-import { type Path, pointer } from './tree.ts';
+import { type Path, pointer } from './source/tree.ts';
 import { verificationKind } from './verification.ts';
 
 export interface ResolutionRequest {

@@ -2,10 +2,10 @@ import type { Fault } from '../errors.ts';
 import type { Verification } from '../wire/orchestrator-message.ts';
 import { type BodyFault, bodyFaults, type DeferredText, resourceBodyFaults } from './body.ts';
 import type { Json } from './document.ts';
-import { isMapping } from './evaluate.ts';
+import { isMapping } from './expression/evaluate.ts';
 import type { ResourceBody } from './kinds.ts';
 import type { ResolvedResource } from './resolved.ts';
-import { pointer } from './tree.ts';
+import { pointer } from './source/tree.ts';
 import { defaultTimeout, type VerificationType, verificationKind } from './verification.ts';
 
 /** A body with fields that still wait for secrets. Not a `ResourceBody`: sent as it is it would empty a file. */

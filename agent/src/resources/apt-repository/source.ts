@@ -1,6 +1,6 @@
 import type { FieldChange } from '@muster/protocol';
 import type { ResourceBodies } from '@muster/protocol/module';
-import { parseStanzas } from '../../host/dpkg.ts';
+import { parseStanzas } from '../../host/packages/dpkg.ts';
 
 /** The text of a source as apt reads it, and what a text says. Pure. */
 

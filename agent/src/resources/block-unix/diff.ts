@@ -1,7 +1,7 @@
 import type { ResolvedResource } from '@muster/protocol/module';
-import { contentOf } from '../../host/inspect.ts';
+import { contentOf } from '../../host/files/inspect.ts';
 import { contentText } from '../file-unix/seen.ts';
-import { type Circumstances, type Difference, nothing, presenceDrift, typeDrift } from '../provider.ts';
+import { type Circumstances, type Difference, nothing, presenceDrift, typeDrift } from '../provider/provider.ts';
 import { awaitsFile, bitsLost, changedLines, isAbsent, linesOf, notAFile } from '../text-edit/text-file.ts';
 import { type BlockBefore, edited, sameLines } from './edit.ts';
 import { brokenBlock, linesWanted, type SeenBlock } from './seen.ts';

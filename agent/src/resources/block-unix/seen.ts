@@ -1,6 +1,6 @@
 import type { ResolvedResource, ResourceBodies } from '@muster/protocol/module';
 import { HostFailure } from '../../host/failure.ts';
-import type { Machine } from '../provider.ts';
+import type { Machine } from '../provider/provider.ts';
 import { inBytes, type Place, placeOf, splitLines, type TextLine } from '../text-edit/lines.ts';
 import { linesOf, lookAtText, pathOf, type SeenText } from '../text-edit/text-file.ts';
 

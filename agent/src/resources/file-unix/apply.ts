@@ -1,11 +1,18 @@
 import type { ResolvedResource } from '@muster/protocol/module';
-import { writeFileAtomically, writeSymlinkAtomically } from '../../host/atomic-write.ts';
-import { expectUnchanged, hashLarge, type Inspected, withFile } from '../../host/inspect.ts';
-import { setFileOwnership, setLinkOwner } from '../../host/ownership.ts';
-import { removeFile } from '../../host/remove.ts';
-import { type FileState, replacedWhole, setIdBits, statesOf, targetOwnership, touchOwnership } from '../ownership.ts';
-import type { Difference, Machine, Outcome } from '../provider.ts';
-import { runValidation } from '../validation.ts';
+import { writeFileAtomically, writeSymlinkAtomically } from '../../host/files/atomic-write.ts';
+import { expectUnchanged, hashLarge, type Inspected, withFile } from '../../host/files/inspect.ts';
+import { setFileOwnership, setLinkOwner } from '../../host/files/ownership.ts';
+import { removeFile } from '../../host/files/remove.ts';
+import {
+  type FileState,
+  replacedWhole,
+  setIdBits,
+  statesOf,
+  targetOwnership,
+  touchOwnership,
+} from '../provider/ownership.ts';
+import type { Difference, Machine, Outcome } from '../provider/provider.ts';
+import { runValidation } from '../provider/validation.ts';
 import {
   bodyOf,
   createdMode,

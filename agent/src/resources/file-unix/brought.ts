@@ -1,4 +1,4 @@
-import type { Brought } from '../provider.ts';
+import type { Brought } from '../provider/provider.ts';
 
 const unitDirectory = /^\/(etc|run|usr\/lib|usr\/local\/lib|lib)\/systemd\/system\/|^\/etc\/init\.d\//;
 /** Sources of apt and dnf, their settings, and the keys that they are trusted by. */

@@ -3,8 +3,8 @@ import { closeSync, mkdirSync, mkdtempSync, openSync, readdirSync, rmSync, trunc
 import { tmpdir } from 'node:os';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { file } from '../../converge/test/desired.ts';
-import { readAccounts } from '../../host/accounts.ts';
-import { PathWalk } from '../../host/path-walk.ts';
+import { readAccounts } from '../../host/accounts/accounts.ts';
+import { PathWalk } from '../../host/files/path-walk.ts';
 import { maxCopy, openContentStore } from '../../journal/content-store.ts';
 import { diffFile } from './diff.ts';
 import { look } from './seen.ts';

@@ -1,10 +1,10 @@
 import type { FieldChange } from '@muster/protocol';
 import type { ResolvedResource } from '@muster/protocol/module';
-import { type NewFile, writeFileAtomically, writeSymlinkAtomically } from '../../host/atomic-write.ts';
 import { HostFailure, NotADirectory } from '../../host/failure.ts';
-import { expectUnchanged, type Inspected, maxContentInMemory, withFile } from '../../host/inspect.ts';
-import { setFileOwnership } from '../../host/ownership.ts';
-import { removeFile } from '../../host/remove.ts';
+import { type NewFile, writeFileAtomically, writeSymlinkAtomically } from '../../host/files/atomic-write.ts';
+import { expectUnchanged, type Inspected, maxContentInMemory, withFile } from '../../host/files/inspect.ts';
+import { setFileOwnership } from '../../host/files/ownership.ts';
+import { removeFile } from '../../host/files/remove.ts';
 import {
   asCreated,
   decideHandBack,
@@ -14,8 +14,8 @@ import {
   type RecordedFile,
   setIdBits,
   statesOf,
-} from '../ownership.ts';
-import { type ContentCopies, type Difference, type Machine, nothing, type Outcome } from '../provider.ts';
+} from '../provider/ownership.ts';
+import { type ContentCopies, type Difference, type Machine, nothing, type Outcome } from '../provider/provider.ts';
 import {
   contentText,
   disappearance,

@@ -1,8 +1,8 @@
 import type { FieldChange } from '@muster/protocol';
 import type { ResolvedResource, ResourceBodies } from '@muster/protocol/module';
 import { HostFailure } from '../../host/failure.ts';
-import { hashLarge, type Inspected, inspect, type Ownership } from '../../host/inspect.ts';
-import { contentDiff, largeContentDiff } from '../content-diff.ts';
+import { hashLarge, type Inspected, inspect, type Ownership } from '../../host/files/inspect.ts';
+import { contentDiff, largeContentDiff } from '../provider/content-diff.ts';
 import {
   asCreated,
   lookUpOwnership,
@@ -12,8 +12,8 @@ import {
   setIdBits,
   sharedWriteBits,
   type Thing,
-} from '../ownership.ts';
-import type { Difference, Machine } from '../provider.ts';
+} from '../provider/ownership.ts';
+import type { Difference, Machine } from '../provider/provider.ts';
 
 export interface SeenFile {
   found: Inspected;

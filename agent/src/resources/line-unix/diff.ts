@@ -1,5 +1,5 @@
 import type { ResolvedResource } from '@muster/protocol/module';
-import { type Circumstances, type Difference, nothing, presenceDrift, typeDrift } from '../provider.ts';
+import { type Circumstances, type Difference, nothing, presenceDrift, typeDrift } from '../provider/provider.ts';
 import { insertLines, readable, removeLines, type TextLine } from '../text-edit/lines.ts';
 import { awaitsFile, bitsLost, changedLines, isAbsent, linesOf, notAFile } from '../text-edit/text-file.ts';
 import type { LineBefore } from './before.ts';

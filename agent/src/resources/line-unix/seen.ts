@@ -1,8 +1,8 @@
 import type { ResolvedResource, ResourceBodies } from '@muster/protocol/module';
-import { captures, matching } from '../../host/bounded-match.ts';
 import { HostFailure } from '../../host/failure.ts';
-import { missingProgram } from '../../host/find-program.ts';
-import type { Machine } from '../provider.ts';
+import { captures, matching } from '../../host/files/bounded-match.ts';
+import { missingProgram } from '../../host/processes/find-program.ts';
+import type { Machine } from '../provider/provider.ts';
 import { inBytes, type Place, placeOf, readable, type TextLine } from '../text-edit/lines.ts';
 import { isAbsent, linesOf, lookAtText, pathOf, type SeenText } from '../text-edit/text-file.ts';
 

@@ -1,8 +1,8 @@
 import type { FieldChange } from '@muster/protocol';
 import type { ResolvedResource } from '@muster/protocol/module';
-import { compareVersions, isVersion } from '../../host/dpkg.ts';
 import { HostFailure } from '../../host/failure.ts';
-import { type Circumstances, type Difference, nothing, presenceDrift } from '../provider.ts';
+import { compareVersions, isVersion } from '../../host/packages/dpkg.ts';
+import { type Circumstances, type Difference, nothing, presenceDrift } from '../provider/provider.ts';
 import { bodyOf, isThere, type SeenPackage } from './seen.ts';
 
 /** Decides what is to be done about a package. */

@@ -1,9 +1,9 @@
-import { aptGet, aptMark, dpkg, simulate } from '../../host/apt.ts';
-import { aptComplaint, dpkgComplaint } from '../../host/apt-output.ts';
-import { type DpkgDatabase, isWhole } from '../../host/dpkg.ts';
 import { HostFailure } from '../../host/failure.ts';
-import type { TransactionResult } from '../../host/transaction.ts';
-import type { Machine, Outcome } from '../provider.ts';
+import { aptGet, aptMark, dpkg, simulate } from '../../host/packages/apt.ts';
+import { aptComplaint, dpkgComplaint } from '../../host/packages/apt-output.ts';
+import { type DpkgDatabase, isWhole } from '../../host/packages/dpkg.ts';
+import type { TransactionResult } from '../../host/processes/transaction.ts';
+import type { Machine, Outcome } from '../provider/provider.ts';
 import { dpkgDatabase, isThere, seenIn } from './seen.ts';
 
 /** One package as it is to be. */

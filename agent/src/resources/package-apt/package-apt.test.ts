@@ -1,7 +1,7 @@
 import type { ResolvedResource, ResourceBodies } from '@muster/protocol/module';
 import { describe, expect, test } from 'vitest';
 import { diffFarewell, type PackageBefore, packageApt } from '../package-apt.ts';
-import { type Machine, nothing } from '../provider.ts';
+import { type Machine, nothing } from '../provider/provider.ts';
 import { diffPackage } from './diff.ts';
 import type { SeenPackage } from './seen.ts';
 

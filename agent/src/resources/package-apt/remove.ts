@@ -1,10 +1,10 @@
-import { aptRemove, simulate } from '../../host/apt.ts';
-import { aptComplaint, dpkgComplaint, parseSimulation } from '../../host/apt-output.ts';
-import { type DpkgDatabase, ownedPaths } from '../../host/dpkg.ts';
 import { HostFailure } from '../../host/failure.ts';
-import { type Footprint, takeFootprint } from '../../host/footprint.ts';
-import { removeDirectory, removeFile } from '../../host/remove.ts';
-import type { Machine, Outcome } from '../provider.ts';
+import { type Footprint, takeFootprint } from '../../host/files/footprint.ts';
+import { removeDirectory, removeFile } from '../../host/files/remove.ts';
+import { aptRemove, simulate } from '../../host/packages/apt.ts';
+import { aptComplaint, dpkgComplaint, parseSimulation } from '../../host/packages/apt-output.ts';
+import { type DpkgDatabase, ownedPaths } from '../../host/packages/dpkg.ts';
+import type { Machine, Outcome } from '../provider/provider.ts';
 import { mend } from './install.ts';
 import { dpkgDatabase, isThere, plainName, seenIn } from './seen.ts';
 import { keptBecause, leftovers, type Trace } from './trace.ts';

@@ -1,9 +1,16 @@
 import type { ResolvedResource, ResourceBodies } from '@muster/protocol/module';
-import { aptCache, listTimes, refreshLists } from '../../host/apt.ts';
-import { type AptPolicy, parsePolicy, parseProviders } from '../../host/apt-output.ts';
-import { type DpkgDatabase, type DpkgState, findPackage, isVersion, isWhole, readDpkg } from '../../host/dpkg.ts';
-import { vitalBecause } from '../../host/vital-packages.ts';
-import type { Circumstances, Database, Json, Machine } from '../provider.ts';
+import { aptCache, listTimes, refreshLists } from '../../host/packages/apt.ts';
+import { type AptPolicy, parsePolicy, parseProviders } from '../../host/packages/apt-output.ts';
+import {
+  type DpkgDatabase,
+  type DpkgState,
+  findPackage,
+  isVersion,
+  isWhole,
+  readDpkg,
+} from '../../host/packages/dpkg.ts';
+import { vitalBecause } from '../../host/packages/vital-packages.ts';
+import type { Circumstances, Database, Json, Machine } from '../provider/provider.ts';
 
 export type Body = ResourceBodies['package-apt'];
 export const bodyOf = (resource: ResolvedResource): Body => resource.body as Body;

@@ -1,8 +1,8 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { removeDirectory, temporaryDirectory } from '../../converge/test/agent.ts';
-import type { DpkgDatabase } from '../../host/dpkg.ts';
-import { digestAt, type Footprint, stampAt } from '../../host/footprint.ts';
+import { digestAt, type Footprint, stampAt } from '../../host/files/footprint.ts';
+import type { DpkgDatabase } from '../../host/packages/dpkg.ts';
 import { keptBecause, leftovers, mayHaveBrought, type Trace, type TracedPath } from './trace.ts';
 
 let root: string;

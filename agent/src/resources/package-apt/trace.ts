@@ -1,7 +1,7 @@
-import { type DpkgDatabase, type DpkgPackage, dpkgChangedAt, pathsOf, unpackedAt } from '../../host/dpkg.ts';
-import { blindSpot, bornAt, digestAt, type Footprint, takeFootprint } from '../../host/footprint.ts';
+import { blindSpot, bornAt, digestAt, type Footprint, takeFootprint } from '../../host/files/footprint.ts';
+import { type DpkgDatabase, type DpkgPackage, dpkgChangedAt, pathsOf, unpackedAt } from '../../host/packages/dpkg.ts';
 import { exists, readText } from '../../host/read-system.ts';
-import type { CopyReference, Database, Machine } from '../provider.ts';
+import type { CopyReference, Database, Machine } from '../provider/provider.ts';
 import { dpkgDatabase, isThere } from './seen.ts';
 
 /**

@@ -1,7 +1,7 @@
 import type { ResolvedResource } from '@muster/protocol/module';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { compareRpmVersions, type RpmVersion, versionText } from '../../host/rpm-version.ts';
+import { compareRpmVersions, type RpmVersion, versionText } from '../../host/packages/rpm-version.ts';
 import { diffFarewell, packageDnf } from '../package-dnf.ts';
 import { diffPackage } from './diff.ts';
 import type { SeenPackage } from './seen.ts';

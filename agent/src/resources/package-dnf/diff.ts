@@ -1,8 +1,8 @@
 import type { FieldChange } from '@muster/protocol';
 import type { ResolvedResource } from '@muster/protocol/module';
 import { HostFailure } from '../../host/failure.ts';
-import { compareRpmVersions, isVersion, type RpmVersion, versionText } from '../../host/rpm-version.ts';
-import { type Circumstances, type Difference, nothing, presenceDrift } from '../provider.ts';
+import { compareRpmVersions, isVersion, type RpmVersion, versionText } from '../../host/packages/rpm-version.ts';
+import { type Circumstances, type Difference, nothing, presenceDrift } from '../provider/provider.ts';
 import { bodyOf, type SeenPackage } from './seen.ts';
 
 /** Decides what is to be done about a package. */

@@ -1,10 +1,10 @@
-import { dnf, dnfQuery, dnfWould } from '../../host/dnf.ts';
-import { dnfComplaint, scriptComplaint } from '../../host/dnf-output.ts';
 import { HostFailure } from '../../host/failure.ts';
-import { type RpmDatabase, splitName } from '../../host/rpm.ts';
-import { isVersion } from '../../host/rpm-version.ts';
-import type { TransactionResult } from '../../host/transaction.ts';
-import type { Machine, Outcome } from '../provider.ts';
+import { dnf, dnfQuery, dnfWould } from '../../host/packages/dnf.ts';
+import { dnfComplaint, scriptComplaint } from '../../host/packages/dnf-output.ts';
+import { type RpmDatabase, splitName } from '../../host/packages/rpm.ts';
+import { isVersion } from '../../host/packages/rpm-version.ts';
+import type { TransactionResult } from '../../host/processes/transaction.ts';
+import type { Machine, Outcome } from '../provider/provider.ts';
 import { rpmDatabase, seenIn } from './seen.ts';
 
 /** One package as it is to be. */

@@ -1,4 +1,4 @@
-import { dnfRemoveExactly, dnfWould } from '../../host/dnf.ts';
+import { dnfRemoveExactly, dnfWould } from '../../host/packages/dnf.ts';
 import {
   dnfComplaint,
   isDnfLocked,
@@ -7,11 +7,11 @@ import {
   type Removal,
   type Removed,
   scriptComplaint,
-} from '../../host/dnf-output.ts';
-import { untilUnlocked } from '../../host/package-lock.ts';
-import { splitName } from '../../host/rpm.ts';
-import type { TransactionResult } from '../../host/transaction.ts';
-import type { Machine, Outcome } from '../provider.ts';
+} from '../../host/packages/dnf-output.ts';
+import { untilUnlocked } from '../../host/packages/package-lock.ts';
+import { splitName } from '../../host/packages/rpm.ts';
+import type { TransactionResult } from '../../host/processes/transaction.ts';
+import type { Machine, Outcome } from '../provider/provider.ts';
 import { bodyOf, rpmDatabase, seenIn } from './seen.ts';
 
 /** One package that is to go. */

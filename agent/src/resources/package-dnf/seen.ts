@@ -1,6 +1,6 @@
 import type { ResolvedResource, ResourceBodies } from '@muster/protocol/module';
-import { dnfQuery, dnfSourcesStamp } from '../../host/dnf.ts';
-import { dnfComplaint } from '../../host/dnf-output.ts';
+import { dnfQuery, dnfSourcesStamp } from '../../host/packages/dnf.ts';
+import { dnfComplaint } from '../../host/packages/dnf-output.ts';
 import {
   findRpm,
   isOwn,
@@ -9,9 +9,9 @@ import {
   type RpmPackage,
   readRpm,
   splitName,
-} from '../../host/rpm.ts';
-import { compareRpmVersions, isVersion, type RpmVersion } from '../../host/rpm-version.ts';
-import type { Circumstances, Database, Json, Machine } from '../provider.ts';
+} from '../../host/packages/rpm.ts';
+import { compareRpmVersions, isVersion, type RpmVersion } from '../../host/packages/rpm-version.ts';
+import type { Circumstances, Database, Json, Machine } from '../provider/provider.ts';
 
 export type Body = ResourceBodies['package-dnf'];
 export const bodyOf = (resource: ResolvedResource): Body => resource.body as Body;

@@ -1,6 +1,6 @@
 import type { ResolvedResource } from '@muster/protocol/module';
 import { describe, expect, test } from 'vitest';
-import { parseServices } from '../../host/openrc.ts';
+import { parseServices } from '../../host/systemd/openrc.ts';
 import { diffRc, diffRcRemoval, type SeenRc } from './diff.ts';
 
 const service = (body: object): ResolvedResource => ({

@@ -1,7 +1,7 @@
 import type { FieldChange } from '@muster/protocol';
 import type { ResolvedResource, ResourceBodies } from '@muster/protocol/module';
 import { HostFailure } from '../../host/failure.ts';
-import { type Circumstances, type Difference, nothing } from '../provider.ts';
+import { type Circumstances, type Difference, nothing } from '../provider/provider.ts';
 
 /** What is to be done about a service of OpenRC. Nothing here looks at the machine. */
 

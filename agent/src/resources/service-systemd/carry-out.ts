@@ -1,10 +1,10 @@
 import { errnoOf, HostFailure, hostFailure } from '../../host/failure.ts';
-import { makeDirectory } from '../../host/make-directory.ts';
-import type { CommandResult } from '../../host/run-command.ts';
-import { dropInsChanged, lastLine, systemctl } from '../../host/systemd.ts';
+import { makeDirectory } from '../../host/files/make-directory.ts';
+import type { CommandResult } from '../../host/processes/run-command.ts';
+import { dropInsChanged, lastLine, systemctl } from '../../host/systemd/systemd.ts';
 import { removeEmptyDirectory } from '../directory-unix.ts';
-import type { Item, Machine, Outcome } from '../provider.ts';
-import { diffWritten, putBack, write } from '../written-file.ts';
+import type { Item, Machine, Outcome } from '../provider/provider.ts';
+import { diffWritten, putBack, write } from '../provider/written-file.ts';
 import { enablingBack, fileRemovals, runningBack } from './removal.ts';
 import {
   bodyOf,

@@ -1,8 +1,8 @@
 import type { ResolvedResource } from '@muster/protocol/module';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { parseUnits, type UnitState } from '../../host/systemd.ts';
-import type { Difference } from '../provider.ts';
+import { parseUnits, type UnitState } from '../../host/systemd/systemd.ts';
+import type { Difference } from '../provider/provider.ts';
 import { serviceSystemd } from '../service-systemd.ts';
 import { diffService } from './diff.ts';
 import type { SeenService } from './seen.ts';

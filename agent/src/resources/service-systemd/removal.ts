@@ -1,9 +1,9 @@
 import type { FieldChange } from '@muster/protocol';
 import type { ResolvedResource } from '@muster/protocol/module';
-import { maxContentInMemory } from '../../host/inspect.ts';
+import { maxContentInMemory } from '../../host/files/inspect.ts';
 import type { FileBefore } from '../file-unix/seen.ts';
-import { type ContentCopies, type Difference, type Machine, nothing } from '../provider.ts';
-import { diffWrittenRemoval, lookAtWrittenForRemoval, type WrittenFile } from '../written-file.ts';
+import { type ContentCopies, type Difference, type Machine, nothing } from '../provider/provider.ts';
+import { diffWrittenRemoval, lookAtWrittenForRemoval, type WrittenFile } from '../provider/written-file.ts';
 import {
   dropInFile,
   isEnabled,

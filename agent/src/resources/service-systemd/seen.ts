@@ -1,10 +1,10 @@
 import type { FieldChange } from '@muster/protocol';
 import type { ResolvedResource } from '@muster/protocol/module';
 import { HostFailure } from '../../host/failure.ts';
-import { readUnits, type UnitState } from '../../host/systemd.ts';
+import { readUnits, type UnitState } from '../../host/systemd/systemd.ts';
 import type { FileBefore, SeenFile } from '../file-unix/seen.ts';
-import type { Database, Machine } from '../provider.ts';
-import { lookAtWritten, textOf, type WrittenFile } from '../written-file.ts';
+import type { Database, Machine } from '../provider/provider.ts';
+import { lookAtWritten, textOf, type WrittenFile } from '../provider/written-file.ts';
 import { type Body, isOurs, type ParsedUnit, parseUnit, renderDropIn, renderUnit, unitFields } from './unit-file.ts';
 
 /** A unit of systemd as it is found, and what is recorded of it before the first change. */

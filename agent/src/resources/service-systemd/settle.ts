@@ -1,6 +1,6 @@
-import type { CommandResult } from '../../host/run-command.ts';
-import { lastWords, readUnits, type UnitState } from '../../host/systemd.ts';
-import type { Machine } from '../provider.ts';
+import type { CommandResult } from '../../host/processes/run-command.ts';
+import { lastWords, readUnits, type UnitState } from '../../host/systemd/systemd.ts';
+import type { Machine } from '../provider/provider.ts';
 import type { Process, Work } from './carry-out.ts';
 import { howItEnded } from './diff.ts';
 import { isLive, isUp, runsOnce } from './seen.ts';

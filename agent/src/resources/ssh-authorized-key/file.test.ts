@@ -1,8 +1,8 @@
 import { chmodSync, chownSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { PathWalk } from '../../host/path-walk.ts';
-import type { Machine } from '../provider.ts';
+import { PathWalk } from '../../host/files/path-walk.ts';
+import type { Machine } from '../provider/provider.ts';
 import { lookAtKeys, writeKeys } from './file.ts';
 
 const user = 41_000;

@@ -1,11 +1,11 @@
-import { writeFileAtomically } from '../../host/atomic-write.ts';
 import { errnoOf, HostFailure, hostFailure } from '../../host/failure.ts';
-import { expectUnchanged, type Inspected, inspect } from '../../host/inspect.ts';
-import { makeDirectory } from '../../host/make-directory.ts';
-import { setDirectoryOwnership } from '../../host/ownership.ts';
-import { checkPath, type PathWalk } from '../../host/path-walk.ts';
-import { removeDirectory, removeFile } from '../../host/remove.ts';
-import type { Machine } from '../provider.ts';
+import { writeFileAtomically } from '../../host/files/atomic-write.ts';
+import { expectUnchanged, type Inspected, inspect } from '../../host/files/inspect.ts';
+import { makeDirectory } from '../../host/files/make-directory.ts';
+import { setDirectoryOwnership } from '../../host/files/ownership.ts';
+import { checkPath, type PathWalk } from '../../host/files/path-walk.ts';
+import { removeDirectory, removeFile } from '../../host/files/remove.ts';
+import type { Machine } from '../provider/provider.ts';
 import { ownershipEdited } from '../text-edit/text-file.ts';
 
 /** The authorized_keys of one user: reached only by ways that the user cannot lead elsewhere. */

@@ -1,7 +1,7 @@
 import { HostFailure } from '../../host/failure.ts';
 import { parameterPath, plainValue } from '../../host/kernel-parameter.ts';
 import { fileStatus, namesIn, readText } from '../../host/read-system.ts';
-import type { Database } from '../provider.ts';
+import type { Database } from '../provider/provider.ts';
 
 /** What the files of sysctl set at boot. */
 

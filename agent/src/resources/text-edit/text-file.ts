@@ -1,12 +1,18 @@
 import type { FieldChange } from '@muster/protocol';
 import type { ResolvedResource } from '@muster/protocol/module';
-import { writeFileAtomically } from '../../host/atomic-write.ts';
 import { HostFailure } from '../../host/failure.ts';
-import { expectUnchanged, type Inspected, inspect, maxContentInMemory, type Ownership } from '../../host/inspect.ts';
-import { contentDiff } from '../content-diff.ts';
-import { asCreated, decideOwnership, modeChange } from '../ownership.ts';
-import type { Circumstances, Difference, Machine } from '../provider.ts';
-import { runValidation } from '../validation.ts';
+import { writeFileAtomically } from '../../host/files/atomic-write.ts';
+import {
+  expectUnchanged,
+  type Inspected,
+  inspect,
+  maxContentInMemory,
+  type Ownership,
+} from '../../host/files/inspect.ts';
+import { contentDiff } from '../provider/content-diff.ts';
+import { asCreated, decideOwnership, modeChange } from '../provider/ownership.ts';
+import type { Circumstances, Difference, Machine } from '../provider/provider.ts';
+import { runValidation } from '../provider/validation.ts';
 import { joinLines, splitLines, type TextLine } from './lines.ts';
 
 /** A file that belongs to others, of which a resource declares a part. */

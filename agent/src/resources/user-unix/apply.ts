@@ -1,11 +1,11 @@
 import type { ResolvedResource } from '@muster/protocol/module';
-import type { AccountFiles } from '../../host/account-files.ts';
-import { processesOf, runAccountTool } from '../../host/account-tools.ts';
+import type { AccountFiles } from '../../host/accounts/account-files.ts';
+import { processesOf, runAccountTool } from '../../host/accounts/account-tools.ts';
 import { HostFailure } from '../../host/failure.ts';
-import { inspect } from '../../host/inspect.ts';
-import { summaryOfTree } from '../../host/skeleton.ts';
-import { accountDatabase, findGroup } from '../account-database.ts';
-import type { Difference, Machine, Outcome } from '../provider.ts';
+import { inspect } from '../../host/files/inspect.ts';
+import { summaryOfTree } from '../../host/files/skeleton.ts';
+import { accountDatabase, findGroup } from '../provider/account-database.ts';
+import type { Difference, Machine, Outcome } from '../provider/provider.ts';
 import { touch } from './diff.ts';
 import {
   type Body,

@@ -1,7 +1,7 @@
 import type { FieldChange } from '@muster/protocol';
 import type { ResolvedResource } from '@muster/protocol/module';
 import { HostFailure } from '../../host/failure.ts';
-import { type Circumstances, type Difference, nothing, presenceDrift } from '../provider.ts';
+import { type Circumstances, type Difference, nothing, presenceDrift } from '../provider/provider.ts';
 import { bodyOf, getsHome, homeOf, type SeenUser, type User, type UserBefore } from './seen.ts';
 
 /** Deciding what is to be done about an account. */

@@ -1,13 +1,13 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { ResolvedResource } from '@muster/protocol/module';
-import { type Range, readAccountSecrets } from '../../host/account-files.ts';
-import { runAccountTool } from '../../host/account-tools.ts';
+import { type Range, readAccountSecrets } from '../../host/accounts/account-files.ts';
+import { runAccountTool } from '../../host/accounts/account-tools.ts';
 import { HostFailure } from '../../host/failure.ts';
-import { expectUnchanged, inspect } from '../../host/inspect.ts';
-import { removeDirectory, removeFile } from '../../host/remove.ts';
-import { removeIfUntouched } from '../../host/skeleton.ts';
-import { accountDatabase } from '../account-database.ts';
-import type { Machine, Outcome } from '../provider.ts';
+import { expectUnchanged, inspect } from '../../host/files/inspect.ts';
+import { removeDirectory, removeFile } from '../../host/files/remove.ts';
+import { removeIfUntouched } from '../../host/files/skeleton.ts';
+import { accountDatabase } from '../provider/account-database.ts';
+import type { Machine, Outcome } from '../provider/provider.ts';
 import { mailbox, removeAccount } from './apply.ts';
 import { backTo, groupList } from './diff.ts';
 import {

@@ -1,10 +1,10 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { ResolvedResource, ResourceBodies } from '@muster/protocol/module';
-import { type AccountFiles, type AccountSecrets, readAccountSecrets } from '../../host/account-files.ts';
-import { isKnownElsewhere } from '../../host/account-tools.ts';
-import { inspect } from '../../host/inspect.ts';
-import { accountDatabase, findGroup } from '../account-database.ts';
-import type { Machine } from '../provider.ts';
+import { type AccountFiles, type AccountSecrets, readAccountSecrets } from '../../host/accounts/account-files.ts';
+import { isKnownElsewhere } from '../../host/accounts/account-tools.ts';
+import { inspect } from '../../host/files/inspect.ts';
+import { accountDatabase, findGroup } from '../provider/account-database.ts';
+import type { Machine } from '../provider/provider.ts';
 
 export type Body = ResourceBodies['user-unix'];
 export const bodyOf = (resource: ResolvedResource): Body => resource.body as Body;

@@ -6,9 +6,9 @@ import { agentsQuery, forgetAgent, rejectAgent } from '../../api/agents.ts';
 import { checkNow } from '../../api/drift.ts';
 import { startApply, startPlan } from '../../api/operations.ts';
 import { Button, buttonClasses, IconButton } from '../../parts/button.tsx';
-import { Confirm } from '../../parts/dialog.tsx';
-import { Menu, MenuItem, MenuLine } from '../../parts/menu.tsx';
-import { told, toldProblem } from '../../parts/toast.tsx';
+import { Confirm } from '../../parts/dialog/dialog.tsx';
+import { Menu, MenuItem, MenuLine } from '../../parts/dialog/menu.tsx';
+import { told, toldProblem } from '../../parts/dialog/toast.tsx';
 import { addressOf, calledOf } from './agent-state.ts';
 import { ApproveDialog } from './approve-dialog.tsx';
 

@@ -2,10 +2,10 @@ import type { Agent } from '@muster/protocol/http';
 import { useMemo, useState } from 'react';
 import { approveAgent } from '../../api/agents.ts';
 import { Id } from '../../parts/copy.tsx';
-import { EachDialog } from '../../parts/each-dialog.tsx';
-import { fieldClasses } from '../../parts/field.tsx';
+import { EachDialog } from '../../parts/dialog/each-dialog.tsx';
+import { told } from '../../parts/dialog/toast.tsx';
+import { fieldClasses } from '../../parts/form/field.tsx';
 import { Line } from '../../parts/text.tsx';
-import { told } from '../../parts/toast.tsx';
 import { faultsOf, namesFor } from './naming.ts';
 
 /** Lists what each will be called, to be changed before they are approved: a name is given once, for good. */

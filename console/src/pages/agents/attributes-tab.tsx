@@ -1,7 +1,7 @@
 import type { Agent } from '@muster/protocol/http';
 import { useMemo } from 'react';
 import { CopyButton } from '../../parts/copy.tsx';
-import { Input } from '../../parts/field.tsx';
+import { Input } from '../../parts/form/field.tsx';
 import { Panel } from '../../parts/panel.tsx';
 import { Empty } from '../../parts/states.tsx';
 import { Line, Text } from '../../parts/text.tsx';

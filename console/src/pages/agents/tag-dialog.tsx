@@ -2,9 +2,9 @@ import type { Agent } from '@muster/protocol/http';
 import { isTagKey, isTagValue } from '@muster/protocol/selector';
 import { useId, useState } from 'react';
 import { setTag, useSelectorVocabulary } from '../../api/agents.ts';
-import { EachDialog } from '../../parts/each-dialog.tsx';
-import { Input } from '../../parts/field.tsx';
-import { told } from '../../parts/toast.tsx';
+import { EachDialog } from '../../parts/dialog/each-dialog.tsx';
+import { told } from '../../parts/dialog/toast.tsx';
+import { Input } from '../../parts/form/field.tsx';
 import { calledOf } from './agent-state.ts';
 
 /** Sets one tag on many, or takes it away from those that have it. */

@@ -4,7 +4,7 @@ import { Plus, Trash2 } from 'lucide-react';
 import { type FormEvent, type KeyboardEvent, useEffect, useId, useRef, useState } from 'react';
 import { setTag, useSelectorVocabulary } from '../../api/agents.ts';
 import { Button, IconButton } from '../../parts/button.tsx';
-import { fieldClasses } from '../../parts/field.tsx';
+import { fieldClasses } from '../../parts/form/field.tsx';
 import { Problem } from '../../parts/states.tsx';
 import { Text } from '../../parts/text.tsx';
 

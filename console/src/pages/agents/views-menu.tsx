@@ -2,9 +2,9 @@ import { useNavigate, useSearch } from '@tanstack/react-router';
 import { Bookmark } from 'lucide-react';
 import { type FormEvent, useId, useState } from 'react';
 import { Button } from '../../parts/button.tsx';
-import { Dialog } from '../../parts/dialog.tsx';
-import { Input } from '../../parts/field.tsx';
-import { Menu, MenuHeading, MenuItem, MenuLine } from '../../parts/menu.tsx';
+import { Dialog } from '../../parts/dialog/dialog.tsx';
+import { Menu, MenuHeading, MenuItem, MenuLine } from '../../parts/dialog/menu.tsx';
+import { Input } from '../../parts/form/field.tsx';
 import { Line } from '../../parts/text.tsx';
 import { forgetView, isSameSearch, saveView, useSavedViews } from './saved-views.ts';
 

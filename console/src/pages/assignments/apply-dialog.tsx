@@ -2,8 +2,8 @@ import type { Assignment } from '@muster/protocol/http';
 import { useInfiniteQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { runAssignment, runsQuery } from '../../api/runs.ts';
-import { FanOutDialog } from '../../parts/fan-out-form.tsx';
-import { Select } from '../../parts/field.tsx';
+import { FanOutDialog } from '../../parts/form/fan-out-form.tsx';
+import { Select } from '../../parts/form/field.tsx';
 import { visibleText } from '../../parts/text.tsx';
 import { milliseconds, relativeTime, useNow } from '../../parts/time.tsx';
 

@@ -2,7 +2,7 @@ import { ArrowDown, ArrowUp, GripVertical, X } from 'lucide-react';
 import { type DragEvent, useState } from 'react';
 import { IconButton } from '../../parts/button.tsx';
 import { classNames } from '../../parts/class-names.ts';
-import { Picker } from '../../parts/picker.tsx';
+import { Picker } from '../../parts/form/picker.tsx';
 import { Line, visibleText } from '../../parts/text.tsx';
 import { moved } from './moved.ts';
 

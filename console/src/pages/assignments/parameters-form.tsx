@@ -4,7 +4,7 @@ import { useMemo } from 'react';
 import { moduleQuery } from '../../api/modules.ts';
 import { outlineOf } from '../../editor/outline.ts';
 import { IconButton } from '../../parts/button.tsx';
-import { Input, Select, TextArea } from '../../parts/field.tsx';
+import { Input, Select, TextArea } from '../../parts/form/field.tsx';
 import { Skeleton } from '../../parts/states.tsx';
 import { Line, visibleText } from '../../parts/text.tsx';
 import { fieldsOf, type ParameterField, type ParameterTexts, type ParameterValues } from './parameters.ts';

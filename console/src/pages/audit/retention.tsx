@@ -3,10 +3,10 @@ import { useState } from 'react';
 import { prune, retentionQuery, setRetention } from '../../api/audit.ts';
 import { settingsQuery } from '../../api/system.ts';
 import { Button } from '../../parts/button.tsx';
-import { Confirm, Dialog } from '../../parts/dialog.tsx';
-import { Input } from '../../parts/field.tsx';
+import { Confirm, Dialog } from '../../parts/dialog/dialog.tsx';
+import { told } from '../../parts/dialog/toast.tsx';
+import { Input } from '../../parts/form/field.tsx';
 import { Problem, Skeleton } from '../../parts/states.tsx';
-import { told } from '../../parts/toast.tsx';
 
 /** For how long events are kept, and how old ones are removed now. */
 export function Retention({ onClose }: { readonly onClose: () => void }) {

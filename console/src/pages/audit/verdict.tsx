@@ -3,7 +3,7 @@ import { ShieldCheck } from 'lucide-react';
 import { verifyChain } from '../../api/audit.ts';
 import { Button } from '../../parts/button.tsx';
 import { Id } from '../../parts/copy.tsx';
-import { Dialog } from '../../parts/dialog.tsx';
+import { Dialog } from '../../parts/dialog/dialog.tsx';
 import { Problem, Skeleton } from '../../parts/states.tsx';
 import { Text } from '../../parts/text.tsx';
 

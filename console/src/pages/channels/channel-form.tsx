@@ -3,10 +3,10 @@ import { useMutation } from '@tanstack/react-query';
 import { useState } from 'react';
 import { addChannel, changeChannel } from '../../api/channels.ts';
 import { Button } from '../../parts/button.tsx';
-import { Dialog } from '../../parts/dialog.tsx';
-import { Input, Select } from '../../parts/field.tsx';
+import { Dialog } from '../../parts/dialog/dialog.tsx';
+import { told } from '../../parts/dialog/toast.tsx';
+import { Input, Select } from '../../parts/form/field.tsx';
 import { Problem } from '../../parts/states.tsx';
-import { told } from '../../parts/toast.tsx';
 
 interface ConfigField {
   readonly key: string;

@@ -4,16 +4,16 @@ import { Megaphone, Plus } from 'lucide-react';
 import { useState } from 'react';
 import { channelsQuery, deleteChannel, tryChannel } from '../../api/channels.ts';
 import { useOperatorNames } from '../../api/operators.ts';
-import { useIsAdmin } from '../../api/use-session.ts';
+import { useIsAdmin } from '../../api/sign-in/use-session.ts';
 import { Badge } from '../../parts/badge.tsx';
 import { Button } from '../../parts/button.tsx';
-import { Confirm } from '../../parts/dialog.tsx';
+import { Confirm } from '../../parts/dialog/dialog.tsx';
+import { told } from '../../parts/dialog/toast.tsx';
 import { Page } from '../../parts/page.tsx';
 import { Panel } from '../../parts/panel.tsx';
 import { Empty, Failure, Problem, SkeletonRows } from '../../parts/states.tsx';
 import { Line, Text } from '../../parts/text.tsx';
 import { Time } from '../../parts/time.tsx';
-import { told } from '../../parts/toast.tsx';
 import { ChannelForm } from './channel-form.tsx';
 
 /** Where notifications are carried to. */

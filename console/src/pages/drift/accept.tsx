@@ -2,8 +2,8 @@ import type { ResourceResult } from '@muster/protocol';
 import { useState } from 'react';
 import { accept, withdrawAcceptance } from '../../api/drift.ts';
 import { Button } from '../../parts/button.tsx';
-import { Confirm, Dialog } from '../../parts/dialog.tsx';
-import { TextArea } from '../../parts/field.tsx';
+import { Confirm, Dialog } from '../../parts/dialog/dialog.tsx';
+import { TextArea } from '../../parts/form/field.tsx';
 import { Problem } from '../../parts/states.tsx';
 
 /** Asks why a deviation may stay, and says so of each that is named. */

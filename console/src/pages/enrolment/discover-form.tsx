@@ -3,8 +3,8 @@ import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
 import { discoverAgents } from '../../api/enrolment.ts';
 import { Button } from '../../parts/button.tsx';
-import { Dialog } from '../../parts/dialog.tsx';
-import { Input } from '../../parts/field.tsx';
+import { Dialog } from '../../parts/dialog/dialog.tsx';
+import { Input } from '../../parts/form/field.tsx';
 import { Problem } from '../../parts/states.tsx';
 import { Text } from '../../parts/text.tsx';
 

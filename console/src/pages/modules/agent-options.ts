@@ -1,5 +1,5 @@
 import type { Agent } from '@muster/protocol/http';
-import type { PickerOption } from '../../parts/picker.tsx';
+import type { PickerOption } from '../../parts/form/picker.tsx';
 
 /** The agents that something can be tried on: approved ones, those that are there first. */
 export const agentOptions = (agents: readonly Agent[]): PickerOption[] =>

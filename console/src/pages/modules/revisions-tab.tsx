@@ -4,7 +4,7 @@ import { moduleQuery, revisionsQuery } from '../../api/modules.ts';
 import { Badge } from '../../parts/badge.tsx';
 import { Button } from '../../parts/button.tsx';
 import { Id } from '../../parts/copy.tsx';
-import { Select } from '../../parts/field.tsx';
+import { Select } from '../../parts/form/field.tsx';
 import { Panel } from '../../parts/panel.tsx';
 import { Failure, Skeleton, SkeletonRows } from '../../parts/states.tsx';
 import { Time } from '../../parts/time.tsx';

@@ -3,7 +3,7 @@ import { freshModule, isNoModule, uploadModule } from '../../api/modules.ts';
 import { Button } from '../../parts/button.tsx';
 import { Callout } from '../../parts/callout.tsx';
 import { Code } from '../../parts/copy.tsx';
-import { Dialog } from '../../parts/dialog.tsx';
+import { Dialog } from '../../parts/dialog/dialog.tsx';
 import { Problem } from '../../parts/states.tsx';
 import { visibleText } from '../../parts/text.tsx';
 import { type Draft, type Stored, standing } from './draft.ts';

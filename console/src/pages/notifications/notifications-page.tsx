@@ -7,12 +7,12 @@ import { markAllRead, markRead, notificationsQuery, readNewestNotifications } fr
 import { Badge, Dot, type Tone } from '../../parts/badge.tsx';
 import { Button, buttonClasses } from '../../parts/button.tsx';
 import { classNames } from '../../parts/class-names.ts';
+import { toldProblem } from '../../parts/dialog/toast.tsx';
 import { Page } from '../../parts/page.tsx';
 import { Panel } from '../../parts/panel.tsx';
 import { Empty, Failure, Newer, SkeletonRows } from '../../parts/states.tsx';
 import { Text } from '../../parts/text.tsx';
 import { Time } from '../../parts/time.tsx';
-import { toldProblem } from '../../parts/toast.tsx';
 import { useUrlState } from '../../parts/url-state.ts';
 import { addressOf } from '../audit/target-link.tsx';
 import { uniqueById } from './unique.ts';

@@ -3,10 +3,10 @@ import { useMutation } from '@tanstack/react-query';
 import { addNewOperator } from '../../api/operators.ts';
 import { Button } from '../../parts/button.tsx';
 import { Code } from '../../parts/copy.tsx';
-import { Dialog } from '../../parts/dialog.tsx';
-import { Input, Select } from '../../parts/field.tsx';
+import { Dialog } from '../../parts/dialog/dialog.tsx';
+import { told } from '../../parts/dialog/toast.tsx';
+import { Input, Select } from '../../parts/form/field.tsx';
 import { Problem } from '../../parts/states.tsx';
-import { told } from '../../parts/toast.tsx';
 import { readPublicKey } from './public-key.ts';
 
 export function AddOperator({ onClose }: { readonly onClose: () => void }) {

@@ -1,6 +1,6 @@
 import type { AuditEvent } from '@muster/protocol/http';
 import { Link } from '@tanstack/react-router';
-import { useRecentEvents } from '../../api/recent-events.ts';
+import { useRecentEvents } from '../../api/live/recent-events.ts';
 import { Dot, type Tone } from '../../parts/badge.tsx';
 import { Panel } from '../../parts/panel.tsx';
 import { Empty, Failure, SkeletonRows } from '../../parts/states.tsx';

@@ -2,14 +2,14 @@ import type { OffAgent } from '@muster/protocol/http';
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import { useMemo, useState } from 'react';
-import { beyondQuery, runsToRepair } from '../../api/beyond.ts';
 import { startApply, startPlan } from '../../api/operations.ts';
 import { runOnAgents } from '../../api/runs.ts';
+import { beyondQuery, runsToRepair } from '../../api/unassigned-modules.ts';
 import { Button } from '../../parts/button.tsx';
-import { Dialog } from '../../parts/dialog.tsx';
-import { atOnce, careful } from '../../parts/fan-out.ts';
-import { FanOutDialog } from '../../parts/fan-out-form.tsx';
-import { Checkbox } from '../../parts/field.tsx';
+import { Dialog } from '../../parts/dialog/dialog.tsx';
+import { atOnce, careful } from '../../parts/form/fan-out.ts';
+import { FanOutDialog } from '../../parts/form/fan-out-form.tsx';
+import { Checkbox } from '../../parts/form/field.tsx';
 import { Problem } from '../../parts/states.tsx';
 
 const kept =

@@ -8,12 +8,12 @@ import { changeSecret, keepSecret } from '../../api/secrets.ts';
 import { Button } from '../../parts/button.tsx';
 import { Callout } from '../../parts/callout.tsx';
 import { Code, CopyButton } from '../../parts/copy.tsx';
-import { Dialog } from '../../parts/dialog.tsx';
-import { Checkbox, Input, Select, TextArea } from '../../parts/field.tsx';
-import { SelectorInput } from '../../parts/selector-input.tsx';
+import { Dialog } from '../../parts/dialog/dialog.tsx';
+import { told } from '../../parts/dialog/toast.tsx';
+import { Checkbox, Input, Select, TextArea } from '../../parts/form/field.tsx';
+import { SelectorInput } from '../../parts/form/selector-input.tsx';
 import { messageOf, Problem } from '../../parts/states.tsx';
 import { Line } from '../../parts/text.tsx';
-import { told } from '../../parts/toast.tsx';
 import {
   dayOf,
   endOfDay,

@@ -1,14 +1,14 @@
 import { useQuery } from '@tanstack/react-query';
 import { Search } from 'lucide-react';
+import { useIsAdmin } from '../../api/sign-in/use-session.ts';
 import { healthQuery, settingsQuery, statusQuery } from '../../api/system.ts';
-import { useIsAdmin } from '../../api/use-session.ts';
 import { Badge, Dot } from '../../parts/badge.tsx';
 import { Id } from '../../parts/copy.tsx';
-import { type Column, DataTable } from '../../parts/data-table.tsx';
-import { Input } from '../../parts/field.tsx';
+import { Input } from '../../parts/form/field.tsx';
 import { Page } from '../../parts/page.tsx';
 import { Panel } from '../../parts/panel.tsx';
 import { Empty, Failure, Skeleton, SkeletonRows } from '../../parts/states.tsx';
+import { type Column, DataTable } from '../../parts/table/data-table.tsx';
 import { Line } from '../../parts/text.tsx';
 import { useUrlState } from '../../parts/url-state.ts';
 import { bytesText, type Setting, settingsOf } from './settings-rows.ts';

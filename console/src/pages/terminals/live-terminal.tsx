@@ -13,8 +13,8 @@ import {
 import { Dot, type Tone } from '../../parts/badge.tsx';
 import { Button, IconButton } from '../../parts/button.tsx';
 import { classNames } from '../../parts/class-names.ts';
-import { Confirm } from '../../parts/dialog.tsx';
-import { Input } from '../../parts/field.tsx';
+import { Confirm } from '../../parts/dialog/dialog.tsx';
+import { Input } from '../../parts/form/field.tsx';
 import { Keys } from '../../parts/kbd.tsx';
 import { cutText, visibleText } from '../../parts/text.tsx';
 import { type ExtraKey, extraKey, pasteable, runsAtOnce, withCtrl } from '../../terminal/keys.ts';

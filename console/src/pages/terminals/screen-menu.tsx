@@ -1,6 +1,6 @@
 import { Settings2 } from 'lucide-react';
 import { IconButton } from '../../parts/button.tsx';
-import { Menu, MenuCheck, MenuHeading, MenuItem, MenuLine } from '../../parts/menu.tsx';
+import { Menu, MenuCheck, MenuHeading, MenuItem, MenuLine } from '../../parts/dialog/menu.tsx';
 import { fontSizes, setTerminalPreferences, useTerminalPreferences } from '../../terminal/preferences.ts';
 
 /** How terminals are shown to this person. */

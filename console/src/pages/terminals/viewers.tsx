@@ -1,7 +1,7 @@
 import type { TerminalSession } from '@muster/protocol/http';
 import { Eye } from 'lucide-react';
 import { buttonClasses } from '../../parts/button.tsx';
-import { Menu, MenuHeading } from '../../parts/menu.tsx';
+import { Menu, MenuHeading } from '../../parts/dialog/menu.tsx';
 import { Line, Text } from '../../parts/text.tsx';
 import { Time } from '../../parts/time.tsx';
 

@@ -6,12 +6,12 @@ import { useSelectorVocabulary } from '../../api/agents.ts';
 import { matchesQuery } from '../../api/matches.ts';
 import { changeWindow, planWindow } from '../../api/windows.ts';
 import { Button } from '../../parts/button.tsx';
-import { Dialog } from '../../parts/dialog.tsx';
-import { Checkbox, Input } from '../../parts/field.tsx';
-import { SelectorInput } from '../../parts/selector-input.tsx';
+import { Dialog } from '../../parts/dialog/dialog.tsx';
+import { told } from '../../parts/dialog/toast.tsx';
+import { Checkbox, Input } from '../../parts/form/field.tsx';
+import { SelectorInput } from '../../parts/form/selector-input.tsx';
+import { useTyped } from '../../parts/form/use-debounced.ts';
 import { messageOf, Problem } from '../../parts/states.tsx';
-import { told } from '../../parts/toast.tsx';
-import { useTyped } from '../../parts/typed.ts';
 import { changeOf, fieldTime } from './month.ts';
 
 /** A window to change, or a new one, on the day that it was asked for. */

@@ -11,13 +11,13 @@ import {
   removeAgent,
   requireSelector,
   setStatus,
-} from '../../domain/agents.ts';
-import type { Context } from '../../domain/context.ts';
-import { createToken, listTokens, revokeToken } from '../../domain/enrolment.ts';
-import type { EnrolmentPlaces } from '../../domain/enrolment-line.ts';
-import { actorIn } from '../../domain/sign-in.ts';
-import { type Handlers, JsonBody } from '../handlers.ts';
-import { inChunks, paged, pagedInChunks } from '../page.ts';
+} from '../../domain/agents/agents.ts';
+import { createToken, listTokens, revokeToken } from '../../domain/agents/enrollment.ts';
+import type { EnrolmentPlaces } from '../../domain/agents/enrollment-line.ts';
+import { actorIn } from '../../domain/operators/sign-in.ts';
+import type { Context } from '../../domain/shared/context.ts';
+import { type Handlers, JsonBody } from '../server/handlers.ts';
+import { inChunks, paged, pagedInChunks } from '../server/page.ts';
 
 /** @param advertised where agents are told to dial; asked for when needed, since a free port is known only then */
 export function agentHandlers(context: Context, advertised: () => EnrolmentPlaces) {

@@ -1,11 +1,11 @@
 import { MusterError } from '@muster/protocol';
-import { listAudit } from '../../domain/audit.ts';
-import { exportAudit } from '../../domain/audit-export.ts';
-import { auditRetention, countPrunable, pruneAudit, setAuditRetention } from '../../domain/audit-retention.ts';
-import { createVerifier } from '../../domain/audit-verification.ts';
-import type { Context } from '../../domain/context.ts';
-import { actorIn } from '../../domain/sign-in.ts';
-import { type Handlers, Reply, Stream } from '../handlers.ts';
+import { listAudit } from '../../domain/audit/audit.ts';
+import { exportAudit } from '../../domain/audit/audit-export.ts';
+import { auditRetention, countPrunable, pruneAudit, setAuditRetention } from '../../domain/audit/audit-retention.ts';
+import { createVerifier } from '../../domain/audit/audit-verification.ts';
+import { actorIn } from '../../domain/operators/sign-in.ts';
+import type { Context } from '../../domain/shared/context.ts';
+import { type Handlers, Reply, Stream } from '../server/handlers.ts';
 
 export function auditHandlers(context: Context) {
   const verifier = createVerifier(context);

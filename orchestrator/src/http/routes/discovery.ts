@@ -1,7 +1,7 @@
-import type { Discover } from '../../domain/discovery.ts';
-import { actorIn } from '../../domain/sign-in.ts';
-import type { Handlers } from '../handlers.ts';
-import { createDiscoveryRate } from '../rate.ts';
+import type { Discover } from '../../domain/agents/discovery.ts';
+import { actorIn } from '../../domain/operators/sign-in.ts';
+import type { Handlers } from '../server/handlers.ts';
+import { createDiscoveryRate } from '../server/rate.ts';
 
 export function discoveryHandlers(discover: Discover) {
   const admit = createDiscoveryRate();

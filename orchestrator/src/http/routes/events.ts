@@ -1,8 +1,8 @@
 import { type Fault, MusterError } from '@muster/protocol';
-import { agentIdOf } from '../../domain/audit-filter.ts';
-import type { Context } from '../../domain/context.ts';
-import type { LiveEvents } from '../../domain/live-events.ts';
-import { type Handlers, Stream } from '../handlers.ts';
+import { agentIdOf } from '../../domain/audit/audit-filter.ts';
+import type { LiveEvents } from '../../domain/live/live-events.ts';
+import type { Context } from '../../domain/shared/context.ts';
+import { type Handlers, Stream } from '../server/handlers.ts';
 
 export function eventHandlers(context: Context, live: LiveEvents) {
   return {

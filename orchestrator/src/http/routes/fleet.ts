@@ -1,8 +1,8 @@
-import type { Context } from '../../domain/context.ts';
-import { getOverview } from '../../domain/overview.ts';
-import { listReconcile } from '../../domain/reconcile.ts';
-import type { Handlers } from '../handlers.ts';
-import { paged } from '../page.ts';
+import { listReconcile } from '../../domain/drift/reconcile.ts';
+import { getOverview } from '../../domain/fleet/overview.ts';
+import type { Context } from '../../domain/shared/context.ts';
+import type { Handlers } from '../server/handlers.ts';
+import { paged } from '../server/page.ts';
 
 export function fleetHandlers(context: Context) {
   return {

@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Sample } from '@muster/protocol';
-import type { Metrics } from '../../domain/metrics.ts';
-import { type Handlers, JsonBody, Reply } from '../handlers.ts';
+import type { Metrics } from '../../domain/fleet/metrics.ts';
+import { type Handlers, JsonBody, Reply } from '../server/handlers.ts';
 
 export function metricsHandlers(metrics: Metrics) {
   return {

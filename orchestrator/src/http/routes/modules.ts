@@ -4,9 +4,8 @@ import {
   listAssignmentPage,
   removeAssignment,
   updateAssignment,
-} from '../../domain/assignments.ts';
-import type { Context } from '../../domain/context.ts';
-import { orderModules } from '../../domain/module-order.ts';
+} from '../../domain/modules/assignments.ts';
+import { orderModules } from '../../domain/modules/module-order.ts';
 import {
   getModule,
   listModules,
@@ -15,10 +14,11 @@ import {
   removeModule,
   uploadModule,
   validateModule,
-} from '../../domain/modules.ts';
-import { actorIn } from '../../domain/sign-in.ts';
-import type { Handlers } from '../handlers.ts';
-import { paged } from '../page.ts';
+} from '../../domain/modules/modules.ts';
+import { actorIn } from '../../domain/operators/sign-in.ts';
+import type { Context } from '../../domain/shared/context.ts';
+import type { Handlers } from '../server/handlers.ts';
+import { paged } from '../server/page.ts';
 
 export function moduleHandlers(context: Context, documents: ModuleDocuments) {
   return {

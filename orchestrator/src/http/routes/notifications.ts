@@ -6,12 +6,12 @@ import {
   removeChannel,
   testChannel,
   updateChannel,
-} from '../../domain/channels.ts';
-import type { Context } from '../../domain/context.ts';
-import type { Deliver } from '../../domain/delivery.ts';
-import { listNotifications, readAllNotifications, readNotification } from '../../domain/notifications.ts';
-import { actorIn } from '../../domain/sign-in.ts';
-import type { Handlers } from '../handlers.ts';
+} from '../../domain/notifications/channels.ts';
+import type { Deliver } from '../../domain/notifications/delivery.ts';
+import { listNotifications, readAllNotifications, readNotification } from '../../domain/notifications/notifications.ts';
+import { actorIn } from '../../domain/operators/sign-in.ts';
+import type { Context } from '../../domain/shared/context.ts';
+import type { Handlers } from '../server/handlers.ts';
 
 export function notificationHandlers(context: Context, deliver: Deliver, rule: ChannelRule) {
   return {

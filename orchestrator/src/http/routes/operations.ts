@@ -1,13 +1,12 @@
 import { MusterError } from '@muster/protocol';
 import { apiPrefix, type Operation, type OperationOutput, type Run, type State } from '@muster/protocol/http';
-import { requireAgent } from '../../domain/agents.ts';
-import { cancelOperation } from '../../domain/cancellation.ts';
-import type { Context } from '../../domain/context.ts';
-import { checkDrift, getDrift, latestDrift, listDrift, listLatestDrift } from '../../domain/drift.ts';
-import { acceptDrift, unacceptDrift } from '../../domain/drift-acceptance.ts';
-import type { LiveOutput } from '../../domain/live-output.ts';
-import type { ModuleDocuments } from '../../domain/modules.ts';
-import type { Waiting } from '../../domain/operation-waiting.ts';
+import { requireAgent } from '../../domain/agents/agents.ts';
+import { checkDrift, getDrift, latestDrift, listDrift, listLatestDrift } from '../../domain/drift/drift.ts';
+import { acceptDrift, unacceptDrift } from '../../domain/drift/drift-acceptance.ts';
+import type { ModuleDocuments } from '../../domain/modules/modules.ts';
+import { cancelOperation } from '../../domain/operation-end/cancellation.ts';
+import type { LiveOutput } from '../../domain/operations/live-output.ts';
+import type { Waiting } from '../../domain/operations/operation-waiting.ts';
 import {
   awaitOperation,
   isStale,
@@ -18,15 +17,16 @@ import {
   readOutput,
   readState,
   submitOperation,
-} from '../../domain/operations.ts';
-import type { RunRequest } from '../../domain/run-basis.ts';
-import type { RunConductor } from '../../domain/run-conductor.ts';
-import { cancelRun } from '../../domain/run-end.ts';
-import { awaitRun, getRun, listRuns, type RunAbout, startRun } from '../../domain/runs.ts';
-import { actorIn } from '../../domain/sign-in.ts';
-import { type Handlers, type JsonPieces, Reply, type RequestFacts, type Session } from '../handlers.ts';
-import { withEntries, withLists } from '../json-pieces.ts';
-import { paged } from '../page.ts';
+} from '../../domain/operations/operations.ts';
+import { actorIn } from '../../domain/operators/sign-in.ts';
+import type { RunRequest } from '../../domain/runs/run-basis.ts';
+import type { RunConductor } from '../../domain/runs/run-conductor.ts';
+import { cancelRun } from '../../domain/runs/run-end.ts';
+import { awaitRun, getRun, listRuns, type RunAbout, startRun } from '../../domain/runs/runs.ts';
+import type { Context } from '../../domain/shared/context.ts';
+import { type Handlers, type JsonPieces, Reply, type RequestFacts, type Session } from '../server/handlers.ts';
+import { withEntries, withLists } from '../server/json-pieces.ts';
+import { paged } from '../server/page.ts';
 
 interface Asked {
   session: Session;

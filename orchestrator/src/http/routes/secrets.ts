@@ -1,9 +1,9 @@
-import type { Context } from '../../domain/context.ts';
-import { rotateSecretsKey } from '../../domain/secret-rotation.ts';
-import { changeSecret, createSecret, getSecret, listSecrets, removeSecret } from '../../domain/secrets.ts';
-import { actorIn } from '../../domain/sign-in.ts';
-import type { Handlers } from '../handlers.ts';
-import { paged } from '../page.ts';
+import { actorIn } from '../../domain/operators/sign-in.ts';
+import { rotateSecretsKey } from '../../domain/secrets/secret-rotation.ts';
+import { changeSecret, createSecret, getSecret, listSecrets, removeSecret } from '../../domain/secrets/secrets.ts';
+import type { Context } from '../../domain/shared/context.ts';
+import type { Handlers } from '../server/handlers.ts';
+import { paged } from '../server/page.ts';
 
 export function secretHandlers(context: Context) {
   return {

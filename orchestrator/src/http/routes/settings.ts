@@ -1,5 +1,5 @@
 import type { Settings } from '@muster/protocol/http';
-import type { Handlers } from '../handlers.ts';
+import type { Handlers } from '../server/handlers.ts';
 
 /** @param settings what is in force, without its secrets */
 export const settingsHandlers = (settings: () => Settings) =>

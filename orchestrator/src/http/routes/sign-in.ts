@@ -1,9 +1,9 @@
 import { MusterError } from '@muster/protocol';
-import type { Context } from '../../domain/context.ts';
-import { addOperator, getOperator, listOperators, removeOperator } from '../../domain/operators.ts';
-import { actorIn, type SignIn } from '../../domain/sign-in.ts';
-import type { Handlers } from '../handlers.ts';
-import { paged } from '../page.ts';
+import { addOperator, getOperator, listOperators, removeOperator } from '../../domain/operators/operators.ts';
+import { actorIn, type SignIn } from '../../domain/operators/sign-in.ts';
+import type { Context } from '../../domain/shared/context.ts';
+import type { Handlers } from '../server/handlers.ts';
+import { paged } from '../server/page.ts';
 
 /** @param address where people reach the console, given where this client reaches the API; null: it does not say */
 export function signInHandlers(context: Context, signIn: SignIn, address: (reached: string | null) => string) {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { Terminals } from '../../domain/terminals.ts';
+import type { Terminals } from '../../domain/terminals/terminals.ts';
 import { terminalHandlers } from './terminals.ts';
 
 const session_id = '01KAGZ7Q4W8E2R5T6Y9V0P3A1S';

@@ -1,7 +1,7 @@
-import { actorIn } from '../../domain/sign-in.ts';
-import type { TerminalAsker, Terminals } from '../../domain/terminals.ts';
-import { type Handlers, Reply, type Session, Stream } from '../handlers.ts';
-import { paged } from '../page.ts';
+import { actorIn } from '../../domain/operators/sign-in.ts';
+import type { TerminalAsker, Terminals } from '../../domain/terminals/terminals.ts';
+import { type Handlers, Reply, type Session, Stream } from '../server/handlers.ts';
+import { paged } from '../server/page.ts';
 
 const askerOf = (session: Session): TerminalAsker => ({
   actor: actorIn(session),

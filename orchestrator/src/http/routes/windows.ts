@@ -1,8 +1,8 @@
-import type { Context } from '../../domain/context.ts';
-import { actorIn } from '../../domain/sign-in.ts';
-import { createWindow, getWindow, listWindows, removeWindow, updateWindow } from '../../domain/windows.ts';
-import type { Handlers } from '../handlers.ts';
-import { paged } from '../page.ts';
+import { createWindow, getWindow, listWindows, removeWindow, updateWindow } from '../../domain/modules/windows.ts';
+import { actorIn } from '../../domain/operators/sign-in.ts';
+import type { Context } from '../../domain/shared/context.ts';
+import type { Handlers } from '../server/handlers.ts';
+import { paged } from '../server/page.ts';
 
 export function windowHandlers(context: Context) {
   return {

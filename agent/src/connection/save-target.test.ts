@@ -1,0 +1,45 @@
+import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { lockDirectory } from '../host/processes/instance-lock.ts';
+import { remember } from './save-target.ts';
+
+const order = { host: 'muster.example', port: 4747, orchestratorKey: 'ab'.repeat(32), token: 'mt_1' };
+
+async function inFolder(use: (folder: string) => Promise<void>): Promise<void> {
+  const folder = mkdtempSync(join(tmpdir(), 'muster-remember-'));
+  try {
+    await use(join(folder, 'data'));
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+}
+
+describe('where an agent belongs', () => {
+  test('is remembered with its key and token, for its owner only, and a later word replaces it', async () => {
+    await inFolder(async (folder) => {
+      const nodeId = await remember(folder, order);
+      expect(nodeId).toMatch(/^[0-9a-f]{32}$/);
+      const path = join(folder, 'orchestrator.json');
+      const known = { host: 'muster.example', port: 4747, orchestrator_key: 'ab'.repeat(32), token: 'mt_1' };
+      expect(JSON.parse(readFileSync(path, 'utf8'))).toEqual(known);
+      expect(statSync(path).mode & 0o777).toBe(0o600);
+      expect(await remember(folder, { ...order, host: 'other.example', orchestratorKey: null, token: null })).toBe(
+        nodeId,
+      );
+      // The key stays pinned, and the token may still be wanted.
+      expect(JSON.parse(readFileSync(path, 'utf8'))).toEqual({ ...known, host: 'other.example' });
+    });
+  });
+
+  test('is not changed under an agent that runs', async () => {
+    await inFolder(async (folder) => {
+      await remember(folder, order);
+      const unlock = await lockDirectory(folder);
+      await expect(remember(folder, { ...order, host: 'other.example' })).rejects.toThrow('is in use by another agent');
+      expect(JSON.parse(readFileSync(join(folder, 'orchestrator.json'), 'utf8'))).toMatchObject({ host: order.host });
+      unlock();
+    });
+  });
+});

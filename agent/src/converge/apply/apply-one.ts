@@ -1,0 +1,148 @@
+import type { ResourceResult } from '@muster/protocol';
+import { HostFailure } from '../../host/failure.ts';
+import { isRunning, killProcessGroup, type ProcessIdentity } from '../../host/processes/run-command.ts';
+import type { Provider } from '../../resources/provider/provider.ts';
+import { cannotCarryOut } from '../plan/find-provider.ts';
+import { type Decision, decide, type Picture, type Step } from '../plan/plan.ts';
+import { type Progress, patienceMs, Stopped } from '../progress.ts';
+import { failedResult, noted, resultOf } from '../result.ts';
+
+/** A resource that cannot be re-checked: on record, synced, before it begins and after it ended. */
+
+export async function applyOne(
+  progress: Progress,
+  step: Step,
+  provider: Provider | null,
+  picture: Picture,
+): Promise<void> {
+  const { journal, crashPoint } = progress.context;
+  const started = progress.now();
+  const elapsed = () => progress.now() - started;
+  const end = async (result: ResourceResult, flush: boolean): Promise<void> => {
+    picture.ended(step, result.status);
+    progress.add(step, result);
+    if (flush || elapsed() > patienceMs) await progress.flush('results');
+  };
+  const obstacle = picture.obstacle(step, progress.desired);
+  if (obstacle !== null) return end(resultOf(step, { verdict: 'skip', message: obstacle }, 'changed', 0), false);
+  if (provider === null)
+    return end(resultOf(step, { verdict: 'fail', message: cannotCarryOut(step.resource) }, 'changed', 0), false);
+  let again = false;
+  const { attempt } = progress.context;
+  const ended = progress.takeEnded(step);
+  if (ended !== null) return end(ended, true);
+  if (progress.operation.step?.position === step.position && attempt.notBegun !== step.position) {
+    const settled = await settleInterrupted(progress, step, provider, picture, started);
+    if (settled !== null) return end(settled, true);
+    again = true;
+  }
+  const observation = await progress.observe(step, picture);
+  const decision = decide(step, observation, picture, journal.copies);
+  if (decision.verdict !== 'act' || !('seen' in observation))
+    return end(resultOf(step, decision, 'changed', elapsed()), false);
+  const machine = progress.machine((process) => {
+    progress.context.running(process);
+    progress.recordProcess(step.position, process, before);
+  });
+  let before = step.record?.before ?? null;
+  try {
+    if (step.kind === 'apply' && !(await progress.originalIsLost(step, provider)))
+      before = await provider.remember(step.resource, observation.seen, decision.difference, before, machine);
+  } catch (error) {
+    if (!(error instanceof HostFailure)) throw error;
+    // Nothing may be changed that could not be brought back.
+    return end(failedResult(step, decision, error.message, elapsed()), false);
+  }
+  // What came before is told, and this is on record as begun, before it begins.
+  attempt.notBegun = step.position;
+  await progress.flush('step', [{ t: 'step', id: progress.id, position: step.position, process: null, before }]);
+  attempt.notBegun = null;
+  crashPoint('step:synced');
+  progress.walk.forget();
+  let result: ResourceResult;
+  try {
+    const outcome =
+      step.kind === 'apply'
+        ? await provider.apply(step.resource, observation.seen, decision.difference, machine)
+        : await provider.remove(step.resource, before, observation.seen, decision.difference, machine);
+    // It was cut off so that the agent can stop: it may have half run, the next start finds out.
+    if (progress.context.stopping() && outcome.failure !== undefined) throw new Stopped();
+    const told = again ? noted(decision, `run again after ${progress.interruption} in the middle of it`) : decision;
+    result = progress.ended(step, told, outcome, elapsed());
+  } catch (error) {
+    if (!(error instanceof HostFailure)) throw error;
+    result = failedResult(step, decision, error.message, elapsed());
+  } finally {
+    progress.context.running(null);
+    // It may have changed anything.
+    progress.stale();
+  }
+  if (step.kind === 'apply') progress.recordBefore(step.resource.key, before);
+  progress.keepEnded(step, result, before);
+  crashPoint('step:ended');
+  await end(result, true);
+}
+
+/**
+ * The agent was killed while this ran.
+ * @returns its result; null when it is known not to be done and is to be carried out again
+ */
+async function settleInterrupted(
+  progress: Progress,
+  step: Step,
+  provider: Provider,
+  picture: Picture,
+  started: number,
+): Promise<ResourceResult | null> {
+  const { process = null, before = null } = progress.operation.step ?? {};
+  await awaitLeftover(progress, process);
+  const { resource } = step;
+  const circumstances = picture.circumstances(step);
+  const elapsed = () => progress.now() - started;
+  const difference = {
+    action: step.kind === 'remove' ? ('remove' as const) : ('run' as const),
+    changes: [],
+    diff: null,
+  };
+  const interrupted: Decision = {
+    verdict: 'act',
+    difference,
+    triggeredBy: circumstances.rerunBy.slice(),
+    corrective: false,
+  };
+  // A trigger forces it whatever the check says, so the check cannot tell whether that has been done.
+  if (provider.canTell(resource) && circumstances.rerunBy.length === 0) {
+    try {
+      const seen = await provider.observe(resource, circumstances, progress.machine());
+      const inPlace = provider.diff(resource, seen, circumstances).action === 'none';
+      if (inPlace !== (step.kind === 'apply')) return null;
+      if (step.kind === 'apply') progress.recordBefore(resource.key, before);
+      const told = noted(
+        interrupted,
+        `${progress.interruption} in the middle of it; its \`check\` says that it got done`,
+      );
+      return resultOf(step, told, 'changed', elapsed());
+    } catch (error) {
+      if (!(error instanceof HostFailure)) throw error;
+    }
+  }
+  if (step.kind === 'apply') progress.recordBefore(resource.key, before);
+  const message = `${progress.interruption} in the middle of it: it may have half run, and is not run again by itself`;
+  return { ...failedResult(step, interrupted, message, elapsed()), status: 'unknown' };
+}
+
+/** A program that outlived the agent is waited for, up to the time limit it had. */
+export async function awaitLeftover(
+  progress: Progress,
+  process: ProcessIdentity | null,
+  limit: 'scriptMs' | 'packageMs' = 'scriptMs',
+): Promise<void> {
+  if (process === null) return;
+  const { clock, limits } = progress.context;
+  const deadline = clock.monotonic() + limits[limit];
+  while (isRunning(process)) {
+    if (progress.context.stopping()) throw new Stopped();
+    if (clock.monotonic() > deadline) killProcessGroup(process.pid);
+    await new Promise<void>((resolve) => clock.after(50, resolve));
+  }
+}

@@ -1,0 +1,110 @@
+import { providerFor } from '../plan/find-provider.ts';
+import { Picture, type Step, stepsOf, triggersLeft } from '../plan/plan.ts';
+import { planDigestNow } from '../plan-drift.ts';
+import type { Progress } from '../progress.ts';
+import { resultOf } from '../result.ts';
+import { verifyApplied } from '../verify.ts';
+import { applyTogether, isTogether } from './apply-batch.ts';
+import { applyOne } from './apply-one.ts';
+import { applyRun } from './apply-package-group.ts';
+
+/** Carries out an apply, or what is left of it after the agent was killed. */
+export async function applyOperation(progress: Progress): Promise<void> {
+  const { state } = progress.context.journal;
+  const { resources, keep_modules } = progress.operation.message;
+  let steps: Step[];
+  if (progress.operation.state === 'accepted') {
+    steps = stepsOf(resources, state.managed, keep_modules);
+    progress.over(steps);
+    // Only before it begins: what it has changed by then is no longer as it was planned.
+    if (await isStale(progress, steps)) {
+      const pending = [...state.pendingTriggers].map(([key, ids]): [string, string[]] => [key, [...ids]]);
+      return progress.finish(0, stale, { cut: 0, pending });
+    }
+    progress.begin(steps.filter(({ kind }) => kind === 'remove').map(({ resource }) => resource.key));
+  } else steps = stepsAgain(progress);
+  progress.over(steps);
+  const picture = new Picture('apply', state.pendingTriggers, steps);
+  for (const result of progress.operation.results) {
+    picture.ended(steps[progress.results.length] as Step, result.status);
+    progress.results.push(result);
+  }
+  progress.reported = progress.results.length;
+  while (progress.results.length < steps.length && !progress.interrupted()) {
+    const next = steps[progress.results.length] as Step;
+    const provider = providerFor(next);
+    if (provider !== null && isTogether(provider)) await applyTogether(progress, steps, picture, provider);
+    else if (provider?.recheckable === true) await applyRun(progress, steps, picture);
+    else await applyOne(progress, next, provider, picture);
+  }
+  const cut = steps.length - progress.results.length;
+  for (const step of steps.slice(progress.results.length))
+    progress.add(
+      step,
+      resultOf(step, { verdict: 'skip', message: 'skipped, because the operation was cancelled' }, 'changed', 0),
+    );
+  const pending = triggersLeft(
+    steps,
+    progress.results,
+    state.pendingTriggers,
+    cut > 0 ? null : keep_modules,
+    state.managed,
+  );
+  const verdict = await verified(progress, cut);
+  await progress.finish(steps.length, verdict.error, { cut: cut + verdict.cut, pending });
+}
+
+/** Everything is told before it is verified: it is in place, and verifying may take its time. */
+async function verified(progress: Progress, cut: number): Promise<{ error?: string; cut: number }> {
+  const { verify = [] } = progress.operation.message;
+  const isInPlace = cut === 0 && progress.results.every(({ status }) => status === 'changed' || status === 'unchanged');
+  if (!isInPlace || verify.length === 0) return { cut: 0 };
+  await progress.flush('results');
+  const problem = await verifyApplied(progress);
+  if (progress.interrupted())
+    return { error: 'it was cancelled before all of `verify` was done; all resources are in place', cut: 1 };
+  return problem === null ? { cut: 0 } : { error: problem, cut: 0 };
+}
+
+const stale = 'plan_stale: the machine is not as it was when this was planned; nothing was changed, plan again';
+
+/** Whether an apply that is bound to a plan would do something else than that by now. */
+async function isStale(progress: Progress, steps: readonly Step[]): Promise<boolean> {
+  const { plan_digest: planned } = progress.operation.message;
+  if (planned === undefined) return false;
+  const now = await planDigestNow(progress, steps);
+  return now !== null && now !== planned;
+}
+
+/** The steps of an operation that had begun: removals as they were fixed then, some of them done. */
+function stepsAgain(progress: Progress): Step[] {
+  const { message, removals, results } = progress.operation;
+  const { managed } = progress.context.journal.state;
+  const steps = stepsOf(message.resources, managed, message.keep_modules).filter(({ kind }) => kind === 'apply');
+  for (const key of removals) {
+    const record = managed.get(key);
+    const position = steps.length;
+    if (record !== undefined) steps.push({ position, kind: 'remove', resource: record.resource, record });
+    // Only its place still counts: its result is there.
+    else if (position < results.length)
+      steps.push({ position, kind: 'remove', resource: removedAlready(key), record: null });
+    else throw new Error(`the record of ${key} is missing from the journal`);
+  }
+  return steps;
+}
+
+/** Stands for a resource whose record went when it was removed, in its place in the order. */
+const removedAlready = (key: string): Step['resource'] => ({
+  key,
+  module: '',
+  id: null,
+  name: null,
+  type: 'script',
+  identity: key,
+  body: { program: 'sh', apply: '' },
+  depends_on: [],
+  reload_on: [],
+  restart_on: [],
+  rerun_on: [],
+  sensitive_fields: [],
+});

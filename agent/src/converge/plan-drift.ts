@@ -1,0 +1,80 @@
+import { appliedResources, lookOf } from './observe.ts';
+import { decide, Picture, planStep, type Step, stepsOf } from './plan/plan.ts';
+import { PlanDigest } from './plan/plan-digest.ts';
+import { type Progress, patienceMs } from './progress.ts';
+import { resultOf } from './result.ts';
+
+/** Plan and drift: looking and deciding, and nothing else. After a crash they simply begin again. */
+
+export async function planOperationOnMachine(progress: Progress): Promise<void> {
+  const { state, copies } = progress.context.journal;
+  progress.begin([]);
+  const { resources, keep_modules } = progress.operation.message;
+  const steps = stepsOf(resources, state.managed, keep_modules);
+  progress.over(steps);
+  const picture = new Picture('plan', state.pendingTriggers, steps);
+  const digest = new PlanDigest(progress.context.planKey);
+  for (const step of steps) {
+    if (progress.interrupted()) break;
+    const started = progress.now();
+    const observe = () => progress.observe(step, picture);
+    const { decision } = await planStep(step, observe, picture, progress.desired, copies);
+    digest.add(step, decision);
+    progress.add(step, resultOf(step, decision, 'would_change', progress.now() - started));
+    if (progress.now() - progress.flushedAt > patienceMs) await progress.flush('results');
+    else await progress.breathe();
+  }
+  progress.planDigest = digest.hex();
+  await progress.finish(steps.length);
+}
+
+/**
+ * What a plan of these steps would come to now. Looks and decides as a plan does, and tells nobody.
+ * @returns null when the operation is cancelled meanwhile
+ */
+export async function planDigestNow(progress: Progress, steps: readonly Step[]): Promise<string | null> {
+  const { state, copies } = progress.context.journal;
+  const picture = new Picture('plan', state.pendingTriggers, steps);
+  const digest = new PlanDigest(progress.context.planKey);
+  for (const step of steps) {
+    if (progress.interrupted()) return null;
+    const { decision } = await planStep(step, () => progress.observe(step, picture), picture, progress.desired, copies);
+    digest.add(step, decision);
+    await progress.breathe();
+  }
+  progress.walk.forget();
+  return digest.hex();
+}
+
+export async function measureDrift(progress: Progress): Promise<void> {
+  const { snapshot } = progress.context.journal.state;
+  const { copies } = progress.context.journal;
+  progress.begin([]);
+  const wanted = progress.operation.message.snapshot_operation_id;
+  if (snapshot === null || (wanted !== null && wanted !== snapshot.operationId)) {
+    const has = snapshot === null ? 'none' : `that of ${snapshot.operationId}`;
+    return progress.finish(
+      0,
+      `drift is measured against the apply ${wanted ?? ''}, and this agent has ${has}; apply again`,
+    );
+  }
+  const { managed } = progress.context.journal.state;
+  const picture = new Picture('drift', new Map(), []);
+  const steps = appliedResources(progress.context.journal.state).map((resource, position): Step => {
+    return { position, kind: 'apply', resource, record: managed.get(resource.key) ?? null };
+  });
+  progress.over(steps);
+  const looks = new Map<string, string>();
+  for (const step of steps) {
+    if (progress.interrupted()) break;
+    const started = progress.now();
+    const decision = decide(step, await progress.observe(step, picture), picture, copies);
+    looks.set(step.resource.key, lookOf(decision));
+    const result = resultOf(step, decision, 'would_change', progress.now() - started);
+    if (decision.verdict === 'none') progress.results.push(result);
+    else progress.add({ ...step, position: progress.reported }, result);
+    await progress.breathe();
+  }
+  await progress.finish(steps.length);
+  if (looks.size === steps.length) progress.context.measured(looks);
+}

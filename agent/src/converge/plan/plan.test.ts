@@ -1,0 +1,139 @@
+import type { ResolvedResource } from '@muster/protocol/module';
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import type { ManagedRecord } from '../../journal/state.ts';
+import { directory, file, script } from '../test/desired.ts';
+import { ancestors, desiredByKey, Picture, planStep, stepsOf, triggersLeft } from './plan.ts';
+
+const managed = (resources: ResolvedResource[], before: ManagedRecord['before'] = { was: 'absent' }) =>
+  new Map(resources.map((resource, ordinal) => [resource.key, { resource, succeeded: resource, before, ordinal }]));
+const none = { read: () => null };
+const keys = (steps: ReturnType<typeof stepsOf>) => steps.map(({ kind, resource }) => `${kind} ${resource.identity}`);
+
+describe('steps', () => {
+  test('the desired set as it comes, then the rest in reverse, without the modules that are kept', () => {
+    const [a, b, c] = [file('/a'), file('/b'), file('/c', {}, { module: 'kept' })];
+    expect(keys(stepsOf([b!], managed([a!, b!, c!]), ['kept']))).toEqual(['apply /b', 'remove /a']);
+    expect(keys(stepsOf([], managed([a!, b!, c!]), []))).toEqual(['remove /c', 'remove /b', 'remove /a']);
+  });
+
+  test('what is in a directory goes before the directory, whatever the order they were declared in', () => {
+    fc.assert(
+      fc.property(fc.shuffledSubarray(['/a', '/a/b', '/a/b/c', '/a/b/d', '/e', '/e/f', '/g']), (paths) => {
+        const removed = stepsOf([], managed(paths.map((path) => directory(path))), []).map(
+          ({ resource }) => resource.identity,
+        );
+        expect([...removed].sort()).toEqual([...paths].sort());
+        for (const [i, path] of removed.entries())
+          for (const above of ancestors(path))
+            if (paths.includes(above)) expect(removed.indexOf(above)).toBeGreaterThan(i);
+      }),
+    );
+  });
+
+  test('without nesting it is exactly the reverse', () => {
+    fc.assert(
+      fc.property(fc.shuffledSubarray(['/a', '/b', '/c', '/d', '/e', '/f']), (paths) => {
+        const removed = stepsOf([], managed(paths.map((path) => file(path))), []).map(
+          ({ resource }) => resource.identity,
+        );
+        expect(removed).toEqual([...paths].reverse());
+      }),
+    );
+  });
+});
+
+describe('deciding', () => {
+  const absent = { seen: { found: { type: 'absent' }, ownership: { ownerName: null, groupName: null } } };
+  const unknownOwner = {
+    seen: { found: { type: 'absent' }, ownership: { ownerName: null, groupName: null, wantedUid: null } },
+  };
+
+  async function plan(purpose: 'plan' | 'apply', resources: ResolvedResource[], observations: object[]) {
+    const steps = stepsOf(resources, new Map(), []);
+    const picture = new Picture(purpose, new Map(), steps);
+    const decisions = [];
+    for (const step of steps) {
+      const observe = () => observations[step.position] as { seen: unknown };
+      decisions.push((await planStep(step, observe, picture, desiredByKey(steps), none)).decision);
+    }
+    return decisions;
+  }
+
+  test('a user that something earlier may bring is awaited in a plan, and missed in an apply', async () => {
+    const owned = file('/f', { owner: 'deploy' });
+    const brings = script('adduser', { apply: 'adduser deploy' });
+    expect(await plan('plan', [owned], [unknownOwner])).toMatchObject([
+      { verdict: 'fail', message: 'there is no user deploy' },
+    ]);
+    expect(await plan('plan', [brings, owned], [{ seen: { checkExit: null } }, unknownOwner])).toMatchObject([
+      {},
+      { verdict: 'act' },
+    ]);
+    expect(await plan('apply', [brings, owned], [{ seen: { checkExit: null } }, unknownOwner])).toMatchObject([
+      {},
+      { verdict: 'fail' },
+    ]);
+    // One that has nothing to do brings nobody.
+    const done = script('adduser', { apply: 'adduser deploy', check: 'true' });
+    expect(await plan('plan', [done, owned], [{ seen: { checkExit: 0 } }, unknownOwner])).toMatchObject([
+      { verdict: 'none' },
+      { verdict: 'fail' },
+    ]);
+  });
+
+  test('nothing can be below a file or below what is declared absent', async () => {
+    expect(await plan('plan', [file('/a'), file('/a/b')], [absent, absent])).toMatchObject([
+      { verdict: 'act' },
+      { verdict: 'fail' },
+    ]);
+    expect(await plan('plan', [file('/a/b'), directory('/a', { ensure: 'absent' })], [absent, absent])).toMatchObject([
+      { verdict: 'fail' },
+      { verdict: 'none' },
+    ]);
+  });
+
+  test('what depends on a failure is skipped, to the end of the chain', async () => {
+    const [a, b, c, d] = [
+      file('/a', { owner: 'nobody-here' }, { id: 'a' }),
+      file('/b', {}, { id: 'b', depends_on: ['path:/a'] }),
+      file('/c', {}, { id: 'c', depends_on: ['path:/b'] }),
+      file('/d', {}, { id: 'd' }),
+    ];
+    const decisions = await plan('plan', [a!, b!, c!, d!], [unknownOwner, absent, absent, absent]);
+    expect(decisions.map(({ verdict }) => verdict)).toEqual(['fail', 'skip', 'skip', 'act']);
+    expect(decisions[2]).toMatchObject({ message: 'skipped, because `b` was skipped' });
+  });
+});
+
+test('triggers stay due for what did not get to them, and only for that', () => {
+  const source = file('/a', {}, { id: 'a' });
+  const [ran, failed, skipped, other] = [
+    script('ran', { apply: '' }, { rerun_on: [source.key] }),
+    script('failed', { apply: '' }, { rerun_on: [source.key] }),
+    script('skipped', { apply: '' }, { rerun_on: [source.key] }),
+    script('other', { apply: '' }),
+  ];
+  const steps = stepsOf([source, ran!, failed!, skipped!, other!], new Map(), []);
+  const results = (['changed', 'changed', 'failed', 'skipped', 'failed'] as const).map((status) => ({ status }));
+  expect(
+    triggersLeft(
+      steps,
+      results,
+      new Map([
+        ['script:ran', ['old']],
+        ['script:gone', ['x']],
+      ]),
+      [],
+      new Map(),
+    ),
+  ).toEqual([
+    ['script:failed', ['a']],
+    ['script:skipped', ['a']],
+  ]);
+  // An operation that did not get through forgets nothing.
+  expect(triggersLeft(steps, results, new Map([['script:gone', ['x']]]), null, new Map())).toContainEqual([
+    'script:gone',
+    ['x'],
+  ]);
+});

@@ -1,0 +1,477 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { ResourceResult } from '@muster/protocol';
+import type { ResolvedResource } from '@muster/protocol/module';
+import { HostFailure } from '../../host/failure.ts';
+import type { ManagedRecord } from '../../journal/state.ts';
+import {
+  type Brought,
+  type Circumstances,
+  type ContentCopies,
+  type Difference,
+  nothing,
+  presenceDrift,
+} from '../../resources/provider/provider.ts';
+import { providerOf } from '../../resources/provider/registry.ts';
+import { cannotCarryOut, providerFor } from './find-provider.ts';
+
+/** Deciding what is to be done. Nothing here looks at the machine: what was observed is handed in. */
+
+/** One thing to be done or found unnecessary, in its place in the order. */
+export interface Step {
+  position: number;
+  kind: 'apply' | 'remove';
+  resource: ResolvedResource;
+  /** What was recorded of it, for a resource that was ever managed. */
+  record: ManagedRecord | null;
+}
+
+export type Observation = { seen: unknown } | { failure: string };
+
+/** What is to be done about a step, as data. */
+export type Decision =
+  | { verdict: 'skip'; message: string }
+  /** `awaits`: what is missing that steps before may bring. */
+  | { verdict: 'fail'; message: string; awaits?: NonNullable<Difference['awaits']> }
+  | {
+      verdict: 'none' | 'act';
+      difference: Difference;
+      /** Ids of the resources whose change obliges it. */
+      triggeredBy: string[];
+      corrective: boolean;
+    };
+
+const labelOf = (resource: ResolvedResource): string => resource.id ?? resource.key;
+
+/**
+ * Every step of an operation: the desired set as it comes, then what is managed and no longer desired.
+ * @param managed what earlier applies put in place
+ * @param keepModules modules whose resources stay although they are not in the set
+ */
+export function stepsOf(
+  desired: readonly ResolvedResource[],
+  managed: ReadonlyMap<string, ManagedRecord>,
+  keepModules: readonly string[],
+): Step[] {
+  const steps: Step[] = desired.map((resource, position) => ({
+    position,
+    kind: 'apply',
+    resource,
+    record: managed.get(resource.key) ?? null,
+  }));
+  for (const record of removals(desired, managed, keepModules))
+    steps.push({ position: steps.length, kind: 'remove', resource: record.resource, record });
+  return steps;
+}
+
+/** The reverse of the order in which they were put in place, but what is in a directory before the directory. */
+function removals(
+  desired: readonly ResolvedResource[],
+  managed: ReadonlyMap<string, ManagedRecord>,
+  keepModules: readonly string[],
+): ManagedRecord[] {
+  const wanted = new Set(desired.map(({ key }) => key));
+  const kept = new Set(keepModules);
+  const gone = [...managed.values()]
+    .filter(({ resource }) => !wanted.has(resource.key) && !kept.has(resource.module))
+    .sort((a, b) => b.ordinal - a.ordinal);
+  // A directory waits for everything of ours below it, and takes its place right after the last of it.
+  const waiting = new Map<string, ManagedRecord>();
+  const open = new Map<string, number>();
+  const paths = gone.map(({ resource }) => providerOf(resource.type)?.path(resource) ?? null);
+  const gonePaths = new Set(paths.filter((path) => path !== null));
+  const above = (path: string): string[] => ancestors(path).filter((ancestor) => gonePaths.has(ancestor));
+  for (const path of paths)
+    if (path !== null) for (const ancestor of above(path)) open.set(ancestor, (open.get(ancestor) ?? 0) + 1);
+  const ordered: ManagedRecord[] = [];
+  const take = (record: ManagedRecord, path: string | null): void => {
+    ordered.push(record);
+    if (path === null) return;
+    // From the innermost out: the outer one waits for the inner one too.
+    for (const ancestor of above(path)) {
+      const left = (open.get(ancestor) ?? 0) - 1;
+      open.set(ancestor, left);
+      const waits = waiting.get(ancestor);
+      if (left === 0 && waits !== undefined) {
+        waiting.delete(ancestor);
+        take(waits, ancestor);
+      }
+    }
+  };
+  gone.forEach((record, i) => {
+    const path = paths[i] ?? null;
+    if (path !== null && (open.get(path) ?? 0) > 0) waiting.set(path, record);
+    else take(record, path);
+  });
+  return ordered;
+}
+
+/** Every directory above a path, innermost first, without the root. */
+export function ancestors(path: string): string[] {
+  const all: string[] = [];
+  for (let cut = path.lastIndexOf('/'); cut > 0; cut = path.lastIndexOf('/', cut - 1)) all.push(path.slice(0, cut));
+  return all;
+}
+
+/**
+ * The picture of an operation on its way: what has changed, what has failed and, in a forecast, how the machine will
+ * look when it gets there. A plan and an apply tell it the same things and ask it the same questions.
+ */
+export class Picture {
+  readonly purpose: Circumstances['purpose'];
+  readonly #pending: ReadonlyMap<string, readonly string[]>;
+  readonly #changed: Map<string, string>;
+  readonly #failed: Map<string, string>;
+  readonly #gone: Set<string>;
+  readonly #made: Set<string>;
+  readonly #blocked: ReadonlyMap<string, string>;
+  /** Who may bring it, by label. */
+  readonly #mayCome: Map<Brought, string[]>;
+  /** What a step that is going to change something may bring to those that depend on it, by its key. */
+  readonly #toDependents: Map<string, readonly Brought[]>;
+  readonly #steps: readonly Step[];
+
+  /**
+   * @param pending triggers that are due from an operation before
+   * @param steps   every step of the operation
+   * @param from    a picture to go on from
+   */
+  constructor(
+    purpose: Circumstances['purpose'],
+    pending: ReadonlyMap<string, readonly string[]>,
+    steps: readonly Step[],
+    from?: Picture,
+  ) {
+    this.#steps = steps;
+    this.#blocked = from === undefined ? blockedPaths(steps) : from.#blocked;
+    this.purpose = purpose;
+    this.#pending = pending;
+    this.#changed = new Map(from === undefined ? undefined : from.#changed);
+    this.#failed = new Map(from === undefined ? undefined : from.#failed);
+    this.#gone = new Set(from === undefined ? undefined : from.#gone);
+    this.#made = new Set(from === undefined ? undefined : from.#made);
+    this.#mayCome = new Map(from === undefined ? undefined : from.#mayCome);
+    this.#toDependents = new Map(from === undefined ? undefined : from.#toDependents);
+  }
+
+  /** A picture that goes on from here as if everything succeeded, and leaves this one as it is. */
+  forecast(): Picture {
+    return new Picture(this.purpose, this.#pending, this.#steps, this);
+  }
+
+  /** Takes down how a step ended. */
+  ended(step: Step, status: ResourceResult['status']): void {
+    if (step.kind === 'remove') return;
+    const { key } = step.resource;
+    if (status === 'changed' || status === 'would_change') this.#changed.set(key, labelOf(step.resource));
+    if (status === 'failed' || status === 'unknown' || status === 'skipped') this.#failed.set(key, status);
+  }
+
+  /** Takes down that a removal is done, for directories above it: they were looked at while it was still there. */
+  removed({ resource }: Step): void {
+    // Of one that was removed before the agent was killed only the key is left.
+    const path = resource.key.startsWith('path:') ? resource.key.slice('path:'.length) : null;
+    if (path === null) return;
+    this.#gone.add(path);
+    this.#made.delete(path);
+  }
+
+  /** Takes down what a step is going to do, for what comes after it. */
+  expects(step: Step, decision: Decision): void {
+    if (decision.verdict !== 'act') {
+      const statuses = { none: 'unchanged', skip: 'skipped', fail: 'failed' } as const;
+      this.ended(step, statuses[decision.verdict]);
+      return;
+    }
+    this.ended(step, 'would_change');
+    const provider = providerFor(step);
+    for (const what of provider?.brings(step.resource) ?? [])
+      this.#mayCome.set(what, [...(this.#mayCome.get(what) ?? []), labelOf(step.resource)]);
+    const toDependents = step.kind === 'apply' ? (provider?.bringsToDependents?.(step.resource) ?? []) : [];
+    if (toDependents.length > 0) this.#toDependents.set(step.resource.key, toDependents);
+    const path = provider?.path(step.resource) ?? null;
+    const ensure = decision.difference.changes.find(({ field }) => field === 'ensure');
+    if (path === null || ensure === undefined) return;
+    if (ensure.to === 'absent') {
+      this.#gone.add(path);
+      this.#made.delete(path);
+      return;
+    }
+    this.#gone.delete(path);
+    this.#made.add(path);
+  }
+
+  /** What keeps a step from being tried: something it depends on did not succeed. */
+  obstacle(step: Step, desired: ReadonlyMap<string, ResolvedResource>): string | null {
+    if (step.kind === 'remove') return null;
+    const { depends_on, reload_on, restart_on, rerun_on } = step.resource;
+    for (const key of [...depends_on, ...reload_on, ...restart_on, ...rerun_on]) {
+      const status = this.#failed.get(key);
+      if (status === undefined) continue;
+      const on = desired.get(key);
+      return `skipped, because \`${on === undefined ? key : labelOf(on)}\` ${status === 'skipped' ? 'was skipped' : status === 'unknown' ? 'may have half run' : 'failed'}`;
+    }
+    return null;
+  }
+
+  circumstances(step: Step): Circumstances {
+    const { resource, record } = step;
+    const by = (sources: readonly string[]): string[] =>
+      sources.flatMap((key) => {
+        const label = this.#changed.get(key);
+        return label === undefined ? [] : [label];
+      });
+    const pending = this.purpose === 'drift' ? [] : (this.#pending.get(resource.key) ?? []);
+    const withPending = (sources: readonly string[]): string[] =>
+      sources.length === 0 ? [] : [...new Set([...pending, ...by(sources)])];
+    return {
+      purpose: this.purpose,
+      rerunBy: withPending(resource.rerun_on),
+      reloadBy: withPending(resource.reload_on),
+      restartBy: withPending(resource.restart_on),
+      succeeded: record?.succeeded ?? null,
+      willBeGone: (path) => this.#gone.has(path),
+      willBeThere: (path) => this.#made.has(path),
+      willHold: (directory) => [...this.#made].some((path) => path.startsWith(`${directory}/`)),
+    };
+  }
+
+  /** Why nothing can be at this path, whatever the order: something above it is declared to be no directory. */
+  blockerOf(path: string): string | null {
+    for (const ancestor of ancestors(path)) {
+      const reason = this.#blocked.get(ancestor);
+      if (reason !== undefined) return reason;
+    }
+    return null;
+  }
+
+  /** Whether this is declared absent, and a package that it depends on and that changes before may bring it. */
+  mayBeUnpacked({ kind, resource: { body, depends_on } }: Step): boolean {
+    if (kind === 'remove' || !('ensure' in body) || body.ensure !== 'absent') return false;
+    return depends_on.some((key) => key.startsWith('package-') && this.#changed.has(key));
+  }
+
+  /**
+   * Labels of the steps before that may bring what this one awaits.
+   * @returns null when nothing may bring some of it
+   */
+  bringersOf(step: Step, awaits: NonNullable<Difference['awaits']>): string[] | null {
+    const all = new Set<string>();
+    for (const { kind } of awaits) {
+      const bringers = [...(this.#mayCome.get(kind) ?? []), ...this.#dependenciesThatBring(kind, step.resource)];
+      if (bringers.length === 0) return null;
+      for (const label of bringers) all.add(label);
+    }
+    return [...all];
+  }
+
+  #dependenciesThatBring(kind: Brought, resource: ResolvedResource): string[] {
+    if (this.#toDependents.size === 0) return [];
+    const byKey = desiredByKey(this.#steps);
+    const reached = new Set<string>();
+    const walk = (keys: readonly string[]): void => {
+      for (const key of keys) {
+        if (reached.has(key)) continue;
+        reached.add(key);
+        walk(byKey.get(key)?.depends_on ?? []);
+      }
+    };
+    walk(resource.depends_on);
+    return [...reached].flatMap((key) => {
+      const bringer = this.#toDependents.get(key)?.includes(kind) === true ? byKey.get(key) : undefined;
+      return bringer === undefined ? [] : [labelOf(bringer)];
+    });
+  }
+}
+
+/** Paths below which nothing can be, with the reason. */
+function blockedPaths(steps: readonly Step[]): Map<string, string> {
+  const blocked = new Map<string, string>();
+  for (const step of steps) {
+    const { kind, resource } = step;
+    if (kind === 'remove') continue;
+    const path = providerFor(step)?.path(resource) ?? null;
+    if (path === null) continue;
+    const { body } = resource;
+    if ('ensure' in body && body.ensure === 'absent')
+      blocked.set(path, `${path} is declared absent, so nothing can be below it`);
+    else if (resource.type === 'file-unix' && !('symlink' in body && body.symlink != null))
+      blocked.set(path, `${path} is declared as a file, so nothing can be below it`);
+  }
+  return blocked;
+}
+
+/** Every path where something is declared to be, and every directory above it. */
+export function declaredPaths(desired: Iterable<ResolvedResource>): Set<string> {
+  const declared = new Set<string>();
+  for (const resource of desired) {
+    const path = providerFor({ kind: 'apply', resource })?.path(resource) ?? null;
+    if (path === null || ('ensure' in resource.body && resource.body.ensure === 'absent')) continue;
+    declared.add(path);
+    for (const ancestor of ancestors(path)) declared.add(ancestor);
+  }
+  return declared;
+}
+
+/** The ids of what obliges a step, whichever way. */
+const triggersOf = ({ rerunBy, reloadBy, restartBy }: Circumstances): string[] => [
+  ...new Set([...rerunBy, ...reloadBy, ...restartBy]),
+];
+
+/**
+ * Decides about one step.
+ * @param observation what its provider saw, or why it could not look
+ * @param copies to show what a removal brings back
+ */
+export function decide(
+  step: Step,
+  observation: Observation,
+  picture: Picture,
+  copies: Pick<ContentCopies, 'read'>,
+): Decision {
+  if ('failure' in observation) return { verdict: 'fail', message: observation.failure };
+  const { resource, record } = step;
+  const provider = providerFor(step);
+  if (provider === null) return { verdict: 'fail', message: cannotCarryOut(resource) };
+  // What was there before is recorded in the terms of its kind, and must come back first.
+  if (step.kind === 'apply' && record?.before != null && record.resource.type !== resource.type)
+    return {
+      verdict: 'fail',
+      message: `it is managed as ${record.resource.type} here; apply once without it, then declare it as ${resource.type}`,
+    };
+  const circumstances = picture.circumstances(step);
+  let difference: Difference;
+  const before = record?.before ?? null;
+  try {
+    if (step.kind === 'apply') difference = provider.diff(resource, observation.seen, circumstances);
+    else if (before === null) difference = nothing('left: it was as declared before it was managed');
+    else difference = provider.diffRemoval(resource, before, observation.seen, circumstances, copies);
+  } catch (error) {
+    if (error instanceof HostFailure) return { verdict: 'fail', message: error.message };
+    throw error;
+  }
+  const path = provider.path(resource);
+  const blocker = step.kind === 'apply' && path !== null ? picture.blockerOf(path) : null;
+  if (blocker !== null) return { verdict: 'fail', message: blocker };
+  const triggeredBy = triggersOf(circumstances);
+  if (difference.action === 'none') {
+    // An apply may find less to do than was planned, never more.
+    if (picture.purpose === 'plan' && picture.mayBeUnpacked(step))
+      return { verdict: 'act', difference: unpackedRemoval, triggeredBy, corrective: false };
+    return { verdict: 'none', difference, triggeredBy: [], corrective: false };
+  }
+  const { awaits } = difference;
+  if (awaits !== undefined) {
+    const message = awaited(resource, awaits);
+    // It was there when this was applied: that it is gone is how the machine differs.
+    if (picture.purpose === 'drift') difference = { ...difference, message };
+    // Another resource may bring it: a plan cannot know, an apply sees when it gets there.
+    else {
+      const bringers = picture.purpose === 'plan' ? picture.bringersOf(step, awaits) : null;
+      if (bringers === null) return { verdict: 'fail', message, awaits };
+      difference = { ...difference, message: toBeBrought(bringers, message, difference.message) };
+    }
+  }
+  return {
+    verdict: 'act',
+    difference,
+    triggeredBy,
+    corrective:
+      step.kind === 'apply' &&
+      triggeredBy.length === 0 &&
+      isCorrective(step, () => provider.diff(resource, observation.seen, { ...circumstances, purpose: 'drift' })),
+  };
+}
+
+const unpackedRemoval: Difference = {
+  ...presenceDrift(),
+  message: 'it is not there; it is removed should a package that it depends on bring it',
+};
+
+/** What is missing, without a name that is a secret. */
+const awaited = ({ sensitive_fields }: ResolvedResource, awaits: NonNullable<Difference['awaits']>): string =>
+  sensitive_fields.includes('owner') || sensitive_fields.includes('group')
+    ? 'its owner or its group, which is sensitive and not shown, is not there'
+    : awaits.map(({ message }) => message).join('; ');
+
+/** What a plan says of it. Whether it comes is seen by the apply alone, which fails without it. */
+function toBeBrought(bringers: readonly string[], missing: string, message: string | undefined): string {
+  const [what] = missing.split(';');
+  const named = bringers.slice(0, 3).map((label) => `\`${label}\``);
+  const more = bringers.length > named.length ? ` and ${bringers.length - named.length} more` : '';
+  const available = `will be available after ${named.join(', ')}${more}; now ${what}`;
+  return [available, ...(message === undefined ? [] : [message])].join('\n');
+}
+
+/**
+ * It repairs drift: what is wanted is what already succeeded here, nothing else was tried since, and the machine differs
+ * all the same, in what a drift check goes by. A newer version that is offered, say, is no drift.
+ */
+function isCorrective({ resource, record }: Step, asDrift: () => Difference): boolean {
+  const succeeded = record?.succeeded ?? null;
+  if (record === null || succeeded === null || succeeded.type !== resource.type) return false;
+  if (!isDeepStrictEqual(succeeded.body, resource.body) || !isDeepStrictEqual(record.resource.body, resource.body))
+    return false;
+  try {
+    const { action, changes } = asDrift();
+    return action !== 'none' && changes.length > 0;
+  } catch (error) {
+    if (error instanceof HostFailure) return true;
+    throw error;
+  }
+}
+
+/**
+ * Decides about the next step of a plan, and takes down what it is going to do.
+ * @param observe only asked when nothing stands in the way
+ */
+export async function planStep(
+  step: Step,
+  observe: () => Observation | Promise<Observation>,
+  picture: Picture,
+  desired: ReadonlyMap<string, ResolvedResource>,
+  copies: Pick<ContentCopies, 'read'>,
+): Promise<{ decision: Decision; observation: Observation | null }> {
+  const obstacle = picture.obstacle(step, desired);
+  const observation = obstacle === null ? await observe() : null;
+  const decision: Decision =
+    observation === null
+      ? { verdict: 'skip', message: obstacle as string }
+      : decide(step, observation, picture, copies);
+  picture.expects(step, decision);
+  return { decision, observation };
+}
+
+export const desiredByKey = (steps: readonly Step[]): Map<string, ResolvedResource> =>
+  new Map(steps.filter(({ kind }) => kind === 'apply').map(({ resource }) => [resource.key, resource]));
+
+/**
+ * What triggers stay due when an operation ends: something named has changed, and the resource did not get to it.
+ * @param before      what was due when it began
+ * @param keepModules modules whose resources stay although not in the set; null when the operation did not get through
+ */
+export function triggersLeft(
+  steps: readonly Step[],
+  results: readonly Pick<ResourceResult, 'status'>[],
+  before: ReadonlyMap<string, readonly string[]>,
+  keepModules: readonly string[] | null,
+  managed: ReadonlyMap<string, ManagedRecord>,
+): [string, string[]][] {
+  const picture = new Picture('apply', before, steps);
+  const left = new Map<string, string[]>();
+  for (const [key, ids] of before) {
+    const kept = managed.get(key);
+    if (keepModules === null || (kept !== undefined && keepModules.includes(kept.resource.module)))
+      left.set(key, [...ids]);
+  }
+  // All of them first: one that was skipped may stand before what it waits for has been told.
+  for (const step of steps) picture.ended(step, results[step.position]?.status ?? 'skipped');
+  for (const step of steps) {
+    if (step.kind === 'remove') continue;
+    const due = triggersOf(picture.circumstances(step));
+    const status = results[step.position]?.status;
+    // One that was looked at and had nothing to do for it, such as a service that does not run, has been served too.
+    if (due.length > 0 && status !== 'changed' && status !== 'unchanged') left.set(step.resource.key, due);
+    else left.delete(step.resource.key);
+  }
+  return [...left];
+}

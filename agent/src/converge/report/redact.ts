@@ -1,0 +1,57 @@
+import type { ResourceResult } from '@muster/protocol';
+import type { ResolvedResource } from '@muster/protocol/module';
+import type { ManagedRecord } from '../../journal/state.ts';
+import type { Outcome } from '../../resources/provider/provider.ts';
+
+/** What stands in place of a value that holds a secret. */
+const redacted = '(sensitive)';
+
+/** Fields of a body whose value shows in the unified diff. */
+const shownInDiff = ['content', 'content_base64', 'template', 'symlink', 'line'];
+/** The names a change is reported under, where they are not that of the field alone. */
+const reportedAs: Readonly<Record<string, readonly string[]>> = {
+  content_base64: ['content'],
+  template: ['content'],
+  value: ['value', 'persisted'],
+};
+
+/**
+ * The fields that hold a secret, or held one when the resource was last declared or last succeeded: what is there now
+ * was put there then.
+ */
+export function sensitiveFields(resource: ResolvedResource, record: ManagedRecord | null): string[] {
+  const all = [resource, record?.resource, record?.succeeded].flatMap((one) => one?.sensitive_fields ?? []);
+  return [...new Set(all)];
+}
+
+/**
+ * Takes out of a result what must not leave this machine: a field that holds a secret is hidden as a whole, old value
+ * and new.
+ * @param sensitive what `sensitiveFields` says
+ */
+export function redactResult(
+  result: ResourceResult,
+  resource: ResolvedResource,
+  sensitive: readonly string[],
+): ResourceResult {
+  if (sensitive.length === 0) return result;
+  const hidden = new Set(sensitive.flatMap((field) => reportedAs[field] ?? [field]));
+  const whole = resource.type === 'script';
+  return {
+    ...result,
+    sensitive: true,
+    changes: result.changes.map((change) =>
+      whole || hidden.has(change.field)
+        ? { ...change, from: change.from === null ? null : redacted, to: change.to === null ? null : redacted }
+        : change,
+    ),
+    diff: result.diff !== null && sensitive.some((field) => shownInDiff.includes(field)) ? null : result.diff,
+  };
+}
+
+/** The same for what a script said: any secret in it makes all of its output one. */
+export function redactOutput(output: Outcome['output'], sensitive: readonly string[]): Outcome['output'] {
+  if (output === undefined || sensitive.length === 0) return output;
+  const hide = (text: string): string => (text === '' ? '' : redacted);
+  return { ...output, stdout: hide(output.stdout), stderr: hide(output.stderr) };
+}

@@ -1,0 +1,61 @@
+import { readFileSync } from 'node:fs';
+import { HostFailure } from '../failure.ts';
+
+/** Names and numbers of users and groups, as /etc/passwd and /etc/group have them. */
+export interface Accounts {
+  /** @returns null when there is no such user; digits stand for themselves */
+  uid(name: string): number | null;
+  gid(name: string): number | null;
+  /** The name to show for a number; the number itself when it has none. */
+  userName(uid: number): string;
+  groupName(gid: number): string;
+}
+
+/**
+ * Reads both files, each on first use, and keeps what it read: make a new one once they may have changed.
+ * @param etc where the files are, for tests
+ */
+export function readAccounts(etc = '/etc'): Accounts {
+  let users: Table | null = null;
+  let groups: Table | null = null;
+  const userTable = () => (users ??= readTable(`${etc}/passwd`));
+  const groupTable = () => (groups ??= readTable(`${etc}/group`));
+  return {
+    uid: (name) => byName(userTable, name),
+    gid: (name) => byName(groupTable, name),
+    userName: (uid) => userTable().names.get(uid) ?? String(uid),
+    groupName: (gid) => groupTable().names.get(gid) ?? String(gid),
+  };
+}
+
+interface Table {
+  ids: Map<string, number>;
+  names: Map<number, string>;
+}
+
+const largestId = 0xffff_fffe;
+
+function byName(table: () => Table, name: string): number | null {
+  if (!/^\d+$/.test(name)) return table().ids.get(name) ?? null;
+  const id = Number(name);
+  if (id > largestId) throw new HostFailure(`${name} is too large for the number of a user or group`);
+  return id;
+}
+
+function readTable(file: string): Table {
+  const table: Table = { ids: new Map(), names: new Map() };
+  let text: string;
+  try {
+    text = readFileSync(file, 'utf8');
+  } catch {
+    return table;
+  }
+  for (const line of text.split('\n')) {
+    const [name, , id] = line.split(':');
+    if (name === undefined || name === '' || id === undefined || !/^\d+$/.test(id)) continue;
+    // The first entry counts, as it does for the C library.
+    if (!table.ids.has(name)) table.ids.set(name, Number(id));
+    if (!table.names.has(Number(id))) table.names.set(Number(id), name);
+  }
+  return table;
+}

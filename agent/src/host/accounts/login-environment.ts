@@ -1,0 +1,47 @@
+import { readText } from '../read-system.ts';
+import type { LoginAccount } from './login-account.ts';
+
+/** What this machine says of logins; null: it has no such file. */
+export interface LoginFiles {
+  /** `/etc/login.defs` */
+  readonly loginDefs: string | null;
+  /** Those that name the machine's language, the first that counts first. */
+  readonly locales: readonly (string | null)[];
+}
+
+export const readLoginFiles = (): LoginFiles => ({
+  loginDefs: readText('/etc/login.defs'),
+  locales: ['/etc/locale.conf', '/etc/default/locale'].map((path) => readText(path)),
+});
+
+/** What a login starts with, and nothing of this process's own environment. */
+export function loginEnvironment(account: LoginAccount, shell: string, files: LoginFiles): Record<string, string> {
+  return {
+    HOME: account.home === '' ? '/' : account.home,
+    USER: account.name,
+    LOGNAME: account.name,
+    SHELL: shell,
+    PATH: searchPath(account.uid === 0, files.loginDefs ?? ''),
+    TERM: 'xterm-256color',
+    LANG: language(files.locales),
+  };
+}
+
+/** As `su -l` finds it. The values may have `PATH=` before them. */
+function searchPath(isRoot: boolean, loginDefs: string): string {
+  const wanted = isRoot ? 'ENV_SUPATH|ENV_ROOTPATH' : 'ENV_PATH';
+  const found = new RegExp(`^[ \\t]*(?:${wanted})[ \\t]+"?(?:PATH=)?(/[^\\s"]*)`, 'm').exec(loginDefs)?.[1];
+  if (found !== undefined) return found;
+  return isRoot
+    ? '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'
+    : '/usr/local/bin:/usr/bin:/bin:/usr/local/games:/usr/games';
+}
+
+/** The language the machine is set to, if it is one in UTF-8. */
+function language(locales: readonly (string | null)[]): string {
+  for (const text of locales) {
+    const found = /^\s*LANG=["']?([A-Za-z0-9_.@-]+)/m.exec(text ?? '')?.[1];
+    if (found !== undefined && /utf-?8/i.test(found)) return found;
+  }
+  return 'C.UTF-8';
+}

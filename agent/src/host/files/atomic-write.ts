@@ -1,0 +1,141 @@
+import { createHash, hash } from 'node:crypto';
+import {
+  closeSync,
+  constants,
+  fsync,
+  fsyncSync,
+  openSync,
+  renameSync,
+  symlinkSync,
+  unlinkSync,
+  writeSync,
+} from 'node:fs';
+import { copyFile } from 'node:fs/promises';
+import { errnoOf, HostFailure, hostFailure } from '../failure.ts';
+import { pieces } from './inspect.ts';
+import { setLinkOwner, setOpenOwnership } from './ownership.ts';
+import type { OpenDirectory } from './path-walk.ts';
+
+export interface NewFile {
+  /** `openFd`: a copy of this open file, which must have this hash and size. */
+  content: { bytes: Uint8Array } | { copyOf: string } | { openFd: number; sha256: string; size: number };
+  uid: number;
+  gid: number;
+  /** Permission bits. */
+  mode: number;
+  /** Called with the path of the finished temporary file, last before it takes its place; what it throws leaves all as it was. */
+  beforeRename?: (temporaryPath: string) => Promise<void>;
+}
+
+/**
+ * Name of the temporary file that stands for `name` while it is written. Always the same one, so that what a killed
+ * agent left behind is found; starts with a dot and holds one, so that programs that read a whole directory skip it.
+ */
+const temporaryName = (name: string): string => `.muster-${hash('sha256', name, 'hex').slice(0, 20)}.tmp`;
+
+/**
+ * Puts a file in place: old or new is there at any moment, never a mixture, and its owner and permissions are right
+ * from the moment it is there. The directory is not synced, that is left to whoever knows when the last one is written.
+ * @throws HostFailure; everything is then as before
+ */
+export async function writeFileAtomically(parent: OpenDirectory, name: string, file: NewFile): Promise<void> {
+  const target = `${parent.path}/${name}`;
+  const temporary = parent.child(temporaryName(name));
+  try {
+    const fd = openTemporary(temporary);
+    try {
+      if ('bytes' in file.content) writeAll(fd, file.content.bytes);
+      else if ('copyOf' in file.content) await copyFile(file.content.copyOf, `/proc/self/fd/${fd}`);
+      else await copyVerified(file.content, fd, target);
+      setOpenOwnership(fd, file);
+      await synced(fd);
+    } finally {
+      closeSync(fd);
+    }
+    await file.beforeRename?.(`${parent.path}/${temporaryName(name)}`);
+    renameSync(temporary, parent.child(name));
+  } catch (error) {
+    removeTemporary(parent, name);
+    throw hostFailure(error, `write ${target}`);
+  }
+}
+
+/** The same for a symbolic link. */
+export function writeSymlinkAtomically(
+  parent: OpenDirectory,
+  name: string,
+  link: { target: string; uid: number; gid: number },
+): void {
+  const temporary = parent.child(temporaryName(name));
+  try {
+    removeTemporary(parent, name);
+    symlinkSync(link.target, temporary);
+    setLinkOwner(parent, temporaryName(name), 'new', link);
+    renameSync(temporary, parent.child(name));
+  } catch (error) {
+    removeTemporary(parent, name);
+    throw hostFailure(error, `make the symbolic link ${parent.path}/${name}`);
+  }
+}
+
+/** Takes away what a killed agent may have left. Never throws. */
+export function removeTemporary(parent: OpenDirectory, name: string): void {
+  try {
+    unlinkSync(parent.child(temporaryName(name)));
+  } catch {
+    // It is not there, or the directory cannot be written to, which the caller finds out soon enough.
+  }
+}
+
+/** Makes names in a directory last: renames, new and removed files. */
+export function syncDirectory(directory: OpenDirectory): void {
+  const fd = openSync(`${directory.self}/.`, constants.O_RDONLY | constants.O_DIRECTORY);
+  try {
+    fsyncSync(fd);
+  } catch (error) {
+    throw hostFailure(error, `sync ${directory.path}`);
+  } finally {
+    closeSync(fd);
+  }
+}
+
+const createFlags = constants.O_RDWR | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
+
+function openTemporary(path: string): number {
+  for (let attempt = 0; ; attempt++) {
+    try {
+      return openSync(path, createFlags, 0o600);
+    } catch (error) {
+      if (errnoOf(error) !== 'EEXIST') throw error;
+      if (attempt === 3) throw new HostFailure(`somebody keeps creating ${path}`);
+      unlinkSync(path);
+    }
+  }
+}
+
+/** @throws HostFailure when the bytes that were copied have another hash */
+async function copyVerified(
+  from: { openFd: number; sha256: string; size: number },
+  to: number,
+  path: string,
+): Promise<void> {
+  const digest = createHash('sha256');
+  let length = 0;
+  for await (const piece of pieces(from.openFd)) {
+    length += piece.length;
+    // It may grow as fast as it is read.
+    if (length > from.size) break;
+    digest.update(piece);
+    writeAll(to, piece);
+  }
+  if (length !== from.size || digest.digest('hex') !== from.sha256)
+    throw new HostFailure(`${path} was changed by somebody else meanwhile; apply again`);
+}
+
+export function writeAll(fd: number, bytes: Uint8Array): void {
+  for (let written = 0; written < bytes.length; ) written += writeSync(fd, bytes, written);
+}
+
+/** Off the event loop: a slow disk must not hold up the link. */
+export const synced = (fd: number): Promise<void> =>
+  new Promise((resolve, reject) => fsync(fd, (error) => (error === null ? resolve() : reject(error))));

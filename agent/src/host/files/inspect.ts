@@ -1,0 +1,291 @@
+import { createHash, hash } from 'node:crypto';
+import {
+  closeSync,
+  constants,
+  fstatSync,
+  lstatSync,
+  openSync,
+  read,
+  readdirSync,
+  readlinkSync,
+  readSync,
+  type Stats,
+} from 'node:fs';
+import { errnoOf, HostFailure, hostFailure } from '../failure.ts';
+import type { OpenDirectory, PathWalk } from './path-walk.ts';
+
+/** What stands at a path, seen without following a link and without changing anything. */
+export type Inspected =
+  | { type: 'absent' }
+  | ({ type: 'file'; size: number; content: FileContent | null } & Standing)
+  | ({ type: 'directory' } & Standing)
+  | ({ type: 'symlink'; target: string } & Standing)
+  | ({ type: 'other'; kind: string } & Standing);
+
+/**
+ * `stamp` is the device, the inode and the time of the last change, in that order. `movable`: an unprivileged user may have
+ * renamed it, so that it is another one than is meant.
+ */
+type Standing = Ownership & { stamp: string; movable?: true };
+
+export interface Ownership {
+  uid: number;
+  gid: number;
+  /** Permission bits, 0 to 0o7777. */
+  mode: number;
+}
+
+export interface FileContent {
+  /** Null for a file too large to be held in memory: it is hashed by `hashLarge`, where its size leaves that open. */
+  sha256: string | null;
+  size: number;
+  /** Null for a file too large to be held in memory. */
+  bytes: Buffer | null;
+}
+
+/** Larger contents are compared by their size, then by their hash, and not shown. */
+export const maxContentInMemory = 4 * 1024 * 1024;
+
+/**
+ * Looks at a path.
+ * @param wantContent whether the content of a file is read; one above `maxContentInMemory` is not, whoever may write
+ *   below the path decides how large it is, and the agent does nothing else meanwhile
+ * @throws HostFailure when the way is refused or it cannot be read
+ */
+export function inspect(walk: PathWalk, path: string, wantContent: boolean): Inspected {
+  return walk.within(path, 'null', (parent, name) => lookAgain(parent, name, path, wantContent)) ?? { type: 'absent' };
+}
+
+/** Something else stands at the path than was just seen there. */
+class Replaced extends HostFailure {}
+
+/** Whoever rewrites a file by putting a new one in its place is not at fault, nor is who looks in that moment. */
+const maxLooks = 4;
+
+function lookAgain(parent: OpenDirectory, name: string, path: string, wantContent: boolean): Inspected {
+  for (let looks = 1; ; looks++) {
+    try {
+      return look(parent, name, path, wantContent);
+    } catch (error) {
+      if (!(error instanceof Replaced) || looks === maxLooks) throw error;
+    }
+  }
+}
+
+function look(parent: OpenDirectory, name: string, path: string, wantContent: boolean): Inspected {
+  try {
+    const stats = lstatSync(parent.child(name), { throwIfNoEntry: false });
+    if (stats === undefined) return { type: 'absent' };
+    const ownership = standingOf(stats, parent);
+    if (stats.isSymbolicLink()) return { type: 'symlink', target: readlinkSync(parent.child(name)), ...ownership };
+    if (stats.isDirectory()) return { type: 'directory', ...ownership };
+    if (!stats.isFile()) return { type: 'other', kind: kindOf(stats), ...ownership };
+    // A second name may be another user's file, made ours to read or hand over by whoever may make names in this directory.
+    if (stats.nlink > 1 && !parent.exclusive)
+      throw new HostFailure(`${path} has more than one hard link, in a place that an unprivileged user can change`);
+    const content = wantContent ? readContent(parent, name, stats) : null;
+    return { type: 'file', size: content?.size ?? stats.size, content, ...ownership };
+  } catch (error) {
+    if (errnoOf(error) === 'ENOENT') return { type: 'absent' };
+    throw hostFailure(error, `read ${path}`);
+  }
+}
+
+const stampOf = (stats: Stats): string => `${stats.dev}:${stats.ino}:${stats.ctimeMs}`;
+const standingOf = (stats: Stats, within: OpenDirectory): Standing => ({
+  uid: stats.uid,
+  gid: stats.gid,
+  mode: stats.mode & 0o7777,
+  stamp: stampOf(stats),
+  ...(within.trusted ? {} : { movable: true }),
+});
+
+/** The inode of what was inspected: it stays when a thing is renamed or changed. */
+export const inodeOf = ({ stamp }: { stamp: string }): string => stamp.split(':')[1] ?? '';
+
+/**
+ * Whether this is the file or directory that was inspected, with the owner and permissions it had then. Its content may
+ * differ: a log is written to all the time.
+ */
+export const isStill = (stats: Stats, seen: Inspected): boolean =>
+  seen.type !== 'absent' &&
+  seen.stamp.startsWith(`${stats.dev}:${stats.ino}:`) &&
+  stats.uid === seen.uid &&
+  stats.gid === seen.gid &&
+  (stats.mode & 0o7777) === seen.mode;
+
+/** Looks at a directory that is held open. */
+export function inspectOpen(directory: OpenDirectory): Extract<Inspected, { type: 'directory' }> {
+  const fd = openSync(`${directory.self}/.`, constants.O_RDONLY | constants.O_DIRECTORY);
+  try {
+    return { type: 'directory', ...standingOf(fstatSync(fd), directory) };
+  } finally {
+    closeSync(fd);
+  }
+}
+
+/**
+ * Makes sure that what is about to be replaced is what was looked at.
+ * @param seen what `inspect` said
+ * @throws HostFailure when something else is there by now
+ */
+export function expectUnchanged(parent: OpenDirectory, name: string, seen: Inspected): void {
+  const stats = lstatSync(parent.child(name), { throwIfNoEntry: false });
+  const same =
+    stats === undefined
+      ? seen.type === 'absent'
+      : seen.type === 'symlink'
+        ? stats.isSymbolicLink() && readlinkSync(parent.child(name)) === seen.target
+        : seen.type !== 'absent' && seen.type !== 'directory' && stampOf(stats) === seen.stamp;
+  if (!same) throw new HostFailure(`${parent.path}/${name} was changed by somebody else meanwhile; apply again`);
+}
+
+/**
+ * Opens a file that was looked at, for reading.
+ * @throws HostFailure when something else is there by now
+ */
+export async function withFile<T>(
+  walk: PathWalk,
+  path: string,
+  seen: Inspected,
+  action: (fd: number) => Promise<T>,
+): Promise<T> {
+  const result = walk.within(path, 'null', async (parent, name) => {
+    const fd = openSync(parent.child(name), constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
+    try {
+      // The open file, not the name, which may lead elsewhere by now.
+      if (seen.type !== 'file' || stampOf(fstatSync(fd)) !== seen.stamp)
+        throw new HostFailure(`${path} was changed by somebody else meanwhile; apply again`);
+      return await action(fd);
+    } catch (error) {
+      throw hostFailure(error, `read ${path}`);
+    } finally {
+      closeSync(fd);
+    }
+  });
+  if (result === null) throw new HostFailure(`${path} went away while it was read`);
+  return result;
+}
+
+/** Opens a file that was just seen to be one, and makes sure that it still is. */
+function openSeen(parent: OpenDirectory, name: string, seen: Stats): number {
+  const replaced = () => new Replaced(`${parent.path}/${name} was replaced while it was read`);
+  let fd: number;
+  try {
+    fd = openSync(parent.child(name), constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
+  } catch (error) {
+    // A link, or a socket.
+    if (errnoOf(error) === 'ELOOP' || errnoOf(error) === 'ENXIO') throw replaced();
+    throw error;
+  }
+  const now = fstatSync(fd);
+  if (now.isFile() && now.ino === seen.ino && now.dev === seen.dev) return fd;
+  closeSync(fd);
+  throw replaced();
+}
+
+function readContent(parent: OpenDirectory, name: string, seen: Stats): FileContent {
+  const fd = openSeen(parent, name, seen);
+  try {
+    if (seen.size > maxContentInMemory) return { sha256: null, size: seen.size, bytes: null };
+    const bytes = readWhole(fd, seen.size);
+    return contentOf(bytes);
+  } finally {
+    closeSync(fd);
+  }
+}
+
+export const contentOf = (bytes: Buffer): FileContent & { sha256: string; bytes: Buffer } => ({
+  sha256: hash('sha256', bytes, 'hex'),
+  size: bytes.length,
+  bytes,
+});
+
+/** Reads to the end, also when the file grows meanwhile. */
+function readWhole(fd: number, expected: number): Buffer {
+  let buffer = Buffer.allocUnsafe(expected + 1);
+  let length = 0;
+  for (;;) {
+    const read = readSync(fd, buffer, length, buffer.length - length, null);
+    length += read;
+    if (read === 0) return buffer.subarray(0, length);
+    if (length < buffer.length) continue;
+    if (length > maxContentInMemory * 2) throw new HostFailure('the file grows faster than it can be read');
+    const larger = Buffer.allocUnsafe(buffer.length * 2);
+    buffer.copy(larger, 0, 0, length);
+    buffer = larger;
+  }
+}
+
+/**
+ * Hashes a file that was looked at and not read, a piece at a time, so that the agent goes on with other things.
+ * @returns null when it has another size by now
+ * @throws HostFailure when something else is there by now
+ */
+export function hashLarge(walk: PathWalk, path: string, seen: Inspected, size: number): Promise<string | null> {
+  return withFile(walk, path, seen, async (fd) => {
+    const digest = createHash('sha256');
+    let length = 0;
+    for await (const piece of pieces(fd)) {
+      length += piece.length;
+      if (length > size) return null;
+      digest.update(piece);
+    }
+    return length === size ? digest.digest('hex') : null;
+  });
+}
+
+/** An open file from its start, off the event loop. A piece is good until the next is asked for. */
+export async function* pieces(fd: number): AsyncGenerator<Buffer> {
+  const buffer = Buffer.allocUnsafe(256 * 1024);
+  for (let position = 0; ; ) {
+    const length = await new Promise<number>((resolve, reject) =>
+      read(fd, buffer, 0, buffer.length, position, (error, count) => (error === null ? resolve(count) : reject(error))),
+    );
+    if (length === 0) return;
+    yield buffer.subarray(0, length);
+    position += length;
+  }
+}
+
+function kindOf(stats: Stats): string {
+  if (stats.isFIFO()) return 'FIFO';
+  if (stats.isSocket()) return 'socket';
+  if (stats.isBlockDevice()) return 'block device';
+  if (stats.isCharacterDevice()) return 'character device';
+  return 'special file';
+}
+
+/**
+ * Names in a directory.
+ * @returns null when there are more than `limit`
+ */
+export function listDirectory(walk: PathWalk, path: string, limit: number): string[] | null {
+  const directory = walk.open(path, 'null');
+  if (directory === null) return [];
+  try {
+    const names = readdirSync(directory.self);
+    return names.length > limit ? null : names;
+  } catch (error) {
+    throw hostFailure(error, `list ${path}`);
+  } finally {
+    walk.release(directory);
+  }
+}
+
+/** Whether the directory that was inspected is still there and has nothing in it. */
+export function isEmptyDirectory(
+  walk: PathWalk,
+  path: string,
+  seen: Extract<Inspected, { type: 'directory' }>,
+): boolean {
+  const directory = walk.open(path, 'null');
+  if (directory === null) return false;
+  try {
+    return inspectOpen(directory).stamp === seen.stamp && readdirSync(directory.self).length === 0;
+  } catch (error) {
+    throw hostFailure(error, `list ${path}`);
+  } finally {
+    walk.release(directory);
+  }
+}

@@ -1,0 +1,120 @@
+import {
+  chmodSync,
+  chownSync,
+  closeSync,
+  constants,
+  fchmodSync,
+  fchownSync,
+  fstatSync,
+  fsync,
+  openSync,
+  readdirSync,
+} from 'node:fs';
+import { HostFailure, hostFailure } from '../failure.ts';
+import { type Inspected, isStill, type Ownership } from './inspect.ts';
+import { O_PATH, type OpenDirectory } from './path-walk.ts';
+
+/**
+ * The only place that sets owners, groups and permissions (`npm run check:arrows` holds that). Everything here works on
+ * an open file and compares it with what was inspected: a name may lead to another file in the meantime.
+ */
+
+const replaced = (path: string): HostFailure => new HostFailure(`${path} was replaced meanwhile; apply again`);
+
+/**
+ * Sets the owner and permissions of an open file, such as a new one that has no name yet that others use, or a terminal.
+ * @throws the error of the system
+ */
+export function setOpenOwnership(fd: number, target: Ownership): void {
+  // The kernel clears set-ID bits when the owner changes, so the permissions come last.
+  fchownSync(fd, target.uid, target.gid);
+  fchmodSync(fd, target.mode);
+}
+
+/**
+ * Sets the owner and permissions of a file that stays. They are on disk when the promise resolves.
+ * @param seen what was inspected, and what `target` was decided on
+ * @throws HostFailure when another file stands there now, or this one has another owner or other permissions
+ */
+export async function setFileOwnership(
+  parent: OpenDirectory,
+  name: string,
+  seen: Inspected,
+  target: Ownership,
+): Promise<void> {
+  const path = `${parent.path}/${name}`;
+  try {
+    const fd = openSync(parent.child(name), constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
+    try {
+      const stats = fstatSync(fd);
+      if (!stats.isFile() || !isStill(stats, seen) || (stats.nlink > 1 && !parent.exclusive)) throw replaced(path);
+      setOpenOwnership(fd, target);
+      await new Promise<void>((resolve, reject) => fsync(fd, (error) => (error === null ? resolve() : reject(error))));
+    } finally {
+      closeSync(fd);
+    }
+  } catch (error) {
+    throw hostFailure(error, `set the owner and permissions of ${path}`);
+  }
+}
+
+/**
+ * Sets the owner of a symbolic link itself.
+ * @param seen what was inspected; `new`: the agent made the link just now
+ * @throws HostFailure when something else stands there now
+ */
+export function setLinkOwner(
+  parent: OpenDirectory,
+  name: string,
+  seen: Inspected | 'new',
+  owner: { uid: number; gid: number },
+): void {
+  const path = `${parent.path}/${name}`;
+  try {
+    const fd = openSync(parent.child(name), O_PATH | constants.O_NOFOLLOW);
+    try {
+      const stats = fstatSync(fd);
+      const isTheOne = seen === 'new' ? stats.uid === process.geteuid?.() : isStill(stats, seen);
+      if (!stats.isSymbolicLink() || !isTheOne) throw replaced(path);
+      // The way through /proc ends at the open link and does not follow it.
+      if (stats.uid !== owner.uid || stats.gid !== owner.gid) chownSync(`/proc/self/fd/${fd}`, owner.uid, owner.gid);
+    } finally {
+      closeSync(fd);
+    }
+  } catch (error) {
+    throw hostFailure(error, `set the owner of ${path}`);
+  }
+}
+
+/**
+ * Sets the owner and permissions of a directory.
+ * @param seen what was inspected; `new`: the agent made the directory just now
+ * @throws HostFailure when another directory stands there now
+ */
+export function setDirectoryOwnership(directory: OpenDirectory, seen: Inspected | 'new', target: Ownership): void {
+  const fd = openSync(`${directory.self}/.`, constants.O_RDONLY | constants.O_DIRECTORY);
+  try {
+    const now = fstatSync(fd);
+    // A user who may rename things here can put another directory of root's in its place; an empty one does no harm.
+    const isTheOne =
+      seen === 'new' ? now.uid === process.geteuid?.() && readdirSync(directory.self).length === 0 : isStill(now, seen);
+    if (!isTheOne) throw replaced(directory.path);
+    const changesHands = now.uid !== target.uid || now.gid !== target.gid;
+    if (changesHands || (now.mode & 0o7777) !== target.mode) setOpenOwnership(fd, target);
+  } finally {
+    closeSync(fd);
+  }
+}
+
+/**
+ * Gives the owner of a directory every permission on it, and nobody else any.
+ * @throws the error of the system
+ */
+export function makeDirectoryPrivate(path: string): void {
+  const fd = openSync(path, O_PATH | constants.O_DIRECTORY | constants.O_NOFOLLOW);
+  try {
+    chmodSync(`/proc/self/fd/${fd}`, 0o700);
+  } finally {
+    closeSync(fd);
+  }
+}

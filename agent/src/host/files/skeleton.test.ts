@@ -1,0 +1,74 @@
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { replaceCall } from '../../../test/replace-call.ts';
+import { PathWalk } from './path-walk.ts';
+import { removeIfUntouched, summaryOfTree } from './skeleton.ts';
+
+let directory: string;
+let walk: PathWalk;
+let restore: () => void;
+beforeEach(() => {
+  directory = mkdtempSync(`${tmpdir()}/muster-skeleton-`);
+  walk = new PathWalk();
+  restore = () => {};
+});
+afterEach(() => {
+  restore();
+  walk.close();
+  rmSync(directory, { recursive: true, force: true });
+});
+
+describe('a home directory that is as it was made', () => {
+  const home = () => `${directory}/home`;
+  const make = () => {
+    mkdirSync(`${home()}/.config`, { recursive: true });
+    writeFileSync(`${home()}/.profile`, 'skeleton');
+    writeFileSync(`${home()}/.config/a`, 'skeleton');
+    return summaryOfTree(walk, home());
+  };
+
+  test('is removed', () => {
+    expect(removeIfUntouched(walk, home(), make())).toBe(true);
+    expect(existsSync(home())).toBe(false);
+  });
+
+  test('is left when a file in it is too large to be compared', () => {
+    const size = 4 * 1024 * 1024 + 1;
+    make();
+    writeFileSync(`${home()}/large`, Buffer.alloc(size));
+    const summary = summaryOfTree(walk, home());
+    writeFileSync(`${home()}/large`, Buffer.alloc(size, 'years of work'));
+    expect(removeIfUntouched(walk, home(), summary)).toBe(false);
+    expect(existsSync(`${home()}/large`)).toBe(true);
+  });
+
+  test('is left when a file is made in it while it is removed', () => {
+    const summary = make();
+    // The second listing of the directory would be the one that is deleted.
+    let lists = 0;
+    restore = replaceCall(
+      'readdirSync',
+      (real) =>
+        ((...args: Parameters<typeof real>) => {
+          const names = real(...args);
+          if (++lists === 2) writeFileSync(`${home()}/thesis`, 'years of work');
+          return names;
+        }) as typeof real,
+    );
+    expect(removeIfUntouched(walk, home(), summary)).toBe(false);
+    expect(readFileSync(`${home()}/thesis`, 'utf8')).toBe('years of work');
+  });
+
+  test('is left when a file in it is changed while it is removed', () => {
+    make();
+    writeFileSync(`${home()}/.a`, 'skeleton');
+    const summary = summaryOfTree(walk, home());
+    restore = replaceCall('unlinkSync', (real) => (path) => {
+      real(path);
+      if (String(path).endsWith('/.profile')) writeFileSync(`${home()}/.a`, 'years of work');
+    });
+    expect(removeIfUntouched(walk, home(), summary)).toBe(false);
+    expect(readFileSync(`${home()}/.a`, 'utf8')).toBe('years of work');
+  });
+});

@@ -1,0 +1,33 @@
+import { randomBytes } from 'node:crypto';
+import { closeSync, constants, openSync, unlinkSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { hostFailure } from '../failure.ts';
+import { writeAll } from './atomic-write.ts';
+
+/**
+ * A readable file that has a content but no name any more, for a program that gets it as an open file descriptor.
+ * @param directories where it may be made, the first that works; memory before disk
+ */
+export function openUnnamed(
+  content: string,
+  directories: readonly string[] = ['/dev/shm', '/run', tmpdir()],
+): { fd: number; close(): void } {
+  let failure: unknown = new Error('there is no directory for temporary files');
+  for (const directory of directories) {
+    const path = `${directory}/.muster-${randomBytes(12).toString('hex')}`;
+    try {
+      const fd = openSync(path, constants.O_RDWR | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW, 0o600);
+      unlinkSync(path);
+      try {
+        writeAll(fd, Buffer.from(content, 'utf8'));
+      } catch (error) {
+        closeSync(fd);
+        throw error;
+      }
+      return { fd, close: () => closeSync(fd) };
+    } catch (error) {
+      failure = error;
+    }
+  }
+  throw hostFailure(failure, 'keep the text of a script');
+}

@@ -1,0 +1,78 @@
+import { mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { ManualClock } from '../../../test/manual-clock.ts';
+import { readTextFile, watchFile } from './watch-file.ts';
+
+let dir: string;
+let path: string;
+let clock: ManualClock;
+let watch: ReturnType<typeof watchFile>;
+let seen: (string | null)[];
+
+beforeEach(async () => {
+  dir = await mkdtemp(join(tmpdir(), 'muster-watch-'));
+  path = join(dir, 'agent.yaml');
+  await writeFile(path, 'a');
+  clock = new ManualClock();
+  seen = [];
+  watch = watchFile(path, 'a', clock, (text) => seen.push(text));
+});
+afterEach(async () => {
+  watch.end();
+  await rm(dir, { recursive: true, force: true });
+});
+
+/** Lets events in and time pass until this many changes were seen. */
+async function changes(count: number): Promise<void> {
+  while (seen.length < count) {
+    await new Promise((resolve) => setTimeout(resolve, 1));
+    clock.advance(100);
+  }
+}
+
+describe('a watched file', () => {
+  it('is told of at once to whoever asks, changed or not', async () => {
+    await watch.again();
+    expect(seen).toEqual(['a']);
+    await writeFile(path, 'b');
+    await watch.again();
+    expect(seen).toEqual(['a', 'b']);
+  });
+
+  it('tells of each replacement, also after the first', async () => {
+    for (const [n, text] of ['b', 'c', 'd'].entries()) {
+      await writeFile(join(dir, 'new'), text);
+      await rename(join(dir, 'new'), path);
+      await changes(n + 1);
+    }
+    expect(seen).toEqual(['b', 'c', 'd']);
+  });
+
+  it('tells of its going and coming, and not of a text that is the same', async () => {
+    await writeFile(path, 'a');
+    await rm(path);
+    await changes(1);
+    await writeFile(path, 'a');
+    await changes(2);
+    expect(seen).toEqual([null, 'a']);
+  });
+
+  it('is found again after its directory was replaced, by the rescan', async () => {
+    await rename(dir, `${dir}-old`);
+    const { mkdir } = await import('node:fs/promises');
+    await mkdir(dir);
+    await writeFile(path, 'elsewhere');
+    clock.advance(30_000);
+    await changes(1);
+    expect(seen).toEqual(['elsewhere']);
+    await writeFile(path, 'again');
+    await changes(2);
+    await rm(`${dir}-old`, { recursive: true });
+  });
+
+  it('that cannot be read is named', async () => {
+    await expect(readTextFile(join(dir, 'none'))).rejects.toThrow(`${join(dir, 'none')} could not be read: ENOENT`);
+  });
+});

@@ -1,0 +1,285 @@
+import { readdirSync, readFileSync, statSync } from 'node:fs';
+import { errnoOf, HostFailure, hostFailure } from '../failure.ts';
+import { bornAt } from '../files/footprint.ts';
+import { namesIn } from '../read-system.ts';
+import { lowerBound, matchesPattern } from './version-range.ts';
+
+/** What dpkg knows of the packages on this machine, read from its own files: nothing is started, nothing is locked. */
+
+export const dpkgStates = [
+  'not-installed',
+  'config-files',
+  'half-installed',
+  'unpacked',
+  'half-configured',
+  'triggers-awaited',
+  'triggers-pending',
+  'installed',
+] as const;
+export type DpkgState = (typeof dpkgStates)[number];
+
+export interface DpkgPackage {
+  name: string;
+  architecture: string;
+  state: DpkgState;
+  /** It must not be changed: `apt-mark hold`. */
+  held: boolean;
+  /** dpkg says that it is broken beyond its state. */
+  reinstallRequired: boolean;
+  essential: boolean;
+  /** Null of one that is not there. */
+  version: string | null;
+  /** Came as a dependency, and goes when nothing needs it. */
+  auto: boolean;
+  /** Its configuration files, with the MD5 they were delivered with. */
+  conffiles: ReadonlyMap<string, string>;
+}
+
+export interface DpkgDatabase {
+  /** The architecture that a name without one means. */
+  native: string;
+  /** By `name:architecture`. */
+  packages: ReadonlyMap<string, DpkgPackage>;
+  /** Something was cut off in the middle: dpkg has changes that it did not get to fold in. */
+  interrupted: boolean;
+}
+
+const status = '/var/lib/dpkg/status';
+const updatesPath = '/var/lib/dpkg/updates';
+const extendedStates = '/var/lib/apt/extended_states';
+/** Thirty times what a machine with everything installed has. */
+const maxBytes = 512 * 1024 * 1024;
+
+/**
+ * Reads the database as it is, with what an interrupted dpkg has not yet folded into it.
+ * @throws HostFailure when this machine has none, or it makes no sense
+ */
+export function readDpkg(): DpkgDatabase {
+  const text = read(status);
+  if (text === null) throw new HostFailure('this machine has no dpkg: /var/lib/dpkg/status is not there');
+  const pending = namesOf(updatesPath).map((name) => read(`${updatesPath}/${name}`) ?? '');
+  return parseDpkg(text, pending, read(extendedStates) ?? '');
+}
+
+/**
+ * @param text     of the status file
+ * @param updates  stanzas that come after it, each in place of the one before
+ * @param extended what apt adds to it
+ * @throws HostFailure when the text is cut off or is no status file
+ */
+export function parseDpkg(text: string, updates: readonly string[], extended: string): DpkgDatabase {
+  const packages = new Map<string, DpkgPackage>();
+  const take = (stanzas: string, place: string) => {
+    for (const fields of parseStanzas(stanzas)) {
+      const found = packageOf(fields, place);
+      packages.set(keyOf(found), found);
+    }
+  };
+  take(text, status);
+  for (const update of updates) take(update, updatesPath);
+  const native = nativeArchitecture(packages);
+  for (const fields of parseStanzas(extended)) {
+    if (fields.get('auto-installed') !== '1') continue;
+    const name = fields.get('package') ?? '';
+    const architecture = fields.get('architecture') ?? native;
+    // apt writes the native architecture where dpkg has `all`.
+    for (const key of [`${name}:${architecture}`, ...(architecture === native ? [`${name}:all`] : [])]) {
+      const found = packages.get(key);
+      if (found !== undefined) packages.set(key, { ...found, auto: true });
+    }
+  }
+  return { native, packages, interrupted: updates.length > 0 };
+}
+
+const keyOf = ({ name, architecture }: { name: string; architecture: string }): string => `${name}:${architecture}`;
+
+function packageOf(fields: ReadonlyMap<string, string>, place: string): DpkgPackage {
+  const name = fields.get('package');
+  const words = fields.get('status')?.split(/\s+/) ?? [];
+  const state = dpkgStates.find((known) => known === words[2]);
+  if (name === undefined || words.length !== 3 || state === undefined)
+    throw new HostFailure(
+      `${place} makes no sense at ${name === undefined ? 'a package without a name' : `package ${name}`}; look at it with: dpkg --audit`,
+    );
+  const version = fields.get('version') ?? null;
+  return {
+    name,
+    architecture: fields.get('architecture') ?? 'all',
+    state,
+    held: words[0] === 'hold',
+    reinstallRequired: words[1] === 'reinstreq',
+    essential: ['essential', 'protected', 'important'].some((field) => fields.get(field) === 'yes'),
+    version: state === 'not-installed' ? null : version,
+    auto: false,
+    conffiles: conffilesOf(fields.get('conffiles') ?? ''),
+  };
+}
+
+/** Lines of a path and an MD5, with `obsolete` after those that the package no longer has. */
+function conffilesOf(text: string): Map<string, string> {
+  const conffiles = new Map<string, string>();
+  for (const line of text.split('\n')) {
+    const parts = /^\s*(\/.*) ([0-9a-f]{32})(?: obsolete)?(?: remove-on-upgrade)?$/.exec(line);
+    if (parts !== null) conffiles.set(parts[1] as string, parts[2] as string);
+  }
+  return conffiles;
+}
+
+/** What `dpkg` itself was built for is what the machine is. */
+function nativeArchitecture(packages: ReadonlyMap<string, DpkgPackage>): string {
+  for (const { name, architecture, state } of packages.values())
+    if (name === 'dpkg' && state !== 'not-installed' && architecture !== 'all') return architecture;
+  throw new HostFailure(`${status} does not say that dpkg itself is installed; it may be cut off`);
+}
+
+/**
+ * Stanzas of `Field: value` lines, the names in small letters, as every file of dpkg and apt has them.
+ */
+export function* parseStanzas(text: string): Generator<Map<string, string>> {
+  let fields = new Map<string, string>();
+  let last = '';
+  for (const line of lines(text)) {
+    if (line.trim() === '') {
+      if (fields.size > 0) yield fields;
+      fields = new Map();
+      last = '';
+    } else if (line.startsWith(' ') || line.startsWith('\t')) {
+      if (last !== '') fields.set(last, `${fields.get(last)}\n${line}`);
+    } else {
+      const colon = line.indexOf(':');
+      if (colon <= 0) {
+        last = '';
+        continue;
+      }
+      last = line.slice(0, colon).toLowerCase();
+      fields.set(last, line.slice(colon + 1).trim());
+    }
+  }
+  if (fields.size > 0) yield fields;
+}
+
+/** One at a time: the whole is large, and most of it is descriptions. */
+function* lines(text: string): Generator<string> {
+  for (let from = 0; from < text.length; ) {
+    const end = text.indexOf('\n', from);
+    yield end < 0 ? text.slice(from) : text.slice(from, end);
+    if (end < 0) return;
+    from = end + 1;
+  }
+}
+
+/**
+ * Finds a package by its name as people write it: `foo` is the one of the machine's own architecture.
+ * @returns null when dpkg has never heard of it
+ */
+export function findPackage(database: DpkgDatabase, name: string): DpkgPackage | null {
+  const [bare = '', architecture] = name.split(':');
+  for (const wanted of [architecture ?? database.native, 'all']) {
+    if (architecture !== undefined && wanted === 'all' && architecture !== database.native && architecture !== 'all')
+      continue;
+    const found = database.packages.get(`${bare}:${wanted}`);
+    if (found !== undefined && found.state !== 'not-installed') return found;
+  }
+  return null;
+}
+
+/** Nothing of it is to be mended. */
+export const isWhole = ({ state, reinstallRequired }: DpkgPackage): boolean =>
+  !reinstallRequired && (state === 'installed' || state === 'config-files' || state === 'not-installed');
+
+function read(path: string): string | null {
+  try {
+    if (statSync(path).size > maxBytes) throw new HostFailure(`${path} is too large to be true`);
+    return readFileSync(path, 'utf8');
+  } catch (error) {
+    if (errnoOf(error) === 'ENOENT') return null;
+    throw hostFailure(error, `read ${path}`);
+  }
+}
+
+/** In the order in which dpkg wrote them. */
+function namesOf(directory: string): string[] {
+  try {
+    return readdirSync(directory)
+      .filter((name) => /^\d+$/.test(name))
+      .sort();
+  } catch (error) {
+    if (errnoOf(error) === 'ENOENT') return [];
+    throw hostFailure(error, `list ${directory}`);
+  }
+}
+
+const info = '/var/lib/dpkg/info';
+
+/** The paths that a package brought, as dpkg keeps them; empty when it does not. */
+export const pathsOf = ({ name, architecture }: Pick<DpkgPackage, 'name' | 'architecture'>): string[] =>
+  (read(`${info}/${name}:${architecture}.list`) ?? read(`${info}/${name}.list`) ?? '').split('\n').filter(Boolean);
+
+/** When the files of a package were unpacked, and when dpkg last changed anything. Milliseconds; 0: not known. */
+export const unpackedAt = ({ name, architecture }: Pick<DpkgPackage, 'name' | 'architecture'>): number =>
+  bornAt(`${info}/${name}:${architecture}.list`) ?? bornAt(`${info}/${name}.list`) ?? 0;
+export const dpkgChangedAt = (): number => statSync(status, { throwIfNoEntry: false })?.mtimeMs ?? 0;
+
+/** Those of some paths that belong to any package that dpkg knows. */
+export async function ownedPaths(paths: ReadonlySet<string>): Promise<Set<string>> {
+  const owned = new Set<string>();
+  if (paths.size === 0) return owned;
+  for (const name of namesIn(info)) {
+    if (!name.endsWith('.list')) continue;
+    for (const path of lines(read(`${info}/${name}`) ?? '')) if (paths.has(path)) owned.add(path);
+    await new Promise<void>((resolve) => setImmediate(resolve));
+  }
+  return owned;
+}
+
+/** Whether a version is one that people mean: the very same, one that fits `20.*` as a whole, or `>=20.1` or newer. */
+export function isVersion(wanted: string, version: string): boolean {
+  const bound = lowerBound(wanted);
+  return bound === null ? matchesPattern(wanted, version) : compareVersions(version, bound) >= 0;
+}
+
+/** Compares two versions as dpkg does: epoch, upstream version, revision. */
+export function compareVersions(a: string, b: string): number {
+  const [left, right] = [splitVersion(a), splitVersion(b)];
+  if (left.epoch !== right.epoch) return left.epoch - right.epoch;
+  return compareParts(left.upstream, right.upstream) || compareParts(left.revision, right.revision);
+}
+
+function splitVersion(version: string): { epoch: number; upstream: string; revision: string } {
+  const colon = version.indexOf(':');
+  const rest = version.slice(colon + 1);
+  const dash = rest.lastIndexOf('-');
+  return {
+    epoch: colon < 0 ? 0 : Number(version.slice(0, colon)) || 0,
+    upstream: dash < 0 ? rest : rest.slice(0, dash),
+    revision: dash < 0 ? '' : rest.slice(dash + 1),
+  };
+}
+
+function compareParts(a: string, b: string): number {
+  let [i, j] = [0, 0];
+  const isDigit = (text: string, at: number): boolean => text[at] !== undefined && /\d/.test(text[at]);
+  while (i < a.length || j < b.length) {
+    while ((i < a.length && !isDigit(a, i)) || (j < b.length && !isDigit(b, j))) {
+      const difference = weightOf(isDigit(a, i) ? undefined : a[i]) - weightOf(isDigit(b, j) ? undefined : b[j]);
+      if (difference !== 0) return difference;
+      i++;
+      j++;
+    }
+    const [left, right] = [/^\d*/.exec(a.slice(i))?.[0] ?? '', /^\d*/.exec(b.slice(j))?.[0] ?? ''];
+    const [x, y] = [left.replace(/^0+/, ''), right.replace(/^0+/, '')];
+    if (x.length !== y.length) return x.length - y.length;
+    if (x !== y) return x < y ? -1 : 1;
+    i += left.length;
+    j += right.length;
+  }
+  return 0;
+}
+
+/** `~` before the end, the end before letters, letters before everything else. */
+function weightOf(character: string | undefined): number {
+  if (character === undefined) return 0;
+  if (character === '~') return -1;
+  const code = character.charCodeAt(0);
+  return /[A-Za-z]/.test(character) ? code : code + 256;
+}

@@ -1,0 +1,116 @@
+import type { Clock } from '../clock.ts';
+import { HostFailure } from '../failure.ts';
+import { type CommandResult, type ProcessIdentity, runCommand } from '../processes/run-command.ts';
+import { readText } from '../read-system.ts';
+import { compareRpmVersions, type RpmVersion } from './rpm-version.ts';
+
+/** What rpm knows of the packages on this machine. */
+
+export interface RpmPackage extends RpmVersion {
+  name: string;
+  arch: string;
+}
+
+export interface RpmDatabase {
+  /** The architecture that a name without one means. */
+  native: string;
+  /** By name; several of one name where there are, the newest last. */
+  packages: ReadonlyMap<string, readonly RpmPackage[]>;
+  /** What must not be changed. */
+  locks: readonly string[];
+}
+
+const fields = ['%{NAME}', '%{EPOCHNUM}', '%{VERSION}', '%{RELEASE}', '%{ARCH}'];
+const architectures: Readonly<Record<string, string>> = { x64: 'x86_64', arm64: 'aarch64', arm: 'armv7hl' };
+
+/**
+ * Asks rpm once for all packages.
+ * @throws HostFailure when this machine has no rpm, or rpm cannot read its database
+ */
+export async function readRpm(context: {
+  clock: Clock;
+  limits: { packageMs: number };
+  startedProcess(process: ProcessIdentity): void;
+}): Promise<RpmDatabase> {
+  const { exitCode, stdout, stderr }: CommandResult = await runCommand(
+    {
+      program: 'rpm',
+      args: ['--query', '--all', '--queryformat', `${fields.join('\\t')}\\n`],
+      environment: { LC_ALL: 'C.UTF-8' },
+      timeLimit: context.limits.packageMs,
+      outputCap: 32 * 1024 * 1024,
+      started: context.startedProcess,
+    },
+    context.clock,
+  );
+  if (exitCode !== 0) throw new HostFailure(`rpm cannot read its database: ${lastLine(stderr) || 'it says nothing'}`);
+  return parseRpm(stdout, readLocks());
+}
+
+/** @param text a line for each package: name, epoch, version, release, architecture */
+export function parseRpm(text: string, locks: readonly string[] = []): RpmDatabase {
+  const native = architectures[process.arch] ?? process.arch;
+  const packages = new Map<string, RpmPackage[]>();
+  for (const found of parsePackages(text)) {
+    const others = packages.get(found.name);
+    if (others === undefined) packages.set(found.name, [found]);
+    else others.push(found);
+  }
+  for (const some of packages.values()) some.sort(compareRpmVersions);
+  return { native, packages, locks };
+}
+
+/** Lines of name, epoch, version, release and architecture; what is none is passed over. */
+export function parsePackages(text: string): RpmPackage[] {
+  return text.split('\n').flatMap((line) => {
+    const [name, epoch, version, release, arch, ...more] = line.split('\t');
+    if (!name || version === undefined || release === undefined || !arch || more.length > 0) return [];
+    // A key that signatures are checked by is in the list too.
+    if (name === 'gpg-pubkey' || !/^\d+$/.test(epoch ?? '')) return [];
+    return [{ name, epoch: Number(epoch), version, release, arch }];
+  });
+}
+
+/**
+ * Finds packages by a name as people write it: `foo`, or `foo.i686` where the architecture matters.
+ * @returns the newest last; none when it is not there
+ */
+export function findRpm(database: RpmDatabase, name: string): readonly RpmPackage[] {
+  const [bare, arch] = splitName(name, (candidate) => database.packages.has(candidate));
+  const named = database.packages.get(bare) ?? [];
+  if (arch !== null) return named.filter((found) => found.arch === arch);
+  const own = named.filter((found) => isOwn(found, database.native));
+  return own.length > 0 ? own : named;
+}
+
+/** What a name without an architecture means. */
+export const isOwn = ({ arch }: { arch: string }, native: string): boolean => arch === native || arch === 'noarch';
+
+const knownArchitectures = /^(.+)\.(noarch|x86_64|i[3-6]86|aarch64|armv7hl|ppc64le|s390x|riscv64)$/;
+
+/** A name may itself end as one with an architecture does: then it is the name. */
+export function splitName(name: string, isName: (candidate: string) => boolean): [name: string, arch: string | null] {
+  const [, bare, arch] = knownArchitectures.exec(name) ?? [];
+  return bare === undefined || arch === undefined || isName(name) ? [name, null] : [bare, arch];
+}
+
+const lockPlugin = '/etc/dnf/plugins/versionlock.conf';
+const lockList = '/etc/dnf/plugins/versionlock.list';
+
+function readLocks(): string[] {
+  if (!/^\s*enabled\s*=\s*(1|true|yes|on)\s*$/im.test(readText(lockPlugin) ?? '')) return [];
+  return parseLocks(readText(lockList) ?? '');
+}
+
+/** Names in the list of dnf's plugin `versionlock`: `name-epoch:version-release.arch`, with `*` for any part. */
+export function parseLocks(text: string): string[] {
+  return text.split('\n').flatMap((line) => {
+    const entry = line.replace(/#.*/, '').trim();
+    // One with `!` is a version that is not wanted; any other may come.
+    if (entry === '' || entry.startsWith('!')) return [];
+    const name = /^(.+?)-(?:\d+|\*):[^:]*$/.exec(entry)?.[1] ?? /^(.+)-[^-]+-[^-]+$/.exec(entry)?.[1] ?? entry;
+    return [name];
+  });
+}
+
+const lastLine = (text: string): string => text.trim().split('\n').at(-1)?.trim() ?? '';

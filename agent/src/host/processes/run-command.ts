@@ -1,0 +1,291 @@
+import { type ChildProcess, type SpawnOptions, spawn } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { Socket } from 'node:net';
+import type { Clock } from '../clock.ts';
+import { errnoOf, HostFailure } from '../failure.ts';
+import { type Stdio, withoutInherited } from '../files/inherited-files.ts';
+import { type OutputPipe, openPipes } from './output-pipe.ts';
+import { inScope, type ScopedLaunch } from './transient-scope.ts';
+
+export interface Command {
+  program: string;
+  args: readonly string[];
+  /** Milliseconds after which its whole process group is killed. */
+  timeLimit: number;
+  /** Bytes kept of each of stdout and stderr, the first and the last half; the rest is read and dropped. */
+  outputCap: number;
+  /**
+   * An open file that the program gets as file descriptor 3. As 4 it gets a socket, and a line on it once `started` has
+   * returned. If this process is killed before that, the program reads the end instead, and must then end without doing
+   * anything: so nothing works that nobody wrote down.
+   */
+  scriptFd?: number;
+  /** Added to the clean environment. */
+  environment?: Readonly<Record<string, string>>;
+  /** Called as soon as there is a process. */
+  started?: (process: ProcessIdentity) => void;
+  /** It gets a transient scope of its own where there is systemd; `warn` is told when there should be one and is not. */
+  scope?: { purpose: string; warn(message: string): void };
+  /** Called with what it prints, as it comes. The bytes are the caller's only until it returns. */
+  printed?: (stream: 'stdout' | 'stderr', piece: Buffer) => void;
+}
+
+export interface CommandResult {
+  /** Null when a signal ended it. */
+  exitCode: number | null;
+  signal: string | null;
+  stdout: string;
+  stderr: string;
+  truncated: boolean;
+  timedOut: boolean;
+}
+
+/** Tells a process from a later one with the same number. */
+export interface ProcessIdentity {
+  pid: number;
+  /** When it started, in the kernel's ticks since boot. */
+  startTicks: string;
+  bootId: string;
+}
+
+/** Nothing of the agent's own environment reaches what it runs. */
+export const cleanEnvironment: Readonly<Record<string, string>> = {
+  PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin',
+  HOME: '/root',
+  USER: 'root',
+  LOGNAME: 'root',
+  SHELL: '/bin/sh',
+  LANG: 'C.UTF-8',
+};
+
+/** What still comes through the pipes when the program itself has ended, from what it left in the background. */
+const drainMs = 100;
+
+/** What a program that is started may give to others by default, whoever started the agent. */
+export const umask = 0o022;
+
+/**
+ * Runs a program in its own process group, with nothing on its input, in `/`, and waits for its end. What it leaves
+ * running in the background is not waited for, and not killed unless the time limit is over; what that still writes is
+ * thrown away.
+ * @throws HostFailure when it cannot be started
+ */
+export async function runCommand(command: Command, clock: Clock): Promise<CommandResult> {
+  const { scope, program, args } = command;
+  if (scope === undefined) return run(command, clock, null);
+  return inScope(
+    { ...scope, program, args },
+    (launch) => (launch === null ? run(command, clock, null) : run(launched(command, launch), clock, launch.markFd)),
+    ({ timedOut, exitCode, stderr }) => (timedOut || exitCode === null ? null : stderr),
+  );
+}
+
+function launched({ printed, ...command }: Command, { program, args, hasBegun }: ScopedLaunch): Command {
+  if (printed === undefined) return { ...command, program, args };
+  // Whoever watches is shown the program, not a scope that is refused.
+  return { ...command, program, args, printed: (stream, piece) => hasBegun() && printed(stream, piece) };
+}
+
+/** @param markFd what it gets as file descriptor 5 */
+async function run(command: Command, clock: Clock, markFd: number | null): Promise<CommandResult> {
+  const pipes = await openPipes(2);
+  const [out, err] = pipes as [OutputPipe, OutputPipe];
+  let callOff = () => {};
+  const forScript = command.scriptFd === undefined ? [] : [command.scriptFd, 'pipe' as const];
+  const nowhere = 'ignore' as const;
+  return new Promise<CommandResult>((resolve, reject) => {
+    const child = spawnWith(umask, command.program, command.args, {
+      cwd: '/',
+      env: { ...cleanEnvironment, ...command.environment },
+      stdio: [
+        'ignore',
+        out.writeFd,
+        err.writeFd,
+        ...(markFd === null ? forScript : [forScript[0] ?? nowhere, forScript[1] ?? nowhere, markFd]),
+      ],
+      detached: true,
+    });
+    for (const pipe of pipes) pipe.started();
+    // Before anything that may throw: nobody hearing of it would end this process.
+    child.once('error', (error) => {
+      if (errnoOf(error) === 'ENOENT') reject(new HostFailure(`${command.program} is not installed on this machine`));
+      else reject(new HostFailure(`${command.program} cannot be started: ${error.message}`));
+    });
+    const stdout = new CappedText(command.outputCap);
+    const stderr = new CappedText(command.outputCap);
+    out.output.on('data', (piece: Buffer) => {
+      stdout.add(piece);
+      command.printed?.('stdout', piece);
+    });
+    err.output.on('data', (piece: Buffer) => {
+      stderr.add(piece);
+      command.printed?.('stderr', piece);
+    });
+    try {
+      if (child.pid !== undefined) command.started?.(identityOf(child.pid));
+      socketOf(child)?.write('go\n');
+    } finally {
+      socketOf(child)?.end();
+    }
+    let timedOut = false;
+    callOff = clock.after(command.timeLimit, () => {
+      timedOut = true;
+      killGroup(child);
+    });
+    let ended = false;
+    const end = (exitCode: number | null, signal: string | null) => {
+      if (ended) return;
+      ended = true;
+      callOff();
+      for (const pipe of pipes) pipe.letGo();
+      resolve({
+        exitCode,
+        signal,
+        stdout: stdout.text(),
+        stderr: stderr.text(),
+        truncated: stdout.cut || stderr.cut,
+        timedOut,
+      });
+    };
+    child.once('exit', (exitCode, signal) => {
+      if (timedOut) killGroup(child);
+      let open = pipes.length;
+      for (const { output } of pipes) {
+        const ended = () => {
+          if (--open === 0) end(exitCode, signal);
+        };
+        if (output.readableEnded || output.destroyed) ended();
+        else output.once('close', ended);
+      }
+      // After one more look: this process may have been busy all that time, with the output still in the pipes.
+      clock.after(drainMs, () => void setImmediate(() => end(exitCode, signal)));
+    });
+  }).catch((error: unknown) => {
+    callOff();
+    for (const pipe of pipes) {
+      pipe.started();
+      pipe.output.destroy();
+    }
+    throw error;
+  });
+}
+
+/** The other end of its file descriptor 4. */
+function socketOf(child: ChildProcess): Socket | null {
+  // Without any where this process may open no more files: then it has not been started either.
+  const socket = (child.stdio as ChildProcess['stdio'] | undefined)?.[4];
+  if (!(socket instanceof Socket)) return null;
+  // The program may be gone before it has read.
+  if (socket.listenerCount('error') === 0) socket.on('error', () => {});
+  return socket;
+}
+
+/** The umask is one of the whole process: it is put back before anything else can run. */
+export function spawnWith(
+  mask: number,
+  program: string,
+  args: readonly string[],
+  options: Omit<SpawnOptions, 'stdio'> & { stdio: readonly Stdio[] },
+): ChildProcess {
+  const before = process.umask(mask);
+  try {
+    return spawn(program, args, { ...options, stdio: withoutInherited(options.stdio) });
+  } finally {
+    process.umask(before);
+  }
+}
+
+function killGroup(child: ChildProcess): void {
+  if (child.pid !== undefined) killProcessGroup(child.pid);
+}
+
+/** @param leader the number of the process that leads the group, as `runCommand` starts them */
+export function killProcessGroup(leader: number): void {
+  try {
+    process.kill(-leader, 'SIGKILL');
+  } catch {
+    // Nobody of the group is left.
+  }
+}
+
+/** @param pid of a process that runs */
+export function identityOf(pid: number): ProcessIdentity {
+  return { pid, startTicks: startTicksOf(pid) ?? '', bootId: bootId() };
+}
+
+/** Whether that very process still runs. */
+export function isRunning(process: ProcessIdentity): boolean {
+  return process.bootId === bootId() && process.startTicks !== '' && startTicksOf(process.pid) === process.startTicks;
+}
+
+function startTicksOf(pid: number): string | null {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
+    // The second field, the program's name in parentheses, may hold anything.
+    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+    return fields[0] === 'Z' || fields[0] === 'X' ? null : (fields[19] ?? null);
+  } catch {
+    return null;
+  }
+}
+
+let knownBootId: string | null = null;
+function bootId(): string {
+  if (knownBootId === null) {
+    try {
+      knownBootId = readFileSync('/proc/sys/kernel/random/boot_id', 'latin1').trim();
+    } catch {
+      knownBootId = '';
+    }
+  }
+  return knownBootId;
+}
+
+/** Keeps the first and the last half of a stream of any length. */
+class CappedText {
+  readonly #half: number;
+  readonly #head: Buffer[] = [];
+  #headLength = 0;
+  #tail: Buffer[] = [];
+  #tailLength = 0;
+  #dropped = 0;
+
+  constructor(cap: number) {
+    this.#half = Math.floor(cap / 2);
+  }
+
+  get cut(): boolean {
+    return this.#dropped > 0;
+  }
+
+  add(piece: Buffer): void {
+    const room = this.#half - this.#headLength;
+    if (room > 0) {
+      this.#head.push(piece.subarray(0, room));
+      this.#headLength += Math.min(room, piece.length);
+    }
+    if (piece.length <= room) return;
+    this.#tail.push(room > 0 ? piece.subarray(room) : piece);
+    this.#tailLength += piece.length - Math.max(room, 0);
+    if (this.#tailLength > this.#half * 2) this.#trim();
+  }
+
+  text(): string {
+    this.#trim();
+    const head = Buffer.concat(this.#head).toString('utf8');
+    const tail = Buffer.concat(this.#tail).toString('utf8');
+    if (this.#dropped === 0) {
+      // One decoding, so that a character across the seam stays whole.
+      return Buffer.concat([...this.#head, ...this.#tail]).toString('utf8');
+    }
+    return `${head}\n[… ${this.#dropped} bytes cut …]\n${tail}`;
+  }
+
+  #trim(): void {
+    const excess = this.#tailLength - this.#half;
+    if (excess <= 0) return;
+    this.#tail = [Buffer.from(Buffer.concat(this.#tail).subarray(excess))];
+    this.#tailLength = this.#half;
+    this.#dropped += excess;
+  }
+}

@@ -1,0 +1,74 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { removeDirectory, temporaryDirectory } from '../../converge/test/agent.ts';
+import { systemClock } from '../clock.ts';
+import { isRunning, type ProcessIdentity } from './run-command.ts';
+import { LeftRunning, runTransaction, type Transaction } from './transaction.ts';
+
+let home: string;
+beforeEach(() => {
+  home = temporaryDirectory();
+});
+afterEach(() => removeDirectory(home));
+
+const transaction = (text: string, more: Partial<Transaction> = {}): Transaction => ({
+  program: 'sh',
+  args: ['-c', text],
+  environment: {},
+  timeLimit: 10_000,
+  outputCap: 1000,
+  purpose: 'test',
+  warn: () => {},
+  started: () => {},
+  stop: new AbortController().signal,
+  ...more,
+});
+
+describe('a transaction', () => {
+  test('tells how it ended, and the last of what it printed, as it came', async () => {
+    const result = await runTransaction(transaction('echo out; echo err >&2; exit 3'), systemClock);
+    expect(result).toEqual({ exitCode: 3, signal: null, output: 'out\nerr\n', truncated: false, timedOut: false });
+    const long = await runTransaction(transaction('seq 1 1000', { outputCap: 9 }), systemClock);
+    expect(long).toMatchObject({ output: '999\n1000\n', truncated: true });
+  });
+
+  test('is left running when the agent stops, with its output in nobody’s way', async () => {
+    const stop = new AbortController();
+    let process: ProcessIdentity | null = null;
+    const text = `echo begun > ${home}/begun; sleep 0.4; seq 1 100000; echo done > ${home}/done`;
+    const running = runTransaction(
+      transaction(text, { stop: stop.signal, started: (identity) => (process = identity) }),
+      systemClock,
+    );
+    while (!existsSync(`${home}/begun`)) await sleep(10);
+    stop.abort();
+    await expect(running).rejects.toThrow(LeftRunning);
+    expect(isRunning(process as unknown as ProcessIdentity)).toBe(true);
+    for (let i = 0; i < 300 && !existsSync(`${home}/done`); i++) await sleep(20);
+    expect(readFileSync(`${home}/done`, 'utf8')).toBe('done\n');
+  });
+
+  test('does nothing before it is on record', async () => {
+    const text = `touch ${home}/did`;
+    const started = (): void => {
+      throw new Error('the journal does not take it');
+    };
+    await expect(runTransaction(transaction(text, { started }), systemClock)).rejects.toThrow(/journal/);
+    await sleep(150);
+    expect(existsSync(`${home}/did`)).toBe(false);
+  });
+
+  test('that takes too long is asked to end, and can still clear up', async () => {
+    const text = `trap 'touch ${home}/cleared; exit 9' TERM; touch ${home}/begun; sleep 30 & wait`;
+    const result = await runTransaction(transaction(text, { timeLimit: 500 }), systemClock);
+    expect(result).toMatchObject({ timedOut: true, exitCode: 9 });
+    expect(existsSync(`${home}/cleared`)).toBe(true);
+  });
+
+  test('is not begun any more when the agent stops', async () => {
+    const begun = runTransaction(transaction(`touch ${home}/did`, { stop: AbortSignal.abort() }), systemClock);
+    await expect(begun).rejects.toThrow(/agent stops/);
+    expect(existsSync(`${home}/did`)).toBe(false);
+  });
+});

@@ -1,0 +1,113 @@
+import { HostFailure } from '../failure.ts';
+import { type CommandResult, type ProcessIdentity, runCommand } from '../processes/run-command.ts';
+import { runTransaction, type TransactionResult } from '../processes/transaction.ts';
+import { exists, fileStatus, namesIn, readText, stampOf } from '../read-system.ts';
+import { lastLine, type Runner } from './systemd.ts';
+
+/** Talking to OpenRC, by rc-status, rc-service and rc-update. */
+
+const runlevels = '/etc/runlevels';
+const outputCap = 256 * 1024;
+
+/** What OpenRC says of its services, by name: started, stopped, crashed, inactive, starting … */
+export type ServiceStates = ReadonlyMap<string, string>;
+
+/**
+ * Whether OpenRC runs this machine.
+ * @throws HostFailure naming what does, if it does not
+ */
+function expectOpenrc(root = ''): void {
+  if (exists(`${root}/run/openrc/softlevel`)) return;
+  const found = exists(`${root}/run/systemd/system`) ? 'systemd' : (readText(`${root}/proc/1/comm`)?.trim() ?? '');
+  throw new HostFailure(
+    `this machine is not run by OpenRC${found === '' ? '' : `, but by ${found}`}; its services cannot be managed as those of OpenRC`,
+  );
+}
+
+/** Every service there is, in one call. */
+export async function readServices(timeLimit: number, runner: Runner): Promise<ServiceStates> {
+  expectOpenrc();
+  const result = await run('rc-status', ['--nocolor', '--servicelist'], timeLimit, runner);
+  if (result.exitCode !== 0)
+    throw new HostFailure(
+      `OpenRC cannot be asked about services: ${result.timedOut ? `no answer within ${timeLimit / 1000} s` : lastLine(result.stderr)}`,
+    );
+  return parseServices(result.stdout);
+}
+
+/** Reads what rc-status prints: ` name   [  started 00:00:12 (0) ]`, one a line. */
+export function parseServices(text: string): ServiceStates {
+  const states = new Map<string, string>();
+  for (const line of text.split('\n')) {
+    const [, name, state] = /^\s*(\S+)\s+\[\s*([a-z]+)/.exec(line) ?? [];
+    if (name !== undefined && state !== undefined) states.set(name, state);
+  }
+  return states;
+}
+
+/**
+ * The state of one service; null when there is none. OpenRC keeps a list of them, to which a script that came within the
+ * same second is not added.
+ */
+export function stateOf(name: string, states: ServiceStates): string | null {
+  if (fileStatus(`/etc/init.d/${name}`)?.isFile !== true) return null;
+  return states.get(name) ?? (whenStarted(name) === null ? 'stopped' : 'started');
+}
+
+/** The run levels that a service is in. */
+export const levelsOf = (name: string): string[] =>
+  namesIn(runlevels).filter((level) => namesIn(`${runlevels}/${level}`).includes(name));
+
+export const levelExists = (level: string): boolean => exists(`${runlevels}/${level}`);
+export const linkOf = (name: string, level: string): string => `${runlevels}/${level}/${name}`;
+export const startedLink = (name: string): string => `/run/openrc/started/${name}`;
+
+/** What acting on a service needs beyond that. */
+export interface ServiceRunner extends Runner {
+  stop: AbortSignal;
+  startedProcess(process: ProcessIdentity, fate?: 'killed' | 'left'): void;
+  warn(message: string): void;
+}
+
+/**
+ * Not cut off when the agent ends: a script that dies half-way leaves a service that OpenRC takes for stopped.
+ * @param verb start, stop, restart
+ */
+export const rcService = (
+  name: string,
+  verb: string,
+  timeLimit: number,
+  runner: ServiceRunner,
+): Promise<TransactionResult> =>
+  runTransaction(
+    {
+      program: 'rc-service',
+      args: ['--nocolor', '--', name, verb],
+      environment: {},
+      timeLimit,
+      outputCap,
+      purpose: 'service',
+      warn: (message) => runner.warn(message),
+      started: (process) => runner.startedProcess(process, 'left'),
+      stop: runner.stop,
+    },
+    runner.clock,
+  );
+
+/** @param verb add, del */
+export const rcUpdate = (
+  verb: string,
+  name: string,
+  level: string,
+  timeLimit: number,
+  runner: Runner,
+): Promise<CommandResult> => run('rc-update', ['--nocolor', '--', verb, name, level], timeLimit, runner);
+
+const run = (program: string, args: readonly string[], timeLimit: number, runner: Runner): Promise<CommandResult> =>
+  runCommand(
+    { program, args, timeLimit, outputCap, started: (process) => runner.startedProcess(process) },
+    runner.clock,
+  );
+
+/** Another after every start; null when it is not started. */
+export const whenStarted = (name: string): string | null => stampOf(startedLink(name)).split(' ')[0] || null;

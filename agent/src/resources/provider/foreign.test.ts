@@ -1,0 +1,65 @@
+import { existsSync } from 'node:fs';
+import { kinds, type ResolvedResource, type ResourceType, resourceTypes } from '@muster/protocol/module';
+import { expect, test } from 'vitest';
+import { file, operation, script } from '../../converge/test/desired.ts';
+import { useAgent } from '../../converge/test/harness.ts';
+import { whyNotCarriedOut } from './foreign.ts';
+import { providerOf } from './registry.ts';
+
+const h = useAgent();
+
+const bodies: Partial<Record<ResourceType, ResolvedResource['body']>> = {
+  'package-brew': { name: 'jq' },
+  'package-choco': { name: 'jq' },
+  'package-winget': { name: 'jq' },
+  'file-windows': { path: 'C:\\x', content: 'x' },
+  'directory-windows': { path: 'C:\\x' },
+  'user-windows': { name: 'x' },
+  'group-windows': { name: 'x' },
+  'service-windows': { name: 'x' },
+  'service-launchd': { name: 'x' },
+};
+const foreign = resourceTypes.filter((type) => !kinds[type].platforms.includes('linux'));
+const of = (type: ResourceType, body: ResolvedResource['body']): ResolvedResource => ({
+  ...file('/'),
+  key: `${type}:x`,
+  type,
+  identity: 'x',
+  id: type,
+  body,
+});
+
+test('a kind of another platform is refused by its name and platform, in plan and apply alike; the rest goes on', async () => {
+  const desired = Object.entries(bodies).map(([type, body]) => of(type as ResourceType, body));
+  expect(Object.keys(bodies)).toEqual(expect.arrayContaining(foreign));
+  const rest = file(`${h.root}/f`);
+  const planned = await h.agent.run(operation('plan', [...desired, rest]));
+  const told = await h.agent.run(operation('apply', [...desired, rest]));
+  for (const { type } of desired) {
+    expect(providerOf(type)).toBeNull();
+    const whose = kinds[type].platforms.includes('windows') ? 'Windows' : 'macOS';
+    const refused = {
+      status: 'failed',
+      message: expect.stringMatching(`${type}: it is for ${whose}, and this .* Linux`),
+    };
+    for (const { results } of [planned, told]) expect(results.find(({ id }) => id === type)).toMatchObject(refused);
+  }
+  expect(told.results.at(-1)).toMatchObject({ status: 'changed' });
+  expect(existsSync(`${h.root}/f`)).toBe(true);
+  expect((await h.agent.run(operation('apply', [rest]))).finished.status).toBe('succeeded');
+});
+
+test('a kind that is for Linux and not known here is called that', () => {
+  expect(whyNotCarriedOut('nonsense' as ResourceType)).toMatch(/cannot carry out nonsense yet/);
+});
+
+test.each(['pwsh', 'powershell', 'cmd'] as const)('a script of %s is refused with what it needs', async (program) => {
+  const told = await h.agent.run(operation('apply', [script('s', { program, apply: 'exit 0' }), file(`${h.root}/f`)]));
+  expect(told.results).toMatchObject([
+    {
+      status: 'failed',
+      message: expect.stringMatching(`^${program} scripts .*(Windows|PowerShell), .*only sh and bash`),
+    },
+    { status: 'changed' },
+  ]);
+});

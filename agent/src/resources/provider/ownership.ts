@@ -1,0 +1,319 @@
+import type { FieldChange } from '@muster/protocol';
+import type { Accounts } from '../../host/accounts/accounts.ts';
+import { HostFailure } from '../../host/failure.ts';
+import type { Ownership } from '../../host/files/inspect.ts';
+import type { Difference } from './provider.ts';
+
+/** Owner, group and permissions, as files and directories both have them. */
+
+export interface OwnershipFields {
+  owner?: string | null;
+  group?: string | null;
+  mode?: string | null;
+}
+
+/** What was looked up for the decision: the numbers wanted, the names of those found. */
+export interface SeenOwnership {
+  /** Null: declared but unknown here. Absent: not declared. */
+  wantedUid?: number | null;
+  wantedGid?: number | null;
+  ownerName: string | null;
+  groupName: string | null;
+}
+
+export function lookUpOwnership(fields: OwnershipFields, found: Ownership | null, accounts: Accounts): SeenOwnership {
+  return {
+    ...(fields.owner == null ? {} : { wantedUid: accounts.uid(fields.owner) }),
+    ...(fields.group == null ? {} : { wantedGid: accounts.gid(fields.group) }),
+    ownerName: found === null ? null : accounts.userName(found.uid),
+    groupName: found === null ? null : accounts.groupName(found.gid),
+  };
+}
+
+export const formatMode = (mode: number): string => mode.toString(8).padStart(4, '0');
+export const parseMode = (mode: string): number => Number.parseInt(mode, 8);
+
+/** What the owner and permissions are of, and for a file what becomes of its content. */
+export type Thing =
+  | { type: 'directory' | 'symlink' }
+  /** `edited`: a part of it changes, the rest is still its owner's. `written`: all of it comes from the agent. */
+  | { type: 'file'; content: 'kept' | 'edited' | 'written' };
+
+/** Absent: what is there stays. `uid` and `gid` null: not known yet, as no such account is there. */
+export interface WantedOwnership {
+  uid?: number | null;
+  gid?: number | null;
+  mode?: number;
+}
+
+export const setIdBits = 0o6000;
+export const sharedWriteBits = 0o022;
+
+/**
+ * The only place that decides which owner, group and permissions something ends up with.
+ *
+ * Whoever owns a file may put a program of his own into it and set its set-ID bits. Such a bit therefore does not outlive
+ * a change of owner or group, nor new content from somebody else, unless `mode` is wanted as such. A file that the agent
+ * writes as a whole over that of another user does not stay open to the users who could write to it.
+ *
+ * @param found null: it is created
+ * @param created what the agent creates gets; its owner is the user that the agent runs as
+ */
+export function decideOwnership(
+  wanted: WantedOwnership,
+  found: Ownership | null,
+  thing: Thing,
+  created: Ownership,
+): Ownership {
+  const base = found ?? created;
+  const { uid = base.uid, gid = base.gid } = wanted;
+  const owner = { uid: uid ?? base.uid, gid: gid ?? base.gid };
+  if (wanted.mode !== undefined) return { ...owner, mode: wanted.mode };
+  if (found === null || thing.type !== 'file') return { ...owner, mode: base.mode };
+  const isOthers = found.uid !== created.uid;
+  const changesHands = uid !== found.uid || gid !== found.gid;
+  const lost =
+    (changesHands || (isOthers && thing.content !== 'kept') ? setIdBits : 0) |
+    (isOthers && thing.content === 'written' ? sharedWriteBits : 0);
+  return { ...owner, mode: base.mode & ~lost };
+}
+
+/**
+ * Whether a change shows somebody what only the agent's user could read, of a file or directory that a user may have moved
+ * there: his directory may hold a private one of root.
+ * @param found `size` 0: there is nothing in it
+ */
+export function exposes(
+  found: Ownership & { movable?: true | undefined; size?: number },
+  target: Ownership,
+  type: 'file' | 'directory',
+): boolean {
+  if (found.movable !== true || found.uid !== asCreated(0).uid || found.size === 0) return false;
+  const bits = type === 'file' ? 4 : 5;
+  const hidden = bits & ~found.mode;
+  if (target.uid !== found.uid) return hidden !== 0;
+  const hiddenFromGroup = found.gid === target.gid ? hidden & ~(found.mode >> 3) : hidden;
+  return (target.mode & hidden) !== 0 || ((target.mode >> 3) & hiddenFromGroup) !== 0;
+}
+
+/** Why a change that exposes something is not made, and what to do. */
+export const exposure = (path: string, ownerName: string | null, { uid, gid, mode }: Ownership): HostFailure =>
+  new HostFailure(
+    `${path} is not changed: only ${ownerName} can read it, and a user who can rename things there may have put it in this place. Look at it, then delete it or run chown ${uid}:${gid} ${path} && chmod ${formatMode(mode & ~setIdBits)} ${path}; then apply again.`,
+  );
+
+const declaredOwnership = (fields: OwnershipFields, seen: SeenOwnership): WantedOwnership => ({
+  ...(fields.owner == null ? {} : { uid: seen.wantedUid ?? null }),
+  ...(fields.group == null ? {} : { gid: seen.wantedGid ?? null }),
+  ...(fields.mode == null ? {} : { mode: parseMode(fields.mode) }),
+});
+
+/** Changes of owner, group and permissions from what is there to what was decided. */
+export function ownershipChanges(
+  found: Ownership,
+  target: Ownership,
+  names: { from: SeenOwnership; owner: string; group: string },
+): FieldChange[] {
+  const changes: FieldChange[] = [];
+  if (found.uid !== target.uid) changes.push({ field: 'owner', from: names.from.ownerName, to: names.owner });
+  if (found.gid !== target.gid) changes.push({ field: 'group', from: names.from.groupName, to: names.group });
+  return [...changes, ...modeChange(found, target)];
+}
+
+export const modeChange = (found: Ownership, target: Ownership): FieldChange[] =>
+  found.mode === target.mode ? [] : [{ field: 'mode', from: formatMode(found.mode), to: formatMode(target.mode) }];
+
+/**
+ * @param found null: it is to be created, everything declared changes
+ * @returns what changes, and what is declared but not there
+ */
+export function diffOwnership(
+  fields: OwnershipFields,
+  found: Ownership | null,
+  seen: SeenOwnership,
+  thing: Thing,
+): { changes: FieldChange[]; awaits: NonNullable<Difference['awaits']> } {
+  const changes: FieldChange[] = [];
+  const awaits: NonNullable<Difference['awaits']> = [];
+  if (fields.owner != null) {
+    if (seen.wantedUid == null) awaits.push({ kind: 'accounts', message: `there is no user ${fields.owner}` });
+    if (found === null || found.uid !== seen.wantedUid)
+      changes.push({ field: 'owner', from: seen.ownerName, to: fields.owner });
+  }
+  if (fields.group != null) {
+    if (seen.wantedGid == null) awaits.push({ kind: 'accounts', message: `there is no group ${fields.group}` });
+    if (found === null || found.gid !== seen.wantedGid)
+      changes.push({ field: 'group', from: seen.groupName, to: fields.group });
+  }
+  if (found !== null)
+    changes.push(...modeChange(found, decideOwnership(declaredOwnership(fields, seen), found, thing, asCreated(0))));
+  else if (fields.mode != null) changes.push({ field: 'mode', from: null, to: formatMode(parseMode(fields.mode)) });
+  return { changes, awaits };
+}
+
+/**
+ * The ownership to end up with: what is declared, else what is there as far as it may stay, else the default.
+ * @param createdMode permissions of what the agent creates
+ */
+export const targetOwnership = (
+  fields: OwnershipFields,
+  found: Ownership | null,
+  seen: SeenOwnership,
+  thing: Thing,
+  createdMode: number,
+): Ownership => decideOwnership(declaredOwnership(fields, seen), found, thing, asCreated(createdMode));
+
+/** What the agent creates without a declared owner is its own. */
+export const asCreated = (mode: number): Ownership => ({
+  uid: process.geteuid?.() ?? 0,
+  gid: process.getegid?.() ?? 0,
+  mode,
+});
+
+const ownershipFields = ['owner', 'group', 'mode'] as const;
+
+/** What is kept of something that was there: its owner and permissions, and which of its fields must come back. */
+export type OwnershipBefore = {
+  uid: number;
+  gid: number;
+  mode: number;
+  ownerName: string;
+  groupName: string;
+  touched: string[];
+};
+
+/**
+ * Records what is there now of the fields that are about to change for the first time.
+ * @param changing names of the fields that change
+ * @param goes whether the thing itself goes or is replaced: all of its owner and permissions go with it
+ */
+export function touchOwnership<T extends OwnershipBefore>(
+  before: T,
+  changing: ReadonlySet<string>,
+  goes: boolean,
+  found: Ownership,
+  seen: SeenOwnership,
+): T {
+  const record = { ...before };
+  const known = (field: string): boolean => before.touched.includes(field);
+  const first = (field: string): boolean => (goes || changing.has(field)) && !known(field);
+  // What is recorded belongs together: the owner that a file was given to may have changed its group and permissions, and
+  // they are not recorded as those of the owner before.
+  const isOfNewOwner = first('owner') && found.uid !== before.uid;
+  const records = (field: string): boolean =>
+    isOfNewOwner || (!known('owner') && !known(field) && (first(field) || first('owner')));
+  if (first('owner')) Object.assign(record, { uid: found.uid, ownerName: seen.ownerName ?? String(found.uid) });
+  if (records('group')) Object.assign(record, { gid: found.gid, groupName: seen.groupName ?? String(found.gid) });
+  if (records('mode')) record.mode = found.mode;
+  record.touched = [...new Set([...before.touched, ...changing, ...(goes ? ownershipFields : [])])].sort();
+  return record;
+}
+
+/** It is gone, or something else took its place: what is put there anew has none of its owner and permissions. */
+export const replacedWhole = <T extends OwnershipBefore>(before: T): T => ({
+  ...before,
+  touched: [...new Set([...before.touched, ...ownershipFields])].sort(),
+});
+
+/**
+ * What of a record is wanted back. A recorded owner brings the recorded group and permissions along: those that are there
+ * now may be the choice of the owner that it had meanwhile.
+ * @param found null: it is made again
+ */
+export function recordedOwnership(
+  before: OwnershipBefore,
+  found: Ownership | null,
+): { uid?: number; gid?: number; mode?: number } {
+  const { uid, gid, mode, touched } = before;
+  if (found === null || touched.includes('owner')) return { uid, gid, mode };
+  return { ...(touched.includes('group') ? { gid } : {}), ...(touched.includes('mode') ? { mode } : {}) };
+}
+
+/** How a file stood when something of it was recorded for the first time. */
+export type FileState = { uid: number; gid: number; mode: number; sha256: string; size: number; movable?: true };
+
+/** What is recorded of a file. */
+export type RecordedFile = OwnershipBefore & {
+  /** A copy of what was in it, if that was replaced. */
+  content: { sha256: string; size: number } | null;
+  /** Absent: recorded by release 0.1 or before. */
+  states?: FileState[];
+};
+
+/** @returns the states that a file is known to have stood in before the agent changed it */
+export function statesOf({ states, content, touched, uid, gid, mode }: RecordedFile): FileState[] {
+  if (states !== undefined) return states;
+  // An earlier release may have recorded the content after it had given the file to another owner.
+  const isOfAnother = touched.includes('owner') && !touched.includes('ensure') && !touched.includes('symlink');
+  return content === null || isOfAnother ? [] : [{ uid, gid, mode, ...content }];
+}
+
+export type HandBack =
+  | { is: 'refused' }
+  | {
+      is: 'possible';
+      target: Ownership;
+      /** `copied`: the file is written again with what is in it: the former owner may still have it open. */
+      content: { is: 'kept' | 'restored' } | { is: 'copied'; sha256: string; size: number };
+      /** What does not come back: the recorded content is another owner's, or a set-ID bit was on another content. */
+      left: { content: boolean; setId: boolean };
+    };
+
+/**
+ * Decides how a file comes back to its recorded owner. Whoever owned it meanwhile could put anything into it: the content
+ * goes to another owner only if it is known that he, or the agent's user, had it in this file before. The same holds for
+ * a set-ID bit, which comes back to the content, owner and group that had it. What only the agent's user could read is not
+ * shown to others, unless it is what the former owner had in this file.
+ * @param found null: no file is there
+ * @param created what the agent creates gets; its owner is the user that the agent runs as
+ */
+export function decideHandBack(
+  before: RecordedFile,
+  found: (Ownership & { movable?: true; content: { sha256: string | null; size: number } | null }) | null,
+  created: Ownership,
+): HandBack {
+  const wanted = recordedOwnership(before, found);
+  const uid = wanted.uid ?? found?.uid ?? before.uid;
+  const states = statesOf(before);
+  const wasHis = (sha256: string): boolean =>
+    states.some((state) => state.sha256 === sha256 && (state.uid === uid || state.uid === created.uid));
+  const recorded = before.content;
+  const comesBack = recorded !== null && wasHis(recorded.sha256);
+  const present = found?.content ?? null;
+  const isRestored = comesBack && present?.sha256 !== recorded.sha256;
+  let content: Extract<HandBack, { is: 'possible' }>['content'] = { is: isRestored ? 'restored' : 'kept' };
+  if (!isRestored) {
+    if (found === null) return { is: 'refused' };
+    if (found.uid !== uid && (found.uid !== created.uid || recorded !== null)) {
+      if (present === null || present.sha256 === null || !wasHis(present.sha256)) return { is: 'refused' };
+      content = { is: 'copied', sha256: present.sha256, size: present.size };
+    }
+  }
+  const thing: Thing = { type: 'file', content: isRestored ? 'written' : 'kept' };
+  const target = decideOwnership(wanted, found, thing, created);
+  const sha256 = isRestored ? recorded.sha256 : (present?.sha256 ?? null);
+  const known = states.filter((state) => state.sha256 === sha256);
+  const isShown = (of: FileState | (Ownership & { movable?: true; size?: number })): boolean =>
+    exposes(of, target, 'file');
+  const standing = found === null ? [] : [{ ...found, ...(present === null ? {} : { size: present.size }) }];
+  if (
+    (isRestored ? known : standing).some(isShown) &&
+    !known.some((state) => state.uid === target.uid || (state.uid === created.uid && !isShown(state)))
+  )
+    return { is: 'refused' };
+  const isSame = found !== null && found.uid === target.uid && found.gid === target.gid;
+  const gained = target.mode & setIdBits & ~(isSame ? found.mode : 0);
+  const hadThem = known.some(
+    (state) => state.uid === target.uid && state.gid === target.gid && (state.mode & gained) === gained,
+  );
+  const withheld = hadThem ? 0 : gained;
+  // Whoever could write to it may still have it open, or mapped, which leaves the bit on when he writes.
+  if (content.is === 'kept' && hadThem && gained !== 0 && sha256 !== null && present !== null)
+    content = { is: 'copied', sha256, size: present.size };
+  return {
+    is: 'possible',
+    target: { ...target, mode: target.mode & ~withheld },
+    content,
+    left: { content: recorded !== null && !comesBack, setId: withheld !== 0 },
+  };
+}

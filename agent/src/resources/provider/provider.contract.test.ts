@@ -1,0 +1,382 @@
+import { chmodSync, chownSync, existsSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import type { ResolvedResource } from '@muster/protocol/module';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { removeDirectory, temporaryDirectory } from '../../converge/test/agent.ts';
+import { type ContractAgent, contractAgent } from '../../converge/test/contract-agent.ts';
+import { block, directory, file, line, operation, script } from '../../converge/test/desired.ts';
+import { planAndApplyOn, providerContract } from '../../converge/test/provider-contract.ts';
+import { snapshotTree } from '../../converge/test/tree.ts';
+
+/** Kinds that manage files, in a folder of their own. Those that manage the machine have theirs in `e2e/hosts/subjects`. */
+interface Subject {
+  name: string;
+  /** What is there before the agent comes. */
+  prepare(root: string): void;
+  desired(root: string): ResolvedResource;
+  /** The same resource, declared differently. */
+  changed(root: string): ResolvedResource;
+  /** Somebody changes it by hand. */
+  tamper(root: string): void;
+  /** The fields that a drift check must then name, and no other. */
+  moved: string[];
+}
+
+const owner = process.geteuid?.() === 0 ? { owner: 'nobody', group: 'daemon' } : {};
+
+const subjects: Subject[] = [
+  {
+    name: 'file-unix, created',
+    prepare: () => {},
+    desired: (root) => file(`${root}/new/deep/f`, { content: 'one\ntwo\n', mode: '0640', ...owner }),
+    changed: (root) => file(`${root}/new/deep/f`, { content: 'one\n2\n', mode: '0600' }),
+    tamper: (root) => chmodSync(`${root}/new/deep/f`, 0o644),
+    moved: ['mode'],
+  },
+  {
+    name: 'file-unix, taken over',
+    prepare(root) {
+      writeFileSync(`${root}/f`, 'before\n');
+      chmodSync(`${root}/f`, 0o604);
+    },
+    desired: (root) => file(`${root}/f`, { content: 'ours\n', mode: '0640', ...owner }),
+    changed: (root) => file(`${root}/f`, { content_base64: 'AAE=' }),
+    tamper: (root) => writeFileSync(`${root}/f`, 'by hand\n'),
+    moved: ['content'],
+  },
+  {
+    name: 'file-unix, only its permissions',
+    prepare: (root) => writeFileSync(`${root}/f`, 'theirs\n'),
+    desired: (root) => file(`${root}/f`, { mode: '0600' }),
+    changed: (root) => file(`${root}/f`, { mode: '4755' }),
+    tamper: (root) => chmodSync(`${root}/f`, 0o666),
+    moved: ['mode'],
+  },
+  {
+    name: 'file-unix, a symbolic link where a file was',
+    prepare: (root) => writeFileSync(`${root}/f`, 'before\n'),
+    desired: (root) => file(`${root}/f`, { symlink: '/etc/hostname' }),
+    changed: (root) => file(`${root}/f`, { symlink: 'elsewhere' }),
+    tamper(root) {
+      rmSync(`${root}/f`);
+      symlinkSync('by-hand', `${root}/f`);
+    },
+    moved: ['symlink'],
+  },
+  {
+    name: 'file-unix, a file where a symbolic link was',
+    prepare: (root) => symlinkSync('/nowhere', `${root}/f`),
+    desired: (root) => file(`${root}/f`, { content: 'x', mode: '0644' }),
+    changed: (root) => file(`${root}/f`, { content: 'y', mode: '0600' }),
+    tamper: (root) => chmodSync(`${root}/f`, 0o600),
+    moved: ['mode'],
+  },
+  {
+    name: 'file-unix, absent',
+    prepare: (root) => writeFileSync(`${root}/f`, 'before\n', { mode: 0o640 }),
+    desired: (root) => file(`${root}/f`, { ensure: 'absent' }),
+    changed: (root) => file(`${root}/f`, { content: 'back\n' }),
+    tamper: (root) => writeFileSync(`${root}/f`, 'by hand\n'),
+    moved: ['ensure'],
+  },
+  {
+    name: 'directory-unix, created',
+    prepare: () => {},
+    desired: (root) => directory(`${root}/new/deep/d`, { mode: '2750', ...owner }),
+    changed: (root) => directory(`${root}/new/deep/d`, { mode: '0700' }),
+    tamper: (root) => chmodSync(`${root}/new/deep/d`, 0o777),
+    moved: ['mode'],
+  },
+  {
+    name: 'directory-unix, taken over',
+    prepare(root) {
+      mkdirSync(`${root}/d`);
+      chmodSync(`${root}/d`, 0o711);
+      writeFileSync(`${root}/d/theirs`, 'theirs\n');
+    },
+    desired: (root) => directory(`${root}/d`, { mode: '0750', ...owner }),
+    changed: (root) => directory(`${root}/d`, { mode: '0700' }),
+    tamper: (root) => chmodSync(`${root}/d`, 0o777),
+    moved: ['mode'],
+  },
+  {
+    name: 'line-unix, in place of another, among CRLF and bytes that are no UTF-8',
+    prepare(root) {
+      writeFileSync(`${root}/f`, Buffer.from('# caf\xe9\r\nUMASK 022\r\nUMASK 077\r\nEND', 'latin1'));
+      chmodSync(`${root}/f`, 0o640);
+    },
+    desired: (root) => line(`${root}/f`, 'UMASK 027', { match: '^UMASK\\s' }),
+    changed: (root) => line(`${root}/f`, 'UMASK 002', { match: '^UMASK\\s' }),
+    tamper: (root) => writeFileSync(`${root}/f`, readFileSync(`${root}/f`, 'latin1').replace('027', '000'), 'latin1'),
+    moved: ['line'],
+  },
+  {
+    name: 'line-unix, in its place, after a validation',
+    prepare: (root) => writeFileSync(`${root}/f`, '[a]\nx\n[b]\n'),
+    desired: (root) => line(`${root}/f`, 'y = 1', { match: '^y =', after: '^\\[a\\]', validate: 'test -s %' }),
+    changed: (root) => line(`${root}/f`, 'y = 2', { match: '^y =', before: '^\\[b\\]' }),
+    tamper: (root) => writeFileSync(`${root}/f`, '[a]\ny = 3\nx\n[b]\n'),
+    moved: ['line'],
+  },
+  {
+    name: 'line-unix, with what was captured',
+    prepare: (root) => writeFileSync(`${root}/f`, 'a\nport = 80 # web\nb\n'),
+    desired: (root) => line(`${root}/f`, 'port = 8080\\1', { match: '^port = \\d+(.*)$', backrefs: true }),
+    changed: (root) => line(`${root}/f`, 'port = 9090\\1', { match: '^port = \\d+(.*)$', backrefs: true }),
+    tamper: (root) => writeFileSync(`${root}/f`, 'a\nport = 1 # web\nb\n'),
+    moved: ['line'],
+  },
+  {
+    name: 'line-unix, added to a file without a last line break, then lost',
+    prepare: (root) => writeFileSync(`${root}/f`, 'first\nlast'),
+    desired: (root) => line(`${root}/f`, 'Port 22', { match: '^#Port' }),
+    changed: (root) => line(`${root}/f`, 'Port 2222', { match: '^#Port' }),
+    tamper: (root) => writeFileSync(`${root}/f`, 'first\nlast'),
+    moved: ['line'],
+  },
+  {
+    name: 'line-unix, absent, from several places',
+    prepare: (root) => writeFileSync(`${root}/f`, 'a 1\nx\na 2\na 3\ny\na 4'),
+    desired: (root) => line(`${root}/f`, 'a', { match: '^a ', ensure: 'absent' }),
+    changed: (root) => line(`${root}/f`, 'a 9', { match: '^a ' }),
+    tamper: (root) => writeFileSync(`${root}/f`, 'a 5\nx\ny'),
+    moved: ['line'],
+  },
+  {
+    name: 'block-unix, added',
+    prepare: (root) => writeFileSync(`${root}/f`, '127.0.0.1 localhost\n', { mode: 0o600 }),
+    desired: (root) => block(`${root}/f`, 'hosts', { content: '10.0.0.9 db\n10.0.0.8 web' }),
+    changed: (root) => block(`${root}/f`, 'hosts', { content: '' }),
+    tamper: (root) => writeFileSync(`${root}/f`, readFileSync(`${root}/f`, 'utf8').replace('10.0.0.8 web\n', '')),
+    moved: ['content'],
+  },
+  {
+    name: 'block-unix, taken over in the middle, absent in between',
+    prepare: (root) => writeFileSync(`${root}/f`, 'a\r\n# BEGIN muster: m\r\ntheirs\r\n# END muster: m\r\nb\r\n'),
+    desired: (root) => block(`${root}/f`, 'm', { content: 'ours\n' }),
+    changed: (root) => block(`${root}/f`, 'm', { ensure: 'absent' }),
+    tamper: (root) => writeFileSync(`${root}/f`, 'a\r\n# BEGIN muster: m\r\nby hand\r\n# END muster: m\r\nb\r\n'),
+    moved: ['content'],
+  },
+  {
+    name: 'script',
+    prepare: () => {},
+    desired: (root) =>
+      script('s', {
+        check: `test "$(cat ${root}/state)" = one`,
+        apply: `echo one > ${root}/state`,
+        undo: `rm -f ${root}/state`,
+      }),
+    changed: (root) =>
+      script('s', {
+        program: 'bash',
+        check: `[[ $(cat ${root}/state) == two ]]`,
+        apply: `echo two > ${root}/state`,
+        undo: `rm -f ${root}/state`,
+      }),
+    tamper: (root) => writeFileSync(`${root}/state`, 'by hand\n'),
+    moved: ['check'],
+  },
+];
+
+let home: string;
+let root: string;
+let agent: ContractAgent;
+
+async function begin(subject: Subject): Promise<void> {
+  home = temporaryDirectory();
+  root = `${home}/root`;
+  mkdirSync(root);
+  subject.prepare(root);
+  agent = await contractAgent(`${home}/data`);
+}
+
+const snapshot = async () => snapshotTree(root);
+const planAndApply = (resources: ResolvedResource[]) => planAndApplyOn({ agent, snapshot }, resources);
+const plan = (resources: ResolvedResource[]) => agent.run(operation('plan', resources));
+const apply = (resources: ResolvedResource[]) => agent.run(operation('apply', resources));
+
+describe.each(subjects)('$name', (subject) => {
+  beforeEach(() => begin(subject));
+  afterEach(async () => {
+    await agent.stop();
+    removeDirectory(home);
+  });
+
+  providerContract({
+    moved: subject.moved,
+    steps: 8,
+    begin: async () => ({
+      agent,
+      desired: subject.desired(root),
+      changed: subject.changed(root),
+      snapshot,
+      tamper: async () => subject.tamper(root),
+    }),
+  });
+});
+
+describe('hostile surroundings', () => {
+  beforeEach(() => begin({ ...(subjects[0] as Subject), prepare: () => {} }));
+  afterEach(async () => {
+    await agent.stop();
+    removeDirectory(home);
+  });
+  const victim = () => `${home}/victim`;
+  const failing = async (resource: ResolvedResource, message: RegExp) => {
+    const before = snapshotTree(home);
+    const planned = await plan([resource]);
+    const told = await apply([resource, file(`${root}/other`, { content: 'goes on' })]);
+    expect(planned.results).toMatchObject([{ status: 'failed' }]);
+    expect(told.results).toMatchObject([
+      { status: 'failed', message: expect.stringMatching(message) },
+      { status: 'changed' },
+    ]);
+    await apply([]);
+    const after = snapshotTree(home);
+    for (const path of Object.keys(after)) if (path.startsWith('/data')) delete after[path];
+    for (const path of Object.keys(before)) if (path.startsWith('/data')) delete before[path];
+    expect(after).toEqual(before);
+  };
+
+  test('a path that is not plain is refused', async () => {
+    await failing(file(`${root}/../victim`, { content: 'x' }), /\.\./);
+    await failing(file('relative', { content: 'x' }), /absolute/);
+    await failing(directory(`${root}//d`), /\/\//);
+    await failing(file(`${root}/a\0b`, { content: 'x' }), /NUL/);
+  });
+
+  test('a FIFO, a socket or a directory where a file should be is not touched, and not waited for', async () => {
+    const { spawnSync } = await import('node:child_process');
+    spawnSync('mkfifo', [`${root}/f`]);
+    await failing(file(`${root}/f`, { content: 'x' }), /is a FIFO/);
+    await failing(directory(`${root}/f`), /is a FIFO/);
+    mkdirSync(`${root}/d`);
+    await failing(file(`${root}/d`, { content: 'x' }), /is a directory/);
+    writeFileSync(`${root}/plain`, '');
+    await failing(directory(`${root}/plain`), /is a file/);
+    await failing(file(`${root}/plain/below`, { content: 'x' }), /is not a directory/);
+  });
+
+  test('a device is not written to', async () => {
+    await failing(file('/dev/null', { content: 'x' }), /character device/);
+  });
+
+  test.runIf(process.geteuid?.() === 0)(
+    'a link that an unprivileged user could have put there is not followed',
+    async () => {
+      mkdirSync(victim());
+      mkdirSync(`${root}/home`);
+      chownSync(`${root}/home`, 65534, 65534);
+      symlinkSync(victim(), `${root}/home/way`);
+      await failing(file(`${root}/home/way/f`, { content: 'x' }), /symbolic link.*not followed/);
+      await failing(directory(`${root}/home/way/d`), /symbolic link.*not followed/);
+      // Not even one that root put there, and not at a deeper place that root owns.
+      mkdirSync(`${root}/home/theirs`);
+      symlinkSync(victim(), `${root}/home/theirs/way`);
+      await failing(file(`${root}/home/theirs/way/f`, { content: 'x' }), /symbolic link.*not followed/);
+    },
+  );
+
+  test.runIf(process.geteuid?.() === 0)('a link of root in a place of root is a way like any other', async () => {
+    mkdirSync(`${root}/real`);
+    symlinkSync('real', `${root}/way`);
+    const told = await apply([file(`${root}/way/f`, { content: 'x' }), directory(`${root}/way`, {})]);
+    expect(told.finished.status).toBe('succeeded');
+    expect(readFileSync(`${root}/real/f`, 'utf8')).toBe('x');
+    await apply([]);
+    expect(existsSync(`${root}/real/f`)).toBe(false);
+  });
+
+  test.runIf(process.geteuid?.() === 0)(
+    'a hard link to a file of others, in a place of a user, is not taken for theirs',
+    async () => {
+      const { linkSync } = await import('node:fs');
+      writeFileSync(victim(), 'secret of root', { mode: 0o600 });
+      mkdirSync(`${root}/home`);
+      chownSync(`${root}/home`, 65534, 65534);
+      linkSync(victim(), `${root}/home/f`);
+      await failing(file(`${root}/home/f`, { owner: 'nobody' }), /hard link/);
+    },
+  );
+
+  test('a link where the file itself should be is replaced, not written through', async () => {
+    writeFileSync(victim(), 'untouched');
+    symlinkSync(victim(), `${root}/f`);
+    await apply([file(`${root}/f`, { content: 'ours' })]);
+    expect(readFileSync(victim(), 'utf8')).toBe('untouched');
+    expect(readFileSync(`${root}/f`, 'utf8')).toBe('ours');
+  });
+
+  test('an owner that is not there fails in plan and apply alike', async () => {
+    await failing(file(`${root}/f`, { owner: 'no-such-user' }), /there is no user no-such-user/);
+    await failing(directory(`${root}/d`, { group: 'no-such-group' }), /there is no group no-such-group/);
+  });
+
+  test('a program of `validate` that is not there fails it, unless a resource before it may bring that', async () => {
+    const checker = `${root}/checker`;
+    const checked = file(`${root}/f`, { content: 'good\n', validate: `${checker} %` });
+    await failing(checked, /`validate` of .* needs .*checker, which is not there/);
+    const brings = script('s', {
+      check: `test -e ${checker}`,
+      apply: `printf '#!/bin/sh\\ngrep -q good "$1"\\n' > ${checker}; chmod 755 ${checker}`,
+      undo: `rm -f ${checker}`,
+    });
+    const planned = await plan([brings, checked]);
+    expect(planned.results).toMatchObject([{ status: 'would_change' }, { status: 'would_change' }]);
+    const told = await apply([brings, checked]);
+    expect(told.results).toMatchObject([{ status: 'changed' }, { status: 'changed' }]);
+    // Nothing is written, so nothing is missing.
+    rmSync(checker);
+    expect((await plan([checked])).results[0]).toMatchObject({ status: 'unchanged' });
+    // A word of the shell, or what only a shell can read, is left to it.
+    for (const validate of ['test -s %', 'X=1; grep -q good %', '{ grep -q good; } < %'])
+      expect((await apply([file(`${root}/g`, { content: `good ${validate}`, validate })])).finished.error).toBeNull();
+  });
+
+  test('content that `validate` refuses never gets there', async () => {
+    writeFileSync(`${root}/f`, 'good\n');
+    const wrong = file(`${root}/f`, { content: 'bad\n', validate: 'grep good %' });
+    const told = await apply([wrong]);
+    expect(told.results).toMatchObject([{ status: 'failed', message: expect.stringContaining('refused') }]);
+    expect(snapshotTree(root)).toMatchObject({ '/f': expect.stringContaining('good') });
+    expect(Object.keys(snapshotTree(root))).toEqual(['/', '/f']);
+    const [silent] = (await apply([file(`${root}/f`, { content: 'bad\n', validate: 'false %' })])).results;
+    expect(silent?.message).toBe(`the new content of ${root}/f was refused, \`validate\` ended with 1`);
+    const right = await apply([file(`${root}/f`, { content: 'as good\n', validate: 'grep good %' })]);
+    expect(right.finished.status).toBe('succeeded');
+    await apply([]);
+    expect(readFileSync(`${root}/f`, 'utf8')).toBe('good\n');
+  });
+
+  test('a name as long as the file system takes is written', async () => {
+    const path = `${root}/${'n'.repeat(255)}`;
+    expect((await apply([file(path, { content: 'x' })])).finished.status).toBe('succeeded');
+    expect((await apply([file(`${root}/${'n'.repeat(256)}`, { content: 'x' })])).results[0]).toMatchObject({
+      status: 'failed',
+      message: expect.stringContaining('too long'),
+    });
+  });
+
+  test('large files are compared, restored and never shown', async () => {
+    const large = Buffer.alloc(5 * 1024 * 1024, 'large\n');
+    writeFileSync(`${root}/f`, large);
+    const told = await planAndApply([file(`${root}/f`, { content: 'small\n' })]);
+    expect(told[0]?.diff).toContain('Too large');
+    await planAndApply([]);
+    expect(readFileSync(`${root}/f`).equals(large)).toBe(true);
+  });
+
+  test('a directory of ours that others use is left until it is empty, then goes with the last of ours', async () => {
+    await apply([directory(`${root}/d`), file(`${root}/d/sub/ours`)]);
+    writeFileSync(`${root}/d/theirs`, '');
+    const removed = await planAndApply([file(`${root}/d/sub/ours`)]);
+    expect(removed[1]).toMatchObject({
+      action: 'none',
+      status: 'unchanged',
+      message: expect.stringContaining('not empty'),
+    });
+    rmSync(`${root}/d/theirs`);
+    await planAndApply([]);
+    expect(existsSync(`${root}/d`)).toBe(false);
+  });
+});

@@ -1,0 +1,56 @@
+import type { ResolvedResource, ResourceType } from '@muster/protocol/module';
+import { aptRepository } from '../apt-repository.ts';
+import { blockUnix } from '../block-unix.ts';
+import { cronUnix } from '../cron-unix.ts';
+import { directoryUnix } from '../directory-unix.ts';
+import { fileUnix } from '../file-unix.ts';
+import { groupUnix } from '../group-unix.ts';
+import { hostname } from '../hostname.ts';
+import { lineUnix } from '../line-unix.ts';
+import { packageApt } from '../package-apt.ts';
+import { packageDnf } from '../package-dnf.ts';
+import { script } from '../script.ts';
+import { serviceOpenrc } from '../service-openrc.ts';
+import { serviceSystemd } from '../service-systemd.ts';
+import { sshAuthorizedKey } from '../ssh-authorized-key.ts';
+import { sysctl } from '../sysctl.ts';
+import { timezone } from '../timezone.ts';
+import { userUnix } from '../user-unix.ts';
+import { guarded } from './guarded.ts';
+import type { Provider } from './provider.ts';
+
+/** Every kind this agent carries out. */
+const providers: ReadonlyMap<string, Provider> = new Map(
+  [
+    // One a line.
+    fileUnix,
+    directoryUnix,
+    blockUnix,
+    cronUnix,
+    groupUnix,
+    lineUnix,
+    script,
+    sshAuthorizedKey,
+    sysctl,
+    hostname,
+    timezone,
+    userUnix,
+    serviceSystemd,
+    serviceOpenrc,
+    packageApt,
+    aptRepository,
+    packageDnf,
+  ].map((provider) => [provider.type, guarded(provider as unknown as Provider)]),
+);
+
+/** @returns null for a kind that this agent cannot carry out */
+export const providerOf = (type: ResourceType): Provider | null => providers.get(type) ?? null;
+
+/** Paths whose change may mean that a resource is not as applied any more. */
+export function watchedPaths(resource: ResolvedResource): readonly string[] {
+  const provider = providerOf(resource.type);
+  if (provider === null) return [];
+  if (provider.watched !== undefined) return provider.watched(resource);
+  const path = provider.path(resource);
+  return path === null ? [] : [path];
+}

@@ -1,0 +1,37 @@
+import type { ResolvedResource } from '@muster/protocol/module';
+import { HostFailure } from '../../host/failure.ts';
+import { runCommand } from '../../host/processes/run-command.ts';
+import type { Machine } from './provider.ts';
+
+/**
+ * Has a command look at new content before it is put in place.
+ * @param command `%` stands for the file
+ * @param file    temporary, beside the one that it is to replace
+ * @param resource a kind of which the body has a `path`
+ * @throws HostFailure when the command does not succeed
+ */
+export async function runValidation(
+  command: string,
+  file: string,
+  resource: ResolvedResource,
+  machine: Machine,
+): Promise<void> {
+  const quoted = `'${file.replaceAll("'", "'\\''")}'`;
+  const result = await runCommand(
+    {
+      program: 'sh',
+      args: ['-c', command.replaceAll('%', () => quoted)],
+      timeLimit: machine.limits.checkMs,
+      outputCap: 4096,
+      started: (process) => machine.startedProcess(process),
+    },
+    machine.clock,
+  );
+  if (result.exitCode === 0) return;
+  const how = result.timedOut ? 'took too long' : `ended with ${result.exitCode ?? result.signal}`;
+  const words = resource.sensitive_fields.length > 0 ? '' : (result.stderr || result.stdout).trim();
+  const said = words === '' ? '' : `: ${words}`;
+  throw new HostFailure(
+    `the new content of ${(resource.body as { path: string }).path} was refused, \`validate\` ${how}${said}`,
+  );
+}

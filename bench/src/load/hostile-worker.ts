@@ -1,0 +1,29 @@
+// A process with the hostile agents, so that what they cost is not measured as what the orchestrator does.
+import { HostileAgent, type HostileCounts, type Strategy, strategies } from '../../../e2e/hostile-agent.ts';
+
+export interface HostileOrder {
+  port: number;
+  /** One for each strategy. */
+  tokens: Record<Strategy, string>;
+}
+export type HostileAnswer = Record<Strategy, HostileCounts>;
+
+let agents: [Strategy, HostileAgent][] = [];
+
+process.on('message', async (order: HostileOrder | 'counts') => {
+  if (order === 'counts') {
+    process.send!(Object.fromEntries(agents.map(([strategy, { counts }]) => [strategy, counts])));
+    return;
+  }
+  agents = await Promise.all(
+    (Object.keys(strategies) as Strategy[]).map(
+      async (strategy): Promise<[Strategy, HostileAgent]> => [
+        strategy,
+        await HostileAgent.create(order.port, order.tokens[strategy], strategy),
+      ],
+    ),
+  );
+  for (const [, agent] of agents) void agent.run();
+  process.send!({});
+});
+process.on('disconnect', () => process.exit());

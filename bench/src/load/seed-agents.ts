@@ -1,0 +1,51 @@
+import { join } from 'node:path';
+import { agentExample } from '@muster/protocol/http';
+import type { Database } from '../../../orchestrator/src/store/database.ts';
+import { insertAgent, putTag } from '../../../orchestrator/src/store/queries/agents.ts';
+import { openSqlite } from '../../../orchestrator/src/store/sqlite/sqlite.ts';
+import { statement } from '../../../orchestrator/src/store/transaction.ts';
+
+const perUnit = 500;
+
+/** Writes approved agents into the database of an orchestrator that does not run, as if they had been there once. */
+export async function seedAgents(dataDir: string, count: number): Promise<void> {
+  const now = Math.floor(Date.now() / 1000);
+  const db = await openSqlite({
+    file: join(dataDir, 'muster.db'),
+    now: () => now,
+    onFatal: (reason) => {
+      throw reason;
+    },
+  });
+  await seedAgentsInto(db, count);
+  await db.close();
+}
+
+/** The same into a database that is open. */
+export async function seedAgentsInto(db: Database, count: number): Promise<void> {
+  const now = Math.floor(Date.now() / 1000);
+  const attributes = JSON.stringify(agentExample.attributes);
+  for (let first = 0; first < count; first += perUnit) {
+    const statements = Array.from({ length: Math.min(perUnit, count - first) }, (_, index) => {
+      const id = (first + index).toString(16).padStart(32, '0');
+      const name = `seeded-${first + index}`;
+      return [
+        statement(insertAgent, {
+          node_id: id,
+          public_key: id,
+          name,
+          status: 'approved',
+          agent_version: '0.1.0',
+          attributes: attributes as never,
+          initial_hostname: name,
+          initial_ip: '192.0.2.1',
+          now,
+          pin_source: 'flag',
+          enrolment_token_id: null,
+        }),
+        statement(putTag, { node_id: id, key: 'role', value: 'web' }),
+      ];
+    });
+    await db.write({ name: 'bench/agents', statements: statements.flat() });
+  }
+}

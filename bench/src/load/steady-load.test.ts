@@ -1,0 +1,34 @@
+import { fork } from 'node:child_process';
+import { createServer } from 'node:https';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { makeCertificate } from '../../../cli/test/certificate.ts';
+import { nextMessage } from '../servers/server-process.ts';
+import type { SteadyLoadSeen, SteadyLoadWanted } from './steady-load.ts';
+
+test('counts connections that the server resets, and goes on', async () => {
+  const tls = await makeCertificate();
+  let asked = 0;
+  const server = createServer(tls, (request, response) => {
+    // While it warms up as well as later.
+    if (++asked % 7 === 0) request.socket.destroy();
+    else response.end('answer');
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const url = `https://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const child = fork(join(import.meta.dirname, 'steady-load.ts'));
+  try {
+    const answer = nextMessage<SteadyLoadSeen>(child);
+    const wanted = { url, ca: tls.cert, token: 'token', paths: ['/one', '/two'], perSecond: 2_000, seconds: 0.2 };
+    child.send(wanted satisfies SteadyLoadWanted);
+    const { latencies, resets, failed } = await answer;
+    expect(failed).toBeNull();
+    expect(resets).toBeGreaterThan(0);
+    expect(latencies.length).toBeGreaterThan(0);
+  } finally {
+    child.kill();
+    server.close();
+    server.closeAllConnections();
+  }
+});

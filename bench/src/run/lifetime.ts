@@ -1,0 +1,81 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { constants } from 'node:os';
+import { openScratch } from '../../../tools/suite/scratch.ts';
+
+let installed = false;
+
+/**
+ * From here on nothing that this process starts or writes outlives it: at its end, by itself, by an exception, by a signal or
+ * because its starter was killed, its descendants are killed and the scratch folder, in which all of them write, is removed.
+ * When this process itself is killed (SIGKILL), its children notice, and the next run removes the folder.
+ */
+export function endEverythingAtExit(): void {
+  if (installed) return;
+  installed = true;
+  const scratch = openScratch();
+  process.env.TMPDIR = scratch.onDisk;
+  process.env.MUSTER_TEST_MEMORY = scratch.inMemory;
+  process.on('exit', () => {
+    killDescendants();
+    scratch.remove();
+  });
+  for (const name of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const)
+    process.on(name, () => process.exit(128 + constants.signals[name]));
+  if (process.channel) {
+    process.on('disconnect', () => process.exit(1));
+    process.channel.unref();
+  }
+}
+
+/** Stops all of them first: whoever runs could start another between a look and the kill. */
+function killDescendants(): void {
+  const found = new Set<number>();
+  for (let fresh = descendants(); fresh.length > 0; fresh = descendants().filter((pid) => !found.has(pid)))
+    for (const pid of fresh) {
+      found.add(pid);
+      signal(pid, 'SIGSTOP');
+    }
+  for (const pid of found) signal(pid, 'SIGKILL');
+  // A process that waits for a disk dies when that answers; nobody waits for it for ever.
+  for (let look = 0; look < 500 && descendants().length > 0; look++) Atomics.wait(sleeper, 0, 0, 10);
+}
+
+const sleeper = new Int32Array(new SharedArrayBuffer(4));
+
+function signal(pid: number, name: NodeJS.Signals): void {
+  try {
+    process.kill(pid, name);
+  } catch {
+    // It has ended by itself.
+  }
+}
+
+/** Processes that run below this one; those that have ended and were not waited for are not among them. */
+function descendants(): number[] {
+  const childrenOf = new Map<number, number[]>();
+  for (const name of processIds()) {
+    const [state, parent] = stateAndParent(name);
+    if (parent !== 0 && state !== 'Z') childrenOf.set(parent, [...(childrenOf.get(parent) ?? []), Number(name)]);
+  }
+  const below = (pid: number): number[] => (childrenOf.get(pid) ?? []).flatMap((child) => [child, ...below(child)]);
+  return below(process.pid);
+}
+
+/** None where the system has no /proc: there they end when their channel closes. */
+function processIds(): string[] {
+  try {
+    return readdirSync('/proc').filter((name) => /^\d+$/.test(name));
+  } catch {
+    return [];
+  }
+}
+
+function stateAndParent(pid: string): [state: string, parent: number] {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
+    const [state = '', parent = '0'] = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+    return [state, Number(parent)];
+  } catch {
+    return ['', 0];
+  }
+}

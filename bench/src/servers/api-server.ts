@@ -1,0 +1,71 @@
+import { generateKeyPairSync } from 'node:crypto';
+import type { AddressInfo } from 'node:net';
+import { agentExample, nodeExample } from '@muster/protocol/http';
+import fastify, { type FastifyInstance } from 'fastify';
+import { pino } from 'pino';
+import { createApp } from '../../../orchestrator/src/http/app.ts';
+import { hashToken } from '../../../orchestrator/src/http/server/authentication.ts';
+import { selfSigned } from '../../../orchestrator/src/identity/certificate.ts';
+import { exampleHandlers } from '../../../orchestrator/test/app-fixture.ts';
+
+/**
+ * One of the servers that `api.ts` compares, in a process of its own. It is told what to be by one message and answers
+ * with the port it listens on.
+ */
+export interface ServerWanted {
+  kind: 'bare' | 'muster';
+  /** What the bare server answers. */
+  bytes: string;
+  /** And what it answers under other addresses. */
+  pages?: Record<string, string>;
+  /** The token that the other one takes. */
+  token: string;
+  tls: boolean;
+}
+
+process.on('disconnect', () => process.exit());
+process.once('message', async (wanted: ServerWanted) => {
+  const app = wanted.kind === 'bare' ? await bareServer(wanted) : musterServer(wanted);
+  await app.listen({ host: '127.0.0.1', port: 0 });
+  process.send?.((app.server.address() as AddressInfo).port);
+});
+
+async function bareServer({ bytes, pages = {}, tls }: ServerWanted): Promise<FastifyInstance> {
+  const app = tls
+    ? (fastify({ https: await throwawayCertificate() }) as unknown as FastifyInstance)
+    : (fastify() as FastifyInstance);
+  app.get('/api/v1/agents/:node_id', (_request, reply) => {
+    reply.header('content-type', 'application/json; charset=utf-8').send(bytes);
+  });
+  app.get('/api/v1/agents', (request, reply) => {
+    reply.header('content-type', 'application/json; charset=utf-8').send(pages[request.url]);
+  });
+  // The body is read and parsed, and nothing is kept.
+  app.put('/api/v1/agents/:node_id/tags/:key', (_request, reply) => {
+    reply.code(204).send();
+  });
+  return app;
+}
+
+/** The whole HTTP layer as it runs, before a handler that has the record in memory. */
+function musterServer({ token }: ServerWanted): FastifyInstance {
+  const tokenHash = hashToken(token);
+  const session = { operator_id: nodeExample, username: 'bench', role: 'operator', token_hash: tokenHash } as const;
+  const records = new Map([[nodeExample, agentExample]]);
+  return createApp({
+    handlers: { ...exampleHandlers(), getAgent: ({ params }) => records.get(params.node_id) ?? agentExample },
+    sessions: { find: (hash) => (hash === tokenHash ? session : null) },
+    log: pino({ level: 'info' }, pino.destination('/dev/null')),
+    // Counted as ever, but never too many.
+    limits: { rates: { signIn: { perMinute: 60, burst: 30 }, sessionPerSecond: 1e9 } },
+    version: '0',
+  });
+}
+
+async function throwawayCertificate(): Promise<{ cert: string; key: string }> {
+  const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+  return {
+    cert: await selfSigned(privateKey, { commonName: 'bench', hosts: ['127.0.0.1'], days: 2 }),
+    key: privateKey.export({ format: 'pem', type: 'pkcs8' }) as string,
+  };
+}

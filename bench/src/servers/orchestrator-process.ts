@@ -1,0 +1,137 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { createWriteStream, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import type { Client } from '@muster/protocol/client';
+import { createEnrolmentToken } from '@muster/protocol/http';
+import { newOperator, type Operator, operatorClient, signIn } from '../../../e2e/client.ts';
+import { endingWithStarter } from '../../../tools/suite/program.ts';
+import { scratchDirectory } from '../run/scratch.ts';
+import { serverFlags, type Usage, usageOf } from './server-process.ts';
+
+const main = join(import.meta.dirname, '../../../orchestrator/src/main.ts');
+
+/** Collects garbage at a signal, so that memory that lives can be told from memory that does not. */
+const collecting = [...serverFlags, '--import', 'data:text/javascript,process.on("SIGUSR2",()=>{gc();gc();gc()})'];
+const collectMs = 500;
+
+/** The real orchestrator, as its users start it, on free ports and with data of its own. */
+export class OrchestratorProcess {
+  /** Signed in as the admin. */
+  readonly call: Client;
+  readonly dataDir: string;
+  private readonly operator: Operator;
+  private apiUrl = '';
+  /** For agents. */
+  address = { port: 0, orchestratorKey: '' };
+  private child: ChildProcess;
+  private readonly spawn: (apiPort: string, agentPort: string) => ChildProcess;
+
+  private constructor(dataDir: string, operator: Operator, databaseUrl: string | null) {
+    const certificate = () => readFileSync(join(dataDir, 'api.crt'), 'utf8');
+    this.call = operatorClient(() => this.apiUrl, certificate, operator);
+    this.dataDir = dataDir;
+    this.operator = operator;
+    const flags = ['--bootstrap-key', operator.publicKey, '--bootstrap-username', 'bench'];
+    this.spawn = (apiPort, agentPort) => {
+      const own = [
+        '--data-dir',
+        dataDir,
+        '--api-port',
+        apiPort,
+        '--agent-host',
+        '127.0.0.1',
+        '--agent-port',
+        agentPort,
+      ];
+      const args = [...collecting, main, ...own, '--log-format', 'json', ...flags];
+      return spawn(...endingWithStarter(process.execPath, args), {
+        stdio: ['ignore', 'pipe', 'inherit'],
+        env: databaseUrl === null ? process.env : { ...process.env, MUSTER_DATABASE_URL: databaseUrl },
+      });
+    };
+    this.child = this.spawn('0', '0');
+  }
+
+  /**
+   * Resolves when it is ready.
+   * @param options.prepare     puts things into the data directory first
+   * @param options.databaseUrl a database on a PostgreSQL server; null: SQLite, in the data directory
+   */
+  static async start({
+    prepare,
+    databaseUrl = null,
+  }: {
+    prepare?: (dataDir: string) => Promise<void>;
+    databaseUrl?: string | null;
+  } = {}): Promise<OrchestratorProcess> {
+    const operator = newOperator();
+    const dataDir = scratchDirectory('orchestrator');
+    await prepare?.(dataDir);
+    const orchestrator = new OrchestratorProcess(dataDir, operator, databaseUrl);
+    await orchestrator.ready();
+    return orchestrator;
+  }
+
+  /** An enrolment token for so many agents, approved at once, with the tag `bench=yes`. */
+  async enrolmentToken(uses: number): Promise<string> {
+    return (await this.call(createEnrolmentToken, { body: { uses, tags: { bench: 'yes' } } })).token;
+  }
+
+  /** Tokens of so many sessions: each is allowed a rate of its own. */
+  async sessions(count: number): Promise<string[]> {
+    const tokens: string[] = [];
+    for (let i = 0; i < count; i++) tokens.push(await signIn(this.call, this.operator));
+    return tokens;
+  }
+
+  get url(): string {
+    return this.apiUrl;
+  }
+
+  get pid(): number {
+    return this.child.pid!;
+  }
+
+  private ready(): Promise<void> {
+    const log = createWriteStream(join(this.dataDir, 'log'), { flags: 'a' });
+    return new Promise((resolve, reject) => {
+      this.child.once('exit', (code) => reject(new Error(`the orchestrator ended with code ${code}`)));
+      createInterface({ input: this.child.stdout! }).on('line', (line) => {
+        log.write(`${line}\n`);
+        if (!line.includes('"event":"ready"')) return;
+        const { api_url, agent_port, public_key } = JSON.parse(line);
+        this.apiUrl = api_url;
+        this.address = { port: agent_port, orchestratorKey: public_key };
+        resolve();
+      });
+    });
+  }
+
+  get usage(): Usage {
+    return usageOf(this.child.pid!);
+  }
+
+  /** Memory that lives: after garbage was collected. */
+  async settledUsage(): Promise<Usage> {
+    this.child.kill('SIGUSR2');
+    await new Promise((resolve) => setTimeout(resolve, collectMs));
+    return this.usage;
+  }
+
+  /** Kills it and starts it again, on the same data and ports. Resolves when it is ready. */
+  async restart(): Promise<void> {
+    this.child.removeAllListeners('exit');
+    const ended = new Promise((resolve) => this.child.once('exit', resolve));
+    this.child.kill('SIGKILL');
+    await ended;
+    this.child = this.spawn(new URL(this.apiUrl).port, String(this.address.port));
+    await this.ready();
+  }
+
+  async stop(): Promise<void> {
+    const ended = new Promise((resolve) => this.child.once('exit', resolve));
+    this.child.kill('SIGTERM');
+    await ended;
+  }
+}

@@ -1,0 +1,108 @@
+import { ApiError, type Client, createClient } from '@muster/protocol/client';
+import { getStatus } from '@muster/protocol/http';
+import { CliError, exits } from '../exit.ts';
+import { sanitiseLine } from '../text/sanitize.ts';
+import { openTransport, type UnknownCertificate } from '../transport/client.ts';
+import { openSession, type TokenStore, tokenFile } from '../transport/session.ts';
+import { choosePolicy, showFingerprint, whereToldFingerprint } from '../transport/trust.ts';
+import type { Connection, Context } from './context.ts';
+import { trustServer } from './profile.ts';
+
+const isLoopback = (host: string): boolean => /^(localhost|127(\.\d+){3}|\[::1\])$/i.test(host);
+
+/**
+ * Connects a verb to its orchestrator: the certificate judged, the session opened when first needed, and signed in
+ * once more when the server has forgotten it.
+ * @param atEnd called with what ends the connections
+ */
+export async function connectTo(context: Context, atEnd: (close: () => void) => void): Promise<Connection> {
+  const { env, out, now } = context;
+  const target = await context.target();
+  const { protocol, hostname, origin } = new URL(target.url);
+  const policy = choosePolicy(target);
+  if (policy.kind === 'anything') out.warn(`the certificate of ${origin} is not checked (--insecure-skip-verify)`);
+  if (protocol === 'http:' && !isLoopback(hostname))
+    out.warn(`${origin} is plain HTTP: everybody on the way can read the session token`);
+
+  const { transport, agentFor, close, serversOf } = openTransport({
+    policy,
+    firstUse: (certificate) => trustAtFirstUse(context, certificate),
+  });
+  atEnd(close);
+  const client = (token: (() => Promise<string | null>) | null): Client =>
+    createClient({ url: target.url, transport, ...(token ? { token } : {}) });
+  const servers = () => serversOf(new URL(target.url));
+  /** A token that an unchecked server gave out goes back to the same key only, which a first request shows. */
+  const storeOfKey = (operatorId: string): TokenStore => {
+    const file = async () => {
+      if (servers().length === 0) await client(null)(getStatus, {});
+      return tokenFile(env, `${target.url} ${servers().join()}`, operatorId);
+    };
+    return {
+      read: async () => (await file()).read(),
+      write: async (token) => (await file()).write(token),
+      drop: async () => (await file()).drop(),
+    };
+  };
+  const session = openSession({
+    key: context.key,
+    store: ({ operatorId }) =>
+      policy.kind === 'anything' ? storeOfKey(operatorId) : tokenFile(env, target.url, operatorId),
+    client: (token) => client(token === null ? null : async () => token),
+    servers,
+    now,
+  });
+  const signedIn = client(session.token);
+  const call: Client = async (route, request) => {
+    try {
+      return await signedIn(route, request);
+    } catch (error) {
+      if (error instanceof SyntaxError)
+        throw new CliError(
+          exits.unreachable,
+          'unexpected_answer',
+          `what answers at ${origin} does not answer in JSON`,
+          'Is this the address of an orchestrator? Name another with --url or --profile.',
+          { cause: error },
+        );
+      // The orchestrator may have ended the session; the request was refused before anything was done.
+      if (!(error instanceof ApiError) || error.problem.code !== 'unauthenticated') throw error;
+      await session.forget();
+      return await signedIn(route, request);
+    }
+  };
+  return { target, call, session, agentFor };
+}
+
+const reasons: Readonly<Record<string, string>> = {
+  DEPTH_ZERO_SELF_SIGNED_CERT: 'no authority vouches for it',
+  SELF_SIGNED_CERT_IN_CHAIN: 'no authority known here vouches for it',
+  UNABLE_TO_GET_ISSUER_CERT: 'no authority known here vouches for it',
+  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: 'no authority known here vouches for it',
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE: 'no authority known here vouches for it',
+  ERR_TLS_CERT_ALTNAME_INVALID: 'it is for another name',
+  CERT_HAS_EXPIRED: 'it has expired',
+  CERT_NOT_YET_VALID: 'it is not valid yet',
+};
+
+/** Shows the fingerprint and asks; without anybody to ask, refuses and says how to name it. */
+async function trustAtFirstUse(context: Context, certificate: UnknownCertificate): Promise<void> {
+  const { origin, reason, subject } = certificate;
+  const fingerprint = showFingerprint(certificate.fingerprint);
+  const { url } = await context.target();
+  if (!context.prompt.interactive)
+    throw new CliError(
+      exits.unreachable,
+      'certificate_unknown',
+      `the certificate of ${origin} is not known yet; nothing was sent\n${fingerprint}`,
+      `Compare it with ${whereToldFingerprint}, then: muster login --url ${url} --fingerprint ${fingerprint}`,
+    );
+  context.out.warn(
+    `the certificate of ${origin} is not known yet: ${reasons[reason] ?? reason}\n` +
+      `  ${fingerprint}\n  ${sanitiseLine(subject)}\n` +
+      `Compare it with ${whereToldFingerprint}.`,
+  );
+  if (!(await context.prompt.confirm('Trust this certificate from now on?')))
+    throw new CliError(exits.unreachable, 'certificate_refused', 'the certificate was not trusted; nothing was sent');
+  await trustServer(context.env, url, certificate.fingerprint, context.now);
+}

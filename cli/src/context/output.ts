@@ -1,0 +1,159 @@
+import type { Environment } from '../directories.ts';
+import { toJson } from '../text/sanitize.ts';
+import { type Colors, colorsFor, columnsOf, duration, hasColor, type Style } from '../text/style.ts';
+import { type Column, renderTable } from '../text/table.ts';
+import { createLiveBlock, type LiveBlock } from './live-block.ts';
+
+/** The part of a stream that is written to. */
+export interface Sink {
+  write(text: string): unknown;
+  isTTY?: boolean | undefined;
+  columns?: number | undefined;
+  rows?: number | undefined;
+}
+
+export interface OutputOptions {
+  stdout: Sink;
+  stderr: Sink;
+  env: Environment;
+  json: boolean;
+  verbose: boolean;
+  /** Leave out what a person may like to know besides the data. */
+  quiet?: boolean;
+  /** Unix seconds. */
+  now: () => number;
+}
+
+interface Progress {
+  /** Somebody sees it. */
+  readonly isSeen: boolean;
+  update(text: string): void;
+  /** Takes the line away again. */
+  end(): void;
+}
+
+/** Where a verb writes: data to stdout, everything else to stderr. */
+export interface Output {
+  readonly json: boolean;
+  readonly verbose: boolean;
+  /** For what goes to stdout. */
+  readonly style: Style;
+  /** For what goes to stderr. */
+  readonly noteColor: Colors;
+  /** A piece of data for people, with its newline added. Not under `--json`. */
+  print(text: string): void;
+  /** Data as it is, nothing added: the content of a module, say. */
+  raw(text: string): void;
+  /** The answer for programs. */
+  data(value: unknown): void;
+  /** What a person may like to know besides the data. Silent under `--json` and `--quiet`. */
+  note(text: string): void;
+  /** What a person must know: also under `--json`. */
+  warn(text: string): void;
+  table<Row>(columns: readonly Column<Row>[], rows: readonly Row[]): void;
+  /** Says on a terminal that something is under way, once it takes more than a second. */
+  progress(text: string): Progress;
+  /** Lines on standard error that follow what goes on; seen on a terminal that is no log of a build. */
+  live(): LiveBlock;
+  /** Takes away what is drawn, and draws nothing while a question is on the screen. @returns lets it go on */
+  holdDrawing(): () => void;
+}
+
+const frames = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏'];
+
+export function createOutput({ stdout, stderr, env, json, verbose, quiet = false, now }: OutputOptions): Output {
+  const noteColor = colorsFor(hasColor(stderr.isTTY === true, env));
+  const style: Style = {
+    color: colorsFor(hasColor(stdout.isTTY === true, env)),
+    get width() {
+      return columnsOf(stdout, env);
+    },
+    get now() {
+      return now();
+    },
+    verbose,
+  };
+  let holds = 0;
+  const drawings: { clear(): void }[] = [];
+  const line = (sink: Sink, text: string) => sink.write(text.endsWith('\n') ? text : `${text}\n`);
+  return {
+    json,
+    verbose,
+    style,
+    noteColor,
+    print: (text) => {
+      if (!json) line(stdout, text);
+    },
+    raw: (text) => void stdout.write(text),
+    data: (value) => void line(stdout, toJson(value)),
+    note: (text) => {
+      if (!json && !quiet) line(stderr, text);
+    },
+    warn: (text) => void line(stderr, `${noteColor.yellow('warning:')} ${text}`),
+    table: (columns, rows) => void line(stdout, renderTable(columns, rows, style)),
+    progress: (text) => {
+      const progress = startProgress(stderr, noteColor, env, json || quiet, text, () => holds > 0);
+      drawings.push(progress);
+      return progress;
+    },
+    live: () => {
+      const isSeen = stderr.isTTY === true && !json && !quiet && env.TERM !== 'dumb' && !env.CI;
+      const block = createLiveBlock(stderr, isSeen, () => holds > 0);
+      if (isSeen) drawings.push(block);
+      return block;
+    },
+    holdDrawing: () => {
+      holds++;
+      for (const drawing of drawings) drawing.clear();
+      return () => holds--;
+    },
+  };
+}
+
+function startProgress(
+  stderr: Sink,
+  color: Colors,
+  env: Environment,
+  silent: boolean,
+  first: string,
+  isHeld: () => boolean,
+): Progress & { clear(): void } {
+  if (stderr.isTTY !== true || silent || env.TERM === 'dumb')
+    return { isSeen: false, update: () => {}, end: () => {}, clear: () => {} };
+  let text = first;
+  let frame = 0;
+  let shown = false;
+  const started = performance.now();
+  const clear = () => {
+    if (shown) stderr.write('\r\u001b[2K');
+    shown = false;
+  };
+  const draw = () => {
+    if (isHeld()) return;
+    const seconds = Math.floor((performance.now() - started) / 1000);
+    const room = Math.max(20, (stderr.columns ?? 80) - 12);
+    stderr.write(
+      `\r\u001b[2K${color.cyan(frames[frame++ % frames.length] ?? '')} ${text.slice(0, room)} ${color.dim(duration(seconds))}`,
+    );
+    shown = true;
+  };
+  let ticker: NodeJS.Timeout | undefined;
+  const wait = setTimeout(() => {
+    draw();
+    ticker = setInterval(draw, 100);
+    ticker.unref();
+  }, 1000);
+  wait.unref();
+  return {
+    isSeen: true,
+    update: (next) => {
+      text = next;
+    },
+    end: () => {
+      clearTimeout(wait);
+      clearInterval(ticker);
+      clear();
+    },
+    clear,
+  };
+}

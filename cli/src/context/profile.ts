@@ -1,0 +1,221 @@
+import { readFile } from 'node:fs/promises';
+import { isAbsolute, join, resolve } from 'node:path';
+import { configDirectory, type Environment, writePrivateFile } from '../directories.ts';
+import { CliError, exits, usageError } from '../exit.ts';
+import { nearest } from '../text/nearest.ts';
+import { parseSwitch } from '../text/values.ts';
+import { type Fingerprint, parseFingerprint } from '../transport/trust.ts';
+
+/** An orchestrator that is named rather than spelled out. */
+export interface Profile {
+  url: string;
+  /** Absolute; null: the usual key. */
+  key_file: string | null;
+}
+
+/** The content of `profiles.json`: who is known, and which certificates are trusted, by origin. */
+export interface Profiles {
+  version: 1;
+  current: string | null;
+  profiles: Record<string, Profile>;
+  servers: Record<string, { fingerprint: Fingerprint; trusted_at: string }>;
+}
+
+export const profilesPath = (env: Environment): string => join(configDirectory(env), 'profiles.json');
+const defaultKeyPath = (env: Environment): string => join(configDirectory(env), 'operator.key');
+export const defaultUrl = 'https://127.0.0.1:4748';
+
+const none = (): Profiles => ({ version: 1, current: null, profiles: named(), servers: named() });
+/** A record whose keys people choose: `__proto__` is a key like any other. */
+const named = <T>(entries: Iterable<readonly [string, T]> = []): Record<string, T> =>
+  Object.assign(Object.create(null), Object.fromEntries(entries));
+
+const nameShape = /^[\p{L}\p{Nd}][\p{L}\p{Nd}._-]{0,63}$/u;
+
+/**
+ * @throws CliError (usage) for what is not the address of an orchestrator
+ * @returns scheme, host and port, and a path if a proxy adds one, without a slash at the end
+ */
+export function parseUrl(text: string): string {
+  const remedy = `An address looks like ${defaultUrl}.`;
+  let url: URL;
+  try {
+    url = new URL(/^[a-z][a-z0-9+.-]*:\/\//i.test(text) ? text : `https://${text}`);
+  } catch {
+    throw usageError(`${JSON.stringify(text)} is not an address`, remedy);
+  }
+  if (url.protocol !== 'https:' && url.protocol !== 'http:')
+    throw usageError(`the address ${JSON.stringify(text)} is neither https nor http`, remedy);
+  if (url.username || url.password || url.search || url.hash)
+    throw usageError(`the address ${JSON.stringify(text)} holds more than host, port and path`, remedy);
+  return url.origin + url.pathname.replace(/\/+$/, '');
+}
+
+function faulty(path: string, what: string, cause?: unknown): CliError {
+  return new CliError(
+    exits.usage,
+    'profiles_invalid',
+    `${path} is not usable: ${what}`,
+    'Mend the file, or move it away and make the profiles again (`muster profile create`).',
+    { cause },
+  );
+}
+
+const isRecord = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+/** Says which profile was probably meant. */
+export function missingProfile(wanted: string, { profiles }: Profiles): CliError {
+  const near = nearest(wanted, Object.keys(profiles));
+  const remedy = `${near === null ? '' : `Did you mean ${near}? `}See those there are: muster profile list`;
+  return usageError(`there is no profile ${JSON.stringify(wanted)}`, remedy);
+}
+
+/** @returns none when there is no file yet */
+export async function readProfiles(env: Environment): Promise<Profiles> {
+  const path = profilesPath(env);
+  let text: string;
+  try {
+    text = await readFile(path, 'utf8');
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return none();
+    throw faulty(path, (error as Error).message, error);
+  }
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch (error) {
+    throw faulty(path, (error as Error).message, error);
+  }
+  return checked(path, value);
+}
+
+function checked(path: string, value: unknown): Profiles {
+  if (!isRecord(value) || !isRecord(value.profiles) || !isRecord(value.servers))
+    throw faulty(path, 'it needs `profiles` and `servers`');
+  if (value.version !== 1) throw faulty(path, 'it was written by another version of muster');
+  const profiles = Object.entries(value.profiles).map(([name, profile]) => {
+    if (!isRecord(profile) || typeof profile.url !== 'string') throw faulty(path, `profile ${name} has no url`);
+    const keyFile = typeof profile.key_file === 'string' ? profile.key_file : null;
+    return [name, { url: profile.url, key_file: keyFile }] as const;
+  });
+  const servers = Object.entries(value.servers).map(([origin, server]) => {
+    const fingerprint =
+      isRecord(server) && typeof server.fingerprint === 'string' ? parseFingerprint(server.fingerprint) : null;
+    // A pin that cannot be read must not turn into no pin.
+    if (!isRecord(server) || fingerprint === null) throw faulty(path, `the fingerprint of ${origin} is not one`);
+    return [origin, { fingerprint, trusted_at: String(server.trusted_at ?? '') }] as const;
+  });
+  const current = typeof value.current === 'string' ? value.current : null;
+  return { version: 1, current, profiles: named(profiles), servers: named(servers) };
+}
+
+export async function writeProfiles(env: Environment, profiles: Profiles): Promise<void> {
+  await writePrivateFile(profilesPath(env), `${JSON.stringify(profiles, null, 2)}\n`);
+}
+
+/** Remembers the certificate of an address from now on. */
+export async function trustServer(
+  env: Environment,
+  url: string,
+  fingerprint: Fingerprint,
+  now: () => number,
+): Promise<void> {
+  const profiles = await readProfiles(env);
+  profiles.servers[new URL(url).origin] = { fingerprint, trusted_at: new Date(now() * 1000).toISOString() };
+  await writeProfiles(env, profiles);
+}
+
+export interface NewProfile {
+  name: string;
+  url: string;
+  /** Null: the usual key. A relative one is taken from the working directory. */
+  keyFile?: string | null;
+  /** Trusted from now on for this address. */
+  fingerprint?: string | null;
+  /** Write over a profile of that name. */
+  replace?: boolean;
+  /** Make it the one that is used when none is named; the first profile is in any case. */
+  use?: boolean;
+}
+
+/**
+ * Adds a profile, or with `replace` brings one up to date.
+ * @param now Unix seconds
+ * @throws CliError (usage) for a bad name, address, fingerprint, or a name that is taken
+ */
+export async function createProfile(env: Environment, profile: NewProfile, now: () => number): Promise<Profile> {
+  if (!nameShape.test(profile.name))
+    throw usageError(
+      `${JSON.stringify(profile.name)} is not a name for a profile`,
+      'Use up to 64 letters, digits, dots, dashes, underscores.',
+    );
+  const url = parseUrl(profile.url);
+  const fingerprint = profile.fingerprint ? requireFingerprint(profile.fingerprint) : null;
+  const profiles = await readProfiles(env);
+  if (profiles.profiles[profile.name] && !profile.replace)
+    throw usageError(
+      `there is a profile ${profile.name} already`,
+      `Change it with: muster profile create ${profile.name} --replace …`,
+    );
+  const made: Profile = { url, key_file: profile.keyFile ? resolve(profile.keyFile) : null };
+  profiles.profiles[profile.name] = made;
+  if (fingerprint !== null)
+    profiles.servers[new URL(url).origin] = { fingerprint, trusted_at: new Date(now() * 1000).toISOString() };
+  if (profile.use || profiles.current === null || !profiles.profiles[profiles.current]) profiles.current = profile.name;
+  await writeProfiles(env, profiles);
+  return made;
+}
+
+/** @throws CliError (usage) for what is not a fingerprint */
+function requireFingerprint(text: string): Fingerprint {
+  const fingerprint = parseFingerprint(text);
+  if (fingerprint === null)
+    throw usageError(
+      `${JSON.stringify(text)} is not the fingerprint of a certificate`,
+      'It is the SHA-256 of the certificate, 64 hexadecimal digits with or without colons, as the orchestrator prints it at its start.',
+    );
+  return fingerprint;
+}
+
+/** What was said about where to go, by flags and variables. */
+export interface TargetOptions {
+  url?: string | undefined;
+  keyFile?: string | undefined;
+  profile?: string | undefined;
+  fingerprint?: string | undefined;
+  insecureSkipVerify?: boolean | undefined;
+}
+
+/** Which orchestrator a verb speaks to, as which operator, and what certificate is expected. */
+export interface Target {
+  url: string;
+  keyFile: string;
+  profile: string | null;
+  given: Fingerprint | null;
+  stored: Fingerprint | null;
+  insecure: boolean;
+}
+
+/**
+ * Flags win over variables, variables over the profile, the profile over the defaults. An address that was spelled out
+ * leaves the current profile aside, key included, unless a profile was named as well.
+ */
+export function chooseTarget(options: TargetOptions, env: Environment, profiles: Profiles): Target {
+  const url = options.url ?? (env.MUSTER_URL || undefined);
+  const asked = options.profile ?? (env.MUSTER_PROFILE || undefined);
+  const name = asked ?? (url === undefined ? profiles.current : null);
+  const profile = name === null ? undefined : profiles.profiles[name];
+  if (asked !== undefined && !profile) throw missingProfile(asked, profiles);
+  const chosen = parseUrl(url ?? profile?.url ?? defaultUrl);
+  const keyFile = options.keyFile ?? (env.MUSTER_KEY_FILE || undefined) ?? profile?.key_file ?? defaultKeyPath(env);
+  const given = options.fingerprint ?? (env.MUSTER_FINGERPRINT || undefined);
+  return {
+    url: chosen,
+    keyFile: isAbsolute(keyFile) ? keyFile : resolve(keyFile),
+    profile: profile ? name : null,
+    given: given === undefined ? null : requireFingerprint(given),
+    stored: profiles.servers[new URL(chosen).origin]?.fingerprint ?? null,
+    insecure: options.insecureSkipVerify ?? parseSwitch('MUSTER_INSECURE_SKIP_VERIFY', env.MUSTER_INSECURE_SKIP_VERIFY),
+  };
+}

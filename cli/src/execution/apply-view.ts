@@ -1,0 +1,143 @@
+import { hasEnded, type ResourceResult } from '@muster/protocol';
+import type { Operation, Run } from '@muster/protocol/http';
+import { stepLine, summaryText } from '../text/plan-text.ts';
+import { sanitiseLine } from '../text/sanitize.ts';
+import { type Colors, counted, duration } from '../text/style.ts';
+import type { Moment } from './follow.ts';
+import { paintedBy } from './run-text.ts';
+
+/** What is drawn while operations and runs go on: values in, lines out. */
+
+/** How much of it is done. */
+function bar(done: number, total: number, width: number, color: Colors): string {
+  const full = total === 0 ? 0 : Math.round((Math.min(done, total) / total) * width);
+  return color.green('█'.repeat(full)) + color.dim('░'.repeat(width - full));
+}
+
+const keyOf = ({ module, id, type, identity }: ResourceResult): string => JSON.stringify([module, id, type, identity]);
+
+export interface OperationView {
+  agent: string;
+  doing: string;
+  operation: Operation | null;
+  /** What was agreed to; null: nobody knows what comes. */
+  plan: Operation | null;
+  /** What the script that runs printed last. */
+  output: string;
+}
+
+/** One agent at work: how far it is, what it did, what it is at, what comes. */
+export function operationLines(view: OperationView, moment: Moment, color: Colors): string[] {
+  const { agent, doing, operation, plan, output } = view;
+  const { spinner, seconds, columns, rows } = moment;
+  const results = operation?.resources ?? [];
+  const total = plan?.resources.length ?? 0;
+  const isWaiting = operation === null || operation.status === 'queued';
+  const far = total === 0 ? (results.length === 0 ? '' : `${results.length} done`) : `${results.length} of ${total}`;
+  const gauge = total === 0 || columns < 60 ? '' : ` ${bar(results.length, total, 20, color)}`;
+  const head = `${color.cyan(spinner)} ${color.bold(sanitiseLine(agent))}: ${isWaiting ? 'waiting for its turn' : doing}${gauge} ${far} ${color.dim(duration(seconds))}`;
+  const done = results.filter(({ status }) => status !== 'unchanged').map((result) => stepLine(result, color));
+  const had = new Set(results.map(keyOf));
+  const coming = (plan?.resources ?? []).filter((step) => step.status === 'would_change' && !had.has(keyOf(step)));
+  const current = isWaiting ? undefined : coming[0];
+  const rest = isWaiting ? coming : coming.slice(1);
+  const now =
+    current === undefined
+      ? []
+      : [`  ${color.cyan(spinner)} ${sanitiseLine(current.type)} ${color.bold(sanitiseLine(current.identity))}`];
+  const told = output === '' ? [] : [`      ${color.dim(output)}`];
+  // The newest of what was done, what is under way, and as much of what comes as there is room for.
+  const room = Math.max(1, rows - 3 - now.length - told.length);
+  const past = done.slice(-Math.max(1, room - Math.min(rest.length, 3)));
+  const left = Math.max(0, room - past.length);
+  const next = rest
+    .slice(0, left)
+    .map((step) => color.dim(`  · ${sanitiseLine(step.type)} ${sanitiseLine(step.identity)}`));
+  const more =
+    rest.length > next.length && next.length > 0 ? [color.dim(`    and ${rest.length - next.length} more`)] : [];
+  return [head, ...past, ...now, ...told, ...next, ...more];
+}
+
+/** How a run is paced, as far as it was asked for. */
+export interface Pace {
+  canary?: number | undefined;
+  batch?: number | string | undefined;
+}
+
+export interface RunView {
+  doing: string;
+  run: Run | null;
+  pace: Pace;
+  /** What agents are at, by node id: those of whom it was asked. */
+  at: ReadonlyMap<string, Operation>;
+}
+
+type Outcome = Run['results'][number];
+
+export const outcomeName = ({ name, node_id }: Pick<Outcome, 'name' | 'node_id'>): string =>
+  sanitiseLine(name ?? node_id.slice(0, 12));
+
+/** As people look for them; `web-2` before `web-10`. */
+export const byName = (results: readonly Outcome[]): Outcome[] =>
+  results.toSorted((one, other) => collator.compare(outcomeName(one), outcomeName(other)));
+
+const collator = new Intl.Collator('en', { numeric: true });
+
+/** How many agents of a run are where. */
+export function countsOf(results: readonly Outcome[]) {
+  const counts = { succeeded: 0, failed: 0, cancelled: 0, running: 0, waiting: 0, untried: 0 };
+  for (const { status, operation_id } of results) {
+    if (status === 'succeeded') counts.succeeded++;
+    else if (status === 'running') counts.running++;
+    else if (status === 'cancelled') counts[operation_id === null ? 'untried' : 'cancelled']++;
+    else if (hasEnded(status)) counts.failed++;
+    else counts.waiting++;
+  }
+  return counts;
+}
+
+/** One agent of a run that has ended, in one line. */
+export function outcomeLine(result: Outcome, color: Colors): string {
+  const { status, error, summary } = result;
+  const symbol = status === 'succeeded' ? color.green('✓') : color.red('!');
+  const told = error ?? (summary === null ? '' : summaryText({ summary, status }));
+  return `${symbol} ${color.bold(outcomeName(result))} ${paintedBy(status, color)(status)}${told === '' ? '' : `: ${sanitiseLine(told)}`}`;
+}
+
+const newest = <T>(list: readonly T[], most: number): readonly T[] => (most <= 0 ? [] : list.slice(-most));
+
+/** Many agents at work: how many have ended, who failed, who is at what. */
+export function runLines(view: RunView, moment: Moment, color: Colors): string[] {
+  const { doing, run, pace } = view;
+  const { spinner, seconds, columns, rows } = moment;
+  const results = run?.results ?? [];
+  const { succeeded, failed, cancelled, running, waiting, untried } = countsOf(results);
+  const ended = succeeded + failed + cancelled + untried;
+  const { canary = 0, batch } = pace;
+  const paced =
+    ended < canary ? `${counted(canary, 'canary', 'canaries')} first` : batch === undefined ? '' : `${batch} at a time`;
+  const far = [
+    `${ended} of ${results.length}`,
+    ...(failed === 0 ? [] : [color.red(`${failed} failed`)]),
+    ...(running === 0 ? [] : [`${running} at work`]),
+    ...(waiting === 0 ? [] : [`${waiting} waiting`]),
+    ...(paced === '' ? [] : [paced]),
+  ].join(', ');
+  const gauge = columns < 60 ? '' : `${bar(ended, results.length, 20, color)} `;
+  const head = `${color.cyan(spinner)} ${color.bold(sanitiseLine(doing))} ${gauge}${far} ${color.dim(duration(seconds))}`;
+  const room = Math.max(1, rows - 3);
+  const bad = results.filter(({ status }) => hasEnded(status) && status !== 'succeeded');
+  const good = results.filter(({ status }) => status === 'succeeded');
+  const busy = results.filter(({ status }) => status === 'running');
+  const busyLines = busy.slice(0, Math.max(1, room - Math.min(bad.length, 3))).map((result) => {
+    const operation = view.at.get(result.node_id);
+    const last = operation?.resources.at(-1);
+    const doneSoFar = operation === undefined ? '' : ` ${counted(operation.resources.length, 'resource')}`;
+    const at = last === undefined ? '' : color.dim(` ${sanitiseLine(`${last.type} ${last.identity}`)}`);
+    return `  ${color.cyan(spinner)} ${color.bold(outcomeName(result))}${doneSoFar}${at}`;
+  });
+  const told = (result: Outcome) => `  ${outcomeLine(result, color)}`;
+  const badLines = newest(bad, room - busyLines.length).map(told);
+  const goodLines = newest(good, Math.min(3, room - busyLines.length - badLines.length)).map(told);
+  return [head, ...badLines, ...goodLines, ...busyLines];
+}

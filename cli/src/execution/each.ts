@@ -1,0 +1,90 @@
+import { confirmRemoval } from '../context/confirm.ts';
+import type { Context } from '../context/context.ts';
+import { type Exit, exits } from '../exit.ts';
+import { sanitiseLine } from '../text/sanitize.ts';
+import { explain, renderExplanation } from '../transport/explain.ts';
+
+/**
+ * Does one thing after the other, or a few at a time, and goes on after one that fails.
+ * @param atOnce how many at a time
+ * @returns done, or partly failed; one thing alone fails as itself
+ */
+export async function eachOf<T>(
+  { out }: Pick<Context, 'out'>,
+  items: readonly T[],
+  label: (item: T) => string,
+  act: (item: T) => Promise<void>,
+  atOnce = 1,
+): Promise<Exit> {
+  let failed = 0;
+  const one = async (item: T) => {
+    try {
+      await act(item);
+    } catch (error) {
+      if (items.length === 1) throw error;
+      failed++;
+      const told = explain(error);
+      // What concerns all of them stops here.
+      if (told.exit === exits.signIn || told.exit === exits.usage) throw error;
+      out.warn(`${sanitiseLine(label(item))}:\n${renderExplanation(told, out.noteColor, out.verbose)}`);
+    }
+  };
+  await inTurns(items, atOnce, one);
+  if (failed === 0) return exits.done;
+  return failed === items.length ? exits.failed : exits.partly;
+}
+
+/**
+ * A few at a time, the next as soon as one is done; after one that throws nothing further is begun.
+ * @returns what came of each, in their order
+ */
+export async function inTurns<T, R>(
+  items: readonly T[],
+  atOnce: number,
+  act: (item: T, at: number) => Promise<R>,
+): Promise<R[]> {
+  const results: R[] = [];
+  let next = 0;
+  let isOver = false;
+  const work = async () => {
+    while (next < items.length && !isOver) {
+      const at = next++;
+      try {
+        results[at] = await act(items[at] as T, at);
+      } catch (error) {
+        isOver = true;
+        throw error;
+      }
+    }
+  };
+  await Promise.all(Array.from({ length: Math.min(atOnce, items.length) }, work));
+  return results;
+}
+
+/**
+ * Removes what is named, once that was agreed to, one after the other, and says so of each.
+ * @param noun   what it is, for the question
+ * @param remove removes the one of that name
+ */
+export async function removeEach(
+  context: Pick<Context, 'out' | 'prompt'>,
+  names: readonly string[],
+  { yes, noun }: { yes: boolean | undefined; noun: string },
+  remove: (name: string) => Promise<unknown>,
+): Promise<Exit> {
+  const { out } = context;
+  await confirmRemoval(context, names, { yes, noun });
+  const removed: string[] = [];
+  const exit = await eachOf(
+    context,
+    names,
+    (name) => name,
+    async (name) => {
+      await remove(name);
+      removed.push(name);
+      out.print(`Removed ${sanitiseLine(name)}.`);
+    },
+  );
+  if (out.json) out.data({ removed });
+  return exit;
+}

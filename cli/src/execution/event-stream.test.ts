@@ -1,0 +1,78 @@
+import { ApiError, type Client } from '@muster/protocol/client';
+import { expect, test } from 'vitest';
+import type { Output } from '../context/output.ts';
+import { CliError, exits } from '../exit.ts';
+import { colorsFor } from '../text/style.ts';
+import type { Frame } from '../transport/event-frames.ts';
+import { followStream } from './event-stream.ts';
+
+type Step = Error | { text: string; cut?: boolean };
+
+const lost = () => new CliError(exits.unreachable, 'unreachable', 'no orchestrator answers at https://x: gone');
+const problem = (status: number, code: string, wait: number | null = null) =>
+  new ApiError({ type: '', title: '', status, detail: code, instance: '', code }, wait);
+
+/** Answers one request after the other by a step each, and remembers what was asked and how long was waited. */
+function stand(steps: Step[]) {
+  const asked: (string | undefined)[] = [];
+  const waits: number[] = [];
+  const notes: string[] = [];
+  const call = (async (_route: unknown, { query }: { query: Record<string, string> }) => {
+    asked.push(query.last_event_id);
+    const step = steps.shift() ?? problem(404, 'over');
+    if (step instanceof Error) throw step;
+    return {
+      type: 'text/event-stream',
+      body: (async function* () {
+        yield new TextEncoder().encode(step.text);
+        if (step.cut) throw Object.assign(new Error('aborted'), { code: 'ECONNRESET' });
+      })(),
+    };
+  }) as unknown as Client;
+  const out = { note: (text: string) => void notes.push(text), noteColor: colorsFor(false) } as unknown as Output;
+  const sleep = async (milliseconds: number) => void waits.push(milliseconds);
+  return { asked, waits, notes, stream: () => followStream({ out, sleep }, call, {}) };
+}
+
+async function read(stream: AsyncGenerator<Frame>) {
+  const got: string[] = [];
+  let error: unknown;
+  try {
+    for await (const { data } of stream) got.push(data);
+  } catch (thrown) {
+    error = thrown;
+  }
+  return { got, error };
+}
+
+test('goes on behind the last event that came whole, however the connection went', async () => {
+  const { asked, stream, notes } = stand([
+    { text: 'id: 5\n\nid: 6\ndata: a\n\nid: 7\ndata: ha', cut: true },
+    lost(),
+    { text: 'id: 7\ndata: half\n\n' },
+  ]);
+  const { got, error } = await read(stream());
+  expect(got).toEqual(['a', 'half']);
+  expect(asked).toEqual([undefined, '6', '6', '7']);
+  expect(notes).toEqual(['… no orchestrator answers at https://x: gone; trying again', '… connected again']);
+  // What is refused ends it.
+  expect(error).toMatchObject({ problem: { code: 'over' } });
+});
+
+test('who never got through is told at once', async () => {
+  expect(await read(stand([lost()]).stream())).toMatchObject({ got: [], error: { exit: exits.unreachable } });
+});
+
+test('waits longer each time, and as long as it is told; a connection that worked begins anew', async () => {
+  const { waits, stream } = stand([
+    { text: 'id: 1\n\n' },
+    lost(),
+    lost(),
+    problem(429, 'rate_limited', 17),
+    lost(),
+    lost(),
+    { text: 'id: 2\n\n' },
+  ]);
+  await read(stream());
+  expect(waits).toEqual([500, 1000, 2000, 17_000, 30_000, 30_000, 500]);
+});

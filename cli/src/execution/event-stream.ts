@@ -1,0 +1,70 @@
+import { ApiError, type Client } from '@muster/protocol/client';
+import { followEvents } from '@muster/protocol/http';
+import type { Context } from '../context/context.ts';
+import { exits } from '../exit.ts';
+import { type Frame, FrameReader } from '../transport/event-frames.ts';
+import { explain } from '../transport/explain.ts';
+
+interface Wish {
+  /** Categories with commas between them. */
+  category?: string | undefined;
+  node_id?: string | undefined;
+  /** Place in the log of the last event that was seen: what came after it comes first. */
+  after?: string | undefined;
+}
+
+const firstWaitMs = 1_000;
+const longestWaitMs = 30_000;
+
+/**
+ * What happens, as it happens. A connection that is lost is made again by itself and goes on where it was: nothing that
+ * has a place in the log is missed. What is refused ends it, as does an orchestrator that was never reached.
+ */
+export async function* followStream(
+  { out, sleep }: Pick<Context, 'out' | 'sleep'>,
+  call: Client,
+  { after, ...filter }: Wish,
+): AsyncGenerator<Frame> {
+  let place = after;
+  let wasOpen = false;
+  let isLost = false;
+  for (let wait = firstWaitMs; ; wait = Math.min(wait * 2, longestWaitMs)) {
+    try {
+      const { body } = await call(followEvents, {
+        query: {
+          ...(filter.category === undefined ? {} : { category: filter.category }),
+          ...(filter.node_id === undefined ? {} : { node_id: filter.node_id }),
+          ...(place === undefined ? {} : { last_event_id: place }),
+        },
+      });
+      if (isLost) out.note(out.noteColor.dim('… connected again'));
+      wasOpen = true;
+      isLost = false;
+      const reader = new FrameReader();
+      const decoder = new TextDecoder();
+      for await (const piece of piecesOf(body)) {
+        wait = firstWaitMs / 2;
+        for (const frame of reader.feed(decoder.decode(piece, { stream: true }))) yield frame;
+        place = reader.lastId ?? place;
+      }
+    } catch (error) {
+      const told = explain(error);
+      const mayPass = told.exit === exits.unreachable || (error instanceof ApiError && error.retryAfter !== null);
+      if (!wasOpen || !mayPass) throw error;
+      if (error instanceof ApiError && error.retryAfter !== null) wait = Math.max(wait, error.retryAfter * 1000);
+      if (!isLost) out.note(out.noteColor.dim(`… ${told.message.split('\n')[0]}; trying again`));
+      isLost = true;
+    }
+    await sleep(wait);
+  }
+}
+
+/** A stream that is cut is one that has ended: it is asked for again. */
+async function* piecesOf(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+  const pieces = body[Symbol.asyncIterator]();
+  for (;;) {
+    const next = await pieces.next().catch(() => null);
+    if (next === null || next.done) return;
+    yield next.value;
+  }
+}

@@ -1,0 +1,95 @@
+import { ApiError } from '@muster/protocol/client';
+import { expect, test } from 'vitest';
+import type { Interrupted } from '../context/context.ts';
+import { createOutput } from '../context/output.ts';
+import { CliError, exits } from '../exit.ts';
+import { createPrompter } from '../keys/prompt.ts';
+import { type Followed, follow } from './follow.ts';
+
+const away = () =>
+  new CliError(exits.unreachable, 'unreachable', 'no orchestrator answers at https://127.0.0.1', 'Is it?');
+const stopping = () =>
+  new ApiError({ type: '', title: '', status: 503, code: 'draining', detail: 'it is stopping', instance: '' });
+
+/** Looks that are answered one after the other, the last again and again; time passes only as it is slept. */
+function watching(looks: (number | Error)[], { json = false, begun = 0 as number | Error } = {}) {
+  let now = 1000;
+  let told = '';
+  let interrupt: Interrupted | undefined;
+  const stderr = { write: (text: string) => (told += text) };
+  const context = {
+    out: createOutput({ stdout: stderr, stderr, env: {}, json, verbose: false, now: () => now }),
+    prompt: createPrompter({ isTTY: false } as never, {} as never, () => () => {}),
+    sleep: async (milliseconds: number) => {
+      now += milliseconds / 1000;
+    },
+    now: () => now,
+    onInterrupt: (say: Interrupted) => {
+      interrupt = say;
+      return () => {
+        interrupt = undefined;
+      };
+    },
+  };
+  const answer = (value: number | Error | undefined): number => {
+    if (value instanceof Error) throw value;
+    return value ?? 0;
+  };
+  const work: Followed<number> = {
+    begin: async () => answer(begun),
+    look: async () => answer(looks.length > 1 ? looks.shift() : looks[0]),
+    hasEnded: (far) => far === 3,
+    draw: () => [],
+    tell: () => [],
+    see: (far) => `muster runs ${far === null ? 'list' : 'show R'}`,
+    end: () => 'muster runs cancel R',
+    cancel: async () => {},
+  };
+  return {
+    ended: follow(context, work),
+    told: () => told,
+    seconds: () => now - 1000,
+    hears: () => interrupt !== undefined,
+  };
+}
+
+test('an orchestrator that starts again in the middle is waited for, and that is said once', async () => {
+  const { ended, told, hears } = watching([1, away(), stopping(), away(), 2, away(), 3]);
+  expect(await ended).toBe(3);
+  expect(told().match(/no orchestrator answers/g)).toHaveLength(2);
+  expect(told().match(/It answers again/g)).toHaveLength(2);
+  expect(hears()).toBe(false);
+});
+
+test('one that stays away is given up in the end, with how to look on', async () => {
+  const { ended, seconds, hears } = watching([1, away()]);
+  await expect(ended).rejects.toMatchObject({
+    exit: exits.unreachable,
+    code: 'unreachable',
+    remedy: expect.stringMatching(
+      /^Is it\?\nIt goes on without you; see: muster runs show R\nTo end it: muster runs cancel R$/,
+    ),
+  });
+  expect(seconds()).toBeGreaterThan(100);
+  expect(seconds()).toBeLessThan(200);
+  expect(hears()).toBe(false);
+});
+
+test('what will not be put right by waiting ends it at once, with how to look on', async () => {
+  const ended = (error: Error) => watching([1, error]).ended;
+  await expect(
+    ended(new CliError(exits.unreachable, 'certificate_changed', 'another certificate')),
+  ).rejects.toMatchObject({ code: 'certificate_changed', remedy: expect.stringContaining('see: muster runs show R') });
+  await expect(
+    ended(new ApiError({ type: '', title: '', status: 401, code: 'unauthenticated', detail: 'no', instance: '' })),
+  ).rejects.toMatchObject({ exit: exits.signIn, remedy: expect.stringContaining('see: muster runs show R') });
+});
+
+test('cut off while it was asked for, nobody knows whether it has begun', async () => {
+  const cut = Object.assign(away(), { cause: Object.assign(new Error('cut'), { code: 'ECONNRESET' }) });
+  await expect(watching([1], { begun: cut }).ended).rejects.toMatchObject({
+    remedy: expect.stringMatching(/may have begun.*muster runs list/),
+  });
+  const refused = Object.assign(away(), { cause: Object.assign(new Error('refused'), { code: 'ECONNREFUSED' }) });
+  await expect(watching([1], { begun: refused }).ended).rejects.toMatchObject({ remedy: 'Is it?' });
+});

@@ -1,0 +1,70 @@
+import stringWidth from 'string-width';
+import { expect, test } from 'vitest';
+import { operation, result, style, variety } from '../../test/examples.ts';
+import { renderOperation } from '../text/plan-text.ts';
+import { operationLines } from './apply-view.ts';
+import { groupPlans, namesText } from './plan-groups.ts';
+
+const of = (name: string, ...resources: Parameters<typeof operation>[0]) => ({ name, operation: operation(resources) });
+const create = result({ action: 'create', status: 'would_change' });
+const remove = result({ action: 'remove', status: 'would_change' });
+
+test('plans that are alike are one, whatever time they took and whose they are; the largest group first', () => {
+  const slower = { ...create, duration_ms: 99 };
+  const groups = groupPlans([of('a', remove), of('b', create), of('c', slower), of('d', create, remove)]);
+  expect(groups.map(({ names }) => names)).toEqual([['b', 'c'], ['a'], ['d']]);
+});
+
+test('of many names a few are told, all with -v, and none of them acts on the terminal', () => {
+  const names = Array.from({ length: 12 }, (_, at) => `web-${at}`);
+  expect(namesText(names, { verbose: false })).toBe('12 agents: web-0, web-1, web-2, web-3, web-4 and 7 more');
+  expect(namesText(names, { verbose: true })).toContain('web-11');
+  expect(namesText(['\u001b[2J'], { verbose: false })).toBe('\\x1b[2J');
+});
+
+const long = result({
+  action: 'update',
+  status: 'would_change',
+  identity: '/etc/東京/motd',
+  changes: [{ field: 'content_type', from: `${'x'.repeat(300)}old`, to: `${'x'.repeat(300)}new` }],
+  diff: `--- a\n+++ b\n@@ -1 +1 @@\n-${'東'.repeat(200)}\n+\u001b[2Jnew\n`,
+});
+
+test.each([40, 80, 200])(
+  'in %i columns nothing of a plan is wider, and long values show where they differ',
+  (width) => {
+    for (const colored of [false, true]) {
+      const text = renderOperation(operation([...variety, long]), 'web-1', style({ width, colored }));
+      for (const line of text.split('\n')) expect(stringWidth(line), line).toBeLessThanOrEqual(width);
+      expect(text).toMatch(/…x*old → …x*new/);
+      expect(text).not.toContain('\u001b[2J');
+      expect(text.includes('\u001b')).toBe(colored);
+    }
+  },
+);
+
+test('an apply under way shows what was done, what it is at with what that prints, and what comes, in a small window too', () => {
+  const { color } = style();
+  const plan = operation(variety);
+  const done = { ...(plan.resources[0] ?? create), status: 'changed' as const };
+  const lines = (rows: number) =>
+    operationLines(
+      {
+        agent: 'web-1',
+        doing: 'applying',
+        operation: operation([done], { kind: 'apply', status: 'running' }),
+        plan,
+        output: 'step 4 of 8',
+      },
+      { spinner: '*', seconds: 3, columns: 80, rows },
+      color,
+    );
+  expect(lines(24)[0]).toMatch(/^\* web-1: applying [█░]{20} 1 of \d+ 3s$/);
+  expect(lines(24).slice(1, 4)).toEqual([
+    '  + created   file-unix /etc/site.conf (site/conf)',
+    '  * file-unix /etc/motd',
+    '      step 4 of 8',
+  ]);
+  expect(lines(24)[4]).toBe('  · directory-unix /srv');
+  expect(lines(8).length).toBeLessThanOrEqual(8);
+});

@@ -1,0 +1,102 @@
+import type { Operation, Run } from '@muster/protocol/http';
+import { hasChanges, renderOperation, summaryText } from '../text/plan-text.ts';
+import { sanitiseLine } from '../text/sanitize.ts';
+import { counted, type Style } from '../text/style.ts';
+import { cutTo } from '../text/width.ts';
+import { byName, outcomeName } from './apply-view.ts';
+
+/** Plans of many agents as a person reads them: those that are alike once. */
+
+export interface AgentPlan {
+  /** How the agent is called. */
+  readonly name: string;
+  readonly operation: Operation;
+}
+
+export interface PlanGroup {
+  readonly names: readonly string[];
+  readonly operation: Operation;
+}
+
+/** What of a plan makes it another one: all but when and where it was made. */
+function likeness({ status, error, modules, resources, summary }: Operation): string {
+  const told = resources.filter((result) => result.status !== 'unchanged' || result.message !== null);
+  return JSON.stringify([status, error, modules, summary, told.map((result) => ({ ...result, duration_ms: 0 }))]);
+}
+
+/** Those that are alike together: the largest group first, of equal ones the one whose agent comes first. */
+export function groupPlans(plans: readonly AgentPlan[]): PlanGroup[] {
+  const groups = new Map<string, { names: string[]; operation: Operation }>();
+  for (const { name, operation } of plans) {
+    const key = likeness(operation);
+    const group = groups.get(key);
+    if (group) group.names.push(name);
+    else groups.set(key, { names: [name], operation });
+  }
+  return [...groups.values()].toSorted((one, other) => other.names.length - one.names.length);
+}
+
+const shownNames = 5;
+/** Plans that differ and are shown in full. */
+const mostGroups = 10;
+
+/** `web-1`, or `12 agents: web-1, web-2, … and 7 more`; with -v all of them. */
+export function namesText(names: readonly string[], { verbose }: Pick<Style, 'verbose'>): string {
+  const [only] = names;
+  if (only !== undefined && names.length === 1) return sanitiseLine(only);
+  const few = verbose || names.length <= shownNames + 1 ? names : names.slice(0, shownNames);
+  const more = names.length - few.length;
+  return `${names.length} agents: ${sanitiseLine(few.join(', '))}${more > 0 ? ` and ${more} more` : ''}`;
+}
+
+/** What all plans of a run come to, in one line. */
+function totalLine({ results }: Pick<Run, 'results'>, { color }: Style): string {
+  let [changing, same, failed, changed, removed] = [0, 0, 0, 0, 0];
+  for (const { status, summary } of results) {
+    if (status !== 'succeeded' || summary === null) failed++;
+    else if (summary.changed + summary.removed > 0) changing++;
+    else same++;
+    changed += status === 'succeeded' ? (summary?.changed ?? 0) : 0;
+    removed += status === 'succeeded' ? (summary?.removed ?? 0) : 0;
+  }
+  const parts = [
+    `${changing} to change`,
+    ...(same === 0 ? [] : [`${same} as declared`]),
+    ...(failed === 0 ? [] : [color.red(`${failed} could not be planned`)]),
+  ];
+  const resources =
+    changed + removed === 0 ? '' : `; ${counted(changed, 'resource')} to create or change, ${removed} to remove`;
+  return `${color.bold(`Plan for ${counted(results.length, 'agent')}:`)} ${parts.join(', ')}${resources}`;
+}
+
+/**
+ * The plans of a run: each kind of plan once, who has nothing to do, who could not be planned, and what it comes to.
+ * @param operations by node id: of those that would change, or failed
+ */
+export function renderPlans(run: Run, operations: ReadonlyMap<string, Operation>, style: Style): string {
+  const { color, width, verbose } = style;
+  const plans: AgentPlan[] = [];
+  const same: string[] = [];
+  const bad: string[] = [];
+  for (const result of byName(run.results)) {
+    const operation = operations.get(result.node_id);
+    const name = outcomeName(result);
+    if (operation !== undefined && (hasChanges(operation) || operation.status !== 'succeeded'))
+      plans.push({ name, operation });
+    else if (result.status === 'succeeded') same.push(name);
+    else bad.push(`${color.red('!')} ${color.bold(name)}: ${sanitiseLine(result.error ?? result.status)}`);
+  }
+  const groups = groupPlans(plans);
+  const few = verbose || groups.length <= mostGroups + 1 ? groups : groups.slice(0, mostGroups);
+  const blocks = few.map(({ names, operation }) => renderOperation(operation, namesText(names, style), style));
+  const others = groups.slice(few.length);
+  if (others.length > 0) {
+    const lines = others.map(
+      ({ names, operation }) => `${color.bold(namesText(names, style))}: ${summaryText(operation)}`,
+    );
+    blocks.push([...lines, color.dim('(in full with -v)')].join('\n'));
+  }
+  if (same.length > 0) blocks.push(color.dim(`Nothing to do on ${namesText(same, style)}`));
+  if (bad.length > 0) blocks.push(bad.map((line) => (width === null ? line : cutTo(line, width))).join('\n'));
+  return [...blocks, totalLine(run, style)].join('\n\n');
+}

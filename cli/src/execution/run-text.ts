@@ -1,0 +1,44 @@
+import type { Run } from '@muster/protocol/http';
+import type { Output } from '../context/output.ts';
+import { summaryText } from '../text/plan-text.ts';
+import { sanitiseLine } from '../text/sanitize.ts';
+import { ago, type Colors, counted, duration } from '../text/style.ts';
+
+/** Runs as a person reads them. */
+
+/** Green for what succeeded, red for what did not, nothing for what has not ended. */
+export const paintedBy = (status: string, color: Colors): ((text: string) => string) =>
+  status === 'succeeded' ? color.green : status === 'running' || status === 'queued' ? (text) => text : color.red;
+
+/** What all agents of a run come to: how many would lose something, say. */
+export const removedIn = ({ results }: Pick<Run, 'results'>): number =>
+  results.reduce((sum, { summary }) => sum + (summary?.removed ?? 0), 0);
+
+/** True when an apply would do something on one of its agents. */
+export const runChanges = ({ results }: Pick<Run, 'results'>): boolean =>
+  results.some(({ summary }) => summary !== null && summary.changed + summary.removed > 0);
+
+/** The run with one line for each agent. */
+export function printRun(run: Run, out: Output): void {
+  const { color, now } = out.style;
+  const { assignment, kind, status, started_at, finished_at, results } = run;
+  const of = assignment === null ? '' : ` of ${color.bold(sanitiseLine(assignment))}`;
+  const took = finished_at === null ? '' : `, took ${duration(finished_at - started_at)}`;
+  out.print(`${kind}${of} on ${counted(results.length, 'agent')}: ${paintedBy(status, color)(status)}`);
+  out.print(color.dim(`run ${sanitiseLine(run.run_id)}, started ${ago(started_at, now)}${took}`));
+  if (results.length === 0) return;
+  out.print('');
+  out.table<Run['results'][number]>(
+    [
+      { heading: 'AGENT', text: ({ name, node_id }) => name ?? node_id.slice(0, 12), flexible: true },
+      { heading: 'STATUS', text: (row) => row.status, paint: (text, row) => paintedBy(row.status, color)(text) },
+      { heading: 'OPERATION', text: ({ operation_id }) => operation_id },
+      {
+        heading: 'RESOURCES',
+        text: (row) => row.error ?? (row.summary ? summaryText({ summary: row.summary, status: row.status }) : null),
+        flexible: true,
+      },
+    ],
+    results,
+  );
+}

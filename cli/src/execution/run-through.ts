@@ -1,0 +1,65 @@
+import { hasEnded } from '@muster/protocol';
+import type { Client } from '@muster/protocol/client';
+import { cancelRun, getOperation, getRun, type Operation, type Run } from '@muster/protocol/http';
+import type { Context } from '../context/context.ts';
+import { type Exit, exits } from '../exit.ts';
+import { sanitiseLine } from '../text/sanitize.ts';
+import { outcomeLine, type Pace, runLines } from './apply-view.ts';
+import { inTurns } from './each.ts';
+import { follow } from './follow.ts';
+
+/** Of how many agents at work it is asked what they are at: as many as may be seen. */
+const watchedAgents = 8;
+
+/**
+ * Waits for the end of a run, showing how far each agent is. Whoever leaves meanwhile is told where it is to be seen, and
+ * how to end it.
+ */
+export async function seeRunThrough(
+  context: Context,
+  call: Client,
+  work: { doing: string; pace?: Pace; begin: () => Promise<Run> },
+): Promise<Run> {
+  const { out } = context;
+  const { doing, pace = {}, begin } = work;
+  const at = new Map<string, Operation>();
+  const told = new Set<string>();
+  const isSeen = out.live().isSeen;
+  const look = async ({ run_id }: Run): Promise<Run> => {
+    const run = await call(getRun, { params: { run_id } });
+    const busy = isSeen ? run.results.filter(({ status }) => status === 'running').slice(0, watchedAgents) : [];
+    await inTurns(busy, watchedAgents, async ({ node_id, operation_id }) => {
+      if (operation_id !== null) at.set(node_id, await call(getOperation, { params: { operation_id } }));
+    });
+    return run;
+  };
+  let isApply = true;
+  return await follow<Run>(context, {
+    begin: async () => {
+      const run = await begin();
+      isApply = run.kind === 'apply';
+      return run;
+    },
+    look,
+    hasEnded: (run) => run.finished_at !== null,
+    draw: (run, moment) => runLines({ doing, run, pace, at }, moment, out.noteColor),
+    tell: ({ results }) =>
+      results
+        .filter(({ node_id, status }) => hasEnded(status) && !told.has(node_id))
+        .map((result) => {
+          told.add(result.node_id);
+          return outcomeLine(result, out.noteColor);
+        }),
+    see: (run) => `muster runs ${run === null ? 'list' : `show ${sanitiseLine(run.run_id)}`}`,
+    end: ({ run_id }) => `muster runs cancel ${sanitiseLine(run_id)}`,
+    get cancel() {
+      return isApply ? async ({ run_id }: Run) => void (await call(cancelRun, { params: { run_id } })) : null;
+    },
+  });
+}
+
+/** Done, failed, or partly failed: some agents succeeded and others did not. */
+export function exitOfRun({ status, results }: Run): Exit {
+  if (status === 'succeeded' || status === 'running') return exits.done;
+  return results.some((result) => result.status === 'succeeded') ? exits.partly : exits.failed;
+}

@@ -1,0 +1,41 @@
+import { ApiError } from '@muster/protocol/client';
+import stringWidth from 'string-width';
+import { CliError, exits } from '../exit.ts';
+import { sanitiseLine } from '../text/sanitize.ts';
+
+/** How much of a selector is shown on each side of its fault. Characters. */
+const around = 30;
+
+/**
+ * The selector with a caret below the place of its fault, two lines; of a long one what is around it.
+ * @param column from 1, in UTF-16 units
+ */
+function pointAt(selector: string, column: number): string {
+  const at = Math.min(Math.max(0, column - 1), selector.length);
+  const from = Math.max(0, at - around);
+  const to = Math.min(selector.length, at + around);
+  const before = `${from > 0 ? '…' : ''}${sanitiseLine(selector.slice(from, at))}`;
+  const after = `${sanitiseLine(selector.slice(at, to))}${to < selector.length ? '…' : ''}`;
+  return `${before}${after}\n${' '.repeat(stringWidth(before))}^`;
+}
+
+/**
+ * Shows where in a selector the fault is that the orchestrator found: for `catch`.
+ * @param selector as it was typed
+ */
+export const showingFault =
+  (selector: string) =>
+  (error: unknown): never => {
+    if (!(error instanceof ApiError) || error.problem.code !== 'selector_invalid') throw error;
+    const { errors = [], detail, code } = error.problem;
+    const [fault] = errors;
+    const column = fault?.column;
+    if (fault === undefined || column === undefined) throw error;
+    throw new CliError(
+      exits.usage,
+      code,
+      `${detail}\n${pointAt(selector, column)}`,
+      'Terms look like key=value, key!=value, key in (a,b), key, !key.',
+      { faults: [fault], cause: error },
+    );
+  };

@@ -1,0 +1,252 @@
+import { execFileSync, spawn } from 'node:child_process';
+import { createPublicKey, generateKeyPairSync, verify } from 'node:crypto';
+import { chmod, mkdir, readdir, readFile, readlink, stat, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { idOfKey } from '@muster/protocol';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { makeHome } from '../../test/process.ts';
+import { CliError, exits } from '../exit.ts';
+import { readPrivate, readKey as readWith } from './key.ts';
+import { makeKey, resealKey, useFile, usePublicLine } from './make-key.ts';
+import { createPassphrases } from './passphrase.ts';
+import type { Prompter } from './prompt.ts';
+import { keysOfAgent, readPublicLine } from './ssh-key.ts';
+
+let home: Awaited<ReturnType<typeof makeHome>>;
+let path: string;
+beforeEach(async () => {
+  home = await makeHome();
+  path = join(home.path, 'config', 'muster', 'operator.key');
+});
+afterEach(() => home.remove());
+
+const now = () => 1_795_000_000;
+/** Somebody who types these, one after the other; null: nobody is there. */
+const typing = (answers: string[] | null): Prompter => ({
+  interactive: answers !== null,
+  confirm: async () => false,
+  ask: async () => '',
+  choose: async () => null,
+  secret: async () => answers?.shift() ?? expect.fail('asked once too often'),
+});
+const readKey = (
+  file: string,
+  { answers = null, env = {} }: { answers?: string[] | null; env?: Record<string, string> } = {},
+) => readWith(file, { passphrases: createPassphrases(env, typing(answers)), agentSocket: env.SSH_AUTH_SOCK });
+const message = Buffer.from('nonce');
+const isSignedBy = (publicKey: string, signature: Uint8Array): boolean => {
+  const x = Buffer.from(publicKey, 'hex').toString('base64url');
+  return verify(null, message, createPublicKey({ key: { kty: 'OKP', crv: 'Ed25519', x }, format: 'jwk' }), signature);
+};
+const modeOf = async (file: string) => ((await stat(file)).mode & 0o777).toString(8);
+
+test('a new key is 0600 in a directory of 0700, whatever the umask', async () => {
+  const before = process.umask(0);
+  try {
+    await makeKey(path, { replace: false, now });
+  } finally {
+    process.umask(before);
+  }
+  expect(await modeOf(path)).toBe('600');
+  expect(await modeOf(join(path, '..'))).toBe('700');
+  expect(await readdir(join(path, '..'))).toEqual(['operator.key']);
+});
+
+test('a key that was written is read back, and its signature verifies under the public half', async () => {
+  const { key } = await makeKey(path, { replace: false, now });
+  const read = await readKey(path);
+  expect(read.publicKey).toBe(key.publicKey);
+  expect(read.operatorId).toBe(await idOfKey(Buffer.from(key.publicKey, 'hex')));
+  expect(isSignedBy(read.publicKey, await read.sign(message))).toBe(true);
+});
+
+test('the seed as hexadecimal text is a key too', async () => {
+  // The first key of RFC 8032, section 7.1.
+  await mkdir(home.path, { recursive: true });
+  const file = join(home.path, 'seed');
+  await writeFile(file, '9d61b19deffd5a60ba844af492ec2cc44449c5697b326919703bac031cae7f60\n', { mode: 0o600 });
+  expect((await readKey(file)).publicKey).toBe('d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a');
+});
+
+test('an existing key is left alone', async () => {
+  await makeKey(path, { replace: false, now });
+  const before = await readFile(path, 'utf8');
+  const again = makeKey(path, { replace: false, now });
+  await expect(again).rejects.toMatchObject({ code: 'key_exists', exit: exits.failed });
+  expect(await readFile(path, 'utf8')).toBe(before);
+  expect(await readdir(join(path, '..'))).toEqual(['operator.key']);
+});
+
+test('a key that is replaced is kept beside', async () => {
+  await makeKey(path, { replace: false, now });
+  const before = await readFile(path, 'utf8');
+  const { former } = await makeKey(path, { replace: true, now });
+  expect(former).toBe(`${path}.20261118T110640Z`);
+  expect(await readFile(former ?? '', 'utf8')).toBe(before);
+  expect(await modeOf(former ?? '')).toBe('600');
+  expect(await readFile(path, 'utf8')).not.toBe(before);
+});
+
+test.each([
+  ['others may read it', 'key_unusable', async () => chmod(path, 0o640)],
+  ['it is not a key', 'key_unusable', async () => writeFile(path, 'hello')],
+  [
+    'it is a key of another kind',
+    'key_unusable',
+    async () => {
+      const { privateKey } = generateKeyPairSync('x25519');
+      await writeFile(path, privateKey.export({ format: 'pem', type: 'pkcs8' }));
+    },
+  ],
+])('a key is refused with what to do: %s', async (_, code, spoil) => {
+  await makeKey(path, { replace: false, now });
+  await spoil();
+  const error = await readKey(path).catch((caught: unknown) => caught);
+  expect(error).toBeInstanceOf(CliError);
+  expect(error).toMatchObject({ code, exit: exits.signIn });
+  expect((error as CliError).remedy).toBeTruthy();
+});
+
+test('without a key it says how to make one', async () => {
+  await expect(readKey(path)).rejects.toMatchObject({ code: 'key_missing', exit: exits.signIn });
+});
+
+describe('a key under a passphrase', () => {
+  test('says whose it is without it, and asks for it when it signs: once, and again after a wrong one', async () => {
+    const { key } = await makeKey(path, { replace: false, now, passphrase: 'correct horse' });
+    expect(await modeOf(path)).toBe('600');
+    expect(await readFile(path, 'utf8')).not.toContain('BEGIN PRIVATE KEY');
+    const answers = ['battery', 'correct horse'];
+    const read = await readKey(path, { answers });
+    expect(read).toMatchObject({ publicKey: key.publicKey, operatorId: key.operatorId, kept: 'sealed' });
+    expect(answers).toHaveLength(2);
+    expect(isSignedBy(key.publicKey, await read.sign(message))).toBe(true);
+    expect(isSignedBy(key.publicKey, await read.sign(message))).toBe(true);
+  });
+
+  test('is not opened by three wrong ones, nor where nobody is there, nor by a wrong one of the environment', async () => {
+    await makeKey(path, { replace: false, now, passphrase: 'correct horse' });
+    const wrong = await readKey(path, { answers: ['a', 'b', 'c'] });
+    await expect(wrong.sign(message)).rejects.toMatchObject({ code: 'passphrase_wrong', exit: exits.signIn });
+    const alone = await readKey(path);
+    await expect(alone.sign(message)).rejects.toMatchObject({ code: 'key_locked', exit: exits.signIn });
+    const given = await readKey(path, { env: { MUSTER_KEY_PASSPHRASE: 'wrong' } });
+    await expect(given.sign(message)).rejects.toMatchObject({ code: 'passphrase_wrong' });
+  });
+
+  test('is opened by what the environment names, without a question', async () => {
+    const { key } = await makeKey(path, { replace: false, now, passphrase: 'correct horse' });
+    const file = join(home.path, 'passphrase');
+    await writeFile(file, 'correct horse\nand nothing else\n');
+    for (const env of [{ MUSTER_KEY_PASSPHRASE: 'correct horse' }, { MUSTER_KEY_PASSPHRASE_FILE: file }])
+      expect(isSignedBy(key.publicKey, await (await readKey(path, { env })).sign(message))).toBe(true);
+  });
+
+  test('is refused when it is another than it says', async () => {
+    await makeKey(path, { replace: false, now, passphrase: 'correct horse' });
+    const text = await readFile(path, 'utf8');
+    await writeFile(path, text.replace(/^Public-Key: .{4}/, 'Public-Key: 0123'));
+    const read = await readKey(path, { answers: ['correct horse'] });
+    await expect(read.sign(message)).rejects.toMatchObject({ code: 'key_unusable' });
+  });
+
+  test('is read by OpenSSL; and one that OpenSSL sealed is read here', async () => {
+    const { key } = await makeKey(path, { replace: false, now, passphrase: 'correct horse' });
+    const openssl = (...args: string[]) => execFileSync('openssl', args, { stdio: ['ignore', 'pipe', 'ignore'] });
+    const said = openssl('pkey', '-in', path, '-passin', 'pass:correct horse', '-pubout', '-outform', 'DER');
+    expect(said.subarray(-32).toString('hex')).toBe(key.publicKey);
+    const other = join(home.path, 'other.pem');
+    openssl('genpkey', '-algorithm', 'ed25519', '-aes256', '-pass', 'pass:staple', '-out', other);
+    await chmod(other, 0o600);
+    const read = await readKey(other, { answers: ['staple'] });
+    expect(isSignedBy(read.publicKey, await read.sign(message))).toBe(true);
+  });
+
+  test('gets another one, and none', async () => {
+    const { key } = await makeKey(path, { replace: false, now });
+    const unlocked = {
+      passphrases: createPassphrases({ MUSTER_KEY_PASSPHRASE: 'first one' }, typing(null)),
+      agentSocket: undefined,
+    };
+    await resealKey(path, await readPrivate(path, unlocked), 'first one');
+    expect((await readKey(path)).kept).toBe('sealed');
+    await resealKey(path, await readPrivate(path, unlocked), null);
+    const read = await readKey(path);
+    expect(read).toMatchObject({ kept: 'plain', publicKey: key.publicKey });
+    expect(isSignedBy(key.publicKey, await read.sign(message))).toBe(true);
+  });
+});
+
+describe('a key of OpenSSH', () => {
+  const keygen = async (passphrase: string): Promise<{ file: string; publicKey: string }> => {
+    await mkdir(home.path, { recursive: true });
+    const file = join(home.path, `id-${passphrase.length}`);
+    execFileSync('ssh-keygen', ['-q', '-t', 'ed25519', '-a', '1', '-N', passphrase, '-C', 'ada@home', '-f', file]);
+    const line = readPublicLine(await readFile(`${file}.pub`, 'utf8'));
+    expect(line?.comment).toBe('ada@home');
+    return { file, publicKey: line!.key.toString('hex') };
+  };
+
+  test('is used where it is, without a copy', async () => {
+    const { file, publicKey } = await keygen('');
+    await useFile(path, file, { replace: false, now });
+    expect(await readlink(path)).toBe(file);
+    const read = await readKey(path);
+    expect(read).toMatchObject({ publicKey, kept: 'plain' });
+    expect(isSignedBy(publicKey, await read.sign(message))).toBe(true);
+    await chmod(file, 0o644);
+    await expect(readKey(path)).rejects.toMatchObject({ code: 'key_unusable' });
+  });
+
+  test('with a passphrase says whose it is without, and asks when it signs', async () => {
+    const { file, publicKey } = await keygen('staple it');
+    const read = await readKey(file, { answers: ['wrong one', 'staple it'] });
+    expect(read).toMatchObject({ publicKey, kept: 'sealed' });
+    expect(isSignedBy(publicKey, await read.sign(message))).toBe(true);
+    await expect(
+      readPrivate(file, { passphrases: createPassphrases({}, typing(null)), agentSocket: undefined }),
+    ).rejects.toMatchObject({
+      code: 'key_of_ssh',
+    });
+  });
+
+  test('that an agent holds is signed with there; one it does not hold is refused with what to do', async () => {
+    const { file, publicKey } = await keygen('');
+    const socket = join(home.path, 'agent.sock');
+    const agent = spawn('ssh-agent', ['-D', '-a', socket], { stdio: 'ignore' });
+    try {
+      await vi.waitFor(() => stat(socket), { timeout: 10_000, interval: 5 });
+      const env = { SSH_AUTH_SOCK: socket };
+      await usePublicLine(path, readPublicLine(await readFile(`${file}.pub`, 'utf8'))!, { replace: false, now });
+      const read = await readKey(path, { env });
+      expect(read).toMatchObject({ publicKey, kept: 'agent' });
+      await expect(read.sign(message)).rejects.toMatchObject({ code: 'ssh_agent_failed', exit: exits.signIn });
+      execFileSync('ssh-add', ['-q', file], { env: { ...process.env, ...env }, stdio: 'ignore' });
+      expect(await keysOfAgent(socket)).toEqual([{ key: Buffer.from(publicKey, 'hex'), comment: 'ada@home' }]);
+      expect(isSignedBy(publicKey, await read.sign(message))).toBe(true);
+      // Under a passphrase as well, and nobody is asked for it: the agent has it open.
+      execFileSync('ssh-keygen', ['-q', '-p', '-a', '1', '-P', '', '-N', 'staple it', '-f', file]);
+      const sealed = await readKey(file, { env });
+      expect(isSignedBy(publicKey, await sealed.sign(message))).toBe(true);
+    } finally {
+      agent.kill();
+    }
+    const alone = await readKey(path);
+    await expect(alone.sign(message)).rejects.toMatchObject({ code: 'ssh_agent_failed' });
+    const gone = await readKey(path, { env: { SSH_AUTH_SOCK: join(home.path, 'nobody') } });
+    await expect(gone.sign(message)).rejects.toMatchObject({ code: 'ssh_agent_failed' });
+  });
+
+  test.each(['', 'ssh-ed25519', 'ssh-ed25519 AAAA', 'ssh-rsa AAAAB3NzaC1yc2E= ada', 'hello'])(
+    'is not read out of %j',
+    (text) => {
+      expect(readPublicLine(text)).toBeNull();
+    },
+  );
+
+  test('that is broken is refused', async () => {
+    const { file } = await keygen('');
+    await writeFile(file, (await readFile(file, 'utf8')).replace(/\n[A-Za-z0-9+/]{10}/, '\nAAAAAAAAAA'));
+    await expect(readKey(file)).rejects.toMatchObject({ code: 'key_unusable' });
+  });
+});

@@ -1,0 +1,235 @@
+import { createPrivateKey, createPublicKey, type KeyObject, sign } from 'node:crypto';
+import { constants } from 'node:fs';
+import { open } from 'node:fs/promises';
+import { idOfKey } from '@muster/protocol';
+import { CliError, exits } from '../exit.ts';
+import type { Passphrases } from './passphrase.ts';
+import {
+  isPrivateFile,
+  keysOfAgent,
+  openPrivateFile,
+  type PublicKey,
+  readPrivateHead,
+  readPublicLine,
+  signByAgent,
+} from './ssh-key.ts';
+
+/** An operator's key, ready to sign. */
+export interface OperatorKey {
+  readonly path: string;
+  /** 64 lower-case hexadecimal characters. */
+  readonly publicKey: string;
+  readonly operatorId: string;
+  /** Where its private half is: in the file as it is, in the file under a passphrase, or in an agent alone. */
+  readonly kept: 'plain' | 'sealed' | 'agent';
+  /**
+   * Asks for the passphrase where there is one, once.
+   * @returns the 64 bytes of an Ed25519 signature
+   */
+  sign(message: Uint8Array): Promise<Uint8Array>;
+}
+
+/** What may be needed to sign. */
+export interface KeyOptions {
+  /** Asked for no sooner than something is to be signed. */
+  passphrases: Passphrases;
+  /** SSH_AUTH_SOCK; undefined: there is no agent. */
+  agentSocket: string | undefined;
+}
+
+// PKCS#8 of an Ed25519 key is this, then the 32 bytes of the seed.
+const pkcs8Head = Buffer.from('302e020100300506032b657004220420', 'hex');
+
+/** Above a sealed key, so that it says whose it is without its passphrase. */
+export const publicKeyLabel = 'Public-Key: ';
+
+function unusable(path: string, why: string, remedy: string, cause?: unknown): CliError {
+  return new CliError(exits.signIn, 'key_unusable', `the operator key ${path} ${why}`, remedy, { cause });
+}
+const forms =
+  'It must be an Ed25519 key: PKCS#8 in PEM, the form of OpenSSH, its public line for a key in ssh-agent, or 64 hexadecimal characters of seed.';
+
+/**
+ * Reads a key: PKCS#8 in PEM, as `muster operator init` and `openssl genpkey -algorithm ed25519` write it, with a
+ * passphrase or without; OpenSSH's own form; the public line of a key that an ssh-agent holds; or the seed as 64
+ * hexadecimal characters. A file with a private half that others may read or write is refused.
+ * @throws CliError (sign-in) with what to do
+ */
+export async function readKey(path: string, options: KeyOptions): Promise<OperatorKey> {
+  const { text, mode } = await readFileOfKey(path);
+  const line = readPublicLine(text);
+  if (line !== null)
+    return await keyOf(path, line.key, 'agent', (message) => byAgent(path, line.key, message, options));
+  if (process.platform !== 'win32' && (mode & 0o077) !== 0)
+    throw unusable(
+      path,
+      `may be used by others (mode ${(mode & 0o777).toString(8).padStart(4, '0')})`,
+      `Close it: chmod 600 ${path}. If others could read it, make a new one.`,
+    );
+  if (isPrivateFile(text)) return await readOpenSsh(path, text, options);
+  if (text.includes('-----BEGIN ENCRYPTED PRIVATE KEY-----')) return await readSealed(path, text, options);
+  const key = parsePrivate(path, text);
+  return await keyOf(path, publicHalf(key), 'plain', async (message) => sign(null, message, key));
+}
+
+/** @throws CliError (sign-in) when the file cannot be a key's */
+async function readFileOfKey(path: string): Promise<{ text: string; mode: number }> {
+  let file: Awaited<ReturnType<typeof open>>;
+  try {
+    file = await open(path, constants.O_RDONLY);
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === 'ENOENT')
+      throw new CliError(
+        exits.signIn,
+        'key_missing',
+        `there is no operator key at ${path}`,
+        'Make one with `muster operator init`, or name another with --key-file.',
+        { cause: error },
+      );
+    throw unusable(path, `cannot be read (${code ?? 'unknown reason'})`, 'Check its owner and mode.', error);
+  }
+  try {
+    const stat = await file.stat();
+    if (!stat.isFile()) throw unusable(path, 'is not a file', 'Name the file itself with --key-file.');
+    if (stat.size > 65_536) throw unusable(path, 'is too large for a key', 'Name another with --key-file.');
+    return { text: await file.readFile('utf8'), mode: stat.mode };
+  } finally {
+    await file.close();
+  }
+}
+
+function parsePrivate(path: string, text: string): KeyObject {
+  let key: KeyObject;
+  try {
+    key = /^\s*[0-9a-fA-F]{64}\s*$/.test(text)
+      ? createPrivateKey({
+          key: Buffer.concat([pkcs8Head, Buffer.from(text.trim(), 'hex')]),
+          format: 'der',
+          type: 'pkcs8',
+        })
+      : createPrivateKey(text);
+  } catch (error) {
+    throw unusable(path, 'holds no private key', forms, error);
+  }
+  return ed25519Of(path, key);
+}
+
+function ed25519Of(path: string, key: KeyObject): KeyObject {
+  if (key.asymmetricKeyType === 'ed25519') return key;
+  throw unusable(path, `is of the type ${key.asymmetricKeyType}`, 'It must be an Ed25519 key: muster operator init');
+}
+
+async function readSealed(path: string, text: string, { passphrases }: KeyOptions): Promise<OperatorKey> {
+  let opened: KeyObject | null = null;
+  const unlock = async (): Promise<KeyObject> => {
+    opened ??= await openSealed(path, text, passphrases);
+    return opened;
+  };
+  const label = new RegExp(`^${publicKeyLabel}([0-9a-f]{64})\\s*$`, 'm').exec(text)?.[1];
+  // One that `openssl` made says nothing of itself.
+  const said = label === undefined ? publicHalf(await unlock()) : Buffer.from(label, 'hex');
+  return await keyOf(path, said, 'sealed', async (message) => {
+    const key = await unlock();
+    if (!publicHalf(key).equals(said))
+      throw unusable(path, 'is another than it says', `Mend its line ${publicKeyLabel.trim()} or take it out.`);
+    return sign(null, message, key);
+  });
+}
+
+/**
+ * Opens PKCS#8 under a passphrase, asking again where somebody can answer.
+ * @throws CliError (sign-in)
+ */
+async function openSealed(path: string, text: string, passphrases: Passphrases): Promise<KeyObject> {
+  return await passphrases.open(path, async (passphrase) => {
+    try {
+      return ed25519Of(path, createPrivateKey({ key: text, passphrase }));
+    } catch (error) {
+      if (error instanceof CliError) throw error;
+      return null;
+    }
+  });
+}
+
+async function readOpenSsh(path: string, text: string, options: KeyOptions): Promise<OperatorKey> {
+  const head = readPrivateHead(text);
+  if (head === null) throw unusable(path, 'is broken, or not of the type Ed25519', forms);
+  let signs: Awaited<ReturnType<typeof openPrivateFile>> = null;
+  const unlock = async (): Promise<NonNullable<typeof signs>> => {
+    const open = (passphrase: string | null) =>
+      openPrivateFile(text, passphrase).catch((error: unknown) => {
+        throw unusable(path, 'cannot be opened', (error as Error).message, error);
+      });
+    signs ??= head.sealed ? await options.passphrases.open(path, open) : await open(null);
+    if (signs === null) throw unusable(path, 'cannot be opened', forms);
+    return signs;
+  };
+  return await keyOf(path, head.key, head.sealed ? 'sealed' : 'plain', async (message) => {
+    // As ssh does: nobody types the passphrase of a key that their agent has open.
+    if (head.sealed && signs === null && (await isInAgent(head.key, options)))
+      return await byAgent(path, head.key, message, options);
+    return (await unlock())(message);
+  });
+}
+
+async function isInAgent(key: PublicKey, { agentSocket }: KeyOptions): Promise<boolean> {
+  if (!agentSocket) return false;
+  const held = await keysOfAgent(agentSocket).catch(() => []);
+  return held.some((each) => each.key.equals(key));
+}
+
+async function byAgent(path: string, key: PublicKey, message: Uint8Array, { agentSocket }: KeyOptions) {
+  const failed = (why: string, remedy: string, cause?: unknown) =>
+    new CliError(exits.signIn, 'ssh_agent_failed', `the operator key ${path} is in ssh-agent, ${why}`, remedy, {
+      cause,
+    });
+  if (!agentSocket)
+    throw failed('and none is running here', 'Start one (`eval "$(ssh-agent)"`) and add the key with ssh-add.');
+  const held = await keysOfAgent(agentSocket).catch((error: unknown) => {
+    throw failed(`which does not answer at ${agentSocket}`, 'Check SSH_AUTH_SOCK.', error);
+  });
+  if (!held.some((each) => each.key.equals(key)))
+    throw failed('which does not have it', 'Add it with ssh-add; `ssh-add -L` lists what is there.');
+  return await signByAgent(agentSocket, key, message).catch((error: unknown) => {
+    throw failed('which would not sign', 'It may be locked, or waiting for a touch or a yes.', error);
+  });
+}
+
+export function publicHalf(key: KeyObject): PublicKey {
+  const { x } = createPublicKey(key).export({ format: 'jwk' });
+  return Buffer.from(x ?? '', 'base64url');
+}
+
+export async function keyOf(
+  path: string,
+  publicKey: PublicKey,
+  kept: OperatorKey['kept'],
+  signs: (message: Uint8Array) => Promise<Uint8Array>,
+): Promise<OperatorKey> {
+  return {
+    path,
+    kept,
+    publicKey: publicKey.toString('hex'),
+    operatorId: await idOfKey(publicKey),
+    sign: async (message) => new Uint8Array(await signs(message)),
+  };
+}
+
+/**
+ * Reads the private half out of a file of this program's own forms, to write it anew.
+ * @throws CliError when it is not in the file, or not in PKCS#8
+ */
+export async function readPrivate(path: string, options: KeyOptions): Promise<KeyObject> {
+  const { text } = await readFileOfKey(path);
+  if (readPublicLine(text) !== null || isPrivateFile(text))
+    throw new CliError(
+      exits.failed,
+      'key_of_ssh',
+      `${path} is a key of OpenSSH`,
+      'Its passphrase is changed with `ssh-keygen -p`.',
+    );
+  return text.includes('-----BEGIN ENCRYPTED PRIVATE KEY-----')
+    ? await openSealed(path, text, options.passphrases)
+    : parsePrivate(path, text);
+}

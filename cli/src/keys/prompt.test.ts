@@ -1,0 +1,72 @@
+import { PassThrough } from 'node:stream';
+import { expect, test } from 'vitest';
+import { createOutput } from '../context/output.ts';
+import { createPrompter } from './prompt.ts';
+
+/** A terminal that somebody sits at, and what is written to it. */
+function terminal() {
+  let text = '';
+  let isRaw = false;
+  const input = Object.assign(new PassThrough(), {
+    isTTY: true,
+    setRawMode: (raw: boolean) => {
+      isRaw = raw;
+    },
+  });
+  const output = Object.assign(new PassThrough(), { isTTY: true, columns: 80, rows: 24 });
+  output.on('data', (piece: Buffer) => (text += piece.toString('utf8')));
+  return { input, output, text: () => text, isRaw: () => isRaw };
+}
+
+test.each(['confirm', 'ask', 'choose', 'secret'] as const)(
+  'a signal at a question (%s) leaves a terminal that can be used',
+  async (kind) => {
+    const { input, output, text, isRaw } = terminal();
+    let giveBack = () => {};
+    let isOver = false;
+    const prompt = createPrompter(input, output, (end) => {
+      giveBack = end;
+      return () => {
+        isOver = true;
+      };
+    });
+    const asked = {
+      confirm: () => prompt.confirm('Now?'),
+      ask: () => prompt.ask('Who?', 'ada', () => undefined),
+      choose: () => prompt.choose('Which?', [{ value: 'a', label: 'A' }], new AbortController().signal),
+      secret: () => prompt.secret('Passphrase'),
+    }
+      [kind]()
+      .catch((error: Error) => error.message);
+    await expect.poll(() => text().includes('?25l') && isRaw()).toBe(true);
+    giveBack();
+    // At once: the signal ends the program right behind it.
+    expect(isRaw()).toBe(false);
+    expect(text().lastIndexOf('?25h')).toBeGreaterThan(text().lastIndexOf('?25l'));
+    expect(await asked).toBe(kind === 'choose' ? null : 'cancelled; nothing was changed');
+    expect(isOver).toBe(true);
+  },
+);
+
+test('nothing is drawn over a question', () => {
+  const { output } = terminal();
+  const written: string[] = [];
+  const stderr = Object.assign(output, { write: (text: string) => written.push(text) > 0 });
+  const out = createOutput({
+    stdout: stderr,
+    stderr,
+    env: { TERM: 'xterm' },
+    json: false,
+    verbose: false,
+    now: () => 0,
+  });
+  const block = out.live();
+  block.draw(['at work']);
+  const goOn = out.holdDrawing();
+  expect(written.pop()).toBe('\u001b[1A\r\u001b[0J');
+  block.draw(['at work still']);
+  expect(written).toEqual(['at work\n']);
+  goOn();
+  block.draw(['and on']);
+  expect(written).toEqual(['at work\n', 'and on\n']);
+});

@@ -1,0 +1,81 @@
+import type { Readable } from 'node:stream';
+import { CliError, exits } from '../exit.ts';
+
+/** Asks the person, where there is one. Questions go to stderr: stdout is for data. */
+export interface Prompter {
+  /** False: nobody is there to answer, so nothing may be asked. */
+  readonly interactive: boolean;
+  confirm(question: string): Promise<boolean>;
+  /** @param initial what Enter alone means */
+  ask(question: string, initial: string, fault: (answer: string) => string | undefined): Promise<string>;
+  /**
+   * @param choices the first is what Enter alone means
+   * @returns the choice; null for Ctrl-C, and when `over` is aborted
+   */
+  choose<C extends string>(
+    question: string,
+    choices: readonly { value: C; label: string }[],
+    over: AbortSignal,
+  ): Promise<C | null>;
+  /** Asks for what nobody may see: nothing of the answer is shown, not even its length. */
+  secret(question: string): Promise<string>;
+}
+
+/**
+ * @param onQuestion called before a question is shown, with what ends it and puts the terminal right at once; what it
+ * returns is called when the question is over
+ */
+export function createPrompter(
+  input: Readable & { isTTY?: boolean | undefined },
+  output: NodeJS.WritableStream & { isTTY?: boolean | undefined },
+  onQuestion: (giveBack: () => void) => () => void,
+): Prompter {
+  const streams = { input, output: output as import('node:stream').Writable, withGuide: false };
+  const cancelled = () => new CliError(exits.failed, 'cancelled', 'cancelled; nothing was changed');
+  const asking = async <A>(ask: (signal: AbortSignal) => Promise<A>): Promise<A> => {
+    const ending = new AbortController();
+    const over = onQuestion(() => ending.abort());
+    try {
+      return await ask(ending.signal);
+    } finally {
+      over();
+    }
+  };
+  return {
+    interactive: input.isTTY === true && output.isTTY === true,
+    async confirm(question) {
+      const { confirm, isCancel } = await import('@clack/prompts');
+      const answer = await asking((signal) => confirm({ ...streams, signal, message: question, initialValue: false }));
+      if (isCancel(answer)) throw cancelled();
+      return answer;
+    },
+    async ask(question, initial, fault) {
+      const { text, isCancel } = await import('@clack/prompts');
+      const answer = await asking((signal) =>
+        text({
+          ...streams,
+          signal,
+          message: question,
+          initialValue: initial,
+          validate: (value) => fault(value ?? ''),
+        }),
+      );
+      if (isCancel(answer)) throw cancelled();
+      return answer;
+    },
+    async choose(question, choices, over) {
+      const { select, isCancel } = await import('@clack/prompts');
+      const options = choices.map(({ value, label }) => ({ value: value as string, label }));
+      const answer = await asking((signal) =>
+        select({ ...streams, message: question, options, signal: AbortSignal.any([signal, over]) }),
+      );
+      return isCancel(answer) ? null : (choices.find(({ value }) => value === answer)?.value ?? null);
+    },
+    async secret(question) {
+      const { password, isCancel } = await import('@clack/prompts');
+      const answer = await asking((signal) => password({ ...streams, signal, message: question, mask: '' }));
+      if (isCancel(answer)) throw cancelled();
+      return answer;
+    },
+  };
+}

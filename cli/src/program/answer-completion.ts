@@ -1,0 +1,86 @@
+import type { Command } from 'commander';
+import { type Candidate, wantedBy } from '../completion/wanted.ts';
+import type { Context } from '../context/context.ts';
+import type { Surroundings } from './run.ts';
+
+/** Milliseconds that the orchestrator has. */
+const limitMs = 1200;
+
+/** Nobody is asked anything while a line is completed. */
+const nobody = async (): Promise<never> => {
+  throw new Error('nobody is asked');
+};
+
+/** What is a name for a shell, and shows as it is: nothing that a terminal or a line takes for something else. */
+const isSafe = ({ value }: Candidate): boolean => /^[\p{L}\p{N}@%+=:,./_-]+$/u.test(value);
+
+/** Options that say where to and as whom are to be heeded while completing, too. */
+function targetIn(typed: readonly string[]): {
+  url?: string;
+  profile?: string;
+  keyFile?: string;
+  fingerprint?: string;
+} {
+  const value = (flag: string): string | undefined => {
+    const at = typed.indexOf(flag);
+    return at === -1 || at > typed.length - 3
+      ? typed.find((word) => word.startsWith(`${flag}=`))?.slice(flag.length + 1)
+      : typed[at + 1];
+  };
+  const found = {
+    url: value('--url'),
+    profile: value('--profile'),
+    keyFile: value('--key-file'),
+    fingerprint: value('--fingerprint'),
+  };
+  return Object.fromEntries(Object.entries(found).filter(([, text]) => text !== undefined));
+}
+
+/**
+ * Prints what may stand at the end of a line, one a line: the word, a tab, and what it is. `:files` alone leaves it to
+ * the shell. Nothing at all when anything goes wrong.
+ * @param typed the words after `muster`; the last is the one to complete
+ */
+export async function answer(program: Command, typed: readonly string[], surroundings: Surroundings): Promise<void> {
+  const { stdout, env } = surroundings;
+  const wanted = wantedBy(program, typed);
+  if (wanted.files) {
+    stdout.write(':files\n');
+    return;
+  }
+  let candidates = wanted.fixed;
+  if (wanted.source !== null) {
+    const { source } = wanted;
+    const silent = { write: () => true };
+    const { runVerb } = await import('./run.ts');
+    const { live } = await import('../completion/live.ts');
+    await runVerb(
+      {
+        ...surroundings,
+        // No agent: what holds the key there may ask for a touch.
+        env: {
+          ...env,
+          SSH_AUTH_SOCK: undefined,
+          MUSTER_JSON: '',
+          MUSTER_QUIET: '',
+          MUSTER_VERBOSE: '',
+          MUSTER_NO_COLOR: '',
+        },
+        stderr: silent as unknown as Surroundings['stderr'],
+        prompt: { interactive: false, confirm: nobody, ask: nobody, secret: nobody, choose: nobody },
+      },
+      targetIn(typed),
+      async (context: Context) => {
+        candidates = await live(context, source, limitMs);
+        return undefined;
+      },
+    );
+  }
+  const { before, begins, named } = wanted;
+  const fitting = candidates.filter(
+    (each) => each.value.startsWith(begins) && !named.includes(each.value) && isSafe(each),
+  );
+  const { sanitiseLine } = await import('../text/sanitize.ts');
+  for (const { value, about } of fitting)
+    stdout.write(`${before}${value}${about === '' ? '' : `\t${sanitiseLine(about).slice(0, 80)}`}\n`);
+}

@@ -1,0 +1,69 @@
+import type { Command, Option } from 'commander';
+import { exitMeanings, exits } from '../exit.ts';
+import { documentOf, jsonSchemaOf } from '../shapes/document.ts';
+import { loadShapes } from '../shapes/index.ts';
+import { describeProgram, launched } from './program.ts';
+
+/*
+ * Prints everything that can be typed as one JSON object, with what comes of it: for checks and pages that want all of it
+ * and would otherwise start the program for each verb.
+ */
+
+const optionOf = ({ flags, description, defaultValue, negate }: Option) => ({
+  flags,
+  description,
+  default: negate || typeof defaultValue === 'boolean' ? null : (defaultValue ?? null),
+});
+
+/** The text below the options in the help of a command: what more is to be known, and examples. */
+function afterHelp(command: Command): { prose: string; examples: string[] } {
+  let whole = '';
+  command.configureOutput({ writeOut: (text) => (whole += text) });
+  command.outputHelp();
+  const [prose = '', examples = ''] = whole.slice(command.helpInformation().length).split(/^Examples?:$/m);
+  return {
+    prose: prose.trim(),
+    examples: [...examples.matchAll(/^ {2}\$ (.*)$/gm)].map(([, line]) => line as string),
+  };
+}
+
+const shapes = await loadShapes();
+
+function describe(command: Command, words: readonly string[]): unknown {
+  const name = words.join(' ');
+  const shape = shapes[name];
+  return {
+    words: name,
+    description: command.description(),
+    group: command.helpGroup().replace(/:$/, ''),
+    /** A program of its own: what it takes, it says itself. */
+    launched: launched.has(name),
+    usage: command.usage(),
+    arguments: command.registeredArguments.map((argument) => ({
+      name: argument.name(),
+      description: argument.description,
+    })),
+    options: command.options.map(optionOf),
+    ...afterHelp(command),
+    json: shape ? { form: shape.form, schema: jsonSchemaOf(shape) } : null,
+    verbs: command.commands.map((below) => describe(below, [...words, below.name()])),
+  };
+}
+
+function* helpsOf(command: Command, words: readonly string[]): Generator<[string, string]> {
+  yield [words.join(' '), command.helpInformation()];
+  for (const below of command.commands)
+    if (!launched.has(below.name())) yield* helpsOf(below, [...words, below.name()]);
+}
+
+const program = await describeProgram();
+process.stdout.write(
+  JSON.stringify({
+    /** The help of each verb, by the words that are typed. */
+    helps: Object.fromEntries(helpsOf(program, [])),
+    program: describe(program, []),
+    exits: Object.entries(exits).map(([word, code]) => ({ code, meaning: exitMeanings[word as keyof typeof exits] })),
+    /** docs/cli-output.schema.json */
+    document: documentOf(shapes),
+  }),
+);

@@ -1,0 +1,448 @@
+import { executable } from '@muster/protocol/executable';
+import { Command, CommanderError, Help, Option } from 'commander';
+import packageJson from '../../package.json' with { type: 'json' };
+import type { TargetOptions } from '../context/profile.ts';
+import type { Act, Register } from '../context/verb.ts';
+import type { Surroundings } from './run.ts';
+
+/** The nouns and everyday verbs. What stands behind one is loaded when it is typed, so that help costs nothing. */
+interface Entry {
+  readonly name: string;
+  readonly summary: string;
+  readonly group: string;
+  /** Null: runs in a program of its own, which the launcher starts. */
+  readonly load: (() => Promise<{ register: Register }>) | null;
+  /** Of what the launcher starts: it has the rest of its help itself. */
+  readonly example?: string;
+}
+
+const everyday = 'Every day:';
+const fleet = 'Many machines:';
+const setup = 'Signing in:';
+const scripts = 'For scripts:';
+const roles = 'Running Muster:';
+
+const entries: readonly Entry[] = [
+  {
+    name: 'status',
+    group: everyday,
+    summary: 'whether the orchestrator is well',
+    load: () => import('../verbs/fleet/status.ts'),
+  },
+  {
+    name: 'overview',
+    group: everyday,
+    summary: 'the fleet at a glance',
+    load: () => import('../verbs/fleet/overview.ts'),
+  },
+  {
+    name: 'agents',
+    group: everyday,
+    summary: 'list, show, approve, tag and enrol agents',
+    load: () => import('../verbs/agents/agents.ts'),
+  },
+  {
+    name: 'modules',
+    group: everyday,
+    summary: 'upload, check, compare and show modules',
+    load: () => import('../verbs/modules/modules.ts'),
+  },
+  {
+    name: 'plan',
+    group: everyday,
+    summary: 'see what an apply would do',
+    load: () => import('../verbs/operations/plan.ts'),
+  },
+  {
+    name: 'apply',
+    group: everyday,
+    summary: 'bring an agent to its desired state',
+    load: () => import('../verbs/operations/apply.ts'),
+  },
+  {
+    name: 'drift',
+    group: everyday,
+    summary: 'compare a machine with what was applied; which machines have drifted',
+    load: () => import('../verbs/drift/drift.ts'),
+  },
+  {
+    name: 'reconcile',
+    group: everyday,
+    summary: 'every agent that is not as it should be, the worst first',
+    load: () => import('../verbs/drift/reconcile.ts'),
+  },
+  {
+    name: 'operations',
+    group: everyday,
+    summary: 'what was planned and applied, how it ended; cancel it',
+    load: () => import('../verbs/operations/operations.ts'),
+  },
+  {
+    name: 'state',
+    group: everyday,
+    summary: 'what is applied on a machine',
+    load: () => import('../verbs/operations/state.ts'),
+  },
+  {
+    name: 'terminal',
+    group: everyday,
+    summary: 'a shell on an agent; what sessions showed, played back',
+    load: () => import('../verbs/terminals/terminal.ts'),
+  },
+  {
+    name: 'metrics',
+    group: everyday,
+    summary: 'cpu, memory, disk, load and network of agents, now and over time',
+    load: () => import('../verbs/agents/metrics.ts'),
+  },
+  {
+    name: 'events',
+    group: everyday,
+    summary: 'what happens, as it happens',
+    load: () => import('../verbs/fleet/events.ts'),
+  },
+  {
+    name: 'assignments',
+    group: fleet,
+    summary: 'which modules belong on which agents; plan and apply them all',
+    load: () => import('../verbs/modules/assignments.ts'),
+  },
+  {
+    name: 'runs',
+    group: fleet,
+    summary: 'what was planned and applied on many agents at once',
+    load: () => import('../verbs/operations/runs.ts'),
+  },
+  {
+    name: 'discover',
+    group: fleet,
+    summary: 'tell agents that know no orchestrator where this one is',
+    load: () => import('../verbs/agents/discover.ts'),
+  },
+  {
+    name: 'tags',
+    group: fleet,
+    summary: 'the tags in use; set and take them away on many agents',
+    load: () => import('../verbs/agents/tags.ts'),
+  },
+  {
+    name: 'selectors',
+    group: fleet,
+    summary: 'try which agents a selector matches',
+    load: () => import('../verbs/agents/selectors.ts'),
+  },
+  {
+    name: 'secrets',
+    group: fleet,
+    summary: 'values that modules use and nobody sees',
+    load: () => import('../verbs/fleet/secrets.ts'),
+  },
+  {
+    name: 'enrolment-tokens',
+    group: fleet,
+    summary: 'make, list and revoke the tokens that let agents in',
+    load: () => import('../verbs/agents/enrolment-tokens.ts'),
+  },
+  {
+    name: 'notifications',
+    group: fleet,
+    summary: 'what happened that you should know',
+    load: () => import('../verbs/fleet/notifications.ts'),
+  },
+  {
+    name: 'channels',
+    group: fleet,
+    summary: 'where notifications are sent to',
+    load: () => import('../verbs/fleet/channels.ts'),
+  },
+  {
+    name: 'windows',
+    group: fleet,
+    summary: 'maintenance windows: when work may be done, and nobody is to be woken by it',
+    load: () => import('../verbs/fleet/windows.ts'),
+  },
+  {
+    name: 'audit',
+    group: fleet,
+    summary: 'everything that happened: list, follow, verify, export and prune it',
+    load: () => import('../verbs/fleet/audit.ts'),
+  },
+  {
+    name: 'operator',
+    group: setup,
+    summary: 'make an operator key; show who you are; who may sign in',
+    load: () => import('../verbs/operators/operator.ts'),
+  },
+  { name: 'login', group: setup, summary: 'sign in now', load: () => import('../verbs/operators/login.ts') },
+  { name: 'logout', group: setup, summary: 'end the session', load: () => import('../verbs/operators/logout.ts') },
+  {
+    name: 'web-login',
+    group: setup,
+    summary: 'a link that signs a browser in as you',
+    load: () => import('../verbs/operators/web-login.ts'),
+  },
+  {
+    name: 'profile',
+    group: setup,
+    summary: 'name orchestrators and switch between them',
+    load: () => import('../verbs/operators/profile.ts'),
+  },
+  {
+    name: 'doctor',
+    group: setup,
+    summary: 'find what is wrong, and what to do about it',
+    load: () => import('../verbs/fleet/doctor.ts'),
+  },
+  {
+    name: 'schema',
+    group: scripts,
+    summary: 'the JSON Schemas of what verbs print with --json',
+    load: () => import('../verbs/modules/schema.ts'),
+  },
+  {
+    name: 'settings',
+    group: roles,
+    summary: 'the configuration in force at the orchestrator',
+    load: () => import('../verbs/fleet/settings.ts'),
+  },
+  {
+    name: 'completion',
+    group: scripts,
+    summary: 'print what makes a shell complete lines of muster',
+    load: () => import('../verbs/fleet/completion.ts'),
+  },
+  { name: 'orchestrator', group: roles, summary: 'run an orchestrator', load: null },
+  { name: 'agent', group: roles, summary: 'run an agent on this machine', load: null },
+  {
+    name: 'migrate',
+    group: roles,
+    summary: 'bring the schema of a database up to date, without starting',
+    load: null,
+    example: 'muster migrate --data-dir /var/lib/muster-orchestrator',
+  },
+  {
+    name: 'export',
+    group: roles,
+    summary: 'write everything that a database holds to a file',
+    load: null,
+    example: 'muster export --data-dir /var/lib/muster-orchestrator muster.export',
+  },
+  {
+    name: 'import',
+    group: roles,
+    summary: 'fill an empty database, SQLite or PostgreSQL, from such a file',
+    load: null,
+    example: 'muster import --database-url-file /etc/muster/database-url muster.export',
+  },
+  {
+    name: 'backup',
+    group: roles,
+    summary: 'write all of an orchestrator to a file while it runs, or verify one',
+    load: null,
+    example: 'muster backup --data-dir /var/lib/muster-orchestrator --encrypt muster.backup',
+  },
+  {
+    name: 'restore',
+    group: roles,
+    summary: 'put back what a backup holds, into an empty place',
+    load: null,
+    example: 'muster restore --data-dir /var/lib/muster-orchestrator muster.backup',
+  },
+];
+
+/** Verbs that are programs of their own, which the launcher starts. */
+export const launched: ReadonlySet<string> = new Set(
+  entries.filter(({ load }) => load === null).map(({ name }) => name),
+);
+
+/** What every verb takes. */
+export interface GlobalOptions extends TargetOptions {
+  json?: boolean;
+  verbose?: boolean;
+  quiet?: boolean;
+  /** Commander's: false when `--no-color` was typed. */
+  color?: boolean;
+}
+
+interface ProgramOptions {
+  version: string;
+  /** Makes a verb the action of a command. */
+  act: Act;
+  stdout: (text: string) => void;
+  stderr: (text: string) => void;
+  /** Columns for help; null: not a terminal. */
+  width: number | null;
+}
+
+/** The options that every verb takes stand below what is of this verb alone. */
+function globalsLast(command: Command, helper: Help): string {
+  const sections = Help.prototype.formatHelp.call(helper, command, helper).trimEnd().split('\n\n');
+  const isGlobal = (section: string) => section.startsWith('Global Options:');
+  return `${[...sections.filter((section) => !isGlobal(section)), ...sections.filter(isGlobal)].join('\n\n')}\n`;
+}
+
+/** The command line, its verbs still to be loaded. */
+function createProgram(options: ProgramOptions): Command {
+  const { version, act, stdout, stderr, width } = options;
+  const program = new Command('muster');
+  program
+    .description('Muster keeps fleets of real machines in the state you declare.')
+    .version(version, '-V, --version', 'print the version; with -v, of what it was built')
+    .helpOption('-h, --help', 'show help')
+    .helpCommand(false)
+    .showSuggestionAfterError(true)
+    .showHelpAfterError('to do: add --help to see how it is typed')
+    .configureHelp({ showGlobalOptions: true, helpWidth: width ?? 100, formatHelp: globalsLast })
+    .configureOutput({ writeOut: stdout, writeErr: stderr, outputError: (text, write) => write(text) })
+    .exitOverride()
+    .addOption(new Option('--json', 'print data as JSON, and errors too (MUSTER_JSON)').helpGroup('Output:'))
+    .addOption(new Option('-v, --verbose', 'leave nothing out; codes of errors (MUSTER_VERBOSE)').helpGroup('Output:'))
+    .addOption(new Option('--quiet', 'data, warnings and errors only (MUSTER_QUIET)').helpGroup('Output:'))
+    .addOption(new Option('--no-color', 'no colours (MUSTER_NO_COLOR, NO_COLOR)').helpGroup('Output:'))
+    .addOption(new Option('--url <url>', 'the orchestrator (MUSTER_URL)').helpGroup('Where to:'))
+    .addOption(new Option('--profile <name>', 'one you have named (MUSTER_PROFILE)').helpGroup('Where to:'))
+    .addOption(new Option('--key-file <file>', 'your operator key (MUSTER_KEY_FILE)').helpGroup('Where to:'))
+    .addOption(
+      new Option('--fingerprint <sha256>', 'accept only this certificate (MUSTER_FINGERPRINT)').helpGroup('Where to:'),
+    )
+    .addOption(
+      new Option('--insecure-skip-verify', 'accept any certificate (MUSTER_INSECURE_SKIP_VERIFY)').helpGroup(
+        'Where to:',
+      ),
+    )
+    .addHelpText(
+      'after',
+      '\nFirst steps:\n  $ muster operator init\n  $ muster login --url https://127.0.0.1:4748\n  $ muster agents list\n\nMore about a verb: muster VERB --help',
+    );
+
+  for (const { name, summary, group, load, example } of entries) {
+    const command = program.command(name).description(summary).helpGroup(group);
+    if (example !== undefined) command.addHelpText('after', `\nExample:\n  $ ${example}`);
+    if (load === null)
+      command
+        .helpOption(false)
+        .allowUnknownOption()
+        .allowExcessArguments()
+        .argument('[args...]')
+        .action(() => command.error(`error: muster ${name} is started by the launcher, cli/bin/muster`));
+  }
+  program.hook('preSubcommand', async (_, command) => {
+    await loadEntry(command, act);
+  });
+  return program;
+}
+
+const loaded = new WeakSet<Command>();
+
+async function loadEntry(command: Command, act: Act): Promise<void> {
+  const entry = entries.find(({ name }) => name === command.name());
+  if (!entry?.load || loaded.has(command)) return;
+  loaded.add(command);
+  const { register } = await entry.load();
+  register(command, act);
+  for (const each of [command, ...command.commands]) each.helpCommand(false);
+}
+
+/**
+ * Every verb with its arguments and options, loaded: for whoever wants to know them all.
+ * @returns the command line; running it does nothing
+ */
+export async function describeProgram(): Promise<Command> {
+  const act: Act = () => async () => {};
+  const program = createProgram({ version: '', act, stdout: () => {}, stderr: () => {}, width: null });
+  for (const command of program.commands) await loadEntry(command, act);
+  return program;
+}
+
+/** Completes a line for a shell, which must never see anything go wrong. Only the noun that was typed is loaded. */
+async function complete(program: Command, typed: readonly string[], surroundings: Surroundings): Promise<void> {
+  try {
+    const noun = program.commands.find((command) => typed.slice(0, -1).includes(command.name()));
+    if (noun !== undefined) await loadEntry(noun, () => async () => {});
+    const { answer } = await import('./answer-completion.ts');
+    await answer(program, typed, surroundings);
+  } catch {
+    // The line stays as it is.
+  }
+}
+
+/** `muster --version -v`, in any order. */
+const asksForBuild = (words: readonly string[]): boolean =>
+  words.length === 2 &&
+  words.some((word) => /^(-V|--version)$/.test(word)) &&
+  words.some((word) => /^(-v|--verbose)$/.test(word));
+
+/** What a report of a fault should say of the program. */
+function buildText(): string {
+  const build = executable()?.build;
+  if (build === undefined) return `${packageJson.version}\nfrom a clone, on Node ${process.version}\n`;
+  const { version, commit, date, node } = build;
+  return `${version}\ncommit ${commit ?? 'none: built from changed files'}\nbuilt from the state of ${date}\non Node ${node}\n`;
+}
+
+/**
+ * Does what was typed.
+ * @param typed the words after `muster`
+ * @returns the exit code
+ */
+export async function runProgram(typed: readonly string[], surroundings: Surroundings): Promise<number> {
+  const { stdout, stderr, env } = surroundings;
+  let exit = 0;
+  const act: Act =
+    (verb) =>
+    async (...args) => {
+      // Commander hands over the arguments, the options of the verb, and the command.
+      const command = args.at(-1) as Command;
+      const rest = args.slice(0, -1);
+      const { runVerb } = await import('./run.ts');
+      exit = await runVerb(surroundings, command.optsWithGlobals<GlobalOptions>(), (context) =>
+        verb(context, ...(rest as never)),
+      );
+    };
+  // What cannot be understood has no options yet, and who asked for JSON gets it all the same.
+  const end = typed.indexOf('--');
+  const json =
+    typed.slice(0, end === -1 ? undefined : end).includes('--json') || /^(1|true|yes|on)$/i.test(env.MUSTER_JSON ?? '');
+  const program = createProgram({
+    version: packageJson.version,
+    act,
+    width: stdout.isTTY ? Number(env.COLUMNS) || (stdout.columns ?? 80) : null,
+    stdout: (text) => void stdout.write(text),
+    stderr: (text) => {
+      if (!json) stderr.write(text);
+    },
+  });
+  // `muster help plan` is `muster plan --help`: commander's own would not load the verb first.
+  const [first, ...others] = typed;
+  if (first === '__complete') {
+    await complete(program, others.slice(others[0] === '--' ? 1 : 0), surroundings);
+    return 0;
+  }
+  const wanted = others.find((word) => !word.startsWith('-'));
+  // One that is not there is told as such, with the nearest.
+  const isKnown = wanted === undefined || program.commands.some((command) => command.name() === wanted);
+  const words =
+    first === undefined ? ['--help'] : first === 'help' ? [...others, ...(isKnown ? ['--help'] : [])] : typed;
+  if (asksForBuild(words)) {
+    stdout.write(buildText());
+    return 0;
+  }
+  try {
+    await program.parseAsync(words, { from: 'user' });
+    return exit;
+  } catch (error) {
+    // Help, the version, or a usage fault that commander has told.
+    if (error instanceof CommanderError) {
+      if (error.exitCode === 0) return 0;
+      if (json) {
+        const [{ tell }, { usageError }] = await Promise.all([import('./run.ts'), import('../exit.ts')]);
+        const said = error.code === 'commander.help' ? 'the verb is missing' : error.message;
+        const [message = '', hint] = said.replace(/^error: /, '').split('\n');
+        const remedy = hint ?? 'Add --help to see how it is typed.';
+        return tell(usageError(message, remedy), { stderr, json, verbose: false, env });
+      }
+      return 2;
+    }
+    throw error;
+  }
+}

@@ -1,0 +1,107 @@
+import type { Readable } from 'node:stream';
+import { type Context, createContext, type Interrupted } from '../context/context.ts';
+import { createOutput, type Sink } from '../context/output.ts';
+import type { Environment } from '../directories.ts';
+import { CliError, type Exit, exits, ReaderGone } from '../exit.ts';
+import { createPrompter, type Prompter } from '../keys/prompt.ts';
+import type { LocalTerminal } from '../terminal/local-terminal.ts';
+import { parseSwitch } from '../text/values.ts';
+import type { GlobalOptions } from './program.ts';
+
+/** The process as a verb's surroundings. */
+export interface Surroundings {
+  env: Environment;
+  stdin: Readable & { isTTY?: boolean };
+  stdout: Sink;
+  stderr: NodeJS.WritableStream & Sink;
+  /** Instead of the one that asks on the terminal. */
+  prompt?: Prompter;
+  /** Unix seconds. */
+  now: () => number;
+  sleep: (milliseconds: number) => Promise<void>;
+  /** As `Context` has them. */
+  terminal: () => Promise<LocalTerminal>;
+  onInterrupt: (say: Interrupted) => () => void;
+  /** Does something before a signal ends the program. @returns what takes that back */
+  onEnd: (say: () => void) => () => void;
+}
+
+/**
+ * Runs one verb and tells what stopped it.
+ * @returns its exit code
+ */
+export async function runVerb(
+  { env: variables, stdin, stdout, stderr, prompt, now, sleep, terminal, onInterrupt, onEnd }: Surroundings,
+  { json: jsonFlag, verbose: verboseFlag, quiet: quietFlag, color, ...options }: GlobalOptions,
+  verb: (context: Context) => Promise<number | undefined>,
+): Promise<number> {
+  let [json, verbose, quiet, plain] = [jsonFlag === true, verboseFlag === true, quietFlag === true, color === false];
+  try {
+    json ||= parseSwitch('MUSTER_JSON', variables.MUSTER_JSON);
+    verbose ||= parseSwitch('MUSTER_VERBOSE', variables.MUSTER_VERBOSE);
+    quiet ||= parseSwitch('MUSTER_QUIET', variables.MUSTER_QUIET);
+    plain ||= parseSwitch('MUSTER_NO_COLOR', variables.MUSTER_NO_COLOR);
+  } catch (error) {
+    return await tell(error, { stderr, json, verbose, env: variables });
+  }
+  const env = plain ? { ...variables, NO_COLOR: '1' } : variables;
+  const out = createOutput({ stdout, stderr, env, json, verbose, quiet, now });
+  const context = createContext({
+    env,
+    out,
+    options,
+    now,
+    sleep,
+    terminal,
+    onInterrupt,
+    prompt:
+      prompt ??
+      createPrompter(stdin, stderr, (giveBack) => {
+        const goOn = out.holdDrawing();
+        const release = onEnd(giveBack);
+        return () => {
+          release();
+          goOn();
+        };
+      }),
+    stdin: async ({ unseen = false } = {}) => {
+      if (unseen && stdin.isTTY === true)
+        throw new CliError(
+          exits.failed,
+          'cannot_ask_unseen',
+          'what is typed here would be shown: standard error is no terminal',
+          'Leave standard error alone, or pipe the value in.',
+        );
+      const pieces: Buffer[] = [];
+      for await (const piece of stdin) pieces.push(Buffer.from(piece as Uint8Array));
+      return Buffer.concat(pieces).toString('utf8');
+    },
+  });
+  try {
+    return (await verb(context)) ?? exits.done;
+  } catch (error) {
+    if (error instanceof ReaderGone) return exits.done;
+    return await tell(error, { stderr, json, verbose, env });
+  } finally {
+    context.close();
+  }
+}
+
+/**
+ * Says on standard error what went wrong, for a person or as JSON.
+ * @returns the exit code that goes with it
+ */
+export async function tell(
+  error: unknown,
+  { stderr, json, verbose, env }: { stderr: Sink; json: boolean; verbose: boolean; env: Environment },
+): Promise<Exit> {
+  const [{ explain, explanationData, renderExplanation }, { toJson }, { colorsFor, hasColor }] = await Promise.all([
+    import('../transport/explain.ts'),
+    import('../text/sanitize.ts'),
+    import('../text/style.ts'),
+  ]);
+  const told = explain(error);
+  const color = colorsFor(hasColor(stderr.isTTY === true, env));
+  stderr.write(`${json ? toJson(explanationData(told), 'line') : renderExplanation(told, color, verbose)}\n`);
+  return told.exit;
+}

@@ -1,0 +1,68 @@
+import { expect, test } from 'vitest';
+import { drift, result, style } from '../../test/examples.ts';
+import { renderDrift } from './drift-text.ts';
+
+const moved = result({
+  action: 'update',
+  status: 'would_change',
+  corrective: true,
+  changes: [
+    { field: 'content', from: 'sha256:2c26b46b68ff', to: 'sha256:fcde2b2edba5' },
+    { field: 'mode', from: '0600', to: '0644' },
+  ],
+  diff: '--- /etc/motd\n+++ /etc/motd\n@@ -1 +1 @@\n-edited by hand\n+Welcome\n',
+});
+
+test('drift names exactly the fields that moved, what is there and what was declared', () => {
+  const gone = result({
+    id: 'dir',
+    type: 'directory-unix',
+    identity: '/srv',
+    action: 'create',
+    status: 'would_change',
+    diff: '@@ -0,0 +1 @@\n+x\n',
+    changes: [{ field: 'mode', from: null, to: '0755' }],
+  });
+  expect(
+    renderDrift(drift([moved, gone]), 'web-1', style()),
+  ).toBe(`web-1 has drifted: 2 of 26 resources differ from what was applied
+checked just now against operation 01KAGZ4D3E5F6G7H8J9K0M1N2P
+
+  ~ moved   file-unix /etc/motd (site/motd)
+      mode  is 0600, declared 0644
+      - on the machine  + as declared
+      @@ -1 +1 @@
+      -edited by hand
+      +Welcome
+  + missing directory-unix /srv (site/dir)
+      mode  declared 0755`);
+});
+
+test('without drift it says so in a line', () => {
+  expect(renderDrift(drift([]), 'web-1', style())).toBe(
+    'web-1 is in sync: 26 resources as applied\nchecked just now against operation 01KAGZ4D3E5F6G7H8J9K0M1N2P',
+  );
+});
+
+test('a check that failed is no drift', () => {
+  const failed = drift([result({ status: 'failed', message: 'permission denied' })], {
+    status: 'failed',
+    error: 'it could not be read',
+  });
+  const text = renderDrift(failed, 'web-1', style());
+  expect(text).toContain('the check of web-1 failed');
+  expect(text).toContain('permission denied');
+  expect(text).toContain('error: it could not be read');
+});
+
+test('what an agent wrote reaches the terminal escaped', () => {
+  const evil = '\u001b]0;x\u0007\u202e';
+  const text = renderDrift(
+    drift([
+      { ...moved, identity: evil, message: evil, changes: [{ field: 'mode', from: evil, to: evil }], diff: evil },
+    ]),
+    evil,
+    style(),
+  );
+  expect(text.replace(/\n/g, '')).not.toMatch(/[\p{Cc}\p{Cf}]/u);
+});

@@ -1,0 +1,79 @@
+import type { ResourceResult } from '@muster/protocol';
+import type { DriftRecord } from '@muster/protocol/http';
+import { diffLines, fieldLines, headLine, messageLines, tellingChanges } from './resource-text.ts';
+import { sanitiseLine, sanitiseParagraph } from './sanitize.ts';
+import { ago, type Colors, counted, type Style } from './style.ts';
+
+/** Drift as a person reads it: what the machine has, against what was applied. */
+
+function wordOf({ action, status }: ResourceResult): string {
+  if (status === 'failed' || status === 'unknown') return 'failed';
+  if (status === 'skipped') return 'skipped';
+  if (action === 'create') return 'missing';
+  if (action === 'remove') return 'back';
+  return action === 'update' || action === 'none' ? 'moved' : 'due';
+}
+
+function resourceLines(result: ResourceResult, style: Style): string[] {
+  const { color } = style;
+  const missing = result.action === 'create';
+  const bad = result.status === 'failed' || result.status === 'unknown';
+  const lines = [headLine(result, wordOf(result), 7, style)];
+  if (result.message !== null) lines.push(...messageLines(result.message, bad ? color.red : color.dim));
+  if (result.sensitive) lines.push(`      ${color.dim('holds a secret: its values are not shown')}`);
+  lines.push(
+    ...fieldLines(tellingChanges(result), style, (from, to) => {
+      const declared = to === null ? 'should not be there' : `declared ${color.green(to)}`;
+      if (missing) return declared;
+      return `${from === null ? 'is not there' : `is ${color.red(from)}`}, ${declared}`;
+    }),
+  );
+  // Of what is gone altogether, the whole content would be one long addition.
+  if (result.diff !== null && (!missing || style.verbose)) {
+    lines.push(`      ${color.red('- on the machine')}  ${color.green('+ as declared')}`);
+    lines.push(...diffLines(result.diff, color, false, style.verbose ? null : style.width));
+  }
+  return lines;
+}
+
+export const statusWord = ({ status, accepted }: Pick<DriftRecord, 'status' | 'accepted'>): string =>
+  accepted === null ? status.replace('_', ' ') : 'accepted';
+
+export const statusPaint = (status: DriftRecord['status'], color: Colors): ((text: string) => string) =>
+  ({ in_sync: color.green, drifted: color.yellow, failed: color.red, cancelled: color.dim })[status];
+
+/** One line for a list: the first few resources with the fields that moved. */
+export function inBrief({ resources, error }: Pick<DriftRecord, 'resources' | 'error'>): string {
+  const few = resources.slice(0, 3).map((result) => {
+    const fields = result.action === 'create' ? ['missing'] : result.changes.map(({ field }) => field);
+    return `${result.identity}${fields.length === 0 ? '' : ` (${fields.join(', ')})`}`;
+  });
+  const more = resources.length - few.length;
+  return sanitiseLine([...few, ...(more > 0 ? [`and ${more} more`] : [])].join(', ') || (error ?? ''));
+}
+
+/** @param agent how the agent is called */
+export function renderDrift(record: DriftRecord, agent: string, style: Style): string {
+  const { color } = style;
+  const { status, summary, resources, error, checked_at, snapshot_operation_id } = record;
+  const name = color.bold(sanitiseLine(agent));
+  const against = color.dim(
+    `checked ${ago(checked_at, style.now)} against operation ${sanitiseLine(snapshot_operation_id)}`,
+  );
+  if (status === 'in_sync')
+    return `${name} is ${color.green('in sync')}: ${counted(summary.total, 'resource')} as applied\n${against}`;
+  const head =
+    status === 'drifted'
+      ? `${name} has ${color.yellow('drifted')}: ${resources.length} of ${counted(summary.total, 'resource')} ${resources.length === 1 ? 'differs' : 'differ'} from what was applied`
+      : `the check of ${name} ${status === 'failed' ? color.red('failed') : 'was cancelled'}`;
+  const lines = [head, against];
+  if (record.accepted !== null)
+    lines.push(
+      `accepted ${ago(record.accepted.at, style.now)}: ${sanitiseLine(record.accepted.reason)}${color.dim('  muster drift --unaccept takes it back')}`,
+    );
+  lines.push('');
+  for (const result of resources) lines.push(...resourceLines(result, style));
+  if (resources.length > 0) lines.push('');
+  if (error !== null) lines.push(`${color.red('error:')} ${sanitiseParagraph(error)}`);
+  return lines.join('\n').trimEnd();
+}

@@ -1,0 +1,28 @@
+import type { AuditEvent } from '@muster/protocol/http';
+import { sanitiseLine } from './sanitize.ts';
+import { ago, type Colors, type Style, timestamp } from './style.ts';
+
+/** Events of the audit log as a person reads them. */
+
+export const severityPaint = (severity: AuditEvent['severity'], color: Colors): ((text: string) => string) =>
+  severity === 'critical' ? color.red : severity === 'warning' ? color.yellow : (text) => text;
+
+/** Who did it; null: the orchestrator by itself. */
+export const actorOf = ({ actor }: Pick<AuditEvent, 'actor'>): string | null =>
+  actor.type === 'system' || (actor.name === '' && actor.id === '') ? null : actor.name || actor.id;
+
+/** When it was, for a list. */
+export const eventWhen = ({ timestamp: at }: Pick<AuditEvent, 'timestamp'>, { now, verbose }: Style): string =>
+  verbose ? at : ago(Date.parse(at) / 1000, now);
+
+const clock = (at: string, { verbose }: Style): string =>
+  verbose ? at : timestamp(Date.parse(at) / 1000).slice(11, 19);
+
+/** One line of a stream: time of day, type, what happened, and who did it. */
+export function eventLine(event: AuditEvent, style: Style): string {
+  const { color } = style;
+  const paint = severityPaint(event.severity, color);
+  const by = actorOf(event);
+  const who = by === null ? '' : color.dim(` by ${sanitiseLine(by)}`);
+  return `${color.dim(clock(sanitiseLine(event.timestamp), style))} ${paint(sanitiseLine(event.event_type).padEnd(18))} ${sanitiseLine(event.summary)}${who}`;
+}

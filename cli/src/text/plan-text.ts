@@ -1,0 +1,166 @@
+import { hasEnded, type ResourceAction, type ResourceResult } from '@muster/protocol';
+import type { Operation } from '@muster/protocol/http';
+import { diffLines, fieldLines, headLine, messageLines, paintOf, tellingChanges } from './resource-text.ts';
+import { sanitise, sanitiseLine, sanitiseParagraph } from './sanitize.ts';
+import { counted, type Style } from './style.ts';
+import { wrapWords } from './width.ts';
+
+/** Plans and applies as a person reads them. */
+
+const planned: Readonly<Record<ResourceAction, string>> = {
+  none: 'keep',
+  create: 'create',
+  update: 'update',
+  remove: 'remove',
+  run: 'run',
+  reload: 'reload',
+  restart: 'restart',
+};
+const done: Readonly<Record<ResourceAction, string>> = {
+  none: 'kept',
+  create: 'created',
+  update: 'updated',
+  remove: 'removed',
+  run: 'ran',
+  reload: 'reloaded',
+  restart: 'restarted',
+};
+
+/** True when an apply would do something. */
+export const hasChanges = ({ resources }: Pick<Operation, 'resources'>): boolean =>
+  resources.some(({ status }) => status === 'would_change' || status === 'changed');
+
+/** What an apply of this plan would take away. */
+export const removalsOf = ({ resources }: Pick<Operation, 'resources'>): ResourceResult[] =>
+  resources.filter(({ action, status }) => action === 'remove' && status === 'would_change');
+
+function verbOf({ action, status }: ResourceResult): string {
+  if (status === 'failed') return 'failed';
+  if (status === 'unknown') return 'unknown';
+  if (status === 'skipped') return 'skipped';
+  return status === 'would_change' ? planned[action] : done[action];
+}
+
+function resourceLines(
+  result: ResourceResult,
+  style: Style,
+  { width, detail }: { width: number; detail: boolean },
+): string[] {
+  const { color } = style;
+  const lines = [headLine(result, verbOf(result), width, style)];
+  if (result.status === 'failed' || result.status === 'unknown') {
+    const text = result.message ?? (result.status === 'unknown' ? 'it may have run in part' : 'no reason was given');
+    lines.push(...messageLines(text, color.red, style.width));
+  } else if (result.message !== null) lines.push(...messageLines(result.message, color.dim, style.width));
+  if (!detail) return lines;
+  if (result.corrective) lines.push(`      ${color.dim('repairs drift')}`);
+  if (result.triggered_by.length > 0)
+    lines.push(
+      ...messageLines(`because of ${result.triggered_by.map(sanitiseLine).join(', ')}`, color.dim, style.width),
+    );
+  if (result.sensitive) lines.push(...messageLines('holds a secret: its values are not shown', color.dim, style.width));
+  const fresh = result.action === 'create';
+  lines.push(
+    ...fieldLines(tellingChanges(result), style, (from, to) =>
+      fresh && from === null ? (to ?? '-') : `${from ?? color.dim('nothing')} → ${to ?? color.dim('nothing')}`,
+    ),
+  );
+  if (result.diff !== null) {
+    const body = diffLines(result.diff, color, false, style.verbose ? null : style.width);
+    // Of a new file every line is new: where in it the hunk begins says nothing.
+    lines.push(...(fresh ? body.filter((line, at) => at > 0 || !line.includes('@@ -0,0 ')) : body));
+  }
+  return lines;
+}
+
+/** One resource that was done, in one line: while it goes on. */
+export function stepLine(result: ResourceResult, color: Style['color']): string {
+  const style = { color, width: null, now: 0, verbose: false };
+  const line = headLine(result, verbOf(result), 9, style);
+  const isBad = result.status === 'failed' || result.status === 'unknown';
+  const [why = ''] = isBad && result.message !== null ? sanitise(result.message).split('\n') : [];
+  return why === '' ? line : `${line}: ${color.red(why)}`;
+}
+
+const counts = (resources: readonly ResourceResult[], status: 'would_change' | 'changed') => {
+  const found = { none: 0, create: 0, update: 0, remove: 0, run: 0, reload: 0, restart: 0 };
+  for (const result of resources) if (result.status === status) found[result.action]++;
+  // A change whose kind was not said is an update.
+  found.update += found.none;
+  return found;
+};
+
+const words = (count: number, text: string): string[] => (count === 0 ? [] : [`${count} ${text}`]);
+
+/** The line at the end: `Plan: 3 to create, 1 to update, 0 to remove, 20 unchanged`. */
+export function countLine({ kind, resources, summary, status }: Operation, { color }: Style): string {
+  const plan = kind === 'plan';
+  const count = counts(resources, plan ? 'would_change' : 'changed');
+  const one = (action: ResourceAction, text: string, always: boolean): string[] => {
+    const told = `${count[action as keyof typeof count]} ${text}`;
+    if (count[action as keyof typeof count] === 0) return always ? [told] : [];
+    return [paintOf(action, color)(told)];
+  };
+  const to = plan ? 'to ' : '';
+  const verb = plan ? planned : done;
+  const parts = [
+    ...one('create', `${to}${verb.create}`, true),
+    ...one('update', `${to}${verb.update}`, true),
+    ...one('remove', `${to}${verb.remove}`, true),
+    ...one('run', `${to}${verb.run}`, false),
+    ...one('reload', `${to}${verb.reload}`, false),
+    ...one('restart', `${to}${verb.restart}`, false),
+    `${summary.unchanged} unchanged`,
+    ...words(summary.skipped, 'skipped'),
+    ...words(summary.failed, 'failed').map(color.red),
+  ];
+  const repairs = resources.filter(
+    (result) => result.corrective && result.status === (plan ? 'would_change' : 'changed'),
+  );
+  const verbOfRepair = plan ? (repairs.length === 1 ? 'repairs' : 'repair') : 'repaired';
+  const drift = repairs.length === 0 ? '' : `; ${repairs.length} ${verbOfRepair} drift`;
+  const head = plan ? 'Plan' : status === 'succeeded' ? 'Applied' : status === 'failed' ? 'Failed' : `Apply ${status}`;
+  return `${color.bold(`${head}:`)} ${parts.join(', ')}${drift}`;
+}
+
+/**
+ * A plan or an apply in full.
+ * @param agent  how the agent is called
+ * @param detail false: what changes and diffs there are was shown before, only tell how each resource ended
+ */
+export function renderOperation(operation: Operation, agent: string, style: Style, detail = true): string {
+  const { color, verbose } = style;
+  const { kind, status, resources, error } = operation;
+  const head = kind === 'plan' ? 'Plan for' : 'Apply on';
+  const modules =
+    operation.modules.length === 0 ? '' : color.dim(` with ${operation.modules.map(sanitiseLine).join(', ')}`);
+  const lines = [wrapped(`${color.bold(`${head} ${sanitiseLine(agent)}`)}${modules}`, style), ''];
+  const width = kind === 'plan' ? 7 : 9;
+  // What was left alone for a reason is told with it: a removal that leaves something behind, say.
+  const told = resources.filter((result) => verbose || result.status !== 'unchanged' || result.message !== null);
+  for (const result of told) lines.push(...resourceLines(result, style, { width, detail: detail || verbose }));
+  if (told.length > 0) lines.push('');
+  if (error !== null) lines.push(`${color.red('error:')} ${sanitiseParagraph(error)}`);
+  if (!hasEnded(status)) lines.push(`It is ${status}.`);
+  else if (status === 'succeeded' && told.every((result) => result.status === 'unchanged'))
+    lines.push(kind === 'plan' ? 'Nothing to do: the machine is as declared.' : 'Nothing had to be done.');
+  // What it comes to is told at its end: until then there is nothing to count.
+  if (hasEnded(status) || resources.length > 0) lines.push(wrapped(countLine(operation, style), style));
+  return lines.join('\n');
+}
+
+const wrapped = (text: string, { width }: Style): string => (width === null ? text : wrapWords(text, width, '  '));
+
+/** One line for a list: `3 changed, 20 unchanged`. */
+export function summaryText({ summary, status }: Pick<Operation, 'summary' | 'status'>): string {
+  const { changed, removed, failed, skipped, unchanged, total } = summary;
+  // What has not ended has told of none yet.
+  if (total === 0) return hasEnded(status) ? counted(0, 'resource') : '-';
+  return [
+    ...words(failed, 'failed'),
+    ...words(changed, 'changed'),
+    ...words(removed, 'removed'),
+    ...words(skipped, 'skipped'),
+    ...words(unchanged, 'unchanged'),
+  ].join(', ');
+}

@@ -1,0 +1,141 @@
+import type { FieldChange, ResourceAction, ResourceResult } from '@muster/protocol';
+import stringWidth from 'string-width';
+import { sanitise, sanitiseLine } from './sanitize.ts';
+import type { Colors, Style } from './style.ts';
+import { cutTo, wrapWords } from './width.ts';
+
+/** What plans, applies and drift share: one resource with its fields and its diff. */
+
+type Paint = (text: string) => string;
+
+const symbols: Readonly<Record<ResourceAction, string>> = {
+  none: ' ',
+  create: '+',
+  update: '~',
+  remove: '-',
+  run: '>',
+  reload: '>',
+  restart: '>',
+};
+
+/** Green for what comes, yellow for what changes, red for what goes, cyan for what runs. */
+export const paintOf = (action: ResourceAction, color: Colors): Paint =>
+  ({
+    none: (text: string) => text,
+    create: color.green,
+    update: color.yellow,
+    remove: color.red,
+    run: color.cyan,
+    reload: color.cyan,
+    restart: color.cyan,
+  })[action];
+
+/** `module/id`, or the module alone for a resource without an id. */
+const placeOf = ({ module, id }: ResourceResult): string => (id === null ? module : `${module}/${id}`);
+
+const indent = '      ';
+const longestValue = 160;
+
+/** @param width of the column of verbs */
+export function headLine(
+  result: ResourceResult,
+  verb: string,
+  width: number,
+  { color, width: columns }: Style,
+): string {
+  const { type, identity, action, status } = result;
+  const bad = status === 'failed' || status === 'unknown';
+  const paint = bad ? color.red : status === 'skipped' ? color.dim : paintOf(action, color);
+  const symbol = bad ? '!' : status === 'skipped' ? '.' : symbols[action];
+  const place = color.dim(`(${sanitiseLine(placeOf(result))})`);
+  const head = `  ${paint(`${symbol} ${verb.padEnd(width)}`)} ${sanitiseLine(type)}`;
+  const name = color.bold(sanitiseLine(identity));
+  const fits = (text: string) => columns === null || stringWidth(text) <= columns;
+  // What does not fit stands on a line of its own: it is never cut.
+  const line = fits(`${head} ${name}`) ? `${head} ${name}` : `${head}\n${indent}${name}`;
+  return fits(`${head} ${name} ${place}`) ? `${line} ${place}` : `${line}\n${indent}${place}`;
+}
+
+/** Characters in front of the first difference that stay when the beginning is cut off. */
+const lead = 8;
+
+/** The values as they are shown: of long ones the part where they differ. */
+function shown(values: readonly (string | null)[], room: number | null): (string | null)[] {
+  const texts = values.map((value) => (value === null ? null : value === '' ? '""' : [...sanitiseLine(value)]));
+  const [one, other] = texts;
+  if (room === null) return texts.map((text) => (text === null ? null : [...text].join('')));
+  let same = 0;
+  if (one && other) while (same < Math.min(one.length, other.length) && one[same] === other[same]) same++;
+  const from =
+    one && other && Math.max(one.length, other.length) > room
+      ? Math.max(0, same - Math.min(lead, Math.floor(room / 4)))
+      : 0;
+  return texts.map((text) =>
+    text === null ? null : cutTo(`${from > 1 ? '…' : ''}${[...text].slice(from > 1 ? from : 0).join('')}`, room),
+  );
+}
+
+/** How many columns one value may take, beside the name of its field. */
+function roomOf({ verbose, width }: Pick<Style, 'verbose' | 'width'>, name: number, values: number): number | null {
+  if (verbose) return null;
+  if (width === null) return longestValue;
+  const rest = width - indent.length - name - 2 - (values > 1 ? 3 : 0);
+  return Math.max(7, Math.min(longestValue, Math.floor(rest / values)));
+}
+
+/**
+ * The fields that change, one a line, their names in a column.
+ * @param between how the two values are told: `0600 → 0644`
+ */
+export function fieldLines(
+  changes: readonly FieldChange[],
+  style: Pick<Style, 'verbose' | 'width'>,
+  between: (from: string | null, to: string | null) => string,
+): string[] {
+  const width = Math.min(24, Math.max(0, ...changes.map(({ field }) => sanitiseLine(field).length)));
+  return changes.map(({ field, from, to }) => {
+    const room = roomOf(style, width, from === null || to === null ? 1 : 2);
+    const [was = null, is = null] = shown([from, to], room);
+    return `${indent}${sanitiseLine(field).padEnd(width)}  ${between(was, is)}`;
+  });
+}
+
+/**
+ * A unified diff, indented and coloured.
+ * @param headers keep the `---` and `+++` lines, which repeat what stands above when there is one file
+ * @param width   of the terminal, which longer lines are cut to; null: nothing is cut
+ */
+export function diffLines(diff: string, color: Colors, headers = false, width: number | null = null): string[] {
+  const cut = (line: string) => (width === null ? line : cutTo(line, Math.max(10, width - indent.length)));
+  const lines = sanitise(diff.replace(/\n$/, '')).split('\n').map(cut);
+  const [first = '', second = ''] = lines;
+  const named = first.startsWith('--- ') && second.startsWith('+++ ');
+  const kept = named && !headers ? lines.slice(2) : lines;
+  return kept.map((line, at) => {
+    const isHeader = named && headers && at < 2;
+    if (isHeader) return indent + color.bold(line);
+    if (line.startsWith('+')) return indent + color.green(line);
+    if (line.startsWith('-')) return indent + color.red(line);
+    if (line.startsWith('@@')) return indent + color.cyan(line);
+    return indent + color.dim(line);
+  });
+}
+
+/** What the agent says about it, also of several lines. */
+export function messageLines(message: string, paint: Paint, width: number | null = null): string[] {
+  const wrap = (line: string) => (width === null ? line : wrapWords(line, width - indent.length, ''));
+  return sanitise(message.trimEnd())
+    .split('\n')
+    .flatMap((line) => wrap(line).split('\n'))
+    .map((line) => indent + paint(line));
+}
+
+/**
+ * The fields worth a line. The content of a file is told by the diff, and its digest beside it tells a person nothing; that what is
+ * created was absent goes without saying.
+ */
+export const tellingChanges = ({ action, changes, diff }: ResourceResult): FieldChange[] =>
+  changes.filter(({ field }) => {
+    if (field === 'content') return diff === null;
+    return field !== 'ensure' || (action !== 'create' && action !== 'remove');
+  });

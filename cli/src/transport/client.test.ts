@@ -1,0 +1,205 @@
+import { createHash, X509Certificate } from 'node:crypto';
+import { createServer, type Server } from 'node:net';
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { makeCertificate } from '../../test/certificate.ts';
+import { type Standing, standIn } from '../../test/orchestrator.ts';
+import { CliError, exits } from '../exit.ts';
+import { openTransport, type TransportOptions, type UnknownCertificate } from './client.ts';
+import { showFingerprint } from './trust.ts';
+
+let first: Awaited<ReturnType<typeof makeCertificate>>;
+let second: Awaited<ReturnType<typeof makeCertificate>>;
+let server: Standing;
+const closing: (() => void)[] = [];
+
+beforeAll(async () => {
+  [first, second] = await Promise.all([makeCertificate(), makeCertificate()]);
+  server = await standIn({ tls: first });
+});
+afterAll(() => server.close());
+afterEach(() => {
+  for (const close of closing.splice(0)) close();
+  server.seen.length = 0;
+});
+
+function open(policy: TransportOptions['policy'], firstUse?: TransportOptions['firstUse']) {
+  const { transport, close } = openTransport({
+    policy,
+    firstUse:
+      firstUse ??
+      (async () => {
+        throw new Error('nobody was to be asked');
+      }),
+    connectTimeout: 2000,
+  });
+  closing.push(close);
+  return (url = server.url) =>
+    transport({
+      method: 'GET',
+      url: `${url}/api/v1/status`,
+      headers: { authorization: 'Bearer secret' },
+      body: undefined,
+      signal: undefined,
+    });
+}
+
+const refusal = (promise: Promise<unknown>) =>
+  promise.then(
+    () => expect.fail('it was accepted'),
+    (error: unknown) => {
+      expect(error).toBeInstanceOf(CliError);
+      return error as CliError;
+    },
+  );
+
+test('the pinned certificate is accepted, self-signed as it is', async () => {
+  const answer = await open({ kind: 'pinned', fingerprint: first.fingerprint, source: 'stored' })();
+  expect(answer.status).toBe(200);
+});
+
+test('another certificate than the pinned one is refused before a byte of the request is sent', async () => {
+  const error = await refusal(open({ kind: 'pinned', fingerprint: second.fingerprint, source: 'stored' })());
+  expect(error).toMatchObject({ code: 'certificate_changed', exit: exits.unreachable });
+  expect(error.message).toContain(showFingerprint(first.fingerprint));
+  expect(error.message).toContain(showFingerprint(second.fingerprint));
+  expect(error.remedy).toContain('muster login');
+  expect(server.seen).toEqual([]);
+});
+
+test('at first use the certificate is shown, and sent to only once it is trusted', async () => {
+  const asked: UnknownCertificate[] = [];
+  let sentBefore = -1;
+  const get = open({ kind: 'authorities' }, async (certificate) => {
+    sentBefore = server.seen.length;
+    asked.push(certificate);
+  });
+  expect((await get()).status).toBe(200);
+  expect((await get()).status).toBe(200);
+  expect(asked).toEqual([
+    {
+      origin: server.url,
+      fingerprint: first.fingerprint,
+      subject: 'CN=muster test',
+      reason: 'DEPTH_ZERO_SELF_SIGNED_CERT',
+    },
+  ]);
+  expect(sentBefore).toBe(0);
+});
+
+test('a certificate that is swapped while the person thinks is refused', async () => {
+  const swapped = await standIn({ tls: first });
+  const { port } = new URL(swapped.url);
+  let impostor: Standing | undefined;
+  const get = open({ kind: 'authorities' }, async () => {
+    await swapped.close();
+    impostor = await standIn({ tls: second, port: Number(port) });
+  });
+  const error = await refusal(get(swapped.url));
+  expect(error.code).toBe('certificate_changed');
+  expect(impostor?.seen).toEqual([]);
+  await impostor?.close();
+});
+
+test('a certificate that is not trusted at first use gets nothing', async () => {
+  const get = open({ kind: 'authorities' }, async () => {
+    throw new CliError(exits.unreachable, 'certificate_refused', 'no');
+  });
+  expect((await refusal(get())).code).toBe('certificate_refused');
+  expect(server.seen).toEqual([]);
+});
+
+test('without a check anything goes', async () => {
+  expect((await open({ kind: 'anything' })()).status).toBe(200);
+});
+
+test('one connection carries one request after the other', async () => {
+  const get = open({ kind: 'pinned', fingerprint: first.fingerprint, source: 'stored' });
+  const before = server.connections();
+  for (let time = 0; time < 3; time++) await (await get()).text();
+  expect(server.connections() - before).toBe(1);
+});
+
+test.each([
+  ['nothing listens', async () => 'https://127.0.0.1:1', 'nothing listens there'],
+  ['no TLS is spoken', async () => (await plain()).url.replace('http:', 'https:'), 'does not speak TLS'],
+  ['the server hangs up', async () => `https://127.0.0.1:${await hangUp()}`, 'the connection was cut'],
+])('when %s, that is said', async (_, address, reason) => {
+  const error = await refusal(
+    open({ kind: 'pinned', fingerprint: first.fingerprint, source: 'stored' })(await address()),
+  );
+  expect(error).toMatchObject({ code: 'unreachable', exit: exits.unreachable });
+  expect(error.message).toContain(reason);
+  expect(error.remedy).not.toBeNull();
+});
+
+const keyDigest = ({ cert }: { cert: string }) =>
+  createHash('sha256')
+    .update(new X509Certificate(cert).publicKey.export({ format: 'der', type: 'spki' }))
+    .digest('hex');
+const serversAfterCall = async (policy: TransportOptions['policy'], url: string) => {
+  const opened = openTransport({ policy, firstUse: async () => {} });
+  closing.push(opened.close);
+  const call = { method: 'GET', headers: {}, body: undefined, signal: undefined };
+  await opened.transport({ ...call, url: `${url}/api/v1/status` });
+  return opened.serversOf(new URL(url));
+};
+
+test.each<[string, () => TransportOptions['policy']]>([
+  ['that was named', () => ({ kind: 'pinned', fingerprint: first.fingerprint, source: 'given' })],
+  ['that was trusted before', () => ({ kind: 'pinned', fingerprint: first.fingerprint, source: 'stored' })],
+  ['that a person trusts now', () => ({ kind: 'authorities' })],
+])('names a server with a certificate %s by its key alone', async (_, policy) => {
+  // Whoever stands in between at first use has the right origin, and another key.
+  expect(await serversAfterCall(policy(), server.url)).toEqual([`tls:${keyDigest(first)}`]);
+});
+
+test('names an unchecked server by its key alone, and does not go on to another key', async () => {
+  expect(await serversAfterCall({ kind: 'anything' }, server.url)).toEqual([`tls:${keyDigest(first)}`]);
+  const other = await standIn({ tls: second });
+  closing.push(() => void other.close());
+  const opened = openTransport({ policy: { kind: 'anything' }, firstUse: async () => {} });
+  closing.push(opened.close);
+  const call = { method: 'GET', headers: {}, body: undefined, signal: undefined };
+  await opened.transport({ ...call, url: `${server.url}/api/v1/status` });
+  const error = await refusal(opened.transport({ ...call, url: `${other.url}/api/v1/status` }));
+  expect(error.code).toBe('certificate_changed');
+  expect(other.seen).toEqual([]);
+});
+
+test('names a server of plain HTTP by its origin', async () => {
+  const { url } = await plain();
+  expect(await serversAfterCall({ kind: 'authorities' }, url)).toEqual([`origin:${url}`]);
+});
+
+test('a server that never answers the handshake is given up', async () => {
+  const port = await listen(createServer(() => {}));
+  const { transport, close } = openTransport({
+    policy: { kind: 'anything' },
+    firstUse: async () => {},
+    connectTimeout: 50,
+  });
+  closing.push(close);
+  const call = { method: 'GET', headers: {}, body: undefined, signal: undefined };
+  const error = await refusal(transport({ ...call, url: `https://127.0.0.1:${port}/` }));
+  expect(error.message).toContain('no answer in time');
+});
+
+async function plain(): Promise<Standing> {
+  const standing = await standIn();
+  closing.push(() => void standing.close());
+  return standing;
+}
+
+const hangUp = () => listen(createServer((socket) => socket.destroy()));
+
+async function listen(listener: Server): Promise<number> {
+  await new Promise<void>((resolve) => listener.listen(0, '127.0.0.1', resolve));
+  const sockets = new Set<import('node:net').Socket>();
+  listener.on('connection', (socket) => sockets.add(socket));
+  closing.push(() => {
+    for (const socket of sockets) socket.destroy();
+    listener.close();
+  });
+  const address = listener.address();
+  return typeof address === 'object' && address ? address.port : 0;
+}

@@ -1,0 +1,311 @@
+import { createHash, type X509Certificate } from 'node:crypto';
+import { Agent as PlainAgent, request as plainRequest } from 'node:http';
+import { Agent, request as secureRequest } from 'node:https';
+import type { Duplex } from 'node:stream';
+import { type ConnectionOptions, connect, getCACertificates, type TLSSocket } from 'node:tls';
+import type { Transport } from '@muster/protocol/client';
+import { serverOfKey, serverOfOrigin } from '@muster/protocol/sign-in';
+import { CliError, exits } from '../exit.ts';
+import {
+  type Fingerprint,
+  isCertificateFault,
+  isUnknownIssuer,
+  showFingerprint,
+  type TrustPolicy,
+  whereToldFingerprint,
+} from './trust.ts';
+
+/** A certificate that nobody vouches for, as it is put before a person. */
+export interface UnknownCertificate {
+  origin: string;
+  fingerprint: Fingerprint;
+  subject: string;
+  /** Why it was not accepted without asking, in OpenSSL's words. */
+  reason: string;
+}
+
+export interface TransportOptions {
+  policy: TrustPolicy;
+  /** Returns once the certificate is trusted (and remembered); throws to refuse. Only called for `authorities`. */
+  firstUse: (certificate: UnknownCertificate) => Promise<void>;
+  /** Milliseconds for TCP and TLS together. */
+  connectTimeout?: number;
+  /** Milliseconds without a byte of an answer. Beyond the 300 s that the orchestrator may take for long work. */
+  answerTimeout?: number;
+}
+
+const largestAnswer = 256 * 1024 * 1024;
+
+/** @returns what a WebSocket to this address goes over: a connection of its own, that no request was on before */
+export type AgentFor = (url: URL) => PlainAgent;
+
+/**
+ * A transport for the typed client that keeps its connections. No byte of a request leaves before the certificate has
+ * been judged: a token must not reach a stranger.
+ * @returns the transport, the same trust for what is no request, what ends its connections, and the names by which a
+ *   sign-in may call the server of a URL, best first: known once a request was answered
+ */
+export function openTransport(options: TransportOptions): {
+  transport: Transport;
+  agentFor: AgentFor;
+  close(): void;
+  serversOf(url: URL): string[];
+} {
+  const secure = new PinnedAgent(options);
+  const plain = new PlainAgent({ keepAlive: true });
+  const agentFor: AgentFor = ({ protocol }) =>
+    protocol === 'https:'
+      ? new OnceAgent((wanted, callback) => secure.createConnection(wanted, callback))
+      : new PlainAgent();
+  const transport: Transport = ({ method, url, headers, body, signal, stream }) =>
+    new Promise((resolve, reject) => {
+      const target = new URL(url);
+      const fail = (error: Error) => reject(error instanceof CliError ? error : unreachable(target, error));
+      const https = target.protocol === 'https:';
+      const length = body === undefined ? {} : { 'content-length': String(Buffer.byteLength(body)) };
+      const request = (https ? secureRequest : plainRequest)(
+        target,
+        {
+          method,
+          headers: { ...headers, ...length },
+          agent: https ? secure : plain,
+          timeout: options.answerTimeout ?? 330_000,
+          ...(signal ? { signal } : {}),
+        },
+        (answer) => {
+          const status = answer.statusCode ?? 0;
+          const header = (name: string) => {
+            const value = answer.headers[name.toLowerCase()];
+            return (Array.isArray(value) ? value[0] : value) ?? null;
+          };
+          if (stream && status >= 200 && status < 300) {
+            resolve({
+              status,
+              header,
+              body: answer,
+              text: async () => Buffer.concat(await answer.toArray()).toString(),
+            });
+            return;
+          }
+          const pieces: Buffer[] = [];
+          let size = 0;
+          answer.on('data', (piece: Buffer) => {
+            size += piece.length;
+            if (size > largestAnswer) request.destroy(new Error('the answer is too long'));
+            else pieces.push(piece);
+          });
+          answer.on('error', fail);
+          answer.on('end', () => {
+            const text = Buffer.concat(pieces).toString('utf8');
+            resolve({ status, header, text: async () => text });
+          });
+        },
+      );
+      request.on('timeout', () => request.destroy(Object.assign(new Error('no answer'), { code: 'ETIMEDOUT' })));
+      request.on('error', fail);
+      request.end(body);
+    });
+  return {
+    transport,
+    agentFor,
+    serversOf: (url) => (url.protocol === 'https:' ? secure.servers(url.origin) : [serverOfOrigin(url.origin)]),
+    close: () => {
+      secure.destroy();
+      plain.destroy();
+    },
+  };
+}
+
+type Connect = PinnedAgent['createConnection'];
+
+/** Connects as another agent does, and keeps nothing. */
+class OnceAgent extends Agent {
+  readonly #connect: Connect;
+
+  constructor(connect: Connect) {
+    super({ keepAlive: false, maxCachedSessions: 0 });
+    this.#connect = connect;
+  }
+
+  override createConnection(...[options, callback]: Parameters<Connect>): ReturnType<Connect> {
+    return this.#connect(options, callback);
+  }
+}
+
+/** Hands a socket to HTTP only once its certificate was judged. */
+class PinnedAgent extends Agent {
+  readonly #options: TransportOptions;
+  #policy: TrustPolicy;
+  /** SHA-256 of the server's public key as the last handshake showed it. */
+  #key: string | null = null;
+
+  constructor(options: TransportOptions) {
+    // Sessions are never resumed: a resumed one shows no certificate.
+    super({ keepAlive: true, maxCachedSessions: 0 });
+    this.#options = options;
+    this.#policy = options.policy;
+  }
+
+  /**
+   * What this end itself has seen of the server, so that a signature over it is of no use to another one. The origin
+   * proves something only where an authority vouches for it: whoever stands in between has the same, and the person may
+   * have trusted that certificate.
+   */
+  servers(origin: string): string[] {
+    const byKey = this.#key === null ? [] : [serverOfKey(this.#key)];
+    return this.#policy.kind === 'authorities' ? [serverOfOrigin(origin), ...byKey] : byKey;
+  }
+
+  override createConnection(
+    options: { host?: string | null; port?: number | string | null },
+    callback?: (error: Error | null, socket: Duplex) => void,
+  ): Duplex | null | undefined {
+    const host = options.host ?? 'localhost';
+    const port = Number(options.port ?? 443);
+    this.#judged(host, port).then(
+      (socket) => callback?.(null, socket),
+      (error: Error) => (callback as ((error: Error) => void) | undefined)?.(error),
+    );
+    return undefined;
+  }
+
+  async #judged(host: string, port: number): Promise<TLSSocket> {
+    const origin = new URL(`https://${host.includes(':') ? `[${host}]` : host}:${port}`).origin;
+    if (this.#policy.kind === 'authorities') {
+      try {
+        const vouched = await this.#vouched(host, port);
+        return this.#sameKey(origin, vouched, certificateOf(vouched));
+      } catch (error) {
+        const code = (error as NodeJS.ErrnoException).code ?? '';
+        if (!isCertificateFault(code)) throw error;
+        const seen = await this.#handshake(host, port, { rejectUnauthorized: false });
+        const certificate = certificateOf(seen);
+        seen.destroy();
+        const { fingerprint, subject } = describe(certificate);
+        await this.#options.firstUse({ origin, fingerprint, subject, reason: code });
+        this.#policy = { kind: 'pinned', fingerprint, source: 'stored' };
+      }
+    }
+    const socket = await this.#handshake(host, port, { rejectUnauthorized: false });
+    const certificate = certificateOf(socket);
+    if (this.#policy.kind === 'pinned') {
+      const { fingerprint } = describe(certificate);
+      if (fingerprint !== this.#policy.fingerprint) {
+        socket.destroy();
+        throw changed(origin, this.#policy, fingerprint);
+      }
+    }
+    return this.#sameKey(origin, socket, certificate);
+  }
+
+  /** Unchecked connections all go to one key: what is signed for it must not be handed to another. */
+  #sameKey(origin: string, socket: TLSSocket, { publicKey }: X509Certificate): TLSSocket {
+    const key = createHash('sha256')
+      .update(publicKey.export({ format: 'der', type: 'spki' }))
+      .digest('hex');
+    if (this.#policy.kind === 'anything' && this.#key !== null && key !== this.#key) {
+      socket.destroy();
+      throw new CliError(
+        exits.unreachable,
+        'certificate_changed',
+        `${origin} shows another key than a moment ago`,
+        'Somebody may stand in between: name the certificate with --fingerprint instead of --insecure-skip-verify.',
+      );
+    }
+    this.#key = key;
+    return socket;
+  }
+
+  /** A handshake that the authorities which Node brings, or else the machine's own, vouch for. */
+  async #vouched(host: string, port: number): Promise<TLSSocket> {
+    try {
+      return await this.#handshake(host, port, { rejectUnauthorized: true });
+    } catch (error) {
+      if (!isUnknownIssuer((error as NodeJS.ErrnoException).code ?? '')) throw error;
+      // Reading the machine's store takes tens of milliseconds, so it is the second try.
+      const ca = [...getCACertificates('default'), ...getCACertificates('system')];
+      return await this.#handshake(host, port, { rejectUnauthorized: true, ca });
+    }
+  }
+
+  #handshake(host: string, port: number, trust: ConnectionOptions): Promise<TLSSocket> {
+    return new Promise((resolve, reject) => {
+      const name = /^[\d.]+$|:/.test(host) ? {} : { servername: host };
+      const socket = connect({ host, port, ...name, minVersion: 'TLSv1.2', ALPNProtocols: ['http/1.1'], ...trust });
+      const timer = setTimeout(
+        () => socket.destroy(Object.assign(new Error('no connection in time'), { code: 'ETIMEDOUT' })),
+        this.#options.connectTimeout ?? 10_000,
+      );
+      socket.once('error', (error) => {
+        clearTimeout(timer);
+        reject(error);
+      });
+      socket.once('close', () => {
+        clearTimeout(timer);
+        reject(Object.assign(new Error('closed during the handshake'), { code: 'ECONNRESET' }));
+      });
+      socket.once('secureConnect', () => {
+        clearTimeout(timer);
+        socket.removeAllListeners('error');
+        socket.removeAllListeners('close');
+        // Long work is answered late: the path in between must not forget the connection.
+        socket.setKeepAlive(true, 15_000);
+        resolve(socket);
+      });
+    });
+  }
+}
+
+function certificateOf(socket: TLSSocket): X509Certificate {
+  const certificate = socket.getPeerX509Certificate();
+  if (!certificate) {
+    socket.destroy();
+    throw new CliError(exits.unreachable, 'certificate_missing', 'the server showed no certificate');
+  }
+  return certificate;
+}
+
+const describe = (certificate: X509Certificate) => ({
+  fingerprint: certificate.fingerprint256.replaceAll(':', '').toLowerCase(),
+  subject: certificate.subject ?? '',
+});
+
+function changed(origin: string, policy: Extract<TrustPolicy, { kind: 'pinned' }>, presented: Fingerprint): CliError {
+  const expected = policy.source === 'given' ? 'the one you named' : 'the one that was trusted';
+  return new CliError(
+    exits.unreachable,
+    'certificate_changed',
+    `the certificate of ${origin} is not ${expected}; nothing was sent\n` +
+      `expected:\n${showFingerprint(policy.fingerprint)}\n` +
+      `presented:\n${showFingerprint(presented)}`,
+    `Somebody may stand in between. If it was replaced on purpose (an orchestrator makes itself a new one when its advertised_host changes), compare it with ${whereToldFingerprint}, then: muster login --url ${origin} --fingerprint ${showFingerprint(presented)}`,
+  );
+}
+
+const reasons: Readonly<Record<string, string>> = {
+  ECONNREFUSED: 'nothing listens there',
+  ENOTFOUND: 'the name does not resolve',
+  EAI_AGAIN: 'the name does not resolve at the moment',
+  ETIMEDOUT: 'no answer in time',
+  EHOSTUNREACH: 'no way to that machine',
+  ENETUNREACH: 'no way to that network',
+  ECONNRESET: 'the connection was cut',
+  EPIPE: 'the connection was cut',
+};
+
+/** What became of a connection, for people. */
+export function unreachable(url: URL, error: Error): CliError {
+  const code = (error as NodeJS.ErrnoException).code ?? '';
+  const wrongProtocol = /wrong version number|packet length too long|HTTP_REQUEST/i.test(`${code} ${error.message}`);
+  const reason = wrongProtocol ? 'what listens there does not speak TLS' : (reasons[code] ?? error.message);
+  // A server that speaks TLS hangs up on plain HTTP.
+  const wantsTls = url.protocol === 'http:' && (code === 'ECONNRESET' || code.startsWith('HPE_'));
+  const remedy = wrongProtocol
+    ? `If it runs with --no-tls, say so: --url http://${url.host}`
+    : wantsTls
+      ? `If it speaks TLS, as it does unless told otherwise, say so: --url https://${url.host}`
+      : 'Is it running, and is this its address? Name another with --url or --profile; `npm start` starts one here.';
+  return new CliError(exits.unreachable, 'unreachable', `no orchestrator answers at ${url.origin}: ${reason}`, remedy, {
+    cause: error,
+  });
+}

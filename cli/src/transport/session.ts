@@ -1,0 +1,171 @@
+import { createHash } from 'node:crypto';
+import { readFile, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { ApiError, type Client } from '@muster/protocol/client';
+import { challenge, renew, verify } from '@muster/protocol/http';
+import { signInBytes } from '@muster/protocol/sign-in';
+import { cacheDirectory, type Environment, writePrivateFile } from '../directories.ts';
+import { CliError, exits } from '../exit.ts';
+import type { OperatorKey } from '../keys/key.ts';
+
+/** A session token as it is kept between calls. Times are Unix seconds. */
+export interface Token {
+  token: string;
+  issued_at: number;
+  expires_at: number;
+}
+
+/** Where the token of one operator at one address is kept. */
+export interface TokenStore {
+  read(): Promise<Token | null>;
+  write(token: Token): Promise<void>;
+  drop(): Promise<void>;
+}
+
+/** One file a session, mode 0600. A file that is not what it should be counts as none. */
+export function tokenFile(env: Environment, url: string, operatorId: string): TokenStore {
+  const name = createHash('sha256').update(`${url}\n${operatorId}`).digest('hex').slice(0, 32);
+  const path = join(cacheDirectory(env), 'sessions', `${name}.json`);
+  return {
+    async read() {
+      try {
+        const { token, issued_at, expires_at } = JSON.parse(await readFile(path, 'utf8')) as Record<string, unknown>;
+        if (typeof token !== 'string' || typeof issued_at !== 'number' || typeof expires_at !== 'number') return null;
+        return { token, issued_at, expires_at };
+      } catch {
+        return null;
+      }
+    },
+    write: (token) => writePrivateFile(path, `${JSON.stringify({ url, operator_id: operatorId, ...token })}\n`),
+    drop: () => rm(path, { force: true }),
+  };
+}
+
+const notOffered = (cause?: unknown) =>
+  new CliError(
+    exits.signIn,
+    'sign_in_not_offered',
+    'this orchestrator does not offer sign-ins that are bound to it; nothing was signed',
+    'Update the orchestrator first. If it is up to date, somebody else answers at this address.',
+    { cause },
+  );
+
+/** What to do with a token: use it, change it for a fresh one first, or sign in again. */
+export function judgeToken(token: Token | null, now: number): 'use' | 'renew' | 'sign_in' {
+  if (token === null) return 'sign_in';
+  const left = token.expires_at - now;
+  // A clock that was set back makes a token look younger than it is: the server's 401 has the last word.
+  if (left <= 30) return 'sign_in';
+  return left < (token.expires_at - token.issued_at) / 4 ? 'renew' : 'use';
+}
+
+export interface Session {
+  /** A token that should be live, signing in or renewing as needed. */
+  token(): Promise<string>;
+  /** Signs in whatever there is. */
+  signIn(): Promise<Token>;
+  /** True when there is a token that should be live. */
+  isOpen(): Promise<boolean>;
+  /** Drops what is kept, after the server said it is not live. */
+  forget(): Promise<void>;
+}
+
+export interface SessionOptions {
+  key: () => Promise<OperatorKey>;
+  store: (key: OperatorKey) => TokenStore;
+  /** A client without a session, and one that sends this token. */
+  client: (token: string | null) => Client;
+  /** The names by which a signature may call the server that was last spoken to, best first. */
+  servers: () => readonly string[];
+  /** Unix seconds. */
+  now: () => number;
+}
+
+export function openSession({ key, store, client, servers, now }: SessionOptions): Session {
+  let held: Token | null = null;
+
+  const keep = async (fresh: { token: string; expires_at: number }): Promise<Token> => {
+    held = { token: fresh.token, expires_at: fresh.expires_at, issued_at: now() };
+    await store(await key()).write(held);
+    return held;
+  };
+
+  /**
+   * Signs only what names the server that this end sees. The bare form, a signature over a nonce of the server's choice,
+   * could be passed on to another orchestrator: there is no way back to it.
+   */
+  const signIn = async (): Promise<Token> => {
+    const mine = await key();
+    const call = client(null);
+    const { publicKey } = mine;
+    try {
+      const { nonce, form } = await call(challenge, { body: { public_key: publicKey, form: 2 } });
+      if (form !== 2) throw notOffered();
+      if (!/^[0-9a-f]{64}$/.test(nonce)) throw new CliError(exits.signIn, 'nonce_invalid', 'the nonce is not 32 bytes');
+      const [first, ...others] = servers();
+      if (first === undefined) throw new Error('the challenge came without a connection');
+      const answer = async (server: string) => {
+        const signed = await mine.sign(signInBytes({ server, publicKey, nonce }));
+        const signature = Buffer.from(signed).toString('hex');
+        return await keep(await call(verify, { body: { public_key: publicKey, signature, server, nonce } }));
+      };
+      let answered = answer(first);
+      for (const server of others)
+        answered = answered.catch((error: unknown) => {
+          if (error instanceof ApiError && error.problem.code === 'sign_in_server_unknown') return answer(server);
+          throw error;
+        });
+      return await answered;
+    } catch (error) {
+      if (!(error instanceof ApiError)) throw error;
+      const { code } = error.problem;
+      // Releases before form 2 refuse the field.
+      if (code === 'invalid_input' && error.problem.errors?.some(({ path }) => path === '/form'))
+        throw notOffered(error);
+      if (code === 'operator_unknown')
+        throw new CliError(
+          exits.signIn,
+          'operator_unknown',
+          `the key ${mine.path} is not an operator’s here`,
+          `Ask an admin to add the public key ${mine.publicKey}, or name another key with --key-file.`,
+          { cause: error },
+        );
+      throw error;
+    }
+  };
+
+  let opening: Promise<string> | null = null;
+  const openOnce = async (): Promise<string> => {
+    held ??= await store(await key()).read();
+    const verdict = judgeToken(held, now());
+    if (held !== null && verdict === 'use') return held.token;
+    if (held !== null && verdict === 'renew') {
+      try {
+        return (await keep(await client(held.token)(renew, {}))).token;
+      } catch (error) {
+        // Too old to be renewed, or ended by others: the key still opens.
+        if (!(error instanceof ApiError)) throw error;
+      }
+    }
+    return (await signIn()).token;
+  };
+
+  return {
+    token() {
+      // Calls made at once share one sign-in: each would ask for the passphrase.
+      opening ??= openOnce().finally(() => {
+        opening = null;
+      });
+      return opening;
+    },
+    signIn,
+    async isOpen() {
+      held ??= await store(await key()).read();
+      return held !== null && judgeToken(held, now()) !== 'sign_in';
+    },
+    async forget() {
+      held = null;
+      await store(await key()).drop();
+    },
+  };
+}

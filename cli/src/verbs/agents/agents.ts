@@ -1,0 +1,247 @@
+import { type Agent, agentStatuses, createEnrolmentToken, getAttributes, listAgents } from '@muster/protocol/http';
+import { type Command, Option } from 'commander';
+import type { Context } from '../../context/context.ts';
+import type { Register } from '../../context/verb.ts';
+import {
+  type AgentOptions,
+  chooseAgents,
+  isOneNamed,
+  selectorOption,
+  severalNaming,
+} from '../../execution/choose-agents.ts';
+import { showingFault } from '../../execution/selector-fault.ts';
+import { agentLabel } from '../../text/agent-label.ts';
+import { sanitiseLine } from '../../text/sanitize.ts';
+import { ago, counted, duration, type Style } from '../../text/style.ts';
+import type { Column } from '../../text/table.ts';
+import { parseChoice, parseCount, parseMoment, parseTag } from '../../text/values.ts';
+import { registerChanges, requireName } from './agents-change.ts';
+
+export const register: Register = (command, act) => {
+  command
+    .command('list')
+    .description('list agents')
+    .option('--status <status>', 'pending, approved or rejected only')
+    .addOption(selectorOption())
+    .addOption(new Option('--filter <selector>', 'the same as --selector').hideHelp())
+    .option('-q, --query <text>', 'those with this text in their name or hostname')
+    .addHelpText('after', '\nExample:\n  $ muster agents list --status pending')
+    .action(act(list));
+  command
+    .command('show')
+    .description('show agents with their tags and what they say of their machines')
+    .argument('[agents...]', severalNaming)
+    .addOption(selectorOption())
+    .addHelpText('after', '\nExamples:\n  $ muster agents show web-1\n  $ muster agents show -l role=web')
+    .action(act(show));
+  command
+    .command('attributes')
+    .description('show what agents say of their machines: what selectors and modules read as attr.NAME')
+    .argument('[agents...]', severalNaming)
+    .addOption(selectorOption())
+    .addHelpText('after', '\nExample:\n  $ muster agents attributes web-1')
+    .action(act(attributes));
+  registerChanges(command, act);
+  withTokenTerms(
+    command
+      .command('enroll')
+      .description('make a token that lets an agent enrol, and print the command to paste on its machine'),
+  )
+    .addHelpText('after', '\nExample:\n  $ muster agents enroll --name web-2 --tag role=web')
+    .action(act(enroll));
+};
+
+/** What is said of a new token. */
+export const withTokenTerms = (command: Command): Command =>
+  command
+    .option('--name <name>', 'the name it gets; for a token of one use')
+    .option('--tag <key=value>', 'a tag it gets; may be repeated', (text: string, tags: string[] | undefined) => [
+      ...(tags ?? []),
+      text,
+    ])
+    .option('--expires <when>', 'how long the token is good, e.g. 30m, 12h, 7d, or until when, e.g. 2026-12-01', '1h')
+    .option('--uses <n>', 'how many agents may use it', '1')
+    .option('--no-approve', 'they wait for approval');
+
+const shortId = 12;
+
+const columns = (idLength: number): Column<Agent>[] => [
+  { heading: 'NAME', text: ({ name }) => name, flexible: true, paint: (text, _, { color }) => color.bold(text) },
+  { heading: 'NODE ID', extra: true, text: ({ node_id }) => node_id.slice(0, idLength) },
+  {
+    heading: 'STATUS',
+    text: ({ status }) => status,
+    paint: (text, { status }, { color }) =>
+      status === 'pending' ? color.yellow(text) : status === 'rejected' ? color.red(text) : text,
+  },
+];
+
+async function list(
+  context: Context,
+  options: { status?: string; selector?: string; filter?: string; query?: string },
+): Promise<undefined> {
+  const { out } = context;
+  const { style } = out;
+  const { status, query, selector: filter = options.filter } = options;
+  const state = status === undefined ? undefined : parseChoice('--status', status, agentStatuses);
+  const { call } = await context.connect();
+  const progress = out.progress('reading the agents');
+  const agents = await call(listAgents, {
+    query: {
+      sort: 'name',
+      ...(state === undefined ? {} : { status: state }),
+      ...(filter === undefined ? {} : { filter }),
+      ...(query === undefined ? {} : { q: query }),
+    },
+  })
+    .catch(showingFault(filter ?? ''))
+    .finally(progress.end);
+  if (out.json) {
+    out.data(agents);
+    return undefined;
+  }
+  if (agents.length === 0) {
+    out.note(
+      status === undefined && filter === undefined && query === undefined
+        ? 'There is no agent yet. Let one in: muster agents enroll'
+        : 'No agent fits.',
+    );
+    return undefined;
+  }
+  out.table(
+    [
+      ...columns(style.width === null ? 32 : shortId),
+      {
+        heading: 'LINK',
+        text: ({ connected, last_seen_at }) => (connected ? 'up' : `lost ${ago(last_seen_at, style.now)}`),
+        paint: (text, { connected }, { color }) => (connected ? color.green(text) : color.red(text)),
+      },
+      {
+        heading: 'HOSTNAME',
+        extra: true,
+        text: ({ attributes, initial_hostname }) => attributes.hostname ?? initial_hostname,
+        flexible: true,
+      },
+      {
+        heading: 'SYSTEM',
+        extra: true,
+        text: ({ attributes: { distro, platform, version } }) =>
+          [distro ?? platform, version].filter(Boolean).join(' ') || null,
+        flexible: true,
+      },
+      {
+        heading: 'TAGS',
+        text: ({ tags }) =>
+          Object.entries(tags)
+            .map(([key, value]) => `${key}=${value}`)
+            .join(' ') || null,
+        flexible: true,
+      },
+    ],
+    agents,
+  );
+  const pending = agents.filter((agent) => agent.status === 'pending').length;
+  if (pending > 0)
+    out.note(
+      `\n${counted(pending, 'agent waits', 'agents wait')} for approval: muster agents approve NODE_ID --name NAME`,
+    );
+  return undefined;
+}
+
+async function attributes(context: Context, typed: string[], options: AgentOptions): Promise<undefined> {
+  const { out } = context;
+  const { color } = out.style;
+  const agents = await chooseAgents(context, typed, options, { status: 'any' });
+  const { call } = await context.connect();
+  const [only] = agents;
+  // Of several the list has them already.
+  const found = new Map(agents.map((agent) => [agent.node_id, agent.attributes]));
+  if (only !== undefined && agents.length === 1)
+    found.set(only.node_id, await call(getAttributes, { params: { node_id: only.node_id } }));
+  if (out.json) {
+    out.data(isOneNamed(typed, agents) && only ? found.get(only.node_id) : Object.fromEntries(found));
+    return undefined;
+  }
+  for (const [at, agent] of agents.entries()) {
+    if (agents.length > 1) out.print(`${at === 0 ? '' : '\n'}${color.bold(sanitiseLine(agentLabel(agent)))}`);
+    const rows = Object.entries(found.get(agent.node_id) ?? {}).sort(([one], [other]) => (one < other ? -1 : 1));
+    if (rows.length === 0) out.note(`${agentLabel(agent)} has said nothing of its machine yet.`);
+    else
+      out.table(
+        [
+          { heading: 'ATTRIBUTE', text: ([name]) => name },
+          { heading: 'VALUE', text: ([, value]) => value, flexible: true },
+        ],
+        rows,
+      );
+  }
+  return undefined;
+}
+
+async function show(context: Context, typed: string[], options: AgentOptions): Promise<undefined> {
+  const { out } = context;
+  const agents = await chooseAgents(context, typed, options, { status: 'any' });
+  if (out.json) out.data(isOneNamed(typed, agents) ? agents[0] : agents);
+  else out.print(agents.map((agent) => describe(agent, out.style)).join('\n\n'));
+  return undefined;
+}
+
+function describe(agent: Agent, { color, now }: Style): string {
+  const { attributes, tags, connected } = agent;
+  const link = connected ? `up for ${duration(now - agent.connected_at)}` : `lost ${ago(agent.last_seen_at, now)}`;
+  const unseen = agent.pin_source === 'first_use' ? '; it trusted the key of the orchestrator unseen' : '';
+  const lines = (entries: Record<string, string>): string[] => {
+    const names = Object.keys(entries).sort();
+    const width = Math.max(...names.map((name) => sanitiseLine(name).length));
+    return names.map((name) => `  ${sanitiseLine(name).padEnd(width)}  ${sanitiseLine(entries[name] ?? '')}`);
+  };
+  const section = (title: string, entries: Record<string, string>, none: string): string[] => [
+    '',
+    color.bold(title),
+    ...(Object.keys(entries).length === 0 ? [`  ${none}`] : lines(entries)),
+  ];
+  return [
+    `${color.bold(sanitiseLine(agentLabel(agent)))}  ${agent.status}`,
+    `node id  ${agent.node_id}`,
+    `link     ${connected ? color.green(link) : color.red(link)}${unseen}`,
+    `agent    ${sanitiseLine(agent.agent_version)}, first seen as ${sanitiseLine(agent.initial_hostname)} from ${sanitiseLine(agent.initial_ip)}`,
+    ...section('Tags', tags, 'none'),
+    ...section('Attributes: modules read them as attr.NAME', attributes, 'none'),
+  ].join('\n');
+}
+
+/** Makes a token, and prints it with the command to paste. */
+export async function enroll(
+  context: Context,
+  options: { name?: string; tag?: string[]; expires: string; uses: string; approve: boolean },
+): Promise<undefined> {
+  const { out, now } = context;
+  const { name } = options;
+  const uses = parseCount('--uses', options.uses, 1, 10_000);
+  if (name !== undefined) requireName(name);
+  const tags = Object.fromEntries((options.tag ?? []).map(parseTag).map(({ key, value }) => [key, value]));
+  const expiresIn = parseMoment(options.expires, now(), 'until') - Math.floor(now());
+  const { call } = await context.connect();
+  const made = await call(createEnrolmentToken, {
+    body: {
+      expires_in: expiresIn,
+      uses,
+      approve: options.approve,
+      ...(name === undefined ? {} : { name }),
+      ...(options.tag === undefined ? {} : { tags }),
+    },
+  });
+  if (out.json) out.data(made);
+  out.print(sanitiseLine(made.command));
+  const good = `Good for ${duration(Math.ceil((made.expires_at - now()) / 60) * 60)}, ${counted(made.uses_left, 'use')}; the token is not shown again.`;
+  if (made.command === made.connect_command)
+    out.note(
+      `\nType it on the machine, as root, where the program is. ${good}\nIn a clone of Muster’s repository, after npm ci, type it with npx in front: npx muster agent connect …`,
+    );
+  else
+    out.note(
+      `\nPaste it on the machine: it installs the agent and connects it, as root or with sudo. ${good}\nWhere the program is installed already:\n  ${sanitiseLine(made.connect_command)}`,
+    );
+  if (made.note !== null) out.warn(sanitiseLine(made.note));
+  return undefined;
+}

@@ -1,0 +1,95 @@
+import { listEnrolmentTokens, revokeEnrolmentToken } from '@muster/protocol/http';
+import type { Context } from '../../context/context.ts';
+import type { Register } from '../../context/verb.ts';
+import { eachOf } from '../../execution/each.ts';
+import { findId } from '../../execution/find-id.ts';
+import type { Exit } from '../../exit.ts';
+import { sanitiseLine } from '../../text/sanitize.ts';
+import { ago, duration, listedId } from '../../text/style.ts';
+import { enroll, withTokenTerms } from './agents.ts';
+
+export const register: Register = (command, act) => {
+  command
+    .command('list')
+    .description('list the tokens that still let agents in, without their values')
+    .option('--all', 'also those that are used up, revoked or expired, for 30 days')
+    .addHelpText('after', '\nExample:\n  $ muster enrolment-tokens list')
+    .action(act(list));
+  withTokenTerms(
+    command
+      .command('create')
+      .description('make a token that lets an agent enrol, and print the command to paste; as agents enroll'),
+  )
+    .addHelpText('after', '\nExample:\n  $ muster enrolment-tokens create --uses 20 --tag role=web --expires 2h')
+    .action(act(enroll));
+  command
+    .command('revoke')
+    .description('make tokens useless; agents that came in by them stay')
+    .argument('<ids...>', 'their ids, or the beginning or end of one if only one fits')
+    .addHelpText('after', '\nExample:\n  $ muster enrolment-tokens revoke 01KAGZ3N8V5T1Q6W9X2Y4Z7B8C')
+    .action(act(revoke));
+};
+
+async function list(context: Context, options: { all?: boolean }): Promise<undefined> {
+  const { out } = context;
+  const { call } = await context.connect();
+  const tokens = await call(listEnrolmentTokens, {
+    query: options.all ? { include_ended: 'true' as const } : {},
+    all: true,
+  });
+  if (out.json) {
+    out.data(tokens);
+    return undefined;
+  }
+  if (tokens.length === 0) {
+    out.note('No token lets an agent in. Make one: muster agents enroll');
+    return undefined;
+  }
+  out.table(
+    [
+      { heading: 'TOKEN', text: ({ id }) => listedId(id, out.style) },
+      { heading: 'NAME', text: ({ name }) => name, flexible: true, extra: true },
+      { heading: 'APPROVES', extra: true, text: ({ approve }) => (approve ? 'yes' : 'no') },
+      { heading: 'USES LEFT', text: ({ uses_left }) => String(uses_left), align: 'right' },
+      {
+        heading: 'EXPIRES',
+        text: ({ expires_at, revoked_at }) =>
+          revoked_at !== null
+            ? `revoked ${ago(revoked_at, out.style.now)}`
+            : expires_at > out.style.now
+              ? `in ${duration(expires_at - out.style.now)}`
+              : ago(expires_at, out.style.now),
+      },
+      {
+        heading: 'TAGS',
+        text: ({ tags }) =>
+          Object.entries(tags)
+            .map(([key, value]) => `${key}=${value}`)
+            .join(' ') || null,
+        flexible: true,
+      },
+    ],
+    tokens,
+  );
+  return undefined;
+}
+
+async function revoke(context: Context, wanted: string[]): Promise<Exit> {
+  const { out } = context;
+  const { call } = await context.connect();
+  const known = async () => (await call(listEnrolmentTokens, { all: true })).map(({ id }) => id);
+  const revoked: string[] = [];
+  const exit = await eachOf(
+    context,
+    wanted,
+    (id) => id,
+    async (each) => {
+      const id = await findId('enrolment token', 'muster enrolment-tokens list', each, known);
+      await call(revokeEnrolmentToken, { params: { id } });
+      revoked.push(id);
+      out.print(`Revoked ${sanitiseLine(id)}.`);
+    },
+  );
+  if (out.json) out.data({ revoked });
+  return exit;
+}

@@ -1,0 +1,283 @@
+import type { Sample } from '@muster/protocol';
+import type { Client } from '@muster/protocol/client';
+import { type Agent, latestSample, latestSamples, listAgents, listSamples, mostSamples } from '@muster/protocol/http';
+import type { Context } from '../../context/context.ts';
+import type { Register } from '../../context/verb.ts';
+import {
+  type AgentOptions,
+  agentNaming,
+  chooseAgent,
+  chooseAgents,
+  selectorOption,
+  severalNaming,
+} from '../../execution/choose-agents.ts';
+import { type Exit, exits, usageError } from '../../exit.ts';
+import { agentLabel } from '../../text/agent-label.ts';
+
+import {
+  columnsFor,
+  csvHead,
+  csvLine,
+  cutTime,
+  renderSeries,
+  sampleLine,
+  shareCell,
+  shareOf,
+  usualInterval,
+} from '../../text/metrics-text.ts';
+import { sanitiseLine, toJson } from '../../text/sanitize.ts';
+import { byShare, glyphsFor } from '../../text/sparkline.ts';
+import { ago, duration, when } from '../../text/style.ts';
+import type { Column } from '../../text/table.ts';
+import { parseCount, parseDuration, parseMoment } from '../../text/values.ts';
+import { explain } from '../../transport/explain.ts';
+
+export const register: Register = (command, act) => {
+  command
+    .command('list')
+    .description('the newest sample of each agent')
+    .argument('[agents...]', `these only: ${severalNaming}`)
+    .addOption(selectorOption())
+    .option('--ascii', 'draw with plain characters')
+    .addHelpText('after', '\nExample:\n  $ muster metrics list --selector role=web')
+    .action(act(list));
+  command
+    .command('show')
+    .description('cpu, memory, disk, load and network of an agent over a time')
+    .argument('<agent>', agentNaming)
+    .option('--since <time>', 'how far back: 1h, 24h, 7d, or a time like 2026-12-01', '1h')
+    .option('-f, --follow', 'go on, as samples come')
+    .option('--csv', 'every sample as comma-separated values; what could not be measured is empty')
+    .option('--step <duration>', 'with --csv or --json: averages over this length of time')
+    .option('--ascii', 'draw with plain characters')
+    .addHelpText(
+      'after',
+      '\nA gap is a time without samples, – a sample without that number: the agent could not measure it.\n\nExamples:\n  $ muster metrics show web-1 --since 24h\n  $ muster metrics show web-1 --since 7d --csv > web-1.csv',
+    )
+    .action(act(show));
+  command
+    .command('follow')
+    .description('print each sample of an agent as it comes, one a line')
+    .argument('<agent>', agentNaming)
+    .option('--since <time>', 'begin with those of the last 10m, 1h, … or since a time')
+    .option('--csv', 'as comma-separated values')
+    .option('--ascii', 'draw with plain characters')
+    .addHelpText(
+      'after',
+      '\nGoes on until Ctrl-C; with --json each line is a sample.\n\nExample:\n  $ muster metrics follow web-1 --json',
+    )
+    .action(act(follow));
+};
+
+/** Up to so many are asked for one by one. */
+const few = 20;
+
+async function newestOf(call: Client, agents: readonly Agent[], filter: string | undefined) {
+  if (filter === undefined && agents.length <= few) {
+    const each = await Promise.all(
+      agents.map(async ({ node_id }) => [node_id, await call(latestSample, { params: { node_id } })] as const),
+    );
+    return Object.fromEntries(each.filter((entry): entry is [string, Sample] => entry[1] !== undefined));
+  }
+  const wanted = new Set(agents.map(({ node_id }) => node_id));
+  const all = await call(latestSamples, { query: filter === undefined ? {} : { filter } });
+  return Object.fromEntries(Object.entries(all).filter(([node_id]) => wanted.has(node_id)));
+}
+
+async function list(
+  context: Context,
+  typed: string[],
+  options: AgentOptions & { ascii?: boolean },
+): Promise<undefined> {
+  const { out, env } = context;
+  const { style } = out;
+  const { selector } = options;
+  const { call } = await context.connect();
+  const isEach = typed.length === 0 && selector === undefined;
+  const agents = isEach
+    ? await call(listAgents, { query: { status: 'approved', sort: 'name' } })
+    : await chooseAgents(context, typed, options);
+  const samples = await newestOf(call, agents, isEach ? '' : selector);
+  if (out.json) {
+    out.data(samples);
+    return undefined;
+  }
+  if (agents.length === 0) {
+    out.note('There is no agent yet. Let one in: muster agents enroll');
+    return undefined;
+  }
+  const glyphs = glyphsFor(env, options.ascii);
+  const cells = style.width !== null && style.width >= 76 ? 10 : 0;
+  type Row = { agent: Agent; sample: Sample | undefined };
+  const share = (heading: string, of: (sample: Sample) => number | null): Column<Row> => ({
+    heading,
+    text: ({ sample }) => (sample === undefined ? null : shareCell(of(sample), cells, glyphs)),
+    paint: (text, { sample }, { color }) => byShare(sample === undefined ? null : of(sample), color)(text),
+  });
+  out.table<Row>(
+    [
+      {
+        heading: 'AGENT',
+        text: ({ agent }) => agentLabel(agent),
+        flexible: true,
+        paint: (text, _, { color }) => color.bold(text),
+      },
+      share('CPU', ({ cpu_usage }) => (cpu_usage === null ? null : cpu_usage / 100)),
+      share('MEMORY', ({ memory_used, memory_total }) => shareOf(memory_used, memory_total)),
+      share('DISK', ({ disk_used, disk_total }) => shareOf(disk_used, disk_total)),
+      {
+        heading: 'LOAD',
+        align: 'right',
+        extra: true,
+        text: ({ sample }) => sample?.load1?.toFixed(2) ?? null,
+      },
+      {
+        heading: 'UPTIME',
+        extra: true,
+        text: ({ sample }) => (typeof sample?.uptime === 'number' ? duration(sample.uptime) : null),
+      },
+      {
+        heading: 'TAKEN',
+        extra: true,
+        text: ({ sample }) => (sample === undefined ? 'never' : when(sample.collected_at, style)),
+      },
+    ],
+    agents.map((agent) => ({ agent, sample: samples[agent.node_id] })),
+  );
+  return undefined;
+}
+
+interface ShowOptions {
+  since: string;
+  follow?: boolean;
+  csv?: boolean;
+  step?: string;
+  ascii?: boolean;
+}
+
+/** How often somebody who follows asks. Agents take a sample every 30 s unless told otherwise. Milliseconds. */
+const askMs = 5_000;
+
+/** How long ago a moment is; a number without a unit is seconds. */
+const secondsBack = (text: string, now: number): number =>
+  /^\d+$/.test(text) ? parseDuration(text) : Math.floor(now) - parseMoment(text, now);
+
+async function show(context: Context, wanted: string, options: ShowOptions): Promise<Exit> {
+  const { out } = context;
+  const since = secondsBack(options.since, context.now());
+  if (since < 60) throw usageError(`--since is ${JSON.stringify(options.since)}`, 'Give a minute or more, e.g. 1h.');
+  const step = options.step === undefined ? undefined : parseDuration(options.step);
+  const asData = out.json || options.csv === true;
+  if (options.csv && out.json) throw usageError('--csv and --json exclude each other');
+  if (options.follow && out.json)
+    throw usageError('--follow draws; with --json it prints nothing', `Type: muster metrics follow ${wanted} --json`);
+  if (step !== undefined && !asData) throw usageError('--step is for --csv and --json: what is drawn fits the width');
+  if (step !== undefined && options.follow) throw usageError('--step and --follow exclude each other');
+  if (step !== undefined) parseCount('--step', String(step), 1, 31_536_000);
+  const { call } = await context.connect();
+  const agent = await chooseAgent(call, wanted);
+  if (asData || (options.follow && out.style.width === null))
+    return asLines(context, call, agent, since, step, options);
+  return draw(context, call, agent, since, options);
+}
+
+async function follow(
+  context: Context,
+  wanted: string,
+  { since, ...options }: { since?: string; csv?: boolean; ascii?: boolean },
+): Promise<Exit> {
+  if (options.csv && context.out.json) throw usageError('--csv and --json exclude each other');
+  const back = since === undefined ? 0 : secondsBack(since, context.now());
+  const { call } = await context.connect();
+  return asLines(context, call, await chooseAgent(call, wanted), back, undefined, { ...options, follow: true });
+}
+
+async function samplesOf(
+  call: Client,
+  { node_id }: Agent,
+  query: { since?: number; limit?: number; step?: number | undefined },
+): Promise<Sample[]> {
+  const typed = Object.fromEntries(
+    Object.entries(query).flatMap(([name, value]) => (value === undefined ? [] : [[name, String(value)]])),
+  );
+  return (await call(listSamples, { params: { node_id }, query: typed }))?.samples ?? [];
+}
+
+/** Samples as they are, for programs: what there is, then with `--follow` each that comes. */
+async function asLines(
+  context: Context,
+  call: Client,
+  agent: Agent,
+  since: number,
+  step: number | undefined,
+  { csv, follow, ascii }: Omit<ShowOptions, 'since'>,
+): Promise<Exit> {
+  const { out, env, now, sleep } = context;
+  const glyphs = glyphsFor(env, ascii);
+  const from = Math.floor(now()) - since;
+  const samples = await samplesOf(call, agent, { since: from, step, limit: mostSamples });
+  if (out.json && !follow) {
+    out.data({ node_id: agent.node_id, samples });
+    return exits.done;
+  }
+  const line = csv ? csvLine : out.json ? (sample: Sample) => toJson(sample, 'line') : undefined;
+  const write = (sample: Sample) => out.raw(`${line?.(sample) ?? sampleLine(sample, glyphs)}\n`);
+  if (csv) out.raw(`${csvHead}\n`);
+  for (const sample of samples) write(sample);
+  if (samples.length === 0 && !follow) out.note(nothing(agent));
+  for (let last = samples.at(-1)?.collected_at ?? from; follow; ) {
+    await sleep(askMs);
+    for (const sample of await samplesOf(call, agent, { since: last + 1 })) {
+      write(sample);
+      last = sample.collected_at;
+    }
+  }
+  return exits.done;
+}
+
+const nothing = (agent: Agent): string =>
+  `${agentLabel(agent)} has no sample of that time. When it was last heard: muster agents show ${agentLabel(agent)}`;
+
+async function draw(
+  context: Context,
+  call: Client,
+  agent: Agent,
+  since: number,
+  { follow, ascii }: ShowOptions,
+): Promise<Exit> {
+  const { out, env, now, sleep } = context;
+  const glyphs = glyphsFor(env, ascii);
+  const cpus = Number(agent.attributes.cpus) || null;
+  const picture = async (): Promise<string | null> => {
+    const { style } = out;
+    const recent = await samplesOf(call, agent, { limit: 20 });
+    const newest = recent.at(-1);
+    if (newest === undefined) return null;
+    const window = cutTime(since, Math.floor(now()), columnsFor(style.width), usualInterval(recent));
+    const { from, step } = window;
+    const samples = await samplesOf(call, agent, { since: from - step, step });
+    const head = `${style.color.bold(sanitiseLine(agentLabel(agent)))}  ${style.color.dim(
+      `last ${duration(since)}, ${duration(step)} a column, newest ${ago(newest.collected_at, style.now)}`,
+    )}`;
+    return `${head}\n${renderSeries(window, samples, style, { glyphs, cpus })}`;
+  };
+  let shown = await picture();
+  if (shown === null) {
+    out.note(nothing(agent));
+    return exits.done;
+  }
+  out.print(shown);
+  while (follow) {
+    await sleep(askMs);
+    // An orchestrator that is away for a while is no reason to end: the picture stays.
+    const next = await picture().catch((error: unknown) => {
+      if (explain(error).exit !== exits.unreachable) throw error;
+      return null;
+    });
+    if (next === null) continue;
+    out.raw(`\u001b[${shown.split('\n').length}A\u001b[J`);
+    shown = next;
+    out.print(shown);
+  }
+  return exits.done;
+}

@@ -1,0 +1,58 @@
+import { listAgents, matchSelector } from '@muster/protocol/http';
+import type { Context } from '../../context/context.ts';
+import type { Register } from '../../context/verb.ts';
+import { showingFault } from '../../execution/selector-fault.ts';
+import { type Exit, exits } from '../../exit.ts';
+import { agentLabel } from '../../text/agent-label.ts';
+import { counted } from '../../text/style.ts';
+
+export const register: Register = (command, act) => {
+  command
+    .command('match')
+    .description('show which approved agents a selector matches, as an assignment would')
+    .argument('<selector>', 'e.g. "role=web site in (paris,rome)"; the empty one matches no agent')
+    .option('--exit-code', 'end with 1 when it matches none')
+    .addHelpText('after', '\nExample:\n  $ muster selectors match "role=web attr.distro=debian"')
+    .action(act(match));
+};
+
+async function match(context: Context, selector: string, options: { exitCode?: boolean }): Promise<Exit> {
+  const { out } = context;
+  const { call } = await context.connect();
+  const { matches } = await call(matchSelector, { body: { selector } }).catch(showingFault(selector));
+  const exit = matches.length === 0 && options.exitCode ? exits.failed : exits.done;
+  if (out.json) {
+    out.data({ matches });
+    return exit;
+  }
+  if (matches.length === 0) {
+    out.note('No approved agent matches. See the tags in use: muster tags list');
+    return exit;
+  }
+  const wanted = new Set(matches);
+  const agents = (await call(listAgents, { query: { status: 'approved', sort: 'name', filter: selector } })).filter(
+    ({ node_id }) => wanted.has(node_id),
+  );
+  out.table(
+    [
+      { heading: 'AGENT', text: agentLabel, flexible: true, paint: (text, _, { color }) => color.bold(text) },
+      { heading: 'NODE ID', text: ({ node_id }) => node_id, extra: true },
+      {
+        heading: 'LINK',
+        text: ({ connected }) => (connected ? 'up' : 'lost'),
+        paint: (text, { connected }, { color }) => (connected ? color.green(text) : color.red(text)),
+      },
+      {
+        heading: 'TAGS',
+        text: ({ tags }) =>
+          Object.entries(tags)
+            .map(([key, value]) => `${key}=${value}`)
+            .join(' ') || null,
+        flexible: true,
+      },
+    ],
+    agents,
+  );
+  out.note(`\n${counted(matches.length, 'agent matches', 'agents match')}.`);
+  return exit;
+}

@@ -1,0 +1,307 @@
+import type { Client } from '@muster/protocol/client';
+import {
+  acceptDrift,
+  checkDrift,
+  type DriftRecord,
+  driftStatuses,
+  getAgent,
+  getAssignment,
+  getDrift,
+  getOperation,
+  latestDrift,
+  listAgents,
+  listAssignments,
+  listDrift,
+  listLatestDrift,
+  unacceptDrift,
+} from '@muster/protocol/http';
+import { Option } from 'commander';
+import type { Context } from '../../context/context.ts';
+import type { Register } from '../../context/verb.ts';
+import { type AgentOptions, chooseAgents, selectorOption, severalNaming } from '../../execution/choose-agents.ts';
+import { eachOf } from '../../execution/each.ts';
+import { agentLabel, agentNames, findAgent } from '../../execution/find-agent.ts';
+import { findId } from '../../execution/find-id.ts';
+import { applyLine } from '../../execution/operation.ts';
+import { showingFault } from '../../execution/selector-fault.ts';
+import { CliError, type Exit, exits, usageError } from '../../exit.ts';
+import { inBrief, renderDrift, statusPaint, statusWord } from '../../text/drift-text.ts';
+import { sanitiseLine } from '../../text/sanitize.ts';
+import { ago, counted } from '../../text/style.ts';
+import type { Column } from '../../text/table.ts';
+import { parseChoice, parseCount } from '../../text/values.ts';
+
+interface Options extends AgentOptions {
+  check?: boolean;
+  exitCode?: boolean;
+  latest?: boolean;
+  history?: boolean;
+  record?: string;
+  accept?: string;
+  unaccept?: boolean;
+  filter?: string;
+  status?: string;
+  limit: string;
+}
+
+export const register: Register = (command, act) => {
+  command
+    .argument('[agents...]', `${severalNaming}; without them, the newest check of every agent`)
+    .option('--check', 'with --selector or --all: compare those machines now')
+    .option('--all', 'with --check: every approved agent')
+    .option('--latest', 'show its newest check instead of making one')
+    .option('--history', 'list its checks, newest first, instead of making one')
+    .option('--record <id>', 'show this check: its id is in --history')
+    .option(
+      '--accept <reason>',
+      'of an agent or --record: say that the drift is known and stays; an apply still mends it',
+    )
+    .option('--unaccept', 'of an agent or --record: let accepted drift count as off again')
+    .addOption(selectorOption())
+    .addOption(new Option('--filter <selector>', 'the same as --selector').hideHelp())
+    .option('--status <status>', `of a list: ${driftStatuses.join(', ')}`)
+    .option('--limit <n>', 'of a list: at most so many', '50')
+    .option('--exit-code', 'exit with 3 when a machine has drifted')
+    .addHelpText(
+      'after',
+      '\nExamples:\n  $ muster drift web-1\n  $ muster drift web-1 --history --limit 10\n  $ muster drift --status drifted -l role=web\n  $ muster drift -l role=web --check --exit-code\n  $ muster drift web-1 --accept "as the vendor wants it until ticket 4711 is closed"',
+    )
+    .action(act(drift));
+};
+
+async function drift(context: Context, typed: string[], given: Options): Promise<Exit> {
+  const { selector = given.filter } = given;
+  const options = { ...given, ...(selector === undefined ? {} : { filter: selector }) };
+  if (typed.length > 0 && selector !== undefined)
+    throw usageError('agents are either named or selected', 'Leave the names away, or --selector.');
+  if (options.all && !options.check) throw usageError('--all is for --check; without it all are listed');
+  const single = typed.length === 1 && !typed[0]?.includes(',') && typed[0] !== '-';
+  const wanted = single ? typed[0] : undefined;
+  if (options.accept !== undefined || options.unaccept) return judge(context, wanted, options);
+  if (options.check || typed.length > 1 || (typed.length === 1 && !single)) {
+    if (options.latest || options.history || options.record !== undefined)
+      throw usageError('--latest, --history and --record are of one agent');
+    return await checkSeveral(context, typed, options);
+  }
+  if (wanted === undefined && (options.latest || options.history))
+    throw usageError('--latest and --history are of one agent: muster drift AGENT --history');
+  if (options.latest && options.history) throw usageError('--latest and --history exclude each other');
+  if (options.record !== undefined) {
+    if (wanted !== undefined || options.latest || options.history)
+      throw usageError('--record names a check, and with it its agent', 'Leave everything else away.');
+    return recorded(context, options.record, options);
+  }
+  if (wanted === undefined) return listOfAll(context, options);
+  const { call } = await context.connect();
+  const agent = await findAgent(call, wanted);
+  if (options.history) return history(context, call, agent.node_id, options);
+  return options.latest
+    ? newest(context, call, agentLabel(agent), agent.node_id, options)
+    : checkNow(context, call, agentLabel(agent), agent.node_id, options);
+}
+
+/** Accepts what the newest check of an agent that found drift has found, or takes that back. */
+async function judge(context: Context, wanted: string | undefined, options: Options): Promise<Exit> {
+  const { out } = context;
+  const { accept, unaccept, record } = options;
+  if (accept !== undefined && unaccept) throw usageError('--accept and --unaccept exclude each other');
+  if (options.check || options.latest || options.history || options.selector !== undefined)
+    throw usageError('--accept and --unaccept are of one agent, or of a --record', 'Leave everything else away.');
+  if ((wanted === undefined) === (record === undefined))
+    throw usageError('which drift?', 'Name one agent: muster drift AGENT --accept REASON; or one check: --record ID');
+  const { call } = await context.connect();
+  const drift_id = record === undefined ? await newestDrift(call, wanted ?? '') : await findCheck(call, record);
+  const params = { drift_id };
+  const judged =
+    accept === undefined
+      ? await call(unacceptDrift, { params })
+      : await call(acceptDrift, { params, body: { reason: accept } });
+  if (out.json) out.data(judged);
+  const names = await agentNames(call, new Set([judged.node_id]));
+  const name = out.style.color.bold(sanitiseLine(names.get(judged.node_id) ?? judged.node_id));
+  if (judged.accepted === null) out.print(`What has drifted on ${name} counts as off.`);
+  else {
+    out.print(`What has drifted on ${name} is accepted: ${counted(judged.resources.length, 'resource')}.`);
+    out.note('It counts as off again once a check finds anything else. An apply still puts it right.');
+    if (judged.resources.some(({ sensitive }) => sensitive))
+      out.note('A hidden value is among it: that it changes once more would not be noticed.');
+  }
+  return exits.done;
+}
+
+async function newestDrift(call: Client, wanted: string): Promise<string> {
+  const { node_id, ...agent } = await findAgent(call, wanted);
+  const [newest] = await call(listDrift, { params: { node_id }, query: { status: 'drifted', limit: '1' } });
+  if (newest) return newest.drift_id;
+  const label = agentLabel({ node_id, ...agent });
+  throw new CliError(
+    exits.failed,
+    'not_drifted',
+    `no check of ${label} has found drift`,
+    `Check it: muster drift ${label}`,
+  );
+}
+
+const findCheck = (call: Client, wanted: string): Promise<string> =>
+  findId('check', 'muster drift AGENT --history', wanted, async () =>
+    (await call(listLatestDrift, { query: { limit: '500' } })).map(({ drift_id }) => drift_id),
+  );
+
+/** As many machines are compared at one time. */
+const atOnce = 8;
+
+/** Compares several machines now: those that have drifted in full, then what it comes to. */
+async function checkSeveral(context: Context, typed: string[], options: Options): Promise<Exit> {
+  const { out } = context;
+  const agents = await chooseAgents(context, typed, options);
+  const { call } = await context.connect();
+  const progress = out.progress(`comparing ${agents.length} machines with what was applied`);
+  const records: DriftRecord[] = [];
+  const exit = await eachOf(
+    context,
+    agents,
+    agentLabel,
+    async ({ node_id }) => {
+      records.push(await call(checkDrift, { params: { node_id } }));
+      progress.update(`compared ${records.length} of ${agents.length} machines with what was applied`);
+    },
+    atOnce,
+  ).finally(progress.end);
+  const places = new Map(agents.map(({ node_id }, at) => [node_id, at]));
+  records.sort((one, other) => (places.get(one.node_id) ?? 0) - (places.get(other.node_id) ?? 0));
+  const of = (status: DriftRecord['status']) => records.filter((record) => record.status === status);
+  if (out.json) out.data(records);
+  const nameOf = ({ node_id }: DriftRecord) => agentLabel(agents[places.get(node_id) ?? 0] ?? { name: null, node_id });
+  for (const record of records)
+    if (record.status !== 'in_sync' || out.verbose) out.print(`${renderDrift(record, nameOf(record), out.style)}\n`);
+  const [drifted, same, failed] = [
+    of('drifted').length,
+    of('in_sync').length,
+    agents.length - of('drifted').length - of('in_sync').length,
+  ];
+  out.print(
+    `${out.style.color.bold(`${counted(agents.length, 'machine')}:`)} ${drifted} drifted, ${same} in sync${failed === 0 ? '' : `, ${failed} could not be compared`}`,
+  );
+  if (exit !== exits.done) return exit;
+  if (failed > 0) return failed === agents.length ? exits.failed : exits.partly;
+  return exitOf(drifted > 0, options);
+}
+
+async function recorded(context: Context, wanted: string, options: Options): Promise<Exit> {
+  const { call } = await context.connect();
+  const drift_id = await findCheck(call, wanted);
+  const record = await call(getDrift, { params: { drift_id } });
+  const names = await agentNames(call, new Set([record.node_id]));
+  return show(context, call, names.get(record.node_id) ?? record.node_id, record, options);
+}
+
+const exitOf = (drifted: boolean, { exitCode }: Options): Exit => (drifted && exitCode ? exits.pending : exits.done);
+
+async function checkNow(
+  context: Context,
+  call: Client,
+  name: string,
+  node_id: string,
+  options: Options,
+): Promise<Exit> {
+  const { out } = context;
+  const progress = out.progress(`${name}: comparing with what was applied`);
+  const record = await call(checkDrift, { params: { node_id } }).finally(progress.end);
+  return show(context, call, name, record, options);
+}
+
+async function newest(context: Context, call: Client, name: string, node_id: string, options: Options): Promise<Exit> {
+  const { out } = context;
+  const record = await call(latestDrift, { params: { node_id } });
+  if (record !== null) return show(context, call, name, record, options);
+  if (out.json) out.data(null);
+  else out.note(`${name} was never checked: muster drift ${name}`);
+  return exits.done;
+}
+
+async function show(
+  { out }: Context,
+  call: Client,
+  name: string,
+  record: DriftRecord,
+  options: Options,
+): Promise<Exit> {
+  if (out.json) out.data(record);
+  else out.print(renderDrift(record, name, out.style));
+  if (record.status === 'in_sync') return exits.done;
+  if (record.status !== 'drifted') return exits.failed;
+  if (!out.json && record.trigger !== 'audit')
+    out.note(out.noteColor.dim(`\nTo mend it: ${await mendingLine(call, name, record)}`));
+  return exitOf(true, options);
+}
+
+/** The apply that wants what the one wanted that drift was measured against: one with fewer modules would remove theirs. */
+async function mendingLine(call: Client, agent: string, record: DriftRecord): Promise<string> {
+  const { modules } = await call(getOperation, { params: { operation_id: record.snapshot_operation_id } });
+  const assigned = await assignedModules(call, record.node_id, modules);
+  return applyLine(
+    agent,
+    modules.filter((name) => !assigned.has(name)),
+  );
+}
+
+/** Those of the modules that an apply wants without being told. */
+async function assignedModules(call: Client, node_id: string, modules: readonly string[]): Promise<Set<string>> {
+  const enforced = (await call(listAssignments, {})).filter(
+    (assignment) => assignment.mode === 'enforce' && assignment.modules.some((name) => modules.includes(name)),
+  );
+  // It is a hint: where it would take long to make it short, it is long.
+  if (enforced.length > 8) return new Set();
+  const bound = await Promise.all(enforced.map(({ name }) => call(getAssignment, { params: { name } })));
+  return new Set(bound.flatMap((each) => (each.matches.includes(node_id) ? each.modules : [])));
+}
+
+const wishOf = ({ limit, status }: Options) => ({
+  limit: String(parseCount('--limit', limit, 1, 500)),
+  ...(status === undefined ? {} : { status: parseChoice('--status', status, driftStatuses) }),
+});
+
+const columns = (now: number): Column<DriftRecord>[] => [
+  { heading: 'STATUS', text: statusWord, paint: (text, { status }, { color }) => statusPaint(status, color)(text) },
+  { heading: 'CHECKED', text: ({ checked_at }) => ago(checked_at, now) },
+  { heading: 'BY', text: ({ trigger }) => trigger },
+  { heading: 'WHAT MOVED', text: inBrief, flexible: true },
+];
+
+async function history(context: Context, call: Client, node_id: string, options: Options): Promise<Exit> {
+  const { out } = context;
+  const records = await call(listDrift, { params: { node_id }, query: wishOf(options) });
+  if (out.json) out.data(records);
+  else if (records.length === 0) out.note('There is no such check.');
+  else out.table([{ heading: 'CHECK', text: ({ drift_id }) => drift_id }, ...columns(out.style.now)], records);
+  return exitOf(records[0]?.status === 'drifted', options);
+}
+
+async function listOfAll(context: Context, options: Options): Promise<Exit> {
+  const { out } = context;
+  const wish = wishOf(options);
+  const { call } = await context.connect();
+  const query = { ...wish, ...(options.filter === undefined ? {} : { filter: options.filter }) };
+  const records = await call(listLatestDrift, { query }).catch(showingFault(options.filter ?? ''));
+  if (out.json) out.data(records);
+  else if (records.length === 0)
+    out.note(options.status === undefined ? 'No agent was checked yet: muster drift AGENT' : 'There is no such agent.');
+  else {
+    const names = await namesOf(call, records);
+    const name = ({ node_id }: DriftRecord) => names.get(node_id) ?? node_id.slice(0, 12);
+    out.table([{ heading: 'AGENT', text: name, flexible: true }, ...columns(out.style.now)], records);
+  }
+  return exitOf(
+    records.some(({ status }) => status === 'drifted'),
+    options,
+  );
+}
+
+/** The names of a few agents one by one, of many at once. */
+async function namesOf(call: Client, records: readonly DriftRecord[]): Promise<Map<string, string>> {
+  const agents =
+    records.length > 20
+      ? await call(listAgents, {})
+      : await Promise.all(records.map(({ node_id }) => call(getAgent, { params: { node_id } }).catch(() => null)));
+  return new Map(agents.flatMap((agent) => (agent === null ? [] : [[agent.node_id, agentLabel(agent)] as const])));
+}

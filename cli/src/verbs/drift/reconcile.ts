@@ -1,0 +1,61 @@
+import { listReconcile, type OffAgent, offReasons } from '@muster/protocol/http';
+import type { Context } from '../../context/context.ts';
+import type { Register } from '../../context/verb.ts';
+import { selectorOption } from '../../execution/choose-agents.ts';
+import { agentLabel } from '../../execution/find-agent.ts';
+import { showingFault } from '../../execution/selector-fault.ts';
+import { type Exit, exits } from '../../exit.ts';
+import { offLine } from '../../text/reconcile-text.ts';
+import { ago } from '../../text/style.ts';
+import { parseChoice, parseCount } from '../../text/values.ts';
+
+interface Options {
+  selector?: string;
+  reason?: string;
+  accepted?: boolean;
+  limit: string;
+  exitCode?: boolean;
+}
+
+export const register: Register = (command, act) => {
+  command
+    .addOption(selectorOption())
+    .option('--reason <reason>', `only agents with this: ${offReasons.join(', ')}`)
+    .option('--accepted', 'also agents whose drift was accepted')
+    .option('--limit <n>', 'at most so many', '50')
+    .option('--exit-code', 'exit with 3 when there is any')
+    .addHelpText(
+      'after',
+      '\nPut one right with muster apply AGENT; see its drift with muster drift AGENT --latest, and accept that with --accept.\n\nExamples:\n  $ muster reconcile\n  $ muster reconcile --reason apply_failed -l role=web',
+    )
+    .action(act(reconcile));
+};
+
+async function reconcile(context: Context, options: Options): Promise<Exit> {
+  const { out } = context;
+  const { selector } = options;
+  const query = {
+    limit: String(parseCount('--limit', options.limit, 1, 500)),
+    ...(selector === undefined ? {} : { filter: selector }),
+    ...(options.reason === undefined ? {} : { reason: parseChoice('--reason', options.reason, offReasons) }),
+    ...(options.accepted ? { include_accepted: 'true' as const } : {}),
+  };
+  const { call } = await context.connect();
+  const found = await call(listReconcile, { query }).catch(showingFault(selector ?? ''));
+  if (out.json) out.data(found);
+  else if (found.length === 0) out.note('Every agent is as it should be, as far as is known.');
+  else
+    out.table<OffAgent>(
+      [
+        { heading: 'AGENT', text: agentLabel, flexible: true, paint: (text, _, { color }) => color.bold(text) },
+        {
+          heading: 'SEEN',
+          text: ({ connected, last_seen_at }) => (connected ? 'connected' : ago(last_seen_at, out.style.now)),
+          paint: (text, { connected }, { color }) => (connected ? color.green(text) : color.red(text)),
+        },
+        { heading: 'WHAT IS OFF', text: offLine, flexible: true, wants: 30 },
+      ],
+      found,
+    );
+  return options.exitCode && found.some(({ reasons }) => reasons.length > 0) ? exits.pending : exits.done;
+}

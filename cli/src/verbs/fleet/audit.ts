@@ -1,0 +1,306 @@
+import {
+  type AuditEvent,
+  exportAudit,
+  getAuditRetention,
+  listAudit,
+  pruneAudit,
+  setAuditRetention,
+  verifyAudit,
+} from '@muster/protocol/http';
+import type { Command } from 'commander';
+import { confirmed } from '../../context/confirm.ts';
+import type { Context } from '../../context/context.ts';
+import type { Register } from '../../context/verb.ts';
+import { chooseAgent } from '../../execution/choose-agents.ts';
+import { type Exit, exits, usageError } from '../../exit.ts';
+import { actorOf, eventLine, eventWhen, severityPaint } from '../../text/event-text.ts';
+import { sanitise, sanitiseLine, toJson } from '../../text/sanitize.ts';
+import { counted } from '../../text/style.ts';
+import { parseCount, parseMoment } from '../../text/values.ts';
+import { auditEventOf, type FollowOptions, follow } from './events.ts';
+
+const times = '\nTimes are how long ago, like 30m, 2h or 7d, or like 2026-12-01 or 2026-12-01T22:00:00Z.\n';
+
+const withFilters = (command: Command): Command =>
+  command
+    .option('--agent <agent>', 'what happened to an agent, and what it did')
+    .option('--operator <operator>', 'what an operator did: id or username')
+    .option('--type <type>', 'of one type, e.g. agent.approved')
+    .option('--category <category>', 'of one category, e.g. agent')
+    .option('--since <time>', 'from then on')
+    .option('--until <time>', 'before then');
+
+export const register: Register = (command, act) => {
+  withFilters(command.command('list').description('list what happened, newest first'))
+    .option('--limit <n>', 'at most so many', '50')
+    .option('--cursor <cursor>', 'go on where a page ended: its next_cursor')
+    .addHelpText('after', `${times}\nExample:\n  $ muster audit list --since 2h --operator ada`)
+    .action(act(list));
+  command
+    .command('follow')
+    .description('show what happens, as it happens')
+    .option('--category <categories>', 'these only, with commas between them')
+    .option('--agent <agent>', 'what happens to one agent, and what it does')
+    .option('--after <place>', 'begin behind this place of the log, instead of now')
+    .addHelpText(
+      'after',
+      '\nGoes on until Ctrl-C; a connection that is lost is made again and nothing is missed. With --json a line is an event\nas `audit export` has it.\n\nExample:\n  $ muster audit follow --category auth,operator',
+    )
+    .action(act(followLog));
+  command
+    .command('verify')
+    .description('compute every hash of the log anew, and say whether the chain holds')
+    .addHelpText(
+      'after',
+      '\nEnds with 1 when it does not. Keep place and hash of the head elsewhere: a log that was rewritten as a whole fits\nitself, but no longer has that hash at that place.\n\nExample:\n  $ muster audit verify',
+    )
+    .action(act(verify));
+  withFilters(command.command('export').description('write the log as JSON lines, in the order of its chain'))
+    .option('-o, --output <file>', 'where to; - is standard output', '-')
+    .addHelpText(
+      'after',
+      `${times}\nA file is there whole or not at all; on standard output the exit code says whether all of it came.\n\nExample:\n  $ muster audit export --since 30d -o audit.jsonl`,
+    )
+    .action(act(exportLog));
+  command
+    .command('prune')
+    .description('remove old events for good; the rest can still be verified')
+    .requiredOption('--before <time>', 'those that are older')
+    .option('--dry-run', 'say how many would go, and remove none')
+    .option('-y, --yes', 'do not ask')
+    .addHelpText('after', `${times}\nExample:\n  $ muster audit prune --before 365d`)
+    .action(act(prune));
+  const retention = command.command('retention').description('for how long events are kept');
+  retention
+    .command('show')
+    .description('for how many days events are kept, where that was set here')
+    .addHelpText('after', '\nExample:\n  $ muster audit retention show')
+    .action(act(showRetention));
+  retention
+    .command('set')
+    .description('keep events for so many days, whatever the configuration says')
+    .argument('<days>')
+    .option('-y, --yes', 'do not ask')
+    .addHelpText('after', '\nExample:\n  $ muster audit retention set 365')
+    .action(act(setRetention));
+  retention
+    .command('clear')
+    .description('keep events as the configuration says: audit.retention_days')
+    .option('-y, --yes', 'do not ask')
+    .addHelpText('after', '\nExample:\n  $ muster audit retention clear')
+    .action(act((context: Context, options: { yes?: boolean }) => keep(context, null, options)));
+  retention.helpCommand(false);
+};
+
+interface Filters {
+  agent?: string;
+  operator?: string;
+  type?: string;
+  category?: string;
+  since?: string;
+  until?: string;
+}
+
+const rfc3339 = (seconds: number): string => new Date(seconds * 1000).toISOString();
+
+/** The filters as the API takes them. An agent that is gone is still found in the log, by its whole id. */
+async function queryOf(context: Context, options: Filters): Promise<Record<string, string>> {
+  const { now } = context;
+  const { operator, type, category, since, until } = options;
+  // Read before anything is sent: a typo costs no sign-in.
+  const after = since === undefined ? undefined : rfc3339(parseMoment(since, now()));
+  const before = until === undefined ? undefined : rfc3339(parseMoment(until, now()));
+  let { agent } = options;
+  if (agent !== undefined && !/^[0-9a-f]{32}$/i.test(agent))
+    agent = (await chooseAgent((await context.connect()).call, agent)).node_id;
+  const query = { agent: agent?.toLowerCase(), operator, event_type: type, category, after, before };
+  return Object.fromEntries(Object.entries(query).filter((entry): entry is [string, string] => entry[1] !== undefined));
+}
+
+const mostListed = 100_000;
+
+async function list(context: Context, options: Filters & { limit: string; cursor?: string }): Promise<undefined> {
+  const { out } = context;
+  const limit = parseCount('--limit', options.limit, 1, mostListed);
+  const filter = await queryOf(context, options);
+  const { call } = await context.connect();
+  const progress = out.progress('reading the audit log');
+  const found: AuditEvent[] = [];
+  let cursor: string | null = options.cursor ?? null;
+  let hasMore = true;
+  try {
+    while (hasMore && found.length < limit) {
+      const page: { events: AuditEvent[]; has_more: boolean; next_cursor: string | null } = await call(listAudit, {
+        query: {
+          ...filter,
+          limit: String(Math.min(500, limit - found.length)),
+          ...(cursor === null ? {} : { cursor }),
+        },
+      });
+      found.push(...page.events);
+      ({ has_more: hasMore, next_cursor: cursor } = page);
+    }
+  } finally {
+    progress.end();
+  }
+  if (out.json) {
+    out.data({ events: found, has_more: hasMore, next_cursor: cursor });
+    return undefined;
+  }
+  if (found.length === 0) {
+    out.note(Object.keys(filter).length === 0 ? 'Nothing has happened yet.' : 'There is no such event.');
+    return undefined;
+  }
+  out.table(
+    [
+      { heading: 'WHEN', text: (event) => eventWhen(event, out.style) },
+      {
+        heading: 'TYPE',
+        extra: true,
+        text: ({ event_type }) => event_type,
+        paint: (text, { severity }, { color }) => severityPaint(severity, color)(text),
+      },
+      { heading: 'WHAT', text: ({ summary }) => summary, flexible: true, wants: 28 },
+      { heading: 'BY', text: (event) => actorOf(event) ?? 'muster', flexible: true, extra: true },
+    ],
+    found,
+  );
+  if (hasMore) out.note('\nThere are more: --limit, --since, or muster audit export');
+  return undefined;
+}
+
+const followLog = (context: Context, options: FollowOptions): Promise<undefined> => {
+  const { out } = context;
+  return follow(context, options, async (frame) => {
+    if (frame.event === 'gap') {
+      out.warn('some of the log is not there any more, or never was: what follows begins behind it');
+      return;
+    }
+    const event = auditEventOf(frame);
+    if (event === null) return;
+    if (out.json) out.raw(`${toJson(event, 'line')}\n`);
+    else out.print(eventLine(event, out.style));
+  });
+};
+
+async function verify(context: Context): Promise<Exit> {
+  const { out } = context;
+  const { color } = out.style;
+  const { call } = await context.connect();
+  const progress = out.progress('computing the hashes of the log');
+  const verdict = await call(verifyAudit, {}).finally(progress.end);
+  if (out.json) {
+    out.data(verdict);
+    return verdict.ok ? exits.done : exits.failed;
+  }
+  const { ok, verified, anchor, head, unchained, fault } = verdict;
+  out.print(
+    ok
+      ? `${color.green('The chain holds:')} ${counted(verified, 'event')} verified.`
+      : `${color.red('The chain is broken')} at place ${fault?.place ?? verified + anchor.place + 1}: ${sanitiseLine(fault?.message ?? 'no reason was given')}`,
+  );
+  if (fault !== null) {
+    if (fault.event_id !== null) out.print(`event   ${sanitiseLine(fault.event_id)}`);
+    out.print(`before  ${counted(verified, 'event')} from the oldest on ${verified === 1 ? 'fits' : 'fit'}`);
+  }
+  out.print(
+    anchor.place === 0
+      ? 'begins  with the first event there ever was'
+      : `begins  behind place ${anchor.place}, up to where it was pruned (${sanitiseLine(anchor.hash)})`,
+  );
+  out.print(`head    place ${head.place}, ${sanitiseLine(head.hash)}`);
+  if (unchained > 0) out.print(`newest  ${counted(unchained, 'event')} without a place yet`);
+  return ok ? exits.done : exits.failed;
+}
+
+async function exportLog(context: Context, options: Filters & { output: string }): Promise<undefined> {
+  const { out } = context;
+  const filter = await queryOf(context, options);
+  const { call } = await context.connect();
+  const { body } = await call(exportAudit, { query: filter });
+  let lines = 0;
+  async function* counting(): AsyncGenerator<Uint8Array> {
+    for await (const piece of body) {
+      for (const byte of piece) if (byte === 10) lines++;
+      yield piece;
+    }
+  }
+  if (options.output === '-') {
+    const terminal = await context.terminal();
+    // A pipe gets the very bytes; a terminal only what is safe there.
+    const decoder = new TextDecoder();
+    for await (const piece of counting())
+      if (terminal.hasScreen) out.raw(sanitise(decoder.decode(piece, { stream: true })));
+      else await terminal.write(piece);
+    return undefined;
+  }
+  const progress = out.progress('writing the audit log');
+  const { writeNewFile } = await import('../../keys/new-file.ts');
+  const bytes = await writeNewFile(options.output, counting()).finally(progress.end);
+  if (out.json) out.data({ file: options.output, events: lines, bytes });
+  out.print(`Wrote ${counted(lines, 'event')} to ${sanitiseLine(options.output)}.`);
+  return undefined;
+}
+
+async function prune(
+  context: Context,
+  options: { before: string; dryRun?: boolean; yes?: boolean },
+): Promise<undefined> {
+  const { out, now } = context;
+  const before = rfc3339(parseMoment(options.before, now()));
+  if (!options.dryRun && !options.yes && (!context.prompt.interactive || out.json))
+    throw usageError(
+      `audit events before ${before} would be removed for good`,
+      'See how many: --dry-run. Say that you mean it: --yes',
+    );
+  const { call } = await context.connect();
+  if (options.dryRun || !options.yes) {
+    const { deleted } = await call(pruneAudit, { query: { before, dry_run: 'true' } });
+    if (options.dryRun) {
+      if (out.json) out.data({ before, would_delete: deleted });
+      out.print(`${counted(deleted, 'event')} before ${before} would be removed.`);
+      return undefined;
+    }
+    if (deleted === 0) {
+      out.print(`No event is older than ${before}.`);
+      return undefined;
+    }
+    const question = `Remove ${counted(deleted, 'event')} before ${before} for good?`;
+    await confirmed(context, false, { question, what: question });
+  }
+  const progress = out.progress('removing events');
+  const { deleted } = await call(pruneAudit, { query: { before } }).finally(progress.end);
+  if (out.json) out.data({ before, deleted });
+  out.print(`Removed ${counted(deleted, 'event')} before ${before}.`);
+  return undefined;
+}
+
+const tellRetention = ({ out }: Context, days: number | null): void => {
+  if (out.json) out.data({ retention_days: days });
+  out.print(
+    days === null
+      ? 'Events are kept as the configuration says: audit.retention_days (muster settings show).'
+      : `Events are kept for ${counted(days, 'day')}.`,
+  );
+};
+
+async function showRetention(context: Context): Promise<undefined> {
+  const { call } = await context.connect();
+  tellRetention(context, (await call(getAuditRetention, {})).retention_days);
+  return undefined;
+}
+
+const setRetention = (context: Context, typed: string, options: { yes?: boolean }): Promise<undefined> =>
+  keep(context, parseCount('the number of days', typed, 1, 1_000_000), options);
+
+async function keep(context: Context, days: number | null, { yes }: { yes?: boolean }): Promise<undefined> {
+  const rule = days === null ? 'for as long as the configuration says' : `for ${counted(days, 'day')}`;
+  await confirmed(context, yes, {
+    question: `Keep audit events ${rule}, and remove older ones for good from now on?`,
+    what: `audit events would be kept ${rule}, and older ones removed for good`,
+  });
+  const { call } = await context.connect();
+  const kept = await call(setAuditRetention, { body: days === null ? {} : { retention_days: days } });
+  tellRetention(context, kept.retention_days);
+  return undefined;
+}

@@ -1,0 +1,299 @@
+import { readFile } from 'node:fs/promises';
+import type { Client } from '@muster/protocol/client';
+import {
+  type Channel,
+  channelTypes,
+  createChannel,
+  getChannel,
+  listChannels,
+  removeChannel,
+  testChannel,
+  updateChannel,
+} from '@muster/protocol/http';
+import type { Command } from 'commander';
+import { confirmRemoval } from '../../context/confirm.ts';
+import type { Context } from '../../context/context.ts';
+import type { Register } from '../../context/verb.ts';
+import { eachOf } from '../../execution/each.ts';
+import { findId } from '../../execution/find-id.ts';
+import { CliError, type Exit, exits, usageError } from '../../exit.ts';
+import { nearest } from '../../text/nearest.ts';
+import { operatorNames } from '../../text/operator-names.ts';
+import { sanitiseLine } from '../../text/sanitize.ts';
+import { timestamp, when } from '../../text/style.ts';
+import { parseChoice } from '../../text/values.ts';
+
+const naming = '\nA channel is named by its name, its id, or the beginning or end of the id if only one fits.\n';
+const secrets =
+  '\nWhat is secret is read from a file, - being standard input: what stands on a command line, others on the machine can read.\n';
+
+const withConfig = (command: Command): Command =>
+  command
+    .option('--to <address>', 'where to: of webhook, discord and slack; of ntfy a server other than https://ntfy.sh')
+    .option('--to-file <file>', 'the same, read from a file')
+    .option('--topic <topic>', 'of ntfy')
+    .option('--secret-file <file>', 'of a webhook: the key that each message is signed with')
+    .option('--token-file <file>', 'of ntfy: the access token');
+
+export const register: Register = (command, act) => {
+  command
+    .command('list')
+    .description('list channels: where notifications are sent to')
+    .addHelpText('after', '\nExample:\n  $ muster channels list')
+    .action(act(list));
+  command
+    .command('show')
+    .description('show a channel; what is secret in it is masked')
+    .argument('<channel>')
+    .addHelpText('after', `${naming}\nExample:\n  $ muster channels show on-call`)
+    .action(act(show));
+  withConfig(
+    command
+      .command('add')
+      .description('send every notification from now on somewhere')
+      .argument('<name>')
+      .argument('<type>', 'webhook, discord, slack or ntfy'),
+  )
+    .addHelpText(
+      'after',
+      `${secrets}\nExamples:\n  $ muster channels add on-call webhook --to https://hooks.example/muster --secret-file ./hook.key\n  $ muster channels add phone ntfy --topic my-fleet`,
+    )
+    .action(act(add));
+  withConfig(command.command('update').description('change a channel; what is not named stays').argument('<channel>'))
+    .option('--name <name>', 'another name')
+    .option('--no-secret', 'do not sign any more')
+    .option('--no-token', 'use no access token any more')
+    .addHelpText(
+      'after',
+      `${naming}${secrets}\nExample:\n  $ muster channels update on-call --to https://hooks.example/v2`,
+    )
+    .action(act(update));
+  command
+    .command('remove')
+    .description('remove channels with what waits to be sent to them')
+    .argument('<channels...>')
+    .option('-y, --yes', 'do not ask')
+    .addHelpText('after', `${naming}\nExample:\n  $ muster channels remove on-call`)
+    .action(act(remove));
+  command
+    .command('test')
+    .description('send a test to channels, now')
+    .argument('<channels...>')
+    .addHelpText('after', `${naming}\nExample:\n  $ muster channels test on-call`)
+    .action(act(test));
+};
+
+interface ConfigOptions {
+  to?: string;
+  toFile?: string;
+  topic?: string;
+  secretFile?: string;
+  tokenFile?: string;
+  /** Commander's: false when `--no-…` was typed. */
+  secret?: boolean;
+  token?: boolean;
+}
+
+/** Without the line break that editors and `echo` leave behind. */
+async function readSecret({ stdin }: Context, file: string): Promise<string> {
+  const text =
+    file === '-'
+      ? await stdin()
+      : await readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
+          throw usageError(`${file} cannot be read: ${error.code ?? error.message}`);
+        });
+  return text.replace(/\r?\n$/, '');
+}
+
+/** The fields that were named; null: to be taken out. */
+async function configOf(context: Context, type: Channel['channel_type'], options: ConfigOptions) {
+  const { topic } = options;
+  if (options.to !== undefined && options.toFile !== undefined) throw usageError('--to and --to-file are the same');
+  if ([options.toFile, options.secretFile, options.tokenFile].filter((file) => file === '-').length > 1)
+    throw usageError('standard input can be read once only');
+  const url = options.toFile === undefined ? options.to : await readSecret(context, options.toFile);
+  const secret = options.secret === false ? null : options.secretFile;
+  const token = options.token === false ? null : options.tokenFile;
+  const allowed: Record<Channel['channel_type'], readonly string[]> = {
+    webhook: ['--to', '--secret-file'],
+    discord: ['--to'],
+    slack: ['--to'],
+    ntfy: ['--to', '--topic', '--token-file'],
+  };
+  const typed = { '--topic': topic, '--secret-file': secret, '--token-file': token };
+  for (const [flag, value] of Object.entries(typed))
+    if (value !== undefined && !allowed[type].includes(flag))
+      throw usageError(`a channel of type ${type} takes no ${flag}`, `It takes ${allowed[type].join(', ')}.`);
+  return {
+    ...(url === undefined ? {} : { [type === 'discord' || type === 'slack' ? 'webhook_url' : 'url']: url }),
+    ...(topic === undefined ? {} : { topic }),
+    ...(secret === undefined ? {} : { secret: secret === null ? null : await readSecret(context, secret) }),
+    ...(token === undefined ? {} : { token: token === null ? null : await readSecret(context, token) }),
+  };
+}
+
+async function findChannel(call: Client, wanted: string): Promise<Channel> {
+  const channels = await call(listChannels, {});
+  const named = channels.filter(({ name }) => name === wanted);
+  const [only] = named;
+  if (only !== undefined && named.length === 1) return only;
+  if (named.length > 1)
+    throw new CliError(
+      exits.failed,
+      'id_ambiguous',
+      `${named.length} channels are called ${JSON.stringify(wanted)}`,
+      `Name it by its id: ${named.map(({ id }) => id).join(', ')}`,
+    );
+  const near = nearest(
+    wanted,
+    channels.map(({ name }) => name),
+  );
+  const ids = async () => channels.map(({ id }) => id);
+  const id = await findId('channel', 'muster channels list', wanted, ids).catch((error: unknown) => {
+    if (near === null) throw error;
+    throw new CliError(
+      exits.failed,
+      'channel_not_found',
+      `there is no channel ${JSON.stringify(wanted)}`,
+      `Did you mean ${near}? See those there are: muster channels list`,
+    );
+  });
+  const found = channels.find((channel) => channel.id === id);
+  if (found) return found;
+  throw new CliError(
+    exits.failed,
+    'channel_not_found',
+    `there is no channel ${JSON.stringify(wanted)}`,
+    'See those there are: muster channels list',
+  );
+}
+
+/** Where it leads, as far as that is shown. */
+const leadsTo = ({ config }: Channel): string =>
+  [config.topic, config.url ?? config.webhook_url].filter((part) => part !== undefined).join(' at ') ||
+  'https://ntfy.sh';
+
+async function list(context: Context): Promise<undefined> {
+  const { out } = context;
+  const { call } = await context.connect();
+  const channels = await call(listChannels, {});
+  if (out.json) {
+    out.data(channels);
+    return undefined;
+  }
+  if (channels.length === 0) {
+    out.note('Notifications are sent nowhere yet: muster channels add NAME TYPE --to URL');
+    return undefined;
+  }
+  out.table(
+    [
+      { heading: 'NAME', text: ({ name }) => name, flexible: true, paint: (text, _, { color }) => color.bold(text) },
+      { heading: 'TYPE', text: ({ channel_type }) => channel_type },
+      { heading: 'TO', text: leadsTo, flexible: true },
+      { heading: 'SINCE', text: ({ created_at }) => when(created_at, out.style) },
+      { heading: 'CHANNEL', extra: true, text: ({ id }) => id },
+    ],
+    channels,
+  );
+  return undefined;
+}
+
+async function show(context: Context, wanted: string): Promise<undefined> {
+  const { out } = context;
+  const { call } = await context.connect();
+  const { id } = await findChannel(call, wanted);
+  const channel = await call(getChannel, { params: { id } });
+  if (out.json) {
+    out.data(channel);
+    return undefined;
+  }
+  const names = await operatorNames(call);
+  const rows: [string, string][] = [
+    ['channel', channel.id],
+    ['type', channel.channel_type],
+    ...Object.entries(channel.config).map(([key, value]): [string, string] => [key, String(value)]),
+    ['since', `${timestamp(channel.created_at)}, by ${names.get(channel.created_by) ?? channel.created_by}`],
+  ];
+  const width = Math.max(...rows.map(([key]) => key.length));
+  out.print(out.style.color.bold(sanitiseLine(channel.name)));
+  for (const [key, value] of rows) out.print(`${sanitiseLine(key).padEnd(width)}  ${sanitiseLine(value)}`);
+  return undefined;
+}
+
+async function add(context: Context, name: string, typed: string, options: ConfigOptions): Promise<undefined> {
+  const { out } = context;
+  const channel_type = parseChoice('the type', typed, channelTypes);
+  const config = await configOf(context, channel_type, options);
+  const needed = channel_type === 'ntfy' ? 'topic' : channel_type === 'webhook' ? 'url' : 'webhook_url';
+  if (!(needed in config))
+    throw usageError(`a channel of type ${channel_type} needs ${channel_type === 'ntfy' ? '--topic' : '--to'}`);
+  const { call } = await context.connect();
+  // Which fields go together is said above and checked by the orchestrator.
+  const body = { name, channel_type, config } as Parameters<typeof call<typeof createChannel>>[1]['body'];
+  const channel = await call(createChannel, { body });
+  if (out.json) out.data(channel);
+  out.print(`Added ${out.style.color.bold(sanitiseLine(channel.name))}; try it: muster channels test ${channel.id}`);
+  return undefined;
+}
+
+async function update(
+  context: Context,
+  wanted: string,
+  options: ConfigOptions & { name?: string },
+): Promise<undefined> {
+  const { out } = context;
+  const { call } = await context.connect();
+  const { id, channel_type, config } = await findChannel(call, wanted);
+  const changed = await configOf(context, channel_type, options);
+  if (options.name === undefined && Object.keys(changed).length === 0)
+    throw usageError('nothing is to be changed', 'Name what: --name, --to, --topic, --secret-file, --token-file …');
+  const body = {
+    ...(options.name === undefined ? {} : { name: options.name }),
+    // What is masked in it is sent back so, and keeps its value.
+    ...(Object.keys(changed).length === 0 ? {} : { config: { ...config, ...changed } }),
+  };
+  const channel = await call(updateChannel, { params: { id }, body });
+  if (out.json) out.data(channel);
+  out.print(`Changed ${out.style.color.bold(sanitiseLine(channel.name))}.`);
+  return undefined;
+}
+
+async function remove(context: Context, wanted: string[], { yes }: { yes?: boolean }): Promise<Exit> {
+  const { out } = context;
+  await confirmRemoval(context, wanted, { yes, noun: 'channel' });
+  const { call } = await context.connect();
+  const removed: string[] = [];
+  const exit = await eachOf(
+    context,
+    wanted,
+    (channel) => channel,
+    async (each) => {
+      const { id, name } = await findChannel(call, each);
+      await call(removeChannel, { params: { id } });
+      removed.push(id);
+      out.print(`Removed ${sanitiseLine(name)}.`);
+    },
+  );
+  if (out.json) out.data({ removed });
+  return exit;
+}
+
+async function test(context: Context, wanted: string[]): Promise<Exit> {
+  const { out } = context;
+  const { call } = await context.connect();
+  const tested: { id: string; delivered: boolean; status: number }[] = [];
+  const exit = await eachOf(
+    context,
+    wanted,
+    (channel) => channel,
+    async (each) => {
+      const { id, name } = await findChannel(call, each);
+      const progress = out.progress(`sending a test to ${sanitiseLine(name)}`);
+      const answer = await call(testChannel, { params: { id } }).finally(() => progress.end());
+      tested.push({ id, ...answer });
+      out.print(`${sanitiseLine(name)} took it: the far end answered ${answer.status}.`);
+    },
+  );
+  if (out.json) out.data(tested);
+  return exit;
+}

@@ -1,0 +1,20 @@
+import { completionScripts } from '../../completion/scripts.ts';
+import type { Context } from '../../context/context.ts';
+import type { Register } from '../../context/verb.ts';
+import { parseChoice } from '../../text/values.ts';
+
+export const register: Register = (command, act) => {
+  command
+    .argument('<shell>', 'bash, zsh or fish')
+    .addHelpText(
+      'after',
+      '\nCompletes verbs, options and what there is: agents, modules, secrets … asked of the orchestrator, for at most\nabout a second, as whoever you are signed in as. The script itself says where it belongs.\n\nExamples:\n  $ muster completion fish > ~/.config/fish/completions/muster.fish\n  $ source <(muster completion bash)',
+    )
+    .action(act(completion));
+};
+
+async function completion({ out }: Context, typed: string): Promise<undefined> {
+  const shell = parseChoice('the shell', typed, Object.keys(completionScripts) as (keyof typeof completionScripts)[]);
+  out.raw(completionScripts[shell]);
+  return undefined;
+}

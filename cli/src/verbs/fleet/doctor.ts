@@ -1,0 +1,115 @@
+import { protocolVersion } from '@muster/protocol/wire';
+import packageJson from '../../../package.json' with { type: 'json' };
+import type { Context } from '../../context/context.ts';
+import type { Register } from '../../context/verb.ts';
+import { collectFleet, collectHere, collectMachine, collectReach, usualDirectories } from '../../doctor/collect.ts';
+import { type Finding, findingsOf } from '../../doctor/finding.ts';
+import { judgeHere } from '../../doctor/here.ts';
+import { judgeMachine } from '../../doctor/machine.ts';
+import { isTrusted, judgeFleet, judgeReach } from '../../doctor/orchestrator.ts';
+import { type Exit, exits, usageError } from '../../exit.ts';
+import { sanitiseLine } from '../../text/sanitize.ts';
+import { counted } from '../../text/style.ts';
+import { unreachable } from '../../transport/client.ts';
+import { explain } from '../../transport/explain.ts';
+
+interface Options {
+  agent?: boolean;
+  orchestrator?: boolean;
+  dataDir?: string;
+  audit?: boolean;
+}
+
+export const register: Register = (command, act) => {
+  command
+    .option('--agent', 'there is an agent on this machine; it is found by itself in its usual place')
+    .option('--orchestrator', 'there is an orchestrator on this machine; likewise')
+    .option('--data-dir <directory>', 'with --agent or --orchestrator: where its data is')
+    .option('--audit', 'verify the chain of the audit log too')
+    .addHelpText(
+      'after',
+      '\nLooks at your files, the way to the orchestrator, the orchestrator, its agents, and what of Muster is on this machine.\nChanges nothing. The exit code is 1 when there is a problem. Run it as root on a machine to see its data directories.\n\nExamples:\n  $ muster doctor\n  $ muster doctor --agent --data-dir /var/lib/muster-agent --json',
+    )
+    .action(act(doctor));
+};
+
+async function doctor(context: Context, options: Options): Promise<Exit> {
+  const { out } = context;
+  const { agent, orchestrator, dataDir } = options;
+  if (dataDir !== undefined && agent === orchestrator)
+    throw usageError('--data-dir is of one program', 'Say of which: --agent or --orchestrator');
+  const progress = out.progress('looking');
+  const findings: Finding[] = [];
+  try {
+    findings.push(...judgeHere(await collectHere(context)));
+    const publicKey = await askOrchestrator(context, options, findings);
+    for (const program of ['agent', 'orchestrator'] as const) {
+      const isNamed = options[program] === true;
+      // Whoever says which one it is does not mean the other.
+      if (!isNamed && (agent || orchestrator)) continue;
+      const facts = await collectMachine(
+        program,
+        (isNamed ? dataDir : undefined) ?? usualDirectories[program],
+        isNamed,
+        publicKey,
+      );
+      if (facts !== null) findings.push(...judgeMachine(facts));
+    }
+  } finally {
+    progress.end();
+  }
+  const problems = findings.filter(({ verdict }) => verdict === 'problem').length;
+  if (out.json) out.data({ ok: problems === 0, findings });
+  else show(context, findings, problems);
+  return problems === 0 ? exits.done : exits.failed;
+}
+
+const timedOut = Object.assign(new Error('no answer in time'), { code: 'ETIMEDOUT' });
+
+/** @returns the identity of the orchestrator; null when it was not reached */
+async function askOrchestrator(context: Context, options: Options, findings: Finding[]): Promise<string | null> {
+  const target = await context.target().catch(() => null);
+  if (target === null) return null;
+  const own = { version: packageJson.version, protocol: protocolVersion };
+  const { facts, publicKey } = await collectReach(context, target, own);
+  findings.push(...judgeReach(facts));
+  if (facts.unreachable !== null || (!isTrusted(facts) && !target.insecure)) return publicKey;
+  try {
+    const asked = collectFleet(context, facts.status?.version ?? null, options);
+    const late = new Promise<never>((_, reject) => {
+      const secs = options.audit ? 600 : 60;
+      setTimeout(() => reject(unreachable(new URL(target.url), timedOut)), secs * 1000).unref();
+    });
+    findings.push(...judgeFleet(await Promise.race([asked, late])));
+  } catch (error) {
+    const { message, remedy } = explain(error);
+    findings.push(
+      findingsOf('orchestrator').problem('signed_in', message, 'What needs a sign-in was not looked at.', remedy),
+    );
+  }
+  return publicKey;
+}
+
+const headings: Readonly<Record<Finding['area'], string>> = {
+  here: 'Here',
+  orchestrator: 'The orchestrator',
+  fleet: 'Its agents',
+  machine: 'This machine',
+};
+
+function show({ out }: Context, findings: readonly Finding[], problems: number): void {
+  const { color } = out.style;
+  const marks = { ok: color.green('ok     '), warning: color.yellow('warning'), problem: color.red('problem') };
+  for (const [area, heading] of Object.entries(headings)) {
+    const inside = findings.filter((finding) => finding.area === area);
+    if (inside.length === 0) continue;
+    out.print(color.bold(heading));
+    for (const { verdict, what, why, remedy } of inside) {
+      out.print(`  ${marks[verdict]}  ${sanitiseLine(what)}`);
+      if (why !== null) out.print(color.dim(`           ${sanitiseLine(why)}`));
+      if (remedy !== null) out.print(`           ${color.cyan('to do:')} ${sanitiseLine(remedy)}`);
+    }
+  }
+  const warnings = findings.filter(({ verdict }) => verdict === 'warning').length;
+  out.note(`\n${counted(problems, 'problem')}, ${counted(warnings, 'warning')}.`);
+}

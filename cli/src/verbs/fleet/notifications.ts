@@ -1,0 +1,98 @@
+import { listNotifications, mostUnreadCounted, readAllNotifications, readNotification } from '@muster/protocol/http';
+import type { Context } from '../../context/context.ts';
+import type { Register } from '../../context/verb.ts';
+import { eachOf } from '../../execution/each.ts';
+import { findId } from '../../execution/find-id.ts';
+import { type Exit, exits, usageError } from '../../exit.ts';
+import { sanitiseLine } from '../../text/sanitize.ts';
+import { counted, listedId, when } from '../../text/style.ts';
+import { parseCount } from '../../text/values.ts';
+
+export const register: Register = (command, act) => {
+  command
+    .command('list')
+    .description('list what happened that you should know, newest first')
+    .option('--unread', 'only what you have not read')
+    .option('--limit <n>', 'at most so many', '50')
+    .addHelpText('after', '\nExample:\n  $ muster notifications list --unread')
+    .action(act(list));
+  command
+    .command('read')
+    .description('mark notifications as read, for yourself')
+    .argument('[ids...]', 'their ids, or the beginning or end of one if only one recent notification fits')
+    .option('--all', 'all there are')
+    .addHelpText('after', '\nExample:\n  $ muster notifications read --all')
+    .action(act(read));
+};
+
+async function list(context: Context, options: { unread?: boolean; limit: string }): Promise<undefined> {
+  const { out } = context;
+  const limit = parseCount('--limit', options.limit, 1, 500);
+  const { call } = await context.connect();
+  const page = await call(listNotifications, {
+    query: { limit: String(limit), ...(options.unread ? { unread: 'true' as const } : {}) },
+  });
+  if (out.json) {
+    out.data(page);
+    return undefined;
+  }
+  if (page.notifications.length === 0) {
+    out.note(options.unread ? 'You have read everything.' : 'Nothing has happened yet that you should know.');
+    return undefined;
+  }
+  out.table(
+    [
+      { heading: '', text: ({ read: seen }) => (seen ? ' ' : '•') },
+      {
+        heading: 'SEVERITY',
+        extra: true,
+        text: ({ severity }) => severity,
+        paint: (text, { severity }, { color }) =>
+          severity === 'critical' ? color.red(text) : severity === 'warning' ? color.yellow(text) : text,
+      },
+      { heading: 'WHEN', text: ({ timestamp_ms }) => when(Math.floor(timestamp_ms / 1000), out.style) },
+      {
+        heading: 'WHAT',
+        text: ({ summary, suppressed }) => (suppressed ? `${summary} (in a maintenance window)` : summary),
+        flexible: true,
+        wants: 24,
+      },
+      { heading: 'NOTIFICATION', text: ({ id }) => listedId(id, out.style), extra: true },
+    ],
+    page.notifications,
+  );
+  const { unread_count: unread } = page;
+  out.note(
+    unread >= mostUnreadCounted ? `${unread} or more are unread.` : `${counted(unread, 'notification')} unread.`,
+  );
+  return undefined;
+}
+
+async function read(context: Context, wanted: string[], options: { all?: boolean }): Promise<Exit> {
+  const { out } = context;
+  if (options.all === true ? wanted.length > 0 : wanted.length === 0)
+    throw usageError('say which, or --all', 'See those there are: muster notifications list --unread');
+  const { call } = await context.connect();
+  if (options.all) {
+    await call(readAllNotifications, {});
+    if (out.json) out.data({ read: 'all' });
+    out.print('Marked all as read.');
+    return exits.done;
+  }
+  const marked: string[] = [];
+  const recent = async () =>
+    (await call(listNotifications, { query: { limit: '500' } })).notifications.map(({ id }) => id);
+  const exit = await eachOf(
+    context,
+    wanted,
+    (id) => id,
+    async (each) => {
+      const id = await findId('notification', 'muster notifications list', each, recent);
+      await call(readNotification, { params: { id } });
+      marked.push(id);
+      out.print(`Marked ${sanitiseLine(id)} as read.`);
+    },
+  );
+  if (out.json) out.data({ read: marked });
+  return exit;
+}

@@ -1,0 +1,68 @@
+import { getOverview, type Overview } from '@muster/protocol/http';
+import type { Context } from '../../context/context.ts';
+import type { Register } from '../../context/verb.ts';
+import { type Exit, exits } from '../../exit.ts';
+import { offWords } from '../../text/reconcile-text.ts';
+import { sanitiseLine } from '../../text/sanitize.ts';
+import { ago, type Colors, counted, duration } from '../../text/style.ts';
+
+export const register: Register = (command, act) => {
+  command.addHelpText('after', '\nExample:\n  $ muster overview').action(act(overview));
+};
+
+async function overview(context: Context): Promise<Exit> {
+  const { out } = context;
+  const { call } = await context.connect();
+  const found = await call(getOverview, {});
+  if (out.json) out.data(found);
+  else
+    for (const [word, text] of linesOf(found, out.style.color, out.style.now)) out.print(`${word.padEnd(10)}${text}`);
+  if (found.off.agents > 0) out.note(out.noteColor.dim('\nSee what is off: muster reconcile'));
+  return exits.done;
+}
+
+/** Counts with their words; those of nothing are left out. */
+const present = (counts: readonly (readonly [number, string])[]): string =>
+  counts
+    .filter(([count]) => count > 0)
+    .map(([count, word]) => `${count} ${word}`)
+    .join(', ');
+
+function linesOf(found: Overview, color: Colors, now: number): [string, string][] {
+  const { agents, drift, off, operations, runs_running, secrets_expiring, unread_notifications } = found;
+  const work = present([
+    [runs_running, runs_running === 1 ? 'run' : 'runs'],
+    [operations.running, 'operations running'],
+    [operations.queued, 'queued'],
+  ]);
+  const reasons = present(
+    (['apply_failed', 'drifted', 'drift_failed', 'unapplied', 'pending_removals'] as const).map(
+      (reason) => [off[reason], offWords[reason]] as const,
+    ),
+  );
+  return [
+    [
+      'agents',
+      `${agents.approved} approved, ${color.green(`${agents.connected} connected`)}${agents.lost === 0 ? '' : `, ${color.red(`${agents.lost} lost`)}`}${agents.pending === 0 ? '' : `, ${color.yellow(`${agents.pending} pending`)}`}${agents.rejected === 0 ? '' : `, ${agents.rejected} rejected`}`,
+    ],
+    [
+      'drift',
+      present([
+        [drift.in_sync, 'in sync'],
+        [drift.drifted, 'drifted'],
+        [drift.accepted, 'drifted and accepted'],
+        [drift.failed, 'failed'],
+        [drift.unchecked, 'never checked'],
+      ]) || 'no agent yet',
+    ],
+    ['off', off.agents === 0 ? 'none' : color.yellow(`${counted(off.agents, 'agent')}: ${reasons}`)],
+    ['work', work || 'none'],
+    ...secrets_expiring.map(({ name, expires_at }): [string, string] => {
+      const at = Math.floor(Date.parse(expires_at) / 1000);
+      const past = at <= now;
+      const when = past ? color.red(`expired ${ago(at, now)}`) : `expires in ${duration(at - now)}`;
+      return ['secret', `${sanitiseLine(name)} ${when}`];
+    }),
+    ['unread', unread_notifications === 0 ? 'none' : counted(unread_notifications, 'notification')],
+  ];
+}

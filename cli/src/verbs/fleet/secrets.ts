@@ -1,0 +1,305 @@
+import { isUtf8 } from 'node:buffer';
+import { readFile } from 'node:fs/promises';
+import { ApiError, type Client } from '@muster/protocol/client';
+import {
+  createSecret,
+  getSecret,
+  listOperators,
+  listSecrets,
+  maximumSecretBytes,
+  removeSecret,
+  rotateSecretsKey,
+  type Secret,
+  updateSecret,
+} from '@muster/protocol/http';
+import type { Connection, Context } from '../../context/context.ts';
+import type { Register } from '../../context/verb.ts';
+import { removeEach } from '../../execution/each.ts';
+import { findAgent } from '../../execution/find-agent.ts';
+import { CliError, type Exit, exits, usageError } from '../../exit.ts';
+import { nearest } from '../../text/nearest.ts';
+import { sanitiseLine } from '../../text/sanitize.ts';
+import { ago, counted, duration, type Style, when } from '../../text/style.ts';
+import { parseMoment } from '../../text/values.ts';
+
+interface Terms {
+  description?: string;
+  expires?: string;
+  agent?: string[];
+  selector?: string;
+  anyone?: boolean;
+}
+
+export const register: Register = (command, act) => {
+  command
+    .command('list')
+    .description('list secrets, without their values')
+    .addHelpText('after', '\nExample:\n  $ muster secrets list')
+    .action(act(list));
+  command
+    .command('get')
+    .description('show what is known of a secret; its value is given back to nobody')
+    .argument('<name>')
+    .addHelpText('after', '\nExample:\n  $ muster secrets get db_password')
+    .action(act(get));
+  const terms = (verb: ReturnType<typeof command.command>) =>
+    verb
+      .option('--description <text>', 'for people; empty: none')
+      .option(
+        '--expires <when>',
+        'like 90d, the end of a day like 2027-01-31, or a time like 2027-01-31T08:00:00Z; never: does not expire',
+      )
+      .option('--agent <agents...>', 'only these agents may have it')
+      .option('--selector <selector>', 'only agents that match may have it')
+      .option('--anyone', 'every approved agent may have it');
+  terms(
+    command
+      .command('set')
+      .description('keep a secret, or give one a new value; what is not said about it stays as it is')
+      .argument('<name>')
+      .option('--file <file>', 'the value is all of this file, its last newline included'),
+  )
+    .addHelpText(
+      'after',
+      '\nWithout --file the value is asked for, unseen, or read from standard input when that is no terminal; the newline\nat its end is then left out. A value is never an argument: others would see it in the list of processes.\n\nExamples:\n  $ muster secrets set db_password --selector role=web\n  $ pwgen 32 1 | muster secrets set db_password --expires 90d\n  $ muster secrets set site_key --file site.pem --agent web-1',
+    )
+    .action(act(set));
+  terms(command.command('update').description('change what is known of a secret, its value apart').argument('<name>'))
+    .addHelpText('after', '\nExample:\n  $ muster secrets update db_password --expires 90d')
+    .action(act(update));
+  command
+    .command('remove')
+    .description('remove secrets; what was put on machines with them stays there')
+    .argument('<names...>')
+    .option('-y, --yes', 'do not ask')
+    .addHelpText('after', '\nExample:\n  $ muster secrets remove db_password')
+    .action(act(remove));
+  command
+    .command('rotate-key')
+    .description('encrypt every secret, and every config of a channel, anew, under another key')
+    .addHelpText(
+      'after',
+      '\nThe orchestrator does it while it runs. Make a copy of its keys afterwards: docs/operations.md says where they are.\n\nExample:\n  $ muster secrets rotate-key',
+    )
+    .action(act(rotateKey));
+};
+
+async function every(call: Client): Promise<Secret[]> {
+  const limit = 1000;
+  const all: Secret[] = [];
+  for (;;) {
+    const page = await call(listSecrets, { query: { limit: String(limit), offset: String(all.length) } });
+    all.push(...page);
+    if (page.length < limit) return all;
+  }
+}
+
+/** Says which secret was probably meant. */
+async function suggest(call: Client, wanted: string, error: unknown): Promise<never> {
+  if (!(error instanceof ApiError) || error.problem.code !== 'secret_not_found') throw error;
+  const near = nearest(
+    wanted,
+    (await every(call)).map(({ name }) => name),
+  );
+  throw new CliError(
+    exits.failed,
+    'secret_not_found',
+    `there is no secret ${JSON.stringify(wanted)}`,
+    `${near === null ? '' : `Did you mean ${near}? `}See the secrets there are: muster secrets list`,
+    { cause: error },
+  );
+}
+
+const expiry = ({ expires_at }: Secret, { now }: Style): string | null => {
+  if (expires_at === null) return null;
+  const left = Math.floor(Date.parse(expires_at) / 1000) - now;
+  return left > 0 ? `in ${duration(left)}` : `expired ${ago(now + left, now)}`;
+};
+
+const holders = ({ restriction }: Secret): string => {
+  if (restriction === null) return 'any agent';
+  const { node_ids, tags } = restriction;
+  const parts = [
+    ...(node_ids === null ? [] : [node_ids.length === 0 ? 'nobody' : counted(node_ids.length, 'named agent')]),
+    ...(tags === null ? [] : [tags.trim() === '' ? 'nobody' : tags]),
+  ];
+  return parts.join(' and ');
+};
+
+async function list(context: Context): Promise<undefined> {
+  const { out } = context;
+  const { call } = await context.connect();
+  const secrets = await every(call);
+  if (out.json) {
+    out.data(secrets);
+    return undefined;
+  }
+  if (secrets.length === 0) {
+    out.note('There is no secret yet: muster secrets set NAME');
+    return undefined;
+  }
+  out.table(
+    [
+      { heading: 'NAME', text: ({ name }) => name, flexible: true, paint: (text, _, { color }) => color.bold(text) },
+      { heading: 'EXPIRES', text: (secret) => expiry(secret, out.style) },
+      { heading: 'MAY GO TO', text: holders, flexible: true },
+      { heading: 'CHANGED', extra: true, text: ({ updated_at }) => when(Date.parse(updated_at) / 1000, out.style) },
+      { heading: 'DESCRIPTION', extra: true, text: ({ description }) => description, flexible: true },
+    ],
+    secrets,
+  );
+  return undefined;
+}
+
+async function get(context: Context, name: string): Promise<undefined> {
+  const { out } = context;
+  const { call } = await context.connect();
+  const secret = await call(getSecret, { params: { name } }).catch((error: unknown) => suggest(call, name, error));
+  if (out.json) {
+    out.data(secret);
+    return undefined;
+  }
+  const operators = await call(listOperators, { query: { include_removed: 'true' } });
+  const who = (id: string) => sanitiseLine(operators.find(({ operator_id }) => operator_id === id)?.username ?? id);
+  out.print(out.style.color.bold(sanitiseLine(secret.name)));
+  if (secret.description !== null) out.print(sanitiseLine(secret.description));
+  out.print(
+    `expires    ${secret.expires_at === null ? 'never' : `${secret.expires_at} (${expiry(secret, out.style)})`}`,
+  );
+  out.print(`may go to  ${sanitiseLine(holders(secret))}`);
+  for (const id of secret.restriction?.node_ids ?? []) out.print(`           ${sanitiseLine(id)}`);
+  out.print(`created    ${secret.created_at} by ${who(secret.created_by)}`);
+  out.print(`changed    ${secret.updated_at} by ${who(secret.updated_by)}`);
+  return undefined;
+}
+
+/** What the options say, as the API has it; absent: unchanged. */
+async function termsOf(call: Client, { now }: Context, options: Terms) {
+  const { description, expires, agent, selector, anyone } = options;
+  if (anyone && (agent !== undefined || selector !== undefined))
+    throw usageError('--anyone and --agent or --selector contradict each other');
+  const expires_at =
+    expires === undefined || expires === 'never'
+      ? expires
+      : new Date(parseMoment(expires, now(), 'until') * 1000).toISOString();
+  const node_ids =
+    agent === undefined
+      ? undefined
+      : await Promise.all(agent.map(async (each) => (await findAgent(call, each)).node_id));
+  const restricted = agent !== undefined || selector !== undefined;
+  return {
+    ...(description === undefined ? {} : { description }),
+    ...(expires_at === undefined ? {} : { expires_at: expires_at === 'never' ? null : expires_at }),
+    ...(anyone ? { restriction: {} } : {}),
+    ...(restricted
+      ? {
+          restriction: {
+            ...(node_ids === undefined ? {} : { node_ids }),
+            ...(selector === undefined ? {} : { tags: selector }),
+          },
+        }
+      : {}),
+  };
+}
+
+async function readValue(context: Context, name: string, file: string | undefined): Promise<string> {
+  if (file !== undefined) {
+    const bytes = await readFile(file).catch((error: NodeJS.ErrnoException) => {
+      const why = error.code === 'ENOENT' ? 'there is no such file' : error.message;
+      throw new CliError(exits.failed, 'file_unreadable', `${file} cannot be read: ${why}`, null, { cause: error });
+    });
+    if (!isUtf8(bytes)) throw notText(file);
+    return bytes.toString('utf8');
+  }
+  if (context.prompt.interactive) return await context.prompt.secret(`Value of ${name}`);
+  const text = await context.stdin({ unseen: true });
+  if (text.includes('\ufffd')) throw notText('standard input');
+  return text.replace(/\r?\n$/, '');
+}
+
+const notText = (where: string): CliError =>
+  new CliError(
+    exits.failed,
+    'not_text',
+    `${where} is not text in UTF-8`,
+    'Encode it as text first, for example with base64, and decode it where it is used.',
+  );
+
+/** What is sent in the open is read on the way, whatever the orchestrator answers. */
+function requireConfidence({ target }: Connection): void {
+  const { protocol, hostname } = new URL(target.url);
+  if (protocol === 'https:' || /^(127(\.\d+){3}|\[::1\]|localhost)$/i.test(hostname)) return;
+  throw new CliError(
+    exits.failed,
+    'plaintext_refused',
+    `a secret is not sent in the open, to ${target.url}`,
+    'Name the orchestrator by an https:// address, or run this on its machine.',
+  );
+}
+
+async function set(context: Context, name: string, options: Terms & { file?: string }): Promise<undefined> {
+  const { out } = context;
+  const connection = await context.connect();
+  requireConfidence(connection);
+  const { call } = connection;
+  const terms = await termsOf(call, context, options);
+  const value = await readValue(context, name, options.file);
+  if (value === '') throw usageError('the value is empty', 'Type it, pipe it in, or name a file that holds it: --file');
+  if (Buffer.byteLength(value) > maximumSecretBytes)
+    throw usageError(`the value is longer than ${maximumSecretBytes / 1024} KiB`);
+  const there = await call(getSecret, { params: { name } }).catch((error: unknown) => {
+    if (error instanceof ApiError && error.problem.code === 'secret_not_found') return null;
+    throw error;
+  });
+  const secret =
+    there === null
+      ? await call(createSecret, { body: { name, value, ...terms } })
+      : await call(updateSecret, { params: { name }, body: { value, ...terms } });
+  if (out.json) out.data(secret);
+  const done = there === null ? 'Created' : 'Changed';
+  out.print(`${done} ${out.style.color.bold(sanitiseLine(name))}; it may go to ${sanitiseLine(holders(secret))}.`);
+  if (there === null) out.note(`Modules use it as \${{ secrets.${sanitiseLine(name)} }}`);
+  return undefined;
+}
+
+async function update(context: Context, name: string, options: Terms): Promise<undefined> {
+  const { out } = context;
+  const { call } = await context.connect();
+  const body = await termsOf(call, context, options);
+  if (Object.keys(body).length === 0)
+    throw usageError('nothing was said that should change', 'A new value is given by: muster secrets set');
+  const secret = await call(updateSecret, { params: { name }, body }).catch((error: unknown) =>
+    suggest(call, name, error),
+  );
+  if (out.json) out.data(secret);
+  out.print(`Changed ${out.style.color.bold(sanitiseLine(name))}; it may go to ${sanitiseLine(holders(secret))}.`);
+  return undefined;
+}
+
+async function remove(context: Context, names: string[], { yes }: { yes?: boolean }): Promise<Exit> {
+  const { call } = await context.connect();
+  return removeEach(context, names, { yes, noun: 'secret' }, (name) =>
+    call(removeSecret, { params: { name } }).catch((error: unknown) => suggest(call, name, error)),
+  );
+}
+
+async function rotateKey(context: Context): Promise<Exit> {
+  const { out } = context;
+  const { call } = await context.connect();
+  const progress = out.progress('encrypting every secret anew');
+  const rotation = await call(rotateSecretsKey, {}).finally(() => progress.end());
+  if (out.json) out.data(rotation);
+  const rest = rotation.unreadable.length === 0 ? 'all are' : 'all others are';
+  out.print(`${counted(rotation.reencrypted, 'value')} encrypted anew; ${rest} under key ${rotation.key_id} now.`);
+  if (rotation.retired.length > 0)
+    out.print(
+      `Nothing needs ${rotation.retired.length === 1 ? 'key' : 'keys'} ${rotation.retired.join(', ')} any more.`,
+    );
+  out.note('Make a copy of the keys now: a backup of the database from here on needs it.');
+  if (rotation.unreadable.length === 0) return exits.done;
+  const some = rotation.unreadable.slice(0, 10).join(', ');
+  out.warn(
+    `${counted(rotation.unreadable.length, 'value')} cannot be decrypted and stay as they are: ${sanitiseLine(some)}${rotation.unreadable.length > 10 ? ', …' : ''}. Put their key back, or set them anew.`,
+  );
+  return exits.partly;
+}

@@ -1,0 +1,95 @@
+import { getSettings, type Settings } from '@muster/protocol/http';
+import type { Context } from '../../context/context.ts';
+import type { Register } from '../../context/verb.ts';
+import { CliError, exits } from '../../exit.ts';
+import { nearest } from '../../text/nearest.ts';
+
+export const register: Register = (command, act) => {
+  command
+    .command('show')
+    .description('show the configuration in force, and where each value comes from')
+    .argument('[keys...]', 'these only; drift stands for all of drift.…')
+    .option('--changed', 'only what is not the default')
+    .addHelpText('after', '\nExamples:\n  $ muster settings show --changed\n  $ muster settings show drift')
+    .action(act(show));
+};
+
+interface Row {
+  readonly key: string;
+  readonly value: unknown;
+  readonly source: string;
+}
+
+/** Every key with dots, as `sources` has it. */
+export function flatten({ settings, sources }: Settings): Row[] {
+  const rows: Row[] = [];
+  const add = (value: unknown, key: string) => {
+    const source = Object.hasOwn(sources, key) ? sources[key] : undefined;
+    const inside = typeof value === 'object' && value !== null && !Array.isArray(value) ? Object.entries(value) : [];
+    if (source === undefined && inside.length > 0) for (const [name, below] of inside) add(below, `${key}.${name}`);
+    else rows.push({ key, value, source: source ?? '-' });
+  };
+  for (const [key, value] of Object.entries(settings)) add(value, key);
+  return rows;
+}
+
+const shown = (value: unknown): string | null =>
+  value === null || value === undefined ? null : typeof value === 'string' ? value : JSON.stringify(value);
+
+async function show(context: Context, keys: string[], options: { changed?: boolean }): Promise<undefined> {
+  const { out } = context;
+  const { call } = await context.connect();
+  const found = await call(getSettings, {});
+  if (out.json && keys.length === 0 && !options.changed) {
+    out.data(found);
+    return undefined;
+  }
+  const all = flatten(found);
+  const isBelow = (key: string, wanted: string) => key === wanted || key.startsWith(`${wanted}.`);
+  for (const wanted of keys)
+    if (!all.some(({ key }) => isBelow(key, wanted))) {
+      const near = nearest(
+        wanted,
+        all.map(({ key }) => key),
+      );
+      throw new CliError(
+        exits.failed,
+        'setting_not_found',
+        `there is no setting ${JSON.stringify(wanted)}`,
+        `${near === null ? '' : `Did you mean ${near}? `}See them all: muster settings show`,
+      );
+    }
+  const rows = all.filter(
+    ({ key, source }) =>
+      (keys.length === 0 || keys.some((wanted) => isBelow(key, wanted))) && (!options.changed || source !== 'default'),
+  );
+  if (out.json) {
+    out.data({
+      settings: Object.fromEntries(rows.map(({ key, value }) => [key, value])),
+      sources: Object.fromEntries(rows.map(({ key, source }) => [key, source])),
+    });
+    return undefined;
+  }
+  if (rows.length === 0) {
+    out.note('Everything is as the defaults have it.');
+    return undefined;
+  }
+  out.table<Row>(
+    [
+      { heading: 'KEY', text: ({ key }) => key, flexible: true },
+      {
+        heading: 'VALUE',
+        text: ({ value }) => shown(value),
+        flexible: true,
+        paint: (text, { source }, { color }) => (source === 'default' ? text : color.bold(text)),
+      },
+      {
+        heading: 'FROM',
+        text: ({ source }) => source,
+        paint: (text, { source }, { color }) => (source === 'default' ? color.dim(text) : text),
+      },
+    ],
+    rows,
+  );
+  return undefined;
+}

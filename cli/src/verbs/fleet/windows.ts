@@ -1,0 +1,219 @@
+import type { Client } from '@muster/protocol/client';
+import { createWindow, getWindow, listWindows, removeWindow, updateWindow, type Window } from '@muster/protocol/http';
+import { confirmRemoval } from '../../context/confirm.ts';
+import type { Context } from '../../context/context.ts';
+import type { Register } from '../../context/verb.ts';
+import { eachOf } from '../../execution/each.ts';
+import { findId } from '../../execution/find-id.ts';
+import { type Exit, usageError } from '../../exit.ts';
+import { operatorNames } from '../../text/operator-names.ts';
+import { sanitiseLine } from '../../text/sanitize.ts';
+import { duration, listedId, timestamp } from '../../text/style.ts';
+import { parseDuration, parseMoment } from '../../text/values.ts';
+
+const naming = '\nA window is named by its id, or the beginning or end of it if only one fits.\n';
+const times =
+  '\nTimes are like 2026-12-01T22:00:00Z, a day like 2026-12-01, or from now, like 2h; without Z or +01:00 they are those of this\nmachine. --until with a day includes that day.\n';
+
+export const register: Register = (command, act) => {
+  command
+    .command('list')
+    .description('list maintenance windows, the one that starts last first')
+    .addHelpText('after', '\nExample:\n  $ muster windows list')
+    .action(act(list));
+  command
+    .command('add')
+    .description(
+      'plan a maintenance window: no channel is told of its agents, and what waits for windows may be applied',
+    )
+    .argument('<reason>')
+    .option('--from <time>', 'when it starts; now when absent')
+    .option('--until <time>', 'when it ends')
+    .option('--for <duration>', 'how long it lasts, e.g. 2h')
+    .option('--selector <selector>', 'which agents it is for; all when absent')
+    .addHelpText('after', `${times}\nExample:\n  $ muster windows add "kernel updates" --for 2h --selector site=paris`)
+    .action(act(add));
+  command
+    .command('show')
+    .description('show a maintenance window')
+    .argument('<window>')
+    .addHelpText('after', `${naming}\nExample:\n  $ muster windows show 01KAGZ8S4F6G7H8J9K0M1N2P3Q`)
+    .action(act(show));
+  command
+    .command('update')
+    .description('let a maintenance window end at another time, or give another reason')
+    .argument('<window>')
+    .option('--until <time>', 'when it ends')
+    .option('--for <duration>', 'how long it lasts from its start, e.g. 4h')
+    .option('--reason <text>', 'another reason')
+    .addHelpText(
+      'after',
+      `${naming}${times}\nWhen it starts, and which agents it is for, stays: remove it and add another.\n\nExample:\n  $ muster windows update 01KAGZ8S4F6G7H8J9K0M1N2P3Q --for 4h`,
+    )
+    .action(act(update));
+  command
+    .command('end')
+    .description('end open maintenance windows now')
+    .argument('<windows...>')
+    .addHelpText('after', `${naming}\nExample:\n  $ muster windows end 01KAGZ8S4F6G7H8J9K0M1N2P3Q`)
+    .action(act(end));
+  command
+    .command('remove')
+    .description('remove maintenance windows, as if they had not been planned')
+    .argument('<windows...>')
+    .option('-y, --yes', 'do not ask')
+    .addHelpText('after', `${naming}\nExample:\n  $ muster windows remove 01KAGZ8S4F6G7H8J9K0M1N2P3Q`)
+    .action(act(remove));
+};
+
+const recent = (call: Client) => call(listWindows, { query: { limit: '500' } });
+
+const stateOf = ({ starts_at, ends_at }: Window, now: number): string =>
+  now < starts_at
+    ? `in ${duration(starts_at - now)}, for ${duration(ends_at - starts_at)}`
+    : now < ends_at
+      ? `open, ${duration(ends_at - now)} left`
+      : `ended ${duration(now - ends_at)} ago`;
+
+async function list(context: Context): Promise<undefined> {
+  const { out } = context;
+  const { call } = await context.connect();
+  const windows = await recent(call);
+  if (out.json) {
+    out.data(windows);
+    return undefined;
+  }
+  if (windows.length === 0) {
+    out.note('There is no maintenance window: muster windows add REASON --for 2h');
+    return undefined;
+  }
+  out.table(
+    [
+      { heading: 'WINDOW', text: ({ id }) => listedId(id, out.style) },
+      { heading: 'WHEN', text: (window) => stateOf(window, out.style.now) },
+      {
+        heading: 'FOR',
+        text: ({ selector }) => (selector === null ? 'all agents' : selector || 'none'),
+        flexible: true,
+      },
+      { heading: 'REASON', text: ({ reason }) => reason, flexible: true },
+    ],
+    windows,
+  );
+  return undefined;
+}
+
+interface AddOptions {
+  from?: string;
+  until?: string;
+  for?: string;
+  selector?: string;
+}
+
+async function add(context: Context, reason: string, options: AddOptions): Promise<undefined> {
+  const { out } = context;
+  if ((options.until === undefined) === (options.for === undefined))
+    throw usageError('say when it ends', 'Give --until with a time, or --for with a length of time.');
+  const starts_at =
+    options.from === undefined ? Math.floor(context.now()) : parseMoment(options.from, context.now(), 'from');
+  const ends_at =
+    options.until === undefined
+      ? starts_at + parseDuration(options.for ?? '')
+      : parseMoment(options.until, context.now(), 'until');
+  const { call } = await context.connect();
+  const { selector } = options;
+  const window = await call(createWindow, {
+    body: { starts_at, ends_at, reason, ...(selector === undefined ? {} : { selector }) },
+  });
+  if (out.json) out.data(window);
+  out.print(`Planned ${window.id}: ${stateOf(window, out.style.now)}.`);
+  warnOf(out, window);
+  return undefined;
+}
+
+const warnOf = (out: Context['out'], { warnings = [] }: Window): void => {
+  for (const warning of warnings) out.warn(sanitiseLine(warning));
+};
+
+const findWindow = (call: Client, wanted: string): Promise<string> =>
+  findId('maintenance window', 'muster windows list', wanted, async () => (await recent(call)).map(({ id }) => id));
+
+async function show(context: Context, wanted: string): Promise<undefined> {
+  const { out } = context;
+  const { call } = await context.connect();
+  const window = await call(getWindow, { params: { id: await findWindow(call, wanted) } });
+  if (out.json) {
+    out.data(window);
+    return undefined;
+  }
+  const { id, starts_at, ends_at, reason, created_by, selector } = window;
+  const names = await operatorNames(call);
+  out.print(`${out.style.color.bold(sanitiseLine(reason))}  ${stateOf(window, out.style.now)}`);
+  out.print(`window   ${sanitiseLine(id)}`);
+  out.print(`starts   ${timestamp(starts_at)}`);
+  out.print(`ends     ${timestamp(ends_at)}`);
+  out.print(`for      ${sanitiseLine(selector === null ? 'all agents' : selector || 'no agent')}`);
+  warnOf(out, window);
+  out.print(`made by  ${sanitiseLine(names.get(created_by) ?? created_by)}`);
+  return undefined;
+}
+
+async function update(
+  context: Context,
+  wanted: string,
+  options: { until?: string; for?: string; reason?: string },
+): Promise<undefined> {
+  const { out } = context;
+  const { until, reason } = options;
+  if (until !== undefined && options.for !== undefined) throw usageError('--until and --for are the same');
+  if (until === undefined && options.for === undefined && reason === undefined)
+    throw usageError('say what to change', 'Give --until or --for, --reason, or both.');
+  const lasts = options.for === undefined ? undefined : parseDuration(options.for);
+  const end = until === undefined ? undefined : parseMoment(until, context.now(), 'until');
+  const { call } = await context.connect();
+  const id = await findWindow(call, wanted);
+  const starts = lasts === undefined ? 0 : (await call(getWindow, { params: { id } })).starts_at;
+  const ends_at = lasts === undefined ? end : starts + lasts;
+  const window = await call(updateWindow, {
+    params: { id },
+    body: { ...(ends_at === undefined ? {} : { ends_at }), ...(reason === undefined ? {} : { reason }) },
+  });
+  if (out.json) out.data(window);
+  out.print(`Changed ${sanitiseLine(window.reason)}: ${stateOf(window, out.style.now)}.`);
+  return undefined;
+}
+
+const each =
+  (act: (call: Client, id: string, context: Context) => Promise<string>, done: string) =>
+  async (context: Context, wanted: string[]): Promise<Exit> => {
+    const { out } = context;
+    const { call } = await context.connect();
+    const ids: string[] = [];
+    const exit = await eachOf(
+      context,
+      wanted,
+      (id) => id,
+      async (one) => {
+        const id = await findWindow(call, one);
+        out.print(await act(call, id, context));
+        ids.push(id);
+      },
+    );
+    if (out.json) out.data({ [done]: ids });
+    return exit;
+  };
+
+const end = each(async (call, id, { now }) => {
+  const window = await call(updateWindow, { params: { id }, body: { ends_at: Math.floor(now()) } });
+  return `Ended ${sanitiseLine(window.reason)}.`;
+}, 'ended');
+
+const removeThem = each(async (call, id) => {
+  await call(removeWindow, { params: { id } });
+  return `Removed ${sanitiseLine(id)}.`;
+}, 'removed');
+
+async function remove(context: Context, wanted: string[], { yes }: { yes?: boolean }): Promise<Exit> {
+  await confirmRemoval(context, wanted, { yes, noun: 'maintenance window' });
+  return removeThem(context, wanted);
+}

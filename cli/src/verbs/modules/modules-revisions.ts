@@ -1,0 +1,150 @@
+import type { Client } from '@muster/protocol/client';
+import { getModule, listModuleRevisions } from '@muster/protocol/http';
+import { parseModule } from '@muster/protocol/module';
+import type { Command } from 'commander';
+import type { Context } from '../../context/context.ts';
+import type { Act } from '../../context/verb.ts';
+import { type Exit, exits, usageError } from '../../exit.ts';
+import { operatorNames } from '../../text/operator-names.ts';
+import { diffLines } from '../../text/resource-text.ts';
+import { when } from '../../text/style.ts';
+import { parseCount } from '../../text/values.ts';
+import { missingModule, readSource } from './modules-source.ts';
+
+/** The verbs of `muster modules` that are about what a module was before. */
+export function registerRevisions(command: Command, act: Act): void {
+  command
+    .command('history')
+    .description('list the revisions of a module, newest first')
+    .argument('<name>')
+    .option('--limit <n>', 'at most so many', '50')
+    .addHelpText('after', '\nExample:\n  $ muster modules history motd')
+    .action(act(history));
+  command
+    .command('diff')
+    .description('compare two revisions of a module, or what is stored with a local file')
+    .argument('<name>')
+    .argument('[from]', 'a revision; the one before the newest, or with --file the newest, when absent')
+    .argument('[to]', 'another; the newest when absent')
+    .option('--file <file>', 'compare with this file, as it would be uploaded; - is standard input')
+    .option('-U, --context <n>', 'lines shown around what differs', '3')
+    .option('--exit-code', 'exit with 3 when they differ')
+    .addHelpText(
+      'after',
+      '\nExamples:\n  $ muster modules diff motd\n  $ muster modules diff motd 2 5\n  $ muster modules diff motd --file motd.yml --exit-code',
+    )
+    .action(act(diff));
+}
+
+async function history(context: Context, name: string, options: { limit: string }): Promise<undefined> {
+  const { out } = context;
+  const limit = parseCount('--limit', options.limit, 1, 500);
+  const { call } = await context.connect();
+  const revisions = await call(listModuleRevisions, { params: { name }, query: { limit: String(limit) } }).catch(
+    (error: unknown) => missingModule(call, name, undefined, error),
+  );
+  if (out.json) {
+    out.data(revisions);
+    return undefined;
+  }
+  const names = await operatorNames(call);
+  out.table(
+    [
+      { heading: 'REVISION', text: ({ revision }) => String(revision), align: 'right' },
+      { heading: 'UPLOADED', text: ({ uploaded_at }) => when(uploaded_at, out.style) },
+      { heading: 'BY', text: ({ uploaded_by }) => names.get(uploaded_by) ?? uploaded_by, flexible: true },
+      {
+        heading: 'DIGEST',
+        text: ({ digest }) => (out.style.width === null || out.style.verbose ? digest : digest.slice(0, 19)),
+        extra: true,
+      },
+    ],
+    revisions,
+  );
+  if (revisions.length > 1) out.note(out.noteColor.dim(`\nWhat changed last: muster modules diff ${name}`));
+  return undefined;
+}
+
+interface DiffOptions {
+  file?: string;
+  context: string;
+  exitCode?: boolean;
+}
+
+/** One of the two that are compared. */
+interface Side {
+  readonly label: string;
+  readonly revision: number | null;
+  readonly file: string | null;
+  readonly content: string;
+}
+
+const revisionOf = (typed: string): number => parseCount('the revision', typed, 1, 999_999_999);
+
+async function stored(call: Client, name: string, revision?: number): Promise<Side> {
+  const module = await call(getModule, {
+    params: { name },
+    query: revision === undefined ? {} : { revision: String(revision) },
+  }).catch((error: unknown) => missingModule(call, name, revision, error));
+  return {
+    label: `${name}, revision ${module.revision}`,
+    revision: module.revision,
+    file: null,
+    content: module.content,
+  };
+}
+
+async function local(context: Context, name: string, typed: string): Promise<Side> {
+  const { file, bytes } = await readSource(context, typed);
+  const parsed = parseModule(bytes);
+  // A file with faults can be compared all the same; one of another module is a mistake.
+  if (parsed.ok && parsed.module.name !== name)
+    throw usageError(
+      `${file} is of the module ${JSON.stringify(parsed.module.name)}`,
+      `Compare it with that: muster modules diff ${parsed.module.name} --file ${file}`,
+    );
+  return { label: file, revision: null, file, content: new TextDecoder().decode(bytes) };
+}
+
+async function diff(
+  context: Context,
+  name: string,
+  from: string | undefined,
+  to: string | undefined,
+  options: DiffOptions,
+): Promise<Exit> {
+  const { out } = context;
+  const { color } = out.style;
+  const around = parseCount('--context', options.context, 0, 10_000);
+  const first = from === undefined ? undefined : revisionOf(from);
+  const second = to === undefined ? undefined : revisionOf(to);
+  if (options.file !== undefined && second !== undefined)
+    throw usageError('--file stands for the second revision', 'Leave one of them away.');
+  const mine = options.file === undefined ? undefined : await local(context, name, options.file);
+  const { call } = await context.connect();
+  const newer = mine ?? (await stored(call, name, second));
+  if (mine === undefined && first === undefined && newer.revision === 1) {
+    if (out.json) out.data({ name, from: null, to: side(newer), equal: true, diff: '' });
+    else out.note(`${name} has one revision only. See it: muster modules show ${name}`);
+    return exits.done;
+  }
+  const older = await stored(call, name, first ?? (mine === undefined ? (newer.revision ?? 2) - 1 : undefined));
+  const equal = older.content === newer.content;
+  const { createTwoFilesPatch } = await import('diff');
+  const text = equal
+    ? ''
+    : createTwoFilesPatch(older.label, newer.label, older.content, newer.content, undefined, undefined, {
+        context: around,
+      }).replace(/^=+\n/, '');
+  if (out.json) out.data({ name, from: side(older), to: side(newer), equal, diff: text });
+  else if (equal) out.note(`${older.label} and ${newer.label} are the same.`);
+  else
+    out.print(
+      diffLines(text, color, true)
+        .map((line) => line.replace(/^ {6}/, ''))
+        .join('\n'),
+    );
+  return !equal && options.exitCode ? exits.pending : exits.done;
+}
+
+const side = ({ revision, file }: Side) => ({ revision, file });

@@ -1,0 +1,70 @@
+import { readFile } from 'node:fs/promises';
+import { ApiError, type Client } from '@muster/protocol/client';
+import { getModule, listModules } from '@muster/protocol/http';
+import type { Context } from '../../context/context.ts';
+import { CliError, exits, usageError } from '../../exit.ts';
+import { nearest } from '../../text/nearest.ts';
+
+/** Modules as they are named: files that are read, and names of those that are stored. */
+
+interface Source {
+  /** As it is told to the person. */
+  file: string;
+  bytes: Uint8Array;
+}
+
+/** @param file `-` is standard input */
+export async function readSource({ stdin }: Pick<Context, 'stdin'>, file: string): Promise<Source> {
+  if (file === '-') return { file: '<stdin>', bytes: Buffer.from(await stdin()) };
+  try {
+    return { file, bytes: await readFile(file) };
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException;
+    const why = code === 'ENOENT' ? 'there is no such file' : code === 'EISDIR' ? 'it is a directory' : message;
+    throw new CliError(exits.failed, 'file_unreadable', `${file} cannot be read: ${why}`, null, { cause: error });
+  }
+}
+
+export function onlyOneStdin(files: readonly string[]): void {
+  if (files.filter((file) => file === '-').length > 1) throw usageError('standard input can be read once only');
+}
+
+/** Of a path, and of a body that names modules. */
+export const isMissing: ReadonlySet<string> = new Set(['module_not_found', 'unknown_module']);
+
+/** Says which module was probably meant. */
+export async function suggestModule(call: Client, wanted: string, error: unknown): Promise<never> {
+  if (!(error instanceof ApiError) || !isMissing.has(error.problem.code)) throw error;
+  const near = nearest(
+    wanted,
+    (await call(listModules, { all: true })).map(({ name }) => name),
+  );
+  throw new CliError(
+    exits.failed,
+    error.problem.code,
+    `there is no module ${JSON.stringify(wanted)}`,
+    `${near === null ? '' : `Did you mean ${near}? `}See the modules there are: muster modules list`,
+    { cause: error },
+  );
+}
+
+/** Of a module that is there, what is not is the revision. */
+export async function missingModule(
+  call: Client,
+  name: string,
+  revision: number | undefined,
+  error: unknown,
+): Promise<never> {
+  if (revision === undefined || !(error instanceof ApiError) || error.problem.code !== 'module_not_found')
+    return suggestModule(call, name, error);
+  const newest = await call(getModule, { params: { name } }).catch((other: unknown) =>
+    suggestModule(call, name, other),
+  );
+  throw new CliError(
+    exits.failed,
+    'module_not_found',
+    `${name} has no revision ${revision}; its newest is ${newest.revision}`,
+    null,
+    { cause: error },
+  );
+}

@@ -1,0 +1,195 @@
+import type { Fault } from '@muster/protocol';
+import { ApiError } from '@muster/protocol/client';
+import { getModule, listModules, removeModule, uploadModule } from '@muster/protocol/http';
+import { moduleJsonSchema, parseModule } from '@muster/protocol/module';
+import type { Context } from '../../context/context.ts';
+import type { Register } from '../../context/verb.ts';
+import { eachOf, removeEach } from '../../execution/each.ts';
+import { CliError, type Exit, exits } from '../../exit.ts';
+import { faultLine } from '../../text/fault-text.ts';
+import { operatorNames } from '../../text/operator-names.ts';
+import { sanitise, sanitiseLine } from '../../text/sanitize.ts';
+import { counted, when } from '../../text/style.ts';
+import { parseCount } from '../../text/values.ts';
+import { registerChecks } from './modules-check.ts';
+import { registerRevisions } from './modules-revisions.ts';
+import { missingModule, onlyOneStdin, readSource, suggestModule } from './modules-source.ts';
+
+export const register: Register = (command, act) => {
+  command
+    .command('upload')
+    .description('check modules and upload them; one that is there already gets a new revision')
+    .argument('<files...>', 'YAML files; - is standard input')
+    .addHelpText('after', '\nExample:\n  $ muster modules upload motd.yml')
+    .action(act(upload));
+  command
+    .command('list')
+    .description('list modules')
+    .addHelpText('after', '\nExample:\n  $ muster modules list')
+    .action(act(list));
+  command
+    .command('show')
+    .description('print the content of a module')
+    .argument('<name>')
+    .option('--revision <n>', 'an earlier revision')
+    .addHelpText('after', '\nExample:\n  $ muster modules show motd > motd.yml')
+    .action(act(show));
+  command
+    .command('remove')
+    .description('remove modules; what they put on machines stays until the next apply there')
+    .argument('<names...>')
+    .option('-y, --yes', 'do not ask')
+    .addHelpText('after', '\nExample:\n  $ muster modules remove motd')
+    .action(act(remove));
+  command
+    .command('validate')
+    .description('check modules without an orchestrator')
+    .argument('<files...>', 'YAML files; - is standard input')
+    .addHelpText(
+      'after',
+      '\nFaults are printed as file:line:column message, on standard output.\n\nExample:\n  $ muster modules validate *.yml',
+    )
+    .action(act(validate));
+  command
+    .command('schema')
+    .description('print the JSON Schema of modules, for editors')
+    .addHelpText('after', '\nExample:\n  $ muster modules schema > module.schema.json')
+    .action(act(schema));
+  registerRevisions(command, act);
+  registerChecks(command, act);
+};
+
+/** Faults that stop a file, told at once; the error then only counts them. */
+class FaultyModule extends CliError {
+  constructor(file: string, faults: readonly Fault[]) {
+    super(
+      exits.failed,
+      'module_invalid',
+      `${file} has ${counted(faults.length, 'fault')}`,
+      'Mend each at the place it is told for.',
+      {
+        faults,
+      },
+    );
+  }
+}
+
+async function upload(context: Context, files: string[]): Promise<Exit> {
+  const { out } = context;
+  onlyOneStdin(files);
+  const uploaded: unknown[] = [];
+  const exit = await eachOf(
+    context,
+    files,
+    (file) => file,
+    async (name) => {
+      const { file, bytes } = await readSource(context, name);
+      // Checked here first: the same rules, and no sign-in needed to learn of a typo.
+      const parsed = parseModule(bytes);
+      for (const warning of parsed.warnings) out.note(faultLine(file, warning, out.noteColor, true));
+      if (!parsed.ok) throw told(context, file, parsed.faults);
+      const { call } = await context.connect();
+      const content = new TextDecoder().decode(bytes);
+      try {
+        const module = await call(uploadModule, { body: { name: parsed.module.name, content } });
+        uploaded.push(module);
+        if (out.json) return;
+        const { revision } = await call(getModule, { params: { name: module.name } });
+        out.print(
+          `Uploaded ${out.style.color.bold(sanitiseLine(module.name))} from ${sanitiseLine(file)}, now revision ${revision}.`,
+        );
+      } catch (error) {
+        if (error instanceof ApiError && error.problem.code === 'module_invalid' && error.problem.errors)
+          throw told(context, file, error.problem.errors);
+        throw error;
+      }
+    },
+  );
+  if (out.json) out.data(uploaded);
+  return exit;
+}
+
+/** Tells the faults as a compiler would; under `--json` they are in the error. */
+function told({ out }: Context, file: string, faults: readonly Fault[]): CliError {
+  if (out.json) return new FaultyModule(file, faults);
+  for (const fault of faults) out.note(faultLine(file, fault, out.noteColor));
+  const { exit, code, message, remedy } = new FaultyModule(file, faults);
+  return new CliError(exit, code, message, remedy);
+}
+
+async function list(context: Context): Promise<undefined> {
+  const { out } = context;
+  const { call } = await context.connect();
+  const modules = await call(listModules, { all: true });
+  if (out.json) {
+    out.data(modules);
+    return undefined;
+  }
+  if (modules.length === 0) {
+    out.note('There is no module yet: muster modules upload FILE');
+    return undefined;
+  }
+  const names = await operatorNames(call);
+  out.table(
+    [
+      { heading: 'NAME', text: ({ name }) => name, flexible: true, paint: (text, _, { color }) => color.bold(text) },
+      { heading: 'UPLOADED', text: ({ uploaded_at }) => when(uploaded_at, out.style) },
+      { heading: 'BY', text: ({ uploaded_by }) => names.get(uploaded_by) ?? uploaded_by, flexible: true },
+    ],
+    modules,
+  );
+  return undefined;
+}
+
+async function show(context: Context, name: string, options: { revision?: string }): Promise<undefined> {
+  const { out } = context;
+  const revision =
+    options.revision === undefined ? undefined : parseCount('--revision', options.revision, 1, 999_999_999);
+  const { call } = await context.connect();
+  const module = await call(getModule, {
+    params: { name },
+    query: revision === undefined ? {} : { revision: String(revision) },
+  }).catch((error: unknown) => missingModule(call, name, revision, error));
+  if (out.json) out.data(module);
+  // A pipe or file gets the very bytes; a terminal only what is safe there.
+  else out.raw(out.style.width === null ? module.content : sanitise(module.content));
+  return undefined;
+}
+
+async function remove(context: Context, names: string[], { yes }: { yes?: boolean }): Promise<Exit> {
+  const { call } = await context.connect();
+  return removeEach(context, names, { yes, noun: 'module' }, (name) =>
+    call(removeModule, { params: { name } }).catch((error: unknown) => suggestModule(call, name, error)),
+  );
+}
+
+async function validate(context: Context, files: string[]): Promise<Exit> {
+  const { out } = context;
+  const { color } = out.style;
+  onlyOneStdin(files);
+  const results = [];
+  for (const name of files) {
+    const { file, bytes } = await readSource(context, name);
+    const parsed = parseModule(bytes);
+    const faults = parsed.ok ? [] : parsed.faults;
+    results.push({
+      file,
+      name: parsed.ok ? parsed.module.name : null,
+      valid: parsed.ok,
+      faults,
+      warnings: parsed.warnings,
+    });
+    for (const fault of faults) out.print(faultLine(file, fault, color));
+    for (const warning of parsed.warnings) out.print(faultLine(file, warning, color, true));
+  }
+  const faulty = results.filter(({ valid }) => !valid).length;
+  if (out.json) out.data({ valid: faulty === 0, files: results });
+  else if (faulty === 0) out.note(`${counted(files.length, 'module')}: no faults`);
+  else out.note(`${faulty} of ${counted(files.length, 'module')} with faults`);
+  return faulty === 0 ? exits.done : exits.failed;
+}
+
+async function schema({ out }: Context): Promise<undefined> {
+  out.data(moduleJsonSchema());
+  return undefined;
+}

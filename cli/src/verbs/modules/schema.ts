@@ -1,0 +1,45 @@
+import type { Context } from '../../context/context.ts';
+import type { Register } from '../../context/verb.ts';
+import { CliError, exits } from '../../exit.ts';
+import { documentOf, errorJsonSchema, jsonSchemaOf } from '../../shapes/document.ts';
+import { loadShapes } from '../../shapes/index.ts';
+import { nearest } from '../../text/nearest.ts';
+
+export const register: Register = (command, act) => {
+  command
+    .argument('[verb...]', 'of one verb, by its words; error: of errors. Without it: of all')
+    .addHelpText(
+      'after',
+      '\nA verb that prints one JSON value a line, as it comes, has the schema of one line.\n\nExamples:\n  $ muster schema agents list\n  $ muster schema error\n  $ muster schema > muster-output.schema.json',
+    )
+    .action(act(schema));
+};
+
+async function schema({ out }: Context, words: string[]): Promise<undefined> {
+  const verb = words.join(' ');
+  if (verb === 'error') out.data(errorJsonSchema());
+  else if (verb === '') out.data(documentOf(await loadShapes()));
+  else {
+    const shapes = await loadShapes();
+    const shape = shapes[verb];
+    if (!shape) throw unknown(verb, Object.keys(shapes), verb in shapes);
+    out.data(jsonSchemaOf(shape));
+  }
+  return undefined;
+}
+
+function unknown(verb: string, known: readonly string[], isKnown: boolean): CliError {
+  if (isKnown) return new CliError(exits.failed, 'no_schema', `muster ${verb} prints no JSON`);
+  const near = nearest(verb, known);
+  const below = known.filter((words) => words.startsWith(`${verb} `)).map((words) => words.slice(verb.length + 1));
+  return new CliError(
+    exits.usage,
+    'usage',
+    `there is no verb ${JSON.stringify(verb)}`,
+    below.length > 0
+      ? `Name one of its verbs: ${below.join(', ')}`
+      : near === null
+        ? 'See those there are: muster --help'
+        : `Did you mean ${near}?`,
+  );
+}

@@ -1,0 +1,108 @@
+import { hasEnded } from '@muster/protocol';
+import type { Client } from '@muster/protocol/client';
+import { getOperation, getOperationOutput, type OperationOutput } from '@muster/protocol/http';
+import type { Context } from '../../context/context.ts';
+import { exitOfOperation } from '../../execution/operation.ts';
+import type { Exit } from '../../exit.ts';
+import { newText } from '../../text/output-text.ts';
+import { sanitise, sanitiseLine } from '../../text/sanitize.ts';
+import { findOperation } from './operations.ts';
+
+/** How often it is asked for more. What is printed reaches the orchestrator about once a second. Milliseconds. */
+const askMs = 1_000;
+
+/** What the scripts of an operation printed; with `--follow` as they print it, up to its end. */
+export async function output(context: Context, id: string, options: { follow?: boolean }): Promise<Exit> {
+  const { out, sleep } = context;
+  const { call } = await context.connect();
+  const operation_id = await findOperation(call, id);
+  const shown = new Shown(context);
+  for (;;) {
+    // In this order: once it has ended, all that there will be is there.
+    const operation = await call(getOperation, { params: { operation_id } });
+    const { node_id } = operation;
+    const answer = await call(getOperationOutput, { params: { node_id, operation_id } });
+    const isOver = !options.follow || hasEnded(operation.status);
+    if (!out.json) shown.show(answer.output);
+    else if (isOver) out.data(answer);
+    if (isOver) {
+      if (!out.json && Object.keys(answer.output).length === 0) out.note('No script of it has printed anything.');
+      return options.follow ? exitOfOperation(operation) : 0;
+    }
+    await sleep(askMs);
+  }
+}
+
+/** Shows what an operation prints, up to its end. Under `--json` it only waits. */
+export async function followOutput(
+  context: Context,
+  call: Client,
+  operation_id: string,
+  progress: { update(text: string): void; end(): void },
+): Promise<void> {
+  const { out, sleep } = context;
+  const shown = new Shown(context);
+  for (;;) {
+    const { node_id, status } = await call(getOperation, { params: { operation_id } });
+    const { output } = await call(getOperationOutput, { params: { node_id, operation_id } });
+    // What is printed and what spins must not stand in one line.
+    if (Object.keys(output).length > 0) progress.end();
+    if (!out.json) shown.show(output);
+    if (hasEnded(status)) return;
+    progress.update(`the operation is ${status}`);
+    await sleep(askMs);
+  }
+}
+
+type One = OperationOutput['output'][string];
+
+/** What was shown so far, so that only what is new is added. */
+class Shown {
+  readonly #context: Context;
+  readonly #before = new Map<string, One>();
+  #place = '';
+  #stream = '';
+  #isLineOpen = false;
+
+  constructor(context: Context) {
+    this.#context = context;
+  }
+
+  show(output: OperationOutput['output']): void {
+    const { color } = this.#context.out.style;
+    for (const [place, now] of Object.entries(output)) {
+      const before = this.#before.get(place);
+      this.#before.set(place, now);
+      this.#write(place, 'stdout', newText(before?.stdout ?? '', now.stdout), (text) => text);
+      this.#write(place, 'stderr', newText(before?.stderr ?? '', now.stderr), color.red);
+      // Its end is told once.
+      if (now.running || (before !== undefined && !before.running)) continue;
+      this.#head(place);
+      this.#line(color.dim(`${now.truncated ? '(some of it was cut) ' : ''}${endOf(now)}`));
+    }
+  }
+
+  #head(place: string): void {
+    if (this.#place === place) return;
+    this.#place = place;
+    this.#line(this.#context.out.style.color.bold(sanitiseLine(place)));
+  }
+
+  #line(text: string): void {
+    if (this.#isLineOpen) this.#context.out.raw('\n');
+    this.#context.out.raw(`${text}\n`);
+    this.#isLineOpen = false;
+  }
+
+  #write(place: string, stream: 'stdout' | 'stderr', text: string, paint: (text: string) => string): void {
+    if (text === '') return;
+    this.#head(place);
+    // What one stream began the other does not end.
+    if (this.#isLineOpen && this.#stream !== stream) this.#context.out.raw('\n');
+    this.#stream = stream;
+    this.#context.out.raw(paint(sanitise(text)));
+    this.#isLineOpen = !text.endsWith('\n');
+  }
+}
+
+const endOf = ({ exit_code }: One): string => (exit_code === null ? 'did not end' : `exit ${exit_code}`);

@@ -1,0 +1,187 @@
+import { operationStatuses } from '@muster/protocol';
+import type { Client } from '@muster/protocol/client';
+import {
+  cancelOperation,
+  getOperation,
+  getOperationOutput,
+  listAgentOperations,
+  listOperations,
+  type Operation,
+  type OperationEntry,
+} from '@muster/protocol/http';
+import type { Context } from '../../context/context.ts';
+import type { Register } from '../../context/verb.ts';
+import { eachOf } from '../../execution/each.ts';
+import { agentNames, findAgent } from '../../execution/find-agent.ts';
+import { findId } from '../../execution/find-id.ts';
+import { exitOfOperation } from '../../execution/operation.ts';
+import { paintedBy } from '../../execution/run-text.ts';
+import type { Exit } from '../../exit.ts';
+import { renderOperation, summaryText } from '../../text/plan-text.ts';
+import { sanitise, sanitiseLine } from '../../text/sanitize.ts';
+import { ago, duration, listedId, when } from '../../text/style.ts';
+import { parseChoice, parseCount } from '../../text/values.ts';
+import { followOutput, output } from './operation-output.ts';
+
+const naming = 'its id, or the beginning or end of it if only one recent operation fits';
+
+export const register: Register = (command, act) => {
+  command
+    .command('list')
+    .description('list operations, newest first')
+    .option('--agent <agent>', 'of one agent')
+    .option('--status <status>', operationStatuses.join(', '))
+    .option('--kind <kind>', 'apply or plan')
+    .option('--limit <n>', 'at most so many', '50')
+    .addHelpText('after', '\nExample:\n  $ muster operations list --agent web-1 --status failed')
+    .action(act(list));
+  command
+    .command('show')
+    .description('show an operation with its resources')
+    .argument('<operation>', naming)
+    .option('--output', 'what its scripts printed')
+    .addHelpText('after', '\nExample:\n  $ muster operations show 01KAGZ4D3E5F6G7H8J9K0M1N2P --output')
+    .action(act(show));
+  command
+    .command('output')
+    .description('what the scripts of an operation printed, and of those that run what they have printed so far')
+    .argument('<operation>', naming)
+    .option('-f, --follow', 'show it as it comes, until the operation has ended')
+    .addHelpText('after', '\nExample:\n  $ muster operations output 01KAGZ4D3E5F6G7H8J9K0M1N2P --follow')
+    .action(act(output));
+  command
+    .command('follow')
+    .description(
+      'wait for the end of an operation, show what its scripts print, and what came of it; ends with its exit code',
+    )
+    .argument('<operation>', naming)
+    .addHelpText('after', '\nExample:\n  $ muster operations follow 01KAGZ4D3E5F6G7H8J9K0M1N2P')
+    .action(act(follow));
+  command
+    .command('cancel')
+    .description('cancel operations: a queued one ends at once, a running one after the resource it is at')
+    .argument('<operations...>', naming)
+    .addHelpText('after', '\nExample:\n  $ muster operations cancel 01KAGZ4D3E5F6G7H8J9K0M1N2P')
+    .action(act(cancel));
+};
+
+/** Whole ids are taken as they are; parts of them are looked for among the newest. */
+export const findOperation = (call: Client, wanted: string): Promise<string> =>
+  findId('operation', 'muster operations list', wanted, async () =>
+    (await call(listOperations, { query: { limit: '500' } })).operations.map(({ operation_id }) => operation_id),
+  );
+
+async function list(
+  context: Context,
+  options: { agent?: string; status?: string; kind?: string; limit: string },
+): Promise<undefined> {
+  const { out } = context;
+  const limit = parseCount('--limit', options.limit, 1, 500);
+  const status = options.status === undefined ? undefined : parseChoice('--status', options.status, operationStatuses);
+  const kind = options.kind === undefined ? undefined : parseChoice('--kind', options.kind, ['apply', 'plan']);
+  const { call } = await context.connect();
+  const agent = options.agent === undefined ? undefined : await findAgent(call, options.agent);
+  const query = {
+    limit: String(limit),
+    ...(status === undefined ? {} : { status }),
+    ...(kind === undefined ? {} : { kind }),
+  };
+  const page =
+    agent === undefined
+      ? await call(listOperations, { query })
+      : await call(listAgentOperations, { params: { node_id: agent.node_id }, query });
+  if (out.json) {
+    out.data(page);
+    return undefined;
+  }
+  const { operations } = page;
+  if (operations.length === 0) {
+    out.note('There is no such operation.');
+    return undefined;
+  }
+  const names = await agentNames(call, new Set(operations.map(({ node_id }) => node_id)));
+  out.table<OperationEntry>(
+    [
+      { heading: 'OPERATION', text: ({ operation_id }) => listedId(operation_id, out.style) },
+      { heading: 'AGENT', text: ({ node_id }) => names.get(node_id) ?? node_id.slice(0, 12), flexible: true },
+      { heading: 'KIND', extra: true, text: ({ kind }) => kind },
+      {
+        heading: 'STATUS',
+        text: ({ status }) => status,
+        paint: (text, { status }, { color }) => paintedBy(status, color)(text),
+      },
+      { heading: 'WHEN', text: ({ created_at }) => when(created_at, out.style) },
+      { heading: 'RESOURCES', text: (operation) => summaryText(operation), flexible: true, extra: true },
+    ],
+    operations,
+  );
+  if (page.has_more) out.note(`\nThere are more: --limit (up to 500)`);
+  return undefined;
+}
+
+async function follow(context: Context, wanted: string): Promise<Exit> {
+  const { out } = context;
+  const { call } = await context.connect();
+  const operation_id = await findOperation(call, wanted);
+  const progress = out.progress('following the operation');
+  await followOutput(context, call, operation_id, progress).finally(progress.end);
+  const operation = await call(getOperation, { params: { operation_id } });
+  if (out.json) out.data(operation);
+  else {
+    const names = await agentNames(call, new Set([operation.node_id]));
+    out.print(renderOperation(operation, names.get(operation.node_id) ?? operation.node_id, out.style));
+  }
+  return exitOfOperation(operation);
+}
+
+async function show(context: Context, id: string, options: { output?: boolean }): Promise<undefined> {
+  const { out } = context;
+  const { color } = out.style;
+  const { call } = await context.connect();
+  const operation = await call(getOperation, { params: { operation_id: await findOperation(call, id) } });
+  const { operation_id, node_id } = operation;
+  const output = options.output
+    ? (await call(getOperationOutput, { params: { node_id, operation_id } })).output
+    : undefined;
+  if (out.json) {
+    out.data(output === undefined ? operation : { ...operation, output });
+    return undefined;
+  }
+  const names = await agentNames(call, new Set([node_id]));
+  const { created_at, started_at, finished_at, status } = operation;
+  const took = started_at === null || finished_at === null ? '' : `, took ${duration(finished_at - started_at)}`;
+  out.print(color.dim(`${sanitiseLine(operation_id)}  ${status}, asked for ${ago(created_at, out.style.now)}${took}`));
+  out.print(renderOperation(operation, names.get(node_id) ?? node_id, out.style));
+  for (const [place, { stdout, stderr, exit_code, truncated }] of Object.entries(output ?? {})) {
+    out.print(
+      `\n${color.bold(sanitiseLine(place))} ${color.dim(exit_code === null ? 'did not end' : `exit ${exit_code}`)}`,
+    );
+    if (stdout !== '') out.print(sanitise(stdout));
+    if (stderr !== '') out.print(color.red(sanitise(stderr.trimEnd())));
+    if (truncated) out.print(color.dim('(the rest was cut)'));
+  }
+  return undefined;
+}
+
+async function cancel(context: Context, wanted: string[]): Promise<Exit> {
+  const { out } = context;
+  const { call } = await context.connect();
+  const cancelled: Operation[] = [];
+  const exit = await eachOf(
+    context,
+    wanted,
+    (id) => id,
+    async (id) => {
+      const operation = await call(cancelOperation, { params: { operation_id: await findOperation(call, id) } });
+      cancelled.push(operation);
+      const { operation_id, status } = operation;
+      out.print(
+        status === 'cancelled'
+          ? `Cancelled ${sanitiseLine(operation_id)}.`
+          : `${sanitiseLine(operation_id)} is ${status} and ends after the resource it is at.`,
+      );
+    },
+  );
+  if (out.json) out.data(cancelled);
+  return exit;
+}

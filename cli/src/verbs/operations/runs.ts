@@ -1,0 +1,130 @@
+import type { Client } from '@muster/protocol/client';
+import { cancelRun, getRun, listRuns, type Run, runStatuses } from '@muster/protocol/http';
+import type { Context } from '../../context/context.ts';
+import type { Register } from '../../context/verb.ts';
+import { eachOf } from '../../execution/each.ts';
+import { findId } from '../../execution/find-id.ts';
+import { paintedBy, printRun } from '../../execution/run-text.ts';
+import { exitOfRun, seeRunThrough } from '../../execution/run-through.ts';
+import type { Exit } from '../../exit.ts';
+import { sanitiseLine } from '../../text/sanitize.ts';
+import { counted, listedId, when } from '../../text/style.ts';
+import { parseChoice, parseCount } from '../../text/values.ts';
+
+export const register: Register = (command, act) => {
+  command
+    .command('list')
+    .description('list runs, newest first')
+    .option('--status <status>', runStatuses.join(', '))
+    .option('--assignment <name>', 'of one assignment')
+    .option('--limit <n>', 'at most so many', '50')
+    .addHelpText('after', '\nExample:\n  $ muster runs list --status halted')
+    .action(act(list));
+  command
+    .command('show')
+    .description('show a run with the outcome of each agent')
+    .argument('<run>', 'its id, or the beginning or end of it if only one recent run fits')
+    .addHelpText('after', '\nExample:\n  $ muster runs show 01KAGZ5R3E5F6G7H8J9K0M1N2P')
+    .action(act(show));
+  command
+    .command('follow')
+    .description('wait for the end of a run, and say what becomes of each agent; ends with its exit code')
+    .argument('<run>', 'its id, or the beginning or end of it if only one recent run fits')
+    .addHelpText('after', '\nExample:\n  $ muster runs follow 01KAGZ5R3E5F6G7H8J9K0M1N2P')
+    .action(act(follow));
+  command
+    .command('cancel')
+    .description('cancel runs: who has not had its turn is not tried, who has an operation is asked to end it')
+    .argument('<runs...>', 'their ids, or the beginning or end of one if only one recent run fits')
+    .addHelpText('after', '\nExample:\n  $ muster runs cancel 01KAGZ5R3E5F6G7H8J9K0M1N2P')
+    .action(act(cancel));
+};
+
+/** Whole ids are taken as they are; parts of them are looked for among the newest. */
+export const findRun = (call: Client, wanted: string): Promise<string> =>
+  findId('run', 'muster runs list', wanted, async () => (await recent(call, 500)).map(({ run_id: id }) => id));
+
+const recent = (call: Client, limit: number, filter: { status?: Run['status']; assignment?: string } = {}) =>
+  call(listRuns, { query: { limit: String(limit), ...filter } });
+
+async function list(
+  context: Context,
+  options: { limit: string; status?: string; assignment?: string },
+): Promise<undefined> {
+  const { out } = context;
+  const limit = parseCount('--limit', options.limit, 1, 500);
+  const { assignment } = options;
+  const status = options.status === undefined ? undefined : parseChoice('--status', options.status, runStatuses);
+  const filter = { ...(status === undefined ? {} : { status }), ...(assignment === undefined ? {} : { assignment }) };
+  const { call } = await context.connect();
+  const runs = await recent(call, limit, filter);
+  if (out.json) {
+    out.data(runs);
+    return undefined;
+  }
+  if (runs.length === 0) {
+    out.note(
+      Object.keys(filter).length > 0 ? 'There is no such run.' : 'There is no run yet: muster assignments plan NAME',
+    );
+    return undefined;
+  }
+  out.table(
+    [
+      { heading: 'RUN', text: ({ run_id }) => listedId(run_id, out.style) },
+      { heading: 'ASSIGNMENT', text: ({ assignment }) => assignment, flexible: true },
+      { heading: 'KIND', extra: true, text: ({ kind }) => kind },
+      {
+        heading: 'STATUS',
+        text: ({ status }) => status,
+        paint: (text, { status }, { color }) => paintedBy(status, color)(text),
+      },
+      { heading: 'WHEN', text: ({ started_at }) => when(started_at, out.style) },
+    ],
+    runs,
+  );
+  return undefined;
+}
+
+async function show(context: Context, wanted: string): Promise<undefined> {
+  const { out } = context;
+  const { call } = await context.connect();
+  const run = await call(getRun, { params: { run_id: await findRun(call, wanted) } });
+  if (out.json) out.data(run);
+  else printRun(run, out);
+  return undefined;
+}
+
+async function follow(context: Context, wanted: string): Promise<Exit> {
+  const { out } = context;
+  const { call } = await context.connect();
+  const run_id = await findRun(call, wanted);
+  const begun = await call(getRun, { params: { run_id } });
+  const run = await seeRunThrough(context, call, {
+    doing: `${begun.kind === 'plan' ? 'Planning' : 'Applying'} on ${counted(begun.results.length, 'agent')}:`,
+    begin: async () => begun,
+  });
+  if (out.json) out.data(run);
+  else printRun(run, out);
+  return exitOfRun(run);
+}
+
+async function cancel(context: Context, wanted: string[]): Promise<Exit> {
+  const { out } = context;
+  const { call } = await context.connect();
+  const cancelled: Run[] = [];
+  const exit = await eachOf(
+    context,
+    wanted,
+    (id) => id,
+    async (id) => {
+      const run = await call(cancelRun, { params: { run_id: await findRun(call, id) } });
+      cancelled.push(run);
+      const left = run.results.filter(({ status }) => status === 'running' || status === 'queued').length;
+      const rest =
+        left === 0 ? '' : ` ${left === 1 ? '1 agent ends' : `${left} agents end`} after the resource it is at.`;
+      out.print(`Cancelled ${sanitiseLine(run.run_id)}.${rest}`);
+    },
+  );
+  if (out.json) out.data(cancelled);
+  return exit;
+}

@@ -1,0 +1,59 @@
+import { getState, type State } from '@muster/protocol/http';
+import type { Context } from '../../context/context.ts';
+import type { Register } from '../../context/verb.ts';
+import { agentNaming, chooseAgent } from '../../execution/choose-agents.ts';
+import { agentLabel } from '../../text/agent-label.ts';
+import { sanitiseLine } from '../../text/sanitize.ts';
+import { counted, when } from '../../text/style.ts';
+import type { Column } from '../../text/table.ts';
+
+export const register: Register = (command, act) => {
+  command
+    .command('show')
+    .description('show what is applied on a machine, what waits to be removed and what could not be applied')
+    .argument('<agent>', agentNaming)
+    .addHelpText('after', '\nExample:\n  $ muster state show web-1')
+    .action(act(show));
+};
+
+type Entry = State['applied'][number];
+
+async function show(context: Context, wanted: string): Promise<undefined> {
+  const { out } = context;
+  const { style } = out;
+  const { color } = style;
+  const { call } = await context.connect();
+  const agent = await chooseAgent(call, wanted);
+  const state = await call(getState, { params: { node_id: agent.node_id } });
+  if (out.json) {
+    out.data(state);
+    return undefined;
+  }
+  const name = agentLabel(agent);
+  const { applied, pending_removals, unapplied, snapshot_operation_id } = state;
+  if (applied.length + pending_removals.length + unapplied.length === 0) {
+    out.note(`Nothing was applied on ${name} yet: muster plan ${name} -m MODULE`);
+    return undefined;
+  }
+  out.print(
+    `${color.bold(sanitiseLine(name))}  ${counted(applied.length, 'resource')} applied${snapshot_operation_id === null ? '' : color.dim(`, last by ${snapshot_operation_id}`)}`,
+  );
+  const section = (title: string, entries: readonly Entry[], paint: (text: string) => string) => {
+    if (entries.length === 0) return;
+    const columns: Column<Entry>[] = [
+      { heading: 'RESOURCE', text: ({ module, id }) => (id === null ? module : `${module}/${id}`), flexible: true },
+      { heading: 'TYPE', text: ({ type }) => type, extra: true },
+      { heading: 'IDENTITY', text: ({ identity }) => identity, flexible: true },
+      { heading: 'SINCE', text: ({ since }) => when(since, style) },
+      ...(entries.some(({ reason }) => reason !== null)
+        ? [{ heading: 'REASON', text: ({ reason }: Entry) => reason, flexible: true }]
+        : []),
+    ];
+    out.print(`\n${paint(title)}`);
+    out.table(columns, entries);
+  };
+  section('Applied', applied, color.green);
+  section('To be removed by the next apply', pending_removals, color.yellow);
+  section('Wanted, and not applied', unapplied, color.red);
+  return undefined;
+}

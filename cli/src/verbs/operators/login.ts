@@ -1,0 +1,37 @@
+import { getOperator } from '@muster/protocol/http';
+import type { Context } from '../../context/context.ts';
+import { trustServer } from '../../context/profile.ts';
+import type { Register } from '../../context/verb.ts';
+import { sanitiseLine } from '../../text/sanitize.ts';
+import { duration } from '../../text/style.ts';
+
+export const register: Register = (command, act) => {
+  command
+    .addHelpText(
+      'after',
+      '\nEvery verb signs in by itself when it needs to; this one shows that it works, and trusts a certificate that was\nnamed by --fingerprint.\n\nExample:\n  $ muster login --url https://orchestrator.example:4748 --fingerprint 9F:86:D0:81…',
+    )
+    .action(act(login));
+};
+
+async function login(context: Context): Promise<undefined> {
+  const { out, now, env } = context;
+  const key = await context.key();
+  const { call, session, target } = await context.connect();
+  const { expires_at } = await session.signIn();
+  // Only now: a certificate that did not match has stopped the connection.
+  if (target.given !== null && target.given !== target.stored) await trustServer(env, target.url, target.given, now);
+  const operator = await call(getOperator, { params: { operator_id: key.operatorId } });
+  if (out.json)
+    out.data({
+      url: target.url,
+      operator_id: operator.operator_id,
+      username: operator.username,
+      role: operator.role,
+      expires_at,
+    });
+  out.print(
+    `Signed in at ${target.url} as ${out.style.color.bold(sanitiseLine(operator.username))} (${operator.role}), for ${duration(Math.ceil((expires_at - now()) / 60) * 60)}.`,
+  );
+  return undefined;
+}

@@ -1,0 +1,255 @@
+import { readFile } from 'node:fs/promises';
+import { isKeyId } from '@muster/protocol';
+import type { Client } from '@muster/protocol/client';
+import {
+  type AnswerOf,
+  addOperator,
+  listOperators,
+  type Operator,
+  removeOperatorReporting,
+  roles,
+} from '@muster/protocol/http';
+import type { Command } from 'commander';
+import { confirmed } from '../../context/confirm.ts';
+import type { Context } from '../../context/context.ts';
+import type { Act } from '../../context/verb.ts';
+import { eachOf } from '../../execution/each.ts';
+import { CliError, type Exit, exits, usageError } from '../../exit.ts';
+import { nearest } from '../../text/nearest.ts';
+import { sanitiseLine } from '../../text/sanitize.ts';
+import { counted, timestamp, when } from '../../text/style.ts';
+import { parseChoice } from '../../text/values.ts';
+
+const naming = '\nAn operator is named by username or operator id.\n';
+
+/** The verbs of `muster operator` about those who may sign in. */
+export function registerPeople(command: Command, act: Act): void {
+  command
+    .command('list')
+    .description('list those who may sign in')
+    .option('--all', 'removed ones too')
+    .addHelpText('after', '\nExample:\n  $ muster operator list')
+    .action(act(list));
+  command
+    .command('show')
+    .description('show operators, also removed ones')
+    .argument('<operators...>')
+    .addHelpText('after', `${naming}\nExample:\n  $ muster operator show ada`)
+    .action(act(show));
+  command
+    .command('add')
+    .description('let somebody sign in, by an Ed25519 public key')
+    .argument('<username>', 'for good: a name is not given twice')
+    .argument('[key]', 'the public key, 64 hexadecimal characters: muster operator whoami --public-key')
+    .option(
+      '--from-ssh <file>',
+      'the public key of OpenSSH in this file (id_ed25519.pub), or such a line itself; - is standard input',
+    )
+    .option('--role <role>', roles.join(', '), 'operator')
+    .addHelpText(
+      'after',
+      '\nExamples:\n  $ muster operator add grace d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a\n  $ muster operator add grace --from-ssh grace.pub --role admin',
+    )
+    .action(act(add));
+  command
+    .command('remove')
+    .description(
+      'let operators sign in no more: their sessions, terminals, enrollment tokens and links for the console end',
+    )
+    .argument('<operators...>')
+    .option('-y, --yes', 'do not ask')
+    .addHelpText('after', `${naming}\nExample:\n  $ muster operator remove grace`)
+    .action(act(remove));
+}
+
+const everybody = (call: Client): Promise<Operator[]> =>
+  call(listOperators, { query: { include_removed: 'true' }, all: true });
+
+/** By username or id. A name that is there twice is that of one who was removed: who may sign in comes first. */
+function findOperator(wanted: string, operators: readonly Operator[]): Operator {
+  const isMeant = ({ username, operator_id }: Operator) =>
+    username === wanted || (isKeyId(wanted.toLowerCase()) && operator_id === wanted.toLowerCase());
+  const found = operators.find((one) => isMeant(one) && one.removed_at === null) ?? operators.find(isMeant);
+  if (found !== undefined) return found;
+  const near = nearest(
+    wanted,
+    operators.map(({ username }) => username),
+  );
+  throw new CliError(
+    exits.failed,
+    'operator_not_found',
+    `there is no operator ${JSON.stringify(wanted)}`,
+    `${near === null ? '' : `Did you mean ${near}? `}See those there are: muster operator list`,
+  );
+}
+
+async function list(context: Context, options: { all?: boolean }): Promise<undefined> {
+  const { out } = context;
+  const { style } = out;
+  const { call } = await context.connect();
+  const operators = await call(listOperators, {
+    query: options.all ? { include_removed: 'true' as const } : {},
+    all: true,
+  });
+  if (out.json) {
+    out.data(operators);
+    return undefined;
+  }
+  const names = new Map(operators.map(({ operator_id, username }) => [operator_id, username]));
+  out.table(
+    [
+      {
+        heading: 'USERNAME',
+        text: ({ username }) => username,
+        flexible: true,
+        paint: (text, { removed_at }, { color }) => (removed_at === null ? color.bold(text) : color.dim(text)),
+      },
+      { heading: 'ROLE', text: ({ role }) => role },
+      {
+        heading: 'OPERATOR ID',
+        text: ({ operator_id }) => (style.width === null || style.verbose ? operator_id : operator_id.slice(0, 12)),
+        extra: true,
+      },
+      { heading: 'ADDED', text: ({ added_at }) => when(added_at, style) },
+      { heading: 'BY', text: ({ added_by }) => names.get(added_by) ?? added_by, flexible: true, extra: true },
+      ...(options.all
+        ? [
+            {
+              heading: 'REMOVED',
+              text: ({ removed_at }: Operator) => (removed_at === null ? null : when(removed_at, style)),
+            },
+          ]
+        : []),
+    ],
+    operators,
+  );
+  return undefined;
+}
+
+async function show(context: Context, wanted: string[]): Promise<Exit> {
+  const { out } = context;
+  const { call } = await context.connect();
+  const all = await everybody(call);
+  const names = new Map(all.map(({ operator_id, username }) => [operator_id, username]));
+  const found: Operator[] = [];
+  const exit = await eachOf(
+    context,
+    wanted,
+    (name) => name,
+    async (name) => {
+      const one = findOperator(name, all);
+      if (found.length > 0) out.print('');
+      found.push(one);
+      const by = (id: string) => sanitiseLine(names.get(id) ?? id);
+      out.print(`${out.style.color.bold(sanitiseLine(one.username))} (${one.role})`);
+      out.print(`operator id  ${one.operator_id}`);
+      out.print(`added        ${timestamp(one.added_at)} by ${by(one.added_by)}`);
+      if (one.removed_at !== null)
+        out.print(`removed      ${timestamp(one.removed_at)} by ${by(one.removed_by ?? '')}`);
+    },
+  );
+  if (out.json) out.data(wanted.length === 1 ? found[0] : found);
+  return exit;
+}
+
+/** The public key that was named, as hex. */
+async function keyOf(context: Context, key: string | undefined, fromSsh: string | undefined): Promise<string> {
+  if ((key === undefined) === (fromSsh === undefined))
+    throw usageError(
+      'say which public key',
+      'Give it as 64 hexadecimal characters, or a key of OpenSSH: --from-ssh id_ed25519.pub',
+    );
+  if (key !== undefined) {
+    if (key.startsWith('ssh-'))
+      throw usageError('that is a key of OpenSSH', `Say so: --from-ssh ${JSON.stringify(key)}`);
+    if (!/^[0-9a-f]{64}$/i.test(key))
+      throw usageError(
+        'a public key is 64 hexadecimal characters',
+        'It is what `muster operator whoami --public-key` prints. One of OpenSSH: --from-ssh FILE',
+      );
+    return key.toLowerCase();
+  }
+  const typed = fromSsh ?? '';
+  const { readPublicLine } = await import('../../keys/ssh-key.ts');
+  const text = typed.startsWith('ssh-')
+    ? typed
+    : typed === '-'
+      ? await context.stdin()
+      : await readFile(typed, 'utf8').catch((error: NodeJS.ErrnoException) => {
+          throw usageError(`${typed} cannot be read: ${error.code ?? error.message}`);
+        });
+  if (text.includes('PRIVATE KEY'))
+    throw usageError(`${typed} is a private key: it stays where it is`, `Name its public half: ${typed}.pub`);
+  const found = text.split('\n').flatMap((line) => readPublicLine(line) ?? []);
+  const [only] = found;
+  if (only === undefined)
+    throw usageError(
+      'there is no Ed25519 public key of OpenSSH',
+      'Its line begins with ssh-ed25519; other kinds of keys cannot sign in. Make one: ssh-keygen -t ed25519',
+    );
+  if (found.length > 1) throw usageError(`there are ${found.length} Ed25519 keys`, 'Give the line of one of them.');
+  return only.key.toString('hex');
+}
+
+async function add(
+  context: Context,
+  username: string,
+  key: string | undefined,
+  options: { fromSsh?: string; role: string },
+): Promise<undefined> {
+  const { out } = context;
+  const role = parseChoice('--role', options.role, roles);
+  const public_key = await keyOf(context, key, options.fromSsh);
+  const { call, target } = await context.connect();
+  const added = await call(addOperator, { body: { public_key, username, role } });
+  if (out.json) out.data(added);
+  out.print(`Added ${out.style.color.bold(sanitiseLine(added.username))} (${added.role}), ${added.operator_id}.`);
+  out.note(`They sign in with: muster login --url ${target.url}`);
+  return undefined;
+}
+
+async function remove(context: Context, wanted: string[], { yes }: { yes?: boolean }): Promise<Exit> {
+  const { out } = context;
+  const { call } = await context.connect();
+  const all = await everybody(call);
+  // A name that is wrong is told before anybody is asked, and before anybody goes.
+  const operators = wanted.map((name) => findOperator(name, all));
+  const names = sanitiseLine(operators.map(({ username }) => username).join(', '));
+  await confirmed(context, yes, {
+    question: `Let ${names} sign in no more? The name and the key cannot be used again.`,
+    what: `${names} could sign in no more, and neither name nor key could be used again`,
+  });
+  const removed: string[] = [];
+  const ended: Removed[] = [];
+  const exit = await eachOf(
+    context,
+    operators,
+    ({ username }) => username,
+    async ({ operator_id, username }) => {
+      const answer = await call(removeOperatorReporting, { params: { operator_id } });
+      removed.push(operator_id);
+      ended.push(answer);
+      out.print(`Removed ${sanitiseLine(username)}.${endedText(answer)}`);
+      const added = answer.operators_added.map((each) => sanitiseLine(each.username)).join(', ');
+      if (added !== '')
+        out.note(`${sanitiseLine(username)} had added ${added}, who may still sign in: remove those that should not.`);
+    },
+  );
+  if (out.json) out.data({ removed, ended });
+  return exit;
+}
+
+type Removed = AnswerOf<typeof removeOperatorReporting>;
+
+function endedText({ ended }: Removed): string {
+  const parts = [
+    [ended.sessions, 'sign-in session'],
+    [ended.terminals.length, 'terminal'],
+    [ended.web_logins, 'link for the console', 'links for the console'],
+    [ended.enrolment_tokens.length, 'enrollment token'],
+  ] as const;
+  const some = parts.flatMap(([count, noun, plural]) => (count === 0 ? [] : [counted(count, noun, plural)]));
+  if (some.length === 0) return '';
+  const ids = ended.enrolment_tokens.map(({ id }) => id).join(', ');
+  return ` Ended with it: ${some.join(', ')}${ids === '' ? '' : ` (${ids})`}.`;
+}

@@ -1,0 +1,178 @@
+import { homedir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { ApiError } from '@muster/protocol/client';
+import { getOperator } from '@muster/protocol/http';
+import type { Context } from '../../context/context.ts';
+import type { Register } from '../../context/verb.ts';
+import { CliError, exits, usageError } from '../../exit.ts';
+import { type OperatorKey, readKey, readPrivate } from '../../keys/key.ts';
+import { makeKey, resealKey, useFile, usePublicLine } from '../../keys/make-key.ts';
+import { createPassphrases, newPassphrase } from '../../keys/passphrase.ts';
+import { sanitiseLine } from '../../text/sanitize.ts';
+import { registerPeople } from './operator-people.ts';
+
+export const register: Register = (command, act) => {
+  command
+    .command('init')
+    .description('make an operator key, or use one of OpenSSH, and print its public half')
+    .option('--force', 'make another although there is one; the old one is kept under another name')
+    .option('--passphrase', 'ask for a passphrase, which is then needed at each sign-in')
+    .option('--passphrase-file <file>', 'take the passphrase from the first line of this file')
+    .option('--from-ssh [file]', 'use this key of OpenSSH where it is, ~/.ssh/id_ed25519 unless named')
+    .option('--ssh-agent [key]', 'use a key that ssh-agent holds: the only Ed25519 one, or the one of this comment')
+    .addHelpText(
+      'after',
+      '\nExamples:\n  $ muster operator init\n  $ muster operator init --from-ssh\n  $ muster orchestrator --bootstrap-key "$(muster operator whoami --public-key)" --bootstrap-username ada',
+    )
+    .action(act(init));
+  command
+    .command('passphrase')
+    .description('give the operator key another passphrase, or none')
+    .option('--remove', 'none from now on')
+    .option('--passphrase-file <file>', 'take the new one from the first line of this file')
+    .addHelpText('after', '\nExample:\n  $ muster operator passphrase')
+    .action(act(passphrase));
+  command
+    .command('whoami')
+    .description('show the key in use and whose it is')
+    .option('--public-key', 'print the public key only, without asking the orchestrator')
+    .addHelpText('after', '\nExample:\n  $ muster operator whoami')
+    .action(act(whoami));
+  registerPeople(command, act);
+};
+
+interface InitOptions {
+  force?: boolean;
+  passphrase?: boolean;
+  passphraseFile?: string;
+  fromSsh?: string | true;
+  sshAgent?: string | true;
+}
+
+async function init(context: Context, options: InitOptions): Promise<undefined> {
+  const { out } = context;
+  const { keyFile } = await context.target();
+  const { key, former } = await placeKey(context, keyFile, options);
+  if (out.json)
+    out.data({ public_key: key.publicKey, operator_id: key.operatorId, key_file: key.path, former_key_file: former });
+  out.print(key.publicKey);
+  out.note(whereKept(key));
+  if (former !== null) out.note(`The former key is kept in ${former}.`);
+  // In $(…) the key goes where it is needed at once: nothing is to be done with it next.
+  if (out.style.width === null) return undefined;
+  out.note(
+    `Next, on the machine of an orchestrator that has no admin yet:\n  sudo muster orchestrator init --username NAME --operator-key ${key.publicKey}\n` +
+      `or have an admin let you in:\n  muster operator add NAME ${key.publicKey}`,
+  );
+  return undefined;
+}
+
+function whereKept({ kept, path }: OperatorKey): string {
+  if (kept === 'agent') return `ssh-agent has the key; ${path} only names it.`;
+  if (kept === 'sealed') return `The key is in ${path}; whoever has that file and its passphrase is you.`;
+  return `The key is in ${path}; whoever has that file is you.`;
+}
+
+async function placeKey(
+  context: Context,
+  path: string,
+  { force, passphrase, passphraseFile, fromSsh, sshAgent }: InitOptions,
+): Promise<{ key: OperatorKey; former: string | null }> {
+  const place = { replace: force === true, now: context.now };
+  const sealed = passphrase === true || passphraseFile !== undefined;
+  if ([sealed, fromSsh !== undefined, sshAgent !== undefined].filter(Boolean).length > 1)
+    throw usageError('a passphrase, --from-ssh and --ssh-agent say different things', 'Name one of them.');
+  if (fromSsh !== undefined) {
+    const file = resolve(fromSsh === true ? join(context.env.HOME || homedir(), '.ssh', 'id_ed25519') : fromSsh);
+    // Refused here rather than at the first sign-in.
+    await readKey(file, keyOptions(context));
+    const former = await useFile(path, file, place);
+    return { key: await readKey(path, keyOptions(context)), former };
+  }
+  if (sshAgent !== undefined) {
+    const chosen = await chooseFromAgent(context, sshAgent === true ? null : sshAgent);
+    const former = await usePublicLine(path, chosen, place);
+    return { key: await readKey(path, keyOptions(context)), former };
+  }
+  return await makeKey(path, {
+    ...place,
+    passphrase: sealed ? await newPassphrase(context.prompt, passphraseFile) : null,
+  });
+}
+
+const keyOptions = ({ env, prompt }: Context) => ({
+  passphrases: createPassphrases(env, prompt),
+  agentSocket: env.SSH_AUTH_SOCK,
+});
+
+async function chooseFromAgent({ env }: Context, comment: string | null) {
+  const { keysOfAgent } = await import('../../keys/ssh-key.ts');
+  const failed = (message: string, remedy: string, cause?: unknown) =>
+    new CliError(exits.failed, 'ssh_agent_failed', message, remedy, { cause });
+  if (!env.SSH_AUTH_SOCK)
+    throw failed('no ssh-agent is running here', 'Start one: eval "$(ssh-agent)"; then add a key with ssh-add.');
+  const held = await keysOfAgent(env.SSH_AUTH_SOCK).catch((error: unknown) => {
+    throw failed(`ssh-agent does not answer at ${env.SSH_AUTH_SOCK}`, 'Check SSH_AUTH_SOCK.', error);
+  });
+  const fitting = comment === null ? held : held.filter((each) => each.comment === comment);
+  const [only] = fitting;
+  if (only === undefined)
+    throw failed(
+      comment === null
+        ? 'ssh-agent holds no Ed25519 key'
+        : `ssh-agent holds no Ed25519 key with the comment "${sanitiseLine(comment)}"`,
+      held.length === 0
+        ? 'Make one with `ssh-keygen -t ed25519`, and add it with ssh-add.'
+        : `It holds: ${held.map((each) => sanitiseLine(each.comment)).join(', ')}`,
+    );
+  if (fitting.length > 1)
+    throw failed(
+      `ssh-agent holds ${fitting.length} such keys`,
+      `Name one by its comment: ${fitting.map((each) => sanitiseLine(each.comment)).join(', ')}`,
+    );
+  return only;
+}
+
+async function passphrase(
+  context: Context,
+  options: { remove?: boolean; passphraseFile?: string },
+): Promise<undefined> {
+  if (options.remove && options.passphraseFile !== undefined)
+    throw usageError('--remove and --passphrase-file say different things');
+  const { keyFile } = await context.target();
+  const key = await readPrivate(keyFile, keyOptions(context));
+  const fresh = options.remove ? null : await newPassphrase(context.prompt, options.passphraseFile);
+  await resealKey(keyFile, key, fresh);
+  const { out } = context;
+  if (out.json) out.data({ key_file: keyFile, passphrase: fresh !== null });
+  out.note(
+    fresh === null
+      ? `${keyFile} has no passphrase any more: whoever has that file is you.`
+      : `${keyFile} has a new passphrase; copies of it made before keep the old one, or none.`,
+  );
+  return undefined;
+}
+
+async function whoami(context: Context, options: { publicKey?: boolean }): Promise<undefined> {
+  const { out } = context;
+  const key = await context.key();
+  if (options.publicKey) {
+    if (out.json) out.data({ public_key: key.publicKey });
+    out.print(key.publicKey);
+    return undefined;
+  }
+  const { call, target } = await context.connect();
+  const operator = await call(getOperator, { params: { operator_id: key.operatorId } }).catch((error: unknown) => {
+    if (error instanceof ApiError && error.problem.code === 'operator_not_found')
+      throw new CliError(exits.signIn, 'operator_unknown', `the key ${key.path} is not an operator’s here`);
+    throw error;
+  });
+  if (out.json) out.data({ ...operator, public_key: key.publicKey, key_file: key.path, url: target.url });
+  out.print(`${out.style.color.bold(sanitiseLine(operator.username))} (${operator.role}) at ${target.url}`);
+  out.print(`operator id  ${operator.operator_id}`);
+  out.print(`public key   ${key.publicKey}`);
+  out.print(
+    `key file     ${key.path}${key.kept === 'agent' ? ', in ssh-agent' : key.kept === 'sealed' ? ', with a passphrase' : ''}`,
+  );
+  return undefined;
+}

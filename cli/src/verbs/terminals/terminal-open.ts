@@ -1,0 +1,170 @@
+import { constants } from 'node:os';
+import { type ErrorCode, errorKinds } from '@muster/protocol';
+import { ApiError } from '@muster/protocol/client';
+import { type Agent, attachTerminal, closeTerminal, getTerminal, openTerminal } from '@muster/protocol/http';
+import type { Context } from '../../context/context.ts';
+import { agentLabel, agentNames, findAgent } from '../../execution/find-agent.ts';
+import { CliError, exits, usageError } from '../../exit.ts';
+import { dialTerminal } from '../../terminal/dial.ts';
+import { type Ending, live } from '../../terminal/live.ts';
+import { sanitiseLine } from '../../text/sanitize.ts';
+import { explain } from '../../transport/explain.ts';
+import { findTerminal } from './terminal.ts';
+
+/** A terminal on an agent, here: opened, or attached to. */
+
+export async function open(context: Context, wanted: string, { shell }: { shell?: string }): Promise<number> {
+  if (shell !== undefined && !shell.startsWith('/'))
+    throw usageError(`--shell is ${JSON.stringify(shell)}`, 'Give its whole path, e.g. --shell /bin/sh');
+  const { call } = await context.connect();
+  const agent = await findAgent(call, wanted);
+  const size = (await context.terminal()).size();
+  const first = await call(openTerminal, {
+    params: { node_id: agent.node_id },
+    query: {
+      ...(size === null ? {} : { cols: String(size.cols), rows: String(size.rows) }),
+      ...(shell === undefined ? {} : { shell }),
+    },
+  }).catch((error: unknown) => {
+    throw refusedBy(agent, error);
+  });
+  return follow(context, first, 'control', agentLabel(agent));
+}
+
+export async function attach(context: Context, wanted: string, { view }: { view?: boolean }): Promise<number> {
+  const { call } = await context.connect();
+  // Of one that has ended the orchestrator says so.
+  const session_id = await findTerminal(call, wanted, 'active').catch((error: unknown) => {
+    if (error instanceof CliError && error.code === 'id_unknown') return findTerminal(call, wanted);
+    throw error;
+  });
+  const mode = view === true ? 'view' : 'control';
+  const first = await call(attachTerminal, { params: { session_id }, body: { mode } });
+  const { node_id } = await call(getTerminal, { params: { session_id } });
+  const names = await agentNames(call, new Set([node_id]));
+  return follow(context, first, mode, names.get(node_id) ?? node_id.slice(0, 12));
+}
+
+/** What an agent refuses is changed on its machine: says which. */
+function refusedBy(agent: Agent, error: unknown): unknown {
+  if (!(error instanceof ApiError)) return error;
+  const { code } = error.problem;
+  const label = sanitiseLine(agentLabel(agent));
+  const file = `in the configuration of the agent on ${label} (/etc/muster/agent.yml where a package was installed, data/agent.yml of npm start, or what its --config names)`;
+  const remedies: Readonly<Record<string, string>> = {
+    terminal_disabled: `Set remote_terminal.enabled: true ${file}.`,
+    terminal_shell_refused: `Leave --shell away, or set remote_terminal.allow_operator_shell_override: true ${file}.`,
+    terminal_limit: `End one that is no longer needed (muster terminal list --status active), or raise remote_terminal.max_sessions ${file}.`,
+    terminal_failed: `Check remote_terminal ${file}; its log says more.`,
+    agent_offline: 'See when it was last heard: muster agents list',
+  };
+  const { exit, message } = explain(error);
+  const remedy =
+    code === 'terminal_shell_refused' && message.includes('/etc/shells')
+      ? 'Name one of those with --shell, or leave it away.'
+      : remedies[code];
+  if (remedy === undefined) return error;
+  // An agent of an older release has none to turn on, and the answer says so.
+  if (code === 'terminal_disabled' && /\brelease\b/.test(message)) return error;
+  return new CliError(exit, code, message, remedy, { cause: error });
+}
+
+async function follow(
+  context: Context,
+  first: { session_id: string; ws_url: string },
+  mode: 'control' | 'view',
+  label: string,
+): Promise<number> {
+  const { call, target, agentFor } = await context.connect();
+  const { session_id } = first;
+  const params = { session_id };
+  const ending = await live({
+    terminal: await context.terminal(),
+    mode,
+    first,
+    attach: () => call(attachTerminal, { params, body: { mode }, signal: AbortSignal.timeout(10_000) }),
+    dial: (address, events) => dialTerminal(new URL(address, target.url), agentFor, events),
+    end: () => call(closeTerminal, { params, signal: AbortSignal.timeout(3_000) }),
+    clock: () => performance.now(),
+    sleep: (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds).unref()),
+  });
+  return conclude(context, ending, { session_id, mode, label: sanitiseLine(label) });
+}
+
+interface About {
+  session_id: string;
+  mode: 'control' | 'view';
+  label: string;
+}
+
+/** Says how it ended; the terminal is as it was before. */
+async function conclude(context: Context, ending: Ending, about: About): Promise<number> {
+  const { out } = context;
+  const { session_id, mode, label } = about;
+  const looksOnNoMore = `looks on no more at ${label}`;
+  const left = (goesOn = false) =>
+    goesOn
+      ? `the orchestrator did not answer: the session on ${label} goes on for a while: muster terminal close ${session_id}`
+      : `the session on ${label} has ended`;
+  switch (ending.kind) {
+    case 'exit': {
+      if (ending.code !== null) return ending.code;
+      const number = constants.signals[ending.signal as NodeJS.Signals];
+      out.note(`the shell on ${label} was ended${ending.signal === null ? '' : ` by ${sanitiseLine(ending.signal)}`}`);
+      return number === undefined ? exits.failed : 128 + number;
+    }
+    case 'told':
+      throw told(ending.code, ending.message, about);
+    case 'left':
+      if (ending.how === 'detach' && mode === 'control')
+        out.note(`left; the session on ${label} goes on for a while: muster terminal attach ${session_id}`);
+      else out.note(mode === 'view' ? looksOnNoMore : `left; ${left(ending.goesOn)}`);
+      // How the shell would have ended nobody knows.
+      return ending.how === 'detach' || mode === 'view' ? exits.done : exits.failed;
+    case 'signal':
+      out.note(`${ending.signal}; ${mode === 'view' ? looksOnNoMore : left(ending.goesOn)}`);
+      return 128 + constants.signals[ending.signal];
+    case 'unread':
+      throw ending.error;
+    case 'lost':
+      throw await lost(context, ending.error, about);
+  }
+}
+
+/** In the words of the table of errors, with what to type. */
+function told(code: string, message: string, { session_id }: About): CliError {
+  const known = Object.hasOwn(errorKinds, code) ? errorKinds[code as ErrorCode] : null;
+  const again = `muster terminal attach ${session_id}`;
+  const shown = `See what it showed: muster terminal replay ${session_id}`;
+  const remedies: Readonly<Record<string, string>> = {
+    terminal_taken_over: `Take it back: ${again}. To look on, add --view.`,
+    terminal_too_slow: `Look on again: ${again} --view`,
+    terminal_interrupted: shown,
+    terminal_closed: shown,
+    terminal_ended: shown,
+  };
+  const exit = code === 'terminal_interrupted' || code === 'draining' ? exits.unreachable : exits.failed;
+  return new CliError(exit, code, message || (known?.title ?? code), remedies[code] ?? known?.remedy ?? null);
+}
+
+/** It did not come back: because it has ended meanwhile, or because nobody could be asked. */
+async function lost(context: Context, error: unknown, about: About): Promise<Error> {
+  const { session_id, label } = about;
+  const code = error instanceof ApiError ? error.problem.code : null;
+  if (code === 'terminal_ended') {
+    const { call } = await context.connect();
+    const session = await call(getTerminal, { params: { session_id } }).catch(() => null);
+    return session?.status === 'interrupted'
+      ? told('terminal_interrupted', `the session on ${label} was interrupted`, about)
+      : told('terminal_ended', `the session on ${label} has ended while the connection was lost`, about);
+  }
+  const { message, remedy, exit } = explain(error);
+  const isUnreachable = exit === exits.unreachable;
+  return new CliError(
+    exit,
+    'connection_lost',
+    `the connection to the session on ${label} was lost: ${message}`,
+    isUnreachable ? `If the session still goes on: muster terminal attach ${session_id}` : remedy,
+    { cause: error },
+  );
+}

@@ -1,0 +1,108 @@
+import { constants } from 'node:os';
+import { setTimeout as waitFor } from 'node:timers/promises';
+import { getTerminal, getTranscript } from '@muster/protocol/http';
+import type { Context } from '../../context/context.ts';
+import { exits, usageError } from '../../exit.ts';
+import { readCast } from '../../terminal/asciicast.ts';
+import type { EndSignal, LocalTerminal } from '../../terminal/local-terminal.ts';
+import { Player, playerKeys } from '../../terminal/player.ts';
+import { PlainText } from '../../terminal/replay-filter.ts';
+import { Spool } from '../../terminal/spool.ts';
+import { findTerminal } from './terminal.ts';
+
+interface ReplayOptions {
+  speed: string;
+  idleLimit?: string;
+  raw?: boolean;
+}
+
+/** A number above zero, with or without a fraction. */
+function parseFactor(option: string, text: string, most: number): number {
+  const number = /^\d{1,6}(\.\d{1,6})?$/.test(text) ? Number(text) : Number.NaN;
+  if (!(number > 0 && number <= most))
+    throw usageError(`${option} is ${JSON.stringify(text)}`, `Give a number above 0, up to ${most}, e.g. 2 or 0.5.`);
+  return number;
+}
+
+export async function replay(context: Context, wanted: string, options: ReplayOptions): Promise<number> {
+  const speed = parseFactor('--speed', options.speed, 1_000);
+  const idleLimit = options.idleLimit === undefined ? null : parseFactor('--idle-limit', options.idleLimit, 86_400);
+  const { call } = await context.connect();
+  const session_id = await findTerminal(call, wanted);
+  const terminal = await context.terminal();
+  if (options.raw === true && terminal.hasScreen)
+    throw usageError(
+      'the bytes of a session may do anything to a terminal',
+      `Without --raw they are played safely; or into a file: muster terminal download ${session_id} --format raw -o FILE`,
+    );
+  const format = options.raw === true ? 'raw' : 'asciicast';
+  const { body } = await call(getTranscript, { params: { session_id }, query: { format } });
+  if (options.raw === true) for await (const piece of body) await terminal.write(piece);
+  else if (terminal.hasScreen) {
+    const end = await play(context, terminal, body, { speed, idleLimit });
+    if (end !== 'end') return end === 'left' ? exits.done : 128 + constants.signals[end];
+    const session = await call(getTerminal, { params: { session_id } }).catch(() => null);
+    if (session?.status === 'active')
+      context.out.note(`The session goes on. To look on: muster terminal attach ${session_id} --view`);
+  } else await printText(terminal, body);
+  return exits.done;
+}
+
+async function printText(terminal: LocalTerminal, body: AsyncIterable<Uint8Array>): Promise<void> {
+  const plain = new PlainText();
+  for await (const event of readCast(body))
+    if (event.kind === 'output') {
+      const text = plain.feed(event.text);
+      if (text !== '') await terminal.write(Buffer.from(text));
+    }
+}
+
+async function play(
+  context: Context,
+  terminal: LocalTerminal,
+  body: AsyncIterable<Uint8Array>,
+  { speed, idleLimit }: { speed: number; idleLimit: number | null },
+): Promise<'end' | 'left' | EndSignal> {
+  const { out } = context;
+  const spool = await Spool.of(body);
+  let tooLarge: string | null = null;
+  const player = new Player({
+    source: () => spool.read(),
+    speed,
+    idleLimit,
+    write: (text) => terminal.write(Buffer.from(text)),
+    size: () => terminal.size(),
+    tooLarge: (cols, rows) => {
+      const size = terminal.size();
+      const first = tooLarge === null;
+      tooLarge = `The recording is ${cols}×${rows} and this window ${size?.cols}×${size?.rows}: make it larger to see it right.`;
+      if (first) void terminal.say(tooLarge);
+    },
+    clock: () => performance.now(),
+    wait: (milliseconds, signal) => waitFor(milliseconds, undefined, { signal }).catch(() => {}),
+  });
+  terminal.beforeExit(() => player.restore());
+  let asked: EndSignal | null = null;
+  let atEnd = false;
+  terminal.onSignal((signal) => {
+    asked = signal;
+    player.press('quit');
+  });
+  try {
+    terminal.read({
+      bytes: (bytes) => {
+        for (const key of playerKeys(bytes)) player.press(key);
+      },
+      end: () => {
+        if (terminal.hasKeys) player.press('quit');
+      },
+    });
+    atEnd = await player.play();
+    await terminal.write(new Uint8Array(0));
+  } finally {
+    terminal.close();
+    await spool.close();
+  }
+  if (tooLarge !== null) out.note(`\n${tooLarge}`);
+  return asked ?? (atEnd ? 'end' : 'left');
+}

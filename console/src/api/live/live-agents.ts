@@ -1,0 +1,84 @@
+import { ApiError } from '@muster/protocol/client';
+import { type Agent, getAgent } from '@muster/protocol/http';
+import { call, session } from '../client.ts';
+import { markStale, queryClient } from '../query-client.ts';
+import { keys } from '../query-keys.ts';
+import { createDirtyAgents, patched } from './dirty-agents.ts';
+import { onLiveMessage } from './event-stream.ts';
+
+/** Keeps what is known of agents fresh by what events tell, one record at a time where that is less than all of them. */
+
+/** Under which keys a record may be kept. */
+const keysOf = (agent: Agent) => [keys.agent(agent.node_id), ...(agent.name === null ? [] : [keys.agent(agent.name)])];
+
+/** What is new of agents, everywhere where they are kept. */
+export function keepAgents(fresh: ReadonlyMap<string, Agent | null>): void {
+  queryClient.setQueryData<Agent[]>(keys.agents, (list) => (list === undefined ? undefined : patched(list, fresh)));
+  for (const [id, agent] of fresh) {
+    if (agent === null) void queryClient.invalidateQueries({ queryKey: keys.agent(id) });
+    else
+      for (const key of keysOf(agent))
+        queryClient.setQueryData<Agent>(key, (known) => (known === undefined ? undefined : agent));
+  }
+}
+
+const isKept = (id: string): boolean =>
+  queryClient.getQueryData(keys.agents) !== undefined ||
+  queryClient
+    .getQueryCache()
+    .findAll({ queryKey: ['agent'] })
+    .some(({ state }) => (state.data as Agent | undefined)?.node_id === id);
+
+/** What comes with an answer that is still on its way may be older than what is asked for now. */
+const isComing = (): boolean =>
+  queryClient.isFetching({ queryKey: keys.agents }) > 0 || queryClient.isFetching({ queryKey: ['agent'] }) > 0;
+
+async function fetchSome(ids: readonly string[]): Promise<void> {
+  if (isComing()) {
+    for (const id of ids) dirty.add(id);
+    return;
+  }
+  const answers = await Promise.all(
+    ids.filter(isKept).map(async (id): Promise<[string, Agent | null] | null> => {
+      try {
+        return [id, await call(getAgent, { params: { node_id: id } })];
+      } catch (error) {
+        // Whatever else it is, the end of a lost connection brings everything up to date.
+        return error instanceof ApiError && error.problem.status === 404 ? [id, null] : null;
+      }
+    }),
+  );
+  keepAgents(new Map(answers.filter((answer) => answer !== null)));
+}
+
+const dirty = createDirtyAgents({
+  fetchSome: (ids) => void fetchSome(ids),
+  fetchAll: () => {
+    markStale(keys.agents);
+    markStale(['agent']);
+  },
+  now: Date.now,
+  after: (ms, act) => {
+    const timer = window.setTimeout(act, ms);
+    return () => window.clearTimeout(timer);
+  },
+});
+
+/** Follows the stream from now on. */
+export function startLiveAgents(): void {
+  onLiveMessage((message) => {
+    if (message.kind === 'agent') dirty.add(message.node_id);
+    else if (message.kind === 'agents') {
+      if (message.agents === null) dirty.addAll();
+      else for (const { node_id } of message.agents) dirty.add(node_id);
+    } else if (
+      message.kind === 'event' &&
+      message.event.target.type === 'agent' &&
+      message.event.event_type.startsWith('agent.')
+    )
+      dirty.add(message.event.target.id);
+  });
+  session.subscribe(() => {
+    if (session.state().status === 'signed_out') dirty.clear();
+  });
+}

@@ -1,0 +1,173 @@
+import { InfiniteQueryObserver, QueryClient, QueryObserver } from '@tanstack/react-query';
+import { expect, test } from 'vitest';
+import { createMarks, newestFirst, restAfter } from './query-invalidation.ts';
+
+const settle = () => new Promise((resolve) => setTimeout(resolve, 5));
+
+/** Answers in the test's hands. */
+function underTest() {
+  const client = new QueryClient({
+    defaultOptions: { queries: { staleTime: Number.POSITIVE_INFINITY, retry: false } },
+  });
+  const asked: ((answer: unknown) => void)[] = [];
+  const aborted: boolean[] = [];
+  const queryFn = ({ signal }: { signal: AbortSignal }) =>
+    new Promise((resolve) => {
+      const place = asked.push(resolve) - 1;
+      signal.addEventListener('abort', () => {
+        aborted[place] = true;
+      });
+    });
+  return { client, mark: createMarks(client), asked, aborted, queryFn };
+}
+
+test('an answer that was on its way when it became stale is asked for again', async () => {
+  const { client, mark, asked, aborted, queryFn } = underTest();
+  const observer = new QueryObserver(client, { queryKey: ['things'], queryFn });
+  observer.subscribe(() => {});
+  mark(['things']);
+  mark([]);
+  expect(asked).toHaveLength(1);
+  asked[0]?.('before');
+  await settle();
+  expect(observer.getCurrentResult().data).toBe('before');
+  expect(asked).toHaveLength(2);
+  asked[1]?.('after');
+  await settle();
+  expect(observer.getCurrentResult().data).toBe('after');
+  expect(asked).toHaveLength(2);
+  expect(aborted).toEqual([]);
+});
+
+test('an answer that takes longer than events are apart comes all the same', async () => {
+  const { client, mark, asked, aborted, queryFn } = underTest();
+  client.setQueryData(['things'], 'old');
+  const observer = new QueryObserver(client, { queryKey: ['things'], queryFn });
+  observer.subscribe(() => {});
+  for (let event = 0; event < 5; event++) mark(['things']);
+  expect(asked).toHaveLength(1);
+  asked[0]?.('new');
+  await settle();
+  expect(observer.getCurrentResult().data).toBe('new');
+  expect(aborted).toEqual([]);
+});
+
+test('what nobody looks at is asked for when somebody does', async () => {
+  const { client, mark, asked, queryFn } = underTest();
+  client.setQueryData(['things'], 'old');
+  mark(['things']);
+  await settle();
+  expect(asked).toHaveLength(0);
+  new QueryObserver(client, { queryKey: ['things'], queryFn }).subscribe(() => {});
+  expect(asked).toHaveLength(1);
+});
+
+test('whoever has read on in a list that begins with the newest is told, and nothing is read anew', async () => {
+  const { client, mark } = underTest();
+  let asked = 0;
+  const observer = new InfiniteQueryObserver(client, {
+    queryKey: ['log'],
+    queryFn: async ({ pageParam }) => {
+      asked++;
+      return pageParam;
+    },
+    initialPageParam: 0,
+    getNextPageParam: (last: number) => last + 1,
+    meta: newestFirst,
+  });
+  observer.subscribe(() => {});
+  await settle();
+  mark(['log']);
+  await settle();
+  expect(asked).toBe(2);
+  await observer.fetchNextPage();
+  mark(['log']);
+  await settle();
+  expect(asked).toBe(3);
+  expect(observer.getCurrentResult().isStale).toBe(true);
+});
+
+test('a large answer is left in peace in proportion, and nothing of what came meanwhile is lost', async () => {
+  let time = 0;
+  const waiting: { at: number; act: () => void }[] = [];
+  const client = new QueryClient({ defaultOptions: { queries: { staleTime: Number.POSITIVE_INFINITY } } });
+  const clock = { now: () => time, after: (ms: number, act: () => void) => void waiting.push({ at: time + ms, act }) };
+  const mark = createMarks(client, clock);
+  let asked = 0;
+  const observer = new QueryObserver(client, {
+    queryKey: ['run'],
+    queryFn: async () => ({ asked: ++asked, results: Array.from({ length: 10_000 }) }),
+    structuralSharing: false,
+  });
+  observer.subscribe(() => {});
+  await settle();
+  mark(['run']);
+  mark(['run']);
+  await settle();
+  expect(asked).toBe(1);
+  expect(observer.getCurrentResult().isStale).toBe(true);
+  expect(waiting.map(({ at }) => at)).toEqual([10_000]);
+  time = 10_000;
+  waiting[0]?.act();
+  await settle();
+  expect(asked).toBe(2);
+  mark(['run']);
+  await settle();
+  expect([asked, waiting.length]).toEqual([2, 2]);
+});
+
+test('how long is told by how much it is', () => {
+  const many = (length: number) => Array.from({ length }, () => ({}));
+  const answers = [null, 'text', many(999), many(5_000), { results: many(3_000), modules: many(2) }];
+  expect([...answers, { pages: [many(700), { operations: many(700) }] }, many(100_000)].map(restAfter)).toEqual([
+    ...[0, 0, 0, 5_000, 3_000, 2_400, 15_000],
+  ]);
+});
+
+test('an answer that was asked for after the news came is not asked for again', async () => {
+  let time = 0;
+  const client = new QueryClient({
+    defaultOptions: { queries: { staleTime: Number.POSITIVE_INFINITY, retry: false } },
+  });
+  const mark = createMarks(client, { now: () => time, after: () => {} });
+  let asked = 0;
+  let fails = false;
+  const observer = new InfiniteQueryObserver(client, {
+    queryKey: ['things'],
+    queryFn: async ({ pageParam }) => {
+      asked++;
+      if (fails) throw new Error('not now');
+      return pageParam;
+    },
+    initialPageParam: 0,
+    getNextPageParam: (last: number) => last + 1,
+  });
+  time = 10;
+  observer.subscribe(() => {});
+  mark(['things'], 9);
+  await settle();
+  mark(['things'], 9);
+  await settle();
+  expect(asked).toBe(1);
+  mark(['things'], 10);
+  await settle();
+  expect(asked).toBe(2);
+  // Reading on does not make the first page any newer.
+  time = 20;
+  await observer.fetchNextPage();
+  expect(asked).toBe(3);
+  // A list of two pages has rested by then.
+  time = 2_000;
+  mark(['things'], 15);
+  await settle();
+  expect(asked).toBe(5);
+  // What failed knows nothing.
+  time = 4_000;
+  fails = true;
+  mark(['things'], 3_900);
+  await settle();
+  time = 4_100;
+  mark(['things'], 3_950);
+  await settle();
+  expect(asked).toBe(7);
+});

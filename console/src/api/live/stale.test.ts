@@ -1,0 +1,71 @@
+import { type AuditEvent, eventTypes, notifyingEvents } from '@muster/protocol/http';
+import { expect, test } from 'vitest';
+import { keys } from '../query-keys.ts';
+import { categories, messageOf, staleAfter } from './stale.ts';
+
+/** Categories whose events change nothing that pages show, but the log of events and what is told of it. */
+const changeNothing = ['auth', 'discovery'];
+
+const eventOf = (event_type: string) =>
+  ({ event_type, target: { type: 'thing', id: 'id-1', name: 'name-1' }, metadata: {} }) as unknown as AuditEvent;
+const staleBy = (event_type: string) => staleAfter({ kind: 'event', event: eventOf(event_type) });
+
+test.each(Object.keys(eventTypes))('%s makes stale what it is about, or is known to change nothing', (type) => {
+  const [log, ...others] = staleBy(type);
+  expect(log).toEqual(keys.audit);
+  const told = (notifyingEvents as readonly string[]).includes(type);
+  expect(others.includes(keys.notifications)).toBe(told);
+  expect(others.length > (told ? 1 : 0)).toBe(!changeNothing.includes(type.split('.')[0] as string));
+});
+
+test.each([
+  ['module.uploaded', keys.module('name-1')],
+  ['assignment.updated', keys.assignment('name-1')],
+  ['run.finished', keys.run('id-1')],
+  ['secret.updated', keys.secrets],
+  ['terminal.closed', ['terminal']],
+  ['drift.detected', keys.drift],
+])('%s names %j', (type, key) => {
+  expect(staleBy(type)).toContainEqual(key);
+});
+
+test('a database that was restored makes everything stale', () => {
+  expect(staleBy('system.restored')).toContainEqual([]);
+});
+
+test('hints name the one thing that changed, and a gap everything', () => {
+  const operation = { kind: 'operation', operation_id: 'o', node_id: 'n', run_id: 'r' } as const;
+  expect(staleAfter(operation)).toEqual(expect.arrayContaining([keys.operation('o'), keys.state('n'), keys.run('r')]));
+  expect(staleAfter({ ...operation, run_id: null })).not.toContainEqual(keys.runs);
+  expect(staleAfter({ kind: 'run', run_id: 'r' })).toContainEqual(keys.run('r'));
+  expect(staleAfter({ kind: 'window' })).toEqual([keys.windows]);
+  expect(staleAfter({ kind: 'output', operation_id: 'o', node_id: 'n' })).toEqual([keys.output('o')]);
+  expect(staleAfter({ kind: 'gap' })).toEqual([[]]);
+});
+
+test('every kind of event is asked for', () => {
+  const asked = new Set(categories.split(','));
+  for (const type of Object.keys(eventTypes)) expect(asked).toContain(type.split('.')[0]);
+  expect(asked).toContain('notification');
+  expect(categories.length).toBeLessThanOrEqual(256);
+});
+
+test('many changes that are told together mark what each of them marks', () => {
+  const change = { operation_id: 'o1', node_id: 'n1', run_id: 'r1' };
+  const together = messageOf('operations', JSON.stringify({ operations: [change] }));
+  const alone = messageOf('operation', JSON.stringify(change));
+  expect(together && staleAfter(together)).toEqual(alone && staleAfter(alone));
+  for (const operations of [null, Array.from({ length: 500 }, () => change)]) {
+    const marked = staleAfter({ kind: 'operations', operations });
+    expect(marked.length).toBeLessThan(12);
+    for (const key of [keys.operations, ['operation'], ['run'], keys.runs, keys.overview])
+      expect(marked).toContainEqual(key);
+  }
+});
+
+test('what is not understood is nothing', () => {
+  expect(messageOf('agent', '{"node')).toBeNull();
+  expect(messageOf('tomorrow', '{}')).toBeNull();
+  expect(messageOf('notification', '{}')).toEqual({ kind: 'notification' });
+  expect(messageOf('gap', '{"after":1}')).toMatchObject({ kind: 'gap' });
+});

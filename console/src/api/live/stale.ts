@@ -1,0 +1,142 @@
+import { type AuditEvent, notifyingEvents } from '@muster/protocol/http';
+import { type Key, keys } from '../query-keys.ts';
+
+/**
+ * What an event makes stale, decided on values. Whatever is not looked at now is only marked and asked for again when
+ * somebody looks; so an entry may be generous.
+ */
+
+/** What comes over the stream: an event of the audit log, or a hint that something changed. */
+export type LiveMessage =
+  | { readonly kind: 'event'; readonly event: AuditEvent }
+  | ({ readonly kind: 'operation' } & OperationChange)
+  /** Many at once; null: look at all of them. */
+  | { readonly kind: 'operations'; readonly operations: readonly OperationChange[] | null }
+  | { readonly kind: 'run'; readonly run_id: string }
+  | ({ readonly kind: 'agent' } & AgentChange)
+  | { readonly kind: 'agents'; readonly agents: readonly AgentChange[] | null }
+  | { readonly kind: 'window' }
+  /** This operator read some, perhaps elsewhere. */
+  | { readonly kind: 'notification' }
+  | { readonly kind: 'output'; readonly operation_id: string; readonly node_id: string }
+  /** Events are missing: everything may have changed. */
+  | { readonly kind: 'gap' };
+
+interface OperationChange {
+  readonly operation_id: string;
+  readonly node_id: string;
+  readonly run_id: string | null;
+}
+interface AgentChange {
+  readonly node_id: string;
+  readonly change: string;
+}
+
+/** What comes by name; everything else is an event of the audit log. */
+const kinds: ReadonlySet<string> = new Set<LiveMessage['kind']>([
+  ...(['agent', 'agents', 'operation', 'operations', 'run', 'window', 'notification', 'output', 'gap'] as const),
+]);
+
+/** What a frame says; null when it is of no kind that is known here. */
+export function messageOf(event: string | undefined, data: string): LiveMessage | null {
+  try {
+    const value = JSON.parse(data);
+    if (event === undefined || event === 'message') return { kind: 'event', event: value as AuditEvent };
+    return kinds.has(event) ? { ...value, kind: event } : null;
+  } catch {
+    return null;
+  }
+}
+
+/** What is asked of the stream: everything, also what only comes on request. */
+export const categories =
+  'agent,operator,auth,module,assignment,state,run,drift,secret,terminal,channel,window,audit,enrolment,discovery,disk,system,notification,output';
+
+/** Of more at once, all are marked. */
+const mostNamed = 50;
+const told: ReadonlySet<string> = new Set(notifyingEvents);
+
+const fleet: readonly Key[] = [keys.overview, keys.reconcile];
+
+export function staleAfter(message: LiveMessage): readonly Key[] {
+  switch (message.kind) {
+    case 'gap':
+      return [[]];
+    case 'operation':
+      return [...fleet, keys.operations, ...ofOperation(message)];
+    case 'operations':
+      return [
+        ...[...fleet, keys.operations],
+        ...(message.operations === null || message.operations.length > mostNamed
+          ? [['operation'], ['output'], ['state'], ['run'], keys.runs, keys.drift, ['drift-record']]
+          : message.operations.flatMap(ofOperation)),
+      ];
+    case 'output':
+      return [keys.output(message.operation_id)];
+    case 'run':
+      return [keys.run(message.run_id), keys.runs, keys.overview];
+    case 'agent':
+    case 'agents':
+      // Its record is brought up to date by itself: live-agents.ts.
+      return [keys.overview];
+    case 'window':
+      return [keys.windows];
+    case 'notification':
+      return [keys.notifications, keys.overview];
+    case 'event':
+      return [
+        keys.audit,
+        ...(told.has(message.event.event_type) ? [keys.notifications] : []),
+        ...byCategory(message.event),
+      ];
+  }
+}
+
+const ofOperation = ({ operation_id, node_id, run_id }: OperationChange): readonly Key[] => [
+  keys.operation(operation_id),
+  keys.output(operation_id),
+  keys.state(node_id),
+  // A check for drift has the id of its record.
+  keys.drift,
+  keys.driftRecord(operation_id),
+  ...(run_id === null ? [] : [keys.run(run_id), keys.runs]),
+];
+
+function byCategory({ event_type, target }: AuditEvent): readonly Key[] {
+  const [category] = event_type.split('.', 1);
+  switch (category) {
+    case 'agent':
+      return [...fleet, keys.tags, ['matches']];
+    case 'module':
+      return [keys.modules, keys.module(target.name), keys.revisions(target.name), keys.reconcile];
+    case 'assignment':
+      return [keys.assignments, keys.assignment(target.name), keys.reconcile];
+    case 'run':
+      return [keys.runs, keys.run(target.id), keys.overview];
+    case 'state':
+      return [...fleet, keys.operations, keys.state(target.id)];
+    case 'drift':
+      return [...fleet, keys.drift, ['drift-record']];
+    case 'secret':
+      return [keys.secrets, keys.overview];
+    case 'terminal':
+      return [keys.terminals, ['terminal']];
+    case 'channel':
+      return [keys.channels];
+    case 'window':
+      return [keys.windows];
+    case 'operator':
+      return [keys.operators];
+    case 'enrolment':
+      return [keys.enrolmentTokens];
+    case 'audit':
+      return [keys.retention];
+    case 'disk':
+      return [keys.health, keys.status];
+    case 'system':
+      // The database is another than it was.
+      return [[]];
+    default:
+      return [];
+  }
+}

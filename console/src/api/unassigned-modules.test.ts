@@ -1,0 +1,35 @@
+import { expect, test } from 'vitest';
+import { beyondAssignments, runsToRepair } from './unassigned-modules.ts';
+
+const assignments = [
+  { modules: ['base'], matches: ['a', 'b', 'c'] },
+  { modules: ['web', 'tls'], matches: ['a'] },
+];
+
+test('what an assignment gives need not be named; what somebody put there by hand must be', () => {
+  const beyond = beyondAssignments(
+    [
+      { node_id: 'a', modules: ['base', 'web', 'tls'] },
+      { node_id: 'b', modules: ['base', 'motd'] },
+      { node_id: 'd', modules: ['motd'] },
+    ],
+    assignments,
+  );
+  expect(Object.fromEntries(beyond)).toEqual({ a: [], b: ['motd'], d: ['motd'] });
+});
+
+test('machines of every kind that only have what they are assigned are one run', () => {
+  const beyond = beyondAssignments(
+    [
+      { node_id: 'a', modules: ['base', 'web'] },
+      { node_id: 'b', modules: ['base'] },
+      { node_id: 'c', modules: ['base', 'y', 'x'] },
+      { node_id: 'd', modules: ['x', 'y'] },
+    ],
+    assignments,
+  );
+  expect(runsToRepair(beyond)).toEqual([
+    { node_ids: ['a', 'b'], modules: [] },
+    { node_ids: ['c', 'd'], modules: ['y', 'x'] },
+  ]);
+});

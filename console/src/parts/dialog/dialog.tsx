@@ -1,0 +1,156 @@
+import { X } from 'lucide-react';
+import { Dialog as Radix, AlertDialog as RadixAlert } from 'radix-ui';
+import { type ReactNode, useRef, useState } from 'react';
+import { Button, IconButton } from '../button.tsx';
+import { classNames } from '../class-names.ts';
+import { Problem } from '../states.tsx';
+import { lineText } from '../text.tsx';
+
+// As high as the dialogs: of two, the veil of the upper one lies over the lower.
+const veil = 'fixed inset-0 z-50 bg-[oklch(0.15_0.02_260/45%)]';
+const sheet =
+  'fixed z-50 flex max-h-[92dvh] flex-col border bg-surface shadow-float outline-none inset-x-0 bottom-0 rounded-t-xl sm:inset-auto sm:top-[8vh] sm:left-1/2 sm:max-h-[84vh] sm:-translate-x-1/2 sm:rounded-xl';
+
+/** A dialog over the page; a sheet from below on a phone. Escape closes it, the focus goes back where it was. */
+export function Dialog({
+  open,
+  onOpenChange,
+  title,
+  description,
+  wide = false,
+  lasting = false,
+  calm = false,
+  footer,
+  children,
+}: {
+  readonly open: boolean;
+  readonly onOpenChange: (open: boolean) => void;
+  readonly title: string;
+  readonly description?: ReactNode;
+  readonly wide?: boolean;
+  /** Stays until what it asks for is done: neither Escape nor a click beside it closes it. */
+  readonly lasting?: boolean;
+  /** No button has the focus at first: a key that was held down before it opened presses none. */
+  readonly calm?: boolean;
+  readonly footer?: ReactNode;
+  readonly children?: ReactNode;
+}) {
+  const typed = useRef(false);
+  return (
+    <Radix.Root open={open} onOpenChange={onOpenChange}>
+      <Radix.Portal>
+        <Radix.Overlay className={veil} />
+        <Radix.Content
+          className={classNames(sheet, wide ? 'sm:w-[min(60rem,94vw)]' : 'sm:w-[min(32rem,94vw)]')}
+          {...(description === undefined ? { 'aria-describedby': undefined } : {})}
+          onOpenAutoFocus={(event) => {
+            typed.current = false;
+            if (!calm) return;
+            event.preventDefault();
+            (event.currentTarget as HTMLElement).focus();
+          }}
+          onInput={() => {
+            typed.current = true;
+          }}
+          // A click that goes astray takes nothing away that somebody typed.
+          onInteractOutside={(event) => (lasting || typed.current) && event.preventDefault()}
+          onEscapeKeyDown={(event) => (lasting || isOffering(event.target)) && event.preventDefault()}
+        >
+          <header className="flex items-start gap-3 border-b px-5 py-3">
+            <div className="min-w-0 flex-1">
+              <Radix.Title className="break-words font-semibold text-base">{lineText(title, mostTitle)}</Radix.Title>
+              {description !== undefined && (
+                <Radix.Description asChild>
+                  <div className="text-muted text-sm">{description}</div>
+                </Radix.Description>
+              )}
+            </div>
+            {!lasting && (
+              <Radix.Close asChild>
+                <IconButton label="Close" small icon={<X className="size-4" />} />
+              </Radix.Close>
+            )}
+          </header>
+          {children !== undefined && <div className="min-h-0 flex-1 overflow-y-auto px-5 py-4">{children}</div>}
+          {footer !== undefined && (
+            <footer className="flex flex-wrap justify-end gap-2 border-t px-5 py-3">{footer}</footer>
+          )}
+        </Radix.Content>
+      </Radix.Portal>
+    </Radix.Root>
+  );
+}
+
+/** Titles name things, and names may be anything. */
+const mostTitle = 160;
+
+/** A field that offers something: Escape closes that first. */
+const isOffering = (target: EventTarget | null): boolean =>
+  target instanceof Element && target.matches('[role=combobox][aria-expanded=true]');
+
+/** Asks before something is done that cannot be taken back. Stays open, with the reason, when it fails. */
+export function Confirm({
+  open,
+  onOpenChange,
+  title,
+  children,
+  action,
+  danger = true,
+  onConfirm,
+}: {
+  readonly open: boolean;
+  readonly onOpenChange: (open: boolean) => void;
+  readonly title: string;
+  readonly children?: ReactNode;
+  /** What the button says: the verb, not “OK”. */
+  readonly action: string;
+  readonly danger?: boolean;
+  readonly onConfirm: () => Promise<unknown>;
+}) {
+  const [busy, setBusy] = useState(false);
+  const [error, setError] = useState<unknown>(null);
+  const confirm = async () => {
+    setBusy(true);
+    setError(null);
+    try {
+      await onConfirm();
+      onOpenChange(false);
+    } catch (thrown) {
+      setError(thrown);
+    } finally {
+      setBusy(false);
+    }
+  };
+  return (
+    <RadixAlert.Root
+      open={open}
+      onOpenChange={(next) => {
+        // What is under way says how it ended before this goes.
+        if (busy) return;
+        if (!next) setError(null);
+        onOpenChange(next);
+      }}
+    >
+      <RadixAlert.Portal>
+        <RadixAlert.Overlay className={veil} />
+        <RadixAlert.Content className={classNames(sheet, 'gap-3 p-5 sm:w-[min(28rem,94vw)]')}>
+          <RadixAlert.Title className="break-words font-semibold text-base">
+            {lineText(title, mostTitle)}
+          </RadixAlert.Title>
+          <RadixAlert.Description asChild>
+            <div className="text-muted text-sm">{children}</div>
+          </RadixAlert.Description>
+          <Problem error={error} />
+          <div className="flex flex-wrap justify-end gap-2 pt-1">
+            <RadixAlert.Cancel asChild>
+              <Button>Cancel</Button>
+            </RadixAlert.Cancel>
+            <Button look={danger ? 'danger' : 'primary'} busy={busy} onClick={confirm}>
+              {action}
+            </Button>
+          </div>
+        </RadixAlert.Content>
+      </RadixAlert.Portal>
+    </RadixAlert.Root>
+  );
+}

@@ -1,0 +1,205 @@
+import { type ReactNode, useId, useState } from 'react';
+import { Button } from '../button.tsx';
+import { classNames } from '../class-names.ts';
+import { Dialog } from '../dialog/dialog.tsx';
+import { Problem } from '../states.tsx';
+import {
+  atOnce,
+  careful,
+  type FanOut,
+  type FanOutDraft,
+  type FanOutFaults,
+  pace,
+  readFanOut,
+  sentence,
+} from './fan-out.ts';
+import { Input, Select } from './field.tsx';
+
+const paces = [
+  { value: 'careful', label: 'Careful', says: 'one first, then a quarter at a time', draft: careful },
+  { value: 'at_once', label: 'All at once', says: 'everywhere, whatever fails', draft: atOnce },
+] as const;
+
+/** How work goes out over many agents: a pace by name, or each of its settings. */
+function FanOutForm({
+  draft,
+  onChange,
+  faults,
+}: {
+  readonly draft: FanOutDraft;
+  readonly onChange: (draft: FanOutDraft) => void;
+  readonly faults: FanOutFaults;
+}) {
+  const group = useId();
+  const change = (part: Partial<FanOutDraft>) => onChange({ ...draft, ...part });
+  const chosen = pace(draft);
+  return (
+    <div className="space-y-4">
+      <fieldset>
+        <legend className="mb-1 font-medium text-sm">Pace</legend>
+        <div className="grid gap-2 sm:grid-cols-2">
+          {paces.map(({ value, label, says, draft: { canary, batch, maxFailures } }) => (
+            <label
+              key={value}
+              className={classNames(
+                'flex items-start gap-2 rounded-md border px-3 py-2',
+                chosen === value ? 'border-accent bg-accent-soft' : 'hover:bg-hover',
+              )}
+            >
+              <input
+                type="radio"
+                name={group}
+                className="mt-1 size-3.5 accent-[var(--accent)]"
+                checked={chosen === value}
+                onChange={() => change({ canary, batch, maxFailures })}
+              />
+              <span>
+                <span className="block font-medium text-sm">{label}</span>
+                <span className={classNames('block text-xs', chosen === value ? 'text-text' : 'text-muted')}>
+                  {says}
+                </span>
+              </span>
+            </label>
+          ))}
+        </div>
+      </fieldset>
+      <div className="grid gap-3 sm:grid-cols-3">
+        <Input
+          label="Canary"
+          inputMode="numeric"
+          placeholder="none"
+          hint="Agents that go first"
+          value={draft.canary}
+          error={faults.canary}
+          onChange={(event) => change({ canary: event.target.value })}
+        />
+        <Input
+          label="At a time"
+          placeholder="all"
+          hint="A number, or as 25%"
+          value={draft.batch}
+          error={faults.batch}
+          onChange={(event) => change({ batch: event.target.value })}
+        />
+        <Input
+          label="Failures allowed"
+          inputMode="numeric"
+          placeholder="any number"
+          hint="One more halts the run"
+          value={draft.maxFailures}
+          error={faults.maxFailures}
+          onChange={(event) => change({ maxFailures: event.target.value })}
+        />
+      </div>
+      <div className="grid gap-3 sm:grid-cols-3">
+        <div className="sm:col-span-2">
+          <Select
+            label="Agents that are not connected"
+            value={draft.offline}
+            onChange={(event) => change({ offline: event.target.value as FanOutDraft['offline'] })}
+          >
+            <option value="report">count as failed</option>
+            <option value="queue">are waited for</option>
+          </Select>
+        </div>
+        {draft.offline === 'queue' && (
+          <Input
+            label="Wait up to"
+            hint="as 30m, 24h, 7d"
+            value={draft.wait}
+            error={faults.wait}
+            onChange={(event) => change({ wait: event.target.value })}
+          />
+        )}
+      </div>
+    </div>
+  );
+}
+
+/**
+ * Asks how it goes out, says what that comes to, and starts it. Stays open, with the reason, when it is refused.
+ * What of it is done (from which plan, with which modules) is the caller's, as `children` above the form.
+ */
+export function FanOutDialog({
+  open,
+  onOpenChange,
+  title,
+  description,
+  action,
+  count,
+  start = careful,
+  ready = true,
+  children,
+  onStart,
+}: {
+  readonly open: boolean;
+  readonly onOpenChange: (open: boolean) => void;
+  readonly title: string;
+  readonly description?: ReactNode;
+  /** What the button says: `Apply to 412 agents`. */
+  readonly action: string;
+  /** How many agents it concerns; null while that is not known. */
+  readonly count: number | null;
+  /** The form when it opens. */
+  readonly start?: FanOutDraft;
+  /** False while what is chosen in `children` is not enough. */
+  readonly ready?: boolean;
+  readonly children?: ReactNode;
+  readonly onStart: (options: FanOut) => Promise<unknown>;
+}) {
+  const form = useId();
+  const [draft, setDraft] = useState(start);
+  const [tried, setTried] = useState(false);
+  const [busy, setBusy] = useState(false);
+  const [error, setError] = useState<unknown>(null);
+  const read = readFanOut(draft);
+  const submit = async () => {
+    setTried(true);
+    if ('faults' in read) return;
+    setBusy(true);
+    setError(null);
+    try {
+      await onStart(read.options);
+      onOpenChange(false);
+    } catch (thrown) {
+      setError(thrown);
+    } finally {
+      setBusy(false);
+    }
+  };
+  return (
+    <Dialog
+      open={open}
+      onOpenChange={(next) => {
+        if (!next) setError(null);
+        onOpenChange(next);
+      }}
+      title={title}
+      {...(description === undefined ? {} : { description })}
+      footer={
+        <>
+          <Button onClick={() => onOpenChange(false)}>Cancel</Button>
+          <Button look="primary" type="submit" form={form} busy={busy} disabled={!ready}>
+            {action}
+          </Button>
+        </>
+      }
+    >
+      <form
+        id={form}
+        className="space-y-4"
+        onSubmit={(event) => {
+          event.preventDefault();
+          if (ready) void submit();
+        }}
+      >
+        {children}
+        <FanOutForm draft={draft} onChange={setDraft} faults={'faults' in read && tried ? read.faults : {}} />
+        <p aria-live="polite" className="rounded-md bg-raised px-3 py-2 text-sm">
+          {'options' in read ? sentence(read.options, count) : 'Something above cannot be read yet.'}
+        </p>
+        <Problem error={error} />
+      </form>
+    </Dialog>
+  );
+}

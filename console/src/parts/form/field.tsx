@@ -1,0 +1,152 @@
+import {
+  type InputHTMLAttributes,
+  type ReactNode,
+  type Ref,
+  type SelectHTMLAttributes,
+  type TextareaHTMLAttributes,
+  useId,
+} from 'react';
+import { classNames } from '../class-names.ts';
+
+/** Fields of forms: a label, the field, what it is for, and what is wrong with it. */
+
+export const fieldClasses =
+  'w-full min-w-0 rounded-md border border-line-strong/60 bg-surface px-2.5 text-sm placeholder:text-muted hover:border-line-strong aria-invalid:border-bad disabled:opacity-60';
+
+export interface FieldProps {
+  readonly label: ReactNode;
+  /** Not drawn, for where the place says it; a screen reader says it. */
+  readonly hideLabel?: boolean;
+  readonly hint?: ReactNode;
+  readonly error?: string | null | undefined;
+}
+
+function Field({
+  label,
+  hideLabel,
+  hint,
+  error,
+  children,
+}: FieldProps & {
+  readonly children: (names: { id: string; 'aria-describedby'?: string; 'aria-invalid'?: true }) => ReactNode;
+}) {
+  const id = useId();
+  const notes = [hint !== undefined && `${id}-hint`, error && `${id}-error`].filter(Boolean).join(' ');
+  return (
+    <div className="min-w-0">
+      <label htmlFor={id} className={hideLabel ? 'sr-only' : 'mb-1 block font-medium text-sm'}>
+        {label}
+      </label>
+      {children({
+        id,
+        ...(notes === '' ? {} : { 'aria-describedby': notes }),
+        ...(error ? { 'aria-invalid': true as const } : {}),
+      })}
+      {hint !== undefined && (
+        <div id={`${id}-hint`} className="mt-1 text-muted text-xs">
+          {hint}
+        </div>
+      )}
+      {error && (
+        <p id={`${id}-error`} className="mt-1 text-bad text-xs">
+          {error}
+        </p>
+      )}
+    </div>
+  );
+}
+
+export function Input({
+  label,
+  hideLabel = false,
+  hint,
+  error,
+  className,
+  ...rest
+}: FieldProps & InputHTMLAttributes<HTMLInputElement> & { readonly ref?: Ref<HTMLInputElement> }) {
+  return (
+    <Field label={label} hideLabel={hideLabel} hint={hint} error={error}>
+      {(names) => (
+        <input
+          autoComplete="off"
+          autoCapitalize="off"
+          spellCheck={false}
+          className={classNames(fieldClasses, 'h-8', className)}
+          {...names}
+          {...rest}
+        />
+      )}
+    </Field>
+  );
+}
+
+export function TextArea({
+  label,
+  hideLabel = false,
+  hint,
+  error,
+  className,
+  ...rest
+}: FieldProps & TextareaHTMLAttributes<HTMLTextAreaElement>) {
+  return (
+    <Field label={label} hideLabel={hideLabel} hint={hint} error={error}>
+      {(names) => (
+        <textarea
+          spellCheck={false}
+          className={classNames(fieldClasses, 'min-h-20 py-1.5', className)}
+          {...names}
+          {...rest}
+        />
+      )}
+    </Field>
+  );
+}
+
+export function Select({
+  label,
+  hideLabel = false,
+  hint,
+  error,
+  className,
+  children,
+  ...rest
+}: FieldProps & SelectHTMLAttributes<HTMLSelectElement>) {
+  return (
+    <Field label={label} hideLabel={hideLabel} hint={hint} error={error}>
+      {(names) => (
+        <select className={classNames(fieldClasses, 'h-8 pr-7', className)} {...names} {...rest}>
+          {children}
+        </select>
+      )}
+    </Field>
+  );
+}
+
+export function Checkbox({
+  label,
+  hint,
+  ...rest
+}: { readonly label: ReactNode; readonly hint?: ReactNode } & Omit<InputHTMLAttributes<HTMLInputElement>, 'type'>) {
+  const id = useId();
+  return (
+    <div className="flex items-start gap-2">
+      <input
+        id={id}
+        type="checkbox"
+        className="mt-0.5 size-4 shrink-0 accent-[var(--accent)]"
+        aria-describedby={hint === undefined ? undefined : `${id}-hint`}
+        {...rest}
+      />
+      <div className="min-w-0">
+        <label htmlFor={id} className="text-sm">
+          {label}
+        </label>
+        {hint !== undefined && (
+          <div id={`${id}-hint`} className="text-muted text-xs">
+            {hint}
+          </div>
+        )}
+      </div>
+    </div>
+  );
+}

@@ -1,0 +1,59 @@
+import type { FieldChange } from '@muster/protocol';
+import { Text } from '../text.tsx';
+import { columnsOf, type Telling } from './resource-groups.ts';
+
+const cell = 'px-2.5 py-1 align-top';
+
+/** The fields of a resource that differ, each from what to what. */
+export function ChangesTable({
+  changes,
+  telling,
+}: {
+  readonly changes: readonly FieldChange[];
+  readonly telling: Telling;
+}) {
+  const [from, to] = columnsOf(telling);
+  return (
+    <div className="overflow-x-auto rounded-md border" tabIndex={0} role="group" aria-label="Fields that differ">
+      <table className="w-full border-collapse text-xs">
+        <thead>
+          <tr className="border-b bg-raised text-left text-muted">
+            <th scope="col" className="w-40 px-2.5 py-1 font-medium">
+              Field
+            </th>
+            <th scope="col" className="px-2.5 py-1 font-medium">
+              {from}
+            </th>
+            <th scope="col" className="px-2.5 py-1 font-medium">
+              {to}
+            </th>
+          </tr>
+        </thead>
+        <tbody>
+          {changes.map((change) => (
+            <tr key={change.field} className="border-b last:border-b-0">
+              <th scope="row" className={`${cell} text-left font-medium`}>
+                <Text text={change.field} />
+              </th>
+              <td className={cell}>
+                <Value value={change.from} />
+              </td>
+              <td className={cell}>
+                <Value value={change.to} />
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+function Value({ value }: { readonly value: string | null }) {
+  if (value === null) return <span className="text-muted italic">none</span>;
+  return (
+    <span className="whitespace-pre-wrap font-mono">
+      <Text text={value} most={400} />
+    </span>
+  );
+}

@@ -1,0 +1,175 @@
+import type { ResourceResult, Summary } from '@muster/protocol';
+import type { Tone } from '../badge.tsx';
+
+/** How the results of an operation are put in order for reading. Pure. */
+
+/** What the results tell of: an apply, a plan, or what a check found on the machine. */
+export type Telling = 'apply' | 'plan' | 'drift';
+
+export type Show = 'all' | 'changed' | 'failed';
+
+export interface KeyedResult {
+  /** What a link names it by. */
+  readonly key: string;
+  readonly result: ResourceResult;
+}
+
+export interface ModuleGroup {
+  readonly module: string;
+  readonly results: readonly KeyedResult[];
+}
+
+export const hasFailed = ({ status }: ResourceResult): boolean => status === 'failed' || status === 'unknown';
+export const hasChanged = ({ status }: ResourceResult): boolean => status === 'changed' || status === 'would_change';
+
+/** Each with its key: `module/identity`, and where one module has two of that, `module/type:identity`. */
+export function keyedResults(results: readonly ResourceResult[]): KeyedResult[] {
+  const short = ({ module, identity }: ResourceResult) => `${module}/${identity}`;
+  const seen = new Map<string, number>();
+  for (const result of results) seen.set(short(result), (seen.get(short(result)) ?? 0) + 1);
+  return results.map((result) => ({
+    key: seen.get(short(result)) === 1 ? short(result) : `${result.module}/${result.type}:${result.identity}`,
+    result,
+  }));
+}
+
+/** The one that a link names; a link may name the first of two that share an identity. */
+export const resultAt = (keyed: readonly KeyedResult[], key: string): KeyedResult | null =>
+  keyed.find((each) => each.key === key) ??
+  keyed.find(({ result }) => `${result.module}/${result.identity}` === key) ??
+  null;
+
+/** By module, in the order in which they were carried out. */
+export function groupsByModule(keyed: readonly KeyedResult[]): ModuleGroup[] {
+  const groups = new Map<string, KeyedResult[]>();
+  for (const each of keyed) {
+    const group = groups.get(each.result.module);
+    if (group === undefined) groups.set(each.result.module, [each]);
+    else group.push(each);
+  }
+  return [...groups].map(([module, results]) => ({ module, results }));
+}
+
+export function shownResults(keyed: readonly KeyedResult[], show: Show, search: string): readonly KeyedResult[] {
+  const wanted = search.trim().toLowerCase();
+  return keyed.filter(({ result }) => {
+    if (show === 'failed' && !hasFailed(result)) return false;
+    if (show === 'changed' && !hasFailed(result) && !hasChanged(result)) return false;
+    return wanted === '' || `${result.identity} ${result.id ?? ''} ${result.type}`.toLowerCase().includes(wanted);
+  });
+}
+
+const did: Readonly<Record<ResourceResult['action'], string>> = {
+  none: 'changed',
+  create: 'created',
+  update: 'updated',
+  remove: 'removed',
+  run: 'ran',
+  reload: 'reloaded',
+  restart: 'restarted',
+};
+const deviates: Readonly<Record<ResourceResult['action'], string>> = {
+  none: 'differs',
+  create: 'missing',
+  update: 'differs',
+  remove: 'not wanted',
+  run: 'would run',
+  reload: 'would reload',
+  restart: 'would restart',
+};
+
+/** What became of a resource, in a word or two. */
+export function outcomeOf({ action, status }: ResourceResult, telling: Telling): { word: string; tone: Tone } {
+  switch (status) {
+    case 'failed':
+      return { word: action === 'none' ? 'failed' : `${action} failed`, tone: 'bad' };
+    case 'unknown':
+      return { word: 'may have half run', tone: 'bad' };
+    case 'skipped':
+      return { word: 'skipped', tone: 'neutral' };
+    case 'unchanged':
+      return { word: 'unchanged', tone: 'neutral' };
+  }
+  const tone = action === 'create' ? 'good' : action === 'remove' ? 'bad' : action === 'update' ? 'warn' : 'info';
+  if (status === 'changed') return { word: did[action], tone };
+  if (telling === 'drift') return { word: deviates[action], tone: 'warn' };
+  return { word: action === 'none' ? 'would change' : `would ${action}`, tone };
+}
+
+/** What the two columns of its changes are called. */
+export const columnsOf = (telling: Telling): readonly [from: string, to: string] =>
+  telling === 'drift' ? ['Found', 'Should be'] : telling === 'plan' ? ['Now', 'Would be'] : ['Before', 'After'];
+
+/** A trigger in words: `file /etc/nginx.conf`. Ids are those of its module. */
+export function triggerText(id: string, { module }: ResourceResult, all: readonly ResourceResult[]): string {
+  const by =
+    all.find((each) => each.id === id && each.module === module) ??
+    all.find((each) => each.id === id || `${each.module}.${each.id}` === id);
+  return by === undefined ? id : `${by.type} ${by.identity}`;
+}
+
+/** What there is to open under it. */
+export const hasDetail = ({ changes, diff, message, triggered_by }: ResourceResult): boolean =>
+  changes.length > 0 || (diff !== null && diff !== '') || message !== null || triggered_by.length > 0;
+
+/** So many lines of diffs and changes stand open at first; more than that, and one opens what one reads. */
+const openLines = 1_200;
+
+/** What stands open when the results are first seen: what failed, and what changed while that is not too much to read. */
+export function openAtFirst(keyed: readonly KeyedResult[]): Set<string> {
+  const open = new Set<string>();
+  let lines = 0;
+  for (const { key, result } of keyed) {
+    if (hasFailed(result) && open.size < 200) open.add(key);
+    else if (hasChanged(result) && hasDetail(result)) {
+      lines += 3 + result.changes.length + (result.diff === null ? 0 : result.diff.split('\n').length);
+      if (lines <= openLines) open.add(key);
+    }
+  }
+  return open;
+}
+
+/** Runs of results that changed nothing, folded into one line each. */
+export type Piece = { readonly kind: 'one'; readonly each: KeyedResult } | FoldedPiece;
+export interface FoldedPiece {
+  readonly kind: 'folded';
+  readonly status: 'unchanged' | 'skipped';
+  readonly results: readonly KeyedResult[];
+}
+
+/** @param kept the key of one that is never folded: an address names it */
+export function piecesOf(results: readonly KeyedResult[], kept: string | null): Piece[] {
+  const pieces: (Piece & { results?: KeyedResult[] })[] = [];
+  for (const each of results) {
+    const { status } = each.result;
+    const folds = each.key !== kept && (status === 'unchanged' || (status === 'skipped' && !hasDetail(each.result)));
+    const last = pieces.at(-1);
+    if (!folds) pieces.push({ kind: 'one', each });
+    else if (last?.kind === 'folded' && last.status === status) last.results.push(each);
+    else pieces.push({ kind: 'folded', status: status as FoldedPiece['status'], results: [each] });
+  }
+  return pieces;
+}
+
+export interface SummaryPart {
+  readonly text: string;
+  readonly tone: Tone;
+}
+
+/** A summary in words, without what is none. */
+export function summaryParts(summary: Summary, telling: Telling): SummaryPart[] {
+  const deviate = summary.changed === 1 ? ' deviates' : ' deviate';
+  const would = telling === 'plan' ? ' to change' : telling === 'drift' ? deviate : ' changed';
+  const parts: (SummaryPart & { count: number })[] = [
+    { count: summary.failed, text: `${summary.failed} failed`, tone: 'bad' },
+    { count: summary.changed, text: `${summary.changed}${would}`, tone: telling === 'apply' ? 'good' : 'warn' },
+    {
+      count: summary.removed,
+      text: `${summary.removed} ${telling === 'plan' ? 'to remove' : telling === 'drift' ? 'not wanted' : 'removed'}`,
+      tone: 'warn',
+    },
+    { count: summary.skipped, text: `${summary.skipped} skipped`, tone: 'neutral' },
+    { count: summary.unchanged, text: `${summary.unchanged} unchanged`, tone: 'neutral' },
+  ];
+  return parts.filter(({ count }) => count > 0).map(({ text, tone }) => ({ text, tone }));
+}

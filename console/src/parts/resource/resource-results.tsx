@@ -1,0 +1,336 @@
+import type { ResourceResult } from '@muster/protocol';
+import type { OperationOutput } from '@muster/protocol/http';
+import { ChevronRight, UnfoldVertical } from 'lucide-react';
+import { type ReactNode, useMemo, useState } from 'react';
+import { Button } from '../button.tsx';
+import { classNames } from '../class-names.ts';
+import { Input } from '../form/field.tsx';
+import { Empty } from '../states.tsx';
+import { Line } from '../text.tsx';
+import { useUrlState } from '../url-state.ts';
+import type { Anchor } from './anchor.ts';
+import {
+  type FoldedPiece,
+  groupsByModule,
+  hasChanged,
+  hasDetail,
+  hasFailed,
+  type KeyedResult,
+  keyedResults,
+  openAtFirst,
+  piecesOf,
+  resultAt,
+  type Show,
+  shownResults,
+  type Telling,
+  triggerText,
+} from './resource-groups.ts';
+import { ResourceOutput, ResourceRow } from './resource-row.tsx';
+import { useAnchor } from './use-anchor.ts';
+
+/** So many rows of a module are drawn at first. */
+const firstRows = 200;
+/** From so many on there is something to search in. */
+const searchFrom = 12;
+
+/**
+ * What an operation did, would do, or what a check found: by module, resource by resource, as a review of changes. What it
+ * shows, and the place that somebody links to, are in the address (`show`, `find`, `#r=…`).
+ */
+export function ResourceResults({
+  results,
+  telling,
+  output,
+  running = false,
+  empty,
+}: {
+  readonly results: readonly ResourceResult[];
+  readonly telling: Telling;
+  /** What scripts printed, by `module/identity`. */
+  readonly output?: OperationOutput['output'] | undefined;
+  /** More is to come. */
+  readonly running?: boolean;
+  /** In place of results when there are none. */
+  readonly empty?: ReactNode;
+}) {
+  const [anchor, onAnchor] = useAnchor();
+  const [show, setShow] = useUrlState<Show>('show', 'all');
+  const [search, setSearch] = useUrlState<string>('find', '');
+  return (
+    <ResultList
+      {...{ results, telling, output, running, empty, anchor, onAnchor, show, search }}
+      tools={
+        <>
+          <ShowChoice show={show} onShow={setShow} results={results} telling={telling} />
+          {results.length >= searchFrom && (
+            <div className="w-56 max-sm:w-full">
+              <Input
+                label="Find a resource"
+                hideLabel
+                placeholder="Find a resource…"
+                data-search
+                value={search}
+                onChange={(event) => setSearch(event.target.value)}
+              />
+            </div>
+          )}
+        </>
+      }
+    />
+  );
+}
+
+/**
+ * The same as one of several on a page: without what filters it. What links to a place in it leads to where the results
+ * stand by themselves.
+ */
+export function ResultList({
+  results,
+  telling,
+  output,
+  running = false,
+  empty,
+  anchor = null,
+  onAnchor,
+  show = 'all',
+  search = '',
+  tools,
+}: {
+  readonly results: readonly ResourceResult[];
+  readonly telling: Telling;
+  readonly output?: OperationOutput['output'] | undefined;
+  readonly running?: boolean;
+  readonly empty?: ReactNode;
+  readonly anchor?: Anchor | null;
+  readonly onAnchor: (anchor: Anchor) => void;
+  readonly show?: Show;
+  readonly search?: string;
+  readonly tools?: ReactNode;
+}) {
+  const keyed = useMemo(() => keyedResults(results), [results]);
+  const [toggled, setToggled] = useState<ReadonlyMap<string, boolean>>(new Map());
+  const opened = useMemo(() => openAtFirst(keyed), [keyed]);
+  const named = anchor === null ? null : resultAt(keyed, anchor.resource);
+  const shown = useMemo(() => {
+    const chosen = shownResults(keyed, show, search);
+    // What the address names is there, whatever is filtered.
+    return named === null || chosen.includes(named)
+      ? chosen
+      : keyed.filter((each) => each === named || chosen.includes(each));
+  }, [keyed, show, search, named]);
+  const groups = useMemo(() => groupsByModule(shown), [shown]);
+  // A program that runs has no result yet; what it prints is there all the same.
+  const early = Object.entries(output ?? {}).filter(([key]) => !keyed.some(({ result }) => isOf(key, result)));
+
+  const isOpen = (key: string) => toggled.get(key) ?? (opened.has(key) || key === named?.key);
+  const toggle = (key: string) => setToggled(new Map(toggled).set(key, !isOpen(key)));
+  const openable = keyed.filter(({ result }) => hasDetail(result));
+  const allOpen = openable.length > 0 && openable.every(({ key }) => isOpen(key));
+
+  if (results.length === 0 && early.length === 0) return <>{empty}</>;
+  return (
+    <div className="min-w-0">
+      {tools !== undefined && (
+        <div className="mb-3 flex flex-wrap items-center gap-2">
+          {tools}
+          <Button
+            small
+            look="quiet"
+            className="ml-auto"
+            icon={<UnfoldVertical aria-hidden="true" className="size-3.5" />}
+            onClick={() => setToggled(new Map(openable.map(({ key }) => [key, !allOpen])))}
+          >
+            {allOpen ? 'Fold all' : 'Open all'}
+          </Button>
+        </div>
+      )}
+      {shown.length === 0 && early.length === 0 && (
+        <Empty title={show === 'failed' ? 'Nothing failed' : 'No resource is like that'}>
+          {show === 'all' ? 'Search for another part of its name.' : 'See all to know what else there was.'}
+        </Empty>
+      )}
+      <div className="space-y-4">
+        {early.map(([key, each]) => (
+          <div key={key} className="rounded-lg border bg-surface">
+            <h3 className="flex min-h-9 items-center border-b px-3 font-mono text-xs">
+              <Line text={key} />
+            </h3>
+            <div className="p-3">
+              <ResourceOutput
+                name={key}
+                output={each}
+                anchor={anchor?.resource === key ? anchor : null}
+                onAnchor={onAnchor}
+              />
+            </div>
+          </div>
+        ))}
+        {groups.map(({ module, results: ofModule }) => (
+          <ModuleSection key={module} module={module} results={ofModule} telling={telling}>
+            <Rows
+              results={ofModule}
+              kept={named?.key ?? null}
+              row={(each) => (
+                <ResourceRow
+                  key={each.key}
+                  each={each}
+                  telling={telling}
+                  triggers={each.result.triggered_by.map((id) => triggerText(id, each.result, results))}
+                  output={outputOf(output, each.result)}
+                  open={isOpen(each.key)}
+                  onToggle={() => toggle(each.key)}
+                  anchor={each === named ? (anchor as Anchor) : null}
+                  onAnchor={onAnchor}
+                />
+              )}
+            />
+          </ModuleSection>
+        ))}
+      </div>
+      {running && <p className="mt-3 text-muted text-sm">More shows here as it is done.</p>}
+    </div>
+  );
+}
+
+const isOf = (key: string, { module, identity }: ResourceResult): boolean => key === `${module}/${identity}`;
+
+const outputOf = (output: OperationOutput['output'] | undefined, { module, identity }: ResourceResult) => {
+  const key = `${module}/${identity}`;
+  return output !== undefined && Object.hasOwn(output, key) ? output[key] : undefined;
+};
+
+function ShowChoice({
+  show,
+  onShow,
+  results,
+  telling,
+}: {
+  readonly show: Show;
+  readonly onShow: (show: Show) => void;
+  readonly results: readonly ResourceResult[];
+  readonly telling: Telling;
+}) {
+  const failed = results.filter(hasFailed).length;
+  const changed = results.filter(hasChanged).length + failed;
+  const choices: readonly { value: Show; label: string; count: number }[] = [
+    { value: 'all', label: 'All', count: results.length },
+    { value: 'changed', label: telling === 'drift' ? 'Deviating' : 'Changed or failed', count: changed },
+    { value: 'failed', label: 'Failed', count: failed },
+  ];
+  return (
+    <div role="group" aria-label="Which resources" className="inline-flex rounded-md border bg-surface p-0.5">
+      {choices.map(({ value, label, count }) => (
+        <button
+          key={value}
+          type="button"
+          aria-pressed={show === value}
+          onClick={() => onShow(value)}
+          className={classNames(
+            'inline-flex h-6.5 items-center gap-1.5 rounded px-2 text-xs',
+            show === value ? 'bg-accent-soft font-medium text-accent' : 'text-muted hover:text-text',
+          )}
+        >
+          {label}
+          <span className="tabular">{count}</span>
+        </button>
+      ))}
+    </div>
+  );
+}
+
+function ModuleSection({
+  module,
+  results,
+  telling,
+  children,
+}: {
+  readonly module: string;
+  readonly results: readonly KeyedResult[];
+  readonly telling: Telling;
+  readonly children: ReactNode;
+}) {
+  const failed = results.filter(({ result }) => hasFailed(result)).length;
+  const changed = results.filter(({ result }) => hasChanged(result)).length;
+  return (
+    <div className="min-w-0 rounded-lg border bg-surface">
+      <h3 className="flex min-h-9 items-center gap-2 border-b px-3 font-semibold text-sm">
+        <Line text={module} />
+        <span className="ml-auto flex shrink-0 gap-2 font-normal text-xs">
+          {failed > 0 && <span className="text-bad">{failed} failed</span>}
+          {changed > 0 && changed < results.length && (
+            <span className="text-muted">
+              {changed} {telling === 'plan' ? 'to change' : 'changed'}
+            </span>
+          )}
+          <span className="text-muted">{results.length === 1 ? '1 resource' : `${results.length} resources`}</span>
+        </span>
+      </h3>
+      {children}
+    </div>
+  );
+}
+
+function Rows({
+  results,
+  kept,
+  row,
+}: {
+  readonly results: readonly KeyedResult[];
+  readonly kept: string | null;
+  readonly row: (each: KeyedResult) => ReactNode;
+}) {
+  const [most, setMost] = useState(firstRows);
+  const pieces = useMemo(() => piecesOf(results, kept), [results, kept]);
+  const keptAt = kept === null ? -1 : pieces.findIndex((piece) => piece.kind === 'one' && piece.each.key === kept);
+  const drawn = pieces.slice(0, Math.max(most, keptAt + 1));
+  return (
+    <div>
+      {drawn.map((piece) =>
+        piece.kind === 'one' ? row(piece.each) : <Folded key={piece.results[0]?.key} piece={piece} row={row} />,
+      )}
+      {drawn.length < pieces.length && (
+        <div className="border-t p-2 text-center">
+          <Button small onClick={() => setMost(most + 5 * firstRows)}>
+            Show {Math.min(pieces.length - drawn.length, 5 * firstRows)} more
+          </Button>
+        </div>
+      )}
+    </div>
+  );
+}
+
+function Folded({
+  piece: { status, results },
+  row,
+}: {
+  readonly piece: FoldedPiece;
+  readonly row: (each: KeyedResult) => ReactNode;
+}) {
+  const [open, setOpen] = useState(false);
+  const [most, setMost] = useState(firstRows);
+  if (results.length === 1) return row(results[0] as KeyedResult);
+  return (
+    <div className="border-b last:border-b-0">
+      <button
+        type="button"
+        aria-expanded={open}
+        onClick={() => setOpen(!open)}
+        className="flex h-8 w-full items-center gap-2 bg-raised/50 px-3 text-left text-muted text-xs hover:bg-hover"
+      >
+        <ChevronRight
+          aria-hidden="true"
+          className={classNames('size-3.5 transition-transform duration-100', open && 'rotate-90')}
+        />
+        {results.length} {status}
+      </button>
+      {open && <div>{results.slice(0, most).map(row)}</div>}
+      {open && most < results.length && (
+        <div className="p-2 text-center">
+          <Button small onClick={() => setMost(most + 5 * firstRows)}>
+            Show {Math.min(results.length - most, 5 * firstRows)} more
+          </Button>
+        </div>
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,222 @@
+import type { OperationOutput } from '@muster/protocol/http';
+import {
+  ChevronRight,
+  CircleHelp,
+  CircleSlash,
+  CircleX,
+  Equal,
+  EyeOff,
+  Link as LinkIcon,
+  type LucideIcon,
+  Minus,
+  Pencil,
+  Play,
+  Plus,
+  RotateCw,
+} from 'lucide-react';
+import { useEffect, useRef } from 'react';
+import { Badge, type Tone } from '../badge.tsx';
+import { IconButton } from '../button.tsx';
+import { classNames } from '../class-names.ts';
+import { Line, Text } from '../text.tsx';
+import type { Anchor } from './anchor.ts';
+import { ChangesTable } from './changes-table.tsx';
+import { Diff } from './diff.tsx';
+import { Output } from './output.tsx';
+import { hasDetail, type KeyedResult, outcomeOf, type Telling } from './resource-groups.ts';
+
+const toneText: Record<Tone, string> = {
+  good: 'text-good',
+  warn: 'text-warn',
+  bad: 'text-bad',
+  info: 'text-info',
+  neutral: 'text-muted',
+};
+
+function iconOf({ status, action }: KeyedResult['result']): LucideIcon {
+  if (status === 'failed') return CircleX;
+  if (status === 'unknown') return CircleHelp;
+  if (status === 'skipped') return CircleSlash;
+  if (status === 'unchanged') return Equal;
+  return { none: Pencil, create: Plus, update: Pencil, remove: Minus, run: Play, reload: RotateCw, restart: RotateCw }[
+    action
+  ];
+}
+
+export type ScriptOutput = OperationOutput['output'][string];
+
+export interface ResourceRowProps {
+  readonly each: KeyedResult;
+  readonly telling: Telling;
+  /** What fired it, in words. */
+  readonly triggers: readonly string[];
+  readonly output: ScriptOutput | undefined;
+  readonly open: boolean;
+  readonly onToggle: () => void;
+  /** The place in it that the address names, or null. */
+  readonly anchor: Anchor | null;
+  readonly onAnchor: (anchor: Anchor) => void;
+}
+
+/** One resource: what became of it, and under that how. */
+export function ResourceRow({
+  each: { key, result },
+  telling,
+  triggers,
+  output,
+  open,
+  onToggle,
+  anchor,
+  onAnchor,
+}: ResourceRowProps) {
+  const { word, tone } = outcomeOf(result, telling);
+  const Icon = iconOf(result);
+  // Where a diff shows what is in a file, the hashes of it say nothing more.
+  const changes = result.changes.filter(({ field }) => field !== 'content' || !result.diff);
+  const opens = hasDetail(result) || output !== undefined;
+  const place = useRef<HTMLDivElement>(null);
+  const isNamed = anchor !== null;
+  const namesLine = anchor !== null && anchor.line !== null;
+  useEffect(() => {
+    if (isNamed && !namesLine) place.current?.scrollIntoView({ block: 'start' });
+  }, [isNamed, namesLine]);
+  return (
+    <div
+      ref={place}
+      className={classNames(
+        'scroll-mt-14 border-b last:border-b-0 [contain-intrinsic-size:auto_37px] [content-visibility:auto]',
+        isNamed && 'bg-accent-soft/40 shadow-[inset_2px_0_0_var(--accent)]',
+      )}
+    >
+      <div className="group flex min-h-9 items-center gap-2 px-3 py-1 text-sm">
+        <button
+          type="button"
+          disabled={!opens}
+          aria-expanded={opens ? open : undefined}
+          onClick={onToggle}
+          className="flex min-w-0 flex-1 items-center gap-2 rounded text-left disabled:cursor-default"
+        >
+          <ChevronRight
+            aria-hidden="true"
+            className={classNames(
+              'size-3.5 shrink-0 text-muted transition-transform duration-100',
+              open && 'rotate-90',
+              !opens && 'invisible',
+            )}
+          />
+          <Icon aria-hidden="true" className={classNames('size-4 shrink-0', toneText[tone])} />
+          <span className="shrink-0 text-muted text-xs max-sm:hidden">{result.type}</span>
+          <span className="flex min-w-0 font-mono text-xs">
+            <Line text={result.identity} most={300} />
+          </span>
+          <span className={classNames('ml-auto shrink-0 text-xs', toneText[tone])}>{word}</span>
+        </button>
+        {result.corrective && telling !== 'drift' && <Badge tone="info">repairs drift</Badge>}
+        {result.sensitive && (
+          <span className="inline-flex items-center gap-1 text-muted text-xs" title="Values of secrets are hidden">
+            <EyeOff aria-hidden="true" className="size-3.5" />
+            <span className="max-sm:sr-only">hidden</span>
+          </span>
+        )}
+        <span className="tabular w-14 shrink-0 text-right text-muted text-xs max-sm:hidden">
+          {durationText(result.duration_ms)}
+        </span>
+        <IconButton
+          small
+          label={`Link to ${result.type} ${result.identity.slice(0, 80)}`}
+          className="max-sm:hidden"
+          icon={<LinkIcon className="size-3.5" />}
+          onClick={() => {
+            onAnchor({ resource: key, part: 'diff', line: null });
+          }}
+        />
+      </div>
+      {open && opens && (
+        <div className="space-y-2.5 px-3 pb-3 sm:pl-11">
+          {triggers.length > 0 && (
+            <p className="text-muted text-sm">
+              Because of{' '}
+              {triggers.map((trigger, index) => (
+                // biome-ignore lint/suspicious/noArrayIndexKey: a list that never moves
+                <span key={index}>
+                  {index > 0 && ', '}
+                  <span className="font-mono text-text text-xs">
+                    <Text text={trigger} />
+                  </span>
+                </span>
+              ))}
+              .
+            </p>
+          )}
+          {result.message !== null && (
+            <p
+              className={classNames(
+                'whitespace-pre-wrap rounded-md px-2.5 py-1.5 text-sm',
+                tone === 'bad' && result.status !== 'changed' && result.status !== 'would_change'
+                  ? 'bg-bad-soft text-bad'
+                  : 'bg-raised',
+              )}
+            >
+              <Text text={result.message} most={1_200} />
+            </p>
+          )}
+          {changes.length > 0 && <ChangesTable changes={changes} telling={telling} />}
+          {result.diff !== null && result.diff !== '' && (
+            <Diff
+              unified={result.diff}
+              label={`Changes of ${result.identity.slice(0, 200)}`}
+              line={anchor?.part === 'diff' ? anchor.line : null}
+              onLine={(line) => onAnchor({ resource: key, part: 'diff', line })}
+            />
+          )}
+          {output !== undefined && <ResourceOutput name={key} output={output} anchor={anchor} onAnchor={onAnchor} />}
+        </div>
+      )}
+    </div>
+  );
+}
+
+/** What its script printed. */
+export function ResourceOutput({
+  name,
+  output,
+  anchor,
+  onAnchor,
+}: {
+  /** `module/identity`. */
+  readonly name: string;
+  readonly output: ScriptOutput;
+  readonly anchor: Anchor | null;
+  readonly onAnchor: (anchor: Anchor) => void;
+}) {
+  const running = output.running === true;
+  const streams = (['stdout', 'stderr'] as const).filter((stream) => output[stream] !== '');
+  return (
+    <div className="space-y-2">
+      {streams.map((part) => (
+        <Output
+          key={part}
+          text={output[part]}
+          label={part === 'stdout' ? 'Standard output' : 'Standard error'}
+          running={running}
+          truncated={output.truncated}
+          line={anchor?.part === part ? anchor.line : null}
+          onLine={(line) => onAnchor({ resource: name, part, line })}
+        />
+      ))}
+      <p className="text-muted text-xs">
+        {running
+          ? 'It is running.'
+          : `${streams.length === 0 ? 'It printed nothing. ' : ''}${output.exit_code === null ? 'Its exit code is not known.' : `Exit code ${output.exit_code}.`}`}
+      </p>
+    </div>
+  );
+}
+
+/** As `12 ms`, `3.4 s`, `2 min 5 s`; nothing for what took no time worth telling. */
+export function durationText(ms: number): string {
+  if (ms < 1) return '';
+  if (ms < 1_000) return `${Math.round(ms)} ms`;
+  if (ms < 60_000) return `${(ms / 1_000).toFixed(1)} s`;
+  return `${Math.floor(ms / 60_000)} min ${Math.round((ms % 60_000) / 1_000)} s`;
+}

@@ -1,0 +1,114 @@
+import { ChevronDown, ChevronUp } from 'lucide-react';
+import type { KeyboardEvent, PointerEvent } from 'react';
+import { classNames } from '../class-names.ts';
+import { fromClasses, stickyClasses, trackOf } from './column-track.ts';
+import type { Column, Sorting } from './data-table.tsx';
+
+interface TableHeaderProps<Row> {
+  readonly columns: readonly Column<Row>[];
+  readonly sorting: Sorting | null;
+  readonly onSort: ((sorting: Sorting) => void) | undefined;
+  /** Null: rows are not chosen here. */
+  readonly choose: { readonly all: boolean; readonly some: boolean; readonly toggle: () => void } | null;
+  readonly widths: Readonly<Record<string, number>> | undefined;
+  readonly onWidth: ((column: string, pixels: number) => void) | undefined;
+}
+
+/** The names of the columns: sort by them, and drag their right edges. */
+export function TableHeader<Row>({ columns, sorting, onSort, choose, widths, onWidth }: TableHeaderProps<Row>) {
+  return (
+    <div role="rowgroup" className="sticky top-0 z-10 border-b bg-surface">
+      <div role="row" aria-rowindex={1} className="flex h-9 items-center bg-surface px-2 text-muted text-xs">
+        {choose !== null && (
+          <div role="columnheader" className="flex w-8 shrink-0 justify-center">
+            <input
+              type="checkbox"
+              aria-label="Choose all"
+              className="size-4 accent-[var(--accent)]"
+              checked={choose.all}
+              ref={(box) => {
+                if (box) box.indeterminate = choose.some && !choose.all;
+              }}
+              onChange={choose.toggle}
+            />
+          </div>
+        )}
+        {columns.map((column, at) => {
+          const isSorted = sorting?.column === column.id;
+          const descending = isSorted && sorting.descending;
+          const Arrow = descending ? ChevronDown : ChevronUp;
+          return (
+            <div
+              key={column.id}
+              data-column={column.id}
+              role="columnheader"
+              aria-sort={isSorted ? (descending ? 'descending' : 'ascending') : undefined}
+              style={trackOf(column.width, widths?.[column.id])}
+              className={classNames(
+                'group/head relative flex h-full min-w-0 items-center px-2',
+                column.align && 'justify-end text-right',
+                column.from && fromClasses[column.from],
+                at === 0 && stickyClasses,
+              )}
+            >
+              {column.sort && onSort ? (
+                <button
+                  type="button"
+                  aria-keyshortcuts={onWidth === undefined ? undefined : 'Shift+ArrowLeft Shift+ArrowRight'}
+                  onKeyDown={(event) => onWidth !== undefined && resizeByKey(event, (to) => onWidth(column.id, to))}
+                  className="inline-flex max-w-full items-center gap-0.5 rounded font-medium hover:text-text"
+                  onClick={() => onSort({ column: column.id, descending: isSorted && !descending })}
+                >
+                  <span className="truncate">{column.header}</span>
+                  {isSorted && <Arrow aria-hidden="true" className="size-3.5 shrink-0" />}
+                </button>
+              ) : (
+                <span className="truncate font-medium">{column.header}</span>
+              )}
+              {onWidth !== undefined && (
+                <span
+                  aria-hidden="true"
+                  className="absolute inset-y-1.5 right-0 w-1.5 cursor-col-resize touch-none border-r border-transparent hover:border-accent group-hover/head:border-line-strong"
+                  onPointerDown={(event) => resize(event, (pixels) => onWidth(column.id, pixels))}
+                />
+              )}
+            </div>
+          );
+        })}
+      </div>
+    </div>
+  );
+}
+
+const least = 48;
+const most = 1_200;
+const keyStep = 16;
+
+/** The same as dragging its edge. */
+function resizeByKey(event: KeyboardEvent<HTMLElement>, onWidth: (pixels: number) => void): void {
+  const step = { ArrowLeft: -keyStep, ArrowRight: keyStep }[event.key];
+  const cell = event.currentTarget.parentElement;
+  if (!event.shiftKey || step === undefined || cell === null) return;
+  event.preventDefault();
+  onWidth(Math.round(Math.min(most, Math.max(least, cell.getBoundingClientRect().width + step))));
+}
+
+/** Follows the pointer until it is let go. */
+function resize(event: PointerEvent<HTMLElement>, onWidth: (pixels: number) => void): void {
+  const handle = event.currentTarget;
+  const cell = handle.parentElement;
+  if (cell === null) return;
+  event.preventDefault();
+  const from = event.clientX;
+  const before = cell.getBoundingClientRect().width;
+  let frame = 0;
+  handle.setPointerCapture(event.pointerId);
+  handle.onpointermove = ({ clientX }) => {
+    cancelAnimationFrame(frame);
+    frame = requestAnimationFrame(() => onWidth(Math.round(Math.min(most, Math.max(least, before + clientX - from)))));
+  };
+  handle.onlostpointercapture = () => {
+    handle.onpointermove = null;
+    handle.onlostpointercapture = null;
+  };
+}

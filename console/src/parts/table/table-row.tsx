@@ -1,0 +1,93 @@
+import { type MouseEvent, memo } from 'react';
+import { classNames } from '../class-names.ts';
+import { fromClasses, stickyClasses, trackOf } from './column-track.ts';
+import type { Column } from './data-table.tsx';
+
+interface TableRowProps<Row> {
+  readonly id: string;
+  readonly row: Row;
+  readonly name: string;
+  readonly index: number;
+  /** Pixels from the top of the rows, and how high it is. */
+  readonly start: number;
+  readonly size: number;
+  readonly columns: readonly Column<Row>[];
+  readonly widths: Readonly<Record<string, number>> | undefined;
+  /** Null: rows are not chosen here. */
+  readonly isChosen: boolean | null;
+  readonly isTabStop: boolean;
+  readonly opens: boolean;
+  readonly onFocus: (id: string) => void;
+  readonly onChoose: (id: string, range: boolean) => void;
+  readonly onClick: (event: MouseEvent<HTMLElement>, id: string, row: unknown) => void;
+}
+
+/** A row of a DataTable. Drawn anew only when something of it changed: not when others are chosen, walked to or hovered. */
+function Row<Data>({
+  id,
+  row,
+  name,
+  index,
+  start,
+  size,
+  columns,
+  widths,
+  isChosen,
+  isTabStop,
+  opens,
+  onFocus,
+  onChoose,
+  onClick,
+}: TableRowProps<Data>) {
+  return (
+    // biome-ignore lint/a11y/useKeyWithClickEvents: keys are heard where the rows are
+    <div
+      role="row"
+      aria-rowindex={index + 2}
+      data-index={index}
+      tabIndex={isTabStop ? 0 : -1}
+      aria-selected={isChosen ?? undefined}
+      style={{ height: size, transform: `translateY(${start}px)`, contain: 'layout style' }}
+      className={classNames(
+        'absolute inset-x-0 top-0 flex items-center border-b px-2 text-sm outline-offset-[-2px]',
+        isChosen ? 'bg-accent-soft' : 'bg-surface hover:bg-hover',
+        opens && 'cursor-pointer',
+      )}
+      onFocus={() => onFocus(id)}
+      onClick={(event) => onClick(event, id, row)}
+    >
+      {isChosen !== null && (
+        <div role="gridcell" className="flex w-8 shrink-0 self-stretch">
+          <label className="flex flex-1 items-center justify-center">
+            <input
+              type="checkbox"
+              tabIndex={-1}
+              aria-label={`Choose ${name}`}
+              className="size-4 accent-[var(--accent)]"
+              checked={isChosen}
+              onChange={() => {}}
+              onClick={(event) => onChoose(id, event.shiftKey)}
+            />
+          </label>
+        </div>
+      )}
+      {columns.map((column, at) => (
+        <div
+          key={column.id}
+          role="gridcell"
+          style={trackOf(column.width, widths?.[column.id])}
+          className={classNames(
+            'flex min-w-0 items-center self-stretch px-2',
+            column.align && 'justify-end text-right',
+            column.from && fromClasses[column.from],
+            at === 0 && stickyClasses,
+          )}
+        >
+          {column.cell(row)}
+        </div>
+      ))}
+    </div>
+  );
+}
+
+export const TableRow = memo(Row) as typeof Row;

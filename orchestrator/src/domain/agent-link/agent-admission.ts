@@ -1,0 +1,277 @@
+import { hasEnded, MusterError } from '@muster/protocol';
+import type { Hello } from '@muster/protocol/wire';
+import { limits } from '@muster/protocol/wire';
+import { idOfRawKey } from '../../identity/ed25519-key.ts';
+import { fromJson, toJson } from '../../store/json-text.ts';
+import { acknowledgedSeq, agentById, markConnected } from '../../store/queries/agents.ts';
+import { missedDriftDue } from '../../store/queries/drift-schedule.ts';
+import { markUndispatched, openOperations, operationById } from '../../store/queries/operations.ts';
+import { runGoesOn } from '../../store/queries/runs.ts';
+import { statement } from '../../store/transaction.ts';
+import type { AgentUsage } from '../agents/agent-usage.ts';
+import { type Enrolment, enrolStatements } from '../agents/enrollment.ts';
+import type { PendingList } from '../agents/pending-list.ts';
+import { audited, type Happening } from '../audit/audit.ts';
+import {
+  announceEnd,
+  type Ending,
+  type EndingOperation,
+  endStatements,
+  ignoreFinished,
+} from '../operation-end/operation-end.ts';
+import { type Context, seconds, systemActor } from '../shared/context.ts';
+import { keyStands, type Succession, successionStatements } from './agent-keys.ts';
+import type { Admission, AgentLinks, Caller, Refusal } from './agent-link.ts';
+
+/** Letting an agent in that has proved its key: its record, its standing, and what both sides still have open. */
+
+const retrySecs = 60;
+const refuse = (code: Refusal['code'], message: string, retry_after_secs: number): Admission => ({
+  admitted: false,
+  refusal: { code, message, retry_after_secs },
+});
+
+export function createAdmission(context: Context, pending: PendingList, usage: AgentUsage): AgentLinks['admit'] {
+  const { db } = context;
+  return async (hello, from) => {
+    const { node_id } = from;
+    const known = await db.get(agentById, { node_id });
+    if (known?.status === 'rejected')
+      return refuse('rejected', 'this agent was rejected', limits.rejectedRetryAfterSecs);
+    if (from.succession !== null) {
+      const refusal = await succeed(context, hello, from, from.succession);
+      if (refusal !== null) return { admitted: false, refusal };
+    }
+    // Removed since its key was looked up: no record is made under an id that is not of its first key.
+    if (!known && node_id !== idOfRawKey(Buffer.from(hello.public_key, 'hex')))
+      return refuse('unavailable', 'the agent has just been removed', 1);
+    let told = true;
+    try {
+      // A token is only looked at where it can make a difference.
+      if (!known || (known.status === 'pending' && hello.token !== null)) {
+        const enrolled = await enrol(context, hello, from, known, pending);
+        if (enrolled) told = enrolled.told;
+        else if (!known) return refuse('token_invalid', 'the enrolment token is not good (any more)', retrySecs);
+        else context.log.warn({ node_id }, 'enrolment token of a pending agent is not good (any more)');
+      }
+    } catch (error) {
+      if (!(error instanceof MusterError)) throw error;
+      if (error.code === 'enrolment_token_not_found')
+        return refuse('token_invalid', 'the enrolment token has just been used up', retrySecs);
+      if (error.code === 'pending_full' || error.code === 'agent_changed')
+        return refuse('pending_full', `${pending.capacity} agents wait for approval already`, retrySecs);
+      if (error.code === 'name_taken')
+        return refuse('token_invalid', 'the name of the enrolment token has just been taken', retrySecs);
+      throw error;
+    }
+    const settled = await settleOpen(context, hello, node_id);
+    const row = await recordConnected(context, usage, hello, from, known, told);
+    if (!row) return refuse('removed', 'this agent was removed', limits.rejectedRetryAfterSecs);
+    const acknowledged = (await db.get(acknowledgedSeq, { node_id }))?.seq ?? 0;
+    return {
+      admitted: true,
+      standing: { status: row.status, name: row.name, tags: fromJson(row.tags) },
+      acknowledged,
+      settled_operations: settled,
+    };
+  };
+}
+
+/**
+ * Commits the record of a new agent, or what a token changes of a pending one.
+ * @returns null when the token does not hold
+ */
+async function enrol(
+  context: Context,
+  hello: Hello,
+  from: Caller,
+  known: AgentRow | undefined,
+  pending: PendingList,
+): Promise<Enrolment | null> {
+  for (let attempt = 1; ; attempt++) {
+    const enrolled = await enrolStatements(context, hello, from, known, pending);
+    if (enrolled === null) return null;
+    try {
+      await context.db.write({ name: 'agents/enrol', statements: enrolled.statements });
+    } catch (error) {
+      // The agent that was to give way has come back, was approved, or has just given way to another.
+      if (error instanceof MusterError && error.code === 'agent_changed' && attempt < 5) continue;
+      throw error;
+    }
+    if (enrolled.displaced !== null) context.bus.publish({ type: 'agent_removed', node_id: enrolled.displaced });
+    return enrolled;
+  }
+}
+
+/** Commits that the agent has this key from now on. */
+async function succeed(context: Context, hello: Hello, from: Caller, succession: Succession): Promise<Refusal | null> {
+  const row = await readAgent(context, from.node_id);
+  const label = row?.name ?? row?.initial_hostname ?? from.node_id;
+  const statements = successionStatements(context, hello.public_key, from, succession, { label, ip: from.remote_ip });
+  try {
+    await context.db.write({ name: 'agents/key', statements });
+    return null;
+  } catch (error) {
+    if (!(error instanceof MusterError)) throw error;
+    if (error.code === 'invalid_input')
+      return { code: 'key_refused', message: `the new key is not taken: ${error.message}`, retry_after_secs: null };
+    // Its keys, or whether it is approved, have changed since they were read: the next hello is judged anew.
+    if (error.code === 'agent_changed')
+      return { code: 'unavailable', message: 'the agent has just been changed', retry_after_secs: 1 };
+    throw error;
+  }
+}
+
+type AgentRow = NonNullable<Awaited<ReturnType<typeof readAgent>>>;
+const readAgent = ({ db }: Context, node_id: string) => db.get(agentById, { node_id });
+
+/**
+ * Commits that the agent is connected, with what is worth an event.
+ * @param known its record before this hello
+ * @param told false: one of many new agents, which get no event each
+ * @returns its record, undefined when it has just been removed
+ */
+async function recordConnected(
+  context: Context,
+  usage: AgentUsage,
+  hello: Hello,
+  from: Caller,
+  known: AgentRow | undefined,
+  told: boolean,
+): Promise<AgentRow | undefined> {
+  for (let attempt = 1; ; attempt++) {
+    const row = await readAgent(context, from.node_id);
+    if (!row) return undefined;
+    const connected = {
+      node_id: row.node_id,
+      agent_version: hello.agent_version,
+      attributes: toJson(hello.attributes),
+      // What it trusted at first is not made better by its having been pinned since.
+      pin_source: hello.pin_source === 'pinned' ? row.pin_source : hello.pin_source,
+      remote_ip: from.remote_ip,
+      lost_at: row.lost_at ?? 0,
+      now: from.now,
+    };
+    const label = row.name ?? row.initial_hostname;
+    const happening = told ? connectionHappening(known && row, hello, from, label) : null;
+    // A version is the agent's to say, and an address may be too.
+    const isOften = known !== undefined && happening?.type === 'agent.connected';
+    const isTold = !isOften || (await usage.today(row.node_id)).events < usage.limits.events;
+    const spent = isOften ? await usage.spend({ node_id: row.node_id, label }, { events: 1 }) : null;
+    try {
+      await context.db.write({
+        name: 'agents/connected',
+        statements: [
+          keyStands(hello.public_key, from),
+          statement(markConnected, connected, { expect: 'changed', else: 'agent_changed' }),
+          statement(missedDriftDue, { node_id: row.node_id, now: seconds(context.now()) }),
+          ...(happening && isTold ? [audited(context, happening)] : []),
+          ...(spent?.statements ?? []),
+        ],
+      });
+      spent?.committed();
+      return row;
+    } catch (error) {
+      // Found to be lost, or removed, since it was read.
+      if (!(error instanceof MusterError && error.code === 'agent_changed' && attempt < 5)) throw error;
+    }
+  }
+}
+
+/**
+ * What the log says of a link that came up. Most say nothing: ten thousand agents return after each restart, and a link
+ * that broke for a moment is no news. An agent that nobody has approved cannot fill the log by coming again.
+ * @param known its record as the last link left it; undefined for an agent that has just been recorded
+ */
+function connectionHappening(
+  known: Pick<AgentRow, 'status' | 'lost_at' | 'remote_ip' | 'agent_version'> | undefined,
+  hello: Pick<Hello, 'agent_version'>,
+  from: { node_id: string; remote_ip: string; now: number },
+  label: string,
+): Happening | null {
+  const agent = { type: 'agent', id: from.node_id, name: label } as const;
+  const metadata = { ip: from.remote_ip, agent_version: hello.agent_version };
+  const summary = `agent ${label} connected from ${from.remote_ip}`;
+  const connected = { type: 'agent.connected', actor: agent, target: agent, summary, metadata } as const;
+  if (known === undefined) return connected;
+  if (known.lost_at !== null)
+    return {
+      ...connected,
+      type: 'agent.returned',
+      summary: `agent ${label} is back, from ${from.remote_ip}`,
+      metadata: { ...metadata, lost_at: known.lost_at },
+    };
+  if (known.status !== 'approved') return null;
+  const moved = known.remote_ip !== null && known.remote_ip !== from.remote_ip;
+  const changed = known.agent_version !== hello.agent_version;
+  if (!moved && !changed) return null;
+  return {
+    ...connected,
+    summary: `${summary}${moved ? `, no longer from ${known.remote_ip}` : ''}${changed ? `, now version ${hello.agent_version}` : ''}`,
+    metadata: { ...metadata, former_ip: known.remote_ip, former_agent_version: known.agent_version },
+  };
+}
+
+/**
+ * Brings both sides' views of what is open together.
+ * @returns of the agent's open operations those that have ended here, or were never ours to begin with
+ */
+async function settleOpen(context: Context, hello: Hello, nodeId: string): Promise<string[]> {
+  const settled: string[] = [];
+  for (const { operation_id } of hello.open_operations) {
+    const row = await context.db.get(operationById, { operation_id });
+    if (!row || row.node_id !== nodeId || hasEnded(row.status)) settled.push(operation_id);
+  }
+  const held = new Set(hello.open_operations.map(({ operation_id }) => operation_id));
+  for (const operation of await context.db.all(openOperations, { node_id: nodeId })) {
+    if (held.has(operation.operation_id) || operation.dispatched_at === null) continue;
+    // Taken on by the agent once, and not in its journal any more: its end will never be known.
+    if (operation.status === 'running')
+      await endHere(context, operation, hello.hostname, {
+        status: 'interrupted',
+        error: 'the agent came back without a record of this operation',
+        summary: null,
+        startedAt: null,
+      });
+    // It was lost on the way, so it is ours again: to cancel, to expire, or to send once more.
+    else if (operation.cancel_requested_at !== null)
+      await endHere(context, operation, hello.hostname, neverHad('cancelled before the agent had it'));
+    else if (!(await takenBack(context, operation)))
+      await endHere(
+        context,
+        operation,
+        hello.hostname,
+        neverHad('not tried: the run was stopped before the agent had it'),
+      );
+  }
+  return settled;
+}
+
+const neverHad = (error: string): Ending => ({ status: 'cancelled', error, summary: null, startedAt: null });
+
+/** @returns false when it is of a run that was stopped: nobody has an operation of that who had none then */
+async function takenBack({ db }: Context, { operation_id, run_id }: EndingOperation): Promise<boolean> {
+  try {
+    await db.write({
+      name: 'operations/undispatch',
+      statements: [
+        ...(run_id === null ? [] : [statement(runGoesOn, { run_id }, { expect: 'row', else: 'operation_finished' })]),
+        statement(markUndispatched, { operation_id }),
+      ],
+    });
+    return true;
+  } catch (error) {
+    ignoreFinished(error);
+    return false;
+  }
+}
+
+async function endHere(context: Context, operation: EndingOperation, label: string, ending: Ending): Promise<void> {
+  try {
+    const statements = endStatements(context, operation, ending, systemActor, label);
+    await context.db.write({ name: `operations/${ending.status}`, statements });
+    announceEnd(context, operation, ending.status);
+  } catch (error) {
+    ignoreFinished(error);
+  }
+}

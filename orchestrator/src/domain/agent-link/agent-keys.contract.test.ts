@@ -1,0 +1,272 @@
+import type { Hello } from '@muster/protocol/wire';
+import { keyStatementBytes } from '@muster/protocol/wire';
+import { expect, it } from 'vitest';
+import { type DatabaseFixture, describeDatabases } from '../../../test/databases/databases.ts';
+import { connect, helloOf, type Key, newAdmin, newAgent, newKey, openDomain } from '../../../test/domain.ts';
+import { removeAgent, setStatus } from '../agents/agents.ts';
+import { listAudit } from '../audit/audit.ts';
+
+const day = 86_400;
+
+async function open(fixture: DatabaseFixture) {
+  const domain = await openDomain(fixture);
+  const { actor } = await newAdmin(domain);
+  const first = await newAgent(domain, actor, 'web-1');
+  /** What a key says of the next, as its agent would make it now. */
+  const said = (former: Key, next: Key, graceSecs = day, made_at = domain.now()): Hello['key_statement'] => {
+    const formerUntil = made_at + graceSecs;
+    const bytes = keyStatementBytes({
+      formerKey: Buffer.from(former.hex, 'hex'),
+      key: Buffer.from(next.hex, 'hex'),
+      madeAt: made_at,
+      formerUntil,
+    });
+    return { former_key: former.hex, made_at, former_until: formerUntil, signature: former.sign(bytes) };
+  };
+  /** Says hello as the gateway would hand it on. @returns the agent's id, or the code of the refusal */
+  const hello = async (key: Key, ...statements: Hello['key_statement'][]) => {
+    const [key_statement, ...earlier] = statements.filter((each) => each !== undefined);
+    const hello = helloOf(key, {
+      versions: [5, 4],
+      ...(key_statement === undefined ? {} : { key_statement }),
+      ...(earlier.length === 0 ? {} : { earlier_statements: earlier }),
+    });
+    const found = await domain.links.keyOf(hello);
+    if ('refusal' in found) return found.refusal.code;
+    const admission = await domain.links.admit(hello, { ...found, remote_ip: '192.0.2.7', now: domain.now() });
+    return admission.admitted ? found.node_id : admission.refusal.code;
+  };
+  const rotations = async () =>
+    (await listAudit(domain.context, { limit: 100 })).events.filter(
+      ({ event_type }) => event_type === 'agent.key_rotated',
+    );
+  return { domain, actor, first, said, hello, rotations };
+}
+
+describeDatabases('the keys of an agent', (fixture) => {
+  it('change: the agent is the same, the former key is good until the stated time, and the log has it once', async () => {
+    const { domain, first, said, hello, rotations } = await open(fixture);
+    const second = await newKey();
+    const statement = said(first, second);
+    expect(await hello(second, statement)).toBe(first.id);
+    // Its welcome was lost: it is shown again, and is known by now.
+    expect(await hello(second, statement)).toBe(first.id);
+    expect(await hello(second)).toBe(first.id);
+    expect(await hello(first)).toBe(first.id);
+    const [event, ...others] = await rotations();
+    expect(others).toEqual([]);
+    expect(event).toMatchObject({
+      severity: 'warning',
+      actor: { type: 'agent', id: first.id },
+      target: { type: 'agent', id: first.id, name: 'web-1' },
+      metadata: { key: second.hex, former_key: first.hex, former_until: domain.now() + day, ip: '192.0.2.7' },
+    });
+    domain.clock.advance((day - 1) * 1000);
+    expect(await hello(first)).toBe(first.id);
+    domain.clock.advance(1000);
+    expect(await hello(first)).toBe('key_replaced');
+    expect(await hello(second)).toBe(first.id);
+    // For ever, and whatever it shows.
+    domain.clock.advance(400 * day * 1000);
+    expect(await hello(first)).toBe('key_replaced');
+    expect(await hello(first, said(second, first))).toBe('key_replaced');
+    expect(await hello(second)).toBe(first.id);
+  });
+
+  it('are named by the current one only', async () => {
+    const { first, said, hello, rotations } = await open(fixture);
+    const [second, thief] = [await newKey(), await newKey()];
+    await hello(second, said(first, second));
+    expect(await hello(thief, said(first, thief))).toBe('key_refused');
+    expect(await hello(second)).toBe(first.id);
+    expect(await rotations()).toHaveLength(1);
+  });
+
+  it('end at once when the change says so, with those that were still good', async () => {
+    const { first, said, hello } = await open(fixture);
+    const [second, third] = [await newKey(), await newKey()];
+    await hello(second, said(first, second, 20 * day));
+    expect(await hello(first)).toBe(first.id);
+    expect(await hello(third, said(second, third, 0))).toBe(first.id);
+    expect(await hello(first)).toBe('key_replaced');
+    expect(await hello(second)).toBe('key_replaced');
+    // The statement that brought it in is replayed by who has a copy of that key.
+    expect(await hello(second, said(first, second))).toBe('key_replaced');
+    expect(await hello(third)).toBe(first.id);
+  });
+
+  it('are not taken by a statement that is forged, of another key, old, early or too generous', async () => {
+    const { domain, actor, first, said, hello, rotations } = await open(fixture);
+    const other = await newAgent(domain, actor, 'web-2');
+    const next = await newKey();
+    const good = said(first, next)!;
+    const bad: Hello['key_statement'][] = [
+      { ...good, signature: '00'.repeat(64) },
+      { ...good, former_until: good.former_until + 1 },
+      // Signed by one agent's key, and said to be by the other's.
+      { ...good, former_key: other.hex },
+      said(first, other),
+      said(first, next, day, domain.now() + 3600),
+      said(first, next, 31 * day),
+    ];
+    for (const statement of bad) expect(await hello(next, statement)).toBe('key_refused');
+    // Also before the agent was let in, so that it says nothing of the agent on record.
+    expect(await hello(next, said(first, next, day, domain.now() - 31 * day))).toBe('key_unknown');
+    expect(await rotations()).toEqual([]);
+    // A key that is an agent's already stays that agent's.
+    expect(await hello(other, said(first, other))).toBe(other.id);
+    expect(await hello(first)).toBe(first.id);
+    expect(await hello(next, good)).toBe(first.id);
+  });
+
+  it('of an agent that waits, was rejected or removed do not change', async () => {
+    const { domain, actor, first, said, hello, rotations } = await open(fixture);
+    const waiting = await newKey();
+    await connect(domain, waiting);
+    const next = await newKey();
+    expect(await hello(next, said(waiting, next))).toBe('key_refused');
+    await setStatus(domain.context, actor, 'web-1', { status: 'rejected' });
+    expect(await hello(next, said(first, next))).toBe('rejected');
+    await removeAgent(domain.context, actor, first.id);
+    // Nobody knows either key any more: it is somebody new, who waits for approval under an id of its own.
+    expect(await hello(next, said(first, next))).toBe('key_unknown');
+    expect(await hello(next)).toBe(next.id);
+    expect(await hello(first)).toBe(first.id);
+    expect(await rotations()).toEqual([]);
+  });
+
+  it('do not follow a statement of before their agent was removed and let in anew', async () => {
+    const { domain, actor, first, said, hello, rotations } = await open(fixture);
+    const stolen = await newKey();
+    const early = said(first, stolen);
+    domain.clock.advance(day * 1000);
+    // Its disk was put back as it was: it comes back under its first key, and with that its first id.
+    await setStatus(domain.context, actor, 'web-1', { status: 'rejected' });
+    await removeAgent(domain.context, actor, first.id);
+    expect(await hello(first)).toBe(first.id);
+    await setStatus(domain.context, actor, first.id, { status: 'approved', name: 'web-1' });
+    expect(await hello(stolen, early)).toBe('key_unknown');
+    expect(await rotations()).toEqual([]);
+    // A clock that is a little behind hinders nobody.
+    const next = await newKey();
+    expect(await hello(next, said(first, next, day, domain.now() - 600))).toBe(first.id);
+  });
+
+  it('are not spoken for, nor told of, by who cannot show what they signed', async () => {
+    const { domain, first, said } = await open(fixture);
+    const [stranger, nobody] = [await newKey(), await newKey()];
+    const forged = (former: Key) => ({ ...said(former, stranger)!, signature: '00'.repeat(64) });
+    const answers = [];
+    for (const former of [first, nobody])
+      answers.push(await domain.links.keyOf(helloOf(stranger, { key_statement: forged(former) })));
+    expect(answers[0]).toEqual(answers[1]);
+    expect(answers[0]).toMatchObject({ node_id: stranger.id, refusal: { code: 'key_refused' } });
+  });
+
+  it('bring no agent on record under an id that is not of its first key, when it is removed in this moment', async () => {
+    const { domain, actor, first, said, hello } = await open(fixture);
+    const second = await newKey();
+    await hello(second, said(first, second));
+    const shown = helloOf(second, { versions: [4] });
+    const early = await domain.links.keyOf(shown);
+    if ('refusal' in early) throw new Error('refused');
+    await setStatus(domain.context, actor, 'web-1', { status: 'rejected' });
+    await removeAgent(domain.context, actor, first.id);
+    const from = { ...early, remote_ip: '192.0.2.7', now: domain.now() };
+    expect(await domain.links.admit(shown, from)).toMatchObject({
+      admitted: false,
+      refusal: { code: 'unavailable', retry_after_secs: 1 },
+    });
+    expect(await domain.links.standing(first.id)).toBeNull();
+    expect(await hello(second)).toBe(second.id);
+  });
+
+  it('take turns: of two that would follow one key only one does', async () => {
+    const { first, said, hello, rotations } = await open(fixture);
+    const keys = await Promise.all([newKey(), newKey(), newKey()]);
+    const outcomes = await Promise.all(keys.map((key) => hello(key, said(first, key))));
+    expect(outcomes.filter((outcome) => outcome === first.id)).toHaveLength(1);
+    expect(await rotations()).toHaveLength(1);
+    const winner = keys[outcomes.indexOf(first.id)]!;
+    for (const key of keys) expect(await hello(key, said(first, key))).toBe(key === winner ? first.id : 'key_refused');
+  });
+
+  it('are judged as they are at the commit: a key that was replaced in this moment is not let in as the current one', async () => {
+    const { domain, first, said, hello } = await open(fixture);
+    const second = await newKey();
+    const early = await domain.links.keyOf(helloOf(first));
+    if ('refusal' in early) throw new Error('refused');
+    await hello(second, said(first, second));
+    const from = { ...early, remote_ip: '192.0.2.7', now: domain.now() };
+    await expect(domain.links.admit(helloOf(first), from)).rejects.toMatchObject({ code: 'agent_changed' });
+  });
+
+  it('are followed from the one on record, over any number of changes and whenever they were, after a restore', async () => {
+    const { domain, actor, first, said, hello, rotations } = await open(fixture);
+    const keys = [first, await newKey(), await newKey(), await newKey()];
+    const statements: Hello['key_statement'][] = [];
+    // The orchestrator has no record of what follows, as after it was restored from a backup of this moment.
+    for (const [i, grace] of [30 * day, 0, 20 * day].entries()) {
+      domain.clock.advance(100 * day * 1000);
+      statements.unshift(said(keys[i]!, keys[i + 1]!, grace));
+    }
+    const [latest] = keys.slice(-1) as [Key];
+    expect(await hello(latest)).toBe(latest.id);
+    await setStatus(domain.context, actor, latest.id, { status: 'rejected' });
+    await removeAgent(domain.context, actor, latest.id);
+    domain.clock.advance(10 * day * 1000);
+    expect(await hello(latest, ...statements)).toBe(first.id);
+    expect(await hello(latest)).toBe(first.id);
+    expect(await rotations()).toMatchObject([{ metadata: { key: latest.hex, former_key: first.hex } }]);
+    // The statement of the last change still lets the key before it connect; those of earlier ones ended at their time.
+    expect(await hello(keys[2]!)).toBe(first.id);
+    expect(await hello(keys[1]!)).toBe('key_replaced');
+    expect(await hello(first)).toBe('key_replaced');
+    const thief = await newKey();
+    for (const key of keys.slice(0, 3)) expect(await hello(thief, said(key, thief))).toBe('key_refused');
+    expect(await hello(keys[1]!, statements[2])).toBe('key_replaced');
+    domain.clock.advance(10 * day * 1000);
+    expect(await hello(keys[2]!)).toBe('key_replaced');
+    expect(await hello(keys[2]!, ...statements.slice(1))).toBe('key_replaced');
+    expect(await rotations()).toHaveLength(1);
+  });
+
+  it('are followed past a copy of a former key that came as a new agent after the restore', async () => {
+    const { domain, actor, first, said, hello } = await open(fixture);
+    const [second, third] = [await newKey(), await newKey()];
+    const statements = [said(second, third), said(first, second)];
+    expect(await hello(second)).toBe(second.id);
+    expect(await hello(third, statements[0])).toBe('key_refused');
+    expect(await hello(third, ...statements)).toBe(first.id);
+    expect(await domain.links.standing(second.id)).toMatchObject({ status: 'pending' });
+    await setStatus(domain.context, actor, second.id, { status: 'rejected' });
+    const fourth = await newKey();
+    expect(await hello(fourth, said(third, fourth), ...statements)).toBe(first.id);
+  });
+
+  it('are not followed where one statement among several is forged, repeats a key, or is of the future', async () => {
+    const { domain, first, said, hello, rotations } = await open(fixture);
+    const [second, third] = [await newKey(), await newKey()];
+    const [last, before] = [said(second, third)!, said(first, second)!];
+    const forged = { ...before, signature: '00'.repeat(64) };
+    expect(await hello(third, last, forged)).toBe('key_refused');
+    expect(await hello(third, last, said(second, third))).toBe('key_refused');
+    expect(await hello(third, said(second, third, day, domain.now() + 3600), before)).toBe('key_refused');
+    expect(await hello(third, said(second, third, 31 * day), before)).toBe('key_refused');
+    // Signed in a circle.
+    expect(await hello(third, last, said(third, second), said(second, third))).toBe('key_unknown');
+    expect(await hello(third, last, said(third, second), last, before)).toBe('key_unknown');
+    expect(await rotations()).toEqual([]);
+    expect(await hello(third, last, before)).toBe(first.id);
+  });
+
+  it('do not follow a statement of over a month ago where the former key was seen since', async () => {
+    const { domain, first, said, hello } = await open(fixture);
+    const abandoned = await newKey();
+    const early = said(first, abandoned);
+    domain.clock.advance(31 * day * 1000);
+    expect(await hello(first)).toBe(first.id);
+    expect(await hello(abandoned, early)).toBe('key_refused');
+    expect(await hello(first)).toBe(first.id);
+  });
+});

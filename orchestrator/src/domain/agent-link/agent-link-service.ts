@@ -1,0 +1,173 @@
+import { MusterError } from '@muster/protocol';
+import { protocolVersion } from '@muster/protocol/wire';
+import { fromJson, toJson } from '../../store/json-text.ts';
+import { agentById, markCloneSeen, setAttributes } from '../../store/queries/agents.ts';
+import { agentsWithWork } from '../../store/queries/operations.ts';
+import { statement } from '../../store/transaction.ts';
+import { createAgentUsage } from '../agents/agent-usage.ts';
+import { createDepartures } from '../agents/disconnect-writer.ts';
+import type { PendingList } from '../agents/pending-list.ts';
+import { audited } from '../audit/audit.ts';
+import type { Refusals } from '../audit/refusals.ts';
+import { driftCheckWaits, submitDriftCheck } from '../drift/drift.ts';
+import type { ReportRoom } from '../fleet/disk-space.ts';
+import { createModuleDocuments } from '../modules/modules.ts';
+import { cancellationsFor } from '../operation-end/cancellation.ts';
+import { createAppliedMemory } from '../operations/applied-memory.ts';
+import { createDispatchMarks } from '../operations/dispatch-marks.ts';
+import { createInFlight } from '../operations/in-flight.ts';
+import type { LiveOutput } from '../operations/live-output.ts';
+import { createPayloads } from '../operations/payloads.ts';
+import { createReadyWork } from '../operations/ready-work.ts';
+import { createOperationScrub, createReportScrub } from '../operations/report-secrets.ts';
+import { createSentNames, type SentNamesOf } from '../operations/sent-names.ts';
+import { type Context, seconds, systemActor } from '../shared/context.ts';
+import { createAdmission } from './agent-admission.ts';
+import { keyOf } from './agent-keys.ts';
+import type { AgentLinks } from './agent-link.ts';
+import { type ReportMemory, reported } from './agent-reports.ts';
+import { nextOperation } from './dispatch.ts';
+
+/** What bounds what agents cause to be stored; both are read at each use. */
+export interface ReportRules {
+  /** Bytes that the reports of one agent may come to in a day. */
+  readonly dailyBytes: number;
+  readonly room: ReportRoom;
+  /** For tests: another source of what operations were sent with. */
+  readonly sentNames?: SentNamesOf;
+}
+
+const cloneEventEverySecs = 3600;
+
+/** What the gateway asks of the domain, answered from the database. */
+export function createAgentLinks(
+  context: Context,
+  refusals: Pick<Refusals, 'record'>,
+  pending: PendingList,
+  sampled: AgentLinks['sampled'],
+  liveOutput: Pick<LiveOutput, 'printed'>,
+  rules: ReportRules,
+): AgentLinks {
+  const { db } = context;
+  const inFlight = createInFlight(context.bus);
+  const payloads = createPayloads(context);
+  const sources = {
+    inFlight,
+    payloads,
+    documents: createModuleDocuments(context),
+    ready: createReadyWork(context.bus),
+    markOnly: createDispatchMarks(context),
+  };
+  const departed = createDepartures(context);
+  const scrub = createReportScrub(createOperationScrub(context, inFlight, payloads));
+
+  const applied = createAppliedMemory();
+  const usage = createAgentUsage(context, () => rules.dailyBytes);
+  const memory: ReportMemory = {
+    inFlight,
+    applied,
+    payloads,
+    sentNames: rules.sentNames ?? createSentNames(payloads),
+    usage,
+    room: () => rules.room,
+  };
+  const admit = createAdmission(context, pending, usage);
+
+  return {
+    keyOf: (hello) => keyOf(context, hello),
+
+    admit(hello, from) {
+      // It may have been with another orchestrator meanwhile.
+      applied.forget(from.node_id);
+      return admit(hello, from);
+    },
+
+    sampled,
+
+    opened: (node_id) => context.bus.publish({ type: 'agent_linked', node_id }),
+
+    async attributesChanged(nodeId, attributes) {
+      const set = { node_id: nodeId, attributes: toJson(attributes), now: seconds(context.now()) };
+      await db.write({ name: 'agents/attributes', statements: [statement(setAttributes, set)] });
+      context.bus.publish({ type: 'agent_attributes', node_id: nodeId });
+    },
+
+    reported: async (nodeId, instanceId, seq, reports) =>
+      reported(context, memory, nodeId, instanceId, seq, await scrub(reports)),
+
+    nextOperation: (nodeId, version = protocolVersion) => nextOperation(context, sources, nodeId, version),
+
+    cancellations: (nodeId) => cancellationsFor(context, nodeId),
+
+    async agentsWithWork() {
+      return (await db.all(agentsWithWork, {})).map(({ node_id }) => node_id);
+    },
+
+    async standing(nodeId) {
+      const row = await db.get(agentById, { node_id: nodeId });
+      return row ? { status: row.status, name: row.name, tags: fromJson(row.tags) } : null;
+    },
+
+    printed: (nodeId, progress) => liveOutput.printed(nodeId, progress),
+
+    async driftHinted(nodeId, keys) {
+      if (rules.room !== 'ample' || (await driftCheckWaits(context, nodeId))) return;
+      const { bytes, hints } = await usage.today(nodeId);
+      if (bytes >= usage.limits.bytes || hints >= usage.limits.hints) return;
+      const row = await db.get(agentById, { node_id: nodeId });
+      const label = row?.name ?? row?.initial_hostname ?? nodeId;
+      try {
+        const spent = await usage.spend({ node_id: nodeId, label }, { hints: 1 });
+        await submitDriftCheck(context, systemActor, nodeId, 'watch', spent.statements);
+        spent.committed();
+      } catch (error) {
+        // Nothing applied yet, or no longer approved: then there is nothing to compare with.
+        if (!(error instanceof MusterError)) throw error;
+        context.log.debug({ node_id: nodeId, keys: keys.length, code: error.code }, 'drift hint not followed');
+      }
+    },
+
+    // No event: links break and come up again, and whether an agent is lost shows only after a while.
+    closed: (nodeId, _reason, heardAt) => departed(nodeId, heardAt),
+
+    async cloneSeen(nodeId, remoteIp) {
+      const now = seconds(context.now());
+      const row = await db.get(agentById, { node_id: nodeId });
+      const before = now - cloneEventEverySecs;
+      // A clone dials for ever: one event an hour tells as much as all of them.
+      if (!row || (row.clone_seen_at ?? 0) > before) return;
+      const label = row.name ?? row.initial_hostname;
+      try {
+        await db.write({
+          name: 'agents/cloned',
+          statements: [
+            statement(markCloneSeen, { node_id: nodeId, before, now }, { expect: 'changed', else: 'agent_changed' }),
+            audited(context, {
+              type: 'agent.cloned',
+              actor: systemActor,
+              target: { type: 'agent', id: nodeId, name: label },
+              summary: `a second machine at ${remoteIp} uses the key of agent ${label}, which is connected from ${row.remote_ip ?? 'elsewhere'}`,
+              metadata: { ip: remoteIp, connected_from: row.remote_ip },
+            }),
+          ],
+        });
+      } catch (error) {
+        if (!(error instanceof MusterError && error.code === 'agent_changed')) throw error;
+      }
+    },
+
+    async refused({ code, message }, from) {
+      const row = from.node_id === null ? undefined : await db.get(agentById, { node_id: from.node_id });
+      await refusals.record({
+        type: 'agent.refused',
+        // Anybody can make keys and prove to have them: only an agent on record stands for itself.
+        who: row ? 'agent' : 'unknown_agent',
+        ...(row ? { target: { type: 'agent', id: row.node_id, name: row.name ?? row.initial_hostname } } : {}),
+        summary: `an agent at ${from.remote_ip} was refused: ${message}`,
+        code,
+        ip: from.remote_ip,
+        same: { of: row?.node_id ?? '', anywhere: row !== undefined },
+      });
+    },
+  };
+}

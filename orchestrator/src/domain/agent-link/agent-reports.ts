@@ -1,0 +1,290 @@
+import { hasEnded, type ResourceResult } from '@muster/protocol';
+import type { Report } from '@muster/protocol/wire';
+import { decodeTime } from 'ulid';
+import { fromJson } from '../../store/json-text.ts';
+import { jsonRows } from '../../store/params.ts';
+import { acknowledgedSeq, advanceSpool } from '../../store/queries/agents.ts';
+import { assignmentAuditing } from '../../store/queries/modules.ts';
+import { putOutput, putResourceResults } from '../../store/queries/operation-results.ts';
+import {
+  markRunning,
+  type ReportedOperation,
+  reportedOperation,
+  setPlanDigest,
+} from '../../store/queries/operations.ts';
+import { runBasis } from '../../store/queries/runs.ts';
+import { type Statement, statement } from '../../store/transaction.ts';
+import { type AgentUsage, bytesOf, eventsIn, withoutEvents } from '../agents/agent-usage.ts';
+import { driftStatements } from '../drift/drift.ts';
+import { createFindings, frugalRecord, usualRecord } from '../drift/drift-findings.ts';
+import { appliedScope, auditScope } from '../drift/drift-news.ts';
+import type { ReportRoom } from '../fleet/disk-space.ts';
+import { announceEnd, endStatements, ignoreFinished } from '../operation-end/operation-end.ts';
+import type { AppliedMemory } from '../operations/applied-memory.ts';
+import type { InFlight } from '../operations/in-flight.ts';
+import { reportedResults } from '../operations/operation-results.ts';
+import type { Payloads } from '../operations/payloads.ts';
+import {
+  type Fault,
+  frugalLimits,
+  keepOutput,
+  keepResults,
+  type ReportLimits,
+  type Tally,
+  usualLimits,
+} from '../operations/report-limits.ts';
+import type { SentNamesOf } from '../operations/sent-names.ts';
+import type { RunBasis } from '../runs/run-basis.ts';
+import { type Context, seconds } from '../shared/context.ts';
+import type { Refusal } from './agent-link.ts';
+import { applyEnd } from './apply-end.ts';
+
+/** What agents report, made into rows: all of one call in one unit, with the number up to which they are acknowledged. */
+
+type Row = ReportedOperation;
+const findRow = ({ db }: Context, operationId: string) => db.get(reportedOperation, { operation_id: operationId });
+type Finished = Extract<Report, { type: 'finished' }>;
+
+/** What spares looking at rows. */
+interface Known {
+  find: InFlight['find'];
+  sameAs: AppliedMemory['sameAs'];
+}
+/** After a refusal only the database is asked. */
+const nothing: Known = { find: () => undefined, sameAs: () => null };
+
+/** What is remembered of agents from one report to the next. */
+export interface ReportMemory {
+  readonly inFlight: InFlight;
+  readonly applied: AppliedMemory;
+  readonly payloads: Pick<Payloads, 'setOf'>;
+  readonly sentNames: SentNamesOf;
+  readonly usage: AgentUsage;
+  /** Room on the disk, as it was when last looked. */
+  readonly room: () => ReportRoom;
+}
+
+/** What agents are told while not even the ends of operations are taken; they keep their reports. */
+const noRoom: Refusal = {
+  code: 'unavailable',
+  message: 'the disk of the orchestrator is full',
+  retry_after_secs: 60,
+};
+
+export async function reported(
+  context: Context,
+  memory: ReportMemory,
+  nodeId: string,
+  instanceId: string,
+  seq: number,
+  reports: readonly Report[],
+): Promise<Refusal | null> {
+  if (memory.room() === 'spent') return noRoom;
+  const remembered: Known = { find: memory.inFlight.find, sameAs: memory.applied.sameAs };
+  for (let attempt = 1, known = remembered; attempt <= 5; attempt++, known = nothing) {
+    try {
+      return await commit(context, memory, known, nodeId, instanceId, seq, reports);
+    } catch (error) {
+      ignoreFinished(error);
+    }
+    // Either all of it is committed already, or an operation got its end elsewhere in this moment: then once more,
+    // which leaves that operation out.
+    const acknowledged = (await context.db.get(acknowledgedSeq, { node_id: nodeId }))?.seq ?? 0;
+    if (seq <= acknowledged) return null;
+  }
+  throw new Error(`report ${seq} of agent ${nodeId} is refused by the database again and again`);
+}
+
+/** How much is kept of what an agent reports now. */
+async function limitsFor({ usage, room }: ReportMemory, nodeId: string): Promise<ReportLimits> {
+  if (room() === 'low') return frugalLimits('the disk of the orchestrator was nearly full');
+  const today = await usage.today(nodeId);
+  return today.bytes < usage.limits.bytes
+    ? usualLimits
+    : frugalLimits('the agent had used up what it may report in a day');
+}
+
+const violation = ({ fault }: Fault): Refusal => ({
+  code: 'protocol_violation',
+  message: fault,
+  retry_after_secs: null,
+});
+
+async function commit(
+  context: Context,
+  memory: ReportMemory,
+  known: Known,
+  nodeId: string,
+  instanceId: string,
+  seq: number,
+  reports: readonly Report[],
+): Promise<Refusal | null> {
+  const { inFlight, applied, sentNames, usage } = memory;
+  const rows = new Map<string, Row>();
+  for (const { operation_id } of reports) {
+    if (rows.has(operation_id)) continue;
+    const row = known.find(operation_id) ?? (await findRow(context, operation_id));
+    if (row && row.node_id !== nodeId)
+      return violation({ fault: `operation ${operation_id} belongs to another agent` });
+    // One that is gone, pruned perhaps: there is nothing to add to, and the agent may forget it.
+    if (!row) continue;
+    if (row.dispatched_at === null && !hasEnded(row.status))
+      return violation({ fault: `operation ${operation_id} was not sent to this agent` });
+    rows.set(operation_id, row);
+  }
+  const allowed = await limitsFor(memory, nodeId);
+  const statements: Statement[] = [
+    statement(
+      advanceSpool,
+      { node_id: nodeId, instance_id: instanceId, seq },
+      { expect: 'changed', else: 'operation_finished' },
+    ),
+  ];
+  const ended: { row: Row; finished: Finished; unchanged: string | null }[] = [];
+  // What ends in the same unit need not be said to run in it.
+  const ending = new Set(reports.flatMap((report) => (report.type === 'finished' ? report.operation_id : [])));
+  const fresh = new Map<string, Map<number, ResourceResult>>();
+  const tallies = new Map<string, Tally>();
+  const tallyOf = (operationId: string) => tallies.get(operationId) ?? inFlight.tallyOf(operationId);
+  let events = 0;
+  for (const report of reports) {
+    const row = rows.get(report.operation_id);
+    // Whatever an agent says after its own last word is noise.
+    if (!row || hasEnded(row.status) || ended.some((end) => end.row === row)) continue;
+    const { operation_id } = row;
+    if (report.type === 'accepted') {
+      if (!ending.has(operation_id))
+        statements.push(statement(markRunning, { operation_id, now: seconds(context.now()) }));
+    } else if (report.type === 'results') {
+      const kept = keepResults(report, row.kind, await sentNames(row), tallyOf(operation_id), allowed);
+      if ('fault' in kept) return violation(kept);
+      tallies.set(operation_id, kept.tally);
+      const results = fresh.get(operation_id) ?? new Map<number, ResourceResult>();
+      fresh.set(operation_id, results);
+      for (const { position, result } of kept.rows) results.set(position, result);
+      const asRows = kept.rows.map(({ position, text }) => ({ position, result: text }));
+      if (asRows.length > 0) statements.push(statement(putResourceResults, { operation_id, rows: jsonRows(asRows) }));
+    } else if (report.type === 'output') {
+      const kept = keepOutput(report, await sentNames(row), tallyOf(operation_id), allowed);
+      if ('fault' in kept) return violation(kept);
+      tallies.set(operation_id, kept.tally);
+      if (kept.output === null) continue;
+      const { resource, stdout, stderr, exit_code, truncated } = kept.output;
+      statements.push(
+        statement(putOutput, { operation_id, resource_key: resource, stdout, stderr, exit_code, truncated }),
+      );
+    } else {
+      const startedAt = beganAt(report, seconds(context.now()));
+      const finished = { ...report, started_at: startedAt };
+      const end = await finish(context, memory, known, row, finished, fresh.get(operation_id) ?? new Map(), allowed);
+      statements.push(...end.statements);
+      events += end.events;
+      ended.push({ row, finished: report, unchanged: end.unchanged });
+    }
+  }
+  const label = rows.values().next().value?.label ?? nodeId;
+  const spent = await usage.spend({ node_id: nodeId, label }, { bytes: bytesOf(statements), events });
+  statements.push(...spent.statements);
+  // The end of an apply is as large as what was sent, which is for people to say.
+  const ofAgent = !ended.some(({ row }) => row.kind === 'apply');
+  await context.db.write({ name: 'operations/report', statements, ofAgent });
+  spent.committed();
+  for (const [operation_id, tally] of tallies) if (!ending.has(operation_id)) inFlight.tally(operation_id, tally);
+  for (const { operation_id, run_id, kind } of rows.values())
+    if (kind !== 'drift' && !ending.has(operation_id))
+      context.bus.publish({ type: 'operation_running', operation_id, node_id: nodeId, run_id });
+  for (const { row, finished, unchanged } of ended) {
+    if (unchanged !== null) applied.remember(row.node_id, unchanged, row.operation_id);
+    else if (row.kind === 'apply') applied.forget(row.node_id);
+    announceEnd(context, row, finished.status);
+  }
+  return null;
+}
+
+/**
+ * When an operation began whose beginning nobody here has heard of until now. By this clock: how long it took is taken
+ * from the agent, the time of day is not, since its clock may be an hour off.
+ */
+function beganAt({ operation_id, started_at, finished_at }: Finished, now: number): number {
+  const took = Math.max(0, finished_at - started_at);
+  // Never before it was asked for, should that clock have been set in the middle of it.
+  return Math.min(now, Math.max(now - took, Math.floor(decodeTime(operation_id) / 1000)));
+}
+
+/**
+ * @returns `unchanged`: the digest of the desired set of an apply that changed nothing; `events`: how many events follow
+ *   from what the agent found of its own accord, whether or not they are among the statements
+ */
+async function finish(
+  context: Context,
+  { payloads, usage }: ReportMemory,
+  known: Known,
+  row: Row,
+  finished: Finished,
+  fresh: ReadonlyMap<number, ResourceResult>,
+  allowed: ReportLimits,
+): Promise<{ statements: Statement[]; unchanged: string | null; events: number }> {
+  const { operation_id, node_id, kind, label } = row;
+  const { status, summary, error } = finished;
+  const statements = endStatements(
+    context,
+    row,
+    { status, error, summary, startedAt: finished.started_at },
+    { type: 'agent', id: node_id, name: label },
+    label,
+  );
+  let events = 0;
+  /** What an agent can say again and again is told so often in a day. */
+  const tell = async (news: Statement[]) => {
+    events += eventsIn(news);
+    const today = await usage.today(node_id);
+    statements.push(...(today.events < usage.limits.events ? news : withoutEvents(news)));
+  };
+  if (kind === 'plan' && status === 'succeeded' && finished.plan_digest !== undefined)
+    statements.push(statement(setPlanDigest, { operation_id, plan_digest: finished.plan_digest }));
+  if (kind === 'apply') {
+    const end = await applyEnd(context, payloads, known.sameAs, row, finished, fresh);
+    await tell(end.statements);
+    return { statements, unchanged: end.unchanged, events };
+  }
+  if (kind === 'plan' && row.trigger !== 'audit') return { statements, unchanged: null, events };
+  const audit = kind === 'plan' ? await auditOf(context, row.run_id) : null;
+  const findings = createFindings(allowed === usualLimits ? usualRecord : frugalRecord);
+  for await (const page of reportedResults(context, operation_id, fresh, summary.total)) {
+    const results = page.map(([, result]) => result);
+    findings.take(audit === null ? results : results.filter(({ module }) => audit.modules.includes(module)));
+  }
+  const verdict = findings.verdict(status);
+  if (audit !== null) {
+    const { audits } = audit;
+    // It is the plan that the machine was held against.
+    const check = { operation_id, node_id, trigger: 'audit' as const, snapshot_operation_id: operation_id };
+    const held = { label, scope: audits === null ? null : auditScope(audits.name) };
+    if (audits !== null)
+      statements.push(statement(assignmentAuditing, audits, { expect: 'row', else: 'operation_finished' }));
+    await tell(await driftStatements(context, check, held, verdict, findings.summary(), error));
+    return { statements, unchanged: null, events };
+  }
+  const { trigger, snapshot_operation_id } = row;
+  const held = { label, scope: appliedScope };
+  const check = { operation_id, node_id, trigger, snapshot_operation_id };
+  await tell(await driftStatements(context, check, held, verdict, summary, error));
+  return { statements, unchanged: null, events };
+}
+
+/**
+ * The assignment that a run audits.
+ * @returns `modules`: of whose resources it tells; `audits`: null when it audits nobody any more, or others: what was
+ *   found is nothing that would be looked at again
+ */
+async function auditOf(
+  { db }: Context,
+  runId: string | null,
+): Promise<{ audits: { name: string; selector: string } | null; modules: readonly string[] }> {
+  const row = runId === null ? undefined : await db.get(runBasis, { run_id: runId });
+  const { assignment } = row ? (fromJson(row.basis) as RunBasis) : { assignment: null };
+  if (assignment === null) return { audits: null, modules: [] };
+  const { name, selector, modules } = assignment;
+  const audits = (await db.get(assignmentAuditing, { name, selector })) ? { name, selector } : null;
+  return { audits, modules };
+}

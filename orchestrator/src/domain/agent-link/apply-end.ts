@@ -1,0 +1,86 @@
+import type { ResourceResult } from '@muster/protocol';
+import type { Report } from '@muster/protocol/wire';
+import { jsonRows } from '../../store/params.ts';
+import type { ReportedOperation } from '../../store/queries/operations.ts';
+import {
+  appliedByKeys,
+  deleteApplied,
+  deleteOthers,
+  keepOthers,
+  putAgentState,
+  putApplied,
+  repeatAgentState,
+} from '../../store/queries/state.ts';
+import { type Statement, statement } from '../../store/transaction.ts';
+import { appliedScope, followApply } from '../drift/drift-news.ts';
+import type { AppliedMemory } from '../operations/applied-memory.ts';
+import { createAppliedChanges, type SentSet } from '../operations/applied-state.ts';
+import { reportedResults } from '../operations/operation-results.ts';
+import type { Payloads } from '../operations/payloads.ts';
+import { type Context, seconds } from '../shared/context.ts';
+
+type Finished = Extract<Report, { type: 'finished' }>;
+
+/** What the end of an apply means for the applied state of its agent. */
+
+/**
+ * The statements that bring applied state up to an apply that has ended.
+ * @param sameAs looks for an apply before that had the same set and changed nothing, as this one
+ * @param fresh results that are not committed yet, by position
+ * @returns also the digest of its desired set if all of that was as declared and nothing was to be removed
+ */
+export async function applyEnd(
+  context: Context,
+  payloads: Pick<Payloads, 'setOf'>,
+  sameAs: AppliedMemory['sameAs'],
+  { operation_id, node_id, label, payload_digest }: ReportedOperation,
+  { status, summary }: Pick<Finished, 'status' | 'summary'>,
+  fresh: ReadonlyMap<number, ResourceResult>,
+): Promise<{ statements: Statement[]; unchanged: string | null }> {
+  const { db } = context;
+  const now = seconds(context.now());
+  const set = (payload_digest === null ? null : await payloads.setOf(payload_digest)) ?? nothingSent;
+  if (status === 'succeeded' && isUnchanged(set, fresh)) {
+    const last = sameAs(node_id, payload_digest);
+    if (last !== null) {
+      const repeated = { node_id, last_operation_id: last, operation_id, now };
+      const again = statement(repeatAgentState, repeated, { expect: 'changed', else: 'operation_finished' });
+      return { statements: [again], unchanged: payload_digest };
+    }
+  }
+  const changes = createAppliedChanges(set, operation_id, now);
+  const news = await followApply(context, { node_id, label, scope: appliedScope });
+  for await (const page of reportedResults(context, operation_id, fresh, summary.total)) {
+    const rows = await db.all(appliedByKeys, { node_id, keys: changes.keysOf(page) });
+    changes.take(page, new Map(rows.map((row) => [row.key, row])));
+    news.take(page.map(([, result]) => result));
+  }
+  const { put, gone, stay, whole, unchanged } = changes.changes(status);
+  const statements: Statement[] = [];
+  if (put.length > 0)
+    statements.push(statement(putApplied, { node_id, rows: jsonRows(put.map((row) => ({ ...row }))) }));
+  if (gone.length > 0) statements.push(statement(deleteApplied, { node_id, keys: gone }));
+  if (stay !== null && set !== nothingSent) {
+    const { keep_modules } = set;
+    const others = { node_id, stay: jsonRows(stay.map((key) => ({ key }))), keep_modules };
+    statements.push(statement(deleteOthers, { ...others, whole }));
+    if (keep_modules.length > 0) statements.push(statement(keepOthers, { ...others, now }));
+  }
+  const succeeded = status === 'succeeded';
+  const state = {
+    node_id,
+    snapshot_operation_id: succeeded ? operation_id : null,
+    // From its first apply on a machine is checked for drift.
+    drift_due_at: succeeded ? now : null,
+    now,
+  };
+  statements.push(statement(putAgentState, state), ...news.statements(operation_id, succeeded));
+  return { statements, unchanged: succeeded && unchanged ? payload_digest : null };
+}
+
+/** Of an operation whose set is not kept any more. */
+const nothingSent: SentSet = { resources: [], keep_modules: [] };
+
+const isUnchanged = ({ resources }: SentSet, results: ReadonlyMap<number, ResourceResult>): boolean =>
+  results.size === resources.length &&
+  [...results].every(([position, { status }]) => position < resources.length && status === 'unchanged');

@@ -1,0 +1,191 @@
+import { expect, it, vi } from 'vitest';
+import { describeDatabases } from '../../../test/databases/databases.ts';
+import { connect, newAdmin, newAgent, openDomain, reportsOf, resultOf } from '../../../test/domain.ts';
+import { getOperation, getState } from '../../../test/reading.ts';
+import { setStatus } from '../agents/agents.ts';
+import { uploadModule } from '../modules/modules.ts';
+import { cancelOperation } from '../operation-end/cancellation.ts';
+import { submitOperation } from '../operations/operations.ts';
+import { createAgentLinks } from './agent-link-service.ts';
+
+const motd = `name: motd
+supports: [{ platform: linux }]
+resources:
+  - id: motd
+    resource: { file-unix: { path: /etc/motd, content: "hi" } }
+`;
+const instance = '01'.repeat(16);
+/** Hints go round in a later turn of the loop. */
+const hintsHeard = () => new Promise((resolve) => setImmediate(() => setImmediate(resolve)));
+
+async function open(fixture: Parameters<Parameters<typeof describeDatabases>[1]>[0]) {
+  const domain = await openDomain(fixture);
+  const { actor } = await newAdmin(domain);
+  const agent = await newAgent(domain, actor, 'web-1');
+  await uploadModule(domain.context, actor, 'motd', motd);
+  const submit = async (name = 'web-1', ttl?: number) => {
+    const request = { kind: 'apply', modules: ['motd'], queue: false, ttl } as const;
+    const id = await submitOperation(domain.context, domain.documents, actor, name, request);
+    await hintsHeard();
+    return id;
+  };
+  let seq = 0;
+  const carryOut = async (
+    results = [resultOf()],
+    status: 'succeeded' | 'failed' = 'succeeded',
+    links = domain.links,
+  ) => {
+    const id = await submit();
+    expect((await links.nextOperation(agent.id))?.operation.operation_id).toBe(id);
+    await links.reported(agent.id, instance, ++seq, reportsOf(id, results, { now: domain.now(), status }));
+    return id;
+  };
+  const reads = [vi.spyOn(domain.db, 'all'), vi.spyOn(domain.db, 'get')];
+  const readsOf = (name: string) =>
+    reads.flatMap(({ mock }) => mock.calls).filter(([query]) => query.name === name).length;
+  return { domain, context: domain.context, actor, agent, submit, carryOut, readsOf };
+}
+
+describeDatabases('handing out what was just queued', (fixture) => {
+  it('takes no look at the rows, and one write for all agents of one turn', async () => {
+    const { domain, context, actor, agent, submit, readsOf } = await open(fixture);
+    const other = await newAgent(domain, actor, 'web-2');
+    const ids = [await submit(), await submit('web-2')];
+    const writes = vi.spyOn(domain.db, 'write');
+    const handed = await Promise.all([agent, other].map(({ id }) => domain.links.nextOperation(id)));
+    expect(handed).toEqual(
+      ids.map((operation_id) => ({
+        operation: {
+          type: 'operation',
+          operation_id,
+          kind: 'apply',
+          modules: ['motd'],
+          resources: [expect.objectContaining({ key: 'path:/etc/motd' })],
+          keep_modules: [],
+          snapshot_operation_id: null,
+        },
+        more: false,
+      })),
+    );
+    expect(writes).toHaveBeenCalledTimes(1);
+    expect(readsOf('operations/oldest open') + readsOf('operations/payloads reported on')).toBe(0);
+    // It is marked: handed out once more it is, cancelled without the agent's word it is not.
+    expect((await domain.links.nextOperation(agent.id))?.operation.operation_id).toBe(ids[0]);
+    await cancelOperation(context, actor, ids[0]!);
+    expect((await getOperation(context, ids[0]!)).status).toBe('queued');
+  });
+
+  it('keeps the order when there is more than one', async () => {
+    const { domain, agent, submit } = await open(fixture);
+    const first = await submit();
+    await submit();
+    expect(await domain.links.nextOperation(agent.id)).toMatchObject({
+      operation: { operation_id: first },
+      more: true,
+    });
+  });
+
+  it('waits for what runs already, also when another process sent it', async () => {
+    const { domain, context, agent, submit } = await open(fixture);
+    const other = createAgentLinks(
+      context,
+      domain.refusals,
+      domain.pending,
+      async () => {},
+      domain.liveOutput,
+      domain.rules,
+    );
+    const first = await submit();
+    await other.nextOperation(agent.id);
+    await other.reported(agent.id, instance, 1, [{ type: 'accepted', operation_id: first }]);
+    await domain.links.nextOperation(agent.id);
+    await submit();
+    expect(await domain.links.nextOperation(agent.id)).toBeNull();
+  });
+
+  it('sends nothing that was cancelled, has expired, or is for an agent that was rejected', async () => {
+    const { domain, context, actor, agent, submit } = await open(fixture);
+    // So that what is known of it stays what it was.
+    const silent = { ...context, bus: { ...context.bus, publish: () => {} } };
+    await cancelOperation(silent, actor, await submit());
+    expect(await domain.links.nextOperation(agent.id)).toBeNull();
+    await submit('web-1', 60);
+    domain.clock.advance(61_000);
+    expect(await domain.links.nextOperation(agent.id)).toBeNull();
+    const other = await newAgent(domain, actor, 'web-2');
+    await submit('web-2');
+    await setStatus(silent, actor, other.id, { status: 'rejected' });
+    expect(await domain.links.nextOperation(other.id)).toBeNull();
+  });
+});
+
+describeDatabases('an apply that changes nothing', (fixture) => {
+  const asItWas = () => [resultOf({ action: 'none', status: 'unchanged' })];
+
+  it('is not compared with applied state when the one before said the same', async () => {
+    const { context, domain, carryOut, readsOf } = await open(fixture);
+    const first = await carryOut();
+    await carryOut(asItWas());
+    const before = readsOf('state/by keys');
+    domain.clock.advance(5_000);
+    const last = await carryOut(asItWas());
+    expect(readsOf('state/by keys')).toBe(before);
+    expect(await getState(context, 'web-1')).toMatchObject({
+      applied: [{ identity: '/etc/motd', operation_id: first }],
+      snapshot_operation_id: last,
+      updated_at: domain.now(),
+    });
+    expect(await getOperation(context, last)).toMatchObject({
+      status: 'succeeded',
+      started_at: domain.now(),
+      resources: [{ status: 'unchanged' }],
+    });
+  });
+
+  it.each([
+    ['one that failed', [resultOf({ status: 'failed', message: 'no' })], 'failed'],
+    ['one that removed it', [resultOf({ action: 'remove' })], 'succeeded'],
+    ['one of something else', [resultOf({ identity: '/etc/issue', action: 'none', status: 'unchanged' })], 'succeeded'],
+  ] as const)('is compared after %s, whoever heard of that', async (_what, results, status) => {
+    const { context, domain, agent, carryOut } = await open(fixture);
+    const other = createAgentLinks(
+      context,
+      domain.refusals,
+      domain.pending,
+      async () => {},
+      domain.liveOutput,
+      domain.rules,
+    );
+    for (const links of [domain.links, other]) {
+      await carryOut(asItWas());
+      await carryOut(asItWas());
+      await carryOut([...results], status, links);
+      // An agent that was elsewhere comes back with a hello.
+      if (links === other) await connect(domain, { id: agent.id, hex: agent.hex, sign: agent.sign });
+      const last = await carryOut(asItWas());
+      const { applied, unapplied, snapshot_operation_id } = await getState(context, 'web-1');
+      expect(applied.map(({ identity }) => identity)).toContain('/etc/motd');
+      expect(unapplied).toEqual([]);
+      expect(snapshot_operation_id).toBe(last);
+    }
+  });
+
+  it('is compared when the rows say that it is not the next one', async () => {
+    const { context, domain, carryOut } = await open(fixture);
+    const other = createAgentLinks(
+      context,
+      domain.refusals,
+      domain.pending,
+      async () => {},
+      domain.liveOutput,
+      domain.rules,
+    );
+    await carryOut(asItWas());
+    const changed = await carryOut([resultOf({ action: 'update' })], 'succeeded', other);
+    const last = await carryOut(asItWas());
+    expect(await getState(context, 'web-1')).toMatchObject({
+      applied: [{ identity: '/etc/motd', operation_id: changed }],
+      snapshot_operation_id: last,
+    });
+  });
+});

@@ -1,0 +1,201 @@
+import { MusterError } from '@muster/protocol';
+import type { OperationMessage } from '@muster/protocol/wire';
+import type { QueuedOperation } from '../../bus/bus.ts';
+import { fromJson } from '../../store/json-text.ts';
+import { markDispatched, oldestOpen, type ReportedOperation, setSnapshot } from '../../store/queries/operations.ts';
+import { agentState } from '../../store/queries/state.ts';
+import { type Statement, statement } from '../../store/transaction.ts';
+import type { ModuleDocuments } from '../modules/modules.ts';
+import { announceEnd, type EndingOperation, endStatements, ignoreFinished } from '../operation-end/operation-end.ts';
+import type { MarkOnly } from '../operations/dispatch-marks.ts';
+import type { InFlight } from '../operations/in-flight.ts';
+import type { Payloads } from '../operations/payloads.ts';
+import { requirePlan, type SecretVersions, versionsIn } from '../operations/plan-binding.ts';
+import type { ReadyWork } from '../operations/ready-work.ts';
+import { withThoseThere } from '../operations/report-secrets.ts';
+import { requirePlanHolds } from '../operations/resolve-agent.ts';
+import type { SentSecret } from '../secrets/secret-access.ts';
+import { type Context, seconds, systemActor } from '../shared/context.ts';
+
+type Row = Awaited<ReturnType<typeof openRows>>[number];
+const openRows = ({ db, now }: Context, nodeId: string) => db.all(oldestOpen, { node_id: nodeId, now: seconds(now()) });
+
+/** What operations are made ready to be sent from. */
+interface DispatchSources {
+  readonly inFlight: InFlight;
+  readonly payloads: Payloads;
+  readonly documents: ModuleDocuments;
+  readonly ready: ReadyWork;
+  readonly markOnly: MarkOnly;
+}
+
+/** An operation that is marked as sent; `dispatched_at` is from before that. */
+type Marked = Pick<Row, 'kind' | 'trigger' | 'payload_digest' | 'snapshot_operation_id' | 'dispatched_at'> &
+  Pick<QueuedOperation, 'operation_id' | 'node_id' | 'modules' | 'requested_by' | 'run_id' | 'label'>;
+
+/** Protocol version of the first agents that verify. Others would have to be trusted with something they do not know. */
+const verifiesSince = 2;
+const tooOld = {
+  ok: false,
+  error: 'a module has a verify section, and this agent is too old to carry it out; install a newer one',
+} as const;
+
+/**
+ * What an agent is to do next, and whether something waits behind it. One that was marked as sent and never taken on is
+ * handed out again, which the agent's journal allows for.
+ * @param version of the protocol that the agent speaks
+ * @returns null when there is nothing, one runs already, or the agent is not approved
+ */
+export async function nextOperation(
+  context: Context,
+  sources: DispatchSources,
+  nodeId: string,
+  version: number,
+): Promise<{ operation: OperationMessage; more: boolean } | null> {
+  const { documents, ready, markOnly } = sources;
+  const queued = ready.take(nodeId);
+  const mark = queued && (await markOnly(queued.operation_id));
+  if (queued && mark) {
+    const marked = { ...queued, snapshot_operation_id: null, dispatched_at: null };
+    const sent = await loaded(context, sources, marked, null, version, [queued.payload_digest, mark.applied]);
+    if (typeof sent === 'object') return { operation: sent, more: false };
+  }
+  for (;;) {
+    const [row, ...behind] = await openRows(context, nodeId);
+    if (!row || row.status === 'running') return null;
+    const plan = row.plan_id === null ? null : await boundPlan(context, documents, row, row.plan_id);
+    if (plan !== null && 'stale' in plan) {
+      await endUnresolved(context, row, plan.stale);
+      continue;
+    }
+    const snapshot = await mayBeSent(context, row);
+    if (snapshot === false) return null;
+    const marked = { ...row, modules: fromJson(row.modules), snapshot_operation_id: snapshot };
+    const sent = await loaded(context, sources, marked, plan, version);
+    if (sent === 'sent already') return null;
+    if (sent !== 'ended') return { operation: sent, more: behind.length > 0 };
+  }
+}
+
+/**
+ * What the agent is sent of an operation that is marked.
+ * @param digests of what it is to apply and what was applied before, where both are known
+ * @returns otherwise what came of it: it cannot be sent and has ended, or whatever is there no more, the agent may have it
+ */
+async function loaded(
+  context: Context,
+  { inFlight, payloads }: DispatchSources,
+  row: Marked,
+  plan: { digest: string; secrets: SecretVersions } | null,
+  version: number,
+  digests?: readonly (string | null)[],
+): Promise<OperationMessage | 'ended' | 'sent already'> {
+  const { operation_id, node_id, kind, modules, snapshot_operation_id, payload_digest, dispatched_at } = row;
+  const found = await payloads.load(row.payload_digest, node_id);
+  const verify = kind === 'apply' && found.ok && found.verify.length > 0 ? { verify: found.verify } : {};
+  const payload = 'verify' in verify && version < verifiesSince ? tooOld : found;
+  if (!payload.ok) {
+    // What was sent is the agent's to end: what never reached it is ours again when it connects.
+    if (dispatched_at !== null) return 'sent already';
+    // What was there when it was asked for is there no more: that is its end, and the next one's turn.
+    await endUnresolved(context, row, payload.error);
+    return 'ended';
+  }
+  const changed = plan === null || dispatched_at !== null ? undefined : changedSince(plan.secrets, payload.secrets);
+  if (changed !== undefined) {
+    await endUnresolved(context, row, `plan_stale: the secret ${changed} has changed since this was planned`);
+    return 'ended';
+  }
+  const { requested_by, run_id, trigger, label } = row;
+  const sending: ReportedOperation = {
+    operation_id,
+    node_id,
+    kind,
+    status: 'queued',
+    requested_by,
+    run_id,
+    trigger,
+    snapshot_operation_id,
+    payload_digest,
+    dispatched_at: dispatched_at ?? seconds(context.now()),
+    label,
+  };
+  // A drift check tells of what was sent earlier: its reports are looked up, with what that was.
+  if (kind !== 'drift') {
+    if (dispatched_at === null)
+      inFlight.sent(sending, await withThoseThere(context, payloads, operation_id, payload.secrets, digests));
+    // The agent goes by what it has had, which may have been other values.
+    else if (!inFlight.find(operation_id)) inFlight.sent(sending, null);
+  }
+  return {
+    type: 'operation',
+    operation_id,
+    kind,
+    modules: [...modules],
+    resources: payload.resources,
+    keep_modules: payload.keep_modules,
+    snapshot_operation_id,
+    ...(plan === null ? {} : { plan_digest: plan.digest }),
+    ...verify,
+  };
+}
+
+/**
+ * Marks an operation as sent, before it is: from then on only the agent's word ends it, however this process ends.
+ * @returns false when it was cancelled, or the agent rejected, in this moment; otherwise the snapshot that a drift
+ *   check is measured against: the newest, since an apply may have come between the request and now
+ */
+async function mayBeSent({ db, now }: Context, row: Row): Promise<string | null | false> {
+  const { operation_id, node_id } = row;
+  if (row.dispatched_at !== null) return row.agent_status === 'approved' && row.snapshot_operation_id;
+  const snapshot =
+    row.kind === 'drift' ? ((await db.get(agentState, { node_id }))?.snapshot_operation_id ?? null) : null;
+  const mark = { operation_id, node_id, now: seconds(now()) };
+  const statements: Statement[] = [statement(markDispatched, mark, { expect: 'changed', else: 'operation_finished' })];
+  if (snapshot !== row.snapshot_operation_id)
+    statements.push(statement(setSnapshot, { operation_id, snapshot_operation_id: snapshot }));
+  try {
+    await db.write({ name: 'operations/dispatch', statements });
+    return snapshot;
+  } catch (error) {
+    if (error instanceof MusterError && error.code === 'operation_finished') return false;
+    throw error;
+  }
+}
+
+/**
+ * The plan that an apply is bound to, compared once more with what would be applied now: it may have waited. What was
+ * sent is the agent's to judge.
+ */
+async function boundPlan(
+  context: Context,
+  documents: ModuleDocuments,
+  row: Row,
+  planId: string,
+): Promise<{ digest: string; secrets: SecretVersions } | { stale: string }> {
+  try {
+    const plan = await requirePlan(context, planId, row.node_id);
+    if (row.dispatched_at === null) await requirePlanHolds(context, documents, plan);
+    return { digest: plan.plan_digest ?? '', secrets: versionsIn(plan) };
+  } catch (error) {
+    if (!(error instanceof MusterError) || error.kind.status >= 500) throw error;
+    return { stale: `plan_stale: ${error.message}` };
+  }
+}
+
+/** A value may change between the comparison and the reading of values: then it is what was read that counts. */
+function changedSince(planned: SecretVersions, sent: readonly SentSecret[]): string | undefined {
+  const versions = new Map(sent.map(({ name, version }) => [name, version]));
+  return Object.keys(planned).find((name) => (versions.get(name) ?? 0) !== planned[name]);
+}
+
+async function endUnresolved(context: Context, row: EndingOperation & { label: string }, error: string): Promise<void> {
+  const ending = { status: 'failed', error, summary: null, startedAt: null } as const;
+  try {
+    const statements = endStatements(context, row, ending, systemActor, row.label);
+    await context.db.write({ name: 'operations/unresolved', statements });
+    announceEnd(context, row, 'failed');
+  } catch (error) {
+    ignoreFinished(error);
+  }
+}

@@ -1,0 +1,162 @@
+import { putUsage, usageOf } from '../../store/queries/agent-usage.ts';
+import { insertAuditEvent } from '../../store/queries/audit.ts';
+import { type Statement, statement } from '../../store/transaction.ts';
+import { audited } from '../audit/audit.ts';
+import { type Context, seconds, systemActor } from '../shared/context.ts';
+
+/**
+ * What each agent may cause in a day: bytes that are stored, events, and drift checks by its hints. Days are those of
+ * UTC. When something is used up that is one event; what follows from it is decided by whoever asks.
+ */
+
+/** What was caused today. */
+export interface Usage {
+  readonly bytes: number;
+  /** Events that follow from what the agent says of its own accord: `drift.…`, another version or address. */
+  readonly events: number;
+  readonly hints: number;
+}
+
+export type UsageLimits = Readonly<Record<keyof Usage, number>>;
+
+/** An agent of a machine that is well has some in a day. */
+export const mostEvents = 100;
+/** One in some five minutes; what moves more often is found by the scheduled checks. */
+export const mostHints = 300;
+
+interface Day extends Usage {
+  readonly day: number;
+  /** Bytes when the row was written. */
+  readonly saved: number;
+}
+
+/** Shares of the limit after which bytes are put on record: a restart forgets less than one. */
+const savedShares = 64;
+/** Agents that are remembered; the oldest beyond it are read again. */
+const kept = 50_000;
+const daySecs = 86_400;
+
+export interface AgentUsage {
+  readonly limits: UsageLimits;
+  /** What an agent has caused today. */
+  today(nodeId: string): Promise<Usage>;
+  /**
+   * @param more what a unit will have caused
+   * @returns statements for that unit, and what to call after its commit
+   */
+  spend(
+    agent: { node_id: string; label: string },
+    more: Partial<Usage>,
+  ): Promise<{ statements: Statement[]; committed: () => void }>;
+}
+
+const told: Readonly<Record<keyof Usage, string>> = {
+  bytes: 'its results are kept without details and its outputs without text',
+  events: 'what it says of drift is recorded without events',
+  hints: 'its hints are not followed, and drift is found by scheduled checks',
+};
+const counted: Readonly<Record<keyof Usage, string>> = {
+  bytes: 'bytes of reports',
+  events: 'events',
+  hints: 'drift checks by hints',
+};
+
+/** @param dailyBytes read at each use: it may be changed while this runs */
+export function createAgentUsage(context: Context, dailyBytes: () => number): AgentUsage {
+  const { db } = context;
+  const days = new Map<string, Day>();
+  const limits = {
+    get bytes() {
+      return dailyBytes();
+    },
+    events: mostEvents,
+    hints: mostHints,
+  };
+  const remember = (nodeId: string, day: Day) => {
+    if (!days.has(nodeId) && days.size >= kept) days.delete(days.keys().next().value as string);
+    days.set(nodeId, day);
+  };
+
+  async function dayOf(nodeId: string): Promise<Day> {
+    const day = Math.floor(seconds(context.now()) / daySecs);
+    const known = days.get(nodeId);
+    if (known?.day === day) return known;
+    const row = known ? undefined : await db.get(usageOf, { node_id: nodeId });
+    const found = row?.day === day ? { ...row, saved: row.bytes } : { day, bytes: 0, events: 0, hints: 0, saved: 0 };
+    // What came in between is newer.
+    const meanwhile = days.get(nodeId);
+    if (meanwhile?.day === day) return meanwhile;
+    remember(nodeId, found);
+    return found;
+  }
+
+  return {
+    limits,
+    today: dayOf,
+    async spend({ node_id, label }, { bytes = 0, events = 0, hints = 0 }) {
+      const before = await dayOf(node_id);
+      const after = {
+        bytes: before.bytes + bytes,
+        events: before.events + events,
+        hints: before.hints + hints,
+      };
+      const usedUp = (['bytes', 'events', 'hints'] as const).filter(
+        (what) => before[what] < limits[what] && after[what] >= limits[what],
+      );
+      const step = Math.max(1, limits.bytes / savedShares);
+      const moved = Math.floor(after.bytes / step) !== Math.floor(before.saved / step);
+      const saves = usedUp.length > 0 || moved || events > 0 || hints > 0;
+      const statements: Statement[] = saves ? [statement(putUsage, { node_id, day: before.day, ...after })] : [];
+      for (const what of usedUp) {
+        const limit = limits[what];
+        context.log.warn({ node_id, limit }, `agent ${label} has used up its ${counted[what]} of today`);
+        statements.push(
+          audited(context, {
+            type: 'agent.limited',
+            actor: systemActor,
+            target: { type: 'agent', id: node_id, name: label },
+            summary: `${label} has used up its ${limit} ${counted[what]} of today: until 00:00 UTC ${told[what]}`,
+            metadata: { what, limit },
+          }),
+        );
+      }
+      return {
+        statements,
+        committed() {
+          const now = days.get(node_id);
+          // Another unit of the agent may have been committed meanwhile.
+          const base = now?.day === before.day ? now : before;
+          remember(node_id, {
+            day: before.day,
+            bytes: base.bytes + bytes,
+            events: base.events + events,
+            hints: base.hints + hints,
+            saved: saves ? after.bytes : base.saved,
+          });
+        },
+      };
+    },
+  };
+}
+
+const isEvent = ({ query }: Statement): boolean => query === (insertAuditEvent as unknown);
+
+/** How many events statements record. */
+export const eventsIn = (statements: readonly Statement[]): number => statements.filter(isEvent).length;
+
+/** The statements without those that record events. */
+export const withoutEvents = (statements: readonly Statement[]): Statement[] =>
+  statements.filter((one) => !isEvent(one));
+
+/** Bytes that statements store, events and keys included. */
+export function bytesOf(statements: readonly Statement[]): number {
+  let bytes = 0;
+  for (const { params } of statements) {
+    bytes += statementBytes;
+    for (const value of Object.values(params)) bytes += typeof value === 'string' ? Buffer.byteLength(value) : 8;
+  }
+  return bytes;
+}
+
+/** What a row takes beside its values. */
+const statementBytes = 128;

@@ -1,0 +1,497 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { type Fault, isKeyId, isName, MusterError } from '@muster/protocol';
+import type { Agent, AgentSort, AgentStatus } from '@muster/protocol/http';
+import { isEmpty as isEmptySelector, matchesSelector, parseSelector, type Selector } from '@muster/protocol/selector';
+import { tagKeySchema, tagValueSchema } from '@muster/protocol/tag';
+import { fromJson, type JsonText } from '../../store/json-text.ts';
+import { deleteUsage } from '../../store/queries/agent-usage.ts';
+import {
+  agentById,
+  agentByName,
+  agentIdTakingName,
+  agentSortKeys,
+  agents,
+  agentsByIds,
+  deleteRejectedAgent,
+  deleteSpool,
+  deleteTag,
+  deleteTags,
+  namesInOrder,
+  putTag,
+  setAgentStatus,
+  shownAgentById,
+  shownAgentByName,
+  tagBeyond,
+  tagValues,
+  touchAgent,
+} from '../../store/queries/agents.ts';
+import { deleteLatestDriftOf } from '../../store/queries/drift.ts';
+import { deleteDriftStatesOf } from '../../store/queries/drift-states.ts';
+import { deleteEveryApplied, deleteStateOf } from '../../store/queries/state.ts';
+import { type Statement, statement } from '../../store/transaction.ts';
+import { audited } from '../audit/audit.ts';
+import { cancelling } from '../operation-end/cancellation.ts';
+import { type Actor, type Context, seconds } from '../shared/context.ts';
+import { type Page, type PageWish, readPage } from '../shared/page.ts';
+
+/** Agents: their approval, names and tags. */
+
+export type AgentRow = NonNullable<Awaited<ReturnType<typeof findById>>>;
+/** What an answer is made of. */
+type ShownRow = NonNullable<Awaited<ReturnType<typeof findShown>>>;
+const findShown = ({ db }: Context, nodeId: string) => db.get(shownAgentById, { node_id: nodeId });
+const findById = ({ db }: Context, nodeId: string) => db.get(agentById, { node_id: nodeId });
+
+/**
+ * The agent under a node id, or under the name of an approved one.
+ * @throws MusterError agent_not_found
+ */
+export async function requireAgent(context: Context, idOrName: string): Promise<AgentRow> {
+  const row = isKeyId(idOrName)
+    ? await findById(context, idOrName)
+    : isName(idOrName)
+      ? await context.db.get(agentByName, { name: idOrName })
+      : undefined;
+  return row ?? notThere(idOrName);
+}
+
+/** {@link requireAgent} without what is not shown. */
+async function requireShown(context: Context, idOrName: string): Promise<ShownRow> {
+  const row = isKeyId(idOrName)
+    ? await findShown(context, idOrName)
+    : isName(idOrName)
+      ? await context.db.get(shownAgentByName, { name: idOrName })
+      : undefined;
+  return row ?? notThere(idOrName);
+}
+
+function notThere(idOrName: string): never {
+  throw new MusterError('agent_not_found', `there is no agent ${JSON.stringify(idOrName.slice(0, 64))}`);
+}
+
+export const lastSeen = (row: Pick<AgentRow, 'last_seen_at'>, heard: number | null): number =>
+  Math.max(heard ?? 0, row.last_seen_at);
+
+function toAgent({ presence }: Context, row: ShownRow): Agent {
+  const heard = presence.lastHeardAt(row.node_id);
+  return {
+    node_id: row.node_id,
+    name: row.name,
+    status: row.status,
+    agent_version: row.agent_version,
+    attributes: fromJson(row.attributes),
+    tags: fromJson(row.tags),
+    connected: heard !== null,
+    connected_at: row.connected_at,
+    updated_at: row.updated_at,
+    last_seen_at: lastSeen(row, heard),
+    initial_hostname: row.initial_hostname,
+    initial_ip: row.initial_ip,
+    pin_source: row.pin_source as Agent['pin_source'],
+  };
+}
+
+/** {@link toAgent} as JSON: attributes and tags are that already, and are not read only to be written again. */
+function toAgentText({ presence }: Context, row: ShownRow): JsonText<Agent> {
+  const { node_id, name, status, agent_version, attributes, tags } = row;
+  const { connected_at, updated_at, initial_hostname, initial_ip, pin_source } = row;
+  const heard = presence.lastHeardAt(node_id);
+  const before = JSON.stringify({ node_id, name, status, agent_version });
+  const after = JSON.stringify({
+    connected: heard !== null,
+    connected_at,
+    updated_at,
+    last_seen_at: lastSeen(row, heard),
+    initial_hostname,
+    initial_ip,
+    pin_source,
+  });
+  return `${before.slice(0, -1)},"attributes":${attributes},"tags":${tags},${after.slice(1)}`;
+}
+
+export async function getAgent(context: Context, idOrName: string): Promise<Agent> {
+  return toAgent(context, await requireShown(context, idOrName));
+}
+
+/** {@link getAgent} as JSON. */
+export async function getAgentText(context: Context, idOrName: string): Promise<JsonText<Agent>> {
+  return toAgentText(context, await requireShown(context, idOrName));
+}
+
+export async function getAttributes(context: Context, idOrName: string): Promise<Record<string, string>> {
+  return fromJson((await requireAgent(context, idOrName)).attributes);
+}
+
+/** @throws MusterError selector_invalid, naming the column */
+export function requireSelector(text: string, path: string): Selector {
+  const parsed = parseSelector(text);
+  if (!parsed.ok)
+    throw new MusterError('selector_invalid', `${parsed.fault.message} (column ${parsed.fault.column})`, [
+      { path, message: parsed.fault.message, line: 1, column: parsed.fault.column },
+    ]);
+  return parsed.selector;
+}
+
+export interface AgentFilter {
+  status?: AgentStatus | undefined;
+  filter?: string | undefined;
+  q?: string | undefined;
+  sort?: AgentSort | undefined;
+  limit?: number | undefined;
+  offset?: number | undefined;
+}
+
+/** Agents read and shaped in one turn of the loop. */
+const agentsPerTurn = 500;
+
+export const listAgents = (context: Context, filter: AgentFilter): Promise<Agent[]> =>
+  listShaped(context, filter, (row) => toAgent(context, row));
+
+/** {@link listAgents} for whoever needs to know no more than which they are. */
+export async function listAgentNames(
+  context: Context,
+  { status, filter }: Pick<AgentFilter, 'status' | 'filter'>,
+): Promise<{ node_id: string; name: string | null }[]> {
+  // What a selector looks at is most of an agent, and is read for that alone.
+  if (filter !== undefined && !isEmptySelector(requireSelector(filter, '/filter')))
+    return listShaped(context, { status, filter }, ({ node_id, name }) => ({ node_id, name }));
+  return context.db.all(namesInOrder({ status: status !== undefined }), { status });
+}
+
+async function listShaped<T>(context: Context, filter: AgentFilter, shape: (row: ShownRow) => T): Promise<T[]> {
+  const found: T[] = [];
+  for await (const part of shapedInTurns(context, filter, shape)) for (const each of part) found.push(each);
+  return found;
+}
+
+/** With a selector or a text the page is cut after matching, which the database cannot do for every term. */
+async function* shapedInTurns<T>(
+  context: Context,
+  filter: AgentFilter,
+  shape: (row: ShownRow) => T,
+  perTurn = agentsPerTurn,
+): AsyncGenerator<T[]> {
+  const selector = filter.filter === undefined ? null : requireSelector(filter.filter, '/filter');
+  const selective = selector !== null && !isEmptySelector(selector);
+  const text = filter.q ? foldAscii(filter.q) : null;
+  const cut = selective || text !== null;
+  const matches = (agent: Agent) =>
+    (!selective || matchesSelector(selector, agent)) && (text === null || isNamed(agent, text));
+  let left = filter.limit ?? Number.MAX_SAFE_INTEGER;
+  if (left === 0) return;
+  // What every agent matches needs no skipping here: where to begin is known.
+  let toSkip = filter.offset ?? 0;
+  const skipped = cut ? 0 : toSkip;
+  toSkip -= skipped;
+  const most = cut ? perTurn : Math.min(perTurn, left);
+  for await (const rows of agentRows(context, filter, skipped, most)) {
+    const found: T[] = [];
+    for (const row of rows) {
+      if (cut && !matches(toAgent(context, row))) continue;
+      if (toSkip > 0) toSkip--;
+      else if (found.push(shape(row)) === left) break;
+    }
+    left -= found.length;
+    yield found;
+    if (left === 0) return;
+  }
+}
+
+/** Agents that may match, in order, a turn's worth at a time. */
+async function* agentRows(
+  context: Context,
+  filter: AgentFilter,
+  offset: number,
+  size: number,
+): AsyncGenerator<ShownRow[]> {
+  const { status, q } = filter;
+  const variant = { status: status !== undefined, q: !!q };
+  if (filter.sort === undefined) {
+    // By id: so no agent is passed over because another came or went meanwhile.
+    let after: string | undefined;
+    for (let skip = offset; ; skip = 0) {
+      const query = agents({ ...variant, after: after !== undefined });
+      const rows = await context.db.all(query, { status, q, after, limit: size, offset: skip });
+      yield rows;
+      if (rows.length < size) return;
+      after = rows.at(-1)?.node_id;
+      await nextTurn();
+    }
+  }
+  const ids = inOrder(context, await context.db.all(agentSortKeys(variant), { status, q }), filter.sort);
+  for (let start = offset; start < ids.length; start += size) {
+    const wanted = ids.slice(start, start + size);
+    const rows = new Map((await context.db.all(agentsByIds, { ids: wanted })).map((row) => [row.node_id, row]));
+    // One may have gone, or be no longer of the status, since they were sorted.
+    const still = wanted.flatMap((id) => rows.get(id) ?? []);
+    yield status === undefined ? still : still.filter((row) => row.status === status);
+    await nextTurn();
+  }
+}
+
+type SortKey = Pick<AgentRow, 'node_id' | 'name' | 'connected_at' | 'last_seen_at'>;
+
+/** Sorted here, not by the database: when an agent was last heard of is known to its link. Without a name: last. */
+function inOrder({ presence }: Context, keys: readonly SortKey[], sort: NonNullable<AgentFilter['sort']>): string[] {
+  const descending = sort.startsWith('-');
+  const column = sort.replace('-', '') as 'name' | 'connected_at' | 'last_seen_at';
+  const sortedBy = (key: SortKey) =>
+    column === 'last_seen_at' ? lastSeen(key, presence.lastHeardAt(key.node_id)) : key[column];
+  const compare = <T extends string | number>(a: T, b: T) => (a < b ? -1 : a > b ? 1 : 0);
+  return keys
+    .map((key) => ({ id: key.node_id, value: sortedBy(key) }))
+    .sort((a, b) => {
+      if (a.value === null || b.value === null) {
+        if (a.value !== b.value) return a.value === null ? 1 : -1;
+      } else if (a.value !== b.value) return descending ? compare(b.value, a.value) : compare(a.value, b.value);
+      return compare(a.id, b.id);
+    })
+    .map(({ id }) => id);
+}
+
+/** As the databases compare: upper and lower case of ASCII letters being the same. */
+const foldAscii = (text: string): string => text.replace(/[A-Z]/g, (letter) => letter.toLowerCase());
+
+const isNamed = ({ name, initial_hostname, attributes }: Agent, folded: string): boolean =>
+  [name, initial_hostname, Object.hasOwn(attributes, 'hostname') ? attributes.hostname : null].some(
+    (text) => typeof text === 'string' && foldAscii(text).includes(folded),
+  );
+
+/** A page of agents, each as JSON. */
+export const listAgentPage = (context: Context, filter: AgentFilter, wish: PageWish): Promise<Page<JsonText<Agent>>> =>
+  readPage(wish, (part) => listShaped(context, { ...filter, ...part }, (row) => toAgentText(context, row)));
+
+/** All of them, each as JSON, some at a time: the first are on their way while the rest is read. */
+export const agentTextsInTurns = (
+  context: Context,
+  filter: AgentFilter,
+  perTurn?: number,
+): AsyncIterable<JsonText<Agent>[]> => shapedInTurns(context, filter, (row) => toAgentText(context, row), perTurn);
+
+/** Approved agents that a selector matches; none for an empty one. */
+export async function approvedMatching(context: Context, selector: Selector): Promise<Agent[]> {
+  if (isEmptySelector(selector)) return [];
+  return (await listAgents(context, { status: 'approved' })).filter((agent) => matchesSelector(selector, agent));
+}
+
+/** Those of these agents that there are, by id. */
+export async function agentsWithIds(context: Context, nodeIds: readonly string[]): Promise<Map<string, Agent>> {
+  const rows = await context.db.all(agentsByIds, { ids: [...nodeIds] });
+  return new Map(rows.map((row) => [row.node_id, toAgent(context, row)]));
+}
+
+const nameFault = '1 to 64 letters, digits, - or _, the first a letter, and not of the shape of a node id';
+
+/** @throws MusterError invalid_input unless the name may be given to an agent */
+export function requireAgentName(name: string): void {
+  if (!isName(name))
+    throw new MusterError('invalid_input', `name must be ${nameFault}`, [
+      { path: '/name', message: `must be ${nameFault}` },
+    ]);
+}
+
+/** Approves or rejects. Repeating the present state changes nothing. */
+export async function setStatus(
+  context: Context,
+  actor: Actor,
+  idOrName: string,
+  wanted: { status: 'approved' | 'rejected'; name?: string | undefined },
+): Promise<Agent> {
+  if (wanted.status === 'approved' && wanted.name !== undefined) requireAgentName(wanted.name);
+  for (let attempt = 1; ; attempt++) {
+    const row = await requireAgent(context, idOrName);
+    try {
+      return await changeStatus(context, actor, row, wanted);
+    } catch (error) {
+      // Changed by somebody else in this moment: what is asked for is judged by what it is now.
+      if (!(error instanceof MusterError && error.code === 'agent_changed' && attempt < 5)) throw error;
+    }
+  }
+}
+
+async function changeStatus(
+  context: Context,
+  actor: Actor,
+  row: AgentRow,
+  wanted: { status: 'approved' | 'rejected'; name?: string | undefined },
+): Promise<Agent> {
+  const statements: Statement[] = [];
+  let name = row.name;
+  if (wanted.status === 'approved') {
+    if (row.name !== null && wanted.name !== undefined && wanted.name !== row.name)
+      throw new MusterError('agent_named', `the agent is named ${row.name}`);
+    name = row.name ?? wanted.name ?? null;
+    if (name === null)
+      throw new MusterError('name_required', undefined, [{ path: '/name', message: `must be ${nameFault}` }]);
+    statements.push(
+      statement(
+        agentIdTakingName,
+        { name, node_id: row.node_id },
+        { expect: 'no_row', else: 'name_taken', detail: `another agent is named ${name}` },
+      ),
+    );
+  }
+  if (row.status !== wanted.status) {
+    const at = seconds(context.now());
+    const label = name ?? row.initial_hostname;
+    statements.push(
+      statement(
+        setAgentStatus,
+        { node_id: row.node_id, from: row.status, status: wanted.status, name, now: at },
+        { expect: 'changed', else: 'agent_changed' },
+      ),
+      audited(context, {
+        type: wanted.status === 'rejected' ? 'agent.rejected' : 'agent.approved',
+        actor,
+        target: { type: 'agent', id: row.node_id, name: label },
+        summary: `agent ${label} ${wanted.status}`,
+        metadata: { from: row.status },
+      }),
+    );
+    const ended =
+      wanted.status === 'rejected'
+        ? await cancelling(context, actor, row.node_id, label, 'the agent was rejected')
+        : null;
+    const unit = { name: 'agents/set status', statements: [...statements, ...(ended?.statements ?? [])] };
+    const result = await context.db.write(unit);
+    ended?.announce(result);
+    context.bus.publish({ type: 'agent_changed', node_id: row.node_id });
+  }
+  return getAgent(context, row.node_id);
+}
+
+export async function removeAgent(context: Context, actor: Actor, idOrName: string): Promise<void> {
+  const row = await requireAgent(context, idOrName);
+  if (row.status !== 'rejected') throw new MusterError('agent_not_rejected', `the agent is ${row.status}`);
+  const label = row.name ?? row.initial_hostname;
+  const ended = await cancelling(context, actor, row.node_id, label, 'the agent was removed');
+  const result = await context.db.write({
+    name: 'agents/remove',
+    statements: [
+      statement(agentById, { node_id: row.node_id }, { expect: 'row', else: 'agent_not_found' }),
+      statement(deleteRejectedAgent, { node_id: row.node_id }, { expect: 'changed', else: 'agent_not_rejected' }),
+      ...ended.statements,
+      statement(deleteStateOf, { node_id: row.node_id }),
+      statement(deleteEveryApplied, { node_id: row.node_id }),
+      statement(deleteSpool, { node_id: row.node_id }),
+      statement(deleteUsage, { node_id: row.node_id }),
+      statement(deleteLatestDriftOf, { node_id: row.node_id }),
+      statement(deleteDriftStatesOf, { node_id: row.node_id }),
+      audited(context, {
+        type: 'agent.removed',
+        actor,
+        target: { type: 'agent', id: row.node_id, name: label },
+        summary: `agent ${label} removed`,
+      }),
+    ],
+  });
+  ended.announce(result);
+  context.bus.publish({ type: 'agent_removed', node_id: row.node_id });
+}
+
+/** @param at where the tags are in the body; empty: the key is of the address, the value is the body's */
+function tagFaults(key: string, value: string, at: string): Fault[] {
+  const within = `${at}/${key.replaceAll('~', '~0').replaceAll('/', '~1')}`;
+  const faults = (read: ReturnType<typeof tagKeySchema.safeParse>, path: string) =>
+    read.success ? [] : read.error.issues.map(({ message }) => ({ path: at === '' ? path : within, message }));
+  return [...faults(tagKeySchema.safeParse(key), '/key'), ...faults(tagValueSchema.safeParse(value), '/value')];
+}
+
+/** An agent has at most so many: they are in every answer that shows it. */
+const mostTags = 256;
+
+/** @throws MusterError invalid_input, one fault for each unusable key or value */
+export function requireTags(tags: Readonly<Record<string, string>>, at = '/tags'): void {
+  if (Object.keys(tags).length > mostTags) {
+    const message = `must be at most ${mostTags} tags`;
+    throw new MusterError('invalid_input', `${at.slice(1)} ${message}`, [{ path: at, message }]);
+  }
+  const faults = Object.entries(tags).flatMap(([key, value]) => tagFaults(key, value, at));
+  if (faults.length > 0) throw new MusterError('invalid_input', faults[0]?.message, faults);
+}
+
+async function changeTags(
+  context: Context,
+  actor: Actor,
+  row: AgentRow,
+  statements: Statement[],
+  summary: string,
+  metadata: Record<string, unknown>,
+) {
+  await context.db.write({
+    name: 'tags/change',
+    statements: [
+      ...statements,
+      statement(
+        touchAgent,
+        { node_id: row.node_id, now: seconds(context.now()) },
+        { expect: 'changed', else: 'agent_not_found' },
+      ),
+      audited(context, {
+        type: 'agent.tagged',
+        actor,
+        target: { type: 'agent', id: row.node_id, name: row.name ?? row.initial_hostname },
+        summary,
+        metadata,
+      }),
+    ],
+  });
+  context.bus.publish({ type: 'agent_changed', node_id: row.node_id });
+}
+
+export async function putTags(context: Context, actor: Actor, idOrName: string, tags: Record<string, string>) {
+  requireTags(tags);
+  const row = await requireAgent(context, idOrName);
+  const puts = Object.entries(tags).map(([key, value]) => statement(putTag, { node_id: row.node_id, key, value }));
+  const summary = `tags of ${row.name ?? row.initial_hostname} replaced`;
+  await changeTags(context, actor, row, [statement(deleteTags, { node_id: row.node_id }), ...puts], summary, { tags });
+}
+
+export async function putOneTag(context: Context, actor: Actor, idOrName: string, key: string, value: string) {
+  const faults = tagFaults(key, value, '');
+  if (faults.length > 0) throw new MusterError('invalid_input', faults[0]?.message, faults);
+  const row = await requireAgent(context, idOrName);
+  const put = statement(putTag, { node_id: row.node_id, key, value });
+  const room = statement(
+    tagBeyond,
+    { node_id: row.node_id, capacity: mostTags },
+    {
+      expect: 'no_row',
+      else: 'invalid_input',
+      detail: `the agent has ${mostTags} tags, which is the most there may be`,
+    },
+  );
+  await changeTags(context, actor, row, [put, room], `${row.name ?? row.initial_hostname} tagged ${key}=${value}`, {
+    tags: { [key]: value },
+  });
+}
+
+export async function deleteOneTag(context: Context, actor: Actor, idOrName: string, key: string) {
+  const row = await requireAgent(context, idOrName);
+  const remove = statement(
+    deleteTag,
+    { node_id: row.node_id, key },
+    { expect: 'changed', else: 'tag_not_found', detail: `the agent has no tag ${JSON.stringify(key.slice(0, 64))}` },
+  );
+  await changeTags(context, actor, row, [remove], `tag ${key} of ${row.name ?? row.initial_hostname} taken away`, {
+    removed: key,
+  });
+}
+
+/** Every tag in use: the values of each key, and how many agents have each. */
+export async function listTags({ db }: Context): Promise<{
+  tags: Record<string, string[]>;
+  counts: Record<string, Record<string, number>>;
+}> {
+  // Maps while they grow: a tag may be called `constructor`.
+  const tags = new Map<string, Map<string, number>>();
+  for (const { key, value, agents } of await db.all(tagValues, {})) {
+    const values = tags.get(key);
+    if (values) values.set(value, Number(agents));
+    else tags.set(key, new Map([[value, Number(agents)]]));
+  }
+  return {
+    tags: Object.fromEntries([...tags].map(([key, values]) => [key, [...values.keys()]])),
+    counts: Object.fromEntries([...tags].map(([key, values]) => [key, Object.fromEntries(values)])),
+  };
+}

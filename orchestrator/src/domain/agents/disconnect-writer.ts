@@ -1,0 +1,39 @@
+import { markLastSeen } from '../../store/queries/agents.ts';
+import { statement } from '../../store/transaction.ts';
+import type { Context } from '../shared/context.ts';
+
+/** Written in one unit. */
+const inOneUnit = 500;
+
+/**
+ * Records when agents that have gone were last heard. Thousands may go at once: those that come while a unit is being
+ * written share the next one.
+ */
+export function createDepartures({ db, bus }: Pick<Context, 'db' | 'bus'>) {
+  let waiting = new Map<string, number>();
+  let next: Promise<void> | null = null;
+  let current: Promise<unknown> = Promise.resolve();
+
+  const write = async (gone: ReadonlyMap<string, number>) => {
+    const statements = [...gone].map(([node_id, at]) => statement(markLastSeen, { node_id, at }));
+    for (let start = 0; start < statements.length; start += inOneUnit)
+      await db.write({ name: 'agents/gone', statements: statements.slice(start, start + inOneUnit) });
+    for (const [node_id, heard_at] of gone) bus.publish({ type: 'agent_departed', node_id, heard_at });
+  };
+
+  /** @returns when it is committed */
+  return (nodeId: string, heardAt: number): Promise<void> => {
+    waiting.set(nodeId, Math.max(heardAt, waiting.get(nodeId) ?? 0));
+    next ??= current
+      .catch(() => {})
+      .then(() => {
+        const gone = waiting;
+        waiting = new Map();
+        next = null;
+        const written = write(gone);
+        current = written;
+        return written;
+      });
+    return next;
+  };
+}

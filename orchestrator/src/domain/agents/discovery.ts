@@ -1,0 +1,137 @@
+import { MusterError } from '@muster/protocol';
+import { encodeAnnouncement, isAnnounceableHost } from '@muster/protocol/wire';
+import { audited } from '../audit/audit.ts';
+import { stillSignedIn } from '../shared/acting.ts';
+import { type Actor, type Context, seconds } from '../shared/context.ts';
+
+/** Telling agents that know no orchestrator where this one is, by datagrams that they never answer. */
+
+/**
+ * Makes the datagram that leaves by a local address; null: one that agents elsewhere could not dial.
+ * @returns null when there would be nothing to say
+ */
+export type DatagramFor = (localAddress: string | null) => Uint8Array | null;
+
+export interface Delivery {
+  /** Address and port. */
+  to: string;
+  /** Null when it was sent. */
+  error: string | null;
+}
+
+/** Sends datagrams. Promises do not reject for what the network does: each delivery says how it went. */
+export interface Announcer {
+  /** To the broadcast address of each network of this machine. */
+  broadcast(port: number, datagramFor: DatagramFor): Promise<Delivery[]>;
+  /**
+   * To every address of a host.
+   * @throws UnknownHostError
+   */
+  send(host: string, port: number, datagramFor: DatagramFor): Promise<Delivery[]>;
+}
+
+/** There is no such host: a fault of whoever named it. */
+export class UnknownHostError extends Error {}
+
+export interface DiscoveryOptions {
+  announcer: Announcer;
+  /** Where agents listen for announcements. */
+  port: number;
+  /** Where agents are to dial; a null host is the address that the datagram leaves by. */
+  agents: () => { host: string | null; port: number };
+  /** 32 bytes. */
+  publicKey: Uint8Array;
+  /** Signs an encoded announcement; 64 bytes. */
+  sign: (encoded: Uint8Array) => Uint8Array;
+}
+
+export type Discover = (actor: Actor, target?: string) => Promise<{ sent_to: string[] }>;
+
+export function createDiscovery(context: Context, options: DiscoveryOptions): Discover {
+  const { announcer } = options;
+  const datagramFor: DatagramFor = (localAddress) => {
+    const agents = options.agents();
+    const host = agents.host ?? localAddress;
+    if (host === null) return null;
+    if (!isAnnounceableHost(host))
+      throw new Error(`agents elsewhere cannot dial ${host}: set advertised_host to an address that they reach`);
+    const encoded = encodeAnnouncement({
+      host,
+      port: agents.port,
+      orchestratorKey: options.publicKey,
+      sentAt: seconds(context.now()),
+      nonce: context.randomBytes(16).subarray(0, 16),
+    });
+    return Buffer.concat([encoded, options.sign(encoded)]);
+  };
+
+  return async (asker, target) => {
+    const actor = await stillSignedIn(context, asker);
+    const deliveries =
+      target === undefined
+        ? await announcer.broadcast(options.port, datagramFor)
+        : await sendTo(announcer, parseTarget(target), datagramFor);
+    const sentTo = deliveries.filter(({ error }) => error === null).map(({ to }) => to);
+    const failed = deliveries.filter(({ error }) => error !== null);
+    if (failed.length > 0)
+      context.log.warn({ failed, sent_to: sentTo }, 'an announcement could not be sent everywhere');
+    if (sentTo.length === 0)
+      throw new MusterError(
+        'discovery_failed',
+        failed.length > 0
+          ? `nothing could be sent: ${failed
+              .slice(0, 8)
+              .map(({ to, error }) => `${to}: ${error}`)
+              .join('; ')}`
+          : 'this machine has no network to broadcast on; name a target as host:port',
+      );
+    await context.db.write({
+      name: 'discovery/sent',
+      statements: [
+        audited(context, {
+          type: 'discovery.sent',
+          actor,
+          target: { type: 'discovery', id: '', name: target ?? 'broadcast' },
+          summary: `announced this orchestrator to ${target ?? `${sentTo.length} network${sentTo.length === 1 ? '' : 's'}`}`,
+          metadata: { sent_to: sentTo, failed },
+        }),
+      ],
+    });
+    return { sent_to: sentTo };
+  };
+}
+
+const fault = (message: string) =>
+  new MusterError('invalid_input', `target ${message}`, [{ path: '/target', message }]);
+
+/**
+ * `host:port`, an IPv6 address in brackets.
+ * @throws MusterError invalid_input naming /target
+ */
+export function parseTarget(text: string): { host: string; port: number } {
+  const [, bracketed, plain, digits = ''] = /^(?:\[([^\][]*)\]|([^:[\]]*)):(\d{1,9})$/.exec(text) ?? [];
+  const host = bracketed ?? plain;
+  if (host === undefined) throw fault('must be host:port, such as 192.0.2.40:4747 or [2001:db8::40]:4747');
+  const port = Number(digits);
+  if (port < 1 || port > 65_535) throw fault(`has the port ${digits}, which must be 1 to 65535`);
+  // The interface of a link-local address is ours to know, and goes into no datagram.
+  const [address = '', scope] = host.split('%', 2);
+  const right =
+    bracketed === undefined ? !host.includes('%') : address.includes(':') && /^[\w.-]{1,15}$/.test(scope ?? 'x');
+  if (!right || !isAnnounceableHost(address))
+    throw fault(`has ${JSON.stringify(host)}, which is no host name or address`);
+  return { host, port };
+}
+
+async function sendTo(
+  announcer: Announcer,
+  { host, port }: { host: string; port: number },
+  datagramFor: DatagramFor,
+): Promise<Delivery[]> {
+  try {
+    return await announcer.send(host, port, datagramFor);
+  } catch (error) {
+    if (error instanceof UnknownHostError) throw fault(error.message);
+    throw error;
+  }
+}

@@ -1,0 +1,134 @@
+import { spawnSync } from 'node:child_process';
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { enrolmentLines, type InstallFacts, installSource, noteOnAgents, word } from './enrollment-line.ts';
+
+const publicKey = 'ab'.repeat(32);
+const source = { from: 'https://muster.example:4748', pin: 'sha256//qwerty+/=' };
+const places = { agents: 'muster.example:4747', publicKey, install: source };
+
+describe('a word of a shell', () => {
+  test('is what it was, whatever it was', () => {
+    const hostile = [
+      '',
+      ' ',
+      "'",
+      '"',
+      '$(touch /tmp/x)',
+      '`id`',
+      'a\nb',
+      '*',
+      '~',
+      '-n',
+      '\\',
+      "';id;'",
+      '${IFS}',
+      '!!',
+      '#',
+      'é',
+      '\t',
+    ];
+    fc.assert(
+      fc.property(
+        fc.array(fc.oneof(fc.constantFrom(...hostile), fc.string({ unit: 'grapheme' }), fc.string({ unit: 'binary' }))),
+        (texts) => {
+          // No argument of a program can hold a zero, whoever passes it; lone surrogates are no text.
+          const given = texts.map((text) => text.replaceAll('\0', '').toWellFormed());
+          const { stdout, stderr } = spawnSync('sh', [], { input: `printf '%s\\0' end ${given.map(word).join(' ')}` });
+          expect(String(stderr)).toBe('');
+          expect(String(stdout).split('\0').slice(1, -1)).toEqual(given);
+        },
+      ),
+      { numRuns: 60 },
+    );
+  });
+});
+
+describe('the line to paste', () => {
+  test('fetches the script over a connection whose key it knows, and keeps the token out of the arguments', () => {
+    const { command, connect_command, note } = enrolmentLines(places, 'mt_1', true);
+    expect(command).toBe(
+      "(curl -fsSk --pinnedpubkey 'sha256//qwerty+/=' https://muster.example:4748/install/agent.sh || echo exit 1) | " +
+        "MUSTER_TOKEN=mt_1 sh -s -- --from https://muster.example:4748 --pin 'sha256//qwerty+/=' " +
+        `--to muster.example:4747 --key ${publicKey}`,
+    );
+    expect(connect_command).toBe(
+      `MUSTER_TOKEN=mt_1 muster agent connect muster.example:4747 --orchestrator-key ${publicKey}`,
+    );
+    expect(note).toBeNull();
+  });
+
+  test('trusts the usual authorities where a proxy stands before the API, and waits for nobody who must approve first', () => {
+    const install = { from: 'https://muster.example', pin: null };
+    const { command } = enrolmentLines({ ...places, install }, 'mt_1', false);
+    expect(command).toMatch(/^\(curl -fsS https:\/\/muster\.example\/install\/agent\.sh \|\| /);
+    expect(command).not.toContain('pin');
+    expect(command).toMatch(/ --wait no$/);
+  });
+
+  test('is the one for a machine that has the program, with the reason, where nothing can be installed from', () => {
+    const { command, connect_command, note } = enrolmentLines({ ...places, install: { refused: 'why' } }, 'mt_1', true);
+    expect({ command, note }).toEqual({ command: connect_command, note: 'why' });
+  });
+
+  test('fails when nothing, or only half of it, can be fetched', () => {
+    const { command } = enrolmentLines(places, 'mt_1', true);
+    const ended = (curl: string) => spawnSync('sh', ['-c', `curl() { ${curl}; }\n${command}`]).status;
+    expect(ended('return 90')).not.toBe(0);
+    expect(ended('echo "main() {"; echo "exit 0"; return 18')).not.toBe(0);
+    expect(ended('echo exit 0')).toBe(0);
+  });
+
+  test('runs nothing that an address of the configuration holds', () => {
+    const hostile = "x'; touch /tmp/muster-was-here; $(id)";
+    const { command } = enrolmentLines(
+      { agents: `${hostile}:4747`, publicKey, install: { from: `https://${hostile}`, pin: null } },
+      'mt_1',
+      true,
+    );
+    const program = 'curl() { printf "<%s>" "$@"; }; sh() { cat; printf "<%s>" "$@"; }';
+    const { stdout, stderr } = spawnSync('sh', ['-c', `${program}\n${command}`]);
+    expect(String(stderr)).toBe('');
+    expect(String(stdout)).toContain(`<https://${hostile}/install/agent.sh>`);
+    expect(String(stdout)).toContain(`<--to><${hostile}:4747>`);
+  });
+});
+
+describe('where to install from', () => {
+  const facts: InstallFacts = {
+    hasPackages: true,
+    apiHost: '0.0.0.0',
+    tls: true,
+    publicUrl: null,
+    ownUrl: 'https://muster.example:4748',
+    keyDigest: 'k',
+  };
+  test('is the API itself by its key, or a proxy by its certificate', () => {
+    expect(installSource(facts)).toEqual({ from: 'https://muster.example:4748', pin: 'sha256//k' });
+    const proxied = { ...facts, apiHost: '127.0.0.1', tls: false, keyDigest: null, publicUrl: 'https://m.example/' };
+    expect(installSource(proxied)).toEqual({ from: 'https://m.example', pin: null });
+  });
+
+  test.each<[string, Partial<InstallFacts>, string]>([
+    ['has packages', { hasPackages: false }, 'npm run build'],
+    ['is reached by others', { apiHost: '127.0.0.1' }, 'set api_host'],
+    ['is reached by others', { apiHost: 'localhost' }, 'set api_host'],
+    ['speaks TLS', { tls: false, keyDigest: null }, 'set public_url'],
+  ])('is nowhere unless it %s', (_, more, advice) => {
+    expect(installSource({ ...facts, ...more })).toEqual({ refused: expect.stringContaining(advice) });
+  });
+});
+
+describe('the note on where agents dial', () => {
+  test('says that no other machine can, before all else', () => {
+    expect(noteOnAgents('127.0.0.1', null, 'control')).toContain('agent_host is 127.0.0.1: set it');
+    expect(noteOnAgents('::1', 'muster.example', 'control')).toContain('own machine only');
+    expect(noteOnAgents('0.0.0.0', null, 'control')).toContain('control, which the other one must know');
+    expect(noteOnAgents('0.0.0.0', 'muster.example', 'control')).toBeNull();
+  });
+
+  test('is told beside why nothing is installed', () => {
+    const { note } = enrolmentLines({ ...places, install: { refused: 'why' }, note: 'agents' }, 'mt_1', true);
+    expect(note).toBe('why; agents');
+  });
+});

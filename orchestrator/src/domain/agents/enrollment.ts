@@ -1,0 +1,261 @@
+import { isName, MusterError } from '@muster/protocol';
+import type { Hello } from '@muster/protocol/wire';
+import { fromJson, toJson } from '../../store/json-text.ts';
+import { insertAgentKey } from '../../store/queries/agent-keys.ts';
+import { agentIdTakingName, insertAgent, putTag, setAgentStatus } from '../../store/queries/agents.ts';
+import {
+  deleteOldEnrolmentTokens,
+  enrolmentTokenByHash,
+  enrolmentTokenNaming,
+  enrolmentTokens,
+  insertEnrolmentToken,
+  revokeEnrolmentToken,
+  useEnrolmentToken,
+} from '../../store/queries/enrollment.ts';
+import { type Statement, statement } from '../../store/transaction.ts';
+import { audited } from '../audit/audit.ts';
+import { hashOfToken } from '../operators/sign-in.ts';
+import { type Actor, type Context, seconds } from '../shared/context.ts';
+import { mapPage, type PageWish, readPage } from '../shared/page.ts';
+import type { AgentRow } from './agents.ts';
+import { requireAgentName, requireTags } from './agents.ts';
+import { type EnrolmentPlaces, enrolmentLines } from './enrollment-line.ts';
+import type { PendingList } from './pending-list.ts';
+
+/** Enrolment tokens: what lets an agent in without somebody looking at it. Stored as hashes, shown once. */
+
+export interface TokenWish {
+  expires_in?: number | undefined;
+  uses?: number | undefined;
+  name?: string | undefined;
+  tags?: Record<string, string> | undefined;
+  approve?: boolean | undefined;
+}
+
+type TokenRow = NonNullable<Awaited<ReturnType<typeof byHash>>>;
+const byHash = ({ db }: Context, token: string) => db.get(enrolmentTokenByHash, { token_hash: hashOfToken(token) });
+
+const toToken = (row: Omit<TokenRow, 'token_hash'>) => ({
+  id: row.id,
+  name: row.name,
+  tags: fromJson(row.tags),
+  approve: row.approve === 1,
+  uses_left: row.uses_left,
+  created_at: row.created_at,
+  created_by: row.created_by,
+  expires_at: row.expires_at,
+  revoked_at: row.revoked_at,
+});
+
+/** Makes a token; its value and the line to paste are in the answer and nowhere else. */
+export async function createToken(context: Context, actor: Actor, wish: TokenWish, advertised: EnrolmentPlaces) {
+  const uses = wish.uses ?? 1;
+  const approve = wish.approve ?? true;
+  if (wish.name !== undefined) {
+    requireAgentName(wish.name);
+    const message =
+      uses > 1 ? 'only a token of a single use can carry a name' : approve ? null : 'a name is given at approval';
+    if (message !== null) throw new MusterError('invalid_input', message, [{ path: '/name', message }]);
+  }
+  const tags = wish.tags ?? {};
+  requireTags(tags);
+  const now = seconds(context.now());
+  const token = `mt_${context.randomBytes(24).toString('base64url')}`;
+  const row = {
+    id: context.newId(),
+    token_hash: hashOfToken(token),
+    name: wish.name ?? null,
+    tags: toJson(tags),
+    approve: approve ? (1 as const) : (0 as const),
+    uses_left: uses,
+    created_at: now,
+    created_by: actor.id,
+    expires_at: now + (wish.expires_in ?? 3600),
+    revoked_at: null,
+  };
+  const nameFree =
+    row.name === null
+      ? []
+      : [
+          statement(agentIdTakingName, { name: row.name, node_id: '' }, { expect: 'no_row', else: 'name_taken' }),
+          statement(
+            enrolmentTokenNaming,
+            { name: row.name, now },
+            {
+              expect: 'no_row',
+              else: 'name_taken',
+              detail: `a live enrolment token already names ${row.name}: revoke it (muster enrolment-tokens list, revoke), or choose another name`,
+            },
+          ),
+        ];
+  await context.db.write({
+    name: 'enrolment/create',
+    statements: [
+      ...nameFree,
+      statement(insertEnrolmentToken, { ...row, approve }),
+      audited(context, {
+        type: 'enrolment.created',
+        actor,
+        target: { type: 'enrolment_token', id: row.id, name: row.name ?? '' },
+        summary: `enrolment token made, good for ${uses} use${uses === 1 ? '' : 's'}`,
+        metadata: { approve, tags, expires_at: row.expires_at },
+      }),
+    ],
+  });
+  return { ...toToken(row), token, ...enrolmentLines(advertised, token, approve) };
+}
+
+/** Newest first. @param ended also those that are used up, revoked or expired */
+export async function listTokens({ db, now }: Context, ended: boolean, wish: PageWish) {
+  const query = enrolmentTokens({ ended });
+  return mapPage(await readPage(wish, (page) => db.all(query, { now: seconds(now()), ...page })), toToken);
+}
+
+/** Ended tokens stay on the list for so long: somebody may ask how an agent got in. */
+const keptSecs = 30 * 86_400;
+
+export async function deleteOldTokens(context: Context): Promise<void> {
+  const old = statement(deleteOldEnrolmentTokens, { expired_before: seconds(context.now()) - keptSecs });
+  await context.db.write({ name: 'enrolment/delete old', statements: [old] });
+}
+
+export async function revokeToken(context: Context, actor: Actor, id: string): Promise<void> {
+  await context.db.write({
+    name: 'enrolment/revoke',
+    statements: [
+      statement(
+        revokeEnrolmentToken,
+        { id, now: seconds(context.now()) },
+        { expect: 'changed', else: 'enrolment_token_not_found' },
+      ),
+      audited(context, {
+        type: 'enrolment.revoked',
+        actor,
+        target: { type: 'enrolment_token', id, name: '' },
+        summary: 'enrolment token revoked',
+      }),
+    ],
+  });
+}
+
+/**
+ * Names for an agent whose token has none, best first: its hostname, made to fit, then told apart by more and more of
+ * its id. The last is always free, since no other agent has the id.
+ */
+export function namesFromHostname(hostname: string, nodeId: string): string[] {
+  const fitted = (hostname.split('.')[0] ?? '')
+    .replace(/[^\p{L}\p{Nd}_-]/gu, '-')
+    .replace(/^[^\p{L}]+/u, '')
+    .slice(0, 55)
+    .toWellFormed();
+  const told = [fitted, `${fitted}-${nodeId.slice(0, 4)}`, `${fitted}-${nodeId.slice(0, 8)}`];
+  return [...(isName(fitted) ? told : []), `agent-${nodeId}`];
+}
+
+async function freeName({ db }: Context, candidates: readonly string[], nodeId: string): Promise<string> {
+  for (const name of candidates) if (!(await db.get(agentIdTakingName, { name, node_id: nodeId }))) return name;
+  return candidates.at(-1) as string;
+}
+
+export interface Enrolment {
+  statements: Statement[];
+  /** False: it is told of later, together with others. */
+  told: boolean;
+  /** Whose place it takes on the list of those that wait. */
+  displaced: string | null;
+}
+
+/**
+ * The statements that let a new agent in, or let a known pending one in by a token.
+ * @param known the record there is, if any; only a pending one may be changed by a token
+ * @returns no statements where nothing is to be changed, null when the token does not hold
+ * @throws MusterError `pending_full`
+ */
+export async function enrolStatements(
+  context: Context,
+  hello: Hello,
+  from: { node_id: string; remote_ip: string; now: number },
+  known: AgentRow | undefined,
+  pending: PendingList,
+): Promise<Enrolment | null> {
+  const { node_id, now } = from;
+  let token: TokenRow | undefined;
+  if (hello.token !== null) {
+    token = await byHash(context, hello.token);
+    if (!token || token.revoked_at !== null || token.expires_at <= now || token.uses_left < 1) return null;
+  }
+  const approve = token?.approve === 1;
+  // It waits already, and the token would change nothing but its own count.
+  if (known && !approve) return { statements: [], told: true, displaced: null };
+  let name: string | null = known?.name ?? null;
+  const statements: Statement[] = [];
+  if (token)
+    statements.push(
+      statement(useEnrolmentToken, { id: token.id, now }, { expect: 'changed', else: 'enrolment_token_not_found' }),
+    );
+  if (approve && name === null) {
+    name = await freeName(context, namesFromHostname(token?.name ?? hello.hostname, node_id), node_id);
+    statements.push(statement(agentIdTakingName, { name, node_id }, { expect: 'no_row', else: 'name_taken' }));
+  }
+  let displaced: string | null = null;
+  let told = true;
+  const status = approve ? 'approved' : 'pending';
+  if (known) {
+    if (approve)
+      statements.push(
+        statement(
+          setAgentStatus,
+          { node_id, from: 'pending', status, name, now },
+          { expect: 'changed', else: 'agent_not_found' },
+        ),
+      );
+  } else {
+    if (!approve) {
+      const place = await pending.place(from.remote_ip);
+      statements.push(...place.statements);
+      displaced = place.displaced;
+    }
+    statements.push(
+      statement(insertAgent, {
+        node_id,
+        public_key: hello.public_key,
+        name,
+        status,
+        agent_version: hello.agent_version,
+        attributes: toJson(hello.attributes),
+        initial_hostname: hello.hostname,
+        initial_ip: from.remote_ip,
+        now,
+        pin_source: hello.pin_source,
+        enrolment_token_id: token?.id ?? null,
+      }),
+      statement(insertAgentKey, { public_key: hello.public_key, node_id }),
+    );
+  }
+  const tags = token ? fromJson(token.tags) : {};
+  for (const [key, value] of Object.entries(tags)) statements.push(statement(putTag, { node_id, key, value }));
+  if (!known || approve) {
+    const label = name ?? hello.hostname;
+    const trust = hello.pin_source === 'first_use' ? '; it trusted our key unseen' : '';
+    const happening = {
+      actor: { type: 'agent', id: node_id, name: label },
+      target: { type: 'agent', id: node_id, name: label },
+      metadata: {
+        hostname: hello.hostname,
+        ip: from.remote_ip,
+        pin_source: hello.pin_source,
+        ...(token ? { enrolment_token_id: token.id } : {}),
+      },
+    } as const;
+    if (approve) {
+      const summary = `agent ${label} approved by an enrolment token`;
+      statements.push(audited(context, { ...happening, type: 'agent.approved', summary }));
+    } else {
+      const summary = `agent ${label} waits for approval${trust}`;
+      const waits = { ...happening, type: 'agent.pending', summary } as const;
+      told = pending.isToldSingly(waits);
+      if (told) statements.push(audited(context, waits));
+    }
+  }
+  return { statements, told, displaced };
+}

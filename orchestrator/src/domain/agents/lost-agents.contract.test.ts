@@ -1,0 +1,265 @@
+import { expect, it, vi } from 'vitest';
+import { describeDatabases } from '../../../test/databases/databases.ts';
+import { connect, type Domain, type Key, newAdmin, newAgent, newKey, openDomain } from '../../../test/domain.ts';
+import { startUpkeep } from '../../schedule/upkeep.ts';
+import { toJson } from '../../store/json-text.ts';
+import { setAttributes } from '../../store/queries/agents.ts';
+import { statement } from '../../store/transaction.ts';
+import { listAudit } from '../audit/audit.ts';
+import { getAgent, setStatus } from './agents.ts';
+import { createLostWatch } from './lost-agents.ts';
+
+const lostAfterSecs = 120;
+
+async function open(fixture: Parameters<typeof openDomain>[0]) {
+  const domain = await openDomain(fixture);
+  const { actor } = await newAdmin(domain);
+  const startedAt = domain.clock.monotonic();
+  const watch = createLostWatch(domain.context, {
+    lostAfterSecs,
+    upFor: () => domain.clock.monotonic() - startedAt,
+  });
+  return { domain, actor, watch };
+}
+
+/** Its link ends now. */
+async function leave(domain: Domain, nodeId: string): Promise<void> {
+  domain.connected.delete(nodeId);
+  await domain.links.closed(nodeId, 'gone', domain.now());
+}
+
+/** The agents' transitions on record, oldest first: `type name`. */
+async function transitions({ context }: Domain): Promise<string[]> {
+  const { events } = await listAudit(context, { category: 'agent', limit: 500 });
+  return events
+    .filter(({ event_type }) => /lost|returned|connected|cloned|refused/.test(event_type))
+    .map(({ event_type, target }) => `${event_type} ${target.name}`)
+    .reverse();
+}
+
+describeDatabases('agents that go and come', (fixture) => {
+  it('are lost after the grace time, once, and are back once', async () => {
+    const { domain, actor, watch } = await open(fixture);
+    const key = await newAgent(domain, actor, 'web-1');
+    domain.clock.advance(lostAfterSecs * 1000);
+    await leave(domain, key.id);
+    const leftAt = domain.now();
+    domain.clock.advance((lostAfterSecs - 1) * 1000);
+    await watch.round();
+    expect(await transitions(domain)).toEqual(['agent.connected web-1']);
+    domain.clock.advance(1000);
+    await watch.round();
+    await watch.round();
+    domain.clock.advance(86_400_000);
+    await watch.round();
+    expect(await transitions(domain)).toEqual(['agent.connected web-1', 'agent.lost web-1']);
+    const [lost] = (await listAudit(domain.context, { event_type: 'agent.lost' })).events;
+    expect(lost).toMatchObject({ severity: 'warning', metadata: { last_seen_at: leftAt }, target: { id: key.id } });
+    expect((await getAgent(domain.context, key.id)).last_seen_at).toBe(leftAt);
+    await connect(domain, key);
+    await leave(domain, key.id);
+    await connect(domain, key);
+    await watch.round();
+    expect((await transitions(domain)).slice(2)).toEqual(['agent.returned web-1']);
+    await leave(domain, key.id);
+    domain.clock.advance(lostAfterSecs * 1000);
+    await watch.round();
+    expect((await transitions(domain)).slice(3)).toEqual(['agent.lost web-1']);
+  });
+
+  it('say nothing when a link breaks for less than that, and something when they come from elsewhere', async () => {
+    const { domain, actor, watch } = await open(fixture);
+    const key = await newAgent(domain, actor, 'web-1');
+    for (let blip = 0; blip < 3; blip++) {
+      await leave(domain, key.id);
+      domain.clock.advance((lostAfterSecs - 1) * 1000);
+      await watch.round();
+      await connect(domain, key);
+    }
+    expect(await transitions(domain)).toEqual(['agent.connected web-1']);
+    await connect(domain, key, { agent_version: '0.2.0' });
+    const [event] = (await listAudit(domain.context, { event_type: 'agent.connected' })).events;
+    expect(event?.metadata).toMatchObject({ agent_version: '0.2.0', former_agent_version: '0.1.0' });
+    await connect(domain, key, { agent_version: '0.2.0' });
+    expect(await transitions(domain)).toHaveLength(2);
+  });
+
+  it('have the grace time to come back after the orchestrator starts, and are lost if they do not', async () => {
+    const { domain, actor } = await open(fixture);
+    const [stays, returns] = [await newAgent(domain, actor, 'stays'), await newAgent(domain, actor, 'returns')];
+    // The process dies with both connected: nothing is recorded of it.
+    domain.connected.clear();
+    domain.clock.advance(86_400_000);
+    const upkeep = startUpkeep(domain.context, domain.clock, { lostAfterSecs });
+    await upkeep.round();
+    domain.clock.advance((lostAfterSecs - 1) * 1000);
+    await upkeep.round();
+    await connect(domain, returns);
+    domain.clock.advance(1000);
+    await upkeep.round();
+    await upkeep.stop();
+    expect((await transitions(domain)).slice(2)).toEqual(['agent.lost stays']);
+    expect(stays.id).not.toBe(returns.id);
+  });
+
+  it('are not lost while nobody has approved them, nor once they are rejected', async () => {
+    const { domain, actor, watch } = await open(fixture);
+    const pending = await newKey();
+    await connect(domain, pending, { hostname: 'pending' });
+    const rejected = await newAgent(domain, actor, 'rejected');
+    await setStatus(domain.context, actor, rejected.id, { status: 'rejected' });
+    await leave(domain, pending.id);
+    await leave(domain, rejected.id);
+    // Its coming and going fills no log.
+    for (let attempt = 0; attempt < 5; attempt++) {
+      await connect(domain, pending, { agent_version: `0.${attempt}.0` });
+      await leave(domain, pending.id);
+    }
+    domain.clock.advance(lostAfterSecs * 1000);
+    await watch.round();
+    expect(await transitions(domain)).toEqual(['agent.connected pending', 'agent.connected rejected']);
+    await setStatus(domain.context, actor, pending.id, { status: 'approved', name: 'late' });
+    await watch.round();
+    expect((await transitions(domain)).slice(2)).toEqual(['agent.lost late']);
+  });
+
+  it('are recorded as seen now and then while they are connected', async () => {
+    const { domain, actor, watch } = await open(fixture);
+    const key = await newAgent(domain, actor, 'web-1');
+    const recorded = async () => {
+      domain.connected.delete(key.id);
+      const { last_seen_at } = await getAgent(domain.context, key.id);
+      domain.connected.add(key.id);
+      return last_seen_at;
+    };
+    const connectedAt = domain.now();
+    for (let passed = 5; passed < 900; passed += 5) {
+      domain.clock.advance(5000);
+      await watch.round();
+      expect((await getAgent(domain.context, key.id)).last_seen_at).toBe(domain.now());
+    }
+    // Ten thousand of them are not written every two minutes to say what their links know.
+    expect(await recorded()).toBe(connectedAt);
+    for (let passed = 0; passed < 900; passed += 5) {
+      domain.clock.advance(5000);
+      await watch.round();
+    }
+    expect(await recorded()).toBeGreaterThanOrEqual(domain.now() - 900);
+    expect(await transitions(domain)).toEqual(['agent.connected web-1']);
+  });
+
+  it('are lost behind many that are connected, and when they depart after they were looked at', async () => {
+    const domain = await openDomain(fixture);
+    const { actor } = await newAdmin(domain);
+    const agents: { name: string; key: Key }[] = [];
+    for (let n = 0; n < 6; n++) agents.push({ name: `web-${n}`, key: await newAgent(domain, actor, `web-${n}`) });
+    // All were seen in one second: the walk goes by their ids.
+    agents.sort((a, b) => (a.key.id < b.key.id ? -1 : 1));
+    const [departs, last] = [agents[2]!, agents[5]!];
+    await leave(domain, last.key.id);
+    // It has heard nothing of all that.
+    const watch = createLostWatch(domain.context, { lostAfterSecs, upFor: () => 1e9, atOnce: 2 });
+    domain.clock.advance(lostAfterSecs * 1000);
+    for (let round = 0; round < 4; round++) await watch.round();
+    expect((await transitions(domain)).slice(6)).toEqual([`agent.lost ${last.name}`]);
+    // Its last word was long ago, which was found out only now.
+    const heardAt = domain.now() - lostAfterSecs;
+    domain.connected.delete(departs.key.id);
+    await domain.links.closed(departs.key.id, 'gone', heardAt);
+    await vi.waitFor(() =>
+      expect(domain.hints).toContainEqual({ type: 'agent_departed', node_id: departs.key.id, heard_at: heardAt }),
+    );
+    await watch.round();
+    expect((await transitions(domain)).slice(7)).toEqual([`agent.lost ${departs.name}`]);
+    watch.stop();
+  });
+
+  it('do not undo what is newer when their going is recorded late', async () => {
+    const { domain, actor } = await open(fixture);
+    const key = await newAgent(domain, actor, 'web-1');
+    const heardAt = domain.now();
+    domain.clock.advance(60_000);
+    await connect(domain, key);
+    await domain.links.closed(key.id, 'gone', heardAt);
+    domain.connected.delete(key.id);
+    expect((await getAgent(domain.context, key.id)).last_seen_at).toBe(heardAt + 60);
+  });
+
+  it('are lost all but the one that comes back in that very moment', async () => {
+    const { domain, actor, watch } = await open(fixture);
+    const keys: Key[] = [];
+    for (const name of ['a', 'b', 'c']) keys.push(await newAgent(domain, actor, name));
+    domain.connected.clear();
+    domain.clock.advance(lostAfterSecs * 1000);
+    const { db } = domain.context;
+    const write = db.write.bind(db);
+    // Between the look and the write: what moves the second agent's record is committed.
+    db.write = async (unit) => {
+      db.write = write;
+      const moved = { node_id: keys[1]!.id, attributes: toJson({}), now: domain.now() };
+      await write({ name: 'test/move', statements: [statement(setAttributes, moved)] });
+      return write(unit);
+    };
+    await watch.round();
+    expect((await transitions(domain)).slice(3).sort()).toEqual(['agent.lost a', 'agent.lost c']);
+  });
+
+  it('go by the thousand in a few units', async () => {
+    const { domain, actor } = await open(fixture);
+    const key = await newAgent(domain, actor, 'web-1');
+    const { db } = domain.context;
+    const write = db.write.bind(db);
+    let units = 0;
+    db.write = (unit) => {
+      units++;
+      return write(unit);
+    };
+    domain.clock.advance(5_000);
+    await Promise.all([
+      domain.links.closed(key.id, 'gone', domain.now()),
+      ...Array.from({ length: 999 }, (_, index) => domain.links.closed(`${index}`, 'gone', domain.now())),
+    ]);
+    db.write = write;
+    expect(units).toBeLessThanOrEqual(3);
+    domain.connected.clear();
+    expect((await getAgent(domain.context, key.id)).last_seen_at).toBe(domain.now());
+  });
+
+  it('are told of as cloned once an hour, however often the clone dials', async () => {
+    const { domain, actor } = await open(fixture);
+    const key = await newAgent(domain, actor, 'web-1');
+    for (let minute = 0; minute < 60; minute++) {
+      await domain.links.cloneSeen(key.id, '192.0.2.66');
+      domain.clock.advance(60_000);
+    }
+    const cloned = await listAudit(domain.context, { event_type: 'agent.cloned' });
+    expect(cloned.events).toMatchObject([
+      { severity: 'critical', target: { name: 'web-1' }, metadata: { ip: '192.0.2.66', connected_from: '192.0.2.7' } },
+    ]);
+    await Promise.all([1, 2, 3].map(() => domain.links.cloneSeen(key.id, '192.0.2.66')));
+    expect((await listAudit(domain.context, { event_type: 'agent.cloned' })).events).toHaveLength(2);
+  });
+
+  it('are recorded as refused once an hour for each reason', async () => {
+    const { domain } = await open(fixture);
+    const from = { node_id: null, remote_ip: '192.0.2.9' };
+    const refuse = (code: 'signature_invalid' | 'hello_timeout') =>
+      domain.links.refused({ code, message: 'no', retry_after_secs: null }, from);
+    for (let attempt = 0; attempt < 5; attempt++) await refuse('signature_invalid');
+    await refuse('hello_timeout');
+    expect(await transitions(domain)).toHaveLength(2);
+    domain.clock.advance(3_600_000);
+    await refuse('signature_invalid');
+    expect(await transitions(domain)).toHaveLength(3);
+  });
+
+  it('keep on record that the key was trusted unseen, also once it is pinned', async () => {
+    const { domain } = await open(fixture);
+    const key = await newKey();
+    await connect(domain, key, { pin_source: 'first_use' });
+    await connect(domain, key, { pin_source: 'pinned' });
+    expect((await getAgent(domain.context, key.id)).pin_source).toBe('first_use');
+    await connect(domain, key, { pin_source: 'flag' });
+    expect((await getAgent(domain.context, key.id)).pin_source).toBe('flag');
+  });
+});

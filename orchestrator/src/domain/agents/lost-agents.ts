@@ -1,0 +1,122 @@
+import { MusterError } from '@muster/protocol';
+import { markLastSeen, markLost, unseenAgents, unseenAmong } from '../../store/queries/agents.ts';
+import { type Statement, statement } from '../../store/transaction.ts';
+import { audited } from '../audit/audit.ts';
+import { type Context, seconds, systemActor } from '../shared/context.ts';
+
+/**
+ * Which approved agents are lost. What is recorded of when each was last seen decides, so that it does not matter how its
+ * link ended, or whether anybody was there to notice. The records are walked from the one unseen for longest to those of
+ * the grace time ago, each once; who departs or changes behind the walk is looked at again. The walk begins anew now and
+ * then: connected agents are recorded as seen then, and whatever no hint told of is found.
+ */
+
+/** How often the walk begins anew: so old a record of a connected agent may be, which only a crash shows to anybody. */
+const walkSecs = 900;
+/** Looked at in one round: the others have their turn in the next. */
+const mostAtOnce = 2_000;
+/** Written in one unit. */
+const inOneUnit = 500;
+
+export interface LostWatch {
+  round(): Promise<void>;
+  stop(): void;
+}
+
+export interface LostWatchOptions {
+  /** The grace time: so long nothing was heard of an agent that is lost. */
+  lostAfterSecs: number;
+  /** Milliseconds since this orchestrator could be reached: nobody is lost before they had the grace time to come back. */
+  upFor: () => number;
+  /** For tests. */
+  atOnce?: number;
+}
+
+export function createLostWatch(
+  context: Context,
+  { lostAfterSecs, upFor, atOnce = mostAtOnce }: LostWatchOptions,
+): LostWatch {
+  const { db, bus, presence } = context;
+  const recordEvery = Math.max(walkSecs, lostAfterSecs);
+  let begunAt = Number.NEGATIVE_INFINITY;
+  let reached = { seen_since: 0, after_id: '' };
+  /** Who may have got behind the walk. */
+  let behind = new Set<string>();
+  const graceBegan = () => seconds(context.now()) - lostAfterSecs;
+  const unsubscribe = bus.subscribe((hint) => {
+    if (hint.type === 'agent_changed' || (hint.type === 'agent_departed' && hint.heard_at <= graceBegan()))
+      behind.add(hint.node_id);
+  });
+
+  const look = async (rows: readonly UnseenRow[], now: number) => {
+    const seen: Statement[][] = [];
+    const lost: Statement[][] = [];
+    for (const row of rows) {
+      const heardAt = presence.lastHeardAt(row.node_id);
+      if (heardAt === null) lost.push(lossOf(context, row, now));
+      else if (row.last_seen_at <= now - recordEvery)
+        seen.push([statement(markLastSeen, { node_id: row.node_id, at: heardAt })]);
+    }
+    for (const part of inParts(seen)) await db.write({ name: 'agents/seen', statements: part.flat() });
+    for (const part of inParts(lost)) await writeLosses(context, part);
+  };
+
+  return {
+    async round() {
+      if (upFor() < lostAfterSecs * 1000) return;
+      const now = seconds(context.now());
+      const seen_before = graceBegan();
+      const again = behind;
+      behind = new Set();
+      try {
+        for (const ids of inParts([...again]))
+          await look(await db.all(unseenAmong, { ids: [...ids], seen_before }), now);
+      } catch (error) {
+        for (const id of again) behind.add(id);
+        throw error;
+      }
+      // Also when the clock was set back.
+      if (now - begunAt >= walkSecs || now < begunAt) {
+        begunAt = now;
+        reached = { seen_since: 0, after_id: '' };
+      }
+      const rows = await db.all(unseenAgents, { ...reached, seen_before, limit: atOnce });
+      await look(rows, now);
+      const last = rows.at(-1);
+      if (last) reached = { seen_since: last.last_seen_at, after_id: last.node_id };
+    },
+
+    stop: unsubscribe,
+  };
+}
+
+function* inParts<T>(items: readonly T[]): Generator<readonly T[]> {
+  for (let start = 0; start < items.length; start += inOneUnit) yield items.slice(start, start + inOneUnit);
+}
+
+type UnseenRow = { node_id: string; name: string | null; initial_hostname: string; last_seen_at: number };
+
+function lossOf(context: Context, row: UnseenRow, now: number): Statement[] {
+  const { node_id, last_seen_at } = row;
+  const label = row.name ?? row.initial_hostname;
+  return [
+    statement(markLost, { node_id, last_seen_at, now }, { expect: 'changed', else: 'agent_changed' }),
+    audited(context, {
+      type: 'agent.lost',
+      actor: systemActor,
+      target: { type: 'agent', id: node_id, name: label },
+      summary: `agent ${label} is lost: last heard ${new Date(last_seen_at * 1000).toISOString()}`,
+      metadata: { last_seen_at },
+    }),
+  ];
+}
+
+/** One that came back in this very moment undoes the unit it is in: then each stands for itself. */
+async function writeLosses(context: Context, losses: readonly Statement[][]): Promise<void> {
+  try {
+    await context.db.write({ name: 'agents/lost', statements: losses.flat() });
+  } catch (error) {
+    if (!(error instanceof MusterError && error.code === 'agent_changed')) throw error;
+    if (losses.length > 1) for (const loss of losses) await writeLosses(context, [loss]);
+  }
+}

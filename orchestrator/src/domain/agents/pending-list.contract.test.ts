@@ -1,0 +1,99 @@
+import { expect, test } from 'vitest';
+import { describeDatabases } from '../../../test/databases/databases.ts';
+import { connect, type Domain, type Key, newAdmin, newKey, openDomain } from '../../../test/domain.ts';
+import { listAudit } from '../audit/audit.ts';
+import { listAgents, setStatus } from './agents.ts';
+import { createToken } from './enrollment.ts';
+import { forgottenAfterSecs } from './pending-list.ts';
+
+const day = 86_400_000;
+
+describeDatabases('agents that wait for approval', (fixture) => {
+  /** Comes as a new agent, and leaves again unless it stays. */
+  const come = async (domain: Domain, ip: string, { stays = false } = {}): Promise<{ key: Key; admitted: boolean }> => {
+    const key = await newKey();
+    const { admitted } = await connect(domain, key, {}, ip);
+    if (!stays) domain.connected.delete(key.id);
+    return { key, admitted };
+  };
+  const waiting = async ({ context }: Domain) =>
+    (await listAgents(context, { status: 'pending' })).map(({ node_id }) => node_id);
+  const events = async ({ context }: Domain, event_type: string) =>
+    (await listAudit(context, { event_type, limit: 200 })).events;
+
+  test('give way when they are gone and a machine of another network needs the place', async () => {
+    const domain = await openDomain(fixture, { pendingCapacity: 5 });
+    const flood: Key[] = [];
+    for (let at = 0; at < 5; at++) {
+      flood.push((await come(domain, `198.51.100.${at}`)).key);
+      domain.clock.advance(1_000);
+    }
+    expect((await come(domain, '198.51.100.99')).admitted).toBe(false);
+    const machine = await come(domain, '192.0.2.7', { stays: true });
+    expect(machine.admitted).toBe(true);
+    const left = await waiting(domain);
+    expect(left).toHaveLength(5);
+    expect(left).toContain(machine.key.id);
+    expect(left).not.toContain(flood[0]?.id);
+    expect(domain.hints).toContainEqual({ type: 'agent_removed', node_id: flood[0]?.id });
+    // It may come again, and is treated as new.
+    expect((await connect(domain, flood[0] as Key, {}, '203.0.113.1')).admitted).toBe(true);
+  });
+
+  test('give way while they are connected, to a network that has fewer', async () => {
+    const domain = await openDomain(fixture, { pendingCapacity: 4 });
+    for (let at = 0; at < 4; at++) await come(domain, `2001:db8:0:1::${at}`, { stays: true });
+    expect((await come(domain, '2001:db8:0:2::1', { stays: true })).admitted).toBe(true);
+    expect((await come(domain, '2001:db8:0:2::2', { stays: true })).admitted).toBe(true);
+    expect((await come(domain, '2001:db8:0:2::3', { stays: true })).admitted).toBe(false);
+  });
+
+  test('never give way when they came with a token', async () => {
+    const domain = await openDomain(fixture, { pendingCapacity: 1 });
+    const { actor } = await newAdmin(domain);
+    const places = { agents: 'muster.example:4747', publicKey: '00'.repeat(32) };
+    const { token } = await createToken(domain.context, actor, { approve: false }, places);
+    const key = await newKey();
+    expect((await connect(domain, key, { token })).admitted).toBe(true);
+    domain.connected.delete(key.id);
+    expect((await come(domain, '203.0.113.1')).admitted).toBe(false);
+  });
+
+  test('are told of one by one up to ten a minute, and the others together', async () => {
+    const domain = await openDomain(fixture);
+    for (let at = 0; at < 40; at++) await come(domain, `198.51.100.${at}`);
+    expect(await events(domain, 'agent.pending')).toHaveLength(10);
+    expect(await events(domain, 'agent.connected')).toHaveLength(10);
+    await domain.pending.sweep(0);
+    expect(await events(domain, 'agent.pending')).toHaveLength(10);
+    domain.clock.advance(60_000);
+    await domain.pending.sweep(0);
+    await domain.pending.sweep(0);
+    const told = await events(domain, 'agent.pending');
+    expect(told).toHaveLength(11);
+    expect(told[0]).toMatchObject({
+      summary: '30 more agents wait for approval; the last was web-1 from 198.51.100.39',
+      metadata: { count: 30 },
+    });
+    await come(domain, '198.51.100.100');
+    expect(await events(domain, 'agent.pending')).toHaveLength(12);
+  });
+
+  test('are forgotten an hour after they left, unless they are connected or were approved', async () => {
+    const domain = await openDomain(fixture);
+    const { actor } = await newAdmin(domain);
+    const gone = await come(domain, '192.0.2.1');
+    const stays = await come(domain, '192.0.2.2', { stays: true });
+    const approved = await come(domain, '192.0.2.3');
+    await setStatus(domain.context, actor, approved.key.id, { status: 'approved', name: 'web-3' });
+    domain.clock.advance((forgottenAfterSecs - 10) * 1_000);
+    await domain.pending.sweep(day);
+    expect(await waiting(domain)).toContain(gone.key.id);
+    domain.clock.advance(20_000);
+    // After a start, agents have the time to come back.
+    await domain.pending.sweep(0);
+    expect(await waiting(domain)).toContain(gone.key.id);
+    await domain.pending.sweep(day);
+    expect(await waiting(domain)).toEqual([stays.key.id]);
+  });
+});

@@ -1,0 +1,134 @@
+import { MusterError } from '@muster/protocol';
+import { siteOf } from '../../client-network.ts';
+import { deletePendingAgent, pendingBeyond, pendingWithoutToken } from '../../store/queries/agents.ts';
+import { type Statement, statement } from '../../store/transaction.ts';
+import { audited, type Happening } from '../audit/audit.ts';
+import { type Context, seconds, systemActor } from '../shared/context.ts';
+import { givingWay } from './pending-place.ts';
+
+/** The agents that wait for approval: anybody can make a key and ask, so the list, and what is told of it, is bounded. */
+
+/** Agents that come within a minute are told of one by one up to here; further ones together. */
+const toldSingly = 10;
+const tellEveryMs = 60_000;
+/** One that is not connected for so long is forgotten; when it comes again it is new. */
+export const forgottenAfterSecs = 3_600;
+/** Records deleted in one round. */
+const forgottenAtOnce = 200;
+/** Records that are looked at for one to give way. */
+const mostConsidered = 10_000;
+
+export interface PendingList {
+  readonly capacity: number;
+  /**
+   * Statements that make a place for a new agent, of whom it is the unit's job to insert the record.
+   * @throws MusterError `pending_full` when nobody gives way
+   */
+  place(remoteIp: string): Promise<{ statements: Statement[]; displaced: string | null }>;
+  /** Whether a new agent is told of by itself. When it is not, `sweep` tells of it with others. */
+  isToldSingly(happening: Happening<'agent.pending'>): boolean;
+  /** Forgets those that have gone, and tells of those that came in numbers. @param upForMs since the start */
+  sweep(upForMs: number): Promise<void>;
+  /** Tells of what is not told yet. */
+  close(): Promise<void>;
+}
+
+interface Untold {
+  count: number;
+  /** Unix milliseconds. */
+  since: number;
+  newest: Happening<'agent.pending'>;
+}
+
+/** @param capacity how many agents may wait for approval at a time */
+export function createPendingList(context: Context, capacity: number): PendingList {
+  const { db } = context;
+  let minute = Number.NEGATIVE_INFINITY;
+  let told = 0;
+  let untold: Untold | null = null;
+
+  const startOfMinute = () => {
+    const now = context.now();
+    if (now - minute < tellEveryMs && now >= minute) return;
+    minute = now;
+    told = 0;
+  };
+
+  const tell = async () => {
+    if (untold === null) return;
+    const { count, since, newest } = untold;
+    untold = null;
+    const more = count === 1 ? '1 more agent waits' : `${count} more agents wait`;
+    try {
+      await db.write({
+        name: 'agents/pending told',
+        statements: [
+          audited(context, {
+            type: 'agent.pending',
+            actor: systemActor,
+            summary: `${more} for approval; the last was ${newest.target?.name} from ${newest.metadata?.ip}`,
+            metadata: { ...newest.metadata, count, since: new Date(since).toISOString() },
+          }),
+        ],
+      });
+    } catch (error) {
+      // A newer one may have been counted meanwhile.
+      const after = untold as Untold | null;
+      untold = { count: count + (after?.count ?? 0), since, newest: after?.newest ?? newest };
+      throw error;
+    }
+  };
+
+  const forget = async () => {
+    const seen_until = seconds(context.now()) - forgottenAfterSecs;
+    const gone = (await db.all(pendingWithoutToken, { limit: forgottenAtOnce })).filter(
+      ({ node_id, last_seen_at }) => last_seen_at <= seen_until && !context.presence.isConnected(node_id),
+    );
+    if (gone.length === 0) return;
+    await db.write({
+      name: 'agents/pending forgotten',
+      statements: gone.map(({ node_id }) => statement(deletePendingAgent, { node_id, seen_until })),
+    });
+    for (const { node_id } of gone) context.bus.publish({ type: 'agent_removed', node_id });
+  };
+
+  return {
+    capacity,
+
+    async place(remoteIp) {
+      const beyond = statement(pendingBeyond, { capacity: capacity - 1 }, { expect: 'no_row', else: 'pending_full' });
+      if ((await db.get(pendingBeyond, { capacity: capacity - 1 })) === undefined)
+        return { statements: [beyond], displaced: null };
+      const waiting = (await db.all(pendingWithoutToken, { limit: mostConsidered })).map((row) => ({
+        ...row,
+        site: siteOf(row.initial_ip),
+        connected: context.presence.isConnected(row.node_id),
+      }));
+      const agent = givingWay(waiting, siteOf(remoteIp));
+      if (agent === null) throw new MusterError('pending_full');
+      const { node_id, last_seen_at: seen_until } = agent;
+      const removal = statement(
+        deletePendingAgent,
+        { node_id, seen_until },
+        { expect: 'changed', else: 'agent_changed' },
+      );
+      return { statements: [removal, beyond], displaced: node_id };
+    },
+
+    isToldSingly(happening) {
+      startOfMinute();
+      if (++told <= toldSingly) return true;
+      untold = { count: (untold?.count ?? 0) + 1, since: untold?.since ?? context.now(), newest: happening };
+      return false;
+    },
+
+    async sweep(upForMs) {
+      const now = context.now();
+      if (untold !== null && (now - untold.since >= tellEveryMs || now < untold.since)) await tell();
+      // Those that are connected are known only once they had the time to come back.
+      if (upForMs >= forgottenAfterSecs * 1000) await forget();
+    },
+
+    close: tell,
+  };
+}

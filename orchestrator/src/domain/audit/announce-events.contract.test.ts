@@ -1,0 +1,32 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { expect, it } from 'vitest';
+import { happen } from '../../../test/audit.ts';
+import { describeDatabases } from '../../../test/databases/databases.ts';
+import { openDomain } from '../../../test/domain.ts';
+import { putSetting } from '../../store/queries/settings.ts';
+import { statement } from '../../store/transaction.ts';
+import { announcingEvents } from './announce-events.ts';
+
+describeDatabases('a hint of events', (fixture) => {
+  it('comes once for many that were committed together, and not for other writes or for none', async () => {
+    const domain = await openDomain(fixture);
+    const { hints } = domain;
+    const context = { ...domain.context, db: announcingEvents(domain.db, domain.context.bus) };
+    const told = () => hints.filter(({ type }) => type === 'audited').length;
+    await context.db.write({ name: 'test', statements: [statement(putSetting, { key: 'k', value: '1' })] });
+    await nextTurn();
+    expect(told()).toBe(0);
+    await happen({ ...domain, context }, 1);
+    await nextTurn();
+    expect(told()).toBe(1);
+    await happen({ ...domain, context }, 3);
+    await nextTurn();
+    expect(told()).toBe(2);
+    const write = domain.db.write;
+    domain.db.write = () => Promise.reject(new Error('away'));
+    await expect(happen({ ...domain, context }, 1)).rejects.toThrow('away');
+    domain.db.write = write;
+    await nextTurn();
+    expect(told()).toBe(2);
+  });
+});

@@ -1,0 +1,31 @@
+import type { Bus } from '../../bus/bus.ts';
+import type { Database } from '../../store/database.ts';
+import { insertAuditEvent, insertAuditEventInSession } from '../../store/queries/audit.ts';
+import type { AnyQuery } from '../../store/query.ts';
+import type { Unit } from '../../store/transaction.ts';
+
+const events: readonly AnyQuery[] = [insertAuditEvent, insertAuditEventInSession] as never;
+const audits = ({ statements }: Unit): boolean => statements.some(({ query }) => events.includes(query));
+
+/** A database that hints, once a unit with an audit event is committed, that there is one; many in one turn hint once. */
+export function announcingEvents(db: Database, bus: Bus): Database {
+  let announced = false;
+  bus.subscribe((hint) => {
+    if (hint.type === 'audited') announced = false;
+  });
+  return {
+    kind: db.kind,
+    get: (query, params) => db.get(query, params),
+    all: (query, params) => db.all(query, params),
+    async write(unit) {
+      const result = await db.write(unit);
+      if (!announced && audits(unit)) {
+        announced = true;
+        bus.publish({ type: 'audited' });
+      }
+      return result;
+    },
+    stats: () => db.stats(),
+    close: () => db.close(),
+  };
+}

@@ -1,0 +1,73 @@
+import { createHash } from 'node:crypto';
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import type { JsonText } from '../../store/json-text.ts';
+import { canonicalJson, genesis, hashOf } from './audit-chain.ts';
+import { cutOf } from './audit-retention.ts';
+
+describe('canonical JSON', () => {
+  it('is that of RFC 8785', () => {
+    // The example of its section 3.2.3, and numbers of 3.2.2.
+    const keys = { '\u20ac': 1, '\r': 2, '\ufb33': 3, '1': 4, '\u{1f600}': 5, '\u0080': 6, '\u00f6': 7 };
+    expect(Object.keys(JSON.parse(canonicalJson(keys)))).toHaveLength(7);
+    expect([...canonicalJson(keys).matchAll(/:(\d)/g)].map(([, n]) => n).join('')).toBe('2467153');
+    expect(canonicalJson([333333333.3333333, 1e30, 4.5, 2e-3, 1e-27, null, true, 'a"\\\n'])).toBe(
+      '[333333333.3333333,1e+30,4.5,0.002,1e-27,null,true,"a\\"\\\\\\n"]',
+    );
+  });
+
+  it('is the same for the same value, whatever the order of its keys, and reads back as it', () => {
+    fc.assert(
+      fc.property(fc.jsonValue(), (value) => {
+        const turned = JSON.parse(JSON.stringify(value), (_, part) =>
+          typeof part === 'object' && part !== null && !Array.isArray(part)
+            ? Object.fromEntries(Object.entries(part).reverse())
+            : part,
+        );
+        expect(canonicalJson(turned)).toBe(canonicalJson(JSON.parse(JSON.stringify(value))));
+        expect(JSON.parse(canonicalJson(value))).toEqual(JSON.parse(JSON.stringify(value)));
+      }),
+    );
+  });
+});
+
+it('a hash is of the hash before and of the line of the export without it', () => {
+  const event = {
+    place: 1,
+    id: '01KAGZ7R3E5F6G7H8J9K0M1N2P',
+    event_type: 'agent.tagged',
+    severity: 'info',
+    timestamp_ms: 1_795_000_000_123,
+    actor_type: 'operator',
+    actor_id: 'a',
+    actor_name: 'ada',
+    target_type: 'agent',
+    target_id: 'n',
+    target_name: 'wéb-1',
+    summary: 'tagged',
+    metadata: '{"tags":{"b":"2","a":"1"}}' as JsonText<Record<string, unknown>>,
+  } as const;
+  const text =
+    '{"actor":{"id":"a","name":"ada","type":"operator"},"event_type":"agent.tagged","id":"01KAGZ7R3E5F6G7H8J9K0M1N2P",' +
+    '"metadata":{"tags":{"a":"1","b":"2"}},"place":1,"severity":"info","summary":"tagged",' +
+    '"target":{"id":"n","name":"wéb-1","type":"agent"},"timestamp":"2026-11-18T11:06:40.123Z"}';
+  expect(hashOf(genesis, event)).toBe(createHash('sha256').update(`${genesis}${text}`).digest('hex'));
+});
+
+describe('where pruning cuts', () => {
+  const from = { place: 10, hash: 'h10' };
+  const events = (...times: number[]) =>
+    times.map((timestamp_ms, at) => ({ place: 11 + at, hash: `h${11 + at}`, timestamp_ms }));
+
+  it.each<[string, number[], number, boolean]>([
+    ['nothing there', [], 10, false],
+    ['all older', [1, 2, 3], 13, true],
+    ['the time itself stays', [1, 100, 3], 11, false],
+    ['an older one behind a younger one waits', [1, 2, 150, 3], 12, false],
+    ['none older', [100, 101], 10, false],
+    ['one from a clock that was ahead goes with its neighbours', [1, 5000, 3], 13, true],
+    ['but not before one of them does', [1, 5000, 100], 11, false],
+  ])('%s', (_, times, place, on) => {
+    expect(cutOf(from, events(...times), 100, 1000)).toEqual({ cut: { place, hash: `h${place}` }, on });
+  });
+});

@@ -1,0 +1,155 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { chainRows, countUnplaced, firstPlaced } from '../../store/queries/audit.ts';
+import type { Context } from '../shared/context.ts';
+import { categoryOf, hashOf } from './audit-chain.ts';
+import { readChainEnds } from './event-sequencer.ts';
+import type { PlacedEvent } from './placed-event.ts';
+
+/** Whether the log is what was written: each hash is computed anew, from the oldest event that is kept to the newest. */
+
+export interface Link {
+  place: number;
+  hash: string;
+}
+
+export interface Verdict {
+  ok: boolean;
+  /** Events that fit, in a row from the oldest. */
+  verified: number;
+  /** The newest event that was removed by pruning, where the chain begins. */
+  anchor: Link;
+  /** The newest event that has a place. */
+  head: Link;
+  /** Events that were written and have no place yet. */
+  unchained: number;
+  /** The first place that does not fit. */
+  fault: { place: number; event_id: string | null; message: string } | null;
+}
+
+const atOnce = 250;
+
+/** What is wrong with an event that should follow the link before it; null when it fits. */
+function faultOf(before: Link, event: PlacedEvent): string | null {
+  if (event.place === before.place) return 'a second event has this place';
+  if (event.place !== before.place + 1) return 'the event at this place is missing';
+  if (event.category !== categoryOf(event.event_type)) return 'the category is not that of the type';
+  try {
+    if (hashOf(before.hash, event) === event.hash) return null;
+  } catch {
+    return 'the event cannot be read';
+  }
+  return 'the hash is not that of the event and the one before it';
+}
+
+type Reached = Link & { seq: number };
+/** Behind every row that has the place of the anchor. */
+const behind = (anchor: Link): Reached => ({ ...anchor, seq: Number.MAX_SAFE_INTEGER });
+
+async function verify(context: Context, signal: AbortSignal): Promise<Verdict> {
+  const { db } = context;
+  let start: Link = { place: 0, hash: '' };
+  let last: Reached = behind(start);
+  let verified = 0;
+  const verdict = async (fault: Verdict['fault']): Promise<Verdict> => {
+    const { head } = await readChainEnds(context);
+    const unchained = (await db.get(countUnplaced, {}))?.count ?? 0;
+    return { ok: fault === null, verified, anchor: start, head, unchained, fault };
+  };
+  /** Goes to the anchor as it is now. */
+  const begin = async (): Promise<Verdict['fault']> => {
+    const { anchor } = await readChainEnds(context);
+    start = anchor;
+    last = behind(anchor);
+    // The anchor was read before: what pruning removes goes in the unit that moves it.
+    const first = await db.get(firstPlaced, {});
+    if (!first || (first.place as number) > anchor.place) return null;
+    return { place: first.place as number, event_id: first.id, message: 'the event stands before the anchor' };
+  };
+  const early = await begin();
+  if (early) return verdict(early);
+  for (;;) {
+    signal.throwIfAborted();
+    const rows = (await db.all(chainRows, { place: last.place, seq: last.seq, limit: atOnce })) as (PlacedEvent & {
+      seq: number;
+    })[];
+    for (const event of rows) {
+      const message = faultOf(last, event);
+      if (message === null) {
+        last = { place: event.place, hash: event.hash, seq: event.seq };
+        verified++;
+        continue;
+      }
+      // Pruning may have been faster: then the chain begins behind what was to come here, by now perhaps behind this too.
+      if (event.place > last.place + 1 && (await readChainEnds(context)).anchor.place > last.place) {
+        const before = await begin();
+        if (before) return verdict(before);
+        break;
+      }
+      const place = Math.min(event.place, last.place + 1);
+      return verdict({ place, event_id: event.place === place ? event.id : null, message });
+    }
+    if (rows.length > 0) {
+      await nextTurn();
+      continue;
+    }
+    // Read after the events: the head can only be further by now, never behind them.
+    const { head, anchor: now } = await readChainEnds(context);
+    if (head.place === last.place)
+      return verdict(
+        head.hash === last.hash
+          ? null
+          : { place: last.place, event_id: null, message: 'the hash is not that of the newest event on record' },
+      );
+    if (head.place < last.place) {
+      const message = 'the event has a place behind the newest on record';
+      return verdict({ place: head.place + 1, event_id: null, message });
+    }
+    if (now.place > last.place) {
+      const before = await begin();
+      if (before) return verdict(before);
+      continue;
+    }
+    const [next] = await db.all(chainRows, { place: last.place, seq: last.seq, limit: 1 });
+    if (next) continue;
+    return verdict({ place: last.place + 1, event_id: null, message: 'the event at this place is missing' });
+  }
+}
+
+export interface Verifier {
+  /** A verdict on the log as it is now or later. @param signal nobody waits for it any more */
+  verify(signal: AbortSignal): Promise<Verdict>;
+}
+
+/** One verification runs at a time, and all who ask meanwhile share the next: it costs a read of the whole log. */
+export function createVerifier(context: Context): Verifier {
+  let running: Promise<unknown> = Promise.resolve();
+  let next: { verdict: Promise<Verdict>; waiting: number; abort: AbortController } | null = null;
+
+  return {
+    async verify(signal) {
+      if (next === null) {
+        const abort = new AbortController();
+        const verdict = running
+          .catch(() => {})
+          .then(() => {
+            next = null;
+            return verify(context, abort.signal);
+          });
+        next = { verdict, waiting: 0, abort };
+        running = verdict;
+      }
+      const mine = next;
+      mine.waiting++;
+      const leave = () => {
+        if (--mine.waiting === 0) mine.abort.abort();
+      };
+      signal.addEventListener('abort', leave, { once: true });
+      try {
+        if (signal.aborted) leave();
+        return await mine.verdict;
+      } finally {
+        signal.removeEventListener('abort', leave);
+      }
+    },
+  };
+}

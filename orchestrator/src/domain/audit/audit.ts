@@ -1,0 +1,90 @@
+import { MusterError, visibleLine } from '@muster/protocol';
+import { type EventType, eventTypes } from '@muster/protocol/http';
+import { toJson } from '../../store/json-text.ts';
+import { auditEvents, insertAuditEvent, insertAuditEventInSession } from '../../store/queries/audit.ts';
+import { type Statement, statement } from '../../store/transaction.ts';
+import { type Actor, type Context, seconds } from '../shared/context.ts';
+import { categoryOf, toAuditEvent } from './audit-chain.ts';
+import { type AuditFilter, readFilter } from './audit-filter.ts';
+
+/** What happened, before it has a time and an id. */
+export interface Happening<T extends EventType = EventType> {
+  type: T;
+  /** The usual one of its type unless another is given. */
+  severity?: (typeof eventTypes)[T]['severity'][number];
+  actor: Actor;
+  target?: { type: string; id: string; name: string };
+  /** One sentence for people. */
+  summary: string;
+  /** Never a secret value. */
+  metadata?: { [K in (typeof eventTypes)[T]['metadata'][number]]?: unknown };
+}
+
+/**
+ * The statement that records what happened: it belongs in the same unit as the change itself. With the session of its
+ * actor it is a precondition too: once that session has ended, the unit changes nothing and fails as `unauthenticated`.
+ */
+export function audited<T extends EventType>(context: Context, happening: Happening<T>): Statement {
+  const target = happening.target ?? { type: '', id: '', name: '' };
+  const event = {
+    id: context.newId(),
+    event_type: happening.type,
+    category: categoryOf(happening.type),
+    severity: happening.severity ?? eventTypes[happening.type].severity[0],
+    timestamp_ms: context.now(),
+    actor_type: happening.actor.type,
+    actor_id: happening.actor.id,
+    actor_name: happening.actor.name,
+    target_type: target.type,
+    target_id: target.id,
+    target_name: target.name,
+    // Names that machines give themselves are in it, and it is shown by whatever reads the log.
+    summary: visibleLine(happening.summary),
+    metadata: toJson(happening.metadata ?? {}),
+  };
+  const { session } = happening.actor;
+  if (session === undefined) return statement(insertAuditEvent, event);
+  return statement(
+    insertAuditEventInSession,
+    { ...event, session, now: seconds(context.now()) },
+    { expect: 'changed', else: 'unauthenticated' },
+  );
+}
+
+/** A page of events, newest first. */
+export async function listAudit(
+  context: Context,
+  asked: AuditFilter & { cursor?: string | undefined; limit?: number | undefined },
+) {
+  const limit = asked.limit ?? 50;
+  const below = asked.cursor === undefined ? undefined : readCursor(asked.cursor);
+  const filter = await readFilter(context, asked);
+  const query = auditEvents({
+    agent: filter.agent !== undefined,
+    operator: filter.operator !== undefined,
+    event_type: filter.event_type !== undefined,
+    category: filter.category !== undefined,
+    after: filter.after !== undefined,
+    before: filter.before !== undefined,
+    below: below !== undefined,
+  });
+  const rows = await context.db.all(query, { ...filter, ...below, limit: limit + 1 });
+  const page = rows.slice(0, limit);
+  const last = page.at(-1);
+  const more = rows.length > limit && last !== undefined;
+  return {
+    events: page.map(toAuditEvent),
+    has_more: more,
+    next_cursor: more ? `${last.timestamp_ms}.${last.seq}` : null,
+  };
+}
+
+/** Of the last event of a page: its time and its number, which never change. */
+function readCursor(text: string): { below_ms: number; below_seq: number } {
+  const read = /^(\d{1,15})\.(\d{1,15})$/.exec(text);
+  if (read === null)
+    throw new MusterError('invalid_input', 'the cursor is not one that was handed out', [
+      { path: '/cursor', message: 'must be the next_cursor of an earlier answer' },
+    ]);
+  return { below_ms: Number(read[1]), below_seq: Number(read[2]) };
+}

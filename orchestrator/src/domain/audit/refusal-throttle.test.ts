@@ -1,0 +1,102 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { createRefusalBook, type Refused, refusalsEveryMs, roomFor, type Telling } from './refusal-throttle.ts';
+
+const kinds = Object.keys(roomFor) as Refused[];
+const most = Object.values(roomFor).reduce((sum, room) => sum + room + 1, 0);
+
+describe('the book of refusals', () => {
+  it('tells of the first at once, then once an hour how often since, and forgets what is over', () => {
+    const book = createRefusalBook<string>();
+    const note = (now: number) => book.note('claimed', 'ada', 'wrong', 'ada was refused', () => 'many', now);
+    expect(note(0)).toMatchObject({ what: 'ada was refused', count: 0 });
+    for (let at = 1; at <= 5; at++) expect(note(at)).toBeNull();
+    expect(book.due(refusalsEveryMs - 1)).toEqual([]);
+    expect(book.due(refusalsEveryMs)).toMatchObject([{ what: 'ada was refused', count: 5, since: 0 }]);
+    expect(book.due(refusalsEveryMs)).toEqual([]);
+    expect(note(refusalsEveryMs + 1)).toBeNull();
+    expect(note(2 * refusalsEveryMs)).toMatchObject({ count: 2, since: refusalsEveryMs });
+    expect(book.size).toBe(1);
+    expect(book.due(3 * refusalsEveryMs)).toEqual([]);
+    expect(book.size).toBe(0);
+    expect(note(3 * refusalsEveryMs)).toMatchObject({ count: 0 });
+  });
+
+  it('tells at an end what is not told yet, and what could not be told is still to be', () => {
+    const book = createRefusalBook<string>();
+    const note = (same: string) => book.note('agent', '', same, same, () => 'many', 0);
+    note('a')?.untold();
+    expect(note('a')).not.toBeNull();
+    note('b');
+    note('a');
+    for (const { untold } of book.rest(1)) untold();
+    note('a');
+    expect(book.rest(2)).toMatchObject([{ what: 'a', count: 2, since: 0 }]);
+    expect(book.rest(3)).toEqual([]);
+  });
+
+  it('goes on when the clock is set back', () => {
+    const book = createRefusalBook<string>();
+    const note = (now: number) => book.note('agent', '', 'a', 'a', () => 'many', now);
+    note(10 * refusalsEveryMs);
+    expect(note(0)).toBeNull();
+    expect(book.due(refusalsEveryMs)).toMatchObject([{ count: 1 }]);
+  });
+
+  it.each(kinds)('holds what a %s tries from 100,000 places in bounds, and leaves the others their room', (who) => {
+    const book = createRefusalBook<string>();
+    const told: Telling<string>[] = [];
+    for (let at = 0; at < 100_000; at++) {
+      const telling = book.note(who, 'ada', `place ${at}`, 'one', () => 'crowd', at);
+      if (telling !== null) told.push(telling);
+    }
+    expect(told).toHaveLength(roomFor[who] + 1);
+    expect(told.at(-1)?.what).toBe('crowd');
+    expect(book.size).toBe(roomFor[who] + 1);
+    const due = book.due(200_000 + refusalsEveryMs);
+    expect(due).toMatchObject([{ what: 'crowd', count: 100_000 - roomFor[who] - 1 }]);
+    for (const other of kinds.filter((kind) => kind !== who))
+      expect(book.note(other, 'ada', 'place 1', 'one', () => 'crowd', 0)).toMatchObject({ what: 'one' });
+    expect(book.note(who, 'eve', 'place 1', 'one', () => 'crowd', 0)).toMatchObject({ what: 'one' });
+    // And has room again.
+    expect(book.note(who, 'ada', 'place 7', 'one', () => 'crowd', 200_000 + refusalsEveryMs)).toMatchObject({
+      what: 'one',
+    });
+  });
+
+  it('loses none and stays in bounds, whatever comes', () => {
+    const step = fc.oneof(
+      { weight: 8, arbitrary: fc.record({ who: fc.constantFrom(...kinds), same: fc.nat(400) }) },
+      { weight: 1, arbitrary: fc.record({ wait: fc.integer({ min: -1_000, max: 2 * refusalsEveryMs }) }) },
+      { weight: 1, arbitrary: fc.constant('sweep' as const) },
+    );
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 800, size: 'max' }), fc.array(fc.boolean()), (steps, failures) => {
+        const book = createRefusalBook<string>();
+        let now = 1_000_000;
+        let noted = 0;
+        let told = 0;
+        let attempt = 0;
+        const tell = (telling: Telling<string>, first: boolean) => {
+          if (failures[attempt++ % (failures.length || 1)]) {
+            telling.untold();
+            // The first of all was not counted yet: whoever could not tell of it has it again.
+            if (first) noted--;
+          } else told += telling.count || 1;
+        };
+        for (const each of steps) {
+          if (each === 'sweep') for (const telling of book.due(now)) tell(telling, false);
+          else if ('wait' in each) now += each.wait;
+          else {
+            noted++;
+            const telling = book.note(each.who, '', `${each.same}`, 'one', () => 'crowd', now);
+            if (telling !== null) tell(telling, telling.count === 0);
+          }
+          expect(book.size).toBeLessThanOrEqual(most);
+        }
+        for (const telling of book.rest(now)) told += telling.count;
+        expect(told).toBe(noted);
+      }),
+    );
+  });
+});

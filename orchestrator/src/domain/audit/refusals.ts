@@ -1,0 +1,94 @@
+import type { ErrorCode } from '@muster/protocol';
+import type { RefusalCode } from '@muster/protocol/wire';
+import { networkOf } from '../../client-network.ts';
+import { type Context, systemActor } from '../shared/context.ts';
+import { audited, type Happening } from './audit.ts';
+import { createRefusalBook, type Refused, type Telling } from './refusal-throttle.ts';
+
+/** What was refused, for the audit log: enough to see what goes on, however often it is tried. */
+
+type RefusalType = 'auth.refused' | 'auth.forbidden' | 'auth.plaintext_refused' | 'agent.refused';
+
+export interface Refusal extends Pick<Happening, 'target' | 'summary'> {
+  type: RefusalType;
+  who: Refused;
+  /** Who is refused, or whom it says to be; nobody by default. */
+  actor?: Happening['actor'];
+  code: ErrorCode | RefusalCode;
+  /** Where it came from. */
+  ip: string;
+  /** What says more, of the first of many. */
+  metadata?: { key_id: string };
+  /** What makes it another one than those of the same type, code and address, unless it is the same from `anywhere`. */
+  same: { of: string; anywhere: boolean };
+}
+
+export interface Refusals {
+  /** Records a refusal, or counts it. */
+  record(refusal: Refusal): Promise<void>;
+  /** Tells of what was repeated. */
+  sweep(): Promise<void>;
+  /** Tells of what is not told yet. */
+  close(): Promise<void>;
+}
+
+/** Events of one unit. */
+const atOnce = 200;
+const longestAddress = 64;
+
+const crowds: Readonly<Record<Refused, string>> = {
+  stranger:
+    'sign-ins of strangers are refused from more networks than are told one by one: from here on they are counted',
+  claimed:
+    'sign-ins with the key of an operator are refused from more networks than are told one by one: from here on they are counted',
+  signed_in: 'more requests of an operator are refused than are told one by one: from here on they are counted',
+  agent: 'more agents are refused than are told one by one: from here on they are counted',
+  unknown_agent:
+    'unknown agents are refused from more networks than are told one by one: from here on they are counted',
+};
+
+export function createRefusals(context: Context): Refusals {
+  const book = createRefusalBook<Happening<RefusalType>>();
+
+  const tell = async (tellings: readonly Telling<Happening<RefusalType>>[]) => {
+    for (let at = 0; at < tellings.length; at += atOnce) {
+      const part = tellings.slice(at, at + atOnce);
+      try {
+        await context.db.write({
+          name: 'audit/refused',
+          statements: part.map((telling) => audited(context, happeningOf(telling))),
+        });
+      } catch (error) {
+        for (const { untold } of tellings.slice(at)) untold();
+        throw error;
+      }
+    }
+  };
+
+  return {
+    async record({ type, who, actor = systemActor, target, summary, code, ip, metadata, same }) {
+      const address = ip.slice(0, longestAddress);
+      const about = { type, summary, ...(target ? { target } : {}) };
+      const telling = book.note(
+        who,
+        who === 'claimed' || who === 'signed_in' ? actor.id : '',
+        [type, code, same.of, same.anywhere ? '' : networkOf(address)].join(' '),
+        { ...about, actor, metadata: { code, ip: address, ...metadata } },
+        () => ({ type, actor: who === 'claimed' || who === 'signed_in' ? actor : systemActor, summary: crowds[who] }),
+        context.now(),
+      );
+      if (telling !== null) await tell([telling]);
+    },
+    sweep: () => tell(book.due(context.now())),
+    close: () => tell(book.rest(context.now())),
+  };
+}
+
+function happeningOf({ what, count, since }: Telling<Happening<RefusalType>>): Happening<RefusalType> {
+  if (count === 0) return what;
+  return {
+    ...what,
+    summary: `${what.summary} (${count} more since ${new Date(since).toISOString()})`,
+    metadata: { ...what.metadata, count, since: new Date(since).toISOString() },
+  };
+}

@@ -1,0 +1,45 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { resultOf } from '../../../test/domain.ts';
+import { deviationOf } from './drift-findings.ts';
+import { type Drifted, movedIn, newIn, without } from './drift-news.ts';
+
+const change = (field: string) => ({ field, from: 'a', to: 'b' });
+
+describe('what moved', () => {
+  it('is named by resource and field; what names no field stands for itself', () => {
+    expect(
+      movedIn(
+        [
+          resultOf({ identity: '/b', changes: [change('mode'), change('content')] }),
+          resultOf({ type: 'script', identity: 's', action: 'run', changes: [] }),
+          resultOf({ identity: '/c', status: 'failed', changes: [] }),
+        ].map(deviationOf),
+      ),
+    ).toEqual({ 'path:/b': ['content', 'mode'], 'script:s': ['run'], 'path:/c': ['failed'] });
+  });
+
+  it('is new where a field had not moved before', () => {
+    const before = { a: ['mode'], b: ['content'] };
+    expect(newIn(before, { a: ['mode'] })).toEqual([]);
+    expect(newIn(before, { a: ['content', 'mode'], b: ['content'] })).toEqual(['a']);
+    expect(newIn({}, before)).toEqual(['a', 'b']);
+  });
+
+  it('is never new again while it lasts, and is new again once it was put right', () => {
+    const drifted: fc.Arbitrary<Drifted> = fc.dictionary(
+      fc.constantFrom('a', 'b', 'c'),
+      fc.uniqueArray(fc.constantFrom('mode', 'content'), { minLength: 1 }),
+      { noNullPrototype: true },
+    );
+    fc.assert(
+      fc.property(drifted, drifted, (before, now) => {
+        expect(newIn(now, now)).toEqual([]);
+        for (const key of newIn(before, now))
+          expect(now[key]?.some((field) => !before[key]?.includes(field))).toBe(true);
+        const right = new Set(Object.keys(now));
+        expect(newIn(without(before, right), now).sort()).toEqual([...right].sort());
+      }),
+    );
+  });
+});

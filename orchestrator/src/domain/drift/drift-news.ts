@@ -1,0 +1,239 @@
+import type { ResourceResult } from '@muster/protocol';
+import type { DriftAcceptance } from '@muster/protocol/http';
+import { fromJson, toJson } from '../../store/json-text.ts';
+import { setRecordAccepted } from '../../store/queries/drift.ts';
+import { deleteDriftState, driftState, putDriftState, stillAccepted } from '../../store/queries/drift-states.ts';
+import { type Statement, statement } from '../../store/transaction.ts';
+import { audited } from '../audit/audit.ts';
+import { keyOf } from '../operations/applied-state.ts';
+import { type Context, seconds } from '../shared/context.ts';
+import type { Deviation, Verdict } from './drift-findings.ts';
+import { fingerprintsOf, otherThan } from './drift-fingerprint.ts';
+
+/**
+ * When drift is news. A machine's state is the set of fields that moved, by resource: what was not in it before is an
+ * event, once, however many checks find it again, and so is the end of it. That some of it was put right, or moved
+ * further, is none.
+ */
+
+/** Fields that moved, by the key of their resource. */
+export type Drifted = Record<string, string[]>;
+
+/** From what was applied; an audit is held against what its assignment declares: neither is news of the other. */
+export const appliedScope = '';
+export const auditScope = (assignment: string): string => `audit:${assignment}`;
+/** The audit assignment whose scope it is; null: from what was applied. */
+export const assignmentOfScope = (scope: string): string | null =>
+  scope === appliedScope ? null : scope.slice(auditScope('').length);
+
+interface Subject {
+  node_id: string;
+  label: string;
+  scope: string;
+}
+
+/** The fields of each resource that moved. */
+export function movedIn(deviations: readonly Pick<Deviation, 'key' | 'fields'>[]): Drifted {
+  const moved: Drifted = {};
+  for (const { key, fields } of deviations) moved[key] = [...new Set([...(moved[key] ?? []), ...fields])].sort();
+  return moved;
+}
+
+/** The keys of resources with fields that had not moved before. */
+export const newIn = (before: Drifted, now: Drifted): string[] =>
+  Object.entries(now)
+    .filter(([key, fields]) => fields.some((field) => !before[key]?.includes(field)))
+    .map(([key]) => key);
+
+/** Those of `before` whose resources are not among these. */
+export const without = (before: Drifted, keys: ReadonlySet<string>): Drifted =>
+  Object.fromEntries(Object.entries(before).filter(([key]) => !keys.has(key)));
+
+const together = (one: Drifted, other: Drifted): Drifted => {
+  const both = { ...one };
+  for (const [key, fields] of Object.entries(other)) both[key] = [...new Set([...(both[key] ?? []), ...fields])].sort();
+  return both;
+};
+
+type StateRow = NonNullable<Awaited<ReturnType<typeof findState>>>;
+const findState = ({ db }: Context, { node_id, scope }: Subject) => db.get(driftState, { node_id, scope });
+
+/** An operator may judge what is there in this very moment: then all is looked at once more. */
+const unlessJudged = ({ node_id, scope, accepted }: StateRow): Statement =>
+  statement(
+    stillAccepted,
+    { node_id, scope, accepted: accepted ?? '' },
+    { expect: 'row', else: 'operation_finished', detail: 'the deviation was judged in this moment' },
+  );
+
+/** What a finished check comes to. */
+export interface CheckNews {
+  /** The machine's state, and an event when that is news. */
+  statements: Statement[];
+  /** All that it found was accepted before. */
+  accepted: DriftAcceptance | null;
+}
+
+export async function checkNews(
+  context: Context,
+  subject: Subject,
+  driftId: string,
+  verdict: Verdict,
+): Promise<CheckNews> {
+  const { node_id, scope } = subject;
+  const row = await findState(context, subject);
+  if (verdict.status === 'in_sync')
+    return { statements: row ? resolved(context, subject, { drift_id: driftId }) : [], accepted: null };
+  const { whole } = verdict;
+  // One that did not look at everything knows of what it saw, and says nothing of the rest.
+  const seen = whole ? verdict.deviations : verdict.deviations.filter(({ result }) => result.status === 'would_change');
+  if (seen.length === 0) return { statements: [], accepted: null };
+  const accepted = fromJson(row?.accepted ?? null);
+  const known = fromJson(row?.fingerprints ?? null) ?? {};
+  const prints = fingerprintsOf(seen);
+  const others = accepted === null ? [] : otherThan(known, prints);
+  // Not even all of what was accepted was looked at: the state stays as it is.
+  if (accepted !== null && others.length === 0 && !whole) return { statements: [], accepted };
+  // An earlier release kept no account of what had moved: it may be what is seen now.
+  const before = row ? (row.drifted === null ? null : (fromJson(row.drifted) as Drifted)) : {};
+  const moved = movedIn(seen);
+  const now = whole || before === null ? moved : together(before, moved);
+  const still = others.length > 0 ? null : accepted;
+  const statements: Statement[] = [
+    ...(row ? [unlessJudged(row)] : []),
+    statement(putDriftState, {
+      node_id,
+      scope,
+      drifted: toJson(now),
+      since: row?.since ?? seconds(context.now()),
+      drift_id: driftId,
+      fingerprints: toJson(whole ? prints : { ...known, ...prints }),
+      accepted: still === null ? null : toJson(still),
+    }),
+  ];
+  const news = new Set([...(before === null ? [] : newIn(before, now)), ...others]);
+  if (accepted !== null && still === null)
+    statements.push(unaccepted(context, subject, { drift_id: driftId, because: 'another deviation' }));
+  if (still === null && news.size > 0) {
+    const which = seen.filter(({ key }) => news.has(key)).map(({ result }) => result);
+    const how = accepted !== null ? 'otherwise' : row ? 'further' : 'first';
+    statements.push(detected(context, subject, driftId, which, how));
+  }
+  return { statements, accepted: still };
+}
+
+/**
+ * Follows an apply, which corrects drift without a check: what it brought about, or found as declared, has not drifted
+ * any more.
+ */
+export async function followApply(context: Context, subject: Subject) {
+  const { node_id, scope } = subject;
+  const row = await findState(context, subject);
+  const before: Drifted | null = row === undefined ? {} : fromJson(row.drifted);
+  const corrected = new Set<string>();
+  let allWell = true;
+  return {
+    /** Takes results, a page at a time. */
+    take(results: readonly ResourceResult[]): void {
+      for (const { type, identity, status } of results) {
+        if (status !== 'unchanged' && status !== 'changed') allWell = false;
+        else if (before !== null && row) {
+          const key = keyOf(type, identity);
+          if (Object.hasOwn(before, key)) corrected.add(key);
+        }
+      }
+    },
+
+    /** What it comes to, once all results are taken. */
+    statements(operationId: string, succeeded: boolean): Statement[] {
+      if (!row) return [];
+      // What had moved is not known: it takes all of it to be well.
+      if (before === null) return allWell ? resolved(context, subject, { operation_id: operationId }) : [];
+      const left = without(before, corrected);
+      const count = Object.keys(left).length;
+      if (count === 0) return resolved(context, subject, { operation_id: operationId });
+      // Whoever applies wants the machine as declared: what is left of it is not what was accepted.
+      const ends = succeeded && row.accepted !== null;
+      if (count === Object.keys(before).length && !ends) return succeeded ? [unlessJudged(row)] : [];
+      const prints = fromJson(row.fingerprints) ?? {};
+      const put = statement(putDriftState, {
+        node_id,
+        scope,
+        drifted: toJson(left),
+        since: row.since,
+        drift_id: row.drift_id,
+        fingerprints: toJson(Object.fromEntries(Object.entries(prints).filter(([key]) => key in left))),
+        accepted: ends ? null : row.accepted,
+      });
+      if (!ends) return [unlessJudged(row), put];
+      // It is still the newest record: whoever reads it sees that it is not accepted any more.
+      const judgedAgain =
+        row.drift_id === null ? [] : [statement(setRecordAccepted, { drift_id: row.drift_id, accepted: null })];
+      const event = unaccepted(context, subject, { operation_id: operationId, because: 'apply' });
+      return [unlessJudged(row), put, ...judgedAgain, event];
+    },
+  };
+}
+
+/** Named in an event; of more than so many, their number has to do. */
+const mostNamed = 10;
+/** Characters of each: events are read by the hundred. */
+const mostName = 512;
+
+function detected(
+  context: Context,
+  { node_id, label }: Subject,
+  driftId: string,
+  which: readonly ResourceResult[],
+  how: 'first' | 'further' | 'otherwise',
+): Statement {
+  const agent = { type: 'agent', id: node_id, name: label } as const;
+  const count = which.length;
+  const adverb = { first: '', further: ' further', otherwise: ' otherwise than was accepted' }[how];
+  return audited(context, {
+    type: 'drift.detected',
+    actor: agent,
+    target: agent,
+    summary: `${label} has drifted${adverb}: ${count} ${how === 'further' ? 'more ' : ''}of its resources moved`,
+    metadata: { drift_id: driftId, ...namesOf(which) },
+  });
+}
+
+/** What an event says of resources. */
+export const namesOf = (which: readonly ResourceResult[]) => ({
+  resources: which.slice(0, mostNamed).map(({ type, identity }) => `${type} ${identity.slice(0, mostName)}`),
+  count: which.length,
+});
+
+function unaccepted(
+  context: Context,
+  { node_id, label, scope }: Subject,
+  because: ({ drift_id: string } | { operation_id: string }) & { because: 'another deviation' | 'apply' },
+): Statement {
+  const agent = { type: 'agent', id: node_id, name: label } as const;
+  return audited(context, {
+    type: 'drift.unaccepted',
+    actor: agent,
+    target: agent,
+    summary: `drift of ${label} is not accepted any more`,
+    metadata: { ...because, assignment: assignmentOfScope(scope) },
+  });
+}
+
+function resolved(
+  context: Context,
+  { node_id, label, scope }: Subject,
+  by: { drift_id: string } | { operation_id: string },
+): Statement[] {
+  const agent = { type: 'agent', id: node_id, name: label } as const;
+  return [
+    statement(deleteDriftState, { node_id, scope }),
+    audited(context, {
+      type: 'drift.resolved',
+      actor: agent,
+      target: agent,
+      summary: `${label} is in sync again`,
+      metadata: by,
+    }),
+  ];
+}

@@ -1,0 +1,427 @@
+import { describe, expect, it, vi } from 'vitest';
+import { describeDatabases } from '../../../test/databases/databases.ts';
+import {
+  connect,
+  type Domain,
+  type Key,
+  newAdmin,
+  newAgent,
+  openDomain,
+  reportsOf,
+  resultOf,
+} from '../../../test/domain.ts';
+import { startDriftSweep } from '../../schedule/drift-sweep.ts';
+import { agentState } from '../../store/queries/state.ts';
+import { setStatus } from '../agents/agents.ts';
+import { listAudit } from '../audit/audit.ts';
+import { uploadModule } from '../modules/modules.ts';
+import { expireQueued } from '../operation-end/operation-expiry.ts';
+import { submitOperation } from '../operations/operations.ts';
+import { createLease } from '../shared/leases.ts';
+import { latestDrift, listDrift, submitDriftCheck } from './drift.ts';
+import { nextTurn, type SweepRules, turnOf } from './drift-sweep.ts';
+
+const module = 'name: m\nsupports: [{ platform: linux }]\nresources: [{ resource: { file-unix: { path: /f } } }]\n';
+const rules: SweepRules = { interval: 3600, maxConcurrent: 2, skipRecentlyApplied: 300, random: () => 0.5 };
+const unchanged = resultOf({ identity: '/f', action: 'none', status: 'unchanged' });
+const moved = resultOf({
+  identity: '/f',
+  status: 'would_change',
+  changes: [{ field: 'mode', from: '0600', to: '0644' }],
+});
+
+describe('the turn of a machine', () => {
+  const row = {
+    status: 'approved',
+    connected_at: 900,
+    snapshot_operation_id: 'x',
+    updated_at: 1000,
+    open_operation: null,
+    latest_status: null,
+    latest_snapshot: null,
+  } as const;
+  it('is now, or when there is nothing against it', () => {
+    expect(turnOf(row, true, 2000, rules)).toBe('check');
+    expect(turnOf(row, false, 2000, rules)).toEqual({ due: null });
+    expect(turnOf({ ...row, connected_at: 1941 }, false, 2000, rules)).toEqual({ due: 2015 });
+    expect(turnOf({ ...row, connected_at: 2061 }, false, 2000, rules)).toEqual({ due: null });
+    expect(turnOf({ ...row, status: 'rejected' }, true, 2000, rules)).toEqual({ due: null });
+    expect(turnOf({ ...row, snapshot_operation_id: null }, true, 2000, rules)).toEqual({ due: null });
+    expect(turnOf({ ...row, open_operation: 'o' }, true, 2000, rules)).toEqual({ due: 2015 });
+    expect(turnOf(row, true, 1299, { ...rules, random: () => 0 })).toEqual({ due: 1300 });
+    expect(turnOf(row, true, 1300, rules)).toBe('check');
+    // The clock was set back since.
+    expect(turnOf({ ...row, updated_at: 9000 }, true, 2000, { ...rules, random: () => 0 })).toEqual({ due: 2300 });
+  });
+
+  it('is now although it was just applied to, when its latest record is not in sync and from before that', () => {
+    const after = { ...row, latest_status: 'drifted', latest_snapshot: 'w' } as const;
+    expect(turnOf(after, true, 1001, rules)).toBe('check');
+    expect(turnOf({ ...after, open_operation: 'o' }, true, 1001, rules)).toEqual({ due: 1016 });
+    for (const other of [{ latest_snapshot: 'x' }, { latest_status: 'in_sync' }] as const)
+      expect(turnOf({ ...after, ...other }, true, 1001, { ...rules, random: () => 0 })).toEqual({ due: 1300 });
+  });
+
+  it('comes again after the interval, at other times for each', () => {
+    expect(nextTurn(1000, { ...rules, random: () => 0 })).toBe(1000 + 3240);
+    expect(nextTurn(1000, { ...rules, random: () => 0.999_999 })).toBe(1000 + 3960);
+    expect(nextTurn(1000, { ...rules, interval: 1, random: () => 0 })).toBe(1001);
+  });
+});
+
+describeDatabases('the drift sweep', (fixture) => {
+  let seq = 0;
+  const report = (
+    { links, now }: Domain,
+    agent: Key,
+    id: string,
+    results = [unchanged],
+    status: 'succeeded' | 'failed' = 'succeeded',
+  ) => links.reported(agent.id, '01'.repeat(16), ++seq, reportsOf(id, results, { now: now(), status }));
+
+  const open = async (names: string[]) => {
+    const domain = await openDomain(fixture);
+    const { context, clock, links } = domain;
+    const { actor } = await newAdmin(domain);
+    await uploadModule(context, actor, 'm', module);
+    const agents: Key[] = [];
+    const apply = async (agent: Key, results = [unchanged]) => {
+      const wanted = { kind: 'apply', modules: ['m'], queue: true } as const;
+      const id = await submitOperation(context, domain.documents, actor, agent.id, wanted);
+      await links.nextOperation(agent.id);
+      await report(domain, agent, id, results);
+    };
+    for (const name of names) {
+      const agent = await newAgent(domain, actor, name);
+      agents.push(agent);
+      await apply(agent);
+    }
+    const sweep = (more: Partial<SweepRules> = {}, holder = 'here') =>
+      startDriftSweep(context, clock, { ...rules, ...more, lease: createLease(context, 'drift-sweep', holder) });
+    /** Has agents do what they are sent. @returns whose checks ran */
+    const answer = async (results = [unchanged]) => {
+      const checked: number[] = [];
+      for (const [i, agent] of agents.entries()) {
+        const next = await links.nextOperation(agent.id);
+        if (next?.operation.kind !== 'drift') continue;
+        checked.push(i);
+        await report(domain, agent, next.operation.operation_id, results);
+      }
+      return checked;
+    };
+    const due = async (agent: Key) => (await domain.db.get(agentState, { node_id: agent.id }))?.drift_due_at;
+    const news = async () => {
+      const { events } = await listAudit(context, { category: 'drift', limit: 100 });
+      return events.map(({ event_type }) => event_type).reverse();
+    };
+    return { domain, context, clock, actor, agents, apply, sweep, answer, due, news };
+  };
+
+  it('checks every machine once an interval, a few at a time, and not those that were just applied to', async () => {
+    const { domain, clock, actor, agents, sweep, answer, apply } = await open(['a', 'b', 'c']);
+    await newAgent(domain, actor, 'never-applied');
+    const one = sweep();
+    await one.turn();
+    expect(await answer()).toEqual([]);
+    clock.advance(700_000);
+    await apply(agents[1]!);
+    await one.turn();
+    await one.turn();
+    expect(await answer()).toEqual([0, 2]);
+    await one.turn();
+    expect(await answer()).toEqual([]);
+    clock.advance(660_000);
+    await one.turn();
+    expect(await answer()).toEqual([1]);
+    clock.advance(3_000_000);
+    await one.turn();
+    expect(await answer()).toEqual([0, 2]);
+    const [record] = (await listDrift(domain.context, 'a', { limit: 9, offset: 0 })).items;
+    expect(record).toMatchObject({ trigger: 'schedule', status: 'in_sync' });
+    await one.stop();
+  });
+
+  it('keeps to its number at a time, and goes on as soon as one ends', async () => {
+    const { clock, sweep, agents, domain } = await open(['a', 'b', 'c', 'd', 'e']);
+    clock.advance(700_000);
+    const one = sweep();
+    await one.turn();
+    const waiting = () => Promise.all(agents.map(({ id }) => domain.links.nextOperation(id)));
+    expect((await waiting()).filter(Boolean).length).toBe(2);
+    await one.turn();
+    expect((await waiting()).filter(Boolean).length).toBe(2);
+    // One ends; the hint of that is enough for the next, without the timer.
+    const first = (await waiting()).findIndex((next) => next !== null);
+    await report(domain, agents[first]!, (await waiting())[first]!.operation.operation_id);
+    await vi.waitFor(async () => expect((await waiting()).filter(Boolean).length).toBe(2));
+    expect((await waiting())[first]).toBe(null);
+    // Of agents that have gone away with their checks nobody waits.
+    for (const [i, next] of (await waiting()).entries()) if (next) domain.connected.delete(agents[i]!.id);
+    await one.turn();
+    const rest = (await waiting()).filter((next, i) => next && domain.connected.has(agents[i]!.id));
+    expect(rest.length).toBe(2);
+    await one.stop();
+  });
+
+  it('checks a machine that was away when it was due once it is back', async () => {
+    const { domain, clock, agents, sweep, answer, due } = await open(['a', 'b']);
+    const [away] = agents as [Key, Key];
+    domain.connected.delete(away.id);
+    clock.advance(4_000_000);
+    const one = sweep();
+    await one.turn();
+    expect(await answer()).toEqual([1]);
+    expect(await due(away)).toBe(null);
+    await one.stop();
+    // It does not matter who sweeps by then.
+    const other = sweep({}, 'elsewhere');
+    await connect(domain, away);
+    expect(await due(away)).toBe(domain.now());
+    await other.turn();
+    expect(await answer()).toEqual([0]);
+    await other.stop();
+  });
+
+  it('misses none that comes back in the very moment in which it is found away', async () => {
+    const { domain, context, clock, agents, sweep, answer } = await open(['a']);
+    const [agent] = agents as [Key];
+    clock.advance(700_000);
+    domain.connected.delete(agent.id);
+    const write = context.db.write.bind(context.db);
+    vi.spyOn(context.db, 'write').mockImplementation(async (unit) => {
+      if (unit.name === 'drift/move') await connect(domain, agent);
+      return write(unit);
+    });
+    const one = sweep();
+    await one.turn();
+    await one.turn();
+    expect(await answer()).toEqual([0]);
+    await one.stop();
+  });
+
+  it('misses none that is recorded as back and is not counted as connected yet', async () => {
+    const { domain, clock, agents, sweep, answer } = await open(['a']);
+    const [agent] = agents as [Key];
+    clock.advance(700_000);
+    await connect(domain, agent);
+    domain.connected.delete(agent.id);
+    const one = sweep();
+    await one.turn();
+    domain.connected.add(agent.id);
+    clock.advance(15_000);
+    await one.turn();
+    expect(await answer()).toEqual([0]);
+    await one.stop();
+  });
+
+  it('has a machine checked again whose check nobody came for', async () => {
+    const { domain, context, clock, agents, sweep, answer, due } = await open(['a']);
+    const [agent] = agents as [Key];
+    clock.advance(700_000);
+    const one = sweep();
+    await one.turn();
+    domain.connected.delete(agent.id);
+    clock.advance(301_000);
+    await expireQueued(context);
+    await one.turn();
+    expect(await due(agent)).toBe(null);
+    await connect(domain, agent);
+    await one.turn();
+    expect(await answer()).toEqual([0]);
+    await one.stop();
+  });
+
+  it('waits for a machine that has work, and leaves alone one that was rejected', async () => {
+    const { domain, context, clock, actor, agents, sweep, due } = await open(['a', 'b']);
+    const [busy, rejected] = agents as [Key, Key];
+    clock.advance(700_000);
+    await setStatus(context, actor, rejected.id, { status: 'rejected' });
+    const wanted = { kind: 'plan', modules: ['m'], queue: true } as const;
+    const id = await submitOperation(context, domain.documents, actor, busy.id, wanted);
+    await domain.links.nextOperation(busy.id);
+    const one = sweep();
+    await one.turn();
+    expect(await due(busy)).toBe(domain.now() + 15);
+    expect(await due(rejected)).toBe(null);
+    await report(domain, busy, id);
+    clock.advance(15_000);
+    await one.turn();
+    expect((await domain.links.nextOperation(busy.id))?.operation.kind).toBe('drift');
+    await one.stop();
+  });
+
+  it('is done by one process at a time', async () => {
+    const { domain, context, clock, sweep, answer } = await open(['a']);
+    clock.advance(700_000);
+    const held = createLease(context, 'drift-sweep', 'elsewhere');
+    expect(await held.hold()).not.toBe(null);
+    const one = sweep();
+    await one.turn();
+    expect(await answer()).toEqual([]);
+    await held.release();
+    clock.advance(1000);
+    await one.turn();
+    expect(await answer()).toEqual([0]);
+    await one.stop();
+    expect(domain.now()).toBeGreaterThan(0);
+  });
+
+  it('goes by its own interval after a longer one, or a clock that was ahead', async () => {
+    const { clock, agents, sweep, answer, due, domain } = await open(['a']);
+    const [agent] = agents as [Key];
+    clock.advance(700_000);
+    const slow = sweep({ interval: 1_000_000 });
+    await slow.turn();
+    expect(await answer()).toEqual([0]);
+    expect(await due(agent)).toBeGreaterThan(domain.now() + 900_000);
+    await slow.stop();
+    const one = sweep();
+    await one.turn();
+    expect(await answer()).toEqual([0]);
+    await one.stop();
+  });
+
+  it('follows a hint although a check runs, and no second one while one waits', async () => {
+    const { domain, clock, agents, answer } = await open(['a']);
+    const [agent] = agents as [Key];
+    clock.advance(1000);
+    await domain.links.driftHinted(agent.id, ['path:/f']);
+    const running = await domain.links.nextOperation(agent.id);
+    // It may have looked at that already.
+    await domain.links.driftHinted(agent.id, ['path:/f']);
+    await domain.links.driftHinted(agent.id, ['path:/g']);
+    await report(domain, agent, running!.operation.operation_id, [moved]);
+    expect(await answer([moved])).toEqual([0]);
+    expect(await answer([moved])).toEqual([]);
+    const { items } = await listDrift(domain.context, 'a', { limit: 9, offset: 0 });
+    expect(items.map(({ trigger, status }) => `${trigger} ${status}`)).toEqual(['watch drifted', 'watch drifted']);
+  });
+
+  it('checks at once what an apply may have put right, and what did not change by an apply not sooner', async () => {
+    const { context, clock, actor, agents, sweep, answer, apply, due, domain } = await open(['a', 'b']);
+    const [a, b] = agents as [Key, Key];
+    const one = sweep();
+    // Its first apply, and an apply of one that is in sync: as ever.
+    await one.turn();
+    await apply(b);
+    await one.turn();
+    expect(await answer()).toEqual([]);
+    const checkBy = async (results: (typeof moved)[], status: 'succeeded' | 'failed' = 'succeeded') => {
+      const id = await submitDriftCheck(context, actor, 'a', 'watch');
+      await domain.links.nextOperation(a.id);
+      await report(domain, a, id, results, status);
+    };
+    const latest = async () => (await latestDrift(context, 'a'))?.status;
+    const put = resultOf({ identity: '/f', status: 'changed', corrective: true });
+    clock.advance(60_000);
+    await checkBy([moved]);
+    await one.turn();
+    expect(await answer()).toEqual([]);
+    // One that failed is no reason to look.
+    const before = await due(a);
+    const wanted = { kind: 'apply', modules: ['m'], queue: true } as const;
+    const failed = await submitOperation(context, domain.documents, actor, a.id, wanted);
+    await domain.links.nextOperation(a.id);
+    await report(domain, a, failed, [resultOf({ identity: '/f', status: 'failed' })], 'failed');
+    expect(await due(a)).toBe(before);
+    await one.turn();
+    expect(await answer()).toEqual([]);
+    await apply(a, [put]);
+    expect(await due(a)).toBe(domain.now());
+    expect(await latest()).toBe('drifted');
+    await one.turn();
+    expect(await answer()).toEqual([0]);
+    expect(await latest()).toBe('in_sync');
+    await one.turn();
+    expect(await answer()).toEqual([]);
+    // Applies that say the same, after a check that failed, or that found what an apply does not see.
+    await apply(a);
+    await apply(a);
+    await checkBy([], 'failed');
+    await apply(a);
+    await one.turn();
+    expect(await answer([moved])).toEqual([0]);
+    await one.turn();
+    expect(await answer()).toEqual([]);
+    expect(await latest()).toBe('drifted');
+    await one.stop();
+  });
+
+  it('keeps of a check what hundreds of records can be read with', async () => {
+    const { context, actor, answer, news } = await open(['a']);
+    const many = (count: number, more: (i: number) => Parameters<typeof resultOf>[0]) =>
+      Array.from({ length: count }, (_, i) => resultOf({ status: 'would_change', ...more(i) }));
+    const kept = async (results: (typeof moved)[]) => {
+      await submitDriftCheck(context, actor, 'a', 'watch');
+      await answer(results);
+      return (await latestDrift(context, 'a'))?.resources ?? [];
+    };
+    const diff = 'x'.repeat(60_000);
+    const large = await kept([
+      ...many(9, (i) => ({ identity: `/${i}`, changes: [{ field: 'content', from: null, to: null }], diff })),
+      moved,
+    ]);
+    expect(large.map((result) => result.diff?.length ?? 0)).toEqual([...Array(4).fill(60_000), ...Array(6).fill(0)]);
+    expect(large.at(-1)).toMatchObject({ identity: '/f', changes: [{ field: 'mode' }] });
+    expect(large.at(5)).toMatchObject({
+      identity: '/5',
+      changes: [],
+      message: expect.stringMatching(/details are left out/),
+    });
+    // What is left out of a record is no news by that.
+    await kept([
+      ...many(9, (i) => ({
+        identity: `/${i}`,
+        changes: [{ field: 'content', from: null, to: null }],
+        diff: i < 4 ? null : diff,
+      })),
+      moved,
+    ]);
+    expect(await news()).toEqual(['drift.detected']);
+    // A row counts for 128 bytes beside its names.
+    expect((await kept(many(200, (i) => ({ identity: `/${i}${'y'.repeat(4_000)}` })))).length).toBe(126);
+  });
+
+  it('tells of drift once, whoever asked, until a check or an apply finds it right', async () => {
+    const { context, domain, clock, actor, agents, sweep, answer, apply, news } = await open(['a']);
+    const [agent] = agents as [Key];
+    clock.advance(700_000);
+    const one = sweep();
+    await one.turn();
+    await answer([moved]);
+    await domain.links.driftHinted(agent.id, ['path:/f']);
+    await answer([moved]);
+    expect(await news()).toEqual(['drift.detected']);
+    const other = resultOf({
+      identity: '/g',
+      status: 'would_change',
+      changes: [{ field: 'mode', from: 'a', to: 'b' }],
+    });
+    await submitDriftCheck(context, actor, 'a', 'watch');
+    await answer([moved, other]);
+    await submitDriftCheck(context, actor, 'a', 'watch');
+    await answer([other]);
+    expect(await news()).toEqual(['drift.detected', 'drift.detected']);
+    await apply(agent, [unchanged, resultOf({ identity: '/g', status: 'failed' })]);
+    expect((await news()).length).toBe(2);
+    await apply(agent, [unchanged, resultOf({ identity: '/g', status: 'changed', corrective: true })]);
+    expect(await news()).toEqual(['drift.detected', 'drift.detected', 'drift.resolved']);
+    await apply(agent);
+    await submitDriftCheck(context, actor, 'a', 'watch');
+    await answer([moved]);
+    // Put right by hand, and found so by an apply like the one before.
+    await apply(agent);
+    await apply(agent);
+    expect((await news()).slice(3)).toEqual(['drift.detected', 'drift.resolved']);
+    // One that could not look at everything found drift all the same, and knows nothing of the rest.
+    await submitDriftCheck(context, actor, 'a', 'watch');
+    const next = await domain.links.nextOperation(agent.id);
+    const half = [moved, resultOf({ identity: '/g', status: 'failed' })];
+    await report(domain, agent, next!.operation.operation_id, half, 'failed');
+    expect((await latestDrift(context, 'a'))?.status).toBe('drifted');
+    await submitDriftCheck(context, actor, 'a', 'watch');
+    await answer([moved, other]);
+    expect((await news()).slice(5)).toEqual(['drift.detected', 'drift.detected']);
+    await one.stop();
+  });
+});

@@ -1,0 +1,414 @@
+import type { ResourceResult } from '@muster/protocol';
+import type { OffReason } from '@muster/protocol/http';
+import { describe, expect, it } from 'vitest';
+import { describeDatabases } from '../../../test/databases/databases.ts';
+import {
+  connect,
+  type Key,
+  newAdmin,
+  newAgent,
+  newKey,
+  openDomain,
+  reportsOf,
+  resultOf,
+} from '../../../test/domain.ts';
+import { fromJson } from '../../store/json-text.ts';
+import { auditEvents } from '../../store/queries/audit.ts';
+import { putOneTag, setStatus } from '../agents/agents.ts';
+import { getOverview } from '../fleet/overview.ts';
+import { pruneHistory } from '../fleet/retention.ts';
+import { createAssignment, removeAssignment, updateAssignment } from '../modules/assignments.ts';
+import { uploadModule } from '../modules/modules.ts';
+import { expireQueued } from '../operation-end/operation-expiry.ts';
+import { submitOperation } from '../operations/operations.ts';
+import { startRun } from '../runs/runs.ts';
+import { createSecret } from '../secrets/secrets.ts';
+import { getDrift, submitDriftCheck } from './drift.ts';
+import { acceptDrift, unacceptDrift } from './drift-acceptance.ts';
+import { listReconcile } from './reconcile.ts';
+
+const module = 'name: m\nsupports: [{ platform: linux }]\nresources: [{ resource: { file-unix: { path: /f } } }]\n';
+const moved = (from: string, more: Partial<ResourceResult> = {}) =>
+  resultOf({ status: 'would_change', action: 'update', changes: [{ field: 'content', from, to: 'x' }], ...more });
+const other = (from: string) => moved(from, { identity: '/other' });
+
+describeDatabases('what is off with the fleet', (fixture) => {
+  const open = async (...names: string[]) => {
+    const domain = await openDomain(fixture);
+    const { context, links } = domain;
+    const { actor } = await newAdmin(domain);
+    await uploadModule(context, actor, 'm', module);
+    const agents = new Map<string, Key>();
+    for (const name of names) {
+      agents.set(name, await newAgent(domain, actor, name));
+      await putOneTag(context, actor, name, 'group', name[0] as string);
+    }
+    let seq = 0;
+    type Status = 'succeeded' | 'failed' | 'cancelled';
+    const report = async (name: string, id: string, results: ResourceResult[], status: Status) => {
+      const agent = agents.get(name) as Key;
+      await links.nextOperation(agent.id);
+      await links.reported(agent.id, '01'.repeat(16), ++seq, reportsOf(id, results, { now: domain.now(), status }));
+      return id;
+    };
+    const apply = async (name: string, results: ResourceResult[] = [resultOf()], status: Status = 'succeeded') => {
+      const wanted = { kind: 'apply', modules: ['m'], queue: true } as const;
+      const id = await submitOperation(context, domain.documents, actor, name, wanted);
+      return report(name, id, results, status);
+    };
+    const check = async (name: string, results: ResourceResult[], status: Status = 'succeeded') =>
+      report(name, await submitDriftCheck(context, actor, name, 'schedule'), results, status);
+    /** A plan of an audit assignment of everything, made by a run. */
+    const audit = async (
+      name: string,
+      assignment: string,
+      results: ResourceResult[],
+      meanwhile: () => Promise<unknown> = async () => {},
+    ) => {
+      const node_id = (agents.get(name) as Key).id;
+      await startRun(context, domain.documents, domain.conductor, actor, assignment, { kind: 'plan' });
+      await domain.conductor.sweep();
+      const next = await links.nextOperation(node_id);
+      const id = next?.operation.operation_id as string;
+      await meanwhile();
+      await links.reported(node_id, '01'.repeat(16), ++seq, reportsOf(id, results, { now: domain.now() }));
+      return id;
+    };
+    const listed = async (wish: Partial<Parameters<typeof listReconcile>[1]> = {}) => {
+      const { items, more } = await listReconcile(context, { limit: 50, offset: 0, ...wish });
+      return {
+        all: items,
+        more,
+        reasons: Object.fromEntries(items.map(({ name, reasons }) => [name, reasons])) as Record<string, OffReason[]>,
+        names: items.map(({ name }) => name),
+      };
+    };
+    const events = async (type: string) => {
+      const rows = await context.db.all(auditEvents({ event_type: true }), { event_type: type, limit: 50 });
+      return rows.map(({ metadata }) => fromJson(metadata)).reverse();
+    };
+    return { domain, context, actor, agents, apply, check, audit, listed, events };
+  };
+
+  describe('the list', () => {
+    it('has every reason until it is gone, and no agent that is in order', async () => {
+      const { domain, context, actor, agents, apply, check, listed } = await open('a1', 'a2', 'b1', 'b2');
+      for (const name of agents.keys()) await apply(name);
+      expect((await listed()).all).toEqual([]);
+
+      const failed = await apply('b1', [resultOf({ status: 'failed', module: 'm' })], 'failed');
+      const drifted = await check('a2', [moved('a'), other('b')]);
+      const failedCheck = await check('a1', [], 'failed');
+      expect((await listed()).names).toEqual(['b1', 'a2', 'a1']);
+      expect((await listed()).all).toMatchObject([
+        {
+          connected: true,
+          reasons: ['apply_failed', 'unapplied'],
+          failed_operation: { operation_id: failed, status: 'failed', error: 'it failed', summary: { failed: 1 } },
+          drift: [],
+          unapplied: 1,
+          modules: ['m'],
+        },
+        {
+          reasons: ['drifted'],
+          drift: [{ drift_id: drifted, assignment: null, resources: 2, summary: { changed: 2 }, accepted: null }],
+          failed_operation: null,
+          modules: ['m'],
+        },
+        { reasons: ['drift_failed'], failed_check: { drift_id: failedCheck, error: 'it failed' }, drift: [] },
+      ]);
+      expect((await listed({ reason: 'drifted' })).names).toEqual(['a2']);
+      expect((await listed({ filter: 'group=a' })).names).toEqual(['a2', 'a1']);
+      expect((await listed({ filter: '', limit: 2 })).names).toEqual(['b1', 'a2']);
+      expect(await listed({ filter: 'group=a', limit: 1 })).toMatchObject({ names: ['a2'], more: true });
+      expect(await listed({ filter: 'group=a', limit: 1, offset: 1 })).toMatchObject({ names: ['a1'], more: false });
+      await expect(listed({ filter: '=' })).rejects.toMatchObject({ code: 'selector_invalid' });
+
+      domain.connected.delete(agents.get('b1')?.id as string);
+      expect((await listed()).all[0]).toMatchObject({ connected: false });
+      domain.connected.add(agents.get('b1')?.id as string);
+      await apply('b1', [resultOf({ module: 'm' })]);
+      await apply('a2', [resultOf(), resultOf({ identity: '/other' })]);
+      await check('a1', []);
+      expect((await listed()).all).toEqual([]);
+
+      await apply('a1', [], 'failed');
+      await setStatus(context, actor, 'a1', { status: 'rejected' });
+      expect((await listed()).all).toEqual([]);
+    });
+
+    it('has an apply that was never taken up, and not one that somebody called off', async () => {
+      const { domain, context, actor, apply, listed } = await open('a1', 'a2');
+      await apply('a1', [], 'cancelled');
+      expect((await listed()).all).toEqual([]);
+      const wanted = { kind: 'apply', modules: ['m'], queue: true, ttl: 60 } as const;
+      await submitOperation(context, domain.documents, actor, 'a2', wanted);
+      domain.clock.advance(61_000);
+      await expireQueued(context);
+      expect((await listed()).all).toMatchObject([
+        { name: 'a2', reasons: ['apply_failed'], failed_operation: { status: 'expired' }, modules: ['m'] },
+      ]);
+      await apply('a2');
+      expect((await listed()).all).toEqual([]);
+    });
+
+    it('is over with the same apply again, which is not compared with applied state', async () => {
+      const { domain, context, actor, apply, listed } = await open('a1');
+      const unchanged = [resultOf({ status: 'unchanged', action: 'none' })];
+      await apply('a1', unchanged);
+      await apply('a1', unchanged);
+      const wanted = { kind: 'apply', modules: ['m'], queue: true, ttl: 60 } as const;
+      await submitOperation(context, domain.documents, actor, 'a1', wanted);
+      domain.clock.advance(61_000);
+      await expireQueued(context);
+      expect((await listed()).reasons).toEqual({ a1: ['apply_failed'] });
+      await apply('a1', unchanged);
+      expect((await listed()).all).toEqual([]);
+    });
+  });
+
+  describe('an accepted deviation', () => {
+    it('is carried while checks find the same or less, and raises nothing', async () => {
+      const { context, actor, apply, check, listed, events } = await open('a1');
+      await apply('a1');
+      const first = await check('a1', [moved('a'), other('b')]);
+      const accepted = { by: actor.id, at: expect.any(Number), reason: 'known' };
+      expect(await acceptDrift(context, actor, first, 'known')).toMatchObject({ drift_id: first, accepted });
+      expect(await getDrift(context, first)).toMatchObject({ accepted });
+      expect((await listed()).all).toEqual([]);
+      expect((await listed({ include_accepted: true })).all).toMatchObject([
+        { name: 'a1', reasons: [], drift: [{ drift_id: first, accepted }] },
+      ]);
+      const second = await check('a1', [moved('a'), other('b')]);
+      expect(await getDrift(context, second)).toMatchObject({ status: 'drifted', accepted });
+      const third = await check('a1', [moved('a')]);
+      expect(await getDrift(context, third)).toMatchObject({ accepted });
+      expect((await listed()).all).toEqual([]);
+      expect(await events('drift.accepted')).toEqual([
+        expect.objectContaining({ drift_id: first, reason: 'known', count: 2, assignment: null }),
+      ]);
+      expect(await events('drift.detected')).toHaveLength(1);
+      // What went away and comes back is another deviation.
+      await check('a1', [moved('a'), other('b')]);
+      expect((await listed()).reasons).toEqual({ a1: ['drifted'] });
+      expect(await events('drift.detected')).toHaveLength(2);
+    });
+
+    it.each([
+      ['another value', [moved('tampered')]],
+      ['another resource', [moved('a'), other('b')]],
+    ])('ends when a check finds %s, which is told', async (_, results) => {
+      const { context, actor, apply, check, listed, events } = await open('a1');
+      await apply('a1');
+      await acceptDrift(context, actor, await check('a1', [moved('a')]), 'known');
+      const later = await check('a1', results);
+      expect((await listed()).all).toMatchObject([{ drift: [{ drift_id: later, accepted: null }] }]);
+      expect(await getDrift(context, later)).toMatchObject({ accepted: null });
+      expect(await events('drift.unaccepted')).toEqual([
+        { drift_id: later, because: 'another deviation', assignment: null },
+      ]);
+      expect((await events('drift.detected')).at(-1)).toMatchObject({ drift_id: later, count: 1 });
+      await check('a1', results);
+      expect(await events('drift.detected')).toHaveLength(2);
+    });
+
+    it('ends with a check in sync and with an apply, which puts it right; a failed one leaves it', async () => {
+      const { context, actor, apply, check, listed, events } = await open('a1');
+      await apply('a1');
+      await acceptDrift(context, actor, await check('a1', [moved('a')]), 'known');
+      await apply('a1', [resultOf({ status: 'failed' })], 'failed');
+      expect((await listed()).all).toMatchObject([
+        { reasons: ['apply_failed', 'unapplied'], drift: [{ accepted: {} }] },
+      ]);
+      await apply('a1');
+      await check('a1', [moved('a')]);
+      expect((await listed()).reasons).toEqual({ a1: ['drifted'] });
+      await acceptDrift(context, actor, await check('a1', [moved('a')]), 'known');
+      await check('a1', []);
+      await check('a1', [moved('a')]);
+      expect((await listed()).reasons).toEqual({ a1: ['drifted'] });
+      await acceptDrift(context, actor, await check('a1', [moved('a')]), 'known');
+      // It succeeded without a word about what has drifted.
+      const operation_id = await apply('a1', [resultOf({ identity: '/elsewhere' })]);
+      expect((await listed()).reasons).toEqual({ a1: ['drifted'] });
+      expect((await events('drift.unaccepted')).at(-1)).toEqual({ operation_id, because: 'apply', assignment: null });
+    });
+
+    it('stays when a check could not look at everything, and that is off by itself', async () => {
+      const { context, actor, apply, check, listed } = await open('a1');
+      await apply('a1');
+      const first = await check('a1', [moved('a'), other('b')]);
+      await acceptDrift(context, actor, first, 'known');
+      const cut = await check('a1', [moved('a'), other('b'), resultOf({ identity: '/x', status: 'failed' })], 'failed');
+      expect((await listed()).all).toMatchObject([
+        { reasons: ['drift_failed'], failed_check: { drift_id: cut }, drift: [{ drift_id: first, accepted: {} }] },
+      ]);
+      await check('a1', [moved('a'), other('b')]);
+      expect((await listed()).all).toEqual([]);
+    });
+
+    it('is taken back, once; and only what is newest is judged', async () => {
+      const { context, actor, apply, check, listed, events } = await open('a1');
+      await apply('a1');
+      const old = await check('a1', [moved('a')]);
+      const now = await check('a1', [moved('a')]);
+      await expect(acceptDrift(context, actor, old, 'x')).rejects.toMatchObject({ code: 'drift_superseded' });
+      await acceptDrift(context, actor, now, 'x');
+      await acceptDrift(context, actor, now, 'said better');
+      expect((await listed({ include_accepted: true })).all).toMatchObject([
+        { drift: [{ accepted: { reason: 'said better' } }] },
+      ]);
+      expect(await unacceptDrift(context, actor, now)).toMatchObject({ accepted: null });
+      expect(await unacceptDrift(context, actor, now)).toMatchObject({ accepted: null });
+      expect(await events('drift.unaccepted')).toEqual([{ drift_id: now, because: 'operator', assignment: null }]);
+      expect((await listed()).reasons).toEqual({ a1: ['drifted'] });
+      await acceptDrift(context, actor, now, 'x');
+      const inSync = await check('a1', []);
+      await expect(acceptDrift(context, actor, inSync, 'x')).rejects.toMatchObject({ code: 'not_drifted' });
+      await expect(unacceptDrift(context, actor, now)).rejects.toMatchObject({ code: 'drift_superseded' });
+      expect(await unacceptDrift(context, actor, inSync)).toMatchObject({ accepted: null });
+      await expect(acceptDrift(context, actor, 'x', 'x')).rejects.toMatchObject({ code: 'drift_not_found' });
+    });
+
+    it('is of one account: that of what was applied, or of an audit assignment', async () => {
+      const { context, actor, apply, check, audit, listed } = await open('a1');
+      await createAssignment(context, actor, { name: 'hard', modules: ['m'], selector: 'group=a', mode: 'audit' });
+      await apply('a1');
+      const applied = await check('a1', [moved('a')]);
+      const audited = await audit('a1', 'hard', [moved('a', { module: 'm', identity: '/f' })]);
+      expect((await listed()).all).toMatchObject([
+        {
+          reasons: ['drifted'],
+          drift: [
+            { drift_id: applied, assignment: null },
+            { drift_id: audited, assignment: 'hard' },
+          ],
+        },
+      ]);
+      await acceptDrift(context, actor, applied, 'known');
+      expect((await listed()).all).toMatchObject([{ drift: [{ accepted: {} }, { accepted: null }] }]);
+      await acceptDrift(context, actor, audited, 'known');
+      expect((await listed()).all).toEqual([]);
+      // Whom it does not audit any more is not off by it.
+      await unacceptDrift(context, actor, audited);
+      await updateAssignment(context, actor, 'hard', { selector: 'group=b' });
+      expect((await listed()).all).toEqual([]);
+      await removeAssignment(context, actor, 'hard');
+    });
+
+    it('that an operator judges while a check ends is carried, or stays taken back', async () => {
+      const { context, actor, apply, check, listed, events } = await open('a1');
+      await apply('a1');
+      const first = await check('a1', [moved('a'), other('b')]);
+      const write = context.db.write.bind(context.db);
+      /** Between what a report reads and what it writes. */
+      const meanwhile = (judge: () => Promise<unknown>) => {
+        context.db.write = async (unit) => {
+          if (unit.name !== 'operations/report') return write(unit);
+          context.db.write = write;
+          await judge();
+          return write(unit);
+        };
+      };
+      meanwhile(() => acceptDrift(context, actor, first, 'known'));
+      const second = await check('a1', [moved('a')]);
+      expect(await getDrift(context, second)).toMatchObject({ status: 'drifted', accepted: { reason: 'known' } });
+      expect((await listed()).all).toEqual([]);
+      meanwhile(() => unacceptDrift(context, actor, second));
+      const third = await check('a1', [moved('a')]);
+      expect(await getDrift(context, third)).toMatchObject({ accepted: null });
+      expect((await listed()).all).toMatchObject([{ drift: [{ drift_id: third, accepted: null }] }]);
+      meanwhile(() => acceptDrift(context, actor, third, 'known'));
+      await apply('a1', [resultOf({ identity: '/elsewhere' })]);
+      expect((await listed()).reasons).toEqual({ a1: ['drifted'] });
+      expect((await events('drift.unaccepted')).map(({ because }) => because)).toEqual(['operator', 'apply']);
+      expect(await getDrift(context, third)).toMatchObject({ accepted: null });
+    });
+
+    it('can be judged however old its record is, and of others the oldest go', async () => {
+      const { domain, context, actor, apply, check, listed } = await open('a1');
+      await apply('a1');
+      const former = await check('a1', [moved('a')]);
+      const newest = await check('a1', [moved('a')]);
+      domain.clock.advance(100 * 86_400_000);
+      await pruneHistory(context, { driftDays: 90, operationDays: 0 });
+      await expect(getDrift(context, former)).rejects.toMatchObject({ code: 'drift_not_found' });
+      expect((await listed()).all).toMatchObject([{ reasons: ['drifted'], drift: [{ drift_id: newest }] }]);
+      await acceptDrift(context, actor, newest, 'known');
+      expect((await listed()).all).toEqual([]);
+    });
+  });
+
+  it('is nothing that an assignment found which does not audit the agent any more', async () => {
+    const { context, actor, apply, audit, listed } = await open('a1', 'a2');
+    const hard = { name: 'hard', modules: ['m'], selector: 'group=a', mode: 'audit' as const };
+    const results = [moved('a', { module: 'm', identity: '/f' })];
+    for (const name of ['a1', 'a2']) await apply(name);
+    for (const meanwhile of [
+      () => updateAssignment(context, actor, 'hard', { selector: 'group=b' }),
+      () => updateAssignment(context, actor, 'hard', { mode: 'enforce' }),
+      () => removeAssignment(context, actor, 'hard'),
+    ]) {
+      await createAssignment(context, actor, hard);
+      const id = await audit('a1', 'hard', results, meanwhile);
+      expect(await getDrift(context, id)).toMatchObject({ status: 'drifted', trigger: 'audit' });
+      expect((await listed({ include_accepted: true })).all).toEqual([]);
+      await removeAssignment(context, actor, 'hard').catch(() => {});
+    }
+    // Other tags: the next run of it is not about that agent any more.
+    await createAssignment(context, actor, hard);
+    await audit('a1', 'hard', results);
+    expect((await listed()).reasons).toEqual({ a1: ['drifted'] });
+    await putOneTag(context, actor, 'a1', 'group', 'b');
+    await audit('a2', 'hard', results);
+    expect((await listed()).reasons).toEqual({ a2: ['drifted'] });
+    // Of more modules it still is off, and not by one that is none of its own any more.
+    await uploadModule(context, actor, 'n', module.replace('name: m', 'name: n'));
+    await updateAssignment(context, actor, 'hard', { modules: ['m', 'n'] });
+    expect((await listed()).reasons).toEqual({ a2: ['drifted'] });
+    await updateAssignment(context, actor, 'hard', { modules: ['n'] });
+    expect((await listed()).all).toEqual([]);
+  });
+
+  it('is summed up in the overview', async () => {
+    const { domain, context, actor, agents, apply, check } = await open('a1', 'a2', 'b1', 'b2', 'c1');
+    await connect(domain, await newKey(), { hostname: 'new' });
+    const rejected = await newAgent(domain, actor, 'gone');
+    await setStatus(context, actor, rejected.id, { status: 'rejected' });
+    domain.connected.delete(rejected.id);
+    for (const name of ['a1', 'a2', 'b1', 'b2']) await apply(name);
+    await check('a1', []);
+    await check('a2', [moved('a')]);
+    await acceptDrift(context, actor, await check('b1', [moved('a')]), 'known');
+    await check('b2', [], 'failed');
+    await apply('b2', [resultOf({ status: 'failed' })], 'failed');
+    domain.connected.delete(agents.get('a1')?.id as string);
+    const wanted = { kind: 'apply', modules: ['m'], queue: true } as const;
+    await submitOperation(context, domain.documents, actor, 'c1', wanted);
+    const at = (days: number) => new Date(domain.clock.now() + days * 86_400_000).toISOString();
+    const secret = (name: string, expires?: string) =>
+      createSecret(context, actor, {
+        name,
+        value: 'hunter22',
+        ...(expires === undefined ? {} : { expires_at: Date.parse(expires) }),
+      });
+    await secret('past', at(1));
+    domain.clock.advance(2 * 86_400_000);
+    await secret('late', at(20));
+    await secret('far', at(31));
+    await secret('forever');
+    expect(await getOverview(context, actor.id)).toEqual({
+      as_of: domain.now(),
+      agents: { pending: 1, rejected: 1, approved: 5, connected: 4, lost: 0 },
+      drift: { in_sync: 1, drifted: 1, accepted: 1, failed: 1, unchecked: 1 },
+      off: { agents: 2, drifted: 1, drift_failed: 1, apply_failed: 1, unapplied: 1, pending_removals: 0 },
+      runs_running: 0,
+      operations: { queued: 1, running: 0 },
+      secrets_expiring: [
+        { name: 'past', expires_at: at(-1) },
+        { name: 'late', expires_at: at(20) },
+      ],
+      unread_notifications: 0,
+    });
+  });
+});

@@ -1,0 +1,210 @@
+import { type OffAgent, type OffReason, offReasons } from '@muster/protocol/http';
+import { isEmpty, matchesSelector } from '@muster/protocol/selector';
+import { fromJson } from '../../store/json-text.ts';
+import { agentsForSelectors } from '../../store/queries/agents.ts';
+import {
+  agentsDrifted,
+  agentsNotAsApplied,
+  agentsOff,
+  agentsWithFailedApply,
+  agentsWithFailedCheck,
+  driftOfAgents,
+  failedChecksOfAgents,
+} from '../../store/queries/reconcile.ts';
+import { lastSeen, requireSelector } from '../agents/agents.ts';
+import type { Context } from '../shared/context.ts';
+import { type Page, type PageWish, readPage } from '../shared/page.ts';
+import { assignmentOfScope } from './drift-news.ts';
+
+/** What is off with the fleet: every approved agent that is not as it should be. */
+
+/** What is off with one agent. */
+export interface Standing {
+  readonly node_id: string;
+  readonly name: string | null;
+  /** The worst first. */
+  reasons: OffReason[];
+  /** It deviates, accepted or not. */
+  drifted: boolean;
+  unapplied: number;
+  pending_removals: number;
+}
+
+/** Something is off that nobody accepted. */
+export const isOff = ({ reasons }: Pick<Standing, 'reasons'>): boolean => reasons.length > 0;
+
+interface Found {
+  readonly drifted: readonly { node_id: string; name: string | null; is_accepted: number }[];
+  readonly failedChecks: readonly { node_id: string; name: string | null }[];
+  readonly failedApplies: readonly { node_id: string; name: string | null }[];
+  readonly notApplied: readonly { node_id: string; name: string | null; state: string; count: number }[];
+}
+
+/** By agent, from what was found of each kind. */
+export function standingsOf({ drifted, failedChecks, failedApplies, notApplied }: Found): Map<string, Standing> {
+  const standings = new Map<string, Standing & { has: Set<OffReason> }>();
+  const of = ({ node_id, name }: { node_id: string; name: string | null }) => {
+    const known = standings.get(node_id);
+    if (known) return known;
+    const fresh = {
+      node_id,
+      name,
+      reasons: [],
+      has: new Set<OffReason>(),
+      drifted: false,
+      unapplied: 0,
+      pending_removals: 0,
+    };
+    standings.set(node_id, fresh);
+    return fresh;
+  };
+  for (const row of drifted) {
+    const standing = of(row);
+    standing.drifted = true;
+    if (row.is_accepted === 0) standing.has.add('drifted');
+  }
+  for (const row of failedChecks) of(row).has.add('drift_failed');
+  for (const row of failedApplies) of(row).has.add('apply_failed');
+  for (const row of notApplied) {
+    const standing = of(row);
+    if (row.state === 'unapplied') {
+      standing.unapplied = Number(row.count);
+      standing.has.add('unapplied');
+    } else {
+      standing.pending_removals = Number(row.count);
+      standing.has.add('pending_removals');
+    }
+  }
+  return new Map(
+    [...standings].map(([id, { has, ...standing }]) => [
+      id,
+      { ...standing, reasons: offReasons.filter((reason) => has.has(reason)) },
+    ]),
+  );
+}
+
+/** A worse reason outweighs all that come after it together. */
+const weightOf = ({ reasons }: Standing): number =>
+  reasons.reduce((sum, reason) => sum + 2 ** (offReasons.length - offReasons.indexOf(reason)), 0);
+
+const compareText = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
+
+/** The worst first; those that are alike by name. */
+export function byUrgency(standings: Iterable<Standing>): Standing[] {
+  return [...standings]
+    .map((standing) => ({ standing, weight: weightOf(standing) }))
+    .sort(
+      (a, b) =>
+        b.weight - a.weight ||
+        compareText(a.standing.name ?? '', b.standing.name ?? '') ||
+        compareText(a.standing.node_id, b.standing.node_id),
+    )
+    .map(({ standing }) => standing);
+}
+
+/** Of every approved agent with which something is off, accepted or not. */
+export async function findOff({ db }: Context): Promise<Map<string, Standing>> {
+  const [drifted, failedChecks, failedApplies, notApplied] = await Promise.all([
+    db.all(agentsDrifted, {}),
+    db.all(agentsWithFailedCheck, {}),
+    db.all(agentsWithFailedApply, {}),
+    db.all(agentsNotAsApplied, {}),
+  ]);
+  return standingsOf({ drifted, failedChecks, failedApplies, notApplied });
+}
+
+/** Matched in one turn of the loop. */
+const agentsPerTurn = 500;
+
+export async function listReconcile(
+  context: Context,
+  wanted: PageWish & {
+    filter?: string | undefined;
+    reason?: OffReason | undefined;
+    include_accepted?: boolean | undefined;
+  },
+): Promise<Page<OffAgent>> {
+  const { reason, include_accepted } = wanted;
+  const selector = wanted.filter === undefined ? null : requireSelector(wanted.filter, '/filter');
+  const found = byUrgency((await findOff(context)).values()).filter(
+    (standing) =>
+      (include_accepted === true || isOff(standing)) && (reason === undefined || standing.reasons.includes(reason)),
+  );
+  const { items, more } = await readPage(wanted, async ({ limit, offset }) => {
+    if (selector === null || isEmpty(selector)) return found.slice(offset, offset + limit);
+    const matching: Standing[] = [];
+    for (let start = 0; start < found.length && matching.length < offset + limit; start += agentsPerTurn) {
+      const part = found.slice(start, start + agentsPerTurn);
+      const rows = await context.db.all(agentsForSelectors, { node_ids: part.map(({ node_id }) => node_id) });
+      const matches = new Set(
+        rows
+          .filter((row) =>
+            matchesSelector(selector, { tags: fromJson(row.tags), attributes: fromJson(row.attributes) }),
+          )
+          .map(({ node_id }) => node_id),
+      );
+      matching.push(...part.filter(({ node_id }) => matches.has(node_id)));
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    return matching.slice(offset, offset + limit);
+  });
+  return { items: await described(context, items), more };
+}
+
+async function described({ db, presence }: Context, standings: readonly Standing[]): Promise<OffAgent[]> {
+  if (standings.length === 0) return [];
+  const node_ids = standings.map(({ node_id }) => node_id);
+  const [rows, drifts, checks] = await Promise.all([
+    db.all(agentsOff, { node_ids }),
+    db.all(driftOfAgents, { node_ids }),
+    db.all(failedChecksOfAgents, { node_ids }),
+  ]);
+  const byNode = new Map(rows.map((row) => [row.node_id, row]));
+  const driftOf = Map.groupBy(drifts, ({ node_id }) => node_id);
+  const checkOf = new Map(checks.map((row) => [row.node_id, row]));
+  return standings.flatMap(({ node_id, reasons, unapplied, pending_removals }) => {
+    const row = byNode.get(node_id);
+    // It was removed in this moment.
+    if (!row) return [];
+    const heard = presence.lastHeardAt(node_id);
+    const check = checkOf.get(node_id);
+    const { operation_id, status } = row;
+    return [
+      {
+        node_id,
+        name: row.name,
+        connected: heard !== null,
+        last_seen_at: lastSeen(row, heard),
+        reasons,
+        drift: (driftOf.get(node_id) ?? []).map((state) => {
+          const summary = fromJson(state.summary);
+          return {
+            drift_id: state.drift_id,
+            assignment: assignmentOfScope(state.scope),
+            since: state.since,
+            checked_at: state.checked_at,
+            summary,
+            resources:
+              state.drifted === null ? summary.changed + summary.removed : Object.keys(fromJson(state.drifted)).length,
+            accepted: fromJson(state.accepted),
+          };
+        }),
+        failed_check: check ? { drift_id: check.drift_id, checked_at: check.checked_at, error: check.error } : null,
+        failed_operation:
+          operation_id !== null && (status === 'failed' || status === 'interrupted' || status === 'expired')
+            ? {
+                operation_id,
+                status,
+                finished_at: row.finished_at,
+                error: row.error,
+                summary: fromJson(row.summary),
+                run_id: row.run_id,
+              }
+            : null,
+        unapplied,
+        pending_removals,
+        modules: row.modules === null ? [] : fromJson(row.modules),
+      },
+    ];
+  });
+}

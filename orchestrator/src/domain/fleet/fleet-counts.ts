@@ -1,0 +1,82 @@
+import type { AgentStatus } from '@muster/protocol/http';
+import { countUnplaced } from '../../store/queries/audit.ts';
+import {
+  agentsByStatus,
+  countOfActiveTerminals,
+  openOperationsByStatus,
+  waitingDeliveries,
+} from '../../store/queries/fleet-counts.ts';
+import type { Context } from '../shared/context.ts';
+
+/** How many there are of what. */
+export interface Census {
+  readonly agents: Readonly<Record<AgentStatus, number>>;
+  readonly operations: Readonly<Record<'queued' | 'running', number>>;
+  readonly terminals: number;
+  /** Messages to channels that wait; no more than {@link mostDeliveries} are counted. */
+  readonly deliveries: number;
+  /** Events that have no place in the chain yet. */
+  readonly unplacedEvents: number;
+}
+
+const mostDeliveries = 100_000;
+
+/** Of rows that say how many there are of each status. */
+export const countStatus = (rows: readonly { status: string; count: number }[], status: string): number =>
+  Number(rows.find((row) => row.status === status)?.count ?? 0);
+
+/** Agents and operations that have not ended. */
+export async function takeCounts({ db }: Context): Promise<Pick<Census, 'agents' | 'operations'>> {
+  const [agents, operations] = await Promise.all([db.all(agentsByStatus, {}), db.all(openOperationsByStatus, {})]);
+  return {
+    agents: {
+      pending: countStatus(agents, 'pending'),
+      approved: countStatus(agents, 'approved'),
+      rejected: countStatus(agents, 'rejected'),
+    },
+    operations: { queued: countStatus(operations, 'queued'), running: countStatus(operations, 'running') },
+  };
+}
+
+export async function takeCensus(context: Context): Promise<Census> {
+  const { db } = context;
+  const [counts, terminals, deliveries, unplaced] = await Promise.all([
+    takeCounts(context),
+    db.get(countOfActiveTerminals, {}),
+    db.get(waitingDeliveries, { most: mostDeliveries }),
+    db.get(countUnplaced, {}),
+  ]);
+  return {
+    ...counts,
+    terminals: Number(terminals?.count ?? 0),
+    deliveries: Number(deliveries?.count ?? 0),
+    unplacedEvents: Number(unplaced?.count ?? 0),
+  };
+}
+
+const freshMs = 10_000;
+
+/**
+ * A census that is taken at most every ten seconds, whoever asks however often; while the database fails, the last one.
+ * @returns null before the first that succeeded
+ */
+export function createCensus(context: Context): () => Promise<Census | null> {
+  let last: Census | null = null;
+  let takenAt = Number.NEGATIVE_INFINITY;
+  let taking: Promise<void> | null = null;
+  return async () => {
+    if (context.now() - takenAt >= freshMs || context.now() < takenAt) {
+      taking ??= takeCensus(context)
+        .then((census) => {
+          last = census;
+        })
+        .catch((error: unknown) => context.log.warn({ err: error }, 'counting for metrics failed'))
+        .finally(() => {
+          takenAt = context.now();
+          taking = null;
+        });
+      await taking;
+    }
+    return last;
+  };
+}

@@ -1,0 +1,134 @@
+import { MusterError, type Sample } from '@muster/protocol';
+import { mostSamples } from '@muster/protocol/http';
+import type { SampleStore } from '../../store/samples/samples.ts';
+import { listAgentNames, requireAgent } from '../agents/agents.ts';
+import { type Context, seconds } from '../shared/context.ts';
+
+/** Samples of the machines: kept as agents send them, shown as they are or as averages, dropped when they are old. */
+
+/** Clocks differ, but a time this far ahead is no time of a sample. */
+const mostAheadSecs = 3600;
+
+/** An approved agent and what was measured of its machine last. */
+export interface AgentStanding {
+  readonly node_id: string;
+  readonly name: string;
+  readonly connected: boolean;
+  /** Null when there is none that is recent. */
+  readonly sample: Sample | null;
+}
+
+export interface Metrics {
+  /** Samples that were not kept for their times. */
+  readonly passedOver: number;
+  /**
+   * Keeps what one agent measured. What is older than samples are kept, or lies far ahead, is passed over: to the agent it
+   * is settled either way.
+   * @throws MusterError storage_full, storage_unavailable: nothing was kept
+   */
+  record(nodeId: string, samples: readonly Sample[]): Promise<void>;
+  /** @throws MusterError agent_not_found */
+  list(
+    idOrName: string,
+    wish: { since?: number | undefined; limit?: number | undefined; step?: number | undefined },
+  ): Promise<{ node_id: string; samples: Sample[] }>;
+  /** Null when there is none. @throws MusterError agent_not_found */
+  latest(idOrName: string): Promise<Sample | null>;
+  /** By node id, for the agents that a selector matches. @throws MusterError selector_invalid */
+  latestOf(filter: string | undefined): Promise<Record<string, Sample>>;
+  /**
+   * Every approved agent that a selector matches, with its newest sample unless that is older than so many seconds, whatever
+   * the clock of its machine says.
+   * @throws MusterError selector_invalid
+   */
+  standings(filter: string | undefined, recentSecs: number): Promise<AgentStanding[]>;
+  /** Drops what is too old, or says once that it cannot be. */
+  prune(): Promise<void>;
+}
+
+/** @param stored told of what was stored; it neither waits nor fails */
+export function createMetrics(
+  context: Context,
+  samples: SampleStore,
+  retentionSecs: number,
+  stored: (nodeId: string, samples: readonly Sample[]) => void = () => {},
+): Metrics {
+  const oldest = () => seconds(context.now()) - retentionSecs;
+  let passedOver = 0;
+  let saidKept = false;
+  return {
+    get passedOver() {
+      return passedOver;
+    },
+
+    async record(nodeId, given) {
+      const from = Math.max(0, oldest());
+      const until = seconds(context.now()) + mostAheadSecs;
+      const kept = given.filter(({ collected_at }) => collected_at >= from && collected_at <= until);
+      await samples.add(nodeId, kept);
+      passedOver += given.length - kept.length;
+      if (kept.length > 0) stored(nodeId, kept);
+    },
+
+    async list(idOrName, { since = 0, limit = mostSamples, step }) {
+      const { node_id } = await requireAgent(context, idOrName);
+      const from = Math.max(since, oldest());
+      const found =
+        step === undefined
+          ? await samples.since(node_id, from, limit)
+          : await samples.averages(node_id, from, step, limit);
+      return { node_id, samples: found };
+    },
+
+    async latest(idOrName) {
+      const { node_id } = await requireAgent(context, idOrName);
+      return (await samples.latest([node_id], oldest())).get(node_id) ?? null;
+    },
+
+    async latestOf(filter) {
+      const agents = await listAgentNames(context, { filter });
+      const found = await samples.latest(
+        agents.map(({ node_id }) => node_id),
+        oldest(),
+      );
+      return Object.fromEntries(found);
+    },
+
+    async standings(filter, recentSecs) {
+      const agents = await listAgentNames(context, { status: 'approved', filter });
+      const { presence } = context;
+      const since = seconds(context.now()) - recentSecs;
+      const furthestBehind = agents.reduce(
+        (least, { node_id }) => Math.min(least, presence.clockAheadSecs(node_id)),
+        0,
+      );
+      const found = await samples.latest(
+        agents.map(({ node_id }) => node_id),
+        Math.max(oldest(), since + furthestBehind),
+      );
+      return agents.map(({ node_id, name }) => {
+        const sample = found.get(node_id);
+        const isRecent = sample !== undefined && sample.collected_at - presence.clockAheadSecs(node_id) >= since;
+        // An approved agent has a name.
+        return {
+          node_id,
+          name: name ?? '',
+          connected: presence.isConnected(node_id),
+          sample: isRecent ? sample : null,
+        };
+      });
+    },
+
+    async prune() {
+      try {
+        const dropped = await samples.dropBefore(oldest());
+        if (dropped > 0) context.log.debug({ slices: dropped }, 'old samples dropped');
+        saidKept = false;
+      } catch (error) {
+        if (!(error instanceof MusterError)) throw error;
+        if (!saidKept) context.log.warn({ err: error }, 'old samples could not be dropped; it is tried again');
+        saidKept = true;
+      }
+    },
+  };
+}

@@ -1,0 +1,64 @@
+import { mostSecretsExpiring, type Overview, secretsExpiringWithinDays } from '@muster/protocol/http';
+import {
+  agentsByLatestDrift,
+  countOfLostAgents,
+  countOfOpenRuns,
+  pendingAgents,
+} from '../../store/queries/fleet-counts.ts';
+import { secretsByExpiry } from '../../store/queries/secrets.ts';
+import { findOff, isOff } from '../drift/reconcile.ts';
+import { countUnread } from '../notifications/notifications.ts';
+import { type Context, seconds } from '../shared/context.ts';
+import { countStatus, takeCounts } from './fleet-counts.ts';
+
+/** The fleet at a glance: nothing is counted that has ended, and of agents that are in order only how many they are. */
+export async function getOverview(context: Context, operatorId: string): Promise<Overview> {
+  const { db, presence } = context;
+  const now = context.now();
+  const before_ms = now + secretsExpiringWithinDays * 86_400_000;
+  const [{ agents, operations }, pending, lost, checked, off, runs, secrets, unread] = await Promise.all([
+    takeCounts(context),
+    db.all(pendingAgents, {}),
+    db.get(countOfLostAgents, {}),
+    db.all(agentsByLatestDrift, {}),
+    findOff(context),
+    db.get(countOfOpenRuns, {}),
+    db.all(secretsByExpiry, { before_ms, limit: mostSecretsExpiring }),
+    countUnread(context, operatorId),
+  ]);
+  const waiting = pending.filter(({ node_id }) => presence.isConnected(node_id)).length;
+  const standings = [...off.values()];
+  const having = (reason: Overview['off'] extends Record<infer R, number> ? R : never) =>
+    standings.filter(({ reasons }) => (reasons as readonly string[]).includes(reason)).length;
+  const drift = {
+    in_sync: countStatus(checked, 'in_sync') + countStatus(checked, 'drifted'),
+    drifted: having('drifted'),
+    accepted: standings.filter(({ drifted, reasons }) => drifted && !reasons.includes('drifted')).length,
+    failed: countStatus(checked, 'failed'),
+  };
+  const known = drift.in_sync + drift.drifted + drift.accepted + drift.failed;
+  return {
+    as_of: seconds(now),
+    agents: {
+      ...agents,
+      connected: Math.max(0, Math.min(agents.approved, presence.count - waiting)),
+      lost: Number(lost?.count ?? 0),
+    },
+    // Several queries are not one moment.
+    drift: { ...drift, unchecked: Math.max(0, agents.approved - known) },
+    off: {
+      agents: standings.filter(isOff).length,
+      drifted: drift.drifted,
+      drift_failed: having('drift_failed'),
+      apply_failed: having('apply_failed'),
+      unapplied: having('unapplied'),
+      pending_removals: having('pending_removals'),
+    },
+    runs_running: Number(runs?.count ?? 0),
+    operations,
+    secrets_expiring: secrets.flatMap(({ name, expires_at_ms }) =>
+      expires_at_ms === null ? [] : [{ name, expires_at: new Date(expires_at_ms).toISOString() }],
+    ),
+    unread_notifications: unread,
+  };
+}

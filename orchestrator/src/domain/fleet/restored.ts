@@ -1,0 +1,66 @@
+import { fromJson, type JsonText } from '../../store/json-text.ts';
+import { revokeAllEnrolmentTokens } from '../../store/queries/enrollment.ts';
+import { oldestOpenOperations } from '../../store/queries/operations.ts';
+import { openRuns } from '../../store/queries/runs.ts';
+import { deleteSetting, setting } from '../../store/queries/settings.ts';
+import { statement } from '../../store/transaction.ts';
+import { audited } from '../audit/audit.ts';
+import { announceEnd, endStatements, ignoreFinished } from '../operation-end/operation-end.ts';
+import { haltRun } from '../runs/run-end.ts';
+import { agentLabel } from '../shared/agent-label.ts';
+import { type Context, seconds, systemActor } from '../shared/context.ts';
+
+/**
+ * A database that was put back from a backup says so until it was settled: what was under way at that moment has gone on
+ * without it, nobody knows how far. So it ends here, and agents are not asked a second time for what they may have done.
+ */
+
+export const restoredKey = 'restored_from';
+
+export interface RestoredFrom {
+  readonly id: string;
+  readonly created_at: string;
+}
+
+const atOnce = 500;
+const reason = 'the orchestrator was restored from a backup: what became of it is not known';
+
+/** @returns what it was restored from; null when it was not, or was settled before. To be done before agents are let in. */
+export async function settleRestored(context: Context): Promise<RestoredFrom | null> {
+  const { db } = context;
+  const found = await db.get(setting, { key: restoredKey });
+  if (!found) return null;
+  const from = fromJson(found.value as JsonText<RestoredFrom>);
+  for (;;) {
+    const open = await db.all(oldestOpenOperations, { limit: atOnce });
+    for (const operation of open) {
+      const label = await agentLabel(context, operation.node_id);
+      const ending = { status: 'interrupted', error: reason, summary: null, startedAt: null } as const;
+      try {
+        const statements = endStatements(context, operation, ending, systemActor, label);
+        await db.write({ name: 'operations/restored', statements });
+        announceEnd(context, operation, 'interrupted');
+      } catch (error) {
+        ignoreFinished(error);
+      }
+    }
+    if (open.length < atOnce) break;
+  }
+  for (const { run_id } of await db.all(openRuns, {}))
+    await haltRun(context, run_id, 'the orchestrator was restored from a backup');
+  // Which of them were used up since is not known. Last: a start that is cut off begins here again.
+  await db.write({
+    name: 'restored/settle',
+    statements: [
+      statement(revokeAllEnrolmentTokens, { now: seconds(context.now()) }),
+      statement(deleteSetting, { key: restoredKey }),
+      audited(context, {
+        type: 'system.restored',
+        actor: systemActor,
+        summary: `the orchestrator was restored from the backup of ${from.created_at}`,
+        metadata: { backup_id: from.id, backup_created_at: from.created_at },
+      }),
+    ],
+  });
+  return from;
+}

@@ -1,0 +1,102 @@
+import { encodeTime } from 'ulid';
+import {
+  deleteDriftRecords,
+  deleteLatestDrift,
+  deleteOperations,
+  deletePayloads,
+  deleteRuns,
+  oldDriftRecords,
+  operationIds,
+  runIds,
+  unneededPayloads,
+} from '../../store/retention.ts';
+import { type Statement, statement } from '../../store/transaction.ts';
+import { type Context, seconds } from '../shared/context.ts';
+
+/** What is deleted when it is old enough, a batch at a time, so that no write waits long behind it. */
+
+export interface Retention {
+  /** Days that drift records are kept; 0: for ever. */
+  readonly driftDays: number;
+  /** Days that operations and runs are kept after their end; 0: for ever. */
+  readonly operationDays: number;
+}
+
+const atOnce = 200;
+const daySecs = 86_400;
+/** A payload may be named again soon after the operation it was for: by the same desired set, or by a plan that is applied. */
+const payloadKeptSecs = daySecs;
+
+const pause = () => new Promise((resolve) => setImmediate(resolve));
+
+/** Deletes what no operation needs any more of what operations were to bring about. */
+export async function prunePayloads(context: Context): Promise<void> {
+  const since = seconds(context.now()) - payloadKeptSecs;
+  for (;;) {
+    const rows = await context.db.all(unneededPayloads, { since, limit: atOnce });
+    if (rows.length === 0) return;
+    const digests = rows.map(({ digest }) => digest);
+    await context.db.write({
+      name: 'payloads/prune',
+      statements: [statement(deletePayloads, { digests, since })],
+    });
+    if (rows.length < atOnce) return;
+    await pause();
+  }
+}
+
+async function pruneDrift({ db }: Context, before: number): Promise<void> {
+  for (;;) {
+    const rows = await db.all(oldDriftRecords, { before, limit: atOnce });
+    if (rows.length === 0) return;
+    const ids = rows.map(({ drift_id }) => drift_id);
+    await db.write({
+      name: 'drift/prune',
+      statements: [statement(deleteLatestDrift, { ids }), statement(deleteDriftRecords, { ids })],
+    });
+    if (rows.length < atOnce) return;
+    await pause();
+  }
+}
+
+/** Goes once through what was asked for before a time: ids grow with time, and what must stay is passed over. */
+async function pruneById(
+  { db }: Context,
+  name: string,
+  before: number,
+  page: (range: { after: string; below: string; limit: number }) => Promise<string[]>,
+  remove: (ids: string[]) => Statement,
+): Promise<void> {
+  const below = encodeTime(before * 1000, 10);
+  for (let after = ''; ; ) {
+    const ids = await page({ after, below, limit: atOnce });
+    if (ids.length > 0) await db.write({ name, statements: [remove(ids)] });
+    if (ids.length < atOnce) return;
+    after = ids.at(-1) as string;
+    await pause();
+  }
+}
+
+/** Deletes records and operations that are older than they are to be kept. */
+export async function pruneHistory(context: Context, { driftDays, operationDays }: Retention): Promise<void> {
+  const { db } = context;
+  const now = seconds(context.now());
+  if (driftDays > 0) await pruneDrift(context, now - driftDays * daySecs);
+  if (operationDays === 0) return;
+  const before = Math.max(0, now - operationDays * daySecs);
+  // Runs first: what a run still shows of an operation is looked up in the operation.
+  await pruneById(
+    context,
+    'runs/prune',
+    before,
+    async (range) => (await db.all(runIds, range)).map(({ run_id }) => run_id),
+    (ids) => statement(deleteRuns, { ids, before }),
+  );
+  await pruneById(
+    context,
+    'operations/prune',
+    before,
+    async (range) => (await db.all(operationIds, range)).map(({ operation_id }) => operation_id),
+    (ids) => statement(deleteOperations, { ids, before }),
+  );
+}

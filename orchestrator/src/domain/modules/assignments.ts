@@ -1,0 +1,225 @@
+import { type Fault, MusterError } from '@muster/protocol';
+import type { Assignment } from '@muster/protocol/http';
+import { parameterValues, pointer } from '@muster/protocol/module';
+import { fromJson, toJson } from '../../store/json-text.ts';
+import { deleteDriftScope } from '../../store/queries/drift-states.ts';
+import {
+  assignmentByName,
+  assignmentPage,
+  assignments,
+  deleteAssignment,
+  insertAssignment,
+  moduleByName,
+  modulesByName,
+  updateAssignmentFields,
+} from '../../store/queries/modules.ts';
+import { statement } from '../../store/transaction.ts';
+import { approvedMatching, requireSelector } from '../agents/agents.ts';
+import { audited } from '../audit/audit.ts';
+import { auditScope } from '../drift/drift-news.ts';
+import { type Actor, type Context, seconds } from '../shared/context.ts';
+import { mapPage, type Page, type PageWish, readPage } from '../shared/page.ts';
+import { createModuleDocuments } from './modules.ts';
+
+/** Assignments bind modules to the agents that a selector matches. */
+
+type Row = NonNullable<Awaited<ReturnType<typeof findRow>>>;
+const findRow = ({ db }: Context, name: string) => db.get(assignmentByName, { name });
+
+const toAssignment = (row: Row): Assignment => ({
+  name: row.name,
+  modules: fromJson(row.modules),
+  selector: row.selector,
+  description: row.description,
+  mode: row.mode,
+  window_only: row.window_only === 1,
+  parameters: fromJson(row.parameters) as Assignment['parameters'],
+  created_at: row.created_at,
+  created_by: row.created_by,
+});
+
+/** By name, which is also the order in which they count. */
+export async function listAssignments({ db }: Context): Promise<Assignment[]> {
+  return (await db.all(assignments, {})).map(toAssignment);
+}
+
+export async function listAssignmentPage({ db }: Context, wish: PageWish): Promise<Page<Assignment>> {
+  return mapPage(await readPage(wish, (page) => db.all(assignmentPage, page)), toAssignment);
+}
+
+export async function requireAssignment(context: Context, name: string): Promise<Assignment> {
+  const row = await findRow(context, name);
+  if (!row)
+    throw new MusterError('assignment_not_found', `there is no assignment ${JSON.stringify(name.slice(0, 128))}`);
+  return toAssignment(row);
+}
+
+export async function getAssignment(context: Context, name: string) {
+  const assignment = await requireAssignment(context, name);
+  const matching = await approvedMatching(context, requireSelector(assignment.selector, '/selector'));
+  return { ...assignment, matches: matching.map(({ node_id }) => node_id) };
+}
+
+export interface NewAssignment {
+  name: string;
+  modules: string[];
+  selector: string;
+  description?: string | undefined;
+  mode?: 'enforce' | 'audit' | undefined;
+  window_only?: boolean | undefined;
+  parameters?: Assignment['parameters'] | undefined;
+}
+
+/** What does not fit the parameters that the modules declare. */
+async function parameterFaults(context: Context, parameters: Assignment['parameters']): Promise<Fault[]> {
+  const given = Object.entries(parameters);
+  const modules = await createModuleDocuments(context).load(given.map(([module]) => module));
+  return given.flatMap(([module, values], i) =>
+    parameterValues(modules[i]?.parameters ?? {}, values).faults.map(({ name, message }) => ({
+      path: pointer(['parameters', module, name]),
+      message,
+    })),
+  );
+}
+
+/** @throws MusterError invalid_input, selector_invalid, unknown_module */
+async function requireFitting(
+  context: Context,
+  wanted: Pick<NewAssignment, 'modules' | 'selector' | 'parameters'>,
+  faults: Fault[] = [],
+): Promise<void> {
+  for (const [i, name] of wanted.modules.entries())
+    if (wanted.modules.indexOf(name) !== i) faults.push({ path: `/modules/${i}`, message: 'is named twice' });
+  for (const module of Object.keys(wanted.parameters ?? {}))
+    if (!wanted.modules.includes(module))
+      faults.push({ path: `/parameters/${module}`, message: 'is not a module of this assignment' });
+  if (faults.length > 0) throw new MusterError('invalid_input', faults[0]?.message, faults);
+  requireSelector(wanted.selector, '/selector');
+  const known = new Set((await context.db.all(modulesByName, { names: wanted.modules })).map(({ name }) => name));
+  const missing = wanted.modules.flatMap((name, i) =>
+    known.has(name) ? [] : [{ path: `/modules/${i}`, message: `there is no module ${JSON.stringify(name)}` }],
+  );
+  if (missing.length > 0) throw new MusterError('unknown_module', missing[0]?.message, missing);
+  const unfit = await parameterFaults(context, wanted.parameters ?? {});
+  if (unfit.length > 0) throw new MusterError('invalid_input', unfit[0]?.message, unfit);
+}
+
+/**
+ * @throws MusterError invalid_input, selector_invalid, unknown_module, name_taken
+ */
+export async function createAssignment(context: Context, actor: Actor, wanted: NewAssignment): Promise<Assignment> {
+  const { db } = context;
+  const faults: Fault[] = [];
+  if (/[/\p{Cc}]/u.test(wanted.name) || /^\.{1,2}$/.test(wanted.name) || wanted.name.trim() !== wanted.name)
+    faults.push({
+      path: '/name',
+      message: 'must not hold a slash or control characters, begin or end with a space, or be "." or ".."',
+    });
+  await requireFitting(context, wanted, faults);
+  await db.write({
+    name: 'assignments/create',
+    statements: [
+      statement(
+        assignmentByName,
+        { name: wanted.name },
+        { expect: 'no_row', else: 'name_taken', detail: `there is an assignment ${wanted.name}` },
+      ),
+      ...wanted.modules.map((name) => statement(moduleByName, { name }, { expect: 'row', else: 'unknown_module' })),
+      statement(insertAssignment, {
+        name: wanted.name,
+        modules: toJson(wanted.modules),
+        selector: wanted.selector,
+        description: wanted.description ?? null,
+        mode: wanted.mode ?? 'enforce',
+        window_only: wanted.window_only ?? false,
+        parameters: toJson(wanted.parameters ?? {}),
+        created_at: seconds(context.now()),
+        created_by: actor.id,
+      }),
+      audited(context, {
+        type: 'assignment.created',
+        actor,
+        target: { type: 'assignment', id: wanted.name, name: wanted.name },
+        summary: `assignment ${wanted.name} created`,
+        metadata: { modules: wanted.modules, selector: wanted.selector, mode: wanted.mode ?? 'enforce' },
+      }),
+    ],
+  });
+  return requireAssignment(context, wanted.name);
+}
+
+/** What is changed of an assignment; what is absent stays. */
+export type AssignmentChange = { [K in keyof Omit<NewAssignment, 'name'>]?: NewAssignment[K] | undefined };
+
+/** @throws MusterError invalid_input, assignment_not_found, selector_invalid, unknown_module, assignment_changed */
+export async function updateAssignment(
+  context: Context,
+  actor: Actor,
+  name: string,
+  wanted: AssignmentChange,
+): Promise<Assignment> {
+  const { db } = context;
+  const before = await requireAssignment(context, name);
+  const { modules = before.modules, selector = before.selector, parameters = before.parameters } = wanted;
+  const mode = wanted.mode ?? before.mode;
+  const description = wanted.description === undefined ? before.description : wanted.description || null;
+  const window_only = wanted.window_only ?? before.window_only;
+  const after: Assignment = { ...before, modules, selector, parameters, mode, description, window_only };
+  const changed = (['modules', 'selector', 'description', 'mode', 'window_only', 'parameters'] as const).filter(
+    (field) => toJson(after[field]) !== toJson(before[field]),
+  );
+  await requireFitting(context, after);
+  if (changed.length === 0) return before;
+  await db.write({
+    name: 'assignments/update',
+    statements: [
+      ...modules.map((module) => statement(moduleByName, { name: module }, { expect: 'row', else: 'unknown_module' })),
+      // Parts of it fit each other: nobody else may have changed one meanwhile.
+      statement(
+        updateAssignmentFields(Object.fromEntries(changed.map((field) => [field, true]))),
+        {
+          name,
+          former_modules: toJson(before.modules),
+          former_parameters: toJson(before.parameters),
+          modules: toJson(modules),
+          selector,
+          description,
+          mode,
+          window_only,
+          parameters: toJson(parameters),
+        },
+        { expect: 'changed', else: 'assignment_changed' },
+      ),
+      // Whom it does not audit any more is not off by it, nor anybody by a module that is none of its own any more.
+      ...(changed.includes('selector') ||
+      changed.includes('mode') ||
+      before.modules.some((one) => !modules.includes(one))
+        ? [statement(deleteDriftScope, { scope: auditScope(name) })]
+        : []),
+      audited(context, {
+        type: 'assignment.updated',
+        actor,
+        target: { type: 'assignment', id: name, name },
+        summary: `assignment ${name} changed: ${changed.join(', ')}`,
+        metadata: { changed, modules, selector, mode },
+      }),
+    ],
+  });
+  return after;
+}
+
+export async function removeAssignment(context: Context, actor: Actor, name: string): Promise<void> {
+  await context.db.write({
+    name: 'assignments/remove',
+    statements: [
+      statement(deleteAssignment, { name }, { expect: 'changed', else: 'assignment_not_found' }),
+      statement(deleteDriftScope, { scope: auditScope(name) }),
+      audited(context, {
+        type: 'assignment.removed',
+        actor,
+        target: { type: 'assignment', id: name, name },
+        summary: `assignment ${name} removed`,
+      }),
+    ],
+  });
+}

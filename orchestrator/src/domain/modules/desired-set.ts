@@ -1,0 +1,152 @@
+import { createHash } from 'node:crypto';
+import { type Fault, MusterError } from '@muster/protocol';
+import type { Agent, Assignment } from '@muster/protocol/http';
+import {
+  type Json,
+  type ModuleDocument,
+  resolveDesiredSet,
+  type UnfilledResource,
+  type UnfilledVerification,
+} from '@muster/protocol/module';
+import { isEmpty as isEmptySelector, matchesSelector, parseSelector, type Selector } from '@muster/protocol/selector';
+import { type JsonText, toJson } from '../../store/json-text.ts';
+
+/** What an agent should have: decided here, from values alone. */
+
+export interface DesiredModules {
+  /** In the order in which they count: of the assignments by name, then those asked for; each once. */
+  modules: string[];
+  /** Set by assignments, by module. */
+  parameters: Assignment['parameters'];
+  /** Not in the set now, yet what they put in place stays. */
+  keep: string[];
+}
+
+const selectors = new Map<string, Selector | null>();
+
+/** Parsed selectors are few and asked for once per agent: kept by their text. Null for one that no longer parses. */
+function selectorOf(text: string): Selector | null {
+  let selector = selectors.get(text);
+  if (selector === undefined) {
+    const parsed = parseSelector(text);
+    selector = parsed.ok ? parsed.selector : null;
+    if (selectors.size >= 1000) selectors.clear();
+    selectors.set(text, selector);
+  }
+  return selector;
+}
+
+export function assignmentMatches(assignment: Assignment, agent: Pick<Agent, 'tags' | 'attributes'>): boolean {
+  const selector = selectorOf(assignment.selector);
+  return selector !== null && !isEmptySelector(selector) && matchesSelector(selector, agent);
+}
+
+export interface Wish {
+  /** Modules of the request. */
+  modules: readonly string[];
+  /** Whether a maintenance window that matches the agent is open. */
+  windowOpen: boolean;
+  /** An assignment that counts although it audits or waits for a window: it is what the request is about. */
+  including?: string;
+}
+
+/**
+ * @param assignments every assignment, by name
+ * @throws MusterError module_conflict when two assignments set one parameter of a module differently
+ */
+export function desiredModules(
+  assignments: readonly Assignment[],
+  agent: Pick<Agent, 'tags' | 'attributes'>,
+  wish: Wish,
+): DesiredModules {
+  const modules = new Set<string>();
+  const kept = new Set<string>();
+  // Maps, not objects: modules and parameters may be called `constructor`.
+  const parameters = new Map<string, Map<string, { value: Json; by: string }>>();
+  const faults: Fault[] = [];
+  for (const assignment of assignments) {
+    if (!assignmentMatches(assignment, agent)) continue;
+    const enforced = assignment.mode === 'enforce' && (!assignment.window_only || wish.windowOpen);
+    const counts = enforced || assignment.name === wish.including;
+    for (const module of assignment.modules) (counts ? modules : kept).add(module);
+    if (!counts) continue;
+    for (const [module, values] of Object.entries(assignment.parameters)) {
+      const ofModule = parameters.get(module) ?? new Map<string, { value: Json; by: string }>();
+      parameters.set(module, ofModule);
+      for (const [name, value] of Object.entries(values)) {
+        const earlier = ofModule.get(name);
+        if (earlier === undefined) ofModule.set(name, { value, by: assignment.name });
+        else if (JSON.stringify(earlier.value) !== JSON.stringify(value))
+          faults.push({
+            path: `/parameters/${module}/${name}`,
+            message: `assignments ${earlier.by} and ${assignment.name} set it differently`,
+          });
+      }
+    }
+  }
+  if (faults.length > 0) throw new MusterError('module_conflict', faults[0]?.message, faults);
+  for (const module of wish.modules) modules.add(module);
+  return {
+    modules: [...modules],
+    parameters: Object.fromEntries(
+      [...parameters].map(([module, values]) => [
+        module,
+        Object.fromEntries([...values].map(([name, { value }]) => [name, value])),
+      ]),
+    ),
+    keep: [...kept].filter((module) => !modules.has(module)),
+  };
+}
+
+/** Whether what an agent should have is different inside a maintenance window. */
+export const dependsOnWindow = (
+  assignments: readonly Assignment[],
+  agent: Pick<Agent, 'tags' | 'attributes'>,
+): boolean =>
+  assignments.some(
+    (assignment) => assignment.mode === 'enforce' && assignment.window_only && assignmentMatches(assignment, agent),
+  );
+
+/** What is stored with an operation and sent when its turn comes; secrets are not in it, only where they go. */
+export interface Payload {
+  resources: UnfilledResource[];
+  keep_modules: string[];
+  /** What must hold after an apply. Only there where a module has some. */
+  verify?: UnfilledVerification[];
+}
+
+/**
+ * The secrets in it are judged by `SecretAccess`, and again when it is sent.
+ * @throws MusterError module_unresolved, module_conflict
+ */
+export function resolvePayload(
+  documents: readonly ModuleDocument[],
+  desired: DesiredModules,
+  agent: Pick<Agent, 'node_id' | 'name' | 'attributes' | 'tags'>,
+): Payload {
+  const resolved = resolveDesiredSet({
+    modules: [...documents],
+    parameters: desired.parameters,
+    agent: { name: agent.name, node_id: agent.node_id, attributes: agent.attributes, tags: agent.tags },
+  });
+  if (!resolved.ok) throw new MusterError(resolved.code, resolved.faults[0]?.message, resolved.faults);
+  const { resources, verify } = resolved;
+  return { resources, keep_modules: desired.keep, ...(verify.length === 0 ? {} : { verify }) };
+}
+
+/** Encoded as JSON; what the channel carries in one message, with room for secrets. */
+const mostPayloadBytes = 48 * 1024 * 1024;
+
+/**
+ * The text of a payload with its digest.
+ * @throws MusterError module_unresolved when it is too large to be sent
+ */
+export function encodePayload(payload: Payload): { digest: string; text: JsonText<Payload> } {
+  const text = toJson(payload);
+  const bytes = Buffer.byteLength(text);
+  if (bytes > mostPayloadBytes) {
+    const message = `the desired set comes to ${Math.ceil(bytes / 1024 / 1024)} MiB, and ${mostPayloadBytes / 1024 / 1024} MiB is the most that can be sent: keep large content out of modules`;
+    throw new MusterError('module_unresolved', message, [{ path: '/modules', message }]);
+  }
+  return { digest: createHash('sha256').update(text).digest('hex'), text };
+}

@@ -1,0 +1,194 @@
+import { createHash } from 'node:crypto';
+import { MusterError } from '@muster/protocol';
+import type { Module } from '@muster/protocol/http';
+import { type ModuleDocument, moduleLimits, parseModule } from '@muster/protocol/module';
+import {
+  assignmentsNaming,
+  deleteModule,
+  insertModuleRevision,
+  lastRevision,
+  moduleByName,
+  moduleRevision,
+  moduleRevisions,
+  modules,
+  modulesByName,
+  putModule,
+} from '../../store/queries/modules.ts';
+import { statement } from '../../store/transaction.ts';
+import { audited } from '../audit/audit.ts';
+import { type Actor, type Context, seconds } from '../shared/context.ts';
+import { mapPage, type Page, type PageWish, readPage } from '../shared/page.ts';
+
+/** Modules: uploaded text, every revision kept. */
+
+/** By name. */
+export async function listModules({ db }: Context, wish: PageWish): Promise<Page<Module>> {
+  const rows = await readPage(wish, (page) => db.all(modules, page));
+  return mapPage(rows, ({ name, uploaded_at, uploaded_by }) => ({ name, uploaded_at, uploaded_by }));
+}
+
+export function validateModule(content: string) {
+  const parsed = parseModule(content);
+  return { valid: parsed.ok, faults: parsed.ok ? [] : parsed.faults, warnings: parsed.ok ? parsed.warnings : [] };
+}
+
+/** @throws MusterError module_invalid with every fault; invalid_input when the name is not the one inside */
+export async function uploadModule(context: Context, actor: Actor, name: string, content: string): Promise<Module> {
+  if (Buffer.byteLength(content) > moduleLimits.bytes)
+    throw new MusterError('body_too_large', `a module is at most ${moduleLimits.bytes} bytes`);
+  const parsed = parseModule(content);
+  if (!parsed.ok) {
+    const [first] = parsed.faults;
+    const more = parsed.faults.length > 1 ? ` (and ${parsed.faults.length - 1} more)` : '';
+    const at = first?.line === undefined ? '' : `line ${first.line}: `;
+    throw new MusterError('module_invalid', `${at}${first?.message ?? 'not a module'}${more}`, parsed.faults);
+  }
+  if (parsed.module.name !== name) {
+    const message = `must be ${JSON.stringify(parsed.module.name)}, the name inside the module`;
+    throw new MusterError('invalid_input', `name ${message}`, [{ path: '/name', message }]);
+  }
+  const { db } = context;
+  const uploaded_at = seconds(context.now());
+  // Two uploads at one moment: the later commit finds its revision taken and takes the next.
+  for (let attempt = 0; ; attempt++) {
+    const revision = ((await db.get(lastRevision, { name }))?.revision ?? 0) + 1;
+    try {
+      await db.write({
+        name: 'modules/upload',
+        statements: [
+          statement(moduleRevision, { name, revision }, { expect: 'no_row', else: 'name_taken' }),
+          statement(
+            putModule,
+            { name, revision, uploaded_at, uploaded_by: actor.id },
+            { expect: 'changed', else: 'name_taken' },
+          ),
+          statement(insertModuleRevision, {
+            name,
+            revision,
+            content,
+            digest: `sha256:${createHash('sha256').update(content).digest('hex')}`,
+            uploaded_at,
+            uploaded_by: actor.id,
+          }),
+          audited(context, {
+            type: 'module.uploaded',
+            actor,
+            target: { type: 'module', id: name, name },
+            summary: `module ${name} uploaded as revision ${revision}`,
+            metadata: { revision },
+          }),
+        ],
+      });
+      return { name, uploaded_at, uploaded_by: actor.id };
+    } catch (error) {
+      if (!(error instanceof MusterError && error.code === 'name_taken' && attempt < 200)) throw error;
+    }
+  }
+}
+
+const unknown = (name: string) =>
+  new MusterError('module_not_found', `there is no module ${JSON.stringify(name.slice(0, 128))}`);
+
+/** @param revision the newest when undefined */
+export async function getModule({ db }: Context, name: string, revision?: number) {
+  const row = await db.get(moduleByName, { name });
+  if (!row) throw unknown(name);
+  const text = await db.get(moduleRevision, { name, revision: revision ?? row.revision });
+  if (!text) throw new MusterError('module_not_found', `module ${name} has no revision ${revision}`);
+  const { uploaded_at, uploaded_by, content } = text;
+  return { name, uploaded_at, uploaded_by, content, revision: text.revision };
+}
+
+/** Newest first. */
+export async function listRevisions({ db }: Context, name: string, wish: PageWish) {
+  if (!(await db.get(moduleByName, { name }))) throw unknown(name);
+  return readPage(wish, (page) => db.all(moduleRevisions, { name, ...page }));
+}
+
+export async function removeModule(context: Context, actor: Actor, name: string): Promise<void> {
+  const naming = await context.db.all(assignmentsNaming, { module: name });
+  if (naming.length > 0)
+    throw new MusterError('module_in_use', `assignments name it: ${naming.map((row) => row.name).join(', ')}`);
+  await context.db.write({
+    name: 'modules/remove',
+    statements: [
+      statement(assignmentsNaming, { module: name }, { expect: 'no_row', else: 'module_in_use' }),
+      statement(
+        deleteModule,
+        { name },
+        {
+          expect: 'changed',
+          else: 'module_not_found',
+          detail: `there is no module ${JSON.stringify(name.slice(0, 128))}`,
+        },
+      ),
+      audited(context, {
+        type: 'module.removed',
+        actor,
+        target: { type: 'module', id: name, name },
+        summary: `module ${name} removed`,
+      }),
+    ],
+  });
+}
+
+/** A revision of each of some modules. */
+export type Revisions = ReadonlyMap<string, number>;
+
+/** Parsed modules by name and revision: a revision never changes, so an entry never goes stale. */
+export interface ModuleDocuments {
+  /**
+   * These modules, in the order asked for.
+   * @param at which revision of each; the newest when it names none
+   * @throws MusterError module_not_found naming those that are not there
+   */
+  load(names: readonly string[], at?: Revisions): Promise<ModuleDocument[]>;
+  /** The newest revision of each of these modules; those that are not there are left out. */
+  revisions(names: readonly string[]): Promise<Revisions>;
+}
+
+const keptDocuments = 200;
+
+export function createModuleDocuments(context: Context): ModuleDocuments {
+  const kept = new Map<string, ModuleDocument>();
+  const revisions = async (names: readonly string[]): Promise<Revisions> => {
+    if (names.length === 0) return new Map();
+    const rows = await context.db.all(modulesByName, { names: [...names] });
+    return new Map(rows.map(({ name, revision }) => [name, revision]));
+  };
+  return {
+    revisions,
+    async load(names, at) {
+      const fixed = names.every((name) => at?.has(name)) ? at : undefined;
+      const found = fixed ?? new Map([...(await revisions(names)), ...(at ?? [])]);
+      const missing = names.filter((name) => !found.has(name));
+      if (missing.length > 0)
+        throw new MusterError(
+          'module_not_found',
+          `there is no module ${missing.map((name) => JSON.stringify(name.slice(0, 128))).join(', ')}`,
+        );
+      return Promise.all(
+        names.map(async (name) => {
+          const revision = found.get(name) as number;
+          const key = `${revision}/${name}`;
+          const known = kept.get(key);
+          if (known) return known;
+          // Also of a module that was removed: whoever asks for a revision began when it was there.
+          const text = await context.db.get(moduleRevision, { name, revision });
+          if (!text) throw new MusterError('module_not_found', `module ${name} has no revision ${revision}`);
+          const parsed = parseModule(text.content);
+          // Only when a newer release is stricter than the one that took it in.
+          if (!parsed.ok)
+            throw new MusterError(
+              'module_invalid',
+              `module ${name} no longer validates; upload it again`,
+              parsed.faults,
+            );
+          if (kept.size >= keptDocuments) kept.delete(kept.keys().next().value as string);
+          kept.set(key, parsed.module);
+          return parsed.module;
+        }),
+      );
+    },
+  };
+}

@@ -1,0 +1,158 @@
+import { MusterError } from '@muster/protocol';
+import { parseSelector } from '@muster/protocol/selector';
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { describeDatabases } from '../../../test/databases/databases.ts';
+import { newAdmin, openDomain } from '../../../test/domain.ts';
+import { listAudit } from '../audit/audit.ts';
+import {
+  coveredUntil,
+  covers,
+  createWindow,
+  getWindow,
+  listWindows,
+  openWindows,
+  removeWindow,
+  updateWindow,
+} from './windows.ts';
+
+const code = (promise: Promise<unknown>) =>
+  promise.then(
+    () => 'done',
+    (error: unknown) => (error instanceof MusterError ? error.code : error),
+  );
+const web = { tags: { role: 'web' }, attributes: { distro: 'debian' } };
+
+describeDatabases('maintenance windows', (fixture) => {
+  const open = async () => {
+    const domain = await openDomain(fixture);
+    const { actor } = await newAdmin(domain);
+    return { domain, actor, context: domain.context, now: domain.now() };
+  };
+  const all = { limit: 100, offset: 0 };
+
+  it('are made, moved and removed, each as an event', async () => {
+    const { context, actor, now, domain } = await open();
+    const wanted = { starts_at: now, ends_at: now + 60, reason: 'kernel', selector: 'role=web' };
+    const window = await createWindow(context, actor, wanted);
+    expect(window).toEqual({ id: window.id, ...wanted, created_by: actor.id });
+    expect(await updateWindow(context, actor, window.id, { ends_at: now + 30 })).toEqual({
+      ...window,
+      ends_at: now + 30,
+    });
+    // Nothing changes, so nothing happened.
+    await updateWindow(context, actor, window.id, { ends_at: now + 30, reason: 'kernel' });
+    expect(await updateWindow(context, actor, window.id, { reason: 'disks' })).toMatchObject({
+      reason: 'disks',
+      ends_at: now + 30,
+    });
+    expect(await listWindows(context, all)).toEqual({ items: [await getWindow(context, window.id)], more: false });
+    await removeWindow(context, actor, window.id);
+    expect(await code(getWindow(context, window.id))).toBe('window_not_found');
+    expect(await code(removeWindow(context, actor, window.id))).toBe('window_not_found');
+    expect(await code(updateWindow(context, actor, window.id, { reason: 'x' }))).toBe('window_not_found');
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(domain.hints.filter(({ type }) => type === 'windows_changed')).toHaveLength(4);
+    const { events } = await listAudit(context, { category: 'window' });
+    expect(events.map(({ event_type, metadata }) => [event_type, metadata]).reverse()).toEqual([
+      ['window.created', { starts_at: now, ends_at: now + 60, selector: 'role=web' }],
+      ['window.updated', { ends_at: now + 30 }],
+      ['window.updated', { reason: 'disks' }],
+      ['window.removed', { starts_at: now, ends_at: now + 30, selector: 'role=web' }],
+    ]);
+  });
+
+  it('warn of a selector that uses what agents say of themselves', async () => {
+    const { context, actor, now } = await open();
+    const wanted = { starts_at: now, ends_at: now + 60, reason: 'rack 7', selector: 'role=web attr.rack=7' };
+    const window = await createWindow(context, actor, wanted);
+    expect(window.warnings).toEqual([expect.stringContaining('attr.rack, which agents say of themselves')]);
+    expect(await getWindow(context, window.id)).toEqual(window);
+    const byTags = await createWindow(context, actor, { ...wanted, selector: 'role=web' });
+    expect(byTags.warnings).toBeUndefined();
+  });
+
+  it('end after they start, and have a selector that parses', async () => {
+    const { context, actor, now } = await open();
+    const create = (more: object) =>
+      code(createWindow(context, actor, { starts_at: now, ends_at: now + 60, reason: 'x', ...more }));
+    expect(await create({ ends_at: now })).toBe('invalid_input');
+    expect(await create({ ends_at: now - 1 })).toBe('invalid_input');
+    expect(await create({ selector: 'role=' })).toBe('selector_invalid');
+    const { id } = await createWindow(context, actor, { starts_at: now, ends_at: now + 60, reason: 'x' });
+    expect(await code(updateWindow(context, actor, id, { ends_at: now }))).toBe('invalid_input');
+    expect((await getWindow(context, id)).ends_at).toBe(now + 60);
+  });
+
+  it('are open from their start until just before their end, for those they are for', async () => {
+    const { context, actor, now, domain } = await open();
+    const window = (starts_at: number, ends_at: number, selector?: string) =>
+      createWindow(context, actor, { starts_at, ends_at, reason: 'x', selector });
+    await window(now + 10, now + 20, 'role=web');
+    await window(now + 10, now + 20, '');
+    await window(now - 20, now - 10);
+    const db = { tags: { role: 'db' }, attributes: {} };
+    const at = async (time: number) => covers(await openWindows(context, time), web);
+    expect([await at(now + 9), await at(now + 10), await at(now + 19), await at(now + 20)]).toEqual([
+      false,
+      true,
+      true,
+      false,
+    ]);
+    const open10 = await openWindows(context, now + 10);
+    expect(open10).toHaveLength(2);
+    expect(covers(open10, db)).toBe(false);
+    expect(await openWindows(context)).toEqual([]);
+    domain.clock.advance(10_000);
+    expect(await openWindows(context)).toHaveLength(2);
+    await window(now, now + 20);
+    expect(covers(await openWindows(context), db)).toBe(true);
+  });
+
+  it('are listed in pages, the one that starts last first', async () => {
+    const { context, actor, now } = await open();
+    for (let i = 0; i < 5; i++)
+      await createWindow(context, actor, { starts_at: now + (i % 3), ends_at: now + 60, reason: `${i}` });
+    const page = async (limit: number, offset: number) => {
+      const { items, more } = await listWindows(context, { limit, offset });
+      return [items.map(({ reason }) => reason).join(''), more];
+    };
+    expect(await page(100, 0)).toEqual(['24130', false]);
+    expect([await page(2, 0), await page(2, 2), await page(2, 4), await page(2, 6)]).toEqual([
+      ['24', true],
+      ['13', true],
+      ['0', false],
+      ['', false],
+    ]);
+    expect(await page(0, 0)).toEqual(['', false]);
+    expect(await page(5, 0)).toEqual(['24130', false]);
+  });
+});
+
+describe('what open windows cover', () => {
+  const all = { selector: null, ends_at: 9 };
+  const read = (text: string, ends_at = 9) => {
+    const parsed = parseSelector(text);
+    return { selector: parsed.ok ? parsed.selector : null, ends_at };
+  };
+  it('is nothing without a window, everything with one for all, and nothing with an empty selector', () => {
+    expect(covers([], web)).toBe(false);
+    expect(covers([all], web)).toBe(true);
+    expect(covers([read('')], web)).toBe(false);
+    expect(covers([read('role=db'), read('attr.distro=debian')], web)).toBe(true);
+  });
+  it('is covered until the last window for it closes', () => {
+    expect(coveredUntil([read('role=db', 30), read('attr.distro=debian', 20), read('role=web', 10)], web)).toBe(20);
+    expect(coveredUntil([read('role=db', 30)], web)).toBeNull();
+  });
+  it('does not shrink when another window opens', () => {
+    const one = fc
+      .constantFrom<[string]>([''], ['role=web'], ['role=db'], ['!role'], ['attr.distro'])
+      .map(([text]) => read(text));
+    fc.assert(
+      fc.property(fc.array(one), one, (windows, another) => {
+        if (covers(windows, web)) expect(covers([...windows, another], web)).toBe(true);
+      }),
+    );
+  });
+});

@@ -1,0 +1,184 @@
+import { MusterError } from '@muster/protocol';
+import type { Agent, Window } from '@muster/protocol/http';
+import { attributesOf, isEmpty, matchesSelector, parseSelector, type Selector } from '@muster/protocol/selector';
+import {
+  deleteWindow,
+  insertWindow,
+  openSelectors,
+  setWindow,
+  windowById,
+  windows as windowRows,
+} from '../../store/queries/windows.ts';
+import { statement } from '../../store/transaction.ts';
+import { requireSelector } from '../agents/agents.ts';
+import { audited, type Happening } from '../audit/audit.ts';
+import { type Actor, type Context, seconds } from '../shared/context.ts';
+import { mapPage, type Page, type PageWish, readPage } from '../shared/page.ts';
+
+/** Maintenance windows: when work may be done on machines, and nobody is to be woken by what it sets off. */
+
+/** A window that is open at one time. */
+interface OpenWindow {
+  /** Whom it is for; null is every agent. */
+  readonly selector: Selector | null;
+  readonly ends_at: number;
+}
+export type OpenWindows = readonly OpenWindow[];
+
+/** @param at Unix seconds; now when undefined */
+export async function openWindows(context: Context, at = seconds(context.now())): Promise<OpenWindows> {
+  const open: OpenWindow[] = [];
+  for (const { id, selector, ends_at } of await context.db.all(openSelectors, { at })) {
+    const parsed = selector === null ? null : parseSelector(selector);
+    // Only when a newer release reads selectors more strictly: the window is then for nobody.
+    if (parsed !== null && !parsed.ok) context.log.warn({ window_id: id }, 'the selector of a window no longer parses');
+    else open.push({ selector: parsed === null ? null : parsed.selector, ends_at });
+  }
+  return open;
+}
+
+/** Whether one of the windows is for this agent. */
+export const covers = (windows: OpenWindows, agent: Pick<Agent, 'tags' | 'attributes'>): boolean =>
+  coveredUntil(windows, agent) !== null;
+
+/** When the last of the windows for this agent closes; null when none is open. */
+export function coveredUntil(windows: OpenWindows, agent: Pick<Agent, 'tags' | 'attributes'>): number | null {
+  const ends = windows
+    .filter(({ selector }) => selector === null || (!isEmpty(selector) && matchesSelector(selector, agent)))
+    .map(({ ends_at }) => ends_at);
+  return ends.length === 0 ? null : Math.max(...ends);
+}
+
+type Row = NonNullable<Awaited<ReturnType<typeof findRow>>>;
+const findRow = ({ db }: Context, id: string) => db.get(windowById, { id });
+
+const toWindow = (row: Row): Window => ({
+  id: row.id,
+  starts_at: row.starts_at,
+  ends_at: row.ends_at,
+  reason: row.reason,
+  created_by: row.created_by,
+  selector: row.selector,
+  ...warningsOf(row.selector),
+});
+
+/** What to know of a selector: an agent that was taken over says of itself what it likes, to fall into a window. */
+function warningsOf(selector: string | null): Pick<Window, 'warnings'> {
+  const parsed = selector === null ? null : parseSelector(selector);
+  const attributes = parsed?.ok ? attributesOf(parsed.selector) : [];
+  if (attributes.length === 0) return {};
+  const named = attributes.map((key) => `attr.${key}`).join(', ');
+  const warning = `the selector uses ${named}, which agents say of themselves: an agent that was taken over can choose to be in this window, and mute what is told of it; select by tags instead`;
+  return { warnings: [warning] };
+}
+
+/** The one that starts last first. */
+export async function listWindows({ db }: Context, wish: PageWish): Promise<Page<Window>> {
+  return mapPage(await readPage(wish, (page) => db.all(windowRows, page)), toWindow);
+}
+
+/** @throws MusterError window_not_found */
+export async function getWindow(context: Context, id: string): Promise<Window> {
+  const row = await findRow(context, id);
+  if (!row)
+    throw new MusterError('window_not_found', `there is no maintenance window ${JSON.stringify(id.slice(0, 64))}`);
+  return toWindow(row);
+}
+
+function requireOrder(startsAt: number, endsAt: number): void {
+  if (endsAt > startsAt) return;
+  const message = 'must be after starts_at';
+  throw new MusterError('invalid_input', `ends_at ${message}`, [{ path: '/ends_at', message }]);
+}
+
+const happened = (
+  type: 'window.created' | 'window.updated' | 'window.removed',
+  actor: Actor,
+  window: Window,
+  metadata: Record<string, unknown>,
+): Happening => ({
+  type,
+  actor,
+  target: { type: 'window', id: window.id, name: window.reason },
+  summary: `maintenance window "${window.reason}" ${type.slice('window.'.length)}`,
+  metadata,
+});
+
+export interface NewWindow {
+  starts_at: number;
+  ends_at: number;
+  reason: string;
+  selector?: string | undefined;
+}
+
+/** @throws MusterError invalid_input unless it ends after it starts; selector_invalid */
+export async function createWindow(context: Context, actor: Actor, wanted: NewWindow): Promise<Window> {
+  requireOrder(wanted.starts_at, wanted.ends_at);
+  if (wanted.selector !== undefined) requireSelector(wanted.selector, '/selector');
+  const { starts_at, ends_at, reason } = wanted;
+  const selector = wanted.selector ?? null;
+  const id = context.newId();
+  const row = { id, starts_at, ends_at, reason, created_by: actor.id, selector };
+  const window: Window = { ...row, ...warningsOf(selector) };
+  await context.db.write({
+    name: 'windows/create',
+    statements: [
+      statement(insertWindow, { ...row, created_at: seconds(context.now()) }),
+      audited(context, happened('window.created', actor, window, { starts_at, ends_at, selector })),
+    ],
+  });
+  context.bus.publish({ type: 'windows_changed' });
+  return window;
+}
+
+/** What is undefined stays as it is. @throws MusterError window_not_found; invalid_input unless it ends after it starts */
+export async function updateWindow(
+  context: Context,
+  actor: Actor,
+  id: string,
+  wanted: { ends_at?: number | undefined; reason?: string | undefined },
+): Promise<Window> {
+  const window = await getWindow(context, id);
+  const { ends_at, reason } = wanted;
+  if (ends_at !== undefined) requireOrder(window.starts_at, ends_at);
+  const changed = {
+    ...(ends_at !== undefined && ends_at !== window.ends_at ? { ends_at } : {}),
+    ...(reason !== undefined && reason !== window.reason ? { reason } : {}),
+  };
+  if (Object.keys(changed).length === 0) return window;
+  const updated = { ...window, ...changed };
+  await context.db.write({
+    name: 'windows/update',
+    statements: [
+      // Only what is asked for: the rest may be changed by somebody else in this moment.
+      statement(
+        setWindow({ ends_at: 'ends_at' in changed, reason: 'reason' in changed }),
+        { id, ...changed },
+        { expect: 'changed', else: 'window_not_found' },
+      ),
+      audited(context, happened('window.updated', actor, updated, changed)),
+    ],
+  });
+  context.bus.publish({ type: 'windows_changed' });
+  return getWindow(context, id);
+}
+
+/** @throws MusterError window_not_found */
+export async function removeWindow(context: Context, actor: Actor, id: string): Promise<void> {
+  const window = await getWindow(context, id);
+  await context.db.write({
+    name: 'windows/remove',
+    statements: [
+      statement(deleteWindow, { id }, { expect: 'changed', else: 'window_not_found' }),
+      audited(
+        context,
+        happened('window.removed', actor, window, {
+          starts_at: window.starts_at,
+          ends_at: window.ends_at,
+          selector: window.selector,
+        }),
+      ),
+    ],
+  });
+  context.bus.publish({ type: 'windows_changed' });
+}

@@ -1,0 +1,160 @@
+import { maskedSecret } from '@muster/protocol/http';
+import { expect, it } from 'vitest';
+import { describeDatabases } from '../../../test/databases/databases.ts';
+import { newAdmin, openDomain } from '../../../test/domain.ts';
+import { SecretKeys } from '../../identity/secret-keys.ts';
+import { channels } from '../../store/queries/channels.ts';
+import { listAudit } from '../audit/audit.ts';
+import { missingKey, rotateSecretsKey } from '../secrets/secret-rotation.ts';
+import {
+  createChannel,
+  getChannel,
+  listChannels,
+  removeChannel,
+  targetOf,
+  testChannel,
+  updateChannel,
+} from './channels.ts';
+import type { Attempt, Deliver, Message } from './delivery.ts';
+
+const rule = { denyPrivate: false };
+const secret = 'canary-5f2c';
+const webhook = {
+  name: 'on-call',
+  channel_type: 'webhook' as const,
+  config: { url: `https://u:${secret}@hooks.example/x?k=${secret}`, secret },
+};
+
+describeDatabases('channels', (fixture) => {
+  const open = async () => {
+    const domain = await openDomain(fixture);
+    const { actor } = await newAdmin(domain);
+    return { ...domain, actor };
+  };
+
+  it('are made, changed and removed, each with an event; no answer or event holds a secret', async () => {
+    const { context, actor, now } = await open();
+    const made = await createChannel(context, actor, rule, webhook);
+    expect(made).toEqual({
+      id: expect.stringMatching(/^[0-9A-Z]{26}$/),
+      name: 'on-call',
+      channel_type: 'webhook',
+      config: { url: `https://${maskedSecret}@hooks.example/x?${maskedSecret}`, secret: maskedSecret },
+      created_at: now(),
+      created_by: actor.id,
+    });
+    expect(await listChannels(context)).toEqual([made]);
+    expect(await updateChannel(context, actor, rule, made.id, { name: 'night', config: made.config })).toEqual({
+      ...made,
+      name: 'night',
+    });
+    expect(await updateChannel(context, actor, rule, made.id, {})).toMatchObject({ name: 'night' });
+    await removeChannel(context, actor, made.id);
+    expect(await listChannels(context)).toEqual([]);
+    const { events } = await listAudit(context, { category: 'channel' });
+    expect(events.map(({ event_type }) => event_type)).toEqual([
+      'channel.removed',
+      'channel.updated',
+      'channel.created',
+    ]);
+    expect(JSON.stringify([events, made])).not.toContain(secret);
+  });
+
+  it('keep what is sent back masked, also in the eyes of whoever delivers', async () => {
+    const { context, actor } = await open();
+    const { id, config } = await createChannel(context, actor, rule, webhook);
+    const targets: unknown[] = [];
+    const deliver: Deliver = async (target) => {
+      targets.push(target.config);
+      return { status: 204, retryAfterMs: null };
+    };
+    await updateChannel(context, actor, rule, id, { config });
+    await testChannel(context, actor, deliver, id);
+    await updateChannel(context, actor, rule, id, { config: { url: 'https://hooks.example/y' } });
+    await testChannel(context, actor, deliver, id);
+    expect(targets).toEqual([webhook.config, { url: 'https://hooks.example/y' }]);
+    await expect(updateChannel(context, actor, rule, id, { config: { ...config } })).rejects.toMatchObject({
+      code: 'invalid_input',
+      errors: [{ path: '/config/url' }, { path: '/config/secret' }],
+    });
+  });
+
+  it('lie encrypted in the database, each for itself, under keys that can be changed', async () => {
+    const domain = await open();
+    const { context, actor, db } = domain;
+    let saved: Buffer[] = [];
+    const secretKeys = new SecretKeys([Buffer.alloc(32, 1)], {
+      write: async (keys) => {
+        saved = [...keys];
+      },
+    });
+    const keyed = { ...context, secretKeys };
+    const { id } = await createChannel(keyed, actor, rule, webhook);
+    const other = await createChannel(keyed, actor, rule, webhook);
+    const rows = async () => db.all(channels, { limit: 10 });
+    const [before, second] = await rows();
+    expect(JSON.stringify([before, second])).not.toContain(secret);
+    expect(before?.sealed).not.toBe(second?.sealed);
+    expect(targetOf(keyed, before!)?.config).toEqual(webhook.config);
+    // What was sealed for one channel opens for no other.
+    expect(targetOf(keyed, { ...second!, sealed: before!.sealed })).toBeNull();
+
+    await rotateSecretsKey(keyed, actor);
+    expect(saved).toHaveLength(1);
+    const [after] = await rows();
+    expect(after?.key_id).not.toBe(before?.key_id);
+    expect(targetOf(keyed, after!)?.config).toEqual(webhook.config);
+    expect(await missingKey(keyed)).toBeNull();
+
+    const without = { ...context, secretKeys: new SecretKeys([]) };
+    expect(await missingKey(without)).toBe(after?.key_id);
+    expect(await getChannel(without, id)).toMatchObject({ name: 'on-call', config: {} });
+    const deliver: Deliver = () => Promise.reject(new Error('there is nowhere to send to'));
+    await expect(testChannel(without, actor, deliver, id)).rejects.toMatchObject({ code: 'channel_failed' });
+    await expect(createChannel(without, actor, rule, webhook)).rejects.toMatchObject({ code: 'secrets_locked' });
+    await removeChannel(without, actor, other.id);
+  });
+
+  it('are tested once, and what came of it is told and recorded', async () => {
+    const { context, actor } = await open();
+    const { id } = await createChannel(context, actor, rule, webhook);
+    const seen: Message[] = [];
+    let attempt: Attempt = { status: 200, retryAfterMs: null };
+    const deliver: Deliver = async (_, message, { timeoutMs }) => {
+      expect(timeoutMs).toBe(10_000);
+      seen.push(message);
+      return attempt;
+    };
+    expect(await testChannel(context, actor, deliver, id)).toEqual({ delivered: true, status: 200 });
+    attempt = { status: 503, retryAfterMs: null };
+    await expect(testChannel(context, actor, deliver, id)).rejects.toMatchObject({
+      code: 'channel_failed',
+      message: 'the far end answered 503',
+    });
+    attempt = { status: null, reason: 'the connection was refused' };
+    await expect(testChannel(context, actor, deliver, id)).rejects.toMatchObject({
+      code: 'channel_failed',
+      message: 'the connection was refused',
+    });
+    expect(seen.map(({ event }) => event.event_type)).toEqual(['channel.test', 'channel.test', 'channel.test']);
+    const { events } = await listAudit(context, { event_type: 'channel.tested' });
+    expect(events.map(({ severity, metadata }) => [severity, metadata.status])).toEqual([
+      ['warning', null],
+      ['warning', 503],
+      ['info', 200],
+    ]);
+  });
+
+  it('that are not there are not found, and there is an end to how many there may be', async () => {
+    const { context, actor } = await open();
+    const missing = { code: 'channel_not_found' };
+    await expect(getChannel(context, 'x')).rejects.toMatchObject(missing);
+    await expect(updateChannel(context, actor, rule, 'x', { name: 'y' })).rejects.toMatchObject(missing);
+    await expect(removeChannel(context, actor, 'x')).rejects.toMatchObject(missing);
+    await expect(
+      testChannel(context, actor, async () => ({ status: 200, retryAfterMs: null }), 'x'),
+    ).rejects.toMatchObject(missing);
+    for (let count = 0; count < 100; count++) await createChannel(context, actor, rule, webhook);
+    await expect(createChannel(context, actor, rule, webhook)).rejects.toMatchObject({ code: 'too_many_channels' });
+  });
+});

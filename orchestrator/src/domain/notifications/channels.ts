@@ -1,0 +1,220 @@
+import { MusterError } from '@muster/protocol';
+import type { Channel, ChannelConfigs, ChannelTarget, ChannelType } from '@muster/protocol/http';
+import {
+  channelById,
+  channelNumber,
+  channels,
+  deleteChannel,
+  insertChannel,
+  setChannel,
+} from '../../store/queries/channels.ts';
+import { statement } from '../../store/transaction.ts';
+import { audited, type Happening } from '../audit/audit.ts';
+import { opened, sealing } from '../secrets/channel-seal.ts';
+import { stillSignedIn } from '../shared/acting.ts';
+import { type Actor, type Context, seconds } from '../shared/context.ts';
+import { readConfig, showConfig } from './channel-config.ts';
+import { type Deliver, delivered, describeAttempt, type Message } from './delivery.ts';
+
+/** Channels: where notifications are sent to. */
+
+/** Every notification is sent to each of them. */
+const mostChannels = 100;
+/** How long the far end may take over one message. */
+export const attemptMs = 10_000;
+
+export interface ChannelRule {
+  /** Nothing is sent to loopback and private addresses. */
+  readonly denyPrivate: boolean;
+}
+
+type Row = NonNullable<Awaited<ReturnType<typeof findRow>>>;
+const findRow = ({ db }: Context, id: string) => db.get(channelById, { channel_id: id });
+
+/** @throws MusterError channel_not_found */
+async function requireRow(context: Context, id: string): Promise<Row> {
+  const row = await findRow(context, id);
+  if (!row) throw new MusterError('channel_not_found', `there is no channel ${JSON.stringify(id.slice(0, 64))}`);
+  return row;
+}
+
+/** Where a channel leads; null when its config cannot be decrypted. */
+export function targetOf(
+  context: Context,
+  row: { channel_id: string; channel_type: ChannelType; key_id: string; sealed: string },
+): ChannelTarget | null {
+  const text = opened(context, row);
+  if (text === null) return null;
+  return { channel_type: row.channel_type, config: JSON.parse(text) as ChannelConfigs[ChannelType] } as ChannelTarget;
+}
+
+function toChannel(context: Context, row: Row): Channel {
+  const target = targetOf(context, row);
+  return {
+    id: row.channel_id,
+    name: row.name,
+    channel_type: row.channel_type,
+    config: target === null ? {} : showConfig(target),
+    created_at: row.created_at,
+    created_by: row.created_by,
+  };
+}
+
+/** The oldest first. */
+export async function listChannels(context: Context): Promise<Channel[]> {
+  return (await context.db.all(channels, { limit: mostChannels })).map((row) => toChannel(context, row));
+}
+
+/** @throws MusterError channel_not_found */
+export async function getChannel(context: Context, id: string): Promise<Channel> {
+  return toChannel(context, await requireRow(context, id));
+}
+
+const happened = (
+  type: 'channel.created' | 'channel.updated' | 'channel.removed' | 'channel.tested',
+  actor: Actor,
+  { id, name }: { id: string; name: string },
+  metadata: Record<string, unknown>,
+): Happening => ({
+  type,
+  actor,
+  target: { type: 'channel', id, name },
+  summary: `channel ${name} ${type.slice('channel.'.length)}`,
+  metadata,
+});
+
+/** @throws MusterError invalid_input, too_many_channels */
+export async function createChannel(
+  context: Context,
+  actor: Actor,
+  rule: ChannelRule,
+  wanted: { name: string; channel_type: ChannelType; config: unknown },
+): Promise<Channel> {
+  const { name, channel_type } = wanted;
+  const target = readConfig(channel_type, wanted.config, null, rule);
+  const id = context.newId();
+  await sealing(context, id, JSON.stringify(target.config), (sealed) =>
+    context.db.write({
+      name: 'channels/create',
+      statements: [
+        statement(
+          channelNumber,
+          { number: mostChannels - 1 },
+          { expect: 'no_row', else: 'too_many_channels', detail: `there are ${mostChannels} channels` },
+        ),
+        statement(insertChannel, {
+          channel_id: id,
+          name,
+          channel_type,
+          ...sealed,
+          created_at: seconds(context.now()),
+          created_by: actor.id,
+        }),
+        audited(
+          context,
+          happened('channel.created', actor, { id, name }, { channel_type, config: showConfig(target) }),
+        ),
+      ],
+    }),
+  );
+  return getChannel(context, id);
+}
+
+/** What is undefined stays as it is. @throws MusterError channel_not_found, invalid_input */
+export async function updateChannel(
+  context: Context,
+  actor: Actor,
+  rule: ChannelRule,
+  id: string,
+  wanted: { name?: string | undefined; config?: unknown },
+): Promise<Channel> {
+  const row = await requireRow(context, id);
+  const target =
+    wanted.config === undefined ? null : readConfig(row.channel_type, wanted.config, targetOf(context, row), rule);
+  const renamed = wanted.name !== undefined && wanted.name !== row.name;
+  if (target === null && !renamed) return toChannel(context, row);
+  const name = wanted.name ?? row.name;
+  const metadata = {
+    ...(renamed ? { former_name: row.name } : {}),
+    ...(target === null ? {} : { config: showConfig(target) }),
+  };
+  const write = (sealed: { key_id: string; sealed: string } | null) =>
+    context.db.write({
+      name: 'channels/update',
+      statements: [
+        statement(
+          // Only what is asked for: the rest may be changed by somebody else in this moment.
+          setChannel({ name: renamed, config: sealed !== null }),
+          { channel_id: id, name, ...sealed },
+          { expect: 'changed', else: 'channel_not_found' },
+        ),
+        audited(context, happened('channel.updated', actor, { id, name }, metadata)),
+      ],
+    });
+  if (target === null) await write(null);
+  else await sealing(context, id, JSON.stringify(target.config), write);
+  context.bus.publish({ type: 'deliveries_due' });
+  return getChannel(context, id);
+}
+
+/** @throws MusterError channel_not_found */
+export async function removeChannel(context: Context, actor: Actor, id: string): Promise<void> {
+  const { name, channel_type } = await requireRow(context, id);
+  await context.db.write({
+    name: 'channels/remove',
+    statements: [
+      statement(deleteChannel, { channel_id: id }, { expect: 'changed', else: 'channel_not_found' }),
+      audited(context, happened('channel.removed', actor, { id, name }, { channel_type })),
+    ],
+  });
+}
+
+/**
+ * Sends a test, once and now.
+ * @throws MusterError channel_not_found; channel_failed with what the far end answered
+ */
+export async function testChannel(
+  context: Context,
+  asker: Actor,
+  deliver: Deliver,
+  id: string,
+): Promise<{ delivered: true; status: number }> {
+  const row = await requireRow(context, id);
+  const target = targetOf(context, row);
+  const channel = { id, name: row.name };
+  const actor = await stillSignedIn(context, asker);
+  const message: Message = {
+    delivery_id: context.newId(),
+    channel,
+    event: {
+      id: context.newId(),
+      event_type: 'channel.test',
+      severity: 'info',
+      timestamp: new Date(context.now()).toISOString(),
+      actor,
+      target: { type: 'channel', ...channel },
+      summary: `a test of channel ${row.name}, asked for by ${actor.name}`,
+      metadata: {},
+    },
+  };
+  const attempt =
+    target === null
+      ? ({ status: null, reason: undecipherable } as const)
+      : await deliver(target, message, { timeoutMs: attemptMs });
+  const well = delivered(attempt);
+  await context.db.write({
+    name: 'channels/test',
+    statements: [
+      audited(context, {
+        ...happened('channel.tested', actor, channel, { delivered: well, status: attempt.status }),
+        severity: well ? 'info' : 'warning',
+        summary: `channel ${row.name} tested: ${describeAttempt(attempt)}`,
+      }),
+    ],
+  });
+  if (!well) throw new MusterError('channel_failed', describeAttempt(attempt));
+  return { delivered: true, status: attempt.status };
+}
+
+/** Why nothing is sent to a channel whose config is under a key that is not there. */
+export const undecipherable = 'its config is encrypted under a key that this orchestrator does not have';

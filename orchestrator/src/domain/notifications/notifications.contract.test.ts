@@ -1,0 +1,222 @@
+import { notifyingEvents } from '@muster/protocol/http';
+import { expect, it } from 'vitest';
+import { describeDatabases } from '../../../test/databases/databases.ts';
+import { type Domain, newAdmin, newAgent, newKey, openDomain } from '../../../test/domain.ts';
+import { consume, placedEvent } from '../../../test/placed-events.ts';
+import { putOneTag } from '../agents/agents.ts';
+import { createWindow } from '../modules/windows.ts';
+import { createChannel, removeChannel } from './channels.ts';
+import {
+  listNotifications,
+  notificationsOf,
+  pruneNotifications,
+  readAllNotifications,
+  readNotification,
+} from './notifications.ts';
+import { channelsToSend, nextToSend } from './outbox.ts';
+
+const asActor = (id: string) => ({ type: 'operator', id, name: '' }) as const;
+const rule = { denyPrivate: false };
+const hook = (name: string) => ({
+  name,
+  channel_type: 'discord' as const,
+  config: { webhook_url: 'https://d.example/x' },
+});
+
+describeDatabases('notifications', (fixture) => {
+  const open = async () => {
+    const domain = await openDomain(fixture);
+    const { actor, key } = await newAdmin(domain);
+    let place = 0;
+    const consumer = notificationsOf(domain.context);
+    const happen = async (...events: Parameters<typeof placedEvent>[2][]) => {
+      const placed = events.map((event) => placedEvent(domain, ++place, event));
+      await consume(domain, consumer, placed);
+      return placed;
+    };
+    const waiting = async (channelId: string) =>
+      ((await nextToSend(domain.context, channelId, 100))?.messages ?? []).map(({ message }) => message.event.summary);
+    const all = async (operator = key.id) =>
+      (await listNotifications(domain.context, operator, { limit: 500 })).notifications;
+    return { ...domain, domain: domain as Domain, actor, me: key.id, happen, waiting, all };
+  };
+
+  it('are made of the events that operators are told of, and of no others', async () => {
+    const { happen, all } = await open();
+    await happen(
+      ...[...notifyingEvents, 'agent.connected', 'auth.signed_in', 'channel.dropped'].map((event_type) => ({
+        event_type,
+      })),
+    );
+    expect((await all()).map(({ event_type }) => event_type)).toEqual([...notifyingEvents].reverse());
+  });
+
+  it('say what happened, newest first', async () => {
+    const { happen, context, me } = await open();
+    const [first] = await happen({ summary: 'one', severity: 'critical' }, { summary: 'two' });
+    const page = await listNotifications(context, me, { limit: 1, offset: 1 });
+    expect(page).toEqual({
+      notifications: [
+        {
+          id: expect.stringMatching(/^[0-9A-Z]{26}$/),
+          event_id: first?.id,
+          event_type: 'agent.lost',
+          severity: 'critical',
+          summary: 'one',
+          timestamp_ms: first?.timestamp_ms,
+          read: false,
+          suppressed: false,
+        },
+      ],
+      unread_count: 2,
+    });
+    expect((await listNotifications(context, me, { limit: 0 })).notifications).toEqual([]);
+  });
+
+  it('are read by each operator for themselves', async () => {
+    const { happen, context, me, all } = await open();
+    const other = (await newKey()).id;
+    await happen({ summary: '1' }, { summary: '2' }, { summary: '3' });
+    const [three, two, one] = await all();
+    await readNotification(context, asActor(me), two?.id ?? '');
+    await readNotification(context, asActor(me), two?.id ?? '');
+    expect((await all()).map(({ read }) => read)).toEqual([false, true, false]);
+    const unread = await listNotifications(context, me, { unread: true });
+    expect(unread.notifications.map(({ id }) => id)).toEqual([three?.id, one?.id]);
+    expect(unread.unread_count).toBe(2);
+    expect((await listNotifications(context, other, {})).unread_count).toBe(3);
+    await readAllNotifications(context, asActor(me));
+    await happen({ summary: '4' });
+    expect((await all()).map(({ read }) => read)).toEqual([false, true, true, true]);
+    expect((await listNotifications(context, me, {})).unread_count).toBe(1);
+    expect((await listNotifications(context, other, {})).unread_count).toBe(4);
+    await expect(readNotification(context, asActor(me), 'x')).rejects.toMatchObject({ code: 'notification_not_found' });
+  });
+
+  it('from before an operator was added are no news to them', async () => {
+    const { happen, context } = await open();
+    const later = (await newKey()).id;
+    await happen(
+      { summary: 'old' },
+      { event_type: 'operator.added', target_type: 'operator', target_id: later },
+      { summary: 'new' },
+    );
+    const { notifications, unread_count } = await listNotifications(context, later, {});
+    expect(notifications.map(({ summary, read }) => [summary, read])).toEqual([
+      ['new', false],
+      ['event 2', true],
+      ['old', true],
+    ]);
+    expect(unread_count).toBe(1);
+    // What was marked before the addition was placed is not taken back.
+    await readAllNotifications(context, asActor(later));
+    await happen({ event_type: 'operator.removed', target_type: 'operator', target_id: later });
+    expect((await listNotifications(context, later, {})).unread_count).toBe(4);
+  });
+
+  it('are counted up to a thousand', async () => {
+    const { happen, context, me } = await open();
+    await happen(...Array.from({ length: 1_005 }, () => ({})));
+    expect((await listNotifications(context, me, { limit: 1 })).unread_count).toBe(1000);
+  });
+
+  it('go to every channel, oldest first; that a channel fails goes to the others', async () => {
+    const { happen, context, actor, waiting } = await open();
+    const one = await createChannel(context, actor, rule, hook('one'));
+    await happen({ summary: 'first' });
+    const two = await createChannel(context, actor, rule, hook('two'));
+    await happen(
+      { summary: 'second' },
+      { summary: 'one fails', event_type: 'channel.failing', target_type: 'channel', target_id: one.id },
+    );
+    expect(await waiting(one.id)).toEqual(['first', 'second']);
+    expect(await waiting(two.id)).toEqual(['second', 'one fails']);
+    expect((await channelsToSend(context)).sort()).toEqual([one.id, two.id].sort());
+    await removeChannel(context, actor, two.id);
+    expect(await channelsToSend(context)).toEqual([one.id]);
+  });
+
+  it('a channel that goes while events get their places does not keep them from it', async () => {
+    const { context, actor, domain, db, all } = await open();
+    const { id } = await createChannel(context, actor, rule, hook('one'));
+    const statements = await notificationsOf(context)([placedEvent(domain, 1)]);
+    await removeChannel(context, actor, id);
+    await db.write({ name: 'test/place', statements });
+    expect(await all()).toHaveLength(1);
+  });
+
+  it('in a window that covers the agent when it happens are suppressed, and no channel is told, then or later', async () => {
+    const { happen, context, actor, domain, clock, waiting, all, now } = await open();
+    const channel = await createChannel(context, actor, rule, hook('one'));
+    const agent = await newAgent(domain, actor, 'web-1');
+    const other = await newAgent(domain, actor, 'db-1');
+    await putOneTag(context, actor, 'web-1', 'site', 'paris');
+    await createWindow(context, actor, {
+      starts_at: now() + 10,
+      ends_at: now() + 20,
+      reason: 'x',
+      selector: 'site=paris',
+    });
+    const of = (target_id: string, event_type: string, afterSecs: number) => ({
+      event_type,
+      target_id,
+      summary: `${event_type} ${target_id === agent.id ? 'web' : 'db'} ${afterSecs}`,
+      timestamp_ms: (now() + afterSecs) * 1000,
+    });
+    // Judged at the time of the event, not of the placing.
+    const events = [
+      of(agent.id, 'agent.lost', 9),
+      of(agent.id, 'agent.lost', 10),
+      of(agent.id, 'drift.detected', 15),
+      of(agent.id, 'state.failed', 15),
+      of(other.id, 'agent.lost', 15),
+      of('cd'.repeat(16), 'agent.pending', 15),
+      of(agent.id, 'agent.returned', 20),
+    ];
+    clock.advance(60_000);
+    await happen(...events);
+    const suppressed = (await all()).filter((one) => one.suppressed).map(({ summary }) => summary);
+    expect(suppressed).toEqual(['drift.detected web 15', 'agent.lost web 10']);
+    expect(await waiting(channel.id)).toEqual([
+      'agent.lost web 9',
+      'state.failed web 15',
+      'agent.lost db 15',
+      'agent.pending db 15',
+      'agent.returned web 20',
+    ]);
+  });
+
+  it.each(['agent.cloned', 'agent.pending'])('of security are never suppressed by a window: %s', async (event_type) => {
+    const { happen, context, actor, domain, waiting, all, now } = await open();
+    const channel = await createChannel(context, actor, rule, hook('one'));
+    const agent = await newAgent(domain, actor, 'web-1');
+    await createWindow(context, actor, { starts_at: now(), ends_at: now() + 20, reason: 'x' });
+    await happen({ target_id: agent.id, event_type, summary: 'told' });
+    expect((await all()).map(({ suppressed }) => suppressed)).toEqual([false]);
+    expect(await waiting(channel.id)).toEqual(['told']);
+  });
+
+  it('a window for every agent covers one that is gone, too', async () => {
+    const { happen, context, actor, all, now } = await open();
+    await createWindow(context, actor, { starts_at: now(), ends_at: now() + 20, reason: 'x' });
+    await happen({ target_id: 'cd'.repeat(16) });
+    expect((await all()).map(({ suppressed }) => suppressed)).toEqual([true]);
+  });
+
+  it('that are old go, but not while a channel is still to be told', async () => {
+    const { happen, context, actor, clock, all, me } = await open();
+    await happen({ summary: 'old' });
+    const channel = await createChannel(context, actor, rule, hook('one'));
+    await happen({ summary: 'old, not delivered' });
+    clock.advance(40 * 86_400_000);
+    await happen({ summary: 'new' });
+    for (const { id } of await all()) await readNotification(context, asActor(me), id);
+    await pruneNotifications(context, 0);
+    expect(await all()).toHaveLength(3);
+    await pruneNotifications(context, 30);
+    expect((await all()).map(({ summary }) => summary)).toEqual(['new', 'old, not delivered']);
+    await removeChannel(context, actor, channel.id);
+    await pruneNotifications(context, 30);
+    expect((await all()).map(({ summary }) => summary)).toEqual(['new']);
+  });
+});

@@ -1,0 +1,219 @@
+import { MusterError } from '@muster/protocol';
+import { type AuditEvent, mostUnreadCounted, type Notification, notifyingEvents } from '@muster/protocol/http';
+import { fromJson, toJson } from '../../store/json-text.ts';
+import { jsonRows } from '../../store/params.ts';
+import { agentsForSelectors } from '../../store/queries/agents.ts';
+import { channelIds } from '../../store/queries/channels.ts';
+import { insertDeliveries } from '../../store/queries/deliveries.ts';
+import {
+  deleteNotifications,
+  deleteReadsOf,
+  deleteReadsUpTo,
+  deleteReadUpTo,
+  insertNotifications,
+  insertRead,
+  newestNotification,
+  notificationBefore,
+  notificationBeyond,
+  notificationById,
+  notifications,
+  prunableNotifications,
+  raiseReadUpTo,
+  readUpTo,
+  unreadCount,
+} from '../../store/queries/notifications.ts';
+import { type Statement, statement } from '../../store/transaction.ts';
+import type { EventConsumer, PlacedEvent } from '../audit/placed-event.ts';
+import { covers, type OpenWindows, openWindows } from '../modules/windows.ts';
+import { inSession } from '../shared/acting.ts';
+import { type Actor, type Context, seconds } from '../shared/context.ts';
+
+/** What operators are told of, and what each of them has read. */
+
+const notifying: ReadonlySet<string> = new Set(notifyingEvents);
+/**
+ * What a maintenance window mutes: events that work on a machine sets off. Never those of security, such as a cloned key:
+ * whoever is on the machine could wait for a window.
+ */
+const suppressible: ReadonlySet<string> = new Set(['agent.lost', 'agent.returned', 'drift.detected']);
+/** Of an event that is sent on; what is longer stays in the audit log alone. */
+const longestSummary = 1_000;
+const longestMetadata = 16_384;
+
+/**
+ * Makes notifications of events, and puts what channels are to be told into the outbox: all in the unit that places the
+ * events, so that each follows once.
+ */
+export function notificationsOf(context: Context): EventConsumer {
+  return async (events) => {
+    const statements: Statement[] = [];
+    for (const event of events) if (event.event_type.startsWith('operator.')) statements.push(...readingBegins(event));
+    const told = events.filter(({ event_type }) => notifying.has(event_type));
+    if (told.length === 0) return statements;
+    const covered = await coveredBy(context, told);
+    statements.push(
+      statement(insertNotifications, {
+        rows: jsonRows(told.map((event) => toRow(context, event, covered.has(event)))),
+      }),
+    );
+    const channels = await context.db.all(channelIds, {});
+    const deliveries = told
+      .filter((event) => !covered.has(event))
+      .flatMap((event) =>
+        channels
+          // That a channel fails is no message for the channel itself.
+          .filter(({ channel_id }) => channel_id !== event.target_id)
+          .map(({ channel_id }) => ({ delivery_id: context.newId(), channel_id, place: event.place })),
+      );
+    if (deliveries.length > 0)
+      statements.push(statement(insertDeliveries, { rows: jsonRows(deliveries), created_at_ms: context.now() }));
+    return statements;
+  };
+}
+
+/** A new operator has not missed what was before; of a removed one nothing is remembered. */
+function readingBegins({ event_type, target_id, place }: PlacedEvent): Statement[] {
+  const operator = { operator_id: target_id };
+  if (event_type === 'operator.added') return [statement(raiseReadUpTo, { ...operator, place })];
+  if (event_type !== 'operator.removed') return [];
+  return [statement(deleteReadsOf, operator), statement(deleteReadUpTo, operator)];
+}
+
+/** Those events that fell into a maintenance window, each judged by the windows at its own time. */
+async function coveredBy(context: Context, events: readonly PlacedEvent[]): Promise<ReadonlySet<PlacedEvent>> {
+  const covered = new Set<PlacedEvent>();
+  const candidates = events.filter(
+    ({ event_type, target_type }) => suppressible.has(event_type) && target_type === 'agent',
+  );
+  if (candidates.length === 0) return covered;
+  const open = new Map<number, OpenWindows>();
+  for (const at of new Set(candidates.map(({ timestamp_ms }) => seconds(timestamp_ms))))
+    open.set(at, await openWindows(context, at));
+  const within = candidates.filter(({ timestamp_ms }) => open.get(seconds(timestamp_ms))?.length);
+  if (within.length === 0) return covered;
+  const node_ids = [...new Set(within.map(({ target_id }) => target_id))];
+  const agents = new Map(
+    (await context.db.all(agentsForSelectors, { node_ids })).map((row) => [
+      row.node_id,
+      { tags: fromJson(row.tags), attributes: fromJson(row.attributes) },
+    ]),
+  );
+  for (const event of within) {
+    // Of an agent that is gone nothing is known: only windows for every agent are for it.
+    const agent = agents.get(event.target_id) ?? { tags: {}, attributes: {} };
+    if (covers(open.get(seconds(event.timestamp_ms)) ?? [], agent)) covered.add(event);
+  }
+  return covered;
+}
+
+const toRow = (context: Context, event: PlacedEvent, suppressed: boolean) => ({
+  notification_id: context.newId(),
+  place: event.place,
+  event_id: event.id,
+  event_type: event.event_type,
+  severity: event.severity,
+  summary: event.summary.slice(0, longestSummary),
+  timestamp_ms: event.timestamp_ms,
+  node_id: event.target_type === 'agent' ? event.target_id : null,
+  suppressed,
+  event: toJson<AuditEvent>({
+    id: event.id,
+    event_type: event.event_type,
+    severity: event.severity,
+    timestamp: new Date(event.timestamp_ms).toISOString(),
+    actor: { type: event.actor_type, id: event.actor_id, name: event.actor_name },
+    target: { type: event.target_type, id: event.target_id, name: event.target_name },
+    summary: event.summary.slice(0, longestSummary),
+    metadata: event.metadata.length > longestMetadata ? {} : (fromJson(event.metadata) as AuditEvent['metadata']),
+  }),
+});
+
+/** Newest first, with what this operator has read of them. */
+export async function listNotifications(
+  { db }: Context,
+  operatorId: string,
+  wanted: { unread?: boolean; limit?: number | undefined; offset?: number | undefined },
+): Promise<{ notifications: Notification[]; unread_count: number }> {
+  const operator = { operator_id: operatorId };
+  const read_up_to = (await db.get(readUpTo, operator))?.place ?? 0;
+  const [rows, count] = await Promise.all([
+    db.all(notifications({ unread: wanted.unread === true }), {
+      ...operator,
+      read_up_to,
+      limit: wanted.limit ?? 50,
+      offset: wanted.offset ?? 0,
+    }),
+    db.get(unreadCount, { ...operator, read_up_to, limit: mostUnreadCounted }),
+  ]);
+  return {
+    notifications: rows.map((row) => ({
+      id: row.notification_id,
+      event_id: row.event_id,
+      event_type: row.event_type,
+      severity: row.severity,
+      summary: row.summary,
+      timestamp_ms: row.timestamp_ms,
+      read: row.place <= read_up_to || row.read_place !== null,
+      suppressed: row.suppressed === 1,
+    })),
+    unread_count: count?.count ?? 0,
+  };
+}
+
+/** How many this operator has not read, counted as far as {@link mostUnreadCounted}. */
+export async function countUnread({ db }: Context, operatorId: string): Promise<number> {
+  const operator = { operator_id: operatorId };
+  const read_up_to = (await db.get(readUpTo, operator))?.place ?? 0;
+  return (await db.get(unreadCount, { ...operator, read_up_to, limit: mostUnreadCounted }))?.count ?? 0;
+}
+
+/** @throws MusterError notification_not_found */
+export async function readNotification(context: Context, actor: Actor, id: string): Promise<void> {
+  const { db, bus } = context;
+  const found = await db.get(notificationById, { notification_id: id });
+  if (!found)
+    throw new MusterError('notification_not_found', `there is no notification ${JSON.stringify(id.slice(0, 64))}`);
+  await db.write({
+    name: 'notifications/read',
+    statements: [
+      ...inSession(context, actor),
+      statement(notificationById, { notification_id: id }, { expect: 'row', else: 'notification_not_found' }),
+      statement(insertRead, { operator_id: actor.id, place: found.place }),
+    ],
+  });
+  bus.publish({ type: 'notifications_read', operator_id: actor.id });
+}
+
+/** All that there are now, for this operator. */
+export async function readAllNotifications(context: Context, actor: Actor): Promise<void> {
+  const { db, bus } = context;
+  const newest = await db.get(newestNotification, {});
+  if (!newest) return;
+  const upTo = { operator_id: actor.id, place: newest.place };
+  await db.write({
+    name: 'notifications/read all',
+    statements: [...inSession(context, actor), statement(raiseReadUpTo, upTo), statement(deleteReadsUpTo, upTo)],
+  });
+  bus.publish({ type: 'notifications_read', operator_id: actor.id });
+}
+
+/** However many there are, no more are kept: it bounds what lists and counts cost. */
+const mostKept = 10_000;
+const pruneAtOnce = 500;
+
+/** Deletes old notifications that nothing waits to tell of. The audit log has its own retention. */
+export async function pruneNotifications(context: Context, retentionDays: number): Promise<void> {
+  const { db } = context;
+  const happened_before = context.now() - retentionDays * 86_400_000;
+  const aged = retentionDays === 0 ? undefined : await db.get(notificationBefore, { happened_before });
+  const beyond = await db.get(notificationBeyond, { newest: mostKept });
+  const up_to = Math.max(aged?.place ?? 0, beyond?.place ?? 0);
+  if (up_to === 0) return;
+  for (;;) {
+    const old = await db.all(prunableNotifications, { up_to, limit: pruneAtOnce });
+    if (old.length === 0) return;
+    const places = old.map(({ place }) => place);
+    await db.write({ name: 'notifications/prune', statements: [statement(deleteNotifications, { places })] });
+    if (old.length < pruneAtOnce) return;
+  }
+}

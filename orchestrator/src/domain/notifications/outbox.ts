@@ -1,0 +1,202 @@
+import { MusterError } from '@muster/protocol';
+import type { ChannelTarget } from '@muster/protocol/http';
+import { fromJson } from '../../store/json-text.ts';
+import { channelById } from '../../store/queries/channels.ts';
+import {
+  countAttempt,
+  deleteDeliveries,
+  deliveriesBefore,
+  dueChannels,
+  oldestDeliveries,
+  setChannelHealth,
+} from '../../store/queries/deliveries.ts';
+import { type Statement, statement } from '../../store/transaction.ts';
+import { audited, type Happening } from '../audit/audit.ts';
+import { type Context, seconds, systemActor } from '../shared/context.ts';
+import { targetOf } from './channels.ts';
+import { type Attempt, describeAttempt, type Message } from './delivery.ts';
+import { afterFailure, longestPauseMs } from './delivery-outcome.ts';
+
+/** The outbox: what is to be sent to channels, and what became of it. Who sends makes sure to be the only one. */
+
+/** A channel that is being sent to, and what is next for it. */
+export interface Sending {
+  readonly channelId: string;
+  readonly name: string;
+  /** Null when its config cannot be decrypted. */
+  readonly target: ChannelTarget | null;
+  /** The config this was read from: an outcome counts only while it is the same. */
+  readonly sealed: string;
+  readonly failures: number;
+  readonly failing_since: number | null;
+  /** Oldest first. */
+  readonly messages: readonly { readonly message: Message; readonly attempts: number }[];
+}
+
+/** Channels that may be sent to now. */
+export async function channelsToSend({ db, now }: Context): Promise<string[]> {
+  return (await db.all(dueChannels, { now_ms: now(), beyond_ms: now() + longestPauseMs })).map(
+    ({ channel_id }) => channel_id,
+  );
+}
+
+/** @returns null when the channel is gone, has nothing to be sent, or is to be left alone for a while */
+export async function nextToSend(context: Context, channelId: string, limit: number): Promise<Sending | null> {
+  const row = await context.db.get(channelById, { channel_id: channelId });
+  if (!row) return null;
+  const pause = row.retry_at_ms - context.now();
+  // Nothing waits longer than that: the clock was wrong when it was written.
+  if (pause > 0 && pause <= longestPauseMs) return null;
+  const waiting = await context.db.all(oldestDeliveries, { channel_id: channelId, limit });
+  if (waiting.length === 0) return null;
+  const { name, sealed, failures, failing_since } = row;
+  const channel = { id: channelId, name };
+  return {
+    channelId,
+    name,
+    target: targetOf(context, row),
+    sealed,
+    failures,
+    failing_since,
+    messages: waiting.map(({ delivery_id, event, attempts }) => ({
+      message: { delivery_id, channel, event: fromJson(event) },
+      attempts,
+    })),
+  };
+}
+
+const about = ({ channelId, name }: Pick<Sending, 'channelId' | 'name'>, happening: Omit<Happening, 'actor'>) => ({
+  ...happening,
+  actor: systemActor,
+  target: { type: 'channel', id: channelId, name },
+});
+
+/** Takes out what was delivered. */
+export async function recordDelivered({ db }: Context, deliveryIds: readonly string[]): Promise<void> {
+  const statements = [statement(deleteDeliveries, { delivery_ids: deliveryIds })];
+  await db.write({ name: 'deliveries/delivered', statements });
+}
+
+/** The first delivery after failures: the channel is well again. */
+export async function recordRecovered(context: Context, sending: Sending): Promise<void> {
+  const { channelId, sealed, failing_since } = sending;
+  const now = seconds(context.now());
+  await writeWhileUnchanged(context, 'channels/recovered', [
+    healthOf({ channelId, sealed, failures: 0, retryAtMs: 0, failingSince: null }),
+    ...(failing_since === null
+      ? []
+      : [
+          audited(
+            context,
+            about(sending, {
+              type: 'channel.recovered',
+              summary: `channel ${sending.name} takes messages again`,
+              metadata: { failing_since, seconds: now - failing_since },
+            }),
+          ),
+        ]),
+  ]);
+}
+
+/** @param random in [0, 1) */
+export async function recordFailure(
+  context: Context,
+  sending: Sending,
+  { message, attempts }: Sending['messages'][number],
+  attempt: Attempt,
+  random: number,
+): Promise<void> {
+  const { channelId, name, sealed, failures, failing_since } = sending;
+  const { delivery_id } = message;
+  const after = afterFailure({ failures, failing_since, attempts }, attempt, context.now(), random);
+  const what = describeAttempt(attempt);
+  const statements: Statement[] = [
+    healthOf({
+      channelId,
+      sealed,
+      failures: after.failures,
+      retryAtMs: after.retryAtMs,
+      failingSince: after.tell ? seconds(context.now()) : failing_since,
+    }),
+    after.drop
+      ? statement(deleteDeliveries, { delivery_ids: [delivery_id] })
+      : statement(countAttempt, { delivery_id }),
+  ];
+  if (after.drop)
+    statements.push(
+      audited(context, dropped(sending, 1, `${what} ${attempts + 1} times`, { event_id: message.event.id })),
+    );
+  if (after.tell)
+    statements.push(
+      audited(
+        context,
+        about(sending, {
+          type: 'channel.failing',
+          summary: `channel ${name} keeps failing: ${what}`,
+          metadata: { failures: after.failures, status: attempt.status },
+        }),
+      ),
+    );
+  context.log.warn(
+    { channel_id: channelId, channel: name, delivery_id, status: attempt.status, failures: after.failures },
+    `a message was not delivered: ${what}`,
+  );
+  await writeWhileUnchanged(context, 'channels/failed', statements);
+}
+
+const dropped = (
+  channel: Pick<Sending, 'channelId' | 'name'>,
+  count: number,
+  why: string,
+  metadata: Record<string, unknown> = {},
+): Happening =>
+  about(channel, {
+    type: 'channel.dropped',
+    summary: `${count} ${count === 1 ? 'message' : 'messages'} to channel ${channel.name} given up: ${why}`,
+    metadata: { count, ...metadata },
+  });
+
+const giveUpAtOnce = 500;
+
+/** Gives up what has waited for too long. */
+export async function giveUpOld(context: Context, afterSecs: number): Promise<void> {
+  const created_before = context.now() - afterSecs * 1000;
+  for (;;) {
+    const old = await context.db.all(deliveriesBefore, { created_before, limit: giveUpAtOnce });
+    if (old.length === 0) return;
+    const byChannel = Map.groupBy(old, ({ channel_id }) => channel_id);
+    const statements: Statement[] = [
+      statement(deleteDeliveries, { delivery_ids: old.map(({ delivery_id }) => delivery_id) }),
+    ];
+    for (const [channelId, of] of byChannel) {
+      const name = (await context.db.get(channelById, { channel_id: channelId }))?.name ?? '';
+      statements.push(audited(context, dropped({ channelId, name }, of.length, 'they have waited too long')));
+    }
+    await context.db.write({ name: 'deliveries/give up', statements });
+    if (old.length < giveUpAtOnce) return;
+  }
+}
+
+interface Health {
+  channelId: string;
+  sealed: string;
+  failures: number;
+  retryAtMs: number;
+  failingSince: number | null;
+}
+
+/** With another config in the meantime, what happened under the old one says nothing. */
+const healthOf = ({ channelId, sealed, failures, retryAtMs, failingSince }: Health) =>
+  statement(
+    setChannelHealth,
+    { channel_id: channelId, sealed, failures, retry_at_ms: retryAtMs, failing_since: failingSince },
+    { expect: 'changed', else: 'channel_not_found' },
+  );
+
+async function writeWhileUnchanged({ db }: Context, name: string, statements: Statement[]): Promise<void> {
+  try {
+    await db.write({ name, statements });
+  } catch (error) {
+    if (!(error instanceof MusterError) || error.code !== 'channel_not_found') throw error;
+  }
+}

@@ -1,0 +1,64 @@
+import { expiredQueued, lostOperations } from '../../store/queries/operations.ts';
+import { deleteExpiredSessions, deleteExpiredWebCodes } from '../../store/queries/operators.ts';
+import { statement } from '../../store/transaction.ts';
+import { agentLabel } from '../shared/agent-label.ts';
+import { type Context, seconds, systemActor } from '../shared/context.ts';
+import { announceEnd, type Ending, type EndingOperation, endStatements, ignoreFinished } from './operation-end.ts';
+
+/** What ends because its time is up. */
+
+/** Read at one time; their units share commits. */
+const atOnce = 500;
+/** An agent that has been gone for so long does not come back with what it was sent. */
+const lostAfterSecs = 86_400;
+
+/** Ends what has waited for its agent longer than it was to. */
+export async function expireQueued(context: Context): Promise<void> {
+  for (;;) {
+    const due = await context.db.all(expiredQueued, { now: seconds(context.now()), limit: atOnce });
+    const ending = {
+      status: 'expired',
+      error: 'the agent did not come in time',
+      summary: null,
+      startedAt: null,
+    } as const;
+    await endAll(context, due, ending, true);
+    if (due.length < atOnce) return;
+  }
+}
+
+/** Ends what was sent to agents that are lost: what became of it will never be known. */
+export async function endLost(context: Context): Promise<void> {
+  const now = seconds(context.now());
+  const sent = await context.db.all(lostOperations, { now, seen_before: now - lostAfterSecs, limit: atOnce });
+  const lost = sent.filter(({ node_id }) => !context.presence.isConnected(node_id));
+  const error = 'the agent was lost before the end was known';
+  await endAll(context, lost, { status: 'interrupted', error, summary: null, startedAt: null }, false);
+}
+
+async function endAll(
+  context: Context,
+  operations: readonly EndingOperation[],
+  ending: Ending,
+  undispatched: boolean,
+): Promise<void> {
+  await Promise.all(
+    operations.map(async (operation) => {
+      const label = await agentLabel(context, operation.node_id);
+      const statements = endStatements(context, operation, ending, systemActor, label, undispatched);
+      try {
+        await context.db.write({ name: `operations/${ending.status}`, statements });
+        announceEnd(context, operation, ending.status);
+      } catch (error) {
+        ignoreFinished(error);
+      }
+    }),
+  );
+}
+
+/** Expired sessions and codes are refused anyway; this only keeps their tables small. */
+export async function expireSessions(context: Context): Promise<void> {
+  const now = seconds(context.now());
+  const expire = [statement(deleteExpiredSessions, { now }), statement(deleteExpiredWebCodes, { now })];
+  await context.db.write({ name: 'sessions/expire', statements: expire });
+}

@@ -1,0 +1,96 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { resultOf } from '../../../test/domain.ts';
+import { type Applied, createAppliedChanges, keyOf, type Told } from './applied-state.ts';
+
+const sent = { key: 'path:/etc/motd', module: 'motd', id: 'motd', type: 'file-unix', identity: '/etc/motd' };
+const set = { resources: [sent], keep_modules: [] };
+const row: Applied = {
+  key: sent.key,
+  module: 'motd',
+  resource_id: 'motd',
+  type: 'file-unix',
+  identity: '/etc/motd',
+  operation_id: 'one',
+  since: 10,
+  state: 'applied',
+  reason: null,
+  in_place: 1,
+};
+
+/** What an apply changes, of which all results come in one page. */
+function changesOf(told: readonly Told[], before: readonly Applied[], given: typeof set = set, now = 20) {
+  const changes = createAppliedChanges(given, 'two', now);
+  changes.take(told, new Map(before.map((one) => [one.key, one])));
+  const hasFailed = told.some(([, { status }]) => status === 'failed');
+  return changes.changes(hasFailed ? 'failed' : 'succeeded');
+}
+
+describe('applied state', () => {
+  test('knows a file and a directory at one path as the same thing', () => {
+    expect(keyOf('file-unix', '/etc/x')).toBe(keyOf('directory-unix', '/etc/x'));
+    expect(keyOf('script', 'deploy')).toBe('script:deploy');
+    expect(keyOf('from-a-newer-release', 'x')).toBe('from-a-newer-release:x');
+  });
+
+  test('has nothing to write after an apply that changed nothing', () => {
+    expect(changesOf([[0, resultOf({ action: 'none', status: 'unchanged' })]], [row])).toMatchObject({
+      put: [],
+      gone: [],
+      unchanged: true,
+    });
+  });
+
+  test('remembers since when, and what an apply that failed left in place', () => {
+    const again = changesOf([[0, resultOf({ action: 'update' })]], [row]).put;
+    expect(again).toMatchObject([{ operation_id: 'two', since: 10, state: 'applied' }]);
+    const failed = changesOf([[0, resultOf({ status: 'failed', message: 'disk full' })]], again).put;
+    expect(failed).toMatchObject([{ since: 20, state: 'unapplied', reason: 'disk full', in_place: 1 }]);
+  });
+
+  test('takes a resource that is declared absent for applied once it is gone', () => {
+    expect(changesOf([[0, resultOf({ action: 'remove' })]], []).put).toMatchObject([{ state: 'applied', in_place: 1 }]);
+  });
+
+  test('leaves what was skipped under the module that put it in place', () => {
+    const moved = { resources: [{ ...sent, module: 'other' }], keep_modules: [] };
+    const skipped = resultOf({ action: 'none', status: 'skipped', message: null });
+    expect(changesOf([[0, skipped]], [row], moved).put).toMatchObject([{ module: 'motd', state: 'unapplied' }]);
+    expect(changesOf([[0, skipped]], [], moved).put).toMatchObject([{ module: 'other', in_place: 0 }]);
+  });
+
+  test('holds no more of all reasons than one apply has room for', () => {
+    const resources = Array.from({ length: 2000 }, (_, i) => ({ ...sent, key: `path:/${i}`, identity: `/${i}` }));
+    const told = resources.map((_, i): Told => [i, resultOf({ status: 'failed', message: 'x'.repeat(8000) })]);
+    const { put } = changesOf(told, [], { resources, keep_modules: [] });
+    expect(put).toHaveLength(2000);
+    expect(put.reduce((sum, { reason }) => sum + (reason?.length ?? 0), 0)).toBeLessThan(1024 * 1024 + 2000 * 10);
+    expect(put.at(-1)?.reason).toBe('failed');
+  });
+
+  test('does not depend on how results are cut into pages', () => {
+    const resources = ['/a', '/b', '/c'].map((path) => ({ ...sent, key: `path:${path}`, identity: path }));
+    const result = fc.constantFrom(
+      resultOf({ action: 'none', status: 'unchanged' }),
+      resultOf({ status: 'failed' }),
+      resultOf({ status: 'skipped' }),
+      resultOf({ action: 'remove', identity: '/old' }),
+      resultOf({ action: 'remove', identity: '/old', status: 'failed' }),
+    );
+    const before = [row, { ...row, key: 'path:/old', identity: '/old' }, { ...row, key: 'path:/a', identity: '/a' }];
+    const rows = new Map(before.map((one) => [one.key, one]));
+    fc.assert(
+      fc.property(fc.array(result, { maxLength: 6 }), fc.nat(6), (results, cut) => {
+        const told = results.map((one, i): Told => [i, one]);
+        const whole = createAppliedChanges({ resources, keep_modules: [] }, 'two', 20);
+        whole.take(told, rows);
+        const parts = createAppliedChanges({ resources, keep_modules: [] }, 'two', 20);
+        for (const page of [told.slice(0, cut), told.slice(cut)]) {
+          const keys = new Set(parts.keysOf(page));
+          parts.take(page, new Map([...rows].filter(([key]) => keys.has(key))));
+        }
+        expect(parts.changes('succeeded')).toEqual(whole.changes('succeeded'));
+      }),
+    );
+  });
+});

@@ -1,0 +1,44 @@
+import { appliedBefore, markOnlyDispatched } from '../../store/queries/operations.ts';
+import { statement } from '../../store/transaction.ts';
+import { type Context, seconds } from '../shared/context.ts';
+
+/**
+ * Marks an operation as sent, if it waits still and is the only one that its approved agent has. What is asked for in one
+ * turn of the loop is one write.
+ * @returns the payload that was last applied on its machine; null when it was not marked, and the rows have to be read
+ */
+export type MarkOnly = (operationId: string) => Promise<{ applied: string | null } | null>;
+
+type Marked = ReadonlyMap<string, { applied: string | null }>;
+
+/** Operations that one statement marks. */
+const atOnce = 256;
+
+export function createDispatchMarks(context: Pick<Context, 'db' | 'now'>): MarkOnly {
+  let gathering: { ids: string[]; marked: Promise<Marked> } | null = null;
+
+  const mark = async (ids: readonly string[]): Promise<Marked> => {
+    const marks = statement(markOnlyDispatched, { operation_ids: ids, now: seconds(context.now()) });
+    const before = statement(appliedBefore, { operation_ids: ids });
+    const result = await context.db.write({ name: 'operations/dispatch', statements: [marks, before] });
+    const applied = new Map(result.of(before).rows.map((row) => [row.operation_id, row.payload_digest]));
+    return new Map(
+      result.of(marks).rows.map(({ operation_id }) => [operation_id, { applied: applied.get(operation_id) ?? null }]),
+    );
+  };
+
+  return async (operationId) => {
+    if (gathering === null || gathering.ids.length >= atOnce) {
+      const ids: string[] = [];
+      // In a later microtask: the dispatcher asks for many agents before it lets go of the thread.
+      const marked = Promise.resolve().then(() => {
+        if (gathering?.ids === ids) gathering = null;
+        return mark(ids);
+      });
+      gathering = { ids, marked };
+    }
+    const { ids, marked } = gathering;
+    ids.push(operationId);
+    return (await marked).get(operationId) ?? null;
+  };
+}

@@ -1,0 +1,49 @@
+import type { ResourceResult } from '@muster/protocol';
+import { fromJson, type JsonText } from '../../store/json-text.ts';
+import { resultPage } from '../../store/queries/operation-results.ts';
+import type { Context } from '../shared/context.ts';
+
+/** Results of one operation, in pages: how many an agent reports, and how long they are, is its own doing. */
+
+/** Bytes that are read at a time. */
+export const pageBytes = 1024 * 1024;
+
+/** Pages of what is on record, in order of position; the event loop gets a turn before each page but the first. */
+export async function* storedResults(
+  { db }: Pick<Context, 'db'>,
+  operationId: string,
+): AsyncGenerator<{ position: number; result: JsonText<ResourceResult> }[]> {
+  for (let after = -1; ; ) {
+    const rows = await db.all(resultPage, { operation_id: operationId, after, bytes: pageBytes });
+    const last = rows.at(-1);
+    if (last === undefined) return;
+    yield rows;
+    after = last.position;
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+}
+
+/**
+ * Pages of results in order of position: what is on record, and what a report that is not committed yet adds to it.
+ * @param fresh by position, in the place of what is on record
+ * @param total how many there are by the agent's count; if all are fresh, the record is not read
+ */
+export async function* reportedResults(
+  context: Pick<Context, 'db'>,
+  operationId: string,
+  fresh: ReadonlyMap<number, ResourceResult>,
+  total: number,
+): AsyncGenerator<(readonly [position: number, result: ResourceResult])[]> {
+  const left = [...fresh].sort(([a], [b]) => a - b);
+  if (fresh.size !== total)
+    for await (const rows of storedResults(context, operationId)) {
+      const stored = rows
+        .filter(({ position }) => !fresh.has(position))
+        .map(({ position, result }) => [position, fromJson(result)] as const);
+      const last = rows.at(-1)?.position ?? -1;
+      const end = left.findIndex(([position]) => position > last);
+      const between = left.splice(0, end === -1 ? left.length : end);
+      yield [...stored, ...between].sort(([a], [b]) => a - b);
+    }
+  yield left;
+}

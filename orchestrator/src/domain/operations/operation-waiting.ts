@@ -1,0 +1,82 @@
+import type { Context } from '../shared/context.ts';
+
+/** Requests that wait for an operation or a run to end. */
+export interface Waiting {
+  /**
+   * Resolves when a hint says that it has ended, when the time is up, or when the signal aborts: the caller looks at
+   * the rows in each case.
+   * @param id an operation or a run
+   */
+  untilEnded(id: string, milliseconds: number, signal?: AbortSignal): Promise<void>;
+  close(): void;
+}
+
+export function createWaiting({ bus }: Pick<Context, 'bus'>): Waiting {
+  const waiting = new Map<string, Set<() => void>>();
+  const wake = (id: string) => {
+    const waiters = waiting.get(id);
+    if (waiters) for (const waiter of [...waiters]) waiter();
+  };
+  const unsubscribe = bus.subscribe((hint) => {
+    if (hint.type === 'operation_ended') wake(hint.operation_id);
+    else if (hint.type === 'run_ended') wake(hint.run_id);
+  });
+  return {
+    untilEnded(id, milliseconds, signal) {
+      if (signal?.aborted) return Promise.resolve();
+      return new Promise((resolve) => {
+        const done = () => {
+          clearTimeout(timer);
+          signal?.removeEventListener('abort', done);
+          const waiters = waiting.get(id);
+          waiters?.delete(done);
+          if (waiters?.size === 0) waiting.delete(id);
+          resolve();
+        };
+        const timer = setTimeout(done, milliseconds);
+        signal?.addEventListener('abort', done, { once: true });
+        const waiters = waiting.get(id);
+        if (waiters) waiters.add(done);
+        else waiting.set(id, new Set([done]));
+      });
+    },
+    close() {
+      unsubscribe();
+      for (const id of [...waiting.keys()]) wake(id);
+    },
+  };
+}
+
+/**
+ * Looks at the rows until there is something to answer, woken by hints.
+ * @param look what to answer, or null while it is still to come
+ * @param deadline Unix milliseconds
+ * @returns null when the time was up or the signal aborted first
+ */
+export async function untilFound<T>(
+  context: Pick<Context, 'now'>,
+  waiting: Waiting,
+  id: string,
+  look: () => Promise<T | null>,
+  deadline: number,
+  signal?: AbortSignal,
+): Promise<T | null> {
+  for (;;) {
+    const enough = new AbortController();
+    const left = deadline - context.now();
+    // The wait begins before the look, so that an end in between is not missed.
+    const woken = waiting.untilEnded(
+      id,
+      Math.max(left, 0),
+      signal ? AbortSignal.any([enough.signal, signal]) : enough.signal,
+    );
+    try {
+      const found = await look();
+      if (found !== null) return found;
+      if (left <= 0 || signal?.aborted) return null;
+      await woken;
+    } finally {
+      enough.abort();
+    }
+  }
+}

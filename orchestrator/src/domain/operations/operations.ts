@@ -1,0 +1,315 @@
+import {
+  hasEnded,
+  isUlid,
+  MusterError,
+  type OperationStatus,
+  type ResourceResult,
+  type Summary,
+} from '@muster/protocol';
+import type { OperationEntry, OperationOutput, State } from '@muster/protocol/http';
+import { fromJson, type JsonText, toJson } from '../../store/json-text.ts';
+import { approvedAgent } from '../../store/queries/agents.ts';
+import { outputPage } from '../../store/queries/operation-results.ts';
+import { insertOperation, operationById, operations } from '../../store/queries/operations.ts';
+import { agentState, appliedPage } from '../../store/queries/state.ts';
+import { statement } from '../../store/transaction.ts';
+import { getAgent, requireAgent } from '../agents/agents.ts';
+import { audited } from '../audit/audit.ts';
+import type { ModuleDocuments } from '../modules/modules.ts';
+import { type Actor, type Context, seconds } from '../shared/context.ts';
+import type { Applied } from './applied-state.ts';
+import type { LiveOutput } from './live-output.ts';
+import { pageBytes, storedResults } from './operation-results.ts';
+import { untilFound, type Waiting } from './operation-waiting.ts';
+import { keepPayload } from './payloads.ts';
+import { modulesOfPlan, orStale, requirePlan, requireSamePlan } from './plan-binding.ts';
+import { presentSet } from './resolve-agent.ts';
+
+/** Operations: what is asked of one agent, from the request to the answer. */
+
+export interface OperationRequest {
+  kind: 'apply' | 'plan';
+  modules: readonly string[];
+  ttl?: number | undefined;
+  /** Of an apply: a plan of this agent that it is to carry out exactly. */
+  plan_id?: string | undefined;
+  /** Queue it even when the agent is not connected. */
+  queue: boolean;
+}
+
+export const defaultTtlSecs = 86_400;
+export const longestWaitMs = 300_000;
+const noSummary: Summary = { total: 0, unchanged: 0, changed: 0, removed: 0, failed: 0, skipped: 0 };
+
+type Row = NonNullable<Awaited<ReturnType<typeof findRow>>>;
+const findRow = ({ db }: Context, operationId: string) => db.get(operationById, { operation_id: operationId });
+
+const toEntry = (row: Row): OperationEntry => ({
+  operation_id: row.operation_id,
+  node_id: row.node_id,
+  kind: row.kind === 'plan' ? 'plan' : 'apply',
+  status: row.status,
+  modules: fromJson(row.modules),
+  requested_by: row.requested_by,
+  run_id: row.run_id,
+  plan_id: row.plan_id,
+  created_at: row.created_at,
+  started_at: row.started_at,
+  finished_at: row.finished_at,
+  summary: fromJson(row.summary) ?? noSummary,
+  error: row.error,
+});
+
+/** What is for a maintenance window is not sent once that has closed. A plan changes nothing, whenever. */
+export const expiryOf = (kind: 'apply' | 'plan', expiresAt: number, windowEnd: number | null): number =>
+  kind === 'apply' && windowEnd !== null ? Math.min(expiresAt, windowEnd) : expiresAt;
+
+/**
+ * Decides what the agent should have, and queues the operation that brings it there.
+ * @returns the id of the queued operation
+ * @throws MusterError agent_not_found, agent_not_approved, module_not_found, module_unresolved, module_conflict,
+ *   agent_not_connected; of an apply that is bound to a plan also operation_not_found, plan_stale
+ */
+export async function submitOperation(
+  context: Context,
+  documents: ModuleDocuments,
+  actor: Actor,
+  idOrName: string,
+  request: OperationRequest,
+): Promise<string> {
+  const agent = await getAgent(context, idOrName);
+  const label = agent.name ?? agent.initial_hostname;
+  const plan = request.plan_id === undefined ? null : await requirePlan(context, request.plan_id, agent.node_id);
+  const modules = plan === null ? request.modules : modulesOfPlan(plan, request.modules);
+  const present = () => presentSet(context, documents, agent, modules);
+  const { desired, payload, secrets, until } = await (plan === null ? present() : orStale(present));
+  if (plan !== null) requireSamePlan(plan, { digest: payload.digest, secrets });
+  if (agent.status !== 'approved') throw new MusterError('agent_not_approved', `the agent is ${agent.status}`);
+  if (!request.queue && !context.presence.isConnected(agent.node_id))
+    throw new MusterError('agent_not_connected', `${label} is not connected`);
+  const operationId = context.newId();
+  const now = seconds(context.now());
+  const expires_at = expiryOf(request.kind, now + (request.ttl ?? defaultTtlSecs), until);
+  await context.db.write({
+    name: `operations/submit ${request.kind}`,
+    statements: [
+      statement(approvedAgent, { node_id: agent.node_id }, { expect: 'row', else: 'agent_not_approved' }),
+      ...keepPayload(payload),
+      statement(insertOperation, {
+        operation_id: operationId,
+        node_id: agent.node_id,
+        kind: request.kind,
+        modules: toJson(desired.modules),
+        requested_by: actor.id,
+        run_id: null,
+        plan_id: plan?.operation_id ?? null,
+        created_at: now,
+        expires_at,
+        trigger: null,
+        payload_digest: payload.digest,
+        snapshot_operation_id: null,
+        requested_modules: toJson([...modules]),
+        secret_versions: request.kind === 'plan' ? toJson(secrets) : null,
+      }),
+      audited(context, {
+        type: 'state.requested',
+        actor,
+        target: { type: 'agent', id: agent.node_id, name: label },
+        summary: `${request.kind} on ${label} asked for`,
+        metadata: { operation_id: operationId, modules: desired.modules },
+      }),
+    ],
+  });
+  const { node_id } = agent;
+  const queued = {
+    operation_id: operationId,
+    node_id,
+    kind: request.kind,
+    modules: desired.modules,
+    requested_by: actor.id,
+    run_id: null,
+    trigger: null,
+    payload_digest: payload.digest,
+    label,
+  };
+  // What is bound to a plan is compared with it once more when it is sent.
+  context.bus.publish({ type: 'work', node_id, ...(plan === null ? { operation: queued } : {}) });
+  return operationId;
+}
+
+/**
+ * Waits for an operation.
+ * @returns the operation, and whether it has ended
+ */
+export async function awaitOperation(
+  context: Context,
+  waiting: Waiting,
+  operationId: string,
+  signal?: AbortSignal,
+): Promise<{ operation: OperationInPages; ended: boolean }> {
+  const look = async () => {
+    const row = await findRow(context, operationId);
+    return !row || hasEnded(row.status) ? true : null;
+  };
+  await untilFound(context, waiting, operationId, look, context.now() + longestWaitMs, signal);
+  const operation = await readOperation(context, operationId);
+  return { operation, ended: hasEnded(operation.status) };
+}
+
+/** Whether an apply that is bound to a plan was refused because that no longer fits: nothing was done. */
+export const isStale = ({ plan_id, status, error }: OperationEntry): boolean =>
+  plan_id !== null && status === 'failed' && error?.startsWith('plan_stale') === true;
+
+/** An operation whose results are read as they are written. */
+export type OperationInPages = OperationEntry & { resources: AsyncIterable<readonly JsonText<ResourceResult>[]> };
+
+/** @throws MusterError operation_not_found */
+export async function readOperation(context: Context, operationId: string): Promise<OperationInPages> {
+  const row = await findRow(context, operationId);
+  if (!row || row.kind === 'drift')
+    throw new MusterError('operation_not_found', `there is no operation ${JSON.stringify(operationId.slice(0, 64))}`);
+  return { ...toEntry(row), resources: resultTexts(context, operationId) };
+}
+
+async function* resultTexts(context: Context, operationId: string): AsyncGenerator<JsonText<ResourceResult>[]> {
+  for await (const rows of storedResults(context, operationId)) yield rows.map(({ result }) => result);
+}
+
+export interface OperationFilter {
+  agent?: string | undefined;
+  status?: OperationStatus | undefined;
+  kind?: 'apply' | 'plan' | undefined;
+  cursor?: string | undefined;
+  limit?: number | undefined;
+  offset?: number | undefined;
+}
+
+/** A page of operations, newest first. An agent that is not known has none. */
+export async function listOperations(context: Context, filter: OperationFilter) {
+  const limit = filter.limit ?? 50;
+  const offset = filter.offset ?? 0;
+  if (filter.cursor !== undefined && !isUlid(filter.cursor))
+    throw new MusterError('invalid_input', 'the cursor is not one that was handed out', [
+      { path: '/cursor', message: 'must be the next_cursor of an earlier answer' },
+    ]);
+  let nodeId: string | undefined;
+  if (filter.agent !== undefined) {
+    try {
+      nodeId = (await requireAgent(context, filter.agent)).node_id;
+    } catch (error) {
+      if (!(error instanceof MusterError && error.code === 'agent_not_found')) throw error;
+      nodeId = filter.agent;
+    }
+  }
+  const rows = await context.db.all(
+    operations({
+      node_id: nodeId !== undefined,
+      status: filter.status !== undefined,
+      kind: filter.kind !== undefined,
+      below: filter.cursor !== undefined,
+    }),
+    {
+      node_id: nodeId,
+      status: filter.status,
+      kind: filter.kind,
+      below: filter.cursor,
+      limit: limit + 1,
+      offset,
+    },
+  );
+  const page = rows.slice(0, limit);
+  const more = page.length > 0 && rows.length > limit;
+  return {
+    operations: page.map(toEntry),
+    limit,
+    offset,
+    has_more: more,
+    next_cursor: more ? (page.at(-1)?.operation_id ?? null) : null,
+  };
+}
+
+type Printed = OperationOutput['output'][string];
+
+/** Output whose entries are read as they are written: by resource, each once. */
+export interface OutputInPages {
+  operation_id: string;
+  output: AsyncIterable<readonly (readonly [resource: string, printed: JsonText<Printed>])[]>;
+}
+
+/**
+ * What is on record; of a program that runs, or whose report is still to come, what it has printed so far.
+ * @throws MusterError operation_not_found, also when the operation is of another agent
+ */
+export async function readOutput(
+  context: Context,
+  live: Pick<LiveOutput, 'of'>,
+  idOrName: string,
+  operationId: string,
+): Promise<OutputInPages> {
+  const agent = await requireAgent(context, idOrName);
+  const row = await findRow(context, operationId);
+  if (!row || row.kind === 'drift' || row.node_id !== agent.node_id) throw new MusterError('operation_not_found');
+  // In this order: what is reported meanwhile is in both rather than in none.
+  const running = hasEnded(row.status) ? {} : await live.of(row.node_id, operationId);
+  return { operation_id: operationId, output: outputTexts(context, operationId, new Map(Object.entries(running))) };
+}
+
+async function* outputTexts(
+  { db }: Context,
+  operationId: string,
+  running: Map<string, Pick<Printed, 'stdout' | 'stderr' | 'truncated'>>,
+): AsyncGenerator<(readonly [string, JsonText<Printed>])[]> {
+  for (let after = ''; ; ) {
+    const rows = await db.all(outputPage, { operation_id: operationId, after, bytes: pageBytes });
+    const last = rows.at(-1);
+    if (last === undefined) break;
+    yield rows.map(({ resource_key, stdout, stderr, exit_code, truncated }) => {
+      running.delete(resource_key);
+      return [resource_key, toJson({ stdout, stderr, exit_code, truncated: truncated === 1 })] as const;
+    });
+    after = last.resource_key;
+  }
+  yield [...running].map(
+    ([resource, soFar]) => [resource, toJson({ ...soFar, exit_code: null, running: true as const })] as const,
+  );
+}
+
+type StateEntry = State['applied'][number];
+type EntryTexts = AsyncIterable<readonly JsonText<StateEntry>[]>;
+
+/** Applied state whose entries are read as they are written. */
+export type StateInPages = Omit<State, 'applied' | 'pending_removals' | 'unapplied'> & {
+  applied: EntryTexts;
+  pending_removals: EntryTexts;
+  unapplied: EntryTexts;
+};
+
+/** @throws MusterError agent_not_found */
+export async function readState(context: Context, idOrName: string): Promise<StateInPages> {
+  const { node_id, updated_at } = await requireAgent(context, idOrName);
+  const state = await context.db.get(agentState, { node_id });
+  return {
+    node_id,
+    applied: stateTexts(context, node_id, 'applied'),
+    pending_removals: stateTexts(context, node_id, 'pending_removal'),
+    unapplied: stateTexts(context, node_id, 'unapplied'),
+    snapshot_operation_id: state?.snapshot_operation_id ?? null,
+    updated_at: state?.updated_at ?? updated_at,
+  };
+}
+
+async function* stateTexts(
+  { db }: Context,
+  node_id: string,
+  state: Applied['state'],
+): AsyncGenerator<JsonText<StateEntry>[]> {
+  for (let after = { after_module: '', after_key: '' }; ; ) {
+    const rows = await db.all(appliedPage, { node_id, state, ...after, bytes: pageBytes });
+    const last = rows.at(-1);
+    if (last === undefined) return;
+    yield rows.map(({ module, resource_id, type, identity, operation_id, since, reason }) =>
+      toJson({ module, id: resource_id, type, identity, operation_id, since, reason }),
+    );
+    after = { after_module: last.module, after_key: last.key };
+  }
+}

@@ -1,0 +1,115 @@
+import { fillSecrets, fillVerifications, type ResolvedResource, secretNames } from '@muster/protocol/module';
+import type { Verification } from '@muster/protocol/wire';
+import { fromJson } from '../../store/json-text.ts';
+import { agentById } from '../../store/queries/agents.ts';
+import { payloadByDigest, payloadSeen, putPayload } from '../../store/queries/operations.ts';
+import { type Statement, statement } from '../../store/transaction.ts';
+import type { encodePayload, Payload } from '../modules/desired-set.ts';
+import { type SentSecret, secretValues } from '../secrets/secret-access.ts';
+import type { Context } from '../shared/context.ts';
+
+/**
+ * The statements that keep a payload, for the unit that writes an operation with it. One that is there already stays as
+ * it is; that it was seen makes PostgreSQL undo this unit or the one that deletes it at the same time as unneeded.
+ */
+export const keepPayload = ({ digest, text }: ReturnType<typeof encodePayload>): Statement[] => [
+  statement(putPayload, { digest, payload: text }),
+  statement(payloadSeen, { digest }, { expect: 'row', else: 'storage_unavailable' }),
+];
+
+/**
+ * Resolved desired sets ready to be sent. A fan-out sends the same one to thousands of agents: it is read once. What is
+ * kept has no secret in it; those are put in for each agent, as it and they are then.
+ */
+export interface Payloads {
+  /** @returns what the agent is sent, or why it cannot be */
+  load(digest: string | null, nodeId: string): Promise<Loaded>;
+  /** Names of the secrets that a payload uses; none when it is kept no more. */
+  secretsOf(digest: string): Promise<readonly string[]>;
+  /** The desired set, without values of secrets; null when it is kept no more. */
+  setOf(digest: string): Promise<Payload | null>;
+}
+
+export type Loaded =
+  | {
+      ok: true;
+      resources: ResolvedResource[];
+      keep_modules: string[];
+      verify: Verification[];
+      secrets: readonly SentSecret[];
+    }
+  | { ok: false; error: string };
+
+interface Kept {
+  payload: Payload;
+  secrets: { used: string[]; required: string[] };
+  /** What every agent is sent; null when it has secrets in it. */
+  common: Loaded | null;
+  length: number;
+}
+
+/** Characters of JSON that are kept parsed; what is larger than that is read for each agent. */
+const keptLength = 32 * 1024 * 1024;
+const nothing: Loaded = { ok: true, resources: [], keep_modules: [], verify: [], secrets: [] };
+
+export function createPayloads(context: Pick<Context, 'db' | 'secretKeys' | 'now'>): Payloads {
+  const { db } = context;
+  const kept = new Map<string, Kept>();
+  let length = 0;
+
+  async function find(digest: string): Promise<Kept | null> {
+    const known = kept.get(digest);
+    if (known) return known;
+    const row = await db.get(payloadByDigest, { digest });
+    if (!row) return null;
+    const payload = fromJson(row.payload) as Payload;
+    const secrets = secretNames([...payload.resources, ...(payload.verify ?? [])]);
+    const common = secrets.used.length === 0 ? fill(payload, new Map(), []) : null;
+    const found = { payload, secrets, common, length: row.payload.length };
+    if (kept.has(digest)) return found;
+    for (const [oldest, entry] of kept) {
+      if (length + found.length <= keptLength) break;
+      kept.delete(oldest);
+      length -= entry.length;
+    }
+    if (length + found.length <= keptLength) {
+      kept.set(digest, found);
+      length += found.length;
+    }
+    return found;
+  }
+
+  return {
+    async load(digest, nodeId) {
+      if (digest === null) return nothing;
+      const found = await find(digest);
+      if (!found) return { ok: false, error: 'what was to be sent is not kept any more; ask for it again' };
+      const { payload, secrets, common } = found;
+      if (common !== null) return common;
+      const agent = await db.get(agentById, { node_id: nodeId });
+      if (!agent) return { ok: false, error: 'the agent is gone' };
+      const labels = { node_id: nodeId, tags: fromJson(agent.tags), attributes: fromJson(agent.attributes) };
+      const { values, denied, sent } = await secretValues(context, secrets.used, labels);
+      const refused = secrets.required.flatMap((name) => denied.get(name) ?? []);
+      if (refused.length > 0) return { ok: false, error: refused.join('; ') };
+      return fill(payload, values, sent);
+    },
+    secretsOf: async (digest) => (await find(digest))?.secrets.used ?? [],
+    setOf: async (digest) => (await find(digest))?.payload ?? null,
+  };
+}
+
+function fill(payload: Payload, values: ReadonlyMap<string, string>, secrets: readonly SentSecret[]): Loaded {
+  const filled = fillSecrets(payload.resources, (name) => values.get(name));
+  const verify = fillVerifications(payload.verify ?? [], (name) => values.get(name));
+  if (filled.ok && verify.ok)
+    return {
+      ok: true,
+      resources: filled.resources,
+      keep_modules: payload.keep_modules,
+      verify: verify.verify,
+      secrets,
+    };
+  const faults = [filled, verify].flatMap((part) => (part.ok ? [] : part.faults));
+  return { ok: false, error: faults.map(({ message }) => message).join('; ') };
+}

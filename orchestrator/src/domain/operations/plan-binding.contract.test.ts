@@ -1,0 +1,185 @@
+import { MusterError } from '@muster/protocol';
+import { expect, it } from 'vitest';
+import { describeDatabases } from '../../../test/databases/databases.ts';
+import { newAdmin, newAgent, openDomain, reportsOf, resultOf } from '../../../test/domain.ts';
+import { getOperation } from '../../../test/reading.ts';
+import type { Database } from '../../store/database.ts';
+import { putOneTag } from '../agents/agents.ts';
+import { createAssignment, removeAssignment } from '../modules/assignments.ts';
+import { removeModule, uploadModule } from '../modules/modules.ts';
+import { cancelOperation } from '../operation-end/cancellation.ts';
+import type { RunRequest } from '../runs/run-basis.ts';
+import { awaitRun, getRun, startRun } from '../runs/runs.ts';
+import { changeSecret, createSecret } from '../secrets/secrets.ts';
+import { isStale, listOperations, submitOperation } from './operations.ts';
+
+const code = (promise: Promise<unknown>) =>
+  promise.then(
+    () => 'done',
+    (error: unknown) => (error instanceof MusterError ? error.code : error),
+  );
+
+const fileModule = (name: string, content = 'hi\n') =>
+  `name: ${name}\nsupports: [{ platform: linux }]\nresources:\n  - { id: f, resource: { file-unix: { path: /etc/${name}, content: ${JSON.stringify(content)} } } }\n`;
+
+const wrapped = (db: Database, all: Database['all']): Database => ({
+  kind: db.kind,
+  get: (query, params) => db.get(query, params),
+  all,
+  write: (unit) => db.write(unit),
+  stats: () => db.stats(),
+  close: () => db.close(),
+});
+
+const planDigest = 'ab'.repeat(32);
+
+async function open(fixture: Parameters<Parameters<typeof describeDatabases>[1]>[0]) {
+  const domain = await openDomain(fixture);
+  const { context } = domain;
+  const { actor } = await newAdmin(domain);
+  const agent = await newAgent(domain, actor, 'web-1');
+  await putOneTag(context, actor, 'web-1', 'role', 'web');
+  for (const name of ['m', 'other']) await uploadModule(context, actor, name, fileModule(name));
+  await createAssignment(context, actor, { name: 'base', modules: ['other'], selector: 'role=web' });
+  let seq = 0;
+  const submit = (kind: 'apply' | 'plan', more: { modules?: string[]; plan_id?: string; queue?: boolean } = {}) =>
+    submitOperation(context, domain.documents, actor, 'web-1', { kind, modules: [], queue: false, ...more });
+  const carryOut = async (digest: string | null = planDigest, status: 'succeeded' | 'failed' = 'succeeded') => {
+    const next = await domain.links.nextOperation(agent.id);
+    if (!next) return null;
+    const { operation } = next;
+    const reports = reportsOf(operation.operation_id, [resultOf()], { now: domain.now(), status }).map((report) =>
+      report.type === 'finished' && operation.kind === 'plan' && digest !== null
+        ? { ...report, plan_digest: digest }
+        : report,
+    );
+    await domain.links.reported(agent.id, '01'.repeat(16), ++seq, reports);
+    return operation;
+  };
+  const plan = async (modules: string[] = ['m'], digest: string | null = planDigest) => {
+    const id = await submit('plan', { modules });
+    await carryOut(digest);
+    return id;
+  };
+  const run = async (request: RunRequest) => {
+    const id = await startRun(context, domain.documents, domain.conductor, actor, 'base', request);
+    const operation = await carryOut();
+    await awaitRun(context, domain.waiting, id);
+    return { id, operation };
+  };
+  return { domain, context, actor, agent, submit, carryOut, plan, run };
+}
+
+describeDatabases('an apply that is bound to a plan', (fixture) => {
+  it('is of the same set, and tells the agent what the plan came to', async () => {
+    const { context, submit, carryOut, plan } = await open(fixture);
+    const plan_id = await plan();
+    const id = await submit('apply', { plan_id });
+    expect(await carryOut()).toMatchObject({ operation_id: id, modules: ['other', 'm'], plan_digest: planDigest });
+    expect(await getOperation(context, id)).toMatchObject({ plan_id, status: 'succeeded' });
+    await submit('apply', { plan_id, modules: ['m'] });
+    expect(await carryOut()).not.toBeNull();
+    expect(await code(submit('apply', { plan_id, modules: ['other'] }))).toBe('invalid_input');
+    // One that is not bound is not told of any.
+    await submit('apply', { modules: ['m'] });
+    expect(await carryOut()).not.toHaveProperty('plan_digest');
+  });
+
+  it('is refused when what the agent should have has changed', async () => {
+    const { domain, context, actor, submit, plan } = await open(fixture);
+    const attempt = async (change: () => Promise<unknown>) => {
+      const plan_id = await plan();
+      expect(await code(submit('apply', { plan_id }))).toBe('done');
+      const { operations } = await listOperations(context, { status: 'queued' });
+      for (const { operation_id } of operations) await cancelOperation(context, actor, operation_id);
+      await change();
+      return code(submit('apply', { plan_id }));
+    };
+    expect(await attempt(() => uploadModule(context, actor, 'm', fileModule('m', 'changed\n')))).toBe('plan_stale');
+    expect(await attempt(() => removeAssignment(context, actor, 'base'))).toBe('plan_stale');
+    expect(await attempt(() => removeModule(context, actor, 'm'))).toBe('plan_stale');
+    expect(await domain.links.agentsWithWork()).toEqual([]);
+  });
+
+  it('is of a succeeded plan of this agent, and no other', async () => {
+    const { domain, actor, submit, carryOut, plan } = await open(fixture);
+    expect(await code(submit('apply', { plan_id: 'x' }))).toBe('operation_not_found');
+    const apply = await submit('apply', { modules: ['m'] });
+    await carryOut();
+    expect(await code(submit('apply', { plan_id: apply }))).toBe('operation_not_found');
+    const unended = await submit('plan', { modules: ['m'] });
+    expect(await code(submit('apply', { plan_id: unended }))).toBe('plan_stale');
+    await carryOut(planDigest, 'failed');
+    expect(await code(submit('apply', { plan_id: unended }))).toBe('plan_stale');
+    // An agent that is too old to say what its plan comes to.
+    expect(await code(submit('apply', { plan_id: await plan(['m'], null) }))).toBe('plan_stale');
+    await newAgent(domain, actor, 'web-2');
+    const plan_id = await plan();
+    const foreign = { kind: 'apply', modules: [], plan_id, queue: false } as const;
+    expect(await code(submitOperation(domain.context, domain.documents, actor, 'web-2', foreign))).toBe(
+      'operation_not_found',
+    );
+  });
+
+  it('is compared again when its turn comes, and ends without having been sent', async () => {
+    const { domain, context, actor, agent, submit, plan } = await open(fixture);
+    const plan_id = await plan();
+    const id = await submit('apply', { plan_id });
+    await uploadModule(context, actor, 'm', fileModule('m', 'changed\n'));
+    expect(await domain.links.nextOperation(agent.id)).toBeNull();
+    const operation = await getOperation(context, id);
+    expect(operation).toMatchObject({ status: 'failed', error: expect.stringMatching(/^plan_stale: /) });
+    expect(isStale(operation)).toBe(true);
+  });
+
+  it('is not sent with another value of a secret than was planned with, however late that changes', async () => {
+    const { domain, context, actor, agent, submit, plan } = await open(fixture);
+    const { db } = context;
+    await uploadModule(context, actor, 'm', fileModule('m', '${{ secrets.x }}'));
+    await createSecret(context, actor, { name: 'x', value: 'as planned' });
+    // Once it was compared, before the values are read.
+    for (const change of [
+      () => changeSecret(context, actor, 'x', { value: 'another' }),
+      () => changeSecret(context, actor, 'x', { restriction: { node_ids: [] } }),
+    ]) {
+      await changeSecret(context, actor, 'x', { restriction: {} });
+      const id = await submit('apply', { plan_id: await plan() });
+      let changed = false;
+      const all: typeof db.all = async (query, params) => {
+        if (query.name === 'secrets/sealed' && !changed) {
+          changed = true;
+          await change();
+        }
+        return db.all(query, params);
+      };
+      Object.assign(context, { db: wrapped(db, all) });
+      expect(await domain.links.nextOperation(agent.id)).toBeNull();
+      Object.assign(context, { db });
+      expect(changed).toBe(true);
+      expect(await getOperation(context, id)).toMatchObject({ status: 'failed' });
+    }
+    const ended = await listOperations(context, { kind: 'apply', status: 'failed' });
+    expect(ended.operations.map(({ error }) => error)).toEqual([
+      'the secret "x" may not go to this agent',
+      'plan_stale: the secret x has changed since this was planned',
+    ]);
+  });
+
+  it('may be that of a whole run', async () => {
+    const { context, actor, run } = await open(fixture);
+    const planned = await run({ kind: 'plan' });
+    const applied = await run({ kind: 'apply', plan_run_id: planned.id });
+    expect(applied.operation).toMatchObject({ plan_digest: planDigest });
+    expect((await getRun(context, applied.id)).status).toBe('succeeded');
+    await uploadModule(context, actor, 'other', fileModule('other', 'changed\n'));
+    const stale = await run({ kind: 'apply', plan_run_id: planned.id });
+    expect(stale.operation).toBeNull();
+    expect(await getRun(context, stale.id)).toMatchObject({
+      status: 'failed',
+      results: [{ status: 'failed', operation_id: null, error: expect.stringContaining('not what it was') }],
+    });
+    expect(await code(run({ kind: 'apply', plan_run_id: 'x' }))).toBe('run_not_found');
+    expect(await code(run({ kind: 'apply', plan_run_id: applied.id }))).toBe('invalid_input');
+    expect(await code(run({ kind: 'plan', plan_run_id: planned.id }))).toBe('invalid_input');
+  });
+});

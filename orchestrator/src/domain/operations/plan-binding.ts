@@ -1,0 +1,90 @@
+import { MusterError } from '@muster/protocol';
+import { fromJson } from '../../store/json-text.ts';
+import { planById, plansOfRun } from '../../store/queries/operations.ts';
+import type { Context } from '../shared/context.ts';
+
+/** An apply that is bound to a plan does exactly that, or nothing. */
+
+export interface BoundPlan {
+  operation_id: string;
+  status: string;
+  payload_digest: string | null;
+  /** What the agent says it would do; null from one that is too old to say. */
+  plan_digest: string | null;
+  secret_versions: string | null;
+}
+
+/** What an apply would be by now. */
+export interface PresentSet {
+  digest: string;
+  secrets: SecretVersions;
+}
+
+export type SecretVersions = Readonly<Record<string, number>>;
+
+export const versionsIn = ({ secret_versions }: Pick<BoundPlan, 'secret_versions'>): SecretVersions =>
+  secret_versions === null ? {} : (fromJson(secret_versions) as SecretVersions);
+
+const stale = (detail: string) => new MusterError('plan_stale', detail);
+
+/**
+ * Compares what would be applied now with what was planned. What is on the machine is its agent's to compare.
+ * @throws MusterError plan_stale
+ */
+export function requireSamePlan(plan: BoundPlan | null, now: PresentSet): asserts plan is BoundPlan {
+  if (plan === null) throw stale('the agent was not planned for');
+  if (plan.status !== 'succeeded')
+    throw stale(`the plan has ${plan.status === 'queued' || plan.status === 'running' ? 'not ended' : plan.status}`);
+  if (plan.plan_digest === null) throw stale('the agent does not tell what its plans come to; it is too old for that');
+  if (plan.payload_digest !== now.digest)
+    throw stale('what the agent should have is not what it was when this was planned');
+  const planned = versionsIn(plan);
+  const names = new Set([...Object.keys(planned), ...Object.keys(now.secrets)]);
+  for (const name of names)
+    if (planned[name] !== now.secrets[name]) throw stale(`the secret ${name} has changed since this was planned`);
+}
+
+/** The plans of these agents in a run, by agent. */
+export async function plansIn(
+  { db }: Context,
+  runId: string,
+  nodeIds: readonly string[],
+): Promise<Map<string, BoundPlan>> {
+  const rows = await db.all(plansOfRun, { run_id: runId, node_ids: [...nodeIds] });
+  return new Map(rows.map((row) => [row.node_id, row]));
+}
+
+/** @throws MusterError operation_not_found unless there is such a plan of this agent */
+export async function requirePlan({ db }: Context, planId: string, nodeId: string) {
+  const plan = await db.get(planById, { operation_id: planId });
+  if (plan?.node_id !== nodeId || plan.kind !== 'plan')
+    throw new MusterError('operation_not_found', `the agent has no plan ${JSON.stringify(planId.slice(0, 64))}`);
+  return plan;
+}
+
+/**
+ * The modules that the plan was asked for with.
+ * @throws MusterError invalid_input when others are named
+ */
+export function modulesOfPlan(
+  plan: Awaited<ReturnType<typeof requirePlan>>,
+  named: readonly string[],
+): readonly string[] {
+  const planned = plan.requested_modules === null ? [] : fromJson(plan.requested_modules);
+  const same = named.length === planned.length && named.every((name, i) => name === planned[i]);
+  if (named.length > 0 && !same) {
+    const message = 'must be empty, or what the plan was asked for with';
+    throw new MusterError('invalid_input', `modules ${message}`, [{ path: '/modules', message }]);
+  }
+  return planned;
+}
+
+/** What no longer resolves has changed since it was planned. @throws MusterError plan_stale */
+export async function orStale<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    if (error instanceof MusterError && error.kind.status < 500) throw stale(error.message);
+    throw error;
+  }
+}

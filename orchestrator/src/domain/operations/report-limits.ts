@@ -1,0 +1,146 @@
+import { type ResourceResult, toldName } from '@muster/protocol';
+import { limits, type Report } from '@muster/protocol/wire';
+import { toJson } from '../../store/json-text.ts';
+import { bare, rowBytes, weightOf } from './kept-results.ts';
+import { outputName, printOf, type SentNames } from './sent-names.ts';
+
+/**
+ * What is kept of the reports of one operation, decided from values alone. Everything that is stored is weighed, and
+ * whatever an agent says, its operation reaches an end: beyond the limits results lose their details, outputs their text
+ * and removals their rows.
+ */
+
+export interface ReportLimits {
+  /** Bytes that results and outputs of one operation may come to. */
+  readonly operationBytes: number;
+  /** Of what is left of removals beyond that, whose names the agent chooses: bytes of their rows. */
+  readonly removalBytes: number;
+  /** Why details are left out beyond that, for people. */
+  readonly because: string;
+}
+
+const mebibyte = 1024 * 1024;
+
+export const usualLimits: ReportLimits = {
+  operationBytes: 32 * mebibyte,
+  removalBytes: 8 * mebibyte,
+  because: `those of this operation come to more than ${32} MiB`,
+};
+
+/** For an agent that has used up its day, and for all while the disk is nearly full. */
+export const frugalLimits = (because: string): ReportLimits => ({
+  operationBytes: 64 * 1024,
+  removalBytes: 64 * 1024,
+  because,
+});
+
+/** What was kept of an operation so far. */
+export interface Tally {
+  readonly bytes: number;
+  readonly removalBytes: number;
+  /**
+   * Prints of the names that outputs of its removals have; null: not known, since another process was told of them. Only
+   * ever added to: it is shared by the tallies of one operation.
+   */
+  readonly removals: Set<number> | null;
+}
+
+export const newTally = (): Tally => ({ bytes: 0, removalBytes: 0, removals: new Set() });
+
+type Of<T extends Report['type']> = Extract<Report, { type: T }>;
+
+/** A report that no agent sends that was sent this operation. */
+export interface Fault {
+  readonly fault: string;
+}
+
+/** What an operation was sent with; null: not known, so that only sizes count. */
+type Sent = SentNames | null;
+type Kind = 'apply' | 'plan' | 'drift';
+
+export interface KeptResult {
+  readonly position: number;
+  readonly result: ResourceResult;
+  /** Of the result, as it is stored. */
+  readonly text: string;
+}
+
+/** @returns the rows to store, or what is wrong */
+export function keepResults(
+  report: Of<'results'>,
+  kind: Kind,
+  sent: Sent,
+  tally: Tally,
+  allowed: ReportLimits,
+): { rows: KeptResult[]; tally: Tally } | Fault {
+  const { operation_id, position: first, results } = report;
+  const { removals } = tally;
+  let { bytes, removalBytes } = tally;
+  const rows: KeptResult[] = [];
+  for (const [index, given] of results.entries()) {
+    const position = first + index;
+    const isRemoval = kind !== 'drift' && sent !== null && position >= sent.count;
+    const fault = isRemoval ? removalFault(position, sent.count, given, sent) : faultOf(position, kind, given, sent);
+    if (fault !== null) return { fault: `operation ${operation_id}: ${fault}` };
+    const whole: KeptResult = { position, result: given, text: toJson(given) };
+    const weight = weightOf(whole.text);
+    if (bytes + weight <= allowed.operationBytes) {
+      bytes += weight;
+      rows.push(whole);
+    } else {
+      const result = bare(given, allowed.because);
+      const kept = { position, result, text: toJson(result) };
+      const chosen = isRemoval || sent === null ? weightOf(kept.text) : 0;
+      if (removalBytes + chosen > allowed.removalBytes) continue;
+      removalBytes += chosen;
+      rows.push(kept);
+    }
+    if (isRemoval) removals?.add(printOf(outputName(given)));
+  }
+  return { rows, tally: { bytes, removalBytes, removals } };
+}
+
+function faultOf(position: number, kind: Kind, result: ResourceResult, sent: Sent): string | null {
+  if (sent === null) return position < limits.maxResults ? null : `it has a result at position ${position}`;
+  if (kind === 'drift') {
+    if (position >= sent.count)
+      return `it has a result at position ${position}, and it looks at ${sent.count} resources`;
+    return sent.has(result) ? null : `it has a result of ${named(result)}, which it does not look at`;
+  }
+  return sent.isAt(position, result)
+    ? null
+    : `it has a result of ${named(result)} at position ${position}, where another resource was sent`;
+}
+
+/** Removals follow what was sent. What they are the agent alone knows: it may have had it from elsewhere. */
+function removalFault(position: number, count: number, result: ResourceResult, sent: SentNames): string | null {
+  if (position >= count + limits.maxResources)
+    return `it has a result at position ${position}, and ${count} resources were sent`;
+  return sent.has(result)
+    ? `it has a result of ${named(result)} at position ${position}, where a removal is due`
+    : null;
+}
+
+const named = ({ type, identity }: ResourceResult): string => JSON.stringify(toldName(`${type} ${identity}`, 100));
+
+/** @returns the output to store, cut if need be; null: nothing of it */
+export function keepOutput(
+  report: Of<'output'>,
+  sent: Sent,
+  tally: Tally,
+  allowed: ReportLimits,
+): { output: Of<'output'> | null; tally: Tally } | Fault {
+  const { operation_id, resource, stdout, stderr } = report;
+  const isSent = sent?.hasOutput(resource) === true;
+  if (sent !== null && !isSent && tally.removals !== null && !tally.removals.has(printOf(resource)))
+    return {
+      fault: `operation ${operation_id}: it has an output of ${JSON.stringify(toldName(resource, 100))}, which was not sent`,
+    };
+  // The name is there twice: in the row, and in the key.
+  const row = rowBytes + 2 * Buffer.byteLength(resource);
+  const bytes = tally.bytes + row + Buffer.byteLength(stdout) + Buffer.byteLength(stderr);
+  if (bytes <= allowed.operationBytes) return { output: report, tally: { ...tally, bytes } };
+  const removalBytes = isSent ? tally.removalBytes : tally.removalBytes + row;
+  if (removalBytes > allowed.removalBytes) return { output: null, tally };
+  return { output: { ...report, stdout: '', stderr: '', truncated: true }, tally: { ...tally, removalBytes } };
+}

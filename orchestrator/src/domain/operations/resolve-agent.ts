@@ -1,0 +1,56 @@
+import type { Agent } from '@muster/protocol/http';
+import { getAgent } from '../agents/agents.ts';
+import { listAssignments } from '../modules/assignments.ts';
+import {
+  type DesiredModules,
+  dependsOnWindow,
+  desiredModules,
+  encodePayload,
+  type Payload,
+  resolvePayload,
+} from '../modules/desired-set.ts';
+import type { ModuleDocuments } from '../modules/modules.ts';
+import { coveredUntil, openWindows } from '../modules/windows.ts';
+import { createSecretAccess } from '../secrets/secret-access.ts';
+import type { Context } from '../shared/context.ts';
+import { modulesOfPlan, orStale, type requirePlan, requireSamePlan, type SecretVersions } from './plan-binding.ts';
+
+/** What one agent should have at this moment. */
+export interface AgentSet {
+  desired: DesiredModules;
+  payload: ReturnType<typeof encodePayload>;
+  resolved: Payload;
+  secrets: SecretVersions;
+  /** Applied later than this, in Unix seconds, it would come after the window that it is for; null: there is none. */
+  until: number | null;
+}
+
+/**
+ * @param modules of the request, besides those of assignments
+ * @throws MusterError module_not_found, module_unresolved, module_conflict
+ */
+export async function presentSet(
+  context: Context,
+  documents: ModuleDocuments,
+  agent: Agent,
+  modules: readonly string[],
+): Promise<AgentSet> {
+  const windowEnd = coveredUntil(await openWindows(context), agent);
+  const assignments = await listAssignments(context);
+  const desired = desiredModules(assignments, agent, { modules, windowOpen: windowEnd !== null });
+  const resolved = resolvePayload(await documents.load(desired.modules), desired, agent);
+  const secrets = await createSecretAccess(context).allow(resolved, agent);
+  const until = dependsOnWindow(assignments, agent) ? windowEnd : null;
+  return { desired, payload: encodePayload(resolved), resolved, secrets, until };
+}
+
+type Plan = Awaited<ReturnType<typeof requirePlan>>;
+
+/** @throws MusterError plan_stale when the agent should by now have something else than what was planned */
+export async function requirePlanHolds(context: Context, documents: ModuleDocuments, plan: Plan): Promise<void> {
+  const { payload, secrets } = await orStale(async () => {
+    const agent = await getAgent(context, plan.node_id);
+    return presentSet(context, documents, agent, modulesOfPlan(plan, []));
+  });
+  requireSamePlan(plan, { digest: payload.digest, secrets });
+}

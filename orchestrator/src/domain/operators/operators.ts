@@ -1,0 +1,213 @@
+import { idOfKey, isName, MusterError } from '@muster/protocol';
+import type { Operator, Role, removedOperatorSchema } from '@muster/protocol/http';
+import type { z } from 'zod';
+import { isUsablePublicKey } from '../../identity/ed25519-key.ts';
+import { OutcomeUnknown } from '../../store/database.ts';
+import {
+  liveEnrolmentTokensOf,
+  otherEnrolmentTokenOf,
+  revokeEnrolmentTokensOf,
+} from '../../store/queries/enrollment.ts';
+import {
+  anyOperator,
+  deleteSessionsOf,
+  deleteWebCodesOf,
+  insertOperator,
+  liveAdmin,
+  liveOperatorsAddedBy,
+  markOperatorRemoved,
+  operatorById,
+  operators,
+  operatorTaking,
+} from '../../store/queries/operators.ts';
+import { activeTerminalsOf } from '../../store/queries/terminals.ts';
+import { statement, type Unit } from '../../store/transaction.ts';
+import { audited } from '../audit/audit.ts';
+import { type Actor, type Context, seconds, systemActor } from '../shared/context.ts';
+import { mapPage, type Page, type PageWish, readPage } from '../shared/page.ts';
+
+/** Operators: who may sign in, and as what. Removed ones stay on record, and their key and name stay taken. */
+
+/** @throws MusterError key_invalid */
+export function operatorKey(hex: string): Buffer {
+  const raw = /^[0-9a-fA-F]{64}$/.test(hex) ? Buffer.from(hex, 'hex') : null;
+  if (raw === null || !isUsablePublicKey(raw))
+    throw new MusterError('key_invalid', 'public_key must be 64 hexadecimal characters of a usable Ed25519 key', [
+      { path: '/public_key', message: 'must be 64 hexadecimal characters of a usable Ed25519 key' },
+    ]);
+  return raw;
+}
+
+type Row = NonNullable<Awaited<ReturnType<typeof findRow>>>;
+const findRow = ({ db }: Context, operatorId: string) => db.get(operatorById, { operator_id: operatorId });
+
+const toOperator = (row: Row): Operator => ({
+  operator_id: row.operator_id,
+  username: row.username,
+  role: row.role,
+  added_at: row.added_at,
+  added_by: row.added_by,
+  bootstrap: row.bootstrap === 1,
+  removed_at: row.removed_at,
+  removed_by: row.removed_by,
+});
+
+/** By name. */
+export async function listOperators({ db }: Context, includeRemoved: boolean, wish: PageWish): Promise<Page<Operator>> {
+  const query = operators({ removed: includeRemoved });
+  return mapPage(await readPage(wish, (page) => db.all(query, page)), toOperator);
+}
+
+export async function getOperator(context: Context, operatorId: string): Promise<Operator> {
+  const row = await findRow(context, operatorId);
+  if (!row) throw new MusterError('operator_not_found', `there is no operator ${operatorId.slice(0, 64)}`);
+  return toOperator(row);
+}
+
+export interface NewOperator {
+  public_key: string;
+  username: string;
+  role: Role;
+}
+
+export async function addOperator(context: Context, actor: Actor, wanted: NewOperator): Promise<Operator> {
+  const key = operatorKey(wanted.public_key);
+  if (!isName(wanted.username)) {
+    const message = '1 to 64 letters, digits, - or _, the first a letter';
+    throw new MusterError('invalid_input', `username must be ${message}`, [{ path: '/username', message }]);
+  }
+  const operatorId = await idOfKey(key);
+  const bootstrap = actor.type === 'system';
+  const row = {
+    operator_id: operatorId,
+    public_key: key.toString('hex'),
+    username: wanted.username,
+    role: wanted.role,
+    added_at: seconds(context.now()),
+    added_by: bootstrap ? 'bootstrap' : actor.id,
+    bootstrap,
+  };
+  await context.db.write({
+    name: 'operators/add',
+    statements: [
+      statement(operatorById, { operator_id: operatorId }, { expect: 'no_row', else: 'key_taken' }),
+      statement(operatorTaking, { username: wanted.username }, { expect: 'no_row', else: 'name_taken' }),
+      ...(bootstrap ? [statement(anyOperator, {}, { expect: 'no_row', else: 'name_taken' })] : []),
+      statement(insertOperator, row),
+      audited(context, {
+        type: 'operator.added',
+        actor,
+        target: { type: 'operator', id: operatorId, name: wanted.username },
+        summary: `operator ${wanted.username} added as ${wanted.role}`,
+        metadata: { role: wanted.role, bootstrap },
+      }),
+    ],
+  });
+  return getOperator(context, operatorId);
+}
+
+/**
+ * Makes the first operator, as the configuration says. Does nothing once there is one.
+ * @returns whether it made one
+ */
+export async function bootstrapOperator(context: Context, wanted: Omit<NewOperator, 'role'>): Promise<boolean> {
+  if (await context.db.get(anyOperator, {})) return false;
+  await addOperator(context, systemActor, { ...wanted, role: 'admin' });
+  return true;
+}
+
+/** What ended with an operator's removal, and what somebody should look at. */
+export type Removed = z.output<typeof removedOperatorSchema>;
+
+/**
+ * Removes an operator and, in the same unit, everything by which the operator could let itself in again. Once this
+ * resolves, its sessions do nothing more; streams and terminals have ended.
+ * @throws MusterError operator_not_found, last_admin
+ */
+export async function removeOperator(context: Context, actor: Actor, operatorId: string): Promise<Removed> {
+  const { db, bus } = context;
+  const operator = await getOperator(context, operatorId);
+  const told = async () => {
+    bus.publish({ type: 'operator_removed', operator_id: operatorId });
+    await bus.delivered();
+  };
+  let ended: Removed['ended'] = { sessions: 0, web_logins: 0, enrolment_tokens: [], terminals: [] };
+  try {
+    if (operator.removed_at === null) ended = await remove(context, actor, operator);
+  } catch (error) {
+    // Perhaps it is removed: nothing that it has open may stay open.
+    if (error instanceof OutcomeUnknown) await told();
+    // Another request removed it at the same time, which is what was asked for.
+    if (!(error instanceof MusterError && error.code === 'operator_not_found')) throw error;
+  }
+  await told();
+  return {
+    operator: await getOperator(context, operatorId),
+    ended,
+    operators_added: await db.all(liveOperatorsAddedBy, { operator_id: operatorId }),
+  };
+}
+
+async function remove(context: Context, actor: Actor, operator: Operator): Promise<Removed['ended']> {
+  const { db } = context;
+  const { operator_id, username } = operator;
+  for (;;) {
+    const now = seconds(context.now());
+    const tokens = await db.all(liveEnrolmentTokensOf, { operator_id, now });
+    const terminals = (await db.all(activeTerminalsOf, { operator_id })).map(({ session_id }) => session_id);
+    const ids = tokens.map(({ id }) => id);
+    const revoke = statement(revokeEnrolmentTokensOf, { operator_id, now });
+    const endSessions = statement(deleteSessionsOf, { operator_id });
+    const endWebLogins = statement(deleteWebCodesOf, { operator_id });
+    const unit: Unit = {
+      name: 'operators/remove',
+      statements: [
+        // First, as an operator who removes itself does so by a session that ends here.
+        audited(context, {
+          type: 'operator.removed',
+          actor,
+          target: { type: 'operator', id: operator_id, name: username },
+          summary: `operator ${username} removed${endedText(tokens.length, terminals.length)}`,
+          metadata: { enrolment_tokens: ids, terminals },
+        }),
+        statement(
+          markOperatorRemoved,
+          { operator_id, removed_at: now, removed_by: actor.id },
+          { expect: 'changed', else: 'operator_not_found' },
+        ),
+        // Looked at after the removal and in its unit: two admins who remove each other cannot both succeed.
+        statement(liveAdmin, {}, { expect: 'row', else: 'last_admin' }),
+        // The event names each token that is revoked: one that was made since it was composed begins this again.
+        statement(
+          otherEnrolmentTokenOf,
+          { operator_id, now, ids },
+          { expect: 'no_row', else: 'storage_unavailable', detail: tokenMadeMeanwhile },
+        ),
+        revoke,
+        endSessions,
+        endWebLogins,
+      ],
+    };
+    try {
+      const done = await db.write(unit);
+      return {
+        sessions: done.of(endSessions).changes,
+        web_logins: done.of(endWebLogins).changes,
+        enrolment_tokens: [...done.of(revoke).rows],
+        terminals,
+      };
+    } catch (error) {
+      if (!(error instanceof MusterError && error.message === tokenMadeMeanwhile)) throw error;
+    }
+  }
+}
+
+const tokenMadeMeanwhile = 'the operator made an enrollment token at the same time';
+
+function endedText(tokens: number, terminals: number): string {
+  const parts = [
+    ...(tokens === 0 ? [] : [`${tokens} enrollment token${tokens === 1 ? '' : 's'}`]),
+    ...(terminals === 0 ? [] : [`${terminals} terminal${terminals === 1 ? '' : 's'}`]),
+  ];
+  return parts.length === 0 ? '' : `; ended with it: ${parts.join(' and ')}`;
+}

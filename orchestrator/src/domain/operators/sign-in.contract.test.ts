@@ -1,0 +1,287 @@
+import { MusterError } from '@muster/protocol';
+import { signInBytes } from '@muster/protocol/sign-in';
+import { expect, it, vi } from 'vitest';
+import { describeDatabases } from '../../../test/databases/databases.ts';
+import { connect, type Domain, type Key, newAdmin, newKey, openDomain, ownServer } from '../../../test/domain.ts';
+import { OutcomeUnknown } from '../../store/database.ts';
+import { createToken, listTokens } from '../agents/enrollment.ts';
+import { listAudit } from '../audit/audit.ts';
+import { addOperator, bootstrapOperator, getOperator, listOperators, removeOperator } from './operators.ts';
+import { hashOfToken } from './sign-in.ts';
+
+const code = (promise: Promise<unknown>) =>
+  promise.then(
+    () => 'done',
+    (error: unknown) => (error instanceof MusterError ? error.code : error),
+  );
+
+const all = { limit: 100, offset: 0 };
+
+describeDatabases('sign-in', (fixture) => {
+  it('answers a signed nonce with a token that finds its session', async () => {
+    const domain = await openDomain(fixture);
+    const { key } = await newAdmin(domain);
+    const { nonce } = await domain.signIn.challenge(key.hex.toUpperCase());
+    const { token, expires_at, operator } = await domain.signIn.verify(key.hex, key.sign(Buffer.from(nonce, 'hex')));
+    expect(operator).toEqual({ operator_id: key.id, username: 'ada', role: 'admin' });
+    expect(expires_at).toBe(domain.now() + 3600);
+    expect(await domain.signIn.find(hashOfToken(token))).toMatchObject({ operator_id: key.id, role: 'admin' });
+    const { events } = await listAudit(domain.context, { category: 'auth' });
+    expect(events.map(({ event_type }) => event_type)).toEqual(['auth.signed_in']);
+  });
+
+  it('takes a nonce once, within its minute, and only over its bytes', async () => {
+    const domain = await openDomain(fixture);
+    const { key } = await newAdmin(domain);
+    const first = (await domain.signIn.challenge(key.hex)).nonce;
+    expect(await code(domain.signIn.verify(key.hex, key.sign(Buffer.from(first))))).toBe('signature_invalid');
+    const signature = key.sign(Buffer.from(first, 'hex'));
+    await domain.signIn.verify(key.hex, signature);
+    expect(await code(domain.signIn.verify(key.hex, signature))).toBe('signature_invalid');
+    const late = (await domain.signIn.challenge(key.hex)).nonce;
+    domain.clock.advance(60_001);
+    expect(await code(domain.signIn.verify(key.hex, key.sign(Buffer.from(late, 'hex'))))).toBe('signature_invalid');
+  });
+
+  it('takes a bound signature once, at this server only, over its own nonce and key', async () => {
+    const domain = await openDomain(fixture);
+    const { key } = await newAdmin(domain);
+    const other = await newKey();
+    const { nonce } = await domain.signIn.challenge(key.hex, true);
+    const answer = (server: string, over: Partial<{ server: string; publicKey: string; nonce: string }> = {}) => {
+      const signed = signInBytes({ server, publicKey: key.hex, nonce, ...over });
+      return code(domain.signIn.verify(key.hex, key.sign(signed), { server, nonce: over.nonce ?? nonce }));
+    };
+    const elsewhere = `tls:${'ab'.repeat(32)}`;
+    expect(await answer(elsewhere)).toBe('sign_in_server_unknown');
+    // What was signed for another server does not pass for this one.
+    expect(await answer(ownServer, { server: elsewhere })).toBe('signature_invalid');
+    expect(await answer(ownServer, { publicKey: other.hex })).toBe('signature_invalid');
+    expect(await answer(ownServer, { nonce: 'cd'.repeat(32) })).toBe('signature_invalid');
+    const bare = key.sign(Buffer.from(nonce, 'hex'));
+    expect(await code(domain.signIn.verify(key.hex, bare))).toBe('signature_invalid');
+    // A refusal uses nothing up.
+    expect(await answer(ownServer)).toBe('done');
+    expect(await answer(ownServer)).toBe('signature_invalid');
+    const { events } = await listAudit(domain.context, { event_type: 'auth.signed_in' });
+    expect(events.map(({ metadata }) => metadata)).toEqual([{ bound: true, server: ownServer }]);
+    const refused = await listAudit(domain.context, { event_type: 'auth.refused', limit: 100 });
+    expect(refused.events.map(({ summary }) => summary)).toContain(
+      `sign-in refused: the signature is for ${elsewhere}`,
+    );
+  });
+
+  it('refuses what names no server where that is required, unknown keys likewise', async () => {
+    const domain = await openDomain(fixture, { requireBound: true });
+    const { key } = await newAdmin(domain);
+    for (const { hex } of [key, await newKey()]) {
+      expect(await code(domain.signIn.challenge(hex))).toBe('sign_in_unbound');
+      expect(await code(domain.signIn.verify(hex, '5f'.repeat(64)))).toBe('sign_in_unbound');
+    }
+    const { nonce } = await domain.signIn.challenge(key.hex, true);
+    const signature = key.sign(signInBytes({ server: ownServer, publicKey: key.hex, nonce }));
+    expect(await code(domain.signIn.verify(key.hex, signature, { server: ownServer, nonce }))).toBe('done');
+  });
+
+  it('marks a sign-in whose signature names no server', async () => {
+    const domain = await openDomain(fixture);
+    const { key } = await newAdmin(domain);
+    const { nonce } = await domain.signIn.challenge(key.hex);
+    await domain.signIn.verify(key.hex, key.sign(Buffer.from(nonce, 'hex')));
+    const { events } = await listAudit(domain.context, { event_type: 'auth.signed_in' });
+    expect(events).toMatchObject([{ metadata: { bound: false }, summary: expect.stringContaining('no server') }]);
+  });
+
+  it('keeps the challenge of an operator, however many others ask in its name', async () => {
+    const domain = await openDomain(fixture);
+    const { key } = await newAdmin(domain);
+    const home = { ip: '192.0.2.1', loopback: false };
+    const bound = (await domain.signIn.challenge(key.hex, true, home)).nonce;
+    const bare = (await domain.signIn.challenge(key.hex, false, home)).nonce;
+    for (let at = 0; at < 200; at++) {
+      const from = { ip: `198.51.100.${at % 3}`, loopback: false };
+      await domain.signIn.challenge(key.hex, true, from);
+      await domain.signIn.challenge(key.hex, false, from);
+    }
+    const signature = key.sign(signInBytes({ server: ownServer, publicKey: key.hex, nonce: bound }));
+    expect(await code(domain.signIn.verify(key.hex, signature, { server: ownServer, nonce: bound }, home))).toBe(
+      'done',
+    );
+    expect(await code(domain.signIn.verify(key.hex, key.sign(Buffer.from(bare, 'hex')), null, home))).toBe('done');
+  });
+
+  it('keeps eight nonces of a key alive, and answers any of them', async () => {
+    const domain = await openDomain(fixture);
+    const { key } = await newAdmin(domain);
+    const nonces: string[] = [];
+    for (let i = 0; i < 9; i++) nonces.push((await domain.signIn.challenge(key.hex)).nonce);
+    const answer = (i: number) => code(domain.signIn.verify(key.hex, key.sign(Buffer.from(nonces[i]!, 'hex'))));
+    expect(await answer(0)).toBe('signature_invalid');
+    expect(await answer(1)).toBe('done');
+    expect(await answer(8)).toBe('done');
+  });
+
+  it('says the same of an unknown key and of a removed operator', async () => {
+    const domain = await openDomain(fixture);
+    const { actor } = await newAdmin(domain);
+    const gone = await newKey();
+    await addOperator(domain.context, actor, { public_key: gone.hex, username: 'bob', role: 'operator' });
+    await removeOperator(domain.context, actor, gone.id);
+    const said = async (hex: string) =>
+      domain.signIn.challenge(hex).catch((error: unknown) => ({ ...(error as MusterError), message: String(error) }));
+    expect(await said(gone.hex)).toEqual(await said((await newKey()).hex));
+    expect(await code(domain.signIn.challenge('00'.repeat(32)))).toBe('key_invalid');
+    expect(await code(domain.signIn.challenge('zz'))).toBe('key_invalid');
+  });
+
+  it('writes refusals down once, and of very many how many there were', async () => {
+    const domain = await openDomain(fixture);
+    const { key } = await newAdmin(domain);
+    const stranger = await newKey();
+    const refused = async () => {
+      const { events } = await listAudit(domain.context, { event_type: 'auth.refused', limit: 500 });
+      return events.map(({ actor, metadata }) => ({ of: actor.id, ...metadata }));
+    };
+    for (let at = 0; at < 1000; at++)
+      expect(await code(domain.signIn.challenge(stranger.hex))).toBe('operator_unknown');
+    expect(await refused()).toMatchObject([{ of: '', key_id: stranger.id }]);
+    // Somebody who is known is not lost among them.
+    expect(await code(domain.signIn.verify(key.hex, '5f'.repeat(64)))).toBe('signature_invalid');
+    expect((await refused())[0]).toMatchObject({ of: key.id });
+    domain.clock.advance(3_600_000);
+    await code(domain.signIn.challenge(stranger.hex));
+    expect((await refused())[0]).toMatchObject({ of: '', count: 1000 });
+    expect(await refused()).toHaveLength(3);
+  });
+
+  it('ends sessions by expiry, sign-out, renewal and removal', async () => {
+    const domain = await openDomain(fixture, { tokenLifeSecs: 10 });
+    const { key, actor } = await newAdmin(domain);
+    const bob = await newKey();
+    await addOperator(domain.context, actor, { public_key: bob.hex, username: 'bob', role: 'operator' });
+    const signIn = async (who: typeof key) => {
+      const { nonce } = await domain.signIn.challenge(who.hex);
+      return hashOfToken((await domain.signIn.verify(who.hex, who.sign(Buffer.from(nonce, 'hex')))).token);
+    };
+    const out = await signIn(key);
+    await domain.signIn.logout(out);
+    expect(await domain.signIn.find(out)).toBeNull();
+    const old = await signIn(key);
+    const { token } = await domain.signIn.renew(old);
+    expect(await domain.signIn.find(old)).toBeNull();
+    expect(await domain.signIn.find(hashOfToken(token))).not.toBeNull();
+    const removed = await signIn(bob);
+    expect(await domain.signIn.find(removed)).not.toBeNull();
+    await removeOperator(domain.context, actor, bob.id);
+    expect(await domain.signIn.find(removed)).toBeNull();
+    domain.clock.advance(10_000);
+    expect(await domain.signIn.find(hashOfToken(token))).toBeNull();
+  });
+
+  it('keeps keys and names taken for ever, and one admin in place', async () => {
+    const domain = await openDomain(fixture);
+    const { key, actor } = await newAdmin(domain);
+    const bob = await newKey();
+    const add = (public_key: string, username: string) =>
+      code(addOperator(domain.context, actor, { public_key, username, role: 'operator' }));
+    expect(await add(bob.hex, 'bob')).toBe('done');
+    expect(await add(bob.hex, 'robert')).toBe('key_taken');
+    expect(await add((await newKey()).hex, 'bob')).toBe('name_taken');
+    expect(await add((await newKey()).hex, '0bob')).toBe('invalid_input');
+    await removeOperator(domain.context, actor, bob.id);
+    expect(await add(bob.hex, 'bobby')).toBe('key_taken');
+    expect(await code(removeOperator(domain.context, actor, key.id))).toBe('last_admin');
+    expect((await getOperator(domain.context, key.id)).removed_at).toBeNull();
+    expect((await listOperators(domain.context, false, all)).items.map(({ username }) => username)).toEqual(['ada']);
+    expect((await listOperators(domain.context, true, all)).items.length).toBe(2);
+  });
+
+  it('leaves nothing open to whoever may have been removed, however often that is asked for', async () => {
+    const domain = await openDomain(fixture);
+    const { actor } = await newAdmin(domain);
+    const bob = await newKey();
+    await addOperator(domain.context, actor, { public_key: bob.hex, username: 'bob', role: 'operator' });
+    const { nonce } = await domain.signIn.challenge(bob.hex);
+    const { token } = await domain.signIn.verify(bob.hex, bob.sign(Buffer.from(nonce, 'hex')));
+    expect(await domain.signIn.find(hashOfToken(token))).not.toBeNull();
+    const write = domain.db.write.bind(domain.db);
+    vi.spyOn(domain.db, 'write').mockImplementationOnce(async (unit) => {
+      await write(unit);
+      throw new OutcomeUnknown(unit.name, 'the connection was lost');
+    });
+    expect(await code(removeOperator(domain.context, actor, bob.id))).toBe('outcome_unknown');
+    expect(await code(removeOperator(domain.context, actor, bob.id))).toBe('done');
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(domain.hints.filter(({ type }) => type === 'operator_removed')).toHaveLength(2);
+    expect(await domain.signIn.find(hashOfToken(token))).toBeNull();
+  });
+
+  /** An admin who left a session, a token and a link behind. */
+  const leaver = async (domain: Domain, actor: Awaited<ReturnType<typeof newAdmin>>['actor']) => {
+    const bob = await newKey();
+    await addOperator(domain.context, actor, { public_key: bob.hex, username: 'bob', role: 'admin' });
+    const { nonce } = await domain.signIn.challenge(bob.hex);
+    const { token } = await domain.signIn.verify(bob.hex, bob.sign(Buffer.from(nonce, 'hex')));
+    const link = await domain.signIn.webCode(hashOfToken(token));
+    const own = { type: 'operator', id: bob.id, name: 'bob' } as const;
+    const join = await createToken(domain.context, own, { tags: { role: 'db' } }, advertised);
+    return { bob, own, token, link, join };
+  };
+  const advertised = { agents: 'o:4747', publicKey: 'ab'.repeat(32) };
+  const enrolled = async (domain: Domain, key: Key, token: string) => (await connect(domain, key, { token })).admitted;
+
+  it('ends all by which a removed operator could let itself in again, and says what', async () => {
+    const domain = await openDomain(fixture);
+    const { context } = domain;
+    const { actor } = await newAdmin(domain);
+    const { bob, own, link, join } = await leaver(domain, actor);
+    const eve = await newKey();
+    await addOperator(context, own, { public_key: eve.hex, username: 'eve', role: 'admin' });
+    const kept = await createToken(context, actor, {}, advertised);
+    const removed = await removeOperator(context, actor, bob.id);
+    expect(removed).toMatchObject({
+      operator: { username: 'bob', removed_by: actor.id },
+      ended: { sessions: 1, web_logins: 1, enrolment_tokens: [{ id: join.id, name: null }], terminals: [] },
+      operators_added: [{ operator_id: eve.id, username: 'eve' }],
+    });
+    expect(await enrolled(domain, await newKey(), join.token)).toBe(false);
+    expect(await enrolled(domain, await newKey(), kept.token)).toBe(true);
+    expect(await code(domain.signIn.redeem(link))).toBe('login_code_invalid');
+    const { events } = await listAudit(context, { event_type: 'operator.removed' });
+    expect(events).toMatchObject([
+      { metadata: { enrolment_tokens: [join.id] }, summary: 'operator bob removed; ended with it: 1 enrollment token' },
+    ]);
+    // Asked for again it has nothing to end.
+    expect((await removeOperator(context, actor, bob.id)).ended.enrolment_tokens).toEqual([]);
+  });
+
+  it('names a token too that is made while its operator is being removed', async () => {
+    const domain = await openDomain(fixture);
+    const { context } = domain;
+    const { actor } = await newAdmin(domain);
+    const { bob, own, join } = await leaver(domain, actor);
+    const write = domain.db.write.bind(domain.db);
+    let late: { id: string } | undefined;
+    const spy = vi.spyOn(domain.db, 'write').mockImplementation(async (unit) => {
+      if (unit.name === 'operators/remove' && late === undefined) {
+        late = { id: '' };
+        late = await createToken(context, own, {}, advertised);
+      }
+      return write(unit);
+    });
+    const { ended } = await removeOperator(context, actor, bob.id);
+    spy.mockRestore();
+    expect(ended.enrolment_tokens.map(({ id }) => id).sort()).toEqual([join.id, late?.id].sort());
+    expect((await listTokens(context, false, all)).items).toEqual([]);
+  });
+
+  it('makes the first operator once', async () => {
+    const domain = await openDomain(fixture);
+    const first = await newKey();
+    expect(await bootstrapOperator(domain.context, { public_key: first.hex, username: 'ada' })).toBe(true);
+    expect(await bootstrapOperator(domain.context, { public_key: (await newKey()).hex, username: 'eve' })).toBe(false);
+    expect((await listOperators(domain.context, true, all)).items).toMatchObject([
+      { username: 'ada', role: 'admin', bootstrap: true, added_by: 'bootstrap' },
+    ]);
+  });
+});

@@ -1,0 +1,111 @@
+import { MusterError } from '@muster/protocol';
+import {
+  anyRunResultOpen,
+  endRunIfDone,
+  endUnsent,
+  endUnsentResults,
+  endWaiting,
+  openRun,
+  openRuns,
+  requestCancels,
+  runById,
+  stopRun,
+} from '../../store/queries/runs.ts';
+import { type Statement, statement } from '../../store/transaction.ts';
+import { audited } from '../audit/audit.ts';
+import { announceEnd, ignoreFinished } from '../operation-end/operation-end.ts';
+import { type Actor, type Context, seconds, systemActor } from '../shared/context.ts';
+
+/** A run ends with the last of its operations, or is stopped before. */
+
+/** Ends a run once nothing of it is open. Safe to call at any time, any number of times. */
+export async function settleRun(context: Context, runId: string): Promise<void> {
+  const { db } = context;
+  if (await db.get(anyRunResultOpen, { run_id: runId })) return;
+  const run = await db.get(runById, { run_id: runId });
+  if (!run || run.finished_at !== null) return;
+  const end = { run_id: runId, now: seconds(context.now()) };
+  try {
+    await db.write({
+      name: 'runs/end',
+      statements: [
+        // A second caller at the same moment changes nothing and must not be recorded.
+        statement(endRunIfDone, end, { expect: 'changed', else: 'operation_finished' }),
+        audited(context, {
+          type: 'run.ended',
+          actor: systemActor,
+          target: { type: 'run', id: runId, name: run.assignment ?? '' },
+          summary: `${run.kind} of ${run.assignment ?? 'agents'} has ended`,
+        }),
+      ],
+    });
+  } catch (error) {
+    ignoreFinished(error);
+  }
+  context.bus.publish({ type: 'run_ended', run_id: runId });
+}
+
+/** Ends runs whose last outcome came just before a process died, or whose hint was lost. */
+export async function settleRuns(context: Context): Promise<void> {
+  for (const { run_id } of await context.db.all(openRuns, {})) await settleRun(context, run_id);
+}
+
+/** No further agent gets its turn. Those that have an operation end it; the halt is final. */
+export async function haltRun(context: Context, runId: string, reason: string): Promise<void> {
+  const run = await context.db.get(runById, { run_id: runId });
+  if (run?.status !== 'running') return;
+  try {
+    await stop(context, runId, `not tried: the run was halted, because ${reason}`, [
+      statement(stopRun, { run_id: runId, status: 'halted' }, { expect: 'changed', else: 'operation_finished' }),
+      audited(context, {
+        type: 'run.halted',
+        actor: systemActor,
+        target: { type: 'run', id: runId, name: run.assignment ?? '' },
+        summary: `${run.kind} of ${run.assignment ?? 'agents'} was halted: ${reason}`,
+        metadata: { reason, requested_by: run.requested_by },
+      }),
+    ]);
+  } catch (error) {
+    ignoreFinished(error);
+  }
+}
+
+/**
+ * Cancels what has not ended: who waits is not tried, whoever has an operation is asked to end it.
+ * @throws MusterError run_not_found, run_finished
+ */
+export async function cancelRun(context: Context, actor: Actor, runId: string): Promise<void> {
+  const run = await context.db.get(runById, { run_id: runId });
+  if (!run) throw new MusterError('run_not_found', `there is no run ${JSON.stringify(runId.slice(0, 64))}`);
+  if (run.finished_at !== null) throw new MusterError('run_finished', `the run has ${run.status}`);
+  const requests = statement(requestCancels, { run_id: runId, now: seconds(context.now()) });
+  const result = await stop(context, runId, `cancelled by ${actor.name}`, [
+    statement(openRun, { run_id: runId }, { expect: 'row', else: 'run_finished' }),
+    // One that was halted stays halted.
+    statement(stopRun, { run_id: runId, status: 'cancelled' }),
+    requests,
+    audited(context, {
+      type: 'run.cancelled',
+      actor,
+      target: { type: 'run', id: runId, name: run.assignment ?? '' },
+      summary: `${run.kind} of ${run.assignment ?? 'agents'} cancelled`,
+    }),
+  ]);
+  for (const { node_id, operation_id } of result.of(requests).rows)
+    context.bus.publish({ type: 'cancel', node_id, operation_id });
+  await settleRun(context, runId);
+}
+
+/** Ends everything of a run that no agent was sent, in one unit with `statements`. */
+async function stop(context: Context, runId: string, error: string, statements: readonly Statement[]) {
+  const ending = { run_id: runId, status: 'cancelled', error } as const;
+  const unsent = statement(endUnsent, { ...ending, finished_at: seconds(context.now()) });
+  const result = await context.db.write({
+    name: 'runs/stop',
+    statements: [...statements, statement(endWaiting, ending), statement(endUnsentResults, ending), unsent],
+  });
+  context.bus.publish({ type: 'run_changed', run_id: runId });
+  for (const { operation_id, node_id } of result.of(unsent).rows)
+    announceEnd(context, { operation_id, node_id, run_id: runId }, 'cancelled');
+  return result;
+}

@@ -1,0 +1,194 @@
+import { MusterError } from '@muster/protocol';
+import type { Agent } from '@muster/protocol/http';
+import type { ModuleDocument } from '@muster/protocol/module';
+import type { Hint } from '../../bus/bus.ts';
+import { toJson } from '../../store/json-text.ts';
+import { jsonRows } from '../../store/params.ts';
+import { failStranded, insertRunOperations, putRunResults, runGoesOn } from '../../store/queries/runs.ts';
+import { statement } from '../../store/transaction.ts';
+import { agentsWithIds } from '../agents/agents.ts';
+import { dependsOnWindow, desiredModules, encodePayload, resolvePayload } from '../modules/desired-set.ts';
+import type { ModuleDocuments } from '../modules/modules.ts';
+import { coveredUntil, covers, openWindows } from '../modules/windows.ts';
+import { expiryOf } from '../operations/operations.ts';
+import { keepPayload } from '../operations/payloads.ts';
+import { plansIn, requireSamePlan } from '../operations/plan-binding.ts';
+import { createSecretAccess } from '../secrets/secret-access.ts';
+import { type Context, seconds } from '../shared/context.ts';
+import type { RunTerms } from './run-basis.ts';
+import type { Turn } from './run-track.ts';
+
+/** The turns of agents in a run: what each should have is decided, and its operation queued, many in one unit. */
+
+/** A unit is written before its payloads come to more than this. In characters. */
+const unitLength = 8 * 1024 * 1024;
+
+const notConnected = 'the agent is not connected';
+
+type Payloads = Map<string, ReturnType<typeof encodePayload>>;
+
+interface QueuedOperation {
+  operation_id: string;
+  node_id: string;
+  modules: readonly string[];
+  payload_digest: string;
+  plan_id: string | null;
+  secret_versions: string | null;
+  expires_at: number;
+}
+
+/**
+ * Gives agents their turn. The rows decide: whoever has had it keeps what came of it, and nobody has one in a run that
+ * was halted or cancelled.
+ * @param wave who gets an operation, and who is told of as not connected
+ * @returns what came of it, of fewer agents than given when their payloads are large; and whether the rows say
+ *   something else, so that they must be looked at
+ * @throws MusterError operation_finished when the run does not go on; storage_unavailable, nobody having had a turn
+ */
+export async function giveTurns(
+  context: Context,
+  documents: ModuleDocuments,
+  terms: RunTerms,
+  wave: { queue: readonly string[]; report: readonly string[] },
+): Promise<{ turns: Turn[]; surprised: boolean }> {
+  const turns: Turn[] = wave.report.map((node_id) => failed(node_id, notConnected));
+  const operations: QueuedOperation[] = [];
+  const payloads: Payloads = new Map();
+  const agents = await agentsWithIds(context, wave.queue);
+  const windows = await openWindows(context);
+  const plans = terms.plan_run_id === null ? null : await plansIn(context, terms.plan_run_id, wave.queue);
+  const load = loader(documents, terms);
+  const access = createSecretAccess(context);
+  const note = (agent: Agent) =>
+    terms.kind === 'apply' && terms.assignment?.window_only && !covers(windows, agent)
+      ? 'no maintenance window is open for the agent: nothing of this assignment is applied'
+      : null;
+  const expiresAt = seconds(context.now()) + terms.ttl;
+  let length = 0;
+  for (const node_id of wave.queue) {
+    // Resolving is pure work; let requests in between.
+    if (turns.length % 100 === 99) await new Promise((resolve) => setImmediate(resolve));
+    if (length > unitLength) break;
+    try {
+      const agent = agents.get(node_id);
+      if (agent?.status !== 'approved')
+        throw new MusterError('agent_not_approved', 'the agent is not approved any more');
+      const windowEnd = coveredUntil(windows, agent);
+      const desired = desiredModules(terms.assignments, agent, {
+        modules: terms.modules,
+        windowOpen: windowEnd !== null,
+        // To see what it would do is always allowed; doing it is for its window, or for its being enforced.
+        ...(terms.kind === 'plan' && terms.assignment !== null ? { including: terms.assignment.name } : {}),
+      });
+      const resolved = resolvePayload(await load(desired.modules), desired, agent);
+      const payload = encodePayload(resolved);
+      const secrets = await access.allow(resolved, agent);
+      const plan = plans === null ? null : (plans.get(node_id) ?? null);
+      if (plans !== null) requireSamePlan(plan, { digest: payload.digest, secrets });
+      if (!payloads.has(payload.digest)) {
+        payloads.set(payload.digest, payload);
+        length += payload.text.length;
+      }
+      const operation_id = context.newId();
+      operations.push({
+        operation_id,
+        node_id,
+        modules: desired.modules,
+        payload_digest: payload.digest,
+        plan_id: plan?.operation_id ?? null,
+        expires_at: expiryOf(terms.kind, expiresAt, dependsOnWindow(terms.assignments, agent) ? windowEnd : null),
+        secret_versions: terms.kind === 'plan' ? toJson(secrets) : null,
+      });
+      turns.push({ node_id, operation_id, status: 'queued', error: note(agent) });
+    } catch (error) {
+      // That something of ours does not work says nothing about the agent: it has its turn once that works again.
+      if (!(error instanceof MusterError) || error.kind.status >= 500) throw error;
+      turns.push(failed(node_id, error.message));
+    }
+  }
+  const surprised = await write(context, terms, turns, operations, payloads);
+  for (const operation of operations) context.bus.publish(workOf(context, terms, operation, agents));
+  return { turns, surprised };
+}
+
+/**
+ * Ends the wait of agents that have not come within the run's time.
+ * @throws MusterError operation_finished when the run does not go on
+ */
+export async function expireTurns(context: Context, terms: RunTerms, nodeIds: readonly string[]): Promise<Turn[]> {
+  const error = 'the agent did not come in time';
+  const turns = nodeIds.map((node_id): Turn => ({ node_id, operation_id: null, status: 'expired', error }));
+  await write(context, terms, turns, [], new Map());
+  return turns;
+}
+
+/** What a plan of an assignment that audits finds is recorded as drift. */
+const triggerOf = ({ assignment, kind }: Pick<RunTerms, 'assignment' | 'kind'>): 'audit' | null =>
+  kind === 'plan' && assignment?.mode === 'audit' ? 'audit' : null;
+
+const failed = (node_id: string, error: string): Turn => ({ node_id, operation_id: null, status: 'failed', error });
+
+/** @returns whether an agent's operation was not made after all: it was rejected in this moment, or has had its turn */
+async function write(
+  context: Context,
+  { runId, kind, assignment, modules: requested, requestedBy }: RunTerms,
+  turns: readonly Turn[],
+  operations: readonly QueuedOperation[],
+  payloads: Payloads,
+): Promise<boolean> {
+  const stranded = statement(failStranded, { run_id: runId, error: 'the agent is not approved any more' });
+  const made = statement(insertRunOperations, {
+    run_id: runId,
+    kind,
+    requested_by: requestedBy,
+    created_at: seconds(context.now()),
+    trigger: triggerOf({ assignment, kind }),
+    requested_modules: toJson([...requested]),
+    rows: jsonRows(operations.map(({ modules, ...operation }) => ({ ...operation, modules: toJson(modules) }))),
+  });
+  const result = await context.db.write({
+    name: 'runs/queue',
+    statements: [
+      statement(runGoesOn, { run_id: runId }, { expect: 'row', else: 'operation_finished' }),
+      ...[...payloads.values()].flatMap(keepPayload),
+      made,
+      statement(putRunResults, { run_id: runId, rows: jsonRows(turns.map((turn) => ({ ...turn }))) }),
+      stranded,
+    ],
+  });
+  return result.of(stranded).changes > 0 || result.of(made).changes !== operations.length;
+}
+
+/** What is to be sent to an agent that is there need not be read again. */
+function workOf(
+  { presence }: Pick<Context, 'presence'>,
+  terms: RunTerms,
+  { operation_id, node_id, modules, payload_digest, plan_id }: QueuedOperation,
+  agents: ReadonlyMap<string, Agent>,
+): Hint {
+  const agent = agents.get(node_id);
+  if (agent === undefined || plan_id !== null || !presence.isConnected(node_id)) return { type: 'work', node_id };
+  const operation = {
+    operation_id,
+    node_id,
+    kind: terms.kind,
+    modules,
+    requested_by: terms.requestedBy,
+    run_id: terms.runId,
+    trigger: triggerOf(terms),
+    payload_digest,
+    label: agent.name ?? agent.initial_hostname,
+  };
+  return { type: 'work', node_id, operation };
+}
+
+/** Read once for all agents of the same modules, and of the revision that each had when the run was asked for. */
+function loader(documents: ModuleDocuments, { revisions }: RunTerms) {
+  const loaded = new Map<string, readonly ModuleDocument[]>();
+  return async (modules: readonly string[]): Promise<readonly ModuleDocument[]> => {
+    const key = JSON.stringify(modules);
+    const found = loaded.get(key) ?? (await documents.load(modules, revisions));
+    loaded.set(key, found);
+    return found;
+  };
+}

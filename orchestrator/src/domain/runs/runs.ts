@@ -1,0 +1,193 @@
+import { MusterError, type Summary } from '@muster/protocol';
+import type { Agent, Run } from '@muster/protocol/http';
+import { fromJson, toJson } from '../../store/json-text.ts';
+import { jsonRows } from '../../store/params.ts';
+import { deleteDriftBeside } from '../../store/queries/drift-states.ts';
+import { insertRun, insertRunBasis, insertRunResults, runById, runResults, runs } from '../../store/queries/runs.ts';
+import { statement } from '../../store/transaction.ts';
+import { agentsWithIds, approvedMatching, requireSelector } from '../agents/agents.ts';
+import { audited } from '../audit/audit.ts';
+import { auditScope } from '../drift/drift-news.ts';
+import { listAssignments, requireAssignment } from '../modules/assignments.ts';
+import type { ModuleDocuments } from '../modules/modules.ts';
+import { untilFound, type Waiting } from '../operations/operation-waiting.ts';
+import { longestWaitMs } from '../operations/operations.ts';
+import { type Actor, type Context, seconds } from '../shared/context.ts';
+import { mapPage, type Page, type PageWish, readPage } from '../shared/page.ts';
+import { optionsOf, type RunBasis, type RunRequest } from './run-basis.ts';
+import type { RunConductor } from './run-conductor.ts';
+
+/** Runs: an assignment applied or planned on every agent it matches, or modules on agents that were named. */
+
+/** Whom a run is about: who is matched by the assignment of this name, or these agents, with modules for them. */
+export type RunAbout = string | { node_ids: readonly string[]; modules: readonly string[] };
+
+/** Rows that one statement writes. */
+const rowsAtOnce = 500;
+
+/**
+ * Writes down whom the run is about and by what, then gives the first agents their turn: whatever becomes of this
+ * process, the run goes on by its rows.
+ * @returns the run's id
+ * @throws MusterError assignment_not_found, assignment_audits, agent_not_found, module_not_found, run_not_found,
+ *   invalid_input, plan_stale
+ */
+export async function startRun(
+  context: Context,
+  documents: ModuleDocuments,
+  conductor: RunConductor,
+  actor: Actor,
+  about: RunAbout,
+  request: RunRequest,
+): Promise<string> {
+  const { db, presence } = context;
+  const assignment = typeof about === 'string' ? await requireAssignment(context, about) : null;
+  const modules = typeof about === 'string' ? [] : [...new Set(about.modules)];
+  if (request.plan_run_id !== undefined)
+    await requirePlanRun(context, request.plan_run_id, assignment?.name ?? modules, request.kind);
+  if (request.kind === 'apply' && assignment?.mode === 'audit') throw new MusterError('assignment_audits');
+  const matching =
+    assignment === null
+      ? await requireAgents(context, (about as Exclude<RunAbout, string>).node_ids)
+      : await approvedMatching(context, requireSelector(assignment.selector, '/selector'));
+  // Those who are there first, so that nobody who is away is a canary without need.
+  const [there, away] = [true, false].map((is) =>
+    matching.filter(({ node_id }) => presence.isConnected(node_id) === is),
+  );
+  const rows = [...(there ?? []), ...(away ?? [])].map(({ node_id }, position) => ({ node_id, position }));
+  const assignments = await listAssignments(context);
+  // What nobody can have had is told at once, not by each agent.
+  await documents.load(modules);
+  const revisions = await documents.revisions([
+    ...new Set([...assignments.flatMap((each) => each.modules), ...modules]),
+  ]);
+  const basis: RunBasis = { assignment, modules, assignments, revisions: Object.fromEntries(revisions) };
+  const options = optionsOf(request, rows.length);
+  const runId = context.newId();
+  const now = seconds(context.now());
+  await db.write({
+    name: `runs/start ${request.kind}`,
+    statements: [
+      statement(insertRun, {
+        run_id: runId,
+        assignment: assignment?.name ?? null,
+        kind: request.kind,
+        status: rows.length > 0 ? 'running' : 'succeeded',
+        started_at: now,
+        finished_at: rows.length > 0 ? null : now,
+        requested_by: actor.id,
+        options: toJson({ ...options }),
+      }),
+      statement(insertRunBasis, { run_id: runId, basis: toJson(basis) }),
+      ...inParts(rows).map((part) => statement(insertRunResults, { run_id: runId, rows: jsonRows(part) })),
+      // Whom it does not match any more, by other tags perhaps, is not off by it: nobody would look there again.
+      ...(assignment?.mode === 'audit'
+        ? [statement(deleteDriftBeside, { scope: auditScope(assignment.name), run_id: runId })]
+        : []),
+      audited(context, {
+        type: 'run.started',
+        actor,
+        target: { type: 'run', id: runId, name: assignment?.name ?? '' },
+        summary: `${request.kind} of ${assignment?.name ?? 'agents'} on ${rows.length === 1 ? '1 agent' : `${rows.length} agents`}`,
+        metadata: { agents: rows.length, ...(assignment === null ? { modules } : {}), ...options },
+      }),
+    ],
+  });
+  if (rows.length > 0) await conductor.begin(runId);
+  return runId;
+}
+
+/** @throws MusterError agent_not_found, naming the first that is not there */
+async function requireAgents(context: Context, nodeIds: readonly string[]): Promise<Agent[]> {
+  const ids = [...new Set(nodeIds)];
+  const found = new Map<string, Agent>();
+  for (let from = 0; from < ids.length; from += rowsAtOnce)
+    for (const [id, agent] of await agentsWithIds(context, ids.slice(from, from + rowsAtOnce))) found.set(id, agent);
+  return ids.map((id) => {
+    const agent = found.get(id);
+    if (agent === undefined)
+      throw new MusterError('agent_not_found', `there is no agent ${JSON.stringify(id.slice(0, 64))}`);
+    return agent;
+  });
+}
+
+/**
+ * @param of what is to be applied: an assignment, or modules on agents that are named
+ * @throws MusterError run_not_found; invalid_input unless it is an ended plan of the same
+ */
+async function requirePlanRun(
+  context: Context,
+  planRunId: string,
+  of: string | readonly string[],
+  kind: RunRequest['kind'],
+) {
+  const fault = (message: string) =>
+    new MusterError('invalid_input', `plan_run_id ${message}`, [{ path: '/plan_run_id', message }]);
+  if (kind === 'plan') throw fault('is for an apply');
+  const run = await findRow(context, planRunId);
+  if (!run) throw new MusterError('run_not_found', `there is no run ${JSON.stringify(planRunId.slice(0, 64))}`);
+  const assignment = typeof of === 'string' ? of : null;
+  if (run.kind !== 'plan' || run.assignment !== assignment)
+    throw fault(`must be a plan of ${assignment ?? 'agents that were named'}`);
+  if (run.finished_at === null) throw new MusterError('plan_stale', 'the plan has not ended yet');
+}
+
+const inParts = <T>(rows: readonly T[]): T[][] =>
+  Array.from({ length: Math.ceil(rows.length / rowsAtOnce) }, (_, i) =>
+    rows.slice(i * rowsAtOnce, (i + 1) * rowsAtOnce),
+  );
+
+/** Waits for a run. A halted or cancelled one has ended once nobody has an operation of it any more. */
+export async function awaitRun(
+  context: Context,
+  waiting: Waiting,
+  runId: string,
+  signal?: AbortSignal,
+): Promise<{ run: Run; ended: boolean }> {
+  const look = async () => ((await findRow(context, runId))?.finished_at === null ? null : true);
+  await untilFound(context, waiting, runId, look, context.now() + longestWaitMs, signal);
+  const run = await getRun(context, runId);
+  return { run, ended: run.finished_at !== null };
+}
+
+type Row = NonNullable<Awaited<ReturnType<typeof findRow>>>;
+const findRow = ({ db }: Context, runId: string) => db.get(runById, { run_id: runId });
+
+const toEntry = (row: Row): Omit<Run, 'results'> => ({
+  run_id: row.run_id,
+  assignment: row.assignment,
+  kind: row.kind === 'plan' ? 'plan' : 'apply',
+  status: row.status,
+  started_at: row.started_at,
+  finished_at: row.finished_at,
+  requested_by: row.requested_by,
+});
+
+export async function getRun(context: Context, runId: string): Promise<Run> {
+  const row = await findRow(context, runId);
+  if (!row) throw new MusterError('run_not_found', `there is no run ${JSON.stringify(runId.slice(0, 64))}`);
+  const results = await context.db.all(runResults, { run_id: runId });
+  return {
+    ...toEntry(row),
+    results: results.map((result) => ({
+      node_id: result.node_id,
+      name: result.name,
+      operation_id: result.operation_id,
+      status: result.operation_status ?? (result.status === 'waiting' ? 'queued' : result.status),
+      error: result.operation_error ?? result.error,
+      summary: result.summary === null ? null : fromJson<Summary>(result.summary),
+    })),
+  };
+}
+
+export interface RunFilter {
+  status?: Run['status'] | undefined;
+  assignment?: string | undefined;
+}
+
+/** Newest first. */
+export async function listRuns({ db }: Context, filter: RunFilter & PageWish): Promise<Page<Omit<Run, 'results'>>> {
+  const { status, assignment } = filter;
+  const query = runs({ status: status !== undefined, assignment: assignment !== undefined });
+  return mapPage(await readPage(filter, (page) => db.all(query, { status, assignment, ...page })), toEntry);
+}

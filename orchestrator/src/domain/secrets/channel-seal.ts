@@ -1,0 +1,67 @@
+import { MusterError } from '@muster/protocol';
+import type { SecretKey } from '../../identity/secret-keys.ts';
+import { channelsToReseal, resealChannel } from '../../store/queries/channels.ts';
+import { statement } from '../../store/transaction.ts';
+import type { Context } from '../shared/context.ts';
+import { openValue, sealValue } from './secret-seal.ts';
+
+/** The config of a channel as it lies in the database: encrypted as a whole, under the keys of secrets. */
+
+export interface Sealed {
+  readonly key_id: string;
+  readonly sealed: string;
+}
+
+type Keeping = Pick<Context, 'secretKeys' | 'randomBytes'>;
+
+/** No secret has such a name: one is never taken for the other. */
+const sealedFor = (channelId: string) => ({ name: `channel/${channelId}`, version: 1 });
+
+function seal({ randomBytes }: Keeping, key: SecretKey, channelId: string, config: string): Sealed {
+  return { key_id: key.id, sealed: sealValue(key, sealedFor(channelId), config, randomBytes(12)) };
+}
+
+/**
+ * Seals a config and writes it; the key is kept until that is done.
+ * @throws MusterError secrets_locked when there is no key
+ */
+export function sealing<T>(
+  context: Keeping,
+  channelId: string,
+  config: string,
+  write: (sealed: Sealed) => Promise<T>,
+): Promise<T> {
+  return context.secretKeys.encrypting(async (key) => {
+    if (key === null) throw new MusterError('secrets_locked');
+    return write(seal(context, key, channelId, config));
+  });
+}
+
+/** @returns null when the key is not there, or it was not sealed for this channel */
+export function opened({ secretKeys }: Keeping, row: Sealed & { channel_id: string }): string | null {
+  const key = secretKeys.find(row.key_id);
+  return key === null ? null : openValue(key, sealedFor(row.channel_id), row.sealed);
+}
+
+/**
+ * Puts every config that can be read under a key: part of changing that key.
+ * @returns how many were under another one, and the names of the channels whose config cannot be read
+ */
+export async function resealChannels(
+  context: Keeping & Pick<Context, 'db'>,
+  key: SecretKey,
+): Promise<{ resealed: number; unreadable: string[] }> {
+  const unreadable: string[] = [];
+  const statements = (await context.db.all(channelsToReseal, { key_id: key.id })).flatMap((row) => {
+    const config = opened(context, row);
+    if (config === null) {
+      unreadable.push(row.name);
+      return [];
+    }
+    const { channel_id, sealed: former } = row;
+    return [statement(resealChannel, { channel_id, former, ...seal(context, key, channel_id, config) })];
+  });
+  if (statements.length === 0) return { resealed: 0, unreadable };
+  const { results } = await context.db.write({ name: 'channels/reseal', statements });
+  return { resealed: results.filter(({ changes }) => changes > 0).length, unreadable };
+}

@@ -1,0 +1,136 @@
+import { type Fault, MusterError } from '@muster/protocol';
+import type { Agent, SecretRestriction } from '@muster/protocol/http';
+import { secretNames } from '@muster/protocol/module';
+import { isEmpty as isEmptySelector, matchesSelector, parseSelector } from '@muster/protocol/selector';
+import { fromJson, type JsonText } from '../../store/json-text.ts';
+import { sealedSecrets, secretTerms } from '../../store/queries/secrets.ts';
+import type { Payload } from '../modules/desired-set.ts';
+import type { Context } from '../shared/context.ts';
+import { openValue, type SealedFor } from './secret-seal.ts';
+
+/** Which agent may have which secret, and its value when it is sent. */
+
+type Holder = Pick<Agent, 'node_id' | 'tags' | 'attributes'>;
+
+/** No restriction: any. Otherwise every part that is there must hold, and an empty part never does. */
+function mayHave(restriction: SecretRestriction | null, agent: Holder): boolean {
+  if (restriction === null) return true;
+  const { node_ids, tags } = restriction;
+  if (node_ids !== null && !node_ids.includes(agent.node_id)) return false;
+  if (tags === null) return true;
+  const parsed = parseSelector(tags);
+  return parsed.ok && !isEmptySelector(parsed.selector) && matchesSelector(parsed.selector, agent);
+}
+
+interface Terms {
+  key_id: string;
+  expires_at_ms: number | null;
+  restriction: JsonText<SecretRestriction> | null;
+}
+
+/** @returns why an agent cannot have a secret now; null when it can */
+function denial(
+  { secretKeys, now }: Pick<Context, 'secretKeys' | 'now'>,
+  name: string,
+  terms: Terms | undefined,
+  agent: Holder,
+): string | null {
+  if (terms === undefined) return `there is no secret "${name}"`;
+  if (terms.expires_at_ms !== null && terms.expires_at_ms <= now())
+    return `the secret "${name}" expired at ${new Date(terms.expires_at_ms).toISOString()}`;
+  if (!mayHave(fromJson(terms.restriction), agent)) return `the secret "${name}" may not go to this agent`;
+  if (secretKeys.find(terms.key_id) === null) return lost(name);
+  return null;
+}
+
+const lost = (name: string): string =>
+  `the secret "${name}" cannot be decrypted: the key it was encrypted under is not there`;
+
+/** Judges the secrets that payloads need, for one request or a wave of a run: each secret is looked up once. */
+export interface SecretAccess {
+  /**
+   * @returns the version of each secret that the agent would get, by name; 0 where a default takes its place. A version
+   *   is never used again, not by another secret of the same name either: while these are the same, so are the values
+   * @throws MusterError module_unresolved, naming each secret that is needed and not there, has expired, or may not go to
+   *   the agent
+   */
+  allow(payload: Payload, agent: Holder): Promise<Record<string, number>>;
+}
+
+export function createSecretAccess(context: Pick<Context, 'db' | 'secretKeys' | 'now'>): SecretAccess {
+  const known = new Map<string, (Terms & { version: number }) | undefined>();
+  return {
+    async allow(payload, agent) {
+      const { used, required } = secretNames([...payload.resources, ...(payload.verify ?? [])]);
+      const missing = used.filter((name) => !known.has(name));
+      if (missing.length > 0) {
+        for (const name of missing) known.set(name, undefined);
+        for (const row of await context.db.all(secretTerms, { names: missing })) known.set(row.name, row);
+      }
+      const denied = new Map(used.map((name) => [name, denial(context, name, known.get(name), agent)]));
+      const faults: Fault[] = required.flatMap((name) => {
+        const message = denied.get(name) ?? null;
+        return message === null ? [] : [{ path: `/secrets/${name}`, message }];
+      });
+      if (faults.length > 0)
+        throw new MusterError('module_unresolved', faults.map(({ message }) => message).join('; '), faults);
+      return Object.fromEntries(
+        used.map((name) => [name, denied.get(name) === null ? (known.get(name)?.version ?? 0) : 0]),
+      );
+    },
+  };
+}
+
+/** A value as it was sent to an agent, encrypted: enough to know it again in what the agent says. */
+export interface SentSecret extends SealedFor {
+  readonly key_id: string;
+  readonly sealed: string;
+}
+
+export interface SecretValues {
+  values: ReadonlyMap<string, string>;
+  /** Of the others: why the agent cannot have them. */
+  denied: ReadonlyMap<string, string>;
+  sent: SentSecret[];
+}
+
+/**
+ * The values of secrets for an agent as it is now. They are for this one message: nobody keeps them.
+ * @param names what a payload uses
+ */
+export async function secretValues(
+  context: Pick<Context, 'db' | 'secretKeys' | 'now'>,
+  names: readonly string[],
+  agent: Holder,
+): Promise<SecretValues> {
+  const rows = await context.db.all(sealedSecrets, { names: [...names] });
+  const byName = new Map(rows.map((row) => [row.name, row]));
+  const values = new Map<string, string>();
+  const denied = new Map<string, string>();
+  const sent: SentSecret[] = [];
+  for (const name of names) {
+    const row = byName.get(name);
+    const reason = denial(context, name, row, agent);
+    if (reason !== null || row === undefined) {
+      denied.set(name, reason ?? '');
+      continue;
+    }
+    const value = openSent(context, row);
+    if (value === null) {
+      denied.set(
+        name,
+        `the secret "${name}" cannot be decrypted: its row is not the one that was written; set it anew`,
+      );
+      continue;
+    }
+    values.set(name, value);
+    sent.push({ name, version: row.version, key_id: row.key_id, sealed: row.sealed });
+  }
+  return { values, denied, sent };
+}
+
+/** @returns null when its key is gone */
+export function openSent({ secretKeys }: Pick<Context, 'secretKeys'>, secret: SentSecret): string | null {
+  const key = secretKeys.find(secret.key_id);
+  return key === null ? null : openValue(key, secret, secret.sealed);
+}

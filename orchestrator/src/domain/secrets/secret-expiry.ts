@@ -1,0 +1,37 @@
+import { expiringSecrets, markExpiryTold } from '../../store/queries/secrets.ts';
+import { statement } from '../../store/transaction.ts';
+import { audited } from '../audit/audit.ts';
+import { type Context, systemActor } from '../shared/context.ts';
+
+const atOnce = 100;
+const dayMs = 86_400_000;
+
+/**
+ * Says of each secret, once, that it expires soon, or has expired while nobody looked.
+ * @param noticeDays how long before
+ */
+export async function announceExpiring(context: Context, noticeDays: number): Promise<void> {
+  for (;;) {
+    const now = context.now();
+    const due = await context.db.all(expiringSecrets, { before_ms: now + noticeDays * dayMs, limit: atOnce });
+    if (due.length > 0)
+      await context.db.write({
+        name: 'secrets/expiring',
+        statements: due.flatMap(({ name, untold_expiry_ms: expiry }) => {
+          if (expiry === null) return [];
+          const at = new Date(expiry).toISOString();
+          return [
+            statement(markExpiryTold, { name, expiry_ms: expiry }),
+            audited(context, {
+              type: 'secret.expiring',
+              actor: systemActor,
+              target: { type: 'secret', id: name, name },
+              summary: `secret ${name} ${expiry > now ? 'expires' : 'expired'} at ${at}`,
+              metadata: { expires_at: at },
+            }),
+          ];
+        }),
+      });
+    if (due.length < atOnce) return;
+  }
+}

@@ -1,0 +1,43 @@
+import { createCipheriv, createDecipheriv } from 'node:crypto';
+import type { SecretKey } from '../../identity/secret-keys.ts';
+
+/** Encrypting one value. A sealed value opens only as the value of the name and version, and under the key, it was sealed for. */
+
+const algorithm = 'aes-256-gcm';
+const nonceBytes = 12;
+const tagBytes = 16;
+
+export interface SealedFor {
+  readonly name: string;
+  readonly version: number;
+}
+
+const associated = (keyId: string, { name, version }: SealedFor): Buffer =>
+  Buffer.from(JSON.stringify(['muster secret', 1, keyId, name, version]));
+
+/**
+ * @param nonce 12 random bytes, never used before with this key
+ * @returns base64
+ */
+export function sealValue(key: SecretKey, what: SealedFor, value: string, nonce: Buffer): string {
+  if (nonce.length !== nonceBytes) throw new Error(`a nonce has ${nonceBytes} bytes`);
+  const cipher = createCipheriv(algorithm, key.key, nonce, { authTagLength: tagBytes });
+  cipher.setAAD(associated(key.id, what));
+  const sealed = Buffer.concat([nonce, cipher.update(value, 'utf8'), cipher.final(), cipher.getAuthTag()]);
+  return sealed.toString('base64');
+}
+
+/** @returns null when it was not sealed under this key for this name and version, or was changed since */
+export function openValue(key: SecretKey, what: SealedFor, sealed: string): string | null {
+  const bytes = Buffer.from(sealed, 'base64');
+  if (bytes.length < nonceBytes + tagBytes) return null;
+  const decipher = createDecipheriv(algorithm, key.key, bytes.subarray(0, nonceBytes), { authTagLength: tagBytes });
+  decipher.setAAD(associated(key.id, what));
+  decipher.setAuthTag(bytes.subarray(bytes.length - tagBytes));
+  try {
+    const text = decipher.update(bytes.subarray(nonceBytes, bytes.length - tagBytes));
+    return Buffer.concat([text, decipher.final()]).toString('utf8');
+  } catch {
+    return null;
+  }
+}

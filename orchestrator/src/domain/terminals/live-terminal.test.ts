@@ -1,0 +1,548 @@
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { ManualClock } from '../../../test/manual-clock.ts';
+import { MemoryRecording } from '../../../test/memory-recording.ts';
+import { MemoryClient, MemoryShell, usualRules } from '../../../test/terminals.ts';
+import type { CastHeader } from '../../store/cast.ts';
+import {
+  ended,
+  interrupted,
+  LiveTerminal,
+  type ScreenSource,
+  type TerminalEnd,
+  type TerminalRules,
+} from './live-terminal.ts';
+import type { TerminalConnectionEvents } from './terminal-client.ts';
+
+const session_id = '01KAGZ7Q4W8E2R5T6Y9V0P3A1S';
+const header: CastHeader = {
+  width: 80,
+  height: 24,
+  timestamp: 1,
+  title: 'ada on web-1',
+  env: {},
+  muster: { session_id, operator_id: 'a', operator: 'ada', node_id: 'n', agent: 'web-1', user: 'root' },
+};
+const settle = () => new Promise((resolve) => setImmediate(resolve));
+
+function open(given: Partial<TerminalRules> = {}) {
+  const rules = { ...usualRules, ...given };
+  const clock = new ManualClock();
+  const recording = new MemoryRecording();
+  const ends: { end: TerminalEnd; bytes: number | undefined }[] = [];
+  const sources: ScreenSource[] = [];
+  const shows: ((screen: Uint8Array) => void)[] = [];
+  const live = new LiveTerminal({
+    session_id,
+    operator_id: 'a',
+    cols: 80,
+    rows: 24,
+    clock,
+    rules,
+    recording,
+    recentScreen: (source) => {
+      sources.push(source);
+      return new Promise((resolve) => {
+        shows.push(resolve);
+      });
+    },
+    onEnded: (end, digest) => ends.push({ end, bytes: digest?.bytes }),
+  });
+  const shell = new MemoryShell({ session_id, node_id: 'n', cols: 80, rows: 24, shell: null, operator: 'ada' }, live);
+  const join = (mode: 'control' | 'view', who = 'a') => {
+    const client = new MemoryClient();
+    const told = live.connect(client, { operator_id: who, username: `name-${who}`, mode, since: 5 });
+    return Object.assign(client, { told }) as MemoryClient & { told: TerminalConnectionEvents };
+  };
+  const sweep = (ms: number) => {
+    clock.advance(ms);
+    live.sweep();
+  };
+  return {
+    clock,
+    /** May change, as a configuration that is read anew. */
+    rules,
+    recording,
+    live,
+    shell,
+    ends,
+    sources,
+    join,
+    sweep,
+    /** All that are being built are. */
+    screen: (text: string) => {
+      for (const show of shows.splice(0)) show(Buffer.from(text));
+    },
+  };
+}
+
+function begun(rules: Partial<TerminalRules> = {}) {
+  const opened = open(rules);
+  opened.live.begin(opened.shell, header);
+  return opened;
+}
+
+test('what is shown is recorded first, then shown to all, then given back to the window', () => {
+  const { recording, shell, join, screen } = begun();
+  const ada = join('control');
+  const eve = join('view', 'e');
+  recording.slow = true;
+  shell.says('one');
+  expect([ada.shown, eve.shown, shell.given]).toEqual(['', '', 0]);
+  recording.write();
+  expect([ada.shown, eve.shown, shell.given]).toEqual(['one', 'one', 3]);
+  ada.stuck = true;
+  shell.says('two');
+  recording.write();
+  // The one in control sets the pace, whoever looks on.
+  expect([ada.shown, eve.shown, shell.given]).toEqual(['onetwo', 'onetwo', 3]);
+  ada.take();
+  expect(shell.given).toBe(6);
+  expect(recording.events).toEqual([
+    ['o', 'one'],
+    ['o', 'two'],
+  ]);
+  screen('');
+});
+
+test('what came before the first who is in control is kept as it was, for their terminal to answer', async () => {
+  const { shell, join, live, ends, screen } = begun();
+  shell.says('\x1b[c$ ');
+  const eve = join('view', 'e');
+  expect(shell.given).toBe(0);
+  const ada = join('control');
+  expect(ada.seen).toEqual([{ type: 'resize', cols: 80, rows: 24 }, '\x1b[c$ ']);
+  screen('<screen>');
+  await settle();
+  expect(shell.given).toBe(5);
+  // Afterwards it is the screen that is shown.
+  ada.told.left();
+  expect(live.attached).toEqual([{ operator_id: 'e', username: 'name-e', mode: 'view', since: 5 }]);
+  shell.says('more');
+  expect(shell.given).toBe(9);
+  expect(eve.shown).toBe('<screen>more');
+  expect(ends).toEqual([]);
+});
+
+test('what a shell said that ended before anybody came is shown to whoever does, with its exit', async () => {
+  const { shell, join, ends, live, sweep } = begun();
+  shell.says('This account is not available.\r\n');
+  shell.events.exited({ code: 1, signal: null });
+  expect(live.over).toBe(false);
+  const ada = join('control');
+  await settle();
+  expect(ada.seen.slice(1)).toEqual(['This account is not available.\r\n', { type: 'exit', code: 1, signal: null }]);
+  expect(ada.over).toBe('closed');
+  expect(ends).toMatchObject([{ end: { status: 'closed', reason: 'its shell ended with exit code 1' } }]);
+  const other = begun();
+  other.shell.events.exited({ code: 0, signal: null });
+  other.sweep(9_999);
+  expect(other.live.over).toBe(false);
+  other.sweep(1);
+  await settle();
+  expect(other.ends).toHaveLength(1);
+  sweep(100_000);
+  expect(ends).toHaveLength(1);
+});
+
+test('whoever comes back has the screen, then everything after it, in order and once', async () => {
+  const { recording, shell, join, sources, screen, live } = begun();
+  const first = join('control');
+  shell.says('before');
+  first.told.left();
+  const at = recording.written;
+  const back = join('control');
+  expect(sources).toEqual([{ session_id, from: expect.any(Number), to: at, cols: 80, rows: 24, opening: '' }]);
+  expect(recording.text.slice(sources[0]?.from, at)).toBe('[0,"o","before"]\n');
+  shell.says('during');
+  back.told.resized(100, 30);
+  shell.says('after');
+  expect(back.seen).toHaveLength(1);
+  // Not shown: the shell waits for it.
+  expect(shell.given).toBe(6);
+  screen('<screen>');
+  await settle();
+  expect(back.seen).toEqual([
+    { type: 'resize', cols: 80, rows: 24 },
+    '<screen>during',
+    { type: 'resize', cols: 100, rows: 30 },
+    'after',
+  ]);
+  expect(shell.given).toBe(17);
+  expect(live.attached).toHaveLength(1);
+});
+
+test('a newer connection takes over at once, also from one whose network is dead', async () => {
+  const { shell, join, live, screen } = begun();
+  const dead = join('control');
+  dead.stuck = true;
+  shell.says('x'.repeat(1000));
+  expect(shell.given).toBe(0);
+  const back = join('control', 'b');
+  expect([dead.over, dead.code]).toEqual(['cut', 'terminal_taken_over']);
+  expect(shell.given).toBe(1000);
+  // What its network takes after all counts no more.
+  dead.take();
+  expect(shell.given).toBe(1000);
+  screen('');
+  await settle();
+  dead.told.typed(Buffer.from('rm -rf /'));
+  dead.told.left();
+  back.told.typed(Buffer.from('ls'));
+  expect(shell.typed).toBe('ls');
+  expect(live.attached.map(({ operator_id }) => operator_id)).toEqual(['b']);
+});
+
+test('who looks on may not type or change the size, and is cut off when too far behind', () => {
+  const { shell, join, live } = begun();
+  join('control');
+  for (const act of ['typed', 'resized'] as const) {
+    const eve = join('view', 'e');
+    if (act === 'typed') eve.told.typed(Buffer.from('x'));
+    else eve.told.resized(10, 10);
+    expect([eve.over, eve.code], act).toEqual(['cut', 'forbidden']);
+  }
+  expect([shell.typed, shell.sizes]).toEqual(['', []]);
+  const slow = join('view', 's');
+  slow.stuck = true;
+  for (let n = 0; n < 16; n++) shell.says('x'.repeat(64 * 1024));
+  expect(slow.over).toBeNull();
+  shell.says('x');
+  expect([slow.over, slow.code]).toEqual(['cut', 'terminal_too_slow']);
+  expect(shell.given).toBe(1024 * 1024 + 1);
+  expect(live.attached).toHaveLength(1);
+});
+
+test('whoever comes to look on while much is shown is not too far behind before there is a screen', async () => {
+  const { shell, join, screen, live } = begun();
+  join('control');
+  shell.says('before');
+  const eve = join('view', 'e');
+  shell.says('x'.repeat(1000));
+  expect(shell.given).toBe(6);
+  screen('<screen>');
+  await settle();
+  expect(eve.shown).toBe(`<screen>${'x'.repeat(1000)}`);
+  expect(shell.given).toBe(1006);
+  const gone = join('view', 'g');
+  shell.says('y');
+  expect(shell.given).toBe(1006);
+  gone.told.left();
+  expect(shell.given).toBe(1007);
+  const cut = join('view', 'c');
+  shell.says('z');
+  live.cutOff('c');
+  expect([cut.over, shell.given]).toEqual(['cut', 1008]);
+});
+
+test('what is typed waits while the shell has no room for it', () => {
+  const { shell, join, recording } = begun();
+  const ada = join('control');
+  shell.roomy = false;
+  ada.told.typed(Buffer.from('much'));
+  expect(ada.paused).toBe(true);
+  shell.events.writable();
+  expect(ada.paused).toBe(false);
+  expect(recording.events).toEqual([]);
+  const open = begun({ recordInput: true });
+  open.join('control').told.typed(Buffer.from('pass\r'));
+  expect(open.recording.events).toEqual([['i', 'pass\r']]);
+  expect(open.shell.typed).toBe('pass\r');
+});
+
+test('what is typed waits while it cannot be recorded, where it has to be', () => {
+  const { shell, join, recording } = begun({ recordInput: true });
+  const ada = join('control');
+  recording.slow = true;
+  ada.told.typed(Buffer.alloc(64 * 1024, 'a'));
+  expect(ada.paused).toBe(false);
+  ada.told.typed(Buffer.from('b'));
+  expect(ada.paused).toBe(true);
+  // The shell takes all of it, and has nothing to say to the disk.
+  shell.events.writable();
+  expect(ada.paused).toBe(true);
+  shell.roomy = false;
+  ada.told.typed(Buffer.from('c'));
+  recording.write();
+  expect(ada.paused).toBe(true);
+  shell.events.writable();
+  expect([ada.paused, shell.typed.length]).toEqual([false, 64 * 1024 + 2]);
+});
+
+test('whether what is typed is recorded stays as it was when the session was opened', () => {
+  const recordedAfter = (first: boolean) => {
+    const { join, recording, rules, shell } = begun({ recordInput: first });
+    rules.recordInput = !first;
+    join('control').told.typed(Buffer.from('secret'));
+    expect(shell.typed).toBe('secret');
+    return recording.events;
+  };
+  expect(recordedAfter(false)).toEqual([]);
+  expect(recordedAfter(true)).toEqual([['i', 'secret']]);
+});
+
+test('sizes that change quickly are taken at their last', () => {
+  const { shell, join, recording, clock } = begun();
+  const ada = join('control');
+  for (let cols = 81; cols <= 90; cols++) ada.told.resized(cols, 24);
+  clock.advance(40);
+  ada.told.resized(90, 24);
+  clock.advance(40);
+  expect(shell.sizes).toEqual(['81x24', '90x24']);
+  expect(recording.events).toEqual([
+    ['r', '81x24'],
+    ['r', '90x24'],
+  ]);
+});
+
+test('characters that come in two pieces are whole; one that does not end is shown soon', () => {
+  const { shell, join, recording, clock } = begun();
+  const ada = join('control');
+  shell.says(Uint8Array.of(0x61, 0xe2, 0x82));
+  expect(ada.shown).toBe('a');
+  shell.says(Uint8Array.of(0xac, 0xf0));
+  expect(ada.shown).toBe('a€');
+  clock.advance(20);
+  expect(Buffer.concat(ada.bytes).toString('hex')).toBe('61e282acf0');
+  expect(recording.events).toEqual([
+    ['o', 'a'],
+    ['o', '€'],
+    ['o', '\uFFFD'],
+    ['b', '8A=='],
+  ]);
+  expect(shell.given).toBe(5);
+  shell.says(Uint8Array.of(0xc3));
+  shell.events.exited({ code: 0, signal: null });
+  expect(Buffer.concat(ada.bytes).toString('hex')).toBe('61e282acf0c3');
+});
+
+test('at its end everything is recorded and shown, then all are told, then it is over', async () => {
+  const { shell, join, recording, ends, screen } = begun();
+  const ada = join('control');
+  const eve = join('view', 'e');
+  recording.slow = true;
+  shell.says('last');
+  shell.events.exited({ code: null, signal: 'SIGHUP' });
+  expect(ada.shown).toBe('');
+  expect(ends).toEqual([]);
+  recording.write();
+  await settle();
+  expect(ada.seen.slice(1)).toEqual(['last', { type: 'exit', code: null, signal: 'SIGHUP' }]);
+  expect([ada.over, eve.over]).toEqual(['closed', 'closed']);
+  expect(ends).toMatchObject([
+    { end: { status: 'closed', reason: 'its shell ended by SIGHUP' }, bytes: recording.written },
+  ]);
+  shell.says('nothing more');
+  ada.told.typed(Buffer.from('x'));
+  expect([recording.events.length, shell.typed]).toEqual([1, '']);
+  screen('');
+});
+
+test.each([
+  ['left alone', { reattachSecs: 60 }, 'terminal_closed', 'closed'],
+  ['idle', { idleLimitSecs: 60 }, 'terminal_idle', 'closed'],
+] as const)('a shell that is %s ends', async (how, rules, code, status) => {
+  const { shell, join, sweep, ends, clock } = begun(rules);
+  const ada = join('control');
+  const eve = join('view', 'e');
+  sweep(59_000);
+  if (how === 'idle') ada.told.typed(Buffer.from('x'));
+  else ada.told.left();
+  shell.says('goes on');
+  sweep(59_999);
+  expect(ends).toEqual([]);
+  expect(shell.closed).toBeNull();
+  clock.advance(1);
+  sweep(0);
+  await settle();
+  expect(ends).toMatchObject([{ end: { status, notice: { code } } }]);
+  expect(eve.code).toBe(code);
+  expect(shell.closed).not.toBeNull();
+});
+
+test('a transcript that is full ends it, and is never longer than it may be', async () => {
+  const { shell, join, recording, ends } = begun({ transcriptLimit: 2000 });
+  const ada = join('control');
+  for (let n = 0; n < 50; n++) shell.says(`line ${n} ${'x'.repeat(50)}\r\n`);
+  await settle();
+  expect(recording.written).toBeLessThanOrEqual(2000);
+  expect(recording.written).toBeGreaterThan(1800);
+  expect([ada.over, ada.code]).toEqual(['closed', 'terminal_full']);
+  expect(ends).toMatchObject([{ end: { status: 'closed', notice: { code: 'terminal_full' } } }]);
+  expect(shell.closed).not.toBeNull();
+  // What was shown is what was recorded.
+  expect(recording.events.map(([, data]) => data).join('')).toBe(ada.shown);
+});
+
+test('what cannot be recorded is not shown, and ends it', async () => {
+  const { shell, join, recording, live, ends } = begun();
+  const ada = join('control');
+  recording.slow = true;
+  shell.says('never seen');
+  live.unrecorded(new Error('ENOSPC'));
+  await settle();
+  expect([ada.shown, ada.over, ada.code]).toEqual(['', 'closed', 'terminal_unrecorded']);
+  expect(shell.closed).toContain('ENOSPC');
+  expect(ends).toHaveLength(1);
+  live.unrecorded(new Error('again'));
+  shell.events.exited({ code: 0, signal: null });
+  await settle();
+  expect(ends).toHaveLength(1);
+});
+
+test('an exit whose last words cannot be recorded is told as that', async () => {
+  const { shell, join, recording, live, ends } = begun();
+  const ada = join('control');
+  recording.slow = true;
+  shell.says('last');
+  shell.events.exited({ code: 0, signal: null });
+  live.unrecorded(new Error('ENOSPC'));
+  await settle();
+  expect([ada.shown, ada.code]).toEqual(['', 'terminal_unrecorded']);
+  expect(ends).toMatchObject([{ end: { notice: { code: 'terminal_unrecorded' } } }]);
+});
+
+test('what a shell tells before it is handed over comes after the header', async () => {
+  const { live, shell, recording, join, ends } = open();
+  shell.says('early');
+  shell.events.exited({ code: 3, signal: null });
+  live.begin(shell, header);
+  expect(recording.events).toEqual([['o', 'early']]);
+  expect(join('control').seen.slice(1)).toEqual(['early', { type: 'exit', code: 3, signal: null }]);
+  await settle();
+  expect(ends).toHaveLength(1);
+});
+
+test('one that was ended while it was opened has its shell ended', async () => {
+  const { live, shell, recording, ends } = open();
+  live.close(ended('terminal_closed', 'its operator was removed'));
+  await settle();
+  live.begin(shell, header);
+  shell.says('x');
+  expect([shell.closed, recording.events]).toEqual(['its operator was removed', []]);
+  expect(ends).toHaveLength(1);
+  const lost = begun();
+  lost.shell.events.lost('the link ended');
+  lost.live.close(interrupted('again'));
+  await settle();
+  expect(lost.ends).toMatchObject([{ end: { status: 'interrupted', reason: 'the link ended' } }]);
+});
+
+test('a screen is built from the last of a recording, from the size and the modes that held there', () => {
+  const { shell, join, recording, sources, clock } = begun();
+  const ada = join('control');
+  ada.told.resized(132, 50);
+  clock.advance(40);
+  shell.says('\x1b[?1049h\x1b[?2004h');
+  for (let n = 0; n < 300; n++) shell.says('x'.repeat(16 * 1024));
+  ada.told.left();
+  join('control');
+  const source = sources[0] as ScreenSource;
+  expect(source).toMatchObject({ to: recording.written, cols: 132, rows: 50, opening: '\x1b[?1049h\x1b[?2004h' });
+  expect(source.to - source.from).toBeLessThanOrEqual(1024 * 1024);
+  expect(source.to - source.from).toBeGreaterThan(800 * 1024);
+  expect(recording.text[source.from - 1]).toBe('\n');
+});
+
+test('what stands on the alternate screen since before that is drawn anew, and nobody but the program sees how', async () => {
+  const { shell, join, recording, screen, clock } = begun();
+  const much = () => {
+    for (let n = 0; n < 100; n++) shell.says('x'.repeat(16 * 1024));
+  };
+  const comes = async (mode: 'control' | 'view') => {
+    const client = join(mode);
+    shell.sizes = [];
+    screen('<screen>');
+    await settle();
+    const asked = [...shell.sizes];
+    clock.advance(100);
+    return { client, asked, sizes: [...shell.sizes] };
+  };
+  const first = join('control');
+  // It is all there, or it is the main screen.
+  shell.says('\x1b[?1049hheading');
+  expect((await comes('view')).sizes).toEqual([]);
+  shell.says('\x1b[?1049l');
+  much();
+  expect((await comes('view')).sizes).toEqual([]);
+
+  shell.says('\x1b[?1049hheading');
+  much();
+  const second = await comes('control');
+  expect([first.code, second.asked, second.sizes]).toEqual(['terminal_taken_over', ['80x23'], ['80x23', '80x24']]);
+  expect(second.client.seen).toEqual([{ type: 'resize', cols: 80, rows: 24 }, '<screen>']);
+  expect(recording.events.filter(([kind]) => kind === 'r')).toEqual([]);
+
+  // A size that is wanted meanwhile follows; of several who come, one will do.
+  join('view');
+  join('view');
+  shell.sizes = [];
+  screen('<screen>');
+  await settle();
+  second.client.told.resized(100, 40);
+  clock.advance(100);
+  expect(shell.sizes).toEqual(['80x23', '80x24', '100x40']);
+  expect(recording.events.filter(([kind]) => kind === 'r')).toEqual([['r', '100x40']]);
+
+  // It ended meanwhile, or was left.
+  join('view');
+  shell.says('\x1b[?1049l');
+  shell.sizes = [];
+  screen('<screen>');
+  await settle();
+  expect(shell.sizes).toEqual([]);
+});
+
+test('a screen is built of what was shown, however much waits for the disk', () => {
+  const { shell, join, recording, sources } = begun();
+  join('control').told.left();
+  shell.says('shown');
+  recording.slow = true;
+  // Of these, six bytes each are recorded.
+  for (let n = 0; n < 16; n++) shell.says('\x1b'.repeat(16 * 1024));
+  join('control');
+  expect(sources).toEqual([expect.objectContaining({ to: recording.written })]);
+  expect(recording.text.slice(sources[0]?.from)).toContain('shown');
+});
+
+test('whatever happens, no byte is lost or doubled, and the window gets back what it gave', async () => {
+  const step = fc.oneof(
+    fc.constantFrom('a', 'żó', '€', '🐢 and more', '\x1b[?1049h').map((text) => ({ kind: 'says' as const, text })),
+    fc.constantFrom('write', 'control', 'view', 'leave', 'take', 'stick', 'screen').map((kind) => ({ kind, text: '' })),
+  );
+  await fc.assert(
+    fc.asyncProperty(fc.array(step, { maxLength: 40 }), async (steps) => {
+      const { recording, shell, join, clock, screen } = begun();
+      recording.slow = true;
+      recording.write();
+      const viewer = join('view', 'v');
+      const clients: ReturnType<typeof join>[] = [];
+      let said = '';
+      for (const { kind, text } of steps) {
+        if (kind === 'says') {
+          shell.says(text);
+          said += Buffer.from(text).toString();
+        } else if (kind === 'write') recording.write();
+        else if (kind === 'leave') clients.at(-1)?.told.left();
+        else if (kind === 'screen') {
+          screen('');
+          await settle();
+        } else if (kind === 'take') clients.at(-1)?.take();
+        else if (kind === 'stick') for (const client of clients) client.stuck = true;
+        else clients.push(join(kind as 'control'));
+        if (shell.given > Buffer.byteLength(said)) return false;
+      }
+      clock.advance(20);
+      recording.write();
+      const last = join('control');
+      expect(last.over).toBeNull();
+      last.told.left();
+      screen('');
+      await settle();
+      expect(shell.given).toBe(Buffer.byteLength(said));
+      expect(viewer.shown).toBe(said);
+      expect(recording.events.map(([, data]) => data).join('')).toBe(said);
+      return true;
+    }),
+  );
+});

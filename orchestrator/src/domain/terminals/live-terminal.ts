@@ -1,0 +1,490 @@
+import type { ErrorCode } from '@muster/protocol';
+import type { Clock } from '../../clock.ts';
+import {
+  type CastHeader,
+  headerLine,
+  inputLine,
+  longestPiece,
+  outputLines,
+  resizeLine,
+  unfinishedBytes,
+} from '../../store/cast.ts';
+import type { Recording, TranscriptDigest } from '../../store/transcripts/transcript-writer.ts';
+import { type Actor, systemActor } from '../shared/context.ts';
+import type { Shell, ShellEvents, ShellExit } from './shells.ts';
+import type { TerminalClient, TerminalConnectionEvents, TerminalNotice } from './terminal-client.ts';
+import { type Attached, TerminalConnection } from './terminal-connection.ts';
+import { TerminalModes } from './terminal-modes.ts';
+
+/** What sessions may do, as the configuration says. */
+export interface TerminalRules {
+  /** How long a shell goes on while nobody is in control of it. */
+  readonly reattachSecs: number;
+  /** How long it goes on while nothing is typed; 0: for ever. */
+  readonly idleLimitSecs: number;
+  /** Bytes of a transcript. */
+  readonly transcriptLimit: number;
+  /** Whether what is typed is recorded too: of a session, as it is when that is opened. */
+  readonly recordInput: boolean;
+}
+
+/** Where in a recording a screen can be built from. */
+export interface ScreenSource {
+  readonly session_id: string;
+  /** Bytes of the transcript. */
+  readonly from: number;
+  readonly to: number;
+  /** What a new terminal of this size is to be shown before. */
+  readonly cols: number;
+  readonly rows: number;
+  readonly opening: string;
+}
+
+/** Builds the screen that a part of a recording ends with. Always resolves. */
+export type RecentScreen = (source: ScreenSource) => Promise<Uint8Array>;
+
+/** How a session ended. */
+export interface TerminalEnd {
+  readonly status: 'closed' | 'interrupted';
+  /** For the log of events. */
+  readonly reason: string;
+  readonly actor: Actor;
+  /** The last that clients are told. */
+  readonly notice: TerminalNotice;
+}
+
+export interface LiveTerminalParts {
+  readonly session_id: string;
+  readonly operator_id: string;
+  readonly cols: number;
+  readonly rows: number;
+  readonly clock: Clock;
+  readonly rules: TerminalRules;
+  readonly recording: Recording;
+  readonly recentScreen: RecentScreen;
+  /** Once: all that it showed is recorded and with its clients. @param digest null when the file could not be closed */
+  readonly onEnded: (end: TerminalEnd, digest: TranscriptDigest | null) => void;
+}
+
+/** From where in a recording a screen can be built, and the state of the terminal there. */
+interface Place {
+  readonly at: number;
+  readonly cols: number;
+  readonly rows: number;
+  readonly opening: string;
+  /** What the alternate screen shows since before is not known. */
+  readonly partial: boolean;
+}
+
+/** How much of a recording a screen is built from, and how far apart the places are where that can begin. */
+const screenBytes = 1024 * 1024;
+const placeBytes = 128 * 1024;
+/** The first part of a character is held back for so long, in case the rest of it follows. */
+const holdMs = 20;
+/** A size that changes faster is taken at its last. */
+const resizeMs = 40;
+/** A program is given so long to see that its terminal has another size, before it has the one that it had. */
+const redrawMs = 100;
+/** So many typed bytes may wait to be recorded, where they have to be: no more are read then. */
+const mostUnrecorded = 64 * 1024;
+/** A shell that ended before anybody was connected is kept for so long: what it said is why it ended. */
+const unseenMs = 10_000;
+
+/**
+ * One open terminal. What its shell shows is recorded, then shown to whoever is connected, then given back to the
+ * shell's window: what is in memory stays below that window. It has no timer that runs all the time: {@link sweep} is
+ * called about once a second.
+ */
+export class LiveTerminal implements ShellEvents {
+  readonly session_id: string;
+  readonly operator_id: string;
+  readonly #parts: LiveTerminalParts;
+  readonly #openedAt: number;
+  /** Nobody who types into a session that does not record that has it recorded from some moment on. */
+  readonly #recordsInput: boolean;
+  readonly #connections = new Set<TerminalConnection>();
+  #shell: Shell | null = null;
+  /** What the shell told before it was handed over. */
+  #early: (() => void)[] = [];
+  #controller: TerminalConnection | null = null;
+  /** Since when nobody has been in control. */
+  #leftAt: number;
+  #typedAt: number;
+  /** The shell takes what is typed. */
+  #roomy = true;
+  /** Bytes that were typed, are to be recorded, and are not yet. */
+  #unrecorded = 0;
+  /** What was shown before the first who is in control: questions of programs in it are for that terminal to answer. */
+  #unseen: Uint8Array[] | null = [];
+  #unseenExit: { end: TerminalEnd; at: number } | null = null;
+  #held: Uint8Array = new Uint8Array(0);
+  #holding: (() => void) | null = null;
+  /** As recorded, and as clients were told. */
+  #size: { cols: number; rows: number };
+  #shownSize: { cols: number; rows: number };
+  #wantedSize: { cols: number; rows: number } | null = null;
+  #sizing: (() => void) | null = null;
+  readonly #modes = new TerminalModes();
+  readonly #places: Place[] = [];
+  /** Bytes that the shell's window gets back once nobody waits for a first screen. */
+  #owed = 0;
+  /** Bytes of the transcript that clients were shown. */
+  #shownTo = 0;
+  #end: TerminalEnd | null = null;
+  #told = false;
+  #failed = false;
+
+  constructor(parts: LiveTerminalParts) {
+    this.#parts = parts;
+    this.session_id = parts.session_id;
+    this.operator_id = parts.operator_id;
+    this.#size = { cols: parts.cols, rows: parts.rows };
+    this.#shownSize = this.#size;
+    this.#openedAt = parts.clock.monotonic();
+    this.#recordsInput = parts.rules.recordInput;
+    this.#leftAt = this.#openedAt;
+    this.#typedAt = this.#openedAt;
+  }
+
+  get over(): boolean {
+    return this.#end !== null;
+  }
+
+  /** How it ends; null while it goes on. */
+  get end(): TerminalEnd | null {
+    return this.#end;
+  }
+
+  get attached(): Attached[] {
+    return [...this.#connections].map((connection) => connection.who);
+  }
+
+  /** The shell runs: from here on everything is recorded. */
+  begin(shell: Shell, header: CastHeader): void {
+    this.#shell = shell;
+    this.#parts.recording.append(headerLine(header));
+    this.#shownTo = this.#parts.recording.size;
+    this.#places.push({ at: this.#shownTo, ...this.#size, opening: '', partial: false });
+    // It failed to be recorded, or was ended, in the meantime.
+    if (this.#end) shell.close(this.#end.reason);
+    for (const event of this.#early) event();
+    this.#early = [];
+  }
+
+  output(bytes: Uint8Array): void {
+    if (!this.#shell) this.#early.push(() => this.output(bytes));
+    else if (!this.#end) {
+      const all = this.#held.length === 0 ? bytes : Buffer.concat([this.#held, bytes]);
+      const whole = all.length - unfinishedBytes(all);
+      this.#holding?.();
+      this.#holding = null;
+      this.#held = all.slice(whole);
+      this.#record(all.subarray(0, whole));
+      if (this.#held.length > 0) this.#holding = this.#parts.clock.after(holdMs, () => this.#release());
+    }
+  }
+
+  writable(): void {
+    this.#roomy = true;
+    this.#readOn();
+  }
+
+  exited(exit: ShellExit): void {
+    if (!this.#shell) this.#early.push(() => this.exited(exit));
+    else {
+      const how =
+        exit.signal !== null ? `by ${exit.signal}` : exit.code !== null ? `with exit code ${exit.code}` : 'by itself';
+      const notice = { type: 'exit', code: exit.code, signal: exit.signal } as const;
+      const end = { status: 'closed', reason: `its shell ended ${how}`, actor: systemActor, notice } as const;
+      if (this.#unseen === null || this.#end) this.#finish(end);
+      else this.#unseenExit = { end, at: this.#parts.clock.monotonic() };
+    }
+  }
+
+  lost(reason: string): void {
+    if (!this.#shell) this.#early.push(() => this.lost(reason));
+    else this.#finish(interrupted(reason));
+  }
+
+  /** Ends it. Does nothing when it has ended. */
+  close(end: TerminalEnd): void {
+    this.#finish(end);
+  }
+
+  /** It can no longer be recorded: what was not is not shown. */
+  unrecorded(reason: Error): void {
+    this.#failed = true;
+    if (this.#told) return;
+    const message = `it cannot be recorded: ${reason.message}`;
+    this.#end = ended('terminal_unrecorded', message);
+    this.#shell?.close(message);
+    this.#tellAll();
+  }
+
+  /** @param tokenHash of the sign-in session that it belongs to, if any */
+  connect(client: TerminalClient, who: Attached, tokenHash?: string): TerminalConnectionEvents {
+    const connection: TerminalConnection = new TerminalConnection(
+      client,
+      who,
+      tokenHash,
+      (bytes) => this.#taken(bytes),
+      () => this.#cut(connection, 'terminal_too_slow', 'what is shown was not taken in time; attach again'),
+    );
+    const control = who.mode === 'control';
+    if (control && this.#controller)
+      this.#cut(this.#controller, 'terminal_taken_over', `${who.username} took over from another connection`);
+    this.#connections.add(connection);
+    connection.tell({ type: 'resize', ...this.#shownSize });
+    if (control) {
+      this.#controller = connection;
+      this.#typedAt = this.#parts.clock.monotonic();
+    }
+    if (control && this.#unseen !== null) this.#showUnseen(connection, this.#unseen);
+    else this.#showScreen(connection);
+    return {
+      mode: who.mode,
+      typed: (bytes) => this.#typed(connection, bytes),
+      resized: (cols, rows) => this.#resized(connection, { cols, rows }),
+      left: () => this.#left(connection),
+    };
+  }
+
+  /** Those whose session it is, or who are connected to it. */
+  get operators(): string[] {
+    return [this.operator_id, ...[...this.#connections].map(({ who }) => who.operator_id)];
+  }
+
+  /** Cuts the connections of an operator. */
+  cutOff(operatorId: string): void {
+    for (const connection of [...this.#connections])
+      if (connection.who.operator_id === operatorId)
+        this.#cut(connection, 'unauthenticated', 'the operator was removed');
+  }
+
+  /** Cuts the connections of a sign-in session, unless it goes on under another token. */
+  signInEnded(tokenHash: string, renewedAs: string | null): void {
+    for (const connection of [...this.#connections].filter((one) => one.tokenHash === tokenHash))
+      if (renewedAs !== null) connection.tokenHash = renewedAs;
+      else this.#cut(connection, 'unauthenticated', 'the operator has signed out');
+  }
+
+  /** Ends what nobody is in control of, or types into, any more. */
+  sweep(): void {
+    const now = this.#parts.clock.monotonic();
+    const { reattachSecs, idleLimitSecs } = this.#parts.rules;
+    if (this.#unseenExit && now - this.#unseenExit.at >= unseenMs) this.#finish(this.#unseenExit.end);
+    else if (!this.#controller && now - this.#leftAt >= reattachSecs * 1000)
+      this.#finish(ended('terminal_closed', `nobody was connected to it for ${reattachSecs} s`));
+    else if (idleLimitSecs > 0 && now - this.#typedAt >= idleLimitSecs * 1000)
+      this.#finish(ended('terminal_idle', `nothing was typed into it for ${idleLimitSecs} s`));
+  }
+
+  get #now(): number {
+    return this.#parts.clock.monotonic() - this.#openedAt;
+  }
+
+  /** Of a character that nothing more came of. */
+  #release(): void {
+    this.#holding?.();
+    this.#holding = null;
+    const held = this.#held;
+    this.#held = new Uint8Array(0);
+    this.#record(held);
+  }
+
+  #record(bytes: Uint8Array): void {
+    for (let from = 0; from < bytes.length; from += longestPiece) {
+      const piece = bytes.subarray(from, from + longestPiece);
+      if (!this.#append(outputLines(this.#now, piece), () => this.#show(piece))) return;
+      this.#modes.follow(piece);
+    }
+  }
+
+  /** @returns false when there is no room for it: then the session is over */
+  #append(lines: string, shown?: () => void): boolean {
+    const { recording, rules } = this.#parts;
+    if (recording.size + Buffer.byteLength(lines) > rules.transcriptLimit) {
+      this.#finish(
+        ended('terminal_full', `it has shown more than the ${rules.transcriptLimit} bytes that are recorded of one`),
+      );
+      return false;
+    }
+    this.#markPlace(recording.size);
+    recording.append(lines, shown && this.#showing(shown, recording.size + Buffer.byteLength(lines)));
+    return true;
+  }
+
+  #showing(shown: () => void, to: number): () => void {
+    return () => {
+      this.#shownTo = to;
+      shown();
+    };
+  }
+
+  /** Keeps places from which a screen can be built, as far back from what clients were shown as one is. */
+  #markPlace(at: number): void {
+    if (at - (this.#places.at(-1)?.at ?? 0) < placeBytes) return;
+    this.#places.push({ at, ...this.#size, opening: this.#modes.opening(), partial: this.#modes.alternate });
+    while ((this.#places[1]?.at ?? at) < this.#shownTo - screenBytes) this.#places.shift();
+  }
+
+  #show(bytes: Uint8Array): void {
+    for (const connection of this.#connections) connection.show(bytes);
+    if (this.#controller) return;
+    if (this.#unseen === null) this.#taken(bytes.length);
+    else this.#unseen.push(bytes);
+  }
+
+  /** A shell that shows much would leave whoever comes too far behind before there is anything to be seen. */
+  #taken(bytes: number): void {
+    this.#owed += bytes;
+    if (this.#owed === 0 || this.#end || [...this.#connections].some(({ waits }) => waits)) return;
+    this.#shell?.taken(this.#owed);
+    this.#owed = 0;
+  }
+
+  #showUnseen(connection: TerminalConnection, unseen: readonly Uint8Array[]): void {
+    this.#unseen = null;
+    for (const bytes of unseen) connection.show(bytes);
+    if (this.#unseenExit) this.#finish(this.#unseenExit.end);
+  }
+
+  #showScreen(connection: TerminalConnection): void {
+    const { session_id, recentScreen } = this.#parts;
+    const to = this.#shownTo;
+    const place = this.#places.find(({ at }) => to - at <= screenBytes);
+    if (place && place.at < to) {
+      const { at: from, partial, ...state } = place;
+      connection.begin(recentScreen({ session_id, from, to, ...state }), () => {
+        this.#taken(0);
+        if (partial) this.#redraw();
+      });
+    }
+  }
+
+  /**
+   * Has the program draw its whole screen, of which parts may have stood since before what a screen is built from: other
+   * panes, a heading. The way to ask is a change of size, for a moment and of the terminal alone: nobody's view changes.
+   */
+  #redraw(): void {
+    // Where it changes anyway, it is drawn anyway.
+    if (this.#sizing || this.#end || !this.#shell || !this.#modes.alternate) return;
+    const { cols, rows } = this.#size;
+    this.#shell.resize(cols, rows > 1 ? rows - 1 : 2);
+    this.#sizing = this.#parts.clock.after(redrawMs, () => {
+      this.#sizing = null;
+      this.#shell?.resize(this.#size.cols, this.#size.rows);
+      this.#resize();
+    });
+  }
+
+  #typed(connection: TerminalConnection, bytes: Uint8Array): void {
+    if (connection.over || this.#end || !this.#shell) return;
+    if (connection !== this.#controller) {
+      this.#cut(connection, 'forbidden', 'this connection looks on only: it may not type');
+      return;
+    }
+    this.#typedAt = this.#parts.clock.monotonic();
+    if (this.#recordsInput && !this.#recordTyped(bytes)) return;
+    this.#roomy = this.#shell.write(bytes);
+    if (!this.#mayRead) connection.pause();
+  }
+
+  #recordTyped(bytes: Uint8Array): boolean {
+    this.#unrecorded += bytes.length;
+    return this.#append(inputLine(this.#now, bytes), () => {
+      this.#unrecorded -= bytes.length;
+      this.#readOn();
+    });
+  }
+
+  get #mayRead(): boolean {
+    return this.#roomy && this.#unrecorded <= mostUnrecorded;
+  }
+
+  #readOn(): void {
+    if (this.#mayRead) this.#controller?.resume();
+  }
+
+  #resized(connection: TerminalConnection, size: { cols: number; rows: number }): void {
+    if (connection.over || this.#end) return;
+    if (connection !== this.#controller) {
+      this.#cut(connection, 'forbidden', 'this connection looks on only: it may not change the size');
+      return;
+    }
+    this.#wantedSize = size;
+    if (this.#sizing) return;
+    this.#resize();
+    this.#sizing = this.#parts.clock.after(resizeMs, () => {
+      this.#sizing = null;
+      this.#resize();
+    });
+  }
+
+  #resize(): void {
+    const size = this.#wantedSize;
+    this.#wantedSize = null;
+    if (!size || this.#end || !this.#shell) return;
+    if (size.cols === this.#size.cols && size.rows === this.#size.rows) return;
+    this.#release();
+    const told = () => {
+      this.#shownSize = size;
+      for (const connection of this.#connections) connection.tell({ type: 'resize', ...size });
+    };
+    if (!this.#append(resizeLine(this.#now, size.cols, size.rows), told)) return;
+    this.#size = size;
+    this.#modes.resized();
+    this.#shell.resize(size.cols, size.rows);
+  }
+
+  #left(connection: TerminalConnection): void {
+    this.#connections.delete(connection);
+    if (connection === this.#controller) {
+      this.#controller = null;
+      this.#leftAt = this.#parts.clock.monotonic();
+    }
+    connection.leave();
+    this.#taken(0);
+  }
+
+  #cut(connection: TerminalConnection, code: ErrorCode, message: string): void {
+    connection.cut({ type: 'error', code, message });
+    this.#left(connection);
+  }
+
+  /** What was recorded is shown first, then clients are told, then it is over. */
+  #finish(end: TerminalEnd): void {
+    if (this.#end) return;
+    this.#release();
+    // That may have been too much, or it failed to be recorded.
+    if (this.#end) return;
+    this.#end = end;
+    this.#sizing?.();
+    this.#shell?.close(end.reason);
+    if (this.#failed) this.#tellAll();
+    else this.#parts.recording.append('', () => this.#tellAll());
+  }
+
+  #tellAll(): void {
+    if (this.#told) return;
+    this.#told = true;
+    const end = this.#end as TerminalEnd;
+    for (const connection of [...this.#connections]) {
+      connection.close(end.notice);
+      this.#left(connection);
+    }
+    this.#parts.recording.finish().then(
+      (digest) => this.#parts.onEnded(end, digest),
+      () => this.#parts.onEnded(end, null),
+    );
+  }
+}
+
+/** An end that clients are told the reason of. */
+export function ended(code: ErrorCode, reason: string, actor = systemActor): TerminalEnd {
+  return { status: 'closed', reason, actor, notice: { type: 'error', code, message: reason } };
+}
+
+export function interrupted(reason: string): TerminalEnd {
+  return { ...ended('terminal_interrupted', reason), status: 'interrupted' };
+}

@@ -1,0 +1,68 @@
+import { decodeTime, encodeTime } from 'ulid';
+import { deleteTerminals, endedTerminals, knownTerminals } from '../../store/queries/terminals.ts';
+import { statement } from '../../store/transaction.ts';
+import type { Transcripts } from '../../store/transcripts/transcripts.ts';
+import { type Context, seconds } from '../shared/context.ts';
+
+/** Terminal sessions that were kept long enough go, with what they showed: some at a time, files before rows. */
+
+const atOnce = 100;
+const daySecs = 86_400;
+
+/**
+ * @param days how long sessions are kept after their end; 0: for ever
+ * @returns how many went
+ */
+export async function pruneTerminals(
+  context: Pick<Context, 'db' | 'now' | 'log'>,
+  transcripts: Pick<Transcripts, 'remove' | 'ids'>,
+  days: number,
+): Promise<number> {
+  if (days === 0) return 0;
+  const { db, now } = context;
+  const before = Math.max(0, seconds(now()) - days * daySecs);
+  const below = encodeTime(before * 1000, 10);
+  let removed = 0;
+  for (let after = ''; ; ) {
+    const due = (await db.all(endedTerminals, { after, below, before, limit: atOnce })).map((row) => row.session_id);
+    const ids = await removeFiles(context, transcripts, due);
+    if (ids.length > 0) await db.write({ name: 'terminals/prune', statements: [statement(deleteTerminals, { ids })] });
+    removed += ids.length;
+    if (due.length < atOnce) break;
+    after = due.at(-1) as string;
+  }
+  await pruneStrays(context, transcripts, before * 1000);
+  return removed;
+}
+
+/** @returns those that went. One that cannot be removed keeps its row, is tried again, and keeps no other. */
+async function removeFiles(
+  { log }: Pick<Context, 'log'>,
+  transcripts: Pick<Transcripts, 'remove'>,
+  ids: readonly string[],
+): Promise<string[]> {
+  const gone: string[] = [];
+  for (const id of ids)
+    try {
+      await transcripts.remove(id);
+      gone.push(id);
+    } catch (error) {
+      log.warn({ err: error, session_id: id }, 'a transcript that is old enough could not be removed');
+    }
+  return gone;
+}
+
+/** Files of sessions that no row tells of (it was killed while it opened one, or its database is another) go likewise. */
+async function pruneStrays(
+  context: Pick<Context, 'db' | 'log'>,
+  transcripts: Pick<Transcripts, 'remove' | 'ids'>,
+  beforeMs: number,
+): Promise<void> {
+  const old = (await transcripts.ids()).filter((id) => decodeTime(id) < beforeMs);
+  for (let from = 0; from < old.length; from += atOnce) {
+    const ids = old.slice(from, from + atOnce);
+    const known = new Set((await context.db.all(knownTerminals, { ids })).map((row) => row.session_id));
+    const strays = ids.filter((id) => !known.has(id));
+    await removeFiles(context, transcripts, strays);
+  }
+}

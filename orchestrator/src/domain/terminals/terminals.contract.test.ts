@@ -1,0 +1,618 @@
+import { createHash } from 'node:crypto';
+import { appendFileSync, mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { buffer, text } from 'node:stream/consumers';
+import { MusterError } from '@muster/protocol';
+import { expect, it, vi } from 'vitest';
+import { type DatabaseFixture, describeDatabases } from '../../../test/databases/databases.ts';
+import { newAdmin, newAgent, newKey, openDomain } from '../../../test/domain.ts';
+import {
+  MemoryClient,
+  MemoryShells,
+  refusingShells,
+  terminalsFixture,
+  ticketOf,
+  usualRules,
+} from '../../../test/terminals.ts';
+import { setStatus } from '../agents/agents.ts';
+import { listAudit } from '../audit/audit.ts';
+import { addOperator, removeOperator } from '../operators/operators.ts';
+import { hashOfToken } from '../operators/sign-in.ts';
+import type { TerminalRules } from './live-terminal.ts';
+import { pruneTerminals } from './terminal-retention.ts';
+import type { TerminalAsker } from './terminals.ts';
+
+describeDatabases('terminals', (fixture) => {
+  const openTerminals = terminalsFixture();
+
+  async function open(given: DatabaseFixture, rules: Partial<TerminalRules> = {}) {
+    const domain = await openDomain(given);
+    const { actor } = await newAdmin(domain);
+    const agent = await newAgent(domain, actor, 'web-1');
+    const shells = new MemoryShells();
+    const { terminals, directory, transcripts } = await openTerminals(domain, {
+      shells,
+      rules: { ...usualRules, ...rules },
+    });
+    const operator = async (username: string): Promise<TerminalAsker> => {
+      const key = await newKey();
+      await addOperator(domain.context, actor, { public_key: key.hex, username, role: 'operator' });
+      return { actor: { type: 'operator', id: key.id, name: username }, role: 'operator' };
+    };
+    const admin: TerminalAsker = { actor, role: 'admin' };
+    const audit = async () => (await listAudit(domain.context, { category: 'terminal' })).events.reverse();
+    const events = async () => (await audit()).map((event) => event.event_type);
+    /** Connects with the ticket of an answer. */
+    const join_ = (given: { session_id: string; ws_url: string }) => {
+      const client = new MemoryClient();
+      const told = terminals.connect(ticketOf(given), given.session_id, client);
+      if (told === null) throw new Error('the ticket is not good');
+      return Object.assign(client, { told });
+    };
+    const start = async (asker: TerminalAsker) => {
+      const opened = await terminals.open(asker, 'web-1', {});
+      return { ...opened, shell: shells.last };
+    };
+    const cast = (sessionId: string) => readFileSync(join(directory, `${sessionId}.cast`), 'utf8');
+    return {
+      domain,
+      agent,
+      shells,
+      terminals,
+      transcripts,
+      directory,
+      admin,
+      operator,
+      audit,
+      events,
+      join: join_,
+      start,
+      cast,
+    };
+  }
+
+  it('are opened, listed, shown and ended by whose they are', async () => {
+    const { agent, shells, terminals, operator, events, domain, cast } = await open(fixture);
+    const bob = await operator('bob');
+    const { session_id, ws_url } = await terminals.open(bob, 'web-1', { cols: 100, rows: 30, shell: '/bin/sh' });
+    const { wish } = shells.last;
+    expect(wish).toEqual({ session_id, node_id: agent.id, cols: 100, rows: 30, shell: '/bin/sh', operator: 'bob' });
+    expect(ws_url).toMatch(new RegExp(`^/api/v1/terminal/session/${session_id}/ws\\?ticket=[\\w-]{43}$`));
+    const row = { session_id, node_id: agent.id, operator_id: bob.actor.id, opened_at: domain.now(), attached: [] };
+    const page = { limit: 10, offset: 0 };
+    expect(await terminals.get(session_id)).toEqual({
+      ...row,
+      status: 'active',
+      closed_at: null,
+      end_reason: null,
+      transcript_path: `/api/v1/terminal/session/${session_id}/transcript`,
+      transcript_sha256: null,
+      transcript_bytes: null,
+      viewers: 0,
+    });
+    expect((await terminals.list({ ...page, status: 'active' })).items).toHaveLength(1);
+    expect((await terminals.list({ ...page, status: 'closed' })).items).toEqual([]);
+    await terminals.close(bob, session_id);
+    await terminals.close(bob, session_id);
+    expect(shells.last.closed).toBe('bob ended it');
+    expect((await terminals.list(page)).items).toEqual([{ ...row, status: 'closed', closed_at: domain.now() }]);
+    expect(await terminals.get(session_id)).toMatchObject({ viewers: 0, end_reason: 'bob ended it' });
+    expect(await events()).toEqual(['terminal.opened', 'terminal.closed']);
+    expect(JSON.parse(cast(session_id))).toEqual({
+      version: 2,
+      width: 100,
+      height: 30,
+      timestamp: domain.now(),
+      title: 'bob on web-1',
+      env: { TERM: 'xterm-256color', SHELL: '/bin/bash' },
+      muster: {
+        session_id,
+        operator_id: bob.actor.id,
+        operator: 'bob',
+        node_id: agent.id,
+        agent: 'web-1',
+        user: 'root',
+      },
+    });
+  });
+
+  it('are refused for agents that are unknown, away, not approved, or offer none', async () => {
+    const { agent, terminals, admin, domain, events } = await open(fixture);
+    const opening = (name: string, on = terminals) => on.open(admin, name, {});
+    await expect(opening('web-9')).rejects.toMatchObject({ code: 'agent_not_found' });
+    domain.connected.delete(agent.id);
+    await expect(opening('web-1')).rejects.toMatchObject({ code: 'agent_offline', kind: { status: 404 } });
+    domain.connected.add(agent.id);
+    const without = await openTerminals(domain, { shells: refusingShells });
+    await expect(opening('web-1', without.terminals)).rejects.toMatchObject({
+      code: 'terminal_disabled',
+      kind: { status: 409 },
+    });
+    await setStatus(domain.context, admin.actor, agent.id, { status: 'rejected', name: undefined });
+    await expect(opening(agent.id)).rejects.toMatchObject({ code: 'agent_not_approved' });
+    expect(await events()).toEqual([]);
+    expect((await terminals.list({ limit: 10, offset: 0 })).items).toEqual([]);
+    expect(readdirSync(without.directory)).toEqual([]);
+  });
+
+  it('of another are for admins', async () => {
+    const { terminals, admin, operator, domain, start } = await open(fixture);
+    const bob = await operator('bob');
+    const eve = await operator('eve');
+    const { session_id, shell } = await start(bob);
+    shell.says('secret');
+    await vi.waitFor(async () => expect(await text(await terminals.transcript(bob, session_id, 'raw'))).not.toBe(''));
+    const refused = { code: 'terminal_of_another', kind: { status: 403 } };
+    await expect(terminals.close(eve, session_id)).rejects.toMatchObject(refused);
+    await expect(terminals.attach(eve, session_id, 'view')).rejects.toMatchObject(refused);
+    await expect(terminals.transcript(eve, session_id, 'raw')).rejects.toMatchObject(refused);
+    // Whose it is may be seen by all.
+    expect(await terminals.get(session_id)).toMatchObject({
+      status: 'active',
+      transcript_path: `/api/v1/terminal/session/${session_id}/transcript`,
+    });
+    for (const asker of [bob, admin]) {
+      expect(await text(await terminals.transcript(asker, session_id, 'raw'))).toBe('secret');
+      expect((await terminals.attach(asker, session_id, 'view')).ws_url).toContain(session_id);
+    }
+    // A request that was let in a moment before its operator was removed.
+    const gone = { ...(await operator('gone')), role: 'admin' } as const;
+    await removeOperator(domain.context, admin.actor, gone.actor.id);
+    await expect(terminals.attach(gone, session_id, 'control')).rejects.toMatchObject({ code: 'unauthenticated' });
+    await terminals.close(admin, session_id);
+    await expect(terminals.attach(bob, session_id, 'control')).rejects.toMatchObject({ code: 'terminal_ended' });
+  });
+
+  it('are 404 under ids that are none, and so are transcripts that are not kept', async () => {
+    const { terminals, transcripts, admin } = await open(fixture);
+    for (const id of ['x', '../x', '01KAGZ7Q4W8E2R5T6Y9V0P3A1S', ''])
+      for (const call of [
+        () => terminals.get(id),
+        () => terminals.close(admin, id),
+        () => terminals.attach(admin, id, 'view'),
+        () => terminals.transcript(admin, id, 'asciicast'),
+      ])
+        await expect(call()).rejects.toMatchObject({ code: 'terminal_not_found' });
+    const { session_id } = await terminals.open(admin, 'web-1', {});
+    await terminals.close(admin, session_id);
+    await transcripts.remove(session_id);
+    expect(await terminals.get(session_id)).toMatchObject({ transcript_path: null });
+    await expect(terminals.transcript(admin, session_id, 'raw')).rejects.toMatchObject({ code: 'terminal_not_found' });
+  });
+
+  it('go, with what they showed, when they were kept long enough after their end', async () => {
+    const { terminals, admin, domain, directory, transcripts, join } = await open(fixture, { idleLimitSecs: 0 });
+    const { context } = domain;
+    // A terminal that is open has timers each second, and this clock goes through all of them.
+    const days = 2;
+    const day = 86_400_000;
+    const begin = async () => {
+      const opened = await terminals.open(admin, 'web-1', {});
+      join(opened);
+      return opened.session_id;
+    };
+    /** As it is there when a process was killed while it opened one. */
+    const stray = async () => {
+      const id = context.newId();
+      await (await transcripts.create(id, () => {})).finish();
+      return id;
+    };
+    await stray();
+    const [old, long, endless] = [await begin(), await begin(), await begin()];
+    await terminals.close(admin, old);
+    domain.clock.advance(day);
+    await terminals.close(admin, long);
+    const recent = await begin();
+    await terminals.close(admin, recent);
+    const young = await stray();
+    domain.clock.advance((days - 1) * day + 1000);
+    expect(await pruneTerminals(context, transcripts, 0)).toBe(0);
+    expect(await pruneTerminals(context, transcripts, days)).toBe(1);
+    await expect(terminals.get(old)).rejects.toMatchObject({ code: 'terminal_not_found' });
+    const left = [long, endless, recent].sort();
+    expect((await terminals.list({ limit: 10, offset: 0 })).items.map((one) => one.session_id).sort()).toEqual(left);
+    expect(readdirSync(directory).sort()).toEqual([...left, young].map((id) => `${id}.cast`).sort());
+    domain.clock.advance(days * day);
+    // Those that are open stay, however long.
+    expect(await pruneTerminals(context, transcripts, days)).toBe(2);
+    expect(readdirSync(directory)).toEqual([`${endless}.cast`]);
+  });
+
+  it('of which one file cannot be removed go all the same, but for that one', async () => {
+    const { terminals, admin, domain, directory, transcripts } = await open(fixture);
+    const ids: string[] = [];
+    for (let count = 0; count < 3; count++) {
+      const { session_id } = await terminals.open(admin, 'web-1', {});
+      await terminals.close(admin, session_id);
+      ids.push(session_id);
+    }
+    const [stuck = ''] = ids.sort();
+    await transcripts.remove(stuck);
+    mkdirSync(join(directory, `${stuck}.cast`));
+    domain.clock.advance(91 * 86_400_000);
+    expect(await pruneTerminals(domain.context, transcripts, 90)).toBe(2);
+    expect((await terminals.list({ limit: 10, offset: 0 })).items.map((one) => one.session_id)).toEqual([stuck]);
+    expect(readdirSync(directory)).toEqual([`${stuck}.cast`]);
+  });
+
+  it('give tickets that are good once, for thirty seconds, for their own session, while it lives', async () => {
+    const { terminals, admin, domain } = await open(fixture);
+    const client = new MemoryClient();
+    const connect = (given: { session_id: string; ws_url: string }, sessionId = given.session_id) =>
+      terminals.connect(ticketOf(given), sessionId, client);
+    const opened = await terminals.open(admin, 'web-1', {});
+    const { session_id } = opened;
+    expect(connect(opened)).toMatchObject({ mode: 'control' });
+    expect(connect(opened)).toBeNull();
+    const view = await terminals.attach(admin, session_id, 'view');
+    domain.clock.advance(29_999);
+    expect(connect(view)).toMatchObject({ mode: 'view' });
+    const late = await terminals.attach(admin, session_id, 'view');
+    domain.clock.advance(30_000);
+    expect(connect(late)).toBeNull();
+    const other = await terminals.open(admin, 'web-1', {});
+    expect(connect(other, session_id)).toBeNull();
+    expect(connect(other)).toBeNull();
+    const useless = await terminals.attach(admin, session_id, 'view');
+    await terminals.close(admin, session_id);
+    expect(connect(useless)).toBeNull();
+    expect(terminals.connect('', session_id, client)).toBeNull();
+  });
+
+  it('have no longer, and no ticket is good for longer, when the clock is set back', async () => {
+    const { terminals, admin, domain, audit } = await open(fixture);
+    const { session_id } = await terminals.open(admin, 'web-1', {});
+    const early = await terminals.attach(admin, session_id, 'view');
+    const { opened_at } = await terminals.get(session_id);
+    domain.clock.jump(-3_600_000);
+    const given = await terminals.attach(admin, session_id, 'view');
+    domain.clock.advance(30_000);
+    for (const late of [early, given])
+      expect(terminals.connect(ticketOf(late), session_id, new MemoryClient())).toBeNull();
+    await terminals.close(admin, session_id);
+    expect(await terminals.get(session_id)).toMatchObject({ closed_at: opened_at });
+    const closed = (await audit()).find((event) => event.event_type === 'terminal.closed');
+    expect(closed?.metadata).toMatchObject({ duration_secs: 0 });
+  });
+
+  it('are out of reach for who has signed out, through whatever was opened or may be; their shells go on for a while', async () => {
+    const { terminals, operator, domain, join } = await open(fixture);
+    const { signIn, context } = domain;
+    const key = await newKey();
+    const { actor } = await operator('bob');
+    await addOperator(context, actor, { public_key: key.hex, username: 'eve', role: 'operator' });
+    const signedIn = async () => {
+      const { nonce } = await signIn.challenge(key.hex);
+      return hashOfToken((await signIn.verify(key.hex, key.sign(Buffer.from(nonce, 'hex')))).token);
+    };
+    const eve = (token_hash: string): TerminalAsker => ({
+      actor: { type: 'operator', id: key.id, name: 'eve' },
+      role: 'operator',
+      token_hash,
+    });
+    const [here, elsewhere] = [await signedIn(), await signedIn()];
+    const opened = await terminals.open(eve(here), 'web-1', {});
+    const { session_id } = opened;
+    const controls = join(opened);
+    const looks = join(await terminals.attach(eve(elsewhere), session_id, 'view'));
+    // A session that is renewed is the same.
+    const renewed = hashOfToken((await signIn.renew(here)).token);
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(controls.over).toBeNull();
+    const unused = await terminals.attach(eve(renewed), session_id, 'view');
+    const others = await terminals.attach(eve(elsewhere), session_id, 'control');
+    await signIn.logout(renewed);
+    await new Promise((resolve) => setImmediate(resolve));
+    expect([controls.over, controls.code, looks.over]).toEqual(['cut', 'unauthenticated', null]);
+    expect(terminals.connect(ticketOf(unused), session_id, new MemoryClient())).toBeNull();
+    expect(await terminals.get(session_id)).toMatchObject({ status: 'active', viewers: 1 });
+    join(others);
+  });
+
+  it('hand out only so many tickets that nobody uses', async () => {
+    const { terminals, admin, domain } = await open(fixture);
+    const { session_id } = await terminals.open(admin, 'web-1', {});
+    for (let count = 1; count < 32; count++) await terminals.attach(admin, session_id, 'view');
+    await expect(terminals.attach(admin, session_id, 'view')).rejects.toMatchObject({ code: 'terminal_limit' });
+    domain.clock.advance(30_000);
+    await terminals.attach(admin, session_id, 'view');
+  });
+
+  it('end with their operator, who is cut off from all others too', async () => {
+    const { terminals, admin, operator, domain, audit, start, join, shells } = await open(fixture);
+    const gone = { ...(await operator('gone')), role: 'admin' } as const;
+    const his = await start(gone);
+    const other = await start(gone);
+    const hers = await start(admin);
+    const [mine, watching, hersOpen] = [
+      join(his),
+      join(await terminals.attach(admin, his.session_id, 'view')),
+      join(hers),
+    ];
+    const looking = join(await terminals.attach(gone, hers.session_id, 'view'));
+    await removeOperator(domain.context, admin.actor, gone.actor.id);
+    await vi.waitFor(async () =>
+      expect(await terminals.get(his.session_id)).toMatchObject({
+        status: 'closed',
+        closed_at: domain.now(),
+        end_reason: 'its operator was removed',
+      }),
+    );
+    await vi.waitFor(async () => expect((await terminals.get(other.session_id)).status).toBe('closed'));
+    expect([mine.over, mine.code]).toEqual(['cut', 'unauthenticated']);
+    expect([looking.over, looking.code]).toEqual(['cut', 'unauthenticated']);
+    expect([watching.over, watching.code]).toEqual(['closed', 'terminal_closed']);
+    expect([hersOpen.over, (await terminals.get(hers.session_id)).status]).toEqual([null, 'active']);
+    expect(shells.opened.map((shell) => shell.closed)).toEqual([
+      'its operator was removed',
+      'its operator was removed',
+      null,
+    ]);
+    expect(terminals.connect(ticketOf(other), other.session_id, new MemoryClient())).toBeNull();
+    const closed = (await audit()).filter((event) => event.event_type === 'terminal.closed');
+    expect(closed.map((event) => event.metadata.session_id).sort()).toEqual([his.session_id, other.session_id].sort());
+  });
+
+  it('end with whoever may have none any more, within seconds also when nobody was told', async () => {
+    const { terminals, admin, operator, domain, start, join, agent } = await open(fixture);
+    const untold = { ...domain.context, bus: { ...domain.context.bus, publish: () => {} } };
+    const gone = { ...(await operator('gone')), role: 'admin' } as const;
+    const his = await start(gone);
+    const hers = await start(admin);
+    const mine = join(hers);
+    const looking = join(await terminals.attach(gone, hers.session_id, 'view'));
+    await removeOperator(untold, admin.actor, gone.actor.id);
+    domain.clock.advance(5_000);
+    await vi.waitFor(async () =>
+      expect(await terminals.get(his.session_id)).toMatchObject({ end_reason: 'its operator was removed' }),
+    );
+    expect([looking.over, looking.code, mine.over]).toEqual(['cut', 'unauthenticated', null]);
+    await setStatus(untold, admin.actor, agent.id, { status: 'rejected', name: undefined });
+    domain.clock.advance(5_000);
+    await vi.waitFor(async () => expect((await terminals.get(hers.session_id)).status).toBe('interrupted'));
+    expect(mine.code).toBe('terminal_interrupted');
+  });
+
+  it('take nothing more from an operator once its removal is acknowledged', async () => {
+    const { terminals, admin, operator, domain, start, join } = await open(fixture);
+    const bob = await operator('bob');
+    const own = await start(bob);
+    const typing = join(own);
+    const hers = await start(admin);
+    const ticket = await terminals.attach({ ...bob, role: 'admin' }, hers.session_id, 'control');
+    typing.told.typed(Buffer.from('before'));
+    await removeOperator(domain.context, admin.actor, bob.actor.id);
+    typing.told.typed(Buffer.from('after'));
+    expect(own.shell.typed).toBe('before');
+    expect(typing.over).not.toBeNull();
+    expect(() => join(ticket)).toThrow('not good');
+  });
+
+  it('are not opened for an operator who is removed meanwhile', async () => {
+    const { terminals, admin, operator, shells, domain, directory, events } = await open(fixture);
+    const bob = await operator('bob');
+    shells.starting = async () => {
+      await removeOperator(domain.context, admin.actor, bob.actor.id);
+    };
+    await expect(terminals.open(bob, 'web-1', {})).rejects.toMatchObject({ code: 'unauthenticated' });
+    expect(shells.last.closed).not.toBeNull();
+    expect((await terminals.list({ limit: 10, offset: 0 })).items).toEqual([]);
+    expect(readdirSync(directory)).toEqual([]);
+    expect(await events()).toEqual([]);
+  });
+
+  it('that a former process left open are interrupted, with the digest of what they showed', async () => {
+    const { terminals, admin, domain, events, audit, start, directory } = await open(fixture);
+    const ended = await terminals.open(admin, 'web-1', {});
+    await terminals.close(admin, ended.session_id);
+    const left = await start(admin);
+    left.shell.says('shown');
+    await vi.waitFor(async () =>
+      expect(await text(await terminals.transcript(admin, left.session_id, 'raw'))).toBe('shown'),
+    );
+    // A kill leaves it in the middle of a line.
+    const file = join(directory, `${left.session_id}.cast`);
+    const whole = readFileSync(file, 'utf8');
+    appendFileSync(file, '[1.5,"o","not sh');
+    const next = await openTerminals(domain, { directory });
+    await (await next.terminals.interruptLeftovers()).recorded;
+    expect(readFileSync(file, 'utf8')).toBe(whole);
+    const digest = await next.transcripts.digest(left.session_id);
+    expect(digest?.sha256).toBe(createHash('sha256').update(whole).digest('hex'));
+    expect(await next.terminals.get(ended.session_id)).toMatchObject({ status: 'closed' });
+    expect(await next.terminals.get(left.session_id)).toMatchObject({
+      status: 'interrupted',
+      closed_at: domain.now(),
+      transcript_sha256: digest?.sha256,
+      transcript_bytes: digest?.bytes,
+    });
+    expect((await audit()).at(-1)?.metadata).toMatchObject({ status: 'interrupted', ...digest });
+    await (await next.terminals.interruptLeftovers()).recorded;
+    expect(await events()).toHaveLength(4);
+  });
+
+  it('keep no orchestrator from starting while what they left is read', async () => {
+    const { domain, admin, start, directory, transcripts } = await open(fixture);
+    await start(admin);
+    const digest = () => new Promise<never>(() => {});
+    const next = await openTerminals(domain, { directory, transcripts: { ...transcripts, digest } });
+    await next.terminals.interruptLeftovers();
+    // What is opened from then on is none of it.
+    const own = await next.terminals.open(admin, 'web-1', {});
+    expect(await next.terminals.get(own.session_id)).toMatchObject({ status: 'active' });
+  });
+
+  it('of which one cannot be read are interrupted too', async () => {
+    const { domain, admin, start, directory, transcripts } = await open(fixture);
+    const { session_id } = await start(admin);
+    await transcripts.remove(session_id);
+    mkdirSync(join(directory, `${session_id}.cast`));
+    const next = await openTerminals(domain, { directory });
+    await (await next.terminals.interruptLeftovers()).recorded;
+    expect(await next.terminals.get(session_id)).toMatchObject({ status: 'interrupted', transcript_sha256: null });
+  });
+
+  it('end with what they were on record: why, for how long, and the digest of the file that can be had', async () => {
+    const { terminals, admin, operator, audit, start, join, domain, cast } = await open(fixture);
+    const opened = await start(admin);
+    const { session_id, shell } = opened;
+    const ada = join(opened);
+    const bob = await operator('bob');
+    await expect(terminals.attach(bob, session_id, 'view')).rejects.toMatchObject({ code: 'terminal_of_another' });
+    const eve = join(await terminals.attach(admin, session_id, 'view'));
+    const { actor } = admin;
+    const attached = ['control', 'view'].map((mode) => ({
+      operator_id: actor.id,
+      username: 'ada',
+      mode,
+      since: domain.now(),
+    }));
+    expect((await terminals.list({ limit: 10, offset: 0 })).items[0]?.attached).toEqual(attached);
+    expect(await terminals.get(session_id)).toMatchObject({ attached, viewers: 2 });
+    ada.told.typed(Buffer.from('exit 3\r'));
+    shell.says(Buffer.from([0x68, 0x69, 0xff]));
+    domain.clock.advance(75_000);
+    shell.events.exited({ code: 3, signal: null });
+    await vi.waitFor(() => expect([ada.over, eve.over]).toEqual(['closed', 'closed']));
+    expect(ada.seen.at(-1)).toEqual({ type: 'exit', code: 3, signal: null });
+    const shown = await terminals.get(session_id);
+    const file = Buffer.from(cast(session_id));
+    const digest = { sha256: createHash('sha256').update(file).digest('hex'), bytes: file.length };
+    expect(shown).toMatchObject({
+      status: 'closed',
+      attached: [],
+      viewers: 0,
+      end_reason: 'its shell ended with exit code 3',
+      transcript_sha256: digest.sha256,
+      transcript_bytes: digest.bytes,
+    });
+    expect((await audit()).map(({ event_type, metadata }) => [event_type, metadata])).toEqual([
+      ['terminal.opened', { session_id, shell: '/bin/bash', user: 'root' }],
+      ['terminal.joined', { session_id, mode: 'view' }],
+      [
+        'terminal.closed',
+        {
+          session_id,
+          operator_id: actor.id,
+          reason: 'its shell ended with exit code 3',
+          status: 'closed',
+          ...digest,
+          duration_secs: 75,
+        },
+      ],
+    ]);
+    expect(await buffer(await terminals.transcript(admin, session_id, 'asciicast'))).toEqual(file);
+    expect([...(await buffer(await terminals.transcript(admin, session_id, 'raw')))]).toEqual([0x68, 0x69, 0xff]);
+  });
+
+  it('are shared by so many at a time, and one is in control', async () => {
+    const { terminals, admin, start, join } = await open(fixture);
+    const opened = await start(admin);
+    const { session_id } = opened;
+    const first = join(opened);
+    const second = join(await terminals.attach(admin, session_id, 'control'));
+    expect([first.over, first.code, second.over]).toEqual(['cut', 'terminal_taken_over', null]);
+    for (let count = 0; count < 32; count++) {
+      const viewer = join(await terminals.attach(admin, session_id, 'view'));
+      expect([viewer.over, viewer.seen[0]]).toEqual([null, { type: 'resize', cols: 80, rows: 24 }]);
+    }
+    const beyond = join(await terminals.attach(admin, session_id, 'view'));
+    expect([beyond.over, beyond.code]).toEqual(['closed', 'terminal_limit']);
+    expect((await terminals.get(session_id)).viewers).toBe(33);
+    // Whoever is to be in control has a place.
+    expect(join(await terminals.attach(admin, session_id, 'control')).over).toBeNull();
+  });
+
+  it('are not opened when they cannot be recorded, and no shell is started', async () => {
+    const { terminals, admin, shells, directory } = await open(fixture);
+    rmSync(directory, { recursive: true });
+    await expect(terminals.open(admin, 'web-1', {})).rejects.toMatchObject({
+      code: 'terminal_unrecorded',
+      kind: { status: 507 },
+    });
+    expect(shells.opened).toEqual([]);
+    expect((await terminals.list({ limit: 10, offset: 0 })).items).toEqual([]);
+  });
+
+  it('leave nothing behind when the agent refuses, or the shell is lost meanwhile', async () => {
+    const { terminals, admin, shells, directory, events } = await open(fixture);
+    shells.starting = async () => {
+      throw new MusterError('terminal_failed', 'no more pseudo terminals');
+    };
+    await expect(terminals.open(admin, 'web-1', {})).rejects.toMatchObject({ code: 'terminal_failed' });
+    expect([readdirSync(directory), await events()]).toEqual([[], []]);
+    shells.starting = async (shell) => {
+      setImmediate(() => shell.events.lost('the link ended'));
+    };
+    await terminals.open(admin, 'web-1', {}).catch((error: MusterError) => {
+      expect(error.code).toBe('terminal_interrupted');
+    });
+    await vi.waitFor(async () =>
+      expect((await terminals.list({ limit: 10, offset: 0 })).items).toMatchObject([{ status: 'interrupted' }]),
+    );
+    expect(await events()).toEqual(['terminal.opened', 'terminal.closed']);
+  });
+
+  it('are interrupted when this process stops, and their clients are told', async () => {
+    const { terminals, admin, start, join, shells } = await open(fixture);
+    const opened = await start(admin);
+    const client = join(opened);
+    await terminals.stop();
+    expect([client.over, client.code]).toEqual(['closed', 'terminal_interrupted']);
+    expect(shells.last.closed).toBe('the orchestrator is stopping');
+    expect(await terminals.get(opened.session_id)).toMatchObject({
+      status: 'interrupted',
+      end_reason: 'the orchestrator is stopping',
+      transcript_sha256: expect.stringMatching(/^[0-9a-f]{64}$/),
+    });
+    await expect(terminals.open(admin, 'web-1', {})).rejects.toMatchObject({ code: 'draining' });
+    await terminals.stop();
+  });
+
+  it('end in the end, also when the database was away just then', async () => {
+    const { terminals, admin, start, join, domain, events } = await open(fixture);
+    const opened = await start(admin);
+    const client = join(opened);
+    const write = vi.spyOn(domain.db, 'write');
+    write.mockRejectedValueOnce(new MusterError('storage_unavailable'));
+    opened.shell.events.exited({ code: 0, signal: null });
+    await vi.waitFor(() => expect(write).toHaveBeenCalledTimes(1));
+    expect(client.over).toBe('closed');
+    await vi.waitFor(async () => expect((await terminals.get(opened.session_id)).status).toBe('active'));
+    domain.clock.advance(1000);
+    await vi.waitFor(async () => expect((await terminals.get(opened.session_id)).status).toBe('closed'));
+    expect(await events()).toEqual(['terminal.opened', 'terminal.closed']);
+    write.mockRestore();
+  });
+
+  it('end when their agent is rejected', async () => {
+    const { terminals, admin, start, domain, agent } = await open(fixture);
+    const { session_id, shell } = await start(admin);
+    await setStatus(domain.context, admin.actor, agent.id, { status: 'rejected', name: undefined });
+    await vi.waitFor(async () =>
+      expect(await terminals.get(session_id)).toMatchObject({
+        status: 'interrupted',
+        end_reason: 'its agent is no longer approved',
+      }),
+    );
+    expect(shell.closed).not.toBeNull();
+  });
+
+  it('are looked at once a second, by one timer, while there are some', async () => {
+    const { terminals, admin, start, domain } = await open(fixture, { reattachSecs: 5 });
+    const after = vi.spyOn(domain.clock, 'after');
+    await start(admin);
+    await start(admin);
+    const sweeps = () => after.mock.calls.filter(([ms]) => ms === 1000).length;
+    for (let n = 0; n < 5; n++) domain.clock.advance(1000);
+    await vi.waitFor(async () => {
+      const { items } = await terminals.list({ limit: 10, offset: 0 });
+      expect(items.map(({ status }) => status)).toEqual(['closed', 'closed']);
+    });
+    domain.clock.advance(10_000);
+    const before = sweeps();
+    domain.clock.advance(100_000);
+    expect(sweeps()).toBe(before);
+    after.mockRestore();
+  });
+});

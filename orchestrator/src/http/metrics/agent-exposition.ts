@@ -1,0 +1,68 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { Sample } from '@muster/protocol';
+import { agentSeries } from '../../domain/fleet/agent-series.ts';
+import type { AgentStanding } from '../../domain/fleet/metrics.ts';
+
+/**
+ * The agents' machines in the text format of Prometheus. Written by hand rather than by prom-client, which keeps every
+ * series it was ever told of and writes all of them in one turn of the loop.
+ */
+
+export const expositionType = 'text/plain; version=0.0.4; charset=utf-8';
+
+/** Lines written in one turn of the loop. */
+const linesPerTurn = 1000;
+
+/** A label's value: what it could break out with is escaped, whatever names are allowed today. */
+const labelValue = (text: string): string => text.replace(/[\\"\n]/g, (sign) => (sign === '\n' ? '\\n' : `\\${sign}`));
+
+interface Family {
+  readonly name: string;
+  readonly type: string;
+  readonly help: string;
+  readonly of: (agent: AgentStanding) => number | null;
+}
+
+const ofSample =
+  (of: (sample: Sample) => number | null) =>
+  ({ sample }: AgentStanding) =>
+    sample === null ? null : of(sample);
+
+const families: readonly Family[] = [
+  {
+    name: 'muster_agent_up',
+    type: 'gauge',
+    help: '1 while the agent is connected.',
+    of: ({ connected }) => (connected ? 1 : 0),
+  },
+  {
+    name: 'muster_agent_sample_timestamp_seconds',
+    type: 'gauge',
+    help: 'When the agent took what is shown of it, by its own clock.',
+    of: ofSample((sample) => sample.collected_at),
+  },
+  ...agentSeries.map(({ name, type, help, of }) => ({ name, type, help, of: ofSample(of) })),
+];
+
+/** Pieces of the text, family by family, as the format wants it; others get their turn between two pieces. */
+export async function* exposeAgents(agents: readonly AgentStanding[]): AsyncGenerator<string> {
+  const labels: string[] = [];
+  for (const [index, { node_id, name }] of agents.entries()) {
+    if (index > 0 && index % linesPerTurn === 0) await nextTurn();
+    labels.push(`{node_id="${labelValue(node_id)}",name="${labelValue(name)}"} `);
+  }
+  for (const { name, type, help, of } of families) {
+    let piece = `# HELP ${name} ${help}\n# TYPE ${name} ${type}\n`;
+    for (const [index, agent] of agents.entries()) {
+      if (index > 0 && index % linesPerTurn === 0) {
+        yield piece;
+        piece = '';
+        await nextTurn();
+      }
+      const value = of(agent);
+      if (value !== null) piece += `${name}${labels[index]}${value}\n`;
+    }
+    yield piece;
+    await nextTurn();
+  }
+}

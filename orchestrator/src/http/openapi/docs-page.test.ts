@@ -1,0 +1,97 @@
+import { existsSync } from 'node:fs';
+import { gunzipSync } from 'node:zlib';
+import { type Route, routes } from '@muster/protocol/http';
+import { moduleJsonSchema } from '@muster/protocol/module';
+import type { FastifyInstance } from 'fastify';
+import { type Browser, chromium } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { testApp } from '../../../test/app-fixture.ts';
+
+const executablePath = '/usr/bin/chromium';
+
+let app: FastifyInstance;
+let url: string;
+beforeAll(async () => {
+  app = testApp();
+  url = await app.listen({ host: '127.0.0.1', port: 0 });
+});
+afterAll(() => app.close());
+
+describe('what is served', () => {
+  test('a page that names files of its own only, under a policy that allows no other', async () => {
+    const [one, other] = [await app.inject('/docs'), await app.inject('/docs')];
+    expect(one.statusCode).toBe(200);
+    expect(one.headers['content-type']).toBe('text/html; charset=utf-8');
+    const policy = String(one.headers['content-security-policy']);
+    expect(policy).toMatch(/^default-src 'none'; script-src 'self'; /);
+    expect(policy).not.toMatch(/https?:|\*|unsafe-eval/);
+    expect(policy).not.toBe(other.headers['content-security-policy']);
+    expect(one.body).not.toMatch(/(src|href)="(https?:)?\/\//);
+    expect(one.body).not.toMatch(/<script>|<style/);
+    for (const [, address] of one.body.matchAll(/<script src="([^"]+)"/g)) {
+      const script = await app.inject(address as string);
+      expect(script.statusCode, address).toBe(200);
+      expect(script.headers['content-type']).toMatch(/^text\/javascript/);
+    }
+  });
+
+  test('the reference, packed for who can unpack it, and kept by who asked for this very one', async () => {
+    const { body } = await app.inject('/docs');
+    const address = /"(\/docs\/reference\.js\?v=[0-9a-f]{16})"/.exec(body)?.[1] as string;
+    const packed = await app.inject({ url: address, headers: { 'accept-encoding': 'gzip, br' } });
+    const plain = await app.inject(address);
+    expect(packed.headers).toMatchObject({ 'content-encoding': 'gzip', vary: 'accept-encoding' });
+    expect(gunzipSync(packed.rawPayload).equals(plain.rawPayload)).toBe(true);
+    expect(plain.headers['cache-control']).toBe('public, max-age=31536000, immutable');
+    expect((await app.inject('/docs/reference.js?v=0')).headers['cache-control']).toBe('no-store');
+  });
+
+  test('the schema of modules', async () => {
+    const answer = await app.inject('/schemas/module/v1.json');
+    expect(answer.headers['content-type']).toMatch(/^application\/schema\+json/);
+    expect(answer.json()).toEqual(moduleJsonSchema());
+  });
+});
+
+describe.runIf(existsSync(executablePath) || process.env.CI === 'true')('in a browser', () => {
+  let browser: Browser;
+  beforeAll(async () => {
+    const args = ['--no-sandbox', '--disable-gpu', '--no-first-run', '--disable-background-networking'];
+    browser = await chromium.launch({
+      executablePath,
+      args: [...args, '--disable-component-update', '--disable-sync'],
+    });
+  }, 60_000);
+  afterAll(() => browser.close());
+
+  test('it shows the API, asks no other host for anything, and breaks no rule of its policy', async () => {
+    const page = await browser.newPage();
+    const asked: string[] = [];
+    const complaints: string[] = [];
+    page.on('request', (request) => asked.push(request.url()));
+    page.on('console', (message) => {
+      if (message.type() === 'error' || message.type() === 'warning') complaints.push(message.text());
+    });
+    page.on('pageerror', (error) => complaints.push(error.message));
+    await page.goto(`${url}/docs`);
+    // The group of the first route is open.
+    const { summary } = routes[0] as Route;
+    await page.getByText(summary).first().click();
+    await page.locator('h3').filter({ hasText: summary }).first().waitFor();
+    expect(complaints).toEqual([]);
+    const others = asked.filter((address) => !address.startsWith(`${url}/`) && !address.startsWith('data:'));
+    expect(others).toEqual([]);
+    expect(asked).toContain(`${url}/openapi.json`);
+  }, 60_000);
+});
+
+test('schemas of configuration files are served where they say they are', async () => {
+  const app = testApp({}, { configSchemas: { '/schemas/agent.json': () => ({ $id: '/schemas/agent.json' }) } });
+  const answer = await app.inject({ url: '/schemas/agent.json' });
+  expect([answer.statusCode, answer.headers['content-type'], answer.json()]).toEqual([
+    200,
+    'application/schema+json; charset=utf-8',
+    { $id: '/schemas/agent.json' },
+  ]);
+  await app.close();
+});

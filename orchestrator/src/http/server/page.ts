@@ -1,0 +1,36 @@
+import type { Page, PageWish } from '../../domain/shared/page.ts';
+import { Chunked, JsonBody, type JsonText, Paged } from './handlers.ts';
+
+/** The `Link` header that leads from a request to the next part of its list (RFC 8288). */
+export function nextLink(url: string, next: Readonly<Record<string, string>>): string {
+  const [path = '', query = ''] = url.split('?', 2);
+  const parameters = new URLSearchParams(query);
+  for (const [name, value] of Object.entries(next)) parameters.set(name, value);
+  return `<${path}?${parameters}>; rel="next"`;
+}
+
+/** A page as it is answered: the next one is the same request, further on. */
+export const paged = <T>({ items, more }: Page<T>, { limit, offset }: PageWish): Paged<T> =>
+  new Paged(items, more ? { limit: String(limit), offset: String(offset + items.length) } : null);
+
+const itemsPerChunk = 500;
+
+/** {@link paged} for pages that may be long, of items that are JSON text: written in pieces. */
+export function pagedInChunks<T>({ items, more }: Page<JsonText<T>>, { limit, offset }: PageWish): Paged<T> {
+  function* chunks(): Generator<JsonBody<readonly T[]>> {
+    for (let start = 0; start < items.length; start += itemsPerChunk)
+      yield pieceOf(items.slice(start, start + itemsPerChunk));
+  }
+  const next = more ? { limit: String(limit), offset: String(offset + items.length) } : null;
+  return new Paged(new Chunked(chunks()), next);
+}
+
+/** A whole list of items that are JSON text, written while it is read. */
+export function inChunks<T>(parts: AsyncIterable<readonly JsonText<T>[]>): Chunked<T> {
+  async function* chunks(): AsyncGenerator<JsonBody<readonly T[]>> {
+    for await (const part of parts) yield pieceOf(part);
+  }
+  return new Chunked(chunks());
+}
+
+const pieceOf = <T>(items: readonly JsonText<T>[]): JsonBody<readonly T[]> => new JsonBody(`[${items.join()}]`);

@@ -1,0 +1,104 @@
+import { hash, randomBytes } from 'node:crypto';
+import { RateLimiterMemory, type RateLimiterRes } from 'rate-limiter-flexible';
+import { networkOf } from '../../client-network.ts';
+import { RefusedRequest } from './problem.ts';
+
+export interface Rates {
+  /** Sign-in requests of one address: so many a minute, and so many of them at once. */
+  readonly signIn: { readonly perMinute: number; readonly burst: number };
+  /** Requests of one session a second. */
+  readonly sessionPerSecond: number;
+}
+
+/** Upgrades to WebSockets by their address. */
+export interface TicketRate {
+  /** Counts one; rejects with `rate_limited` when there are too many. */
+  spend(address: string): Promise<void>;
+  /** Its ticket was good: only guesses count. */
+  giveBack(address: string): void;
+}
+
+export const defaultRates: Rates = { signIn: { perMinute: 60, burst: 30 }, sessionPerSecond: 1000 };
+
+/** Addresses share this many counters, so that no number of addresses can fill the memory. */
+const addressSlots = 65_536;
+
+/**
+ * Counts requests and refuses those that are too many.
+ * @returns functions that return or resolve when the request may go on, and otherwise throw or reject with `rate_limited`
+ */
+export function createRates(rates: Rates) {
+  // Without a secret anybody could choose addresses that share a counter with somebody else's.
+  const salt = randomBytes(16).toString('hex');
+  return {
+    /** @param address the client's IP address */
+    signIn: addressRate(rates.signIn, salt, 'sign-in requests').spend,
+    /** As many as may sign in may try tickets. */
+    ticket: addressRate(rates.signIn, salt, 'connections with tickets that are not good') as TicketRate,
+    session: countEachSecond(rates.sessionPerSecond),
+  };
+}
+
+function addressRate({ perMinute, burst }: Rates['signIn'], salt: string, what: string) {
+  const minute = new RateLimiterMemory({ points: perMinute, duration: 60 });
+  // The time in which the allowed rate comes to one burst: no more than that may come at once.
+  const atOnce = new RateLimiterMemory({ points: burst, duration: Math.max(1, Math.ceil((burst * 60) / perMinute)) });
+  return {
+    async spend(address: string): Promise<void> {
+      const slot = slotOf(address, salt);
+      // In this order: a request that is refused here does not count for its minute.
+      await admit(atOnce, slot, `Too many ${what} from this address at once.`);
+      await admit(minute, slot, `Too many ${what} from this address.`);
+    },
+    giveBack(address: string): void {
+      const slot = slotOf(address, salt);
+      for (const limiter of [atOnce, minute]) void limiter.reward(slot);
+    },
+  };
+}
+
+/**
+ * At once and without a promise, since it is asked for every request. All sessions share their seconds, so that what was
+ * counted is thrown away together.
+ */
+function countEachSecond(most: number): (tokenHash: string) => void {
+  const counts = new Map<string, number>();
+  let secondEnds = 0;
+  return (tokenHash) => {
+    const now = performance.now();
+    if (now >= secondEnds) {
+      counts.clear();
+      secondEnds = now + 1000;
+    }
+    const count = (counts.get(tokenHash) ?? 0) + 1;
+    if (count > most)
+      throw new RefusedRequest('rate_limited', 'Too many requests in this session.', { 'retry-after': '1' });
+    counts.set(tokenHash, count);
+  };
+}
+
+/**
+ * For discovery: each request makes this machine send to others, who did not ask.
+ * @returns resolves when the operator may go on, and otherwise rejects with `rate_limited`
+ */
+export function createDiscoveryRate({ perMinute = 60, burst = 20 } = {}) {
+  const minute = new RateLimiterMemory({ points: perMinute, duration: 60 });
+  const atOnce = new RateLimiterMemory({ points: burst, duration: Math.max(1, Math.ceil((burst * 60) / perMinute)) });
+  return async (operatorId: string): Promise<void> => {
+    await admit(atOnce, operatorId, 'Too many announcements by this operator at once.');
+    await admit(minute, operatorId, 'Too many announcements by this operator.');
+  };
+}
+
+const slotOf = (address: string, salt: string): string =>
+  String(Number.parseInt(hash('sha256', salt + networkOf(address), 'hex').slice(0, 8), 16) % addressSlots);
+
+function admit(limiter: RateLimiterMemory, key: string, detail: string): Promise<void> {
+  return limiter.consume(key).then(ignore, (refusal: RateLimiterRes | Error) => {
+    if (refusal instanceof Error) throw refusal;
+    const seconds = Math.max(1, Math.ceil(refusal.msBeforeNext / 1000));
+    throw new RefusedRequest('rate_limited', detail, { 'retry-after': String(seconds) });
+  });
+}
+
+const ignore = (): void => {};

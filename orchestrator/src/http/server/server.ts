@@ -1,0 +1,149 @@
+import type { IncomingMessage } from 'node:http';
+import type { Server as TlsServer } from 'node:tls';
+import { MusterError } from '@muster/protocol';
+import fastify, {
+  type FastifyInstance,
+  type FastifyReply,
+  type FastifyRequest,
+  type FastifyServerOptions,
+  type RawServerDefault,
+} from 'fastify';
+import { FairConnections } from '../../admission/fair-connections.ts';
+import { HandshakeQueue } from '../../admission/handshake-queue.ts';
+import type { Clock } from '../../clock.ts';
+import type { Log } from '../../log.ts';
+import { readJson } from './body.ts';
+import { refuseConnection } from './fallback.ts';
+import { parseQuery } from './query.ts';
+
+export interface ServerOptions {
+  /** PEM. Without it the server speaks plain HTTP. */
+  readonly tls: { readonly cert: string; readonly key: string } | undefined;
+  readonly trustedProxies: readonly string[];
+  readonly limits: {
+    readonly headerBytes: number;
+    readonly headersTimeout: number;
+    readonly requestTimeout: number;
+    readonly keepAliveTimeout: number;
+    readonly handshakeTimeout: number;
+    readonly connections: number;
+    readonly connectionsOfNetwork: number;
+  };
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Which requests become something else than a request; for them the server emits `upgrade`. */
+  readonly upgrades: (request: IncomingMessage) => boolean;
+  /** The id of a request, given the one that it came with, if any. */
+  readonly requestId: (given?: string | string[] | undefined) => string;
+  /** Answers an address that cannot be read; no hook has run by then. */
+  readonly badAddress: (error: Error, request: FastifyRequest, reply: FastifyReply) => void;
+}
+
+/** The server with the limits that hold before any route is known. It logs nothing but the connections it drops. */
+export function createServer({
+  tls,
+  trustedProxies,
+  limits,
+  upgrades,
+  requestId,
+  badAddress,
+  clock,
+  log,
+}: ServerOptions): { app: FastifyInstance; connections: FairConnections } {
+  const http = {
+    headersTimeout: limits.headersTimeout,
+    maxHeaderSize: limits.headerBytes,
+    shouldUpgradeCallback: upgrades,
+    // How late a timeout may be noticed.
+    connectionsCheckingInterval: Math.min(5_000, limits.headersTimeout),
+  };
+  const options: FastifyServerOptions<RawServerDefault> = {
+    logger: false,
+    genReqId: (request) => requestId(request.headers['x-request-id']),
+    requestTimeout: limits.requestTimeout,
+    keepAliveTimeout: limits.keepAliveTimeout,
+    // A drained server answers 503 itself, in its own form.
+    return503OnClosing: false,
+    frameworkErrors: badAddress,
+    clientErrorHandler: (error, socket) =>
+      refuseConnection(error, socket as Parameters<typeof refuseConnection>[1], requestId()),
+    routerOptions: {
+      querystringParser: (text) => parseQuery(text) as unknown as Record<string, unknown>,
+      // An id of any length is an unknown one, and the headers' limit bounds it.
+      maxParamLength: limits.headerBytes,
+    },
+    ...(trustedProxies.length > 0 ? { trustProxy: [...trustedProxies] } : {}),
+  };
+  const app = tls
+    ? (fastify({
+        ...options,
+        https: {
+          ...http,
+          ...tls,
+          minVersion: 'TLSv1.2',
+          handshakeTimeout: limits.handshakeTimeout,
+          pauseOnConnect: true,
+        },
+      } as never) as unknown as FastifyInstance)
+    : fastify({ ...options, http } as FastifyServerOptions<RawServerDefault>);
+  if (tls) queueHandshakes(app, limits, clock, log);
+  const connections = new FairConnections(app.server, {
+    limits: { connections: limits.connections, exposedOfNetwork: limits.connectionsOfNetwork },
+    trustedProxies,
+    clock,
+    log,
+  });
+  readJsonOnly(app);
+  return { app, connections };
+}
+
+/** How often places of slow handshakes are given to others, in milliseconds. */
+const handshakeTickMs = 100;
+
+/** Handshakes begin in slices, and networks take turns: the answers to others come in between. */
+function queueHandshakes(app: FastifyInstance, limits: ServerOptions['limits'], clock: Clock, log: Log): void {
+  const queue = new HandshakeQueue(app.server as unknown as TlsServer, {
+    clock,
+    log,
+    limits: {
+      handshakesInFlight: 32,
+      handshakePlaceMs: 250,
+      waitingSockets: limits.connections,
+      waitingSocketsPerAddress: limits.connections,
+      waitingTimeoutMs: limits.handshakeTimeout,
+    },
+  });
+  let callOff = () => {};
+  const tick = () => {
+    queue.tick();
+    callOff = clock.after(handshakeTickMs, tick);
+  };
+  app.server.once('listening', tick);
+  app.addHook('preClose', async () => {
+    callOff();
+    queue.close();
+  });
+}
+
+/** Bodies are JSON in UTF-8, not compressed. An empty one is for the route to judge, whatever its type. */
+function readJsonOnly(app: FastifyInstance): void {
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (request, body: Buffer, done) => {
+    if (body.length === 0) return done(null, undefined);
+    const charset = /;\s*charset\s*=\s*"?([^";\s]*)/i.exec(request.headers['content-type'] ?? '')?.[1];
+    if (charset !== undefined && !/^utf-?8$/i.test(charset))
+      return done(new MusterError('unsupported_media_type', 'JSON is sent as UTF-8.'));
+    const encoding = request.headers['content-encoding'];
+    if (encoding !== undefined && encoding.toLowerCase() !== 'identity')
+      return done(new MusterError('unsupported_media_type', 'Bodies are sent without a content encoding.'));
+    try {
+      done(null, readJson(body));
+    } catch (error) {
+      done(error as Error);
+    }
+  });
+  app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body: Buffer, done) => {
+    if (body.length === 0) done(null, undefined);
+    else done(new MusterError('unsupported_media_type'));
+  });
+}

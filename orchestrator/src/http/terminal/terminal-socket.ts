@@ -1,0 +1,157 @@
+import { type IncomingMessage, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+import { MusterError } from '@muster/protocol';
+import { apiPrefix } from '@muster/protocol/http';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { WebSocketServer } from 'ws';
+import type { Clock } from '../../clock.ts';
+import type { TerminalConnections } from '../../domain/terminals/terminal-client.ts';
+import type { Log } from '../../log.ts';
+import { RefusedRequest } from '../server/problem.ts';
+import type { ParsedQuery } from '../server/query.ts';
+import type { TicketRate } from '../server/rate.ts';
+import { TerminalPeer, terminalSocketLimits } from './terminal-peer.ts';
+
+export interface TerminalSocketOptions {
+  readonly connections: TerminalConnections;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly rate: TicketRate;
+  /** Sockets at one time: the others of the server are for requests. */
+  readonly most: number;
+  /** One has opened, in place of an answer. */
+  readonly opened: (request: FastifyRequest, mode: string, ms: number) => void;
+}
+
+/** How often sockets are looked at. One timer for all of them, and none while there are none. */
+const lookMs = 1_000;
+
+const address = new RegExp(`^${apiPrefix}/terminal/session/[^/?]+/ws(\\?|$)`);
+
+/** Whether a request is to become a WebSocket. Any other that would be upgraded is answered as if it would not. */
+export const isTerminalUpgrade = ({ url, headers }: IncomingMessage): boolean =>
+  headers.upgrade?.toLowerCase() === 'websocket' && address.test(url ?? '');
+
+/**
+ * The WebSockets of operators on terminals, on the server of the API. An upgrade goes through the same hooks as every
+ * request, so that refusals are answered, logged and counted like all others.
+ * @returns ends those that are left, once the server stops
+ */
+export function registerTerminalSockets(app: FastifyInstance, options: TerminalSocketOptions): () => Promise<void> {
+  const { connections, clock, log, rate, most } = options;
+  const upgrades = new WeakMap<IncomingMessage, { socket: Socket; head: Buffer }>();
+  const sockets = new WebSocketServer({
+    noServer: true,
+    perMessageDeflate: false,
+    maxPayload: terminalSocketLimits.frameBytes,
+    maxFragments: 64,
+    maxBufferedChunks: 1024,
+    clientTracking: false,
+    closeTimeout: terminalSocketLimits.closeTimeoutMs,
+  } as ConstructorParameters<typeof WebSocketServer>[0]);
+
+  const peers = new Set<TerminalPeer>();
+  let callOff: (() => void) | null = null;
+  let empty = () => {};
+  const look = (): void => {
+    callOff = null;
+    const now = clock.monotonic();
+    for (const peer of peers) peer.look(now);
+    schedule();
+  };
+  const schedule = (): void => {
+    if (peers.size > 0) callOff ??= clock.after(lookMs, look);
+  };
+  const onGone = (peer: TerminalPeer): void => {
+    peers.delete(peer);
+    if (peers.size > 0) return;
+    callOff?.();
+    callOff = null;
+    empty();
+  };
+
+  /** The last answer on each connection that is not through with it. */
+  const answering = new WeakMap<Socket, ServerResponse>();
+  app.server.on('request', ({ socket }: IncomingMessage, response: ServerResponse) => {
+    answering.set(socket, response);
+    response.once('close', () => {
+      if (answering.get(socket) === response) answering.delete(socket);
+    });
+  });
+  app.server.on('upgrade', (request: IncomingMessage, socket: Socket, head: Buffer) => {
+    upgrades.set(request, { socket, head });
+    // Without a listener an error of it would end the process; `ws` has its own.
+    socket.on('error', ignore);
+    // It may come right behind a request on the same connection, before the answer to that has let go of it.
+    const before = answering.get(socket);
+    if (before === undefined) begin(request, socket);
+    else before.once('close', () => begin(request, socket));
+  });
+  const begin = (request: IncomingMessage, socket: Socket): void => {
+    if (socket.destroyed) return;
+    const response = new ServerResponse(request);
+    response.assignSocket(socket);
+    response.shouldKeepAlive = false;
+    // It was refused: nothing else can come on this connection.
+    response.once('finish', () => socket.destroySoon());
+    app.routing(request, response);
+  };
+
+  async function upgrade(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+    const upgraded = upgrades.get(request.raw);
+    if (upgraded === undefined)
+      throw new RefusedRequest('upgrade_required', undefined, { upgrade: 'websocket', connection: 'upgrade' });
+    const begun = clock.monotonic();
+    await rate.spend(request.ip);
+    requireHandshake(request.raw);
+    if (peers.size >= most)
+      throw new MusterError('terminal_limit', `${most} connections to terminals are open, which is all there may be`);
+    const { values, faults } = request.query as ParsedQuery;
+    const ticket = faults.length === 0 ? values.ticket : undefined;
+    const { session_id } = request.params as { session_id: string };
+    const { socket, head } = upgraded;
+    // Nobody is there any more: the ticket stays good for whoever has it.
+    if (socket.destroyed) return reply.hijack();
+    const peer = new TerminalPeer({ clock, log, onGone });
+    const events = typeof ticket === 'string' ? connections.connect(ticket, session_id, peer) : null;
+    if (events === null) throw new MusterError('ticket_invalid');
+    rate.giveBack(request.ip);
+    peers.add(peer);
+    schedule();
+    reply.hijack();
+    reply.raw.detachSocket(socket);
+    let opened = false;
+    sockets.handleUpgrade(request.raw, socket, head, (ws) => {
+      opened = true;
+      socket.removeListener('error', ignore);
+      // Clean ends are seen by pings; this sees the others, also while nothing is sent.
+      socket.setKeepAlive(true, terminalSocketLimits.pingMs);
+      peer.attach(ws, events);
+    });
+    if (opened) options.opened(request, events.mode, clock.monotonic() - begun);
+    else peer.leave(events);
+    return reply;
+  }
+
+  app.get(`${apiPrefix}/terminal/session/:session_id/ws`, { exposeHeadRoute: false }, upgrade);
+
+  return () => {
+    if (peers.size === 0) return Promise.resolve();
+    const gone = new Promise<void>((resolve) => {
+      empty = resolve;
+    });
+    for (const peer of [...peers]) peer.interrupt();
+    return gone;
+  };
+}
+
+/** What `ws` would refuse as well, but with no problem document and after the ticket was used up. */
+function requireHandshake({ headers }: IncomingMessage): void {
+  const key = headers['sec-websocket-key'];
+  if (headers['sec-websocket-version'] !== '13' || key === undefined || !/^[+/0-9A-Za-z]{22}==$/.test(key))
+    throw new RefusedRequest('malformed_request', 'This is no handshake of WebSocket version 13.', {
+      'sec-websocket-version': '13',
+    });
+}
+
+const ignore = (): void => {};

@@ -1,0 +1,229 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { sql } from 'kysely';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { testTime } from '../../../test/databases/databases.ts';
+import { PostgresMissing, type PostgresServer, startPostgres } from '../../../test/databases/postgres-server.ts';
+import { sampleAt } from '../../../test/samples.ts';
+import type { Database } from '../database.ts';
+import { putSetting } from '../queries/settings.ts';
+import { defineQuery } from '../query.ts';
+import { openPostgresSamples } from '../samples/samples-postgres.ts';
+import { statement } from '../transaction.ts';
+import { openPostgres, type PostgresOptions } from './postgres.ts';
+import { DatabaseInUse } from './postgres-lock.ts';
+import { connect, connectionSettings } from './postgres-settings.ts';
+
+const allSettings = defineQuery('test/all settings', (db, _: Record<never, never>) =>
+  db.selectFrom('settings').selectAll().orderBy('key'),
+);
+
+const serverSettings = defineQuery('test/server settings', (db, _: Record<never, never>) =>
+  db.selectNoFrom([
+    sql<string>`current_setting('work_mem')`.as('work_mem'),
+    sql<string>`current_setting('synchronous_commit')`.as('synchronous_commit'),
+    sql<string>`current_setting('statement_timeout')`.as('statement_timeout'),
+  ]),
+);
+
+describe('an orchestrator on PostgreSQL', () => {
+  let server: PostgresServer | undefined;
+  let missing: PostgresMissing | undefined;
+  let url = '';
+  const open: Database[] = [];
+
+  beforeAll(async () => {
+    try {
+      server = await startPostgres();
+    } catch (error) {
+      if (!(error instanceof PostgresMissing) || process.env.CI === 'true') throw error;
+      missing = error;
+    }
+  });
+  beforeEach(async (context) => {
+    if (missing) context.skip(missing.message);
+    url = await server!.createDatabase();
+  });
+  afterEach(async () => {
+    for (const database of open.splice(0)) await database.close();
+  });
+  afterAll(() => server?.stop());
+
+  interface Told {
+    lost: number;
+    regained: number;
+    taken: Error[];
+  }
+  async function openAlone(options: Partial<PostgresOptions> = {}): Promise<{ db: Database; told: Told }> {
+    const told: Told = { lost: 0, regained: 0, taken: [] };
+    const db = await openPostgres({
+      url,
+      now: () => testTime,
+      statementTimeout: 2,
+      exclusive: {
+        onLost: () => void told.lost++,
+        onRegained: () => void told.regained++,
+        onTaken: (reason) => void told.taken.push(reason),
+      },
+      ...options,
+    });
+    open.push(db);
+    return { db, told };
+  }
+  const put = (db: Database, key: string) =>
+    db.write({ name: 'test/put', statements: [statement(putSetting, { key, value: 'x' })] });
+  /** Does something on the server from outside. */
+  async function beside(
+    act: (query: (text: string) => Promise<{ rows: Record<string, unknown>[] }>) => Promise<unknown>,
+  ) {
+    const client = await connect(connectionSettings({ url }));
+    try {
+      return await act((text) => client.query(text) as never);
+    } finally {
+      await client.end();
+    }
+  }
+  async function until(what: string, so: () => boolean | Promise<boolean>) {
+    const end = performance.now() + 20_000;
+    while (!(await so())) {
+      if (performance.now() > end) throw new Error(`not in time: ${what}`);
+      await sleep(20);
+    }
+  }
+  const theLock = `select pid from pg_locks where locktype = 'advisory' and objid = 1 and granted
+    and database = (select oid from pg_database where datname = current_database())`;
+  /** As when the network swallowed its holder's connection. It may be back, and have it again, before we ask. */
+  async function takeTheLock(query: (text: string) => Promise<{ rows: Record<string, unknown>[] }>): Promise<void> {
+    for (let got = false; !got; ) {
+      await query(`select pg_terminate_backend(pid) from (${theLock}) as held`);
+      got = (await query('select pg_try_advisory_lock(1836413812, 1) as got')).rows[0]?.got === true;
+    }
+  }
+
+  it('has the database for itself: a second one is refused, and taken in once the first has gone', async () => {
+    const { db } = await openAlone();
+    await expect(openAlone()).rejects.toThrow(/in use by another Muster process.*: stop that one first/);
+    await put(db, 'first');
+    await db.close();
+    const { db: second } = await openAlone();
+    expect(await second.all(allSettings, {})).toEqual([{ key: 'first', value: 'x' }]);
+  });
+
+  it('refuses to write while the lock is lost, and goes on by itself', async () => {
+    const { db, told } = await openAlone();
+    await put(db, 'before');
+    await beside((query) => query(`select pg_terminate_backend(pid) from (${theLock}) as held`));
+    await until('the lock is missed', () => told.lost === 1);
+    await until('the lock is held again', () => told.regained === 1);
+    await put(db, 'after');
+    expect(told.taken).toEqual([]);
+  });
+
+  it('can write nothing any more once another process has taken the database', async () => {
+    const { db, told } = await openAlone();
+    await put(db, 'mine');
+    // As when the network swallowed our lock's connection: another takes the lock before we know.
+    await beside(async (query) => {
+      await takeTheLock(query);
+      const failures = await Promise.all(
+        Array.from({ length: 20 }, (_, index) =>
+          put(db, `late-${index}`).then(
+            () => null,
+            (error: Error) => error,
+          ),
+        ),
+      );
+      // Those on connections from before may pass: no other orchestrator has begun, it would have ended them.
+      expect(failures.filter((failure) => failure !== null).length).toBeGreaterThan(0);
+      await until('it is told', () => told.taken.length === 1);
+      expect(told.taken[0]).toBeInstanceOf(DatabaseInUse);
+      await expect(put(db, 'never')).rejects.toMatchObject({ code: 'storage_unavailable' });
+    });
+  });
+
+  it('ends the connections of the process that had the lock before', async () => {
+    const { db, told } = await openAlone();
+    await Promise.all(Array.from({ length: 8 }, (_, index) => put(db, `n-${index}`)));
+    const working = `select 1 from pg_stat_activity where datname = current_database()
+      and application_name like 'muster-orchestrator:%'`;
+    await beside(async (query) => {
+      await takeTheLock(query);
+      await until('it is told', () => told.taken.length === 1);
+      expect((await query(working)).rows.length).toBeGreaterThan(0);
+    });
+    // It has not exited, as it should have; but nothing that it had under way can be committed any more.
+    const { db: second } = await openAlone();
+    await beside(async (query) => {
+      expect((await query(working)).rows).toEqual([]);
+    });
+    await put(second, 'second');
+  });
+
+  it('answers 503 while the server is gone, loses nothing that was answered, and recovers by itself', async () => {
+    const { db, told } = await openAlone();
+    const samples = await openPostgresSamples({ url, retentionSecs: 86_400 });
+    const answered = new Set<string>();
+    const refused = new Set<string>();
+    let going = true;
+    const writer = async (person: number) => {
+      for (let count = 0; going; count++) {
+        const key = `p${person}-${String(count).padStart(5, '0')}`;
+        await put(db, key).then(
+          () => answered.add(key),
+          (error: { code?: string }) => refused.add(String(error.code)),
+        );
+        if (told.lost > told.regained) await sleep(5);
+      }
+    };
+    const writers = Promise.all([0, 1, 2, 3].map(writer));
+    for (let round = 1; round <= 2; round++) {
+      const before = answered.size;
+      await until('it is written to', () => answered.size > before + 20);
+      await server!.kill();
+      await until('it is missed', () => told.lost === round);
+      await expect(put(db, 'x')).rejects.toMatchObject({ code: 'storage_unavailable' });
+      await expect(db.all(allSettings, {})).rejects.toMatchObject({ code: 'storage_unavailable' });
+      await expect(samples.add('a', [sampleAt(round)])).rejects.toMatchObject({ code: 'storage_unavailable' });
+      await expect(samples.since('a', 0, 9)).rejects.toMatchObject({ code: 'storage_unavailable' });
+      await server!.start();
+      await until('it is back', () => told.regained === round);
+      // An agent that was not answered sends again.
+      await samples.add('a', [sampleAt(round)]);
+    }
+    expect(await samples.since('a', 0, 9)).toEqual([sampleAt(1), sampleAt(2)]);
+    await samples.close();
+    await until('it is written to again', () => answered.size > 60);
+    going = false;
+    await writers;
+    const there = new Set((await db.all(allSettings, {})).map(({ key }) => key));
+    expect([...answered].filter((key) => !there.has(key))).toEqual([]);
+    for (const code of refused) expect(['storage_unavailable', 'outcome_unknown']).toContain(code);
+    expect(told.taken).toEqual([]);
+  });
+
+  it('gives a statement up that takes too long, as unavailable', async () => {
+    const { db } = await openAlone({ statementTimeout: 1 });
+    await beside(async (query) => {
+      await query('begin');
+      await query('lock table settings in access exclusive mode');
+      await expect(put(db, 'x')).rejects.toMatchObject({ code: 'storage_unavailable' });
+      await query('rollback');
+    });
+    await put(db, 'x');
+  });
+
+  it('keeps the options of the URL, and asks for durable commits where the server would not give them', async () => {
+    const database = new URL(url).pathname.slice(1);
+    await beside((query) => query(`alter role postgres in database ${database} set synchronous_commit = off`));
+    const { db } = await openAlone({ url: `${url}?options=-c%20work_mem%3D5MB` });
+    const result = await db.write({ name: 'test/look', statements: [statement(serverSettings, {})] });
+    expect(result.results[0]?.rows).toEqual([{ work_mem: '5MB', synchronous_commit: 'on', statement_timeout: '2s' }]);
+  });
+
+  it('refuses a database that cannot hold every text', async () => {
+    const name = `latin_${Date.now()}`;
+    await beside((query) => query(`create database ${name} encoding 'LATIN1' template template0`));
+    const latin = new URL(url);
+    latin.pathname = `/${name}`;
+    await expect(openAlone({ url: latin.href })).rejects.toThrow(/encoding LATIN1; make one with encoding UTF8/);
+  });
+});

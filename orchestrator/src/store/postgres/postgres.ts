@@ -1,0 +1,308 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { MusterError } from '@muster/protocol';
+import { type Client, Pool, type PoolClient, type QueryResult } from 'pg';
+import { ConstraintViolation, type Database, type DatabaseStats, OutcomeUnknown } from '../database.ts';
+import { type MigrationProgress, type MigrationReport, SchemaRefused } from '../migrate.ts';
+import { migrations as allMigrations } from '../migrations/index.ts';
+import type { Migration } from '../migrations/migration.ts';
+import { type BoundValue, storableText } from '../params.ts';
+import { type AnyQuery, bind, type Query } from '../query.ts';
+import { type StatementResult, type Unit, UnitResult } from '../transaction.ts';
+import { defaultIntakeLimits, Intake, type IntakeLimits, sizeOf } from '../write-queue-limits.ts';
+import { migratePostgres } from './migrate-postgres.ts';
+import { postgresFailure } from './postgres-failure.ts';
+import { type LockEvents, type PostgresLock, takePostgresLock } from './postgres-lock.ts';
+import { rowTypes } from './postgres-row-types.ts';
+import { connect, connectionSettings, connectTimeoutMs } from './postgres-settings.ts';
+
+export interface PostgresOptions {
+  /** `postgres://user:password@host:port/database` */
+  readonly url: string;
+  /** Unix seconds, for the record of migrations. */
+  readonly now: () => number;
+  /** An idle connection was lost; the pool makes a new one. */
+  readonly onConnectionError?: (error: Error) => void;
+  /** A transaction was committed, and how long it took. */
+  readonly onCommit?: (units: number, ms: number) => void;
+  readonly onProgress?: (progress: MigrationProgress) => void;
+  readonly onMigrated?: (report: MigrationReport) => void;
+  readonly limits?: IntakeLimits;
+  /** Connections that write, and as many again that read. */
+  readonly maxConnections?: number;
+  /** Seconds after which the server gives a statement up; none: never. */
+  readonly statementTimeout?: number;
+  /**
+   * Nobody else may work on the database for as long as this process does. Without it several may, as tests do.
+   * @throws DatabaseInUse from opening, when somebody does
+   */
+  readonly exclusive?: LockEvents;
+  /** What the operator of the server should know, for the log. */
+  readonly onNotice?: (notice: string) => void;
+  /** A number from 0 up to 1, to spread those that try again. */
+  readonly random?: () => number;
+  /** For tests: other migrations than those of this release. */
+  readonly migrations?: readonly Migration[];
+}
+
+/** How often a transaction that lost against another is run again before it is given up. */
+const maxAttempts = 30;
+
+const cleanList = (list: readonly string[] | readonly number[]): BoundValue =>
+  list.map((item) => (typeof item === 'string' ? storableText(item) : item)) as string[] | number[];
+
+/**
+ * Opens a PostgreSQL database and migrates it.
+ * @throws SchemaRefused when the database is from a newer release
+ * @throws DatabaseInUse when it is wanted exclusively and another process works on it
+ */
+export async function openPostgres(options: PostgresOptions): Promise<Database> {
+  const lock = options.exclusive ? await takePostgresLock(options.url, options.exclusive) : null;
+  try {
+    const client = await connect(connectionSettings({ url: options.url }));
+    try {
+      const { now, onProgress } = options;
+      const durable = await judgeServer(client, options.onNotice);
+      const migrations = options.migrations ?? allMigrations;
+      const report = await migratePostgres(client, { migrations, now, onProgress });
+      options.onMigrated?.(report);
+      return new PostgresDatabase(options, lock, durable);
+    } finally {
+      await client.end();
+    }
+  } catch (error) {
+    await lock?.release();
+    throw error;
+  }
+}
+
+/**
+ * @returns whether a commit is on the server's disk when it is answered, as the server is configured
+ * @throws SchemaRefused when the server cannot hold our text
+ */
+async function judgeServer(client: Client, notice: PostgresOptions['onNotice']): Promise<boolean> {
+  const { rows } = await client.query<{ encoding: string; commit: string; fsync: string }>(
+    `select current_setting('server_encoding') as encoding, current_setting('synchronous_commit') as commit,
+       current_setting('fsync') as fsync`,
+  );
+  const { encoding, commit, fsync } = rows[0]!;
+  if (encoding !== 'UTF8')
+    throw new SchemaRefused(`The PostgreSQL database has the encoding ${encoding}; make one with encoding UTF8.`);
+  if (fsync !== 'on') notice?.('the PostgreSQL server runs with fsync off: a power cut may lose or break everything');
+  return commit !== 'off';
+}
+
+class PostgresDatabase implements Database {
+  readonly kind = 'postgres';
+  readonly #writers: Pool;
+  readonly #readers: Pool;
+  readonly #onCommit: PostgresOptions['onCommit'];
+  readonly #intake: Intake;
+  readonly #lock: PostgresLock | null;
+  readonly #random: () => number;
+  readonly #underWay = new Set<Promise<unknown>>();
+  #unitsCommitted = 0;
+  #unitsFailed = 0;
+  #commits = 0;
+  #retries = 0;
+  #closing: Promise<void> | undefined;
+
+  /** @param durable whether the server as it is configured keeps what it has committed */
+  constructor(options: PostgresOptions, lock: PostgresLock | null, durable: boolean) {
+    this.#lock = lock;
+    this.#random = options.random ?? Math.random;
+    this.#intake = new Intake(options.limits ?? defaultIntakeLimits);
+    this.#onCommit = options.onCommit;
+    const { url, statementTimeout } = options;
+    const applicationName = lock?.applicationName;
+    const settings = (server: Record<string, string>) => ({
+      ...connectionSettings({ url, statementTimeout, applicationName, server }),
+      max: options.maxConnections ?? 8,
+      connectionTimeoutMillis: connectTimeoutMs,
+      types: rowTypes,
+    });
+    this.#writers = new Pool({
+      ...settings({
+        ...(durable ? {} : { synchronous_commit: 'on' }),
+        // A transaction of ours whose machine is gone must not hold its locks for hours.
+        idle_in_transaction_session_timeout: '60s',
+      }),
+      ...(lock ? { onConnect: (client) => lock.admit(client) } : {}),
+    });
+    // A write that is run as a read fails here as it does on SQLite.
+    this.#readers = new Pool(settings({ default_transaction_read_only: 'on' }));
+    for (const pool of [this.#writers, this.#readers]) pool.on('error', (error) => options.onConnectionError?.(error));
+  }
+
+  async get<P, Row>(query: Query<P, Row>, params: NoInfer<P>): Promise<Row | undefined> {
+    return (await this.all(query, params))[0];
+  }
+
+  async all<P, Row>(query: Query<P, Row>, params: NoInfer<P>): Promise<Row[]> {
+    if (this.#closing) throw new MusterError('draining', 'The database is being closed');
+    const values = bind(query, 'postgres', params as object, cleanList);
+    try {
+      const { rows } = await this.#track(this.#readers.query(prepared(query, values)));
+      return rows as Row[];
+    } catch (error) {
+      const { kind } = postgresFailure(error);
+      // 25006: a write that is run as a read.
+      if (kind === 'bug' || kind === 'constraint' || (error as { code?: unknown }).code === '25006')
+        throw new Error(`Query ${query.name} failed: ${messageOf(error)}`, { cause: error });
+      throw new MusterError('storage_unavailable', `The database could not be read: ${messageOf(error)}`);
+    }
+  }
+
+  async write(unit: Unit): Promise<UnitResult> {
+    const bound = unit.statements.map(({ query, params }) => bind(query, 'postgres', params, cleanList));
+    if (bound.length === 0) return new UnitResult(unit, []);
+    if (this.#lock?.held === false)
+      throw new MusterError('storage_unavailable', 'The database server cannot be reached; nothing was changed');
+    const bytes = bound.reduce((sum, values) => sum + sizeOf(values), 0);
+    this.#intake.admit(bytes, unit.ofAgent);
+    try {
+      const result = await this.#track(this.#attempts(unit, bound));
+      this.#unitsCommitted++;
+      return result;
+    } catch (error) {
+      this.#unitsFailed++;
+      throw error;
+    } finally {
+      this.#intake.release(bytes, unit.ofAgent);
+    }
+  }
+
+  /** Runs the unit until it no longer loses against another transaction. */
+  async #attempts(unit: Unit, bound: readonly BoundValue[][]): Promise<UnitResult> {
+    for (let attempt = 1; ; attempt++) {
+      const outcome = await this.#transaction(unit, bound);
+      if (outcome instanceof UnitResult) return outcome;
+      if (attempt === maxAttempts)
+        throw new MusterError(
+          'storage_unavailable',
+          `Unit ${unit.name} met others ${attempt} times; nothing was changed`,
+        );
+      this.#retries++;
+      await sleep(this.#random() * Math.min(200, 2 ** attempt));
+    }
+  }
+
+  /** @returns undefined when the transaction lost against another */
+  async #transaction(unit: Unit, bound: readonly BoundValue[][]): Promise<UnitResult | undefined> {
+    let client: PoolClient;
+    try {
+      client = await this.#writers.connect();
+    } catch (error) {
+      throw errorOf(unit, error);
+    }
+    // A connection that is lost between two queries says so here, and again to the next query.
+    const ignore = () => undefined;
+    client.on('error', ignore);
+    const begun = performance.now();
+    let committing = false;
+    let broken: Error | undefined;
+    try {
+      await client.query('begin isolation level serializable');
+      const results: StatementResult[] = [];
+      for (const [index, statement] of unit.statements.entries()) {
+        const answer = await client.query(prepared(statement.query, bound[index]!));
+        const result = resultOf(answer);
+        if (!holds(statement.expect, result)) {
+          await client.query('rollback');
+          throw new MusterError(statement.else ?? 'internal', statement.detail);
+        }
+        results.push(result);
+      }
+      committing = true;
+      await client.query('commit');
+      this.#commits++;
+      this.#onCommit?.(1, performance.now() - begun);
+      return new UnitResult(unit, results);
+    } catch (error) {
+      if (error instanceof MusterError) throw error;
+      const { kind } = postgresFailure(error);
+      if (kind === 'gone') {
+        broken = error as Error;
+        if (committing) throw new OutcomeUnknown(unit.name, messageOf(error));
+      } else if (!committing)
+        // A connection that cannot even roll back is thrown away; the server rolls back when it goes.
+        await client.query('rollback').catch((failure: Error) => {
+          broken = failure;
+        });
+      if (kind === 'again') return undefined;
+      throw errorOf(unit, error);
+    } finally {
+      client.off('error', ignore);
+      client.release(broken);
+    }
+  }
+
+  async #track<T>(work: Promise<T>): Promise<T> {
+    this.#underWay.add(work);
+    try {
+      return await work;
+    } finally {
+      this.#underWay.delete(work);
+    }
+  }
+
+  stats(): DatabaseStats {
+    return {
+      queued: this.#intake.units,
+      queuedBytes: this.#intake.bytes,
+      unitsCommitted: this.#unitsCommitted,
+      unitsFailed: this.#unitsFailed,
+      commits: this.#commits,
+      retries: this.#retries,
+    };
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  async #close(): Promise<void> {
+    this.#intake.close();
+    await Promise.allSettled(this.#underWay);
+    await Promise.all([this.#writers.end(), this.#readers.end()]);
+    await this.#lock?.release();
+  }
+}
+
+/** Named, so that each connection prepares it once. */
+function prepared(query: AnyQuery, values: readonly BoundValue[]) {
+  return { name: `q${query.id}`, text: query.compiled('postgres').sql, values: values as unknown[] };
+}
+
+function resultOf(answer: QueryResult): StatementResult {
+  return { rows: answer.rows, changes: answer.command === 'SELECT' ? 0 : (answer.rowCount ?? 0) };
+}
+
+function holds(expect: Unit['statements'][number]['expect'], { rows, changes }: StatementResult): boolean {
+  if (expect === 'changed') return changes > 0;
+  if (expect === 'row') return rows.length > 0;
+  if (expect === 'no_row') return rows.length === 0;
+  return true;
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
+function errorOf(unit: Unit, error: unknown): Error {
+  const failure = postgresFailure(error);
+  const message = messageOf(error);
+  switch (failure.kind) {
+    case 'constraint':
+      return new ConstraintViolation(failure.constraint, unit.name, message);
+    case 'full':
+      return new MusterError('storage_full', 'No space left for the database; nothing was changed');
+    case 'bug':
+      return new Error(`Unit ${unit.name} failed: ${message}`, { cause: error });
+    default:
+      return new MusterError(
+        'storage_unavailable',
+        `The database did not take the write: ${message}; nothing was changed`,
+      );
+  }
+}

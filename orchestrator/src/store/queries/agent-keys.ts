@@ -1,0 +1,85 @@
+import { defineQuery } from '../query.ts';
+
+/** The keys that agents are known by: one of each is current (`valid_until` null), former ones are good until a time. */
+
+export const agentKey = defineQuery('agent keys/by key', (db, p: { public_key: string }) =>
+  db
+    .selectFrom('agent_keys')
+    .innerJoin('agents', 'agents.node_id', 'agent_keys.node_id')
+    .select(['agent_keys.node_id', 'agent_keys.valid_until'])
+    .where('agent_keys.public_key', '=', p.public_key),
+);
+
+/** Those of these keys that are on record, each with what is known of its agent. */
+export const agentKeysAmong = defineQuery('agent keys/among', (db, p: { public_keys: readonly string[] }, d) =>
+  db
+    .selectFrom('agent_keys')
+    .innerJoin('agents', 'agents.node_id', 'agent_keys.node_id')
+    .select([
+      'agent_keys.public_key',
+      'agent_keys.node_id',
+      'agent_keys.valid_until',
+      'agents.status',
+      'agents.first_seen_at',
+      'agents.last_seen_at',
+    ])
+    .where(d.isIn('agent_keys.public_key', p.public_keys)),
+);
+
+/** A row while the key is as it was when it was read. */
+export const agentKeyStands = defineQuery(
+  'agent keys/stands',
+  (db, p: { public_key: string; node_id: string; valid_until: number }) =>
+    db
+      .selectFrom('agent_keys')
+      .select('node_id')
+      .where('public_key', '=', p.public_key)
+      .where('node_id', '=', p.node_id)
+      .where((e) => e(e.fn.coalesce('valid_until', e.lit(0)), '=', p.valid_until)),
+);
+
+export const insertAgentKey = defineQuery('agent keys/insert', (db, p: { public_key: string; node_id: string }) =>
+  db.insertInto('agent_keys').values({ public_key: p.public_key, node_id: p.node_id, valid_until: null }),
+);
+
+/** Puts a key on record that was replaced before it was known here. Changes nothing when it is on record. */
+export const insertFormerAgentKey = defineQuery(
+  'agent keys/insert former',
+  (db, p: { public_key: string; node_id: string; valid_until: number }) =>
+    db
+      .insertInto('agent_keys')
+      .values({ public_key: p.public_key, node_id: p.node_id, valid_until: p.valid_until })
+      .onConflict((conflict) => conflict.column('public_key').doNothing()),
+);
+
+/** Changes nothing unless the key is the agent's current one. */
+export const endAgentKey = defineQuery(
+  'agent keys/end',
+  (db, p: { public_key: string; node_id: string; valid_until: number }) =>
+    db
+      .updateTable('agent_keys')
+      .set({ valid_until: p.valid_until })
+      .where('public_key', '=', p.public_key)
+      .where('node_id', '=', p.node_id)
+      .where('valid_until', 'is', null),
+);
+
+/** No former key of the agent is good for longer than this. */
+export const shortenAgentKeys = defineQuery('agent keys/shorten', (db, p: { node_id: string; valid_until: number }) =>
+  db
+    .updateTable('agent_keys')
+    .set({ valid_until: p.valid_until })
+    .where('node_id', '=', p.node_id)
+    .where('valid_until', '>', p.valid_until),
+);
+
+/** A row when the agent has more than `capacity` keys. */
+export const agentKeyBeyond = defineQuery('agent keys/beyond', (db, p: { node_id: string; capacity: number }) =>
+  db
+    .selectFrom('agent_keys')
+    .select('public_key')
+    .where('node_id', '=', p.node_id)
+    .orderBy('public_key')
+    .limit(1)
+    .offset(p.capacity),
+);

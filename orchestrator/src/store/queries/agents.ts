@@ -1,0 +1,378 @@
+import type { Kysely, SelectQueryBuilder } from 'kysely';
+import type { Dialect } from '../dialect.ts';
+import type { JsonText } from '../json-text.ts';
+import { defineQuery, defineVariants } from '../query.ts';
+import type { Schema } from '../schema.ts';
+
+type StringMap = Record<string, string>;
+
+/** What is shown of an agent. */
+const shown = [
+  'node_id',
+  'name',
+  'status',
+  'agent_version',
+  'attributes',
+  'initial_hostname',
+  'initial_ip',
+  'connected_at',
+  'updated_at',
+  'last_seen_at',
+  'pin_source',
+] as const;
+
+/** An agent with its tags as one object. */
+const withTags = (db: Kysely<Schema>, d: Dialect) => tagged(db.selectFrom('agents').selectAll(), d);
+const shownWithTags = (db: Kysely<Schema>, d: Dialect) => tagged(db.selectFrom('agents').select(shown), d);
+
+const tagged = <O>(agents: SelectQueryBuilder<Schema, 'agents', O>, d: Dialect) =>
+  agents.select((e) =>
+    e
+      .selectFrom('agent_tags')
+      .select(d.objectOf('agent_tags.key', 'agent_tags.value').as('tags'))
+      .whereRef('agent_tags.node_id', '=', 'agents.node_id')
+      .$asScalar()
+      .$castTo<JsonText<StringMap>>()
+      .as('tags'),
+  );
+
+export const agentById = defineQuery('agents/by id', (db, p: { node_id: string }, d) =>
+  withTags(db, d).where('node_id', '=', p.node_id),
+);
+
+/** Names are for approved agents only: a rejected one keeps its name but is addressed by its id. */
+export const agentByName = defineQuery('agents/by name', (db, p: { name: string }, d) =>
+  withTags(db, d).where('name', '=', p.name).where('status', '=', 'approved'),
+);
+
+/** {@link agentById} without what is not shown. */
+export const shownAgentById = defineQuery('agents/shown by id', (db, p: { node_id: string }, d) =>
+  shownWithTags(db, d).where('node_id', '=', p.node_id),
+);
+
+/** {@link agentByName} without what is not shown. */
+export const shownAgentByName = defineQuery('agents/shown by name', (db, p: { name: string }, d) =>
+  shownWithTags(db, d).where('name', '=', p.name).where('status', '=', 'approved'),
+);
+
+/** For preconditions: a row while the agent is approved. */
+export const approvedAgent = defineQuery('agents/approved', (db, p: { node_id: string }) =>
+  db.selectFrom('agents').select('node_id').where('node_id', '=', p.node_id).where('status', '=', 'approved'),
+);
+
+/** Which of these are approved. */
+export const approvedAgents = defineQuery('agents/approved of', (db, p: { ids: readonly string[] }, d) =>
+  db.selectFrom('agents').select('node_id').where(d.isIn('node_id', p.ids)).where('status', '=', 'approved'),
+);
+
+export const agentIdTakingName = defineQuery('agents/taking name', (db, p: { name: string; node_id: string }) =>
+  db.selectFrom('agents').select('node_id').where('name', '=', p.name).where('node_id', '!=', p.node_id),
+);
+
+type Status = 'pending' | 'approved' | 'rejected';
+interface Listed {
+  status?: boolean;
+  q?: boolean;
+}
+
+/** Agents in the order of their ids. `q` finds what may match: attributes are searched as the text that they are. */
+export const agents = defineVariants(
+  'agents/list',
+  (
+    db,
+    p: { status: Status; q: string; after: string; limit: number; offset: number },
+    d,
+    v: Listed & { after?: boolean },
+  ) => {
+    let query = shownWithTags(db, d);
+    if (v.status) query = query.where('status', '=', p.status);
+    if (v.q) query = query.where((w) => w.or(searched.map((column) => d.containsText(column, p.q))));
+    if (v.after) query = query.where('node_id', '>', p.after);
+    return query.orderBy('node_id').limit(p.limit).offset(p.offset);
+  },
+);
+const searched = ['name', 'initial_hostname', 'attributes'] as const;
+
+/** What agents are sorted by, without what makes them large. */
+export const agentSortKeys = defineVariants(
+  'agents/sort keys',
+  (db, p: { status: Status; q: string }, d, v: Listed) => {
+    let query = db.selectFrom('agents').select(['node_id', 'name', 'connected_at', 'last_seen_at']);
+    if (v.status) query = query.where('status', '=', p.status);
+    if (v.q) query = query.where((w) => w.or(searched.map((column) => d.containsText(column, p.q))));
+    return query;
+  },
+);
+
+/** Which agents there are, in the order of their ids. */
+export const namesInOrder = defineVariants(
+  'agents/names in order',
+  (db, p: { status: Status }, _, v: { status?: boolean }) => {
+    const query = db.selectFrom('agents').select(['node_id', 'name']).orderBy('node_id');
+    return v.status ? query.where('status', '=', p.status) : query;
+  },
+);
+
+export const agentsByIds = defineQuery('agents/by ids', (db, p: { ids: readonly string[] }, d) =>
+  shownWithTags(db, d).where(d.isIn('node_id', p.ids)),
+);
+
+/** What those of these agents are called that there are. */
+export const agentNames = defineQuery('agents/names', (db, p: { ids: readonly string[] }, d) =>
+  db.selectFrom('agents').select(['node_id', 'name']).where(d.isIn('node_id', p.ids)),
+);
+
+/** A row when the agent has more than `capacity` tags. */
+export const tagBeyond = defineQuery('tags/beyond', (db, p: { node_id: string; capacity: number }) =>
+  db.selectFrom('agent_tags').select('key').where('node_id', '=', p.node_id).orderBy('key').limit(1).offset(p.capacity),
+);
+
+export const tagValues = defineQuery('tags/values', (db) =>
+  db
+    .selectFrom('agent_tags')
+    .select((e) => ['key', 'value', e.fn.countAll<number>().as('agents')])
+    .groupBy(['key', 'value'])
+    .orderBy('key')
+    .orderBy('value'),
+);
+
+export const insertAgent = defineQuery(
+  'agents/insert',
+  (
+    db,
+    p: {
+      node_id: string;
+      public_key: string;
+      name: string | null;
+      status: 'pending' | 'approved';
+      agent_version: string;
+      attributes: JsonText<StringMap>;
+      initial_hostname: string;
+      initial_ip: string;
+      now: number;
+      pin_source: string;
+      enrolment_token_id: string | null;
+    },
+  ) =>
+    db.insertInto('agents').values({
+      node_id: p.node_id,
+      public_key: p.public_key,
+      name: p.name,
+      status: p.status,
+      agent_version: p.agent_version,
+      attributes: p.attributes,
+      initial_hostname: p.initial_hostname,
+      initial_ip: p.initial_ip,
+      connected_at: p.now,
+      updated_at: p.now,
+      last_seen_at: p.now,
+      pin_source: p.pin_source,
+      enrolment_token_id: p.enrolment_token_id,
+      first_seen_at: p.now,
+    }),
+);
+
+/** Changes nothing when the agent was found lost, or back, since it was read (`lost_at`, 0 for not lost). */
+export const markConnected = defineQuery(
+  'agents/connected',
+  (
+    db,
+    p: {
+      node_id: string;
+      agent_version: string;
+      attributes: JsonText<StringMap>;
+      pin_source: string;
+      remote_ip: string;
+      lost_at: number;
+      now: number;
+    },
+  ) =>
+    db
+      .updateTable('agents')
+      .set({
+        agent_version: p.agent_version,
+        attributes: p.attributes,
+        pin_source: p.pin_source,
+        remote_ip: p.remote_ip,
+        lost_at: null,
+        connected_at: p.now,
+        last_seen_at: p.now,
+      })
+      .where('node_id', '=', p.node_id)
+      .where((e) => e(e.fn.coalesce('lost_at', e.lit(0)), '=', p.lost_at)),
+);
+
+export const setAttributes = defineQuery(
+  'agents/set attributes',
+  (db, p: { node_id: string; attributes: JsonText<StringMap>; now: number }) =>
+    db
+      .updateTable('agents')
+      .set({ attributes: p.attributes, updated_at: p.now, last_seen_at: p.now })
+      .where('node_id', '=', p.node_id),
+);
+
+/** Moves forward only: what is recorded late must not undo a newer link. */
+export const markLastSeen = defineQuery('agents/last seen', (db, p: { node_id: string; at: number }) =>
+  db
+    .updateTable('agents')
+    .set({ last_seen_at: p.at })
+    .where('node_id', '=', p.node_id)
+    .where('last_seen_at', '<', p.at),
+);
+
+/**
+ * Approved agents that were last recorded as seen from one time to another and are not known to be lost: those unseen for
+ * longest first, from behind `after_id` on among those of the first second.
+ */
+export const unseenAgents = defineQuery(
+  'agents/unseen',
+  (db, p: { seen_since: number; after_id: string; seen_before: number; limit: number }) =>
+    unseen(db)
+      .where('last_seen_at', '>=', p.seen_since)
+      .where('last_seen_at', '<=', p.seen_before)
+      .where((w) => w.or([w('last_seen_at', '>', p.seen_since), w('node_id', '>', p.after_id)]))
+      .orderBy('last_seen_at')
+      .orderBy('node_id')
+      .limit(p.limit),
+);
+
+/** Those of these agents that {@link unseenAgents} would find, whenever they were seen before a time. */
+export const unseenAmong = defineQuery(
+  'agents/unseen among',
+  (db, p: { ids: readonly string[]; seen_before: number }, d) =>
+    unseen(db).where('last_seen_at', '<=', p.seen_before).where(d.isIn('node_id', p.ids)),
+);
+
+const unseen = (db: Kysely<Schema>) =>
+  db
+    .selectFrom('agents')
+    .select(['node_id', 'name', 'initial_hostname', 'last_seen_at'])
+    .where('status', '=', 'approved')
+    .where('lost_at', 'is', null);
+
+/** Changes nothing when the agent was seen, lost or rejected since it was read. */
+export const markLost = defineQuery('agents/lost', (db, p: { node_id: string; last_seen_at: number; now: number }) =>
+  db
+    .updateTable('agents')
+    .set({ lost_at: p.now })
+    .where('node_id', '=', p.node_id)
+    .where('status', '=', 'approved')
+    .where('lost_at', 'is', null)
+    .where('last_seen_at', '=', p.last_seen_at),
+);
+
+/** Changes nothing when a clone was recorded after `before`. */
+export const markCloneSeen = defineQuery(
+  'agents/clone seen',
+  (db, p: { node_id: string; before: number; now: number }) =>
+    db
+      .updateTable('agents')
+      .set({ clone_seen_at: p.now })
+      .where('node_id', '=', p.node_id)
+      .where((e) => e(e.fn.coalesce('clone_seen_at', e.lit(0)), '<=', p.before)),
+);
+
+export const touchAgent = defineQuery('agents/touch', (db, p: { node_id: string; now: number }) =>
+  db.updateTable('agents').set({ updated_at: p.now }).where('node_id', '=', p.node_id),
+);
+
+/** Changes nothing unless the agent is in the state that the decision was made for. */
+export const setAgentStatus = defineQuery(
+  'agents/set status',
+  (
+    db,
+    p: {
+      node_id: string;
+      from: 'pending' | 'approved' | 'rejected';
+      status: 'pending' | 'approved' | 'rejected';
+      name: string | null;
+      now: number;
+    },
+  ) =>
+    db
+      .updateTable('agents')
+      .set({ status: p.status, name: p.name, updated_at: p.now })
+      .where('node_id', '=', p.node_id)
+      .where('status', '=', p.from),
+);
+
+export const deleteRejectedAgent = defineQuery('agents/delete', (db, p: { node_id: string }) =>
+  db.deleteFrom('agents').where('node_id', '=', p.node_id).where('status', '=', 'rejected'),
+);
+
+export const putTag = defineQuery('tags/put', (db, p: { node_id: string; key: string; value: string }) =>
+  db
+    .insertInto('agent_tags')
+    .values({ node_id: p.node_id, key: p.key, value: p.value })
+    .onConflict((c) => c.columns(['node_id', 'key']).doUpdateSet({ value: (e) => e.ref('excluded.value') })),
+);
+
+export const deleteTag = defineQuery('tags/delete', (db, p: { node_id: string; key: string }) =>
+  db.deleteFrom('agent_tags').where('node_id', '=', p.node_id).where('key', '=', p.key),
+);
+
+export const deleteTags = defineQuery('tags/delete all', (db, p: { node_id: string }) =>
+  db.deleteFrom('agent_tags').where('node_id', '=', p.node_id),
+);
+
+/** A row when more than `capacity` agents are pending. */
+export const pendingBeyond = defineQuery('agents/pending beyond', (db, p: { capacity: number }) =>
+  db
+    .selectFrom('agents')
+    .select('node_id')
+    .where('status', '=', 'pending')
+    .orderBy('node_id')
+    .limit(1)
+    .offset(p.capacity),
+);
+
+/** Pending agents that came without a token, those seen least recently first. */
+export const pendingWithoutToken = defineQuery('agents/pending without token', (db, p: { limit: number }) =>
+  db
+    .selectFrom('agents')
+    .select(['node_id', 'initial_ip', 'initial_hostname', 'last_seen_at'])
+    .where('status', '=', 'pending')
+    .where('enrolment_token_id', 'is', null)
+    .orderBy('last_seen_at')
+    .orderBy('node_id')
+    .limit(p.limit),
+);
+
+/** Changes nothing unless the agent still waits for approval, and was not seen after `seen_until`. */
+export const deletePendingAgent = defineQuery(
+  'agents/delete pending',
+  (db, p: { node_id: string; seen_until: number }) =>
+    db
+      .deleteFrom('agents')
+      .where('node_id', '=', p.node_id)
+      .where('status', '=', 'pending')
+      .where('last_seen_at', '<=', p.seen_until),
+);
+
+export const acknowledgedSeq = defineQuery('spool/acknowledged', (db, p: { node_id: string }) =>
+  db.selectFrom('spool_ack').select('seq').where('node_id', '=', p.node_id),
+);
+
+/** Moves forward only; changes nothing for a number that is committed already. */
+export const advanceSpool = defineQuery(
+  'spool/advance',
+  (db, p: { node_id: string; instance_id: string; seq: number }) =>
+    db
+      .insertInto('spool_ack')
+      .values({ node_id: p.node_id, instance_id: p.instance_id, seq: p.seq })
+      .onConflict((c) =>
+        c
+          .column('node_id')
+          .doUpdateSet({ instance_id: (e) => e.ref('excluded.instance_id'), seq: (e) => e.ref('excluded.seq') })
+          .whereRef('excluded.seq', '>', 'spool_ack.seq'),
+      ),
+);
+
+export const deleteSpool = defineQuery('spool/delete', (db, p: { node_id: string }) =>
+  db.deleteFrom('spool_ack').where('node_id', '=', p.node_id),
+);
+
+/** What selectors look at, of those of these agents that there are. */
+export const agentsForSelectors = defineQuery('agents/for selectors', (db, p: { node_ids: readonly string[] }, d) =>
+  withTags(db, d).where(d.isIn('node_id', p.node_ids)),
+);

@@ -1,0 +1,204 @@
+import { defineQuery, defineVariants } from '../query.ts';
+import type { AuditEventsTable } from '../schema.ts';
+import { liveSessionRow } from './operators.ts';
+
+/** An event before it gets its number, and its place in the chain. */
+type AuditRow = Omit<AuditEventsTable, 'seq' | 'place' | 'hash'>;
+
+export const insertAuditEvent = defineQuery('audit/insert', (db, p: { [K in keyof AuditRow]: AuditRow[K] }) =>
+  db.insertInto('audit_events').values({
+    id: p.id,
+    event_type: p.event_type,
+    category: p.category,
+    severity: p.severity,
+    timestamp_ms: p.timestamp_ms,
+    actor_type: p.actor_type,
+    actor_id: p.actor_id,
+    actor_name: p.actor_name,
+    target_type: p.target_type,
+    target_id: p.target_id,
+    target_name: p.target_name,
+    summary: p.summary,
+    metadata: p.metadata,
+  }),
+);
+
+/** As {@link insertAuditEvent}, and inserts nothing unless the session is live. */
+export const insertAuditEventInSession = defineQuery(
+  'audit/insert in session',
+  (db, p: { [K in keyof AuditRow]: AuditRow[K] } & { session: string; now: number }, d) =>
+    db
+      .insertInto('audit_events')
+      .columns([
+        'id',
+        'event_type',
+        'category',
+        'severity',
+        'timestamp_ms',
+        'actor_type',
+        'actor_id',
+        'actor_name',
+        'target_type',
+        'target_id',
+        'target_name',
+        'summary',
+        'metadata',
+      ])
+      .expression(
+        liveSessionRow(db, p, d).select([
+          d.typed(p.id, 'text').as('id'),
+          d.typed(p.event_type, 'text').as('event_type'),
+          d.typed(p.category, 'text').as('category'),
+          d.typed(p.severity, 'text').as('severity'),
+          d.typed(p.timestamp_ms, 'integer').as('timestamp_ms'),
+          d.typed(p.actor_type, 'text').as('actor_type'),
+          d.typed(p.actor_id, 'text').as('actor_id'),
+          d.typed(p.actor_name, 'text').as('actor_name'),
+          d.typed(p.target_type, 'text').as('target_type'),
+          d.typed(p.target_id, 'text').as('target_id'),
+          d.typed(p.target_name, 'text').as('target_name'),
+          d.typed(p.summary, 'text').as('summary'),
+          d.typed(p.metadata, 'text').as('metadata'),
+        ]) as never,
+      ),
+);
+
+/**
+ * Newest first: by time, and by the number an event got where that is the same. `below_ms` and `below_seq` are of the last
+ * event of the page before.
+ */
+export const auditEvents = defineVariants(
+  'audit/list',
+  (
+    db,
+    p: {
+      agent: string;
+      operator: string;
+      event_type: string;
+      category: string;
+      after: number;
+      before: number;
+      below_ms: number;
+      below_seq: number;
+      limit: number;
+    },
+    _d,
+    v: {
+      agent?: boolean;
+      operator?: boolean;
+      event_type?: boolean;
+      category?: boolean;
+      after?: boolean;
+      before?: boolean;
+      below?: boolean;
+    },
+  ) => {
+    const page = (side: 'target' | 'actor' | null) => {
+      let query = db.selectFrom('audit_events').selectAll();
+      if (side === 'target') query = query.where('target_id', '=', p.agent);
+      if (side === 'actor') query = query.where('actor_id', '=', p.agent).where('target_id', '<>', p.agent);
+      if (v.operator) query = query.where('actor_id', '=', p.operator);
+      if (v.event_type) query = query.where('event_type', '=', p.event_type);
+      if (v.category) query = query.where('category', '=', p.category);
+      if (v.after) query = query.where('timestamp_ms', '>=', p.after);
+      if (v.before) query = query.where('timestamp_ms', '<', p.before);
+      if (v.below)
+        query = query.where((e) => e(e.refTuple('timestamp_ms', 'seq'), '<', e.tuple(p.below_ms, p.below_seq)));
+      return query.orderBy('timestamp_ms', 'desc').orderBy('seq', 'desc').limit(p.limit);
+    };
+    if (!v.agent) return page(null);
+    // What happened to the agent and what it did are found by an index each, a page of both, and put together.
+    return db
+      .selectFrom(page('target').as('about'))
+      .selectAll()
+      .unionAll(db.selectFrom(page('actor').as('by')).selectAll())
+      .orderBy('timestamp_ms', 'desc')
+      .orderBy('seq', 'desc')
+      .limit(p.limit);
+  },
+);
+
+// The chain: places 1, 2, 3 … in the order in which events were found committed.
+
+/** Events without a place, in the order of their numbers. */
+export const unplacedEvents = defineQuery('audit/unplaced', (db, p: { limit: number }) =>
+  db.selectFrom('audit_events').selectAll().where('place', 'is', null).orderBy('seq').limit(p.limit),
+);
+
+export const countUnplaced = defineQuery('audit/count unplaced', (db) =>
+  db
+    .selectFrom('audit_events')
+    .select((e) => e.fn.countAll<number>().as('count'))
+    .where('place', 'is', null),
+);
+
+/** @param rows `{seq, place, hash}`, made by `jsonRows` */
+export const placeEvents = defineQuery('audit/place', (db, p: { rows: string }, d) =>
+  db
+    .updateTable('audit_events')
+    .from(d.rowsOf(p.rows, { seq: 'integer', place: 'integer', hash: 'text' }).as('placed'))
+    .set((e) => ({ place: e.ref('placed.place'), hash: e.ref('placed.hash') }))
+    .whereRef('audit_events.seq', '=', 'placed.seq')
+    .where('audit_events.place', 'is', null),
+);
+
+/** Events of the chain after a place, in its order. */
+export const placedEvents = defineQuery('audit/placed', (db, p: { after: number; limit: number }) =>
+  db
+    .selectFrom('audit_events')
+    .selectAll()
+    .where('place', 'is not', null)
+    .where('place', '>', p.after)
+    .orderBy('place')
+    .orderBy('seq')
+    .limit(p.limit),
+);
+
+/** As {@link placedEvents}, missing none that share a place: those after a row of the chain. */
+export const chainRows = defineQuery('audit/chain', (db, p: { place: number; seq: number; limit: number }) =>
+  db
+    .selectFrom('audit_events')
+    .selectAll()
+    .where('place', 'is not', null)
+    .where((e) => e(e.refTuple('place', 'seq'), '>', e.tuple(p.place, p.seq)))
+    .orderBy('place')
+    .orderBy('seq')
+    .limit(p.limit),
+);
+
+export const firstPlaced = defineQuery('audit/first placed', (db) =>
+  db
+    .selectFrom('audit_events')
+    .select(['place', 'id'])
+    .where('place', 'is not', null)
+    .orderBy('place')
+    .orderBy('seq')
+    .limit(1),
+);
+
+/**
+ * The ends of the chain: `head` is the newest event that has a place, `anchor` the newest that was removed, `cut` how far
+ * it was decided to remove. `history` is no place: its number is that of the last event from which nothing follows.
+ */
+export type ChainEnd = 'head' | 'anchor' | 'cut' | 'history';
+
+export const chainEnds = defineQuery('audit/ends', (db) =>
+  db.selectFrom('audit_chain').selectAll().where('name', 'in', ['head', 'anchor', 'cut', 'history']),
+);
+
+/** Changes nothing when the end is no longer where it was. */
+export const moveChainEnd = defineQuery(
+  'audit/move end',
+  (db, p: { name: ChainEnd; from_place: number; from_hash: string; place: number; hash: string }) =>
+    db
+      .updateTable('audit_chain')
+      .set({ place: p.place, hash: p.hash })
+      .where('name', '=', p.name)
+      .where('place', '=', p.from_place)
+      .where('hash', '=', p.from_hash),
+);
+
+/** Removes what has a place up to this one. */
+export const deletePlaced = defineQuery('audit/delete', (db, p: { up_to: number }) =>
+  db.deleteFrom('audit_events').where('place', 'is not', null).where('place', '<=', p.up_to),
+);

@@ -1,0 +1,97 @@
+import type { ChannelType } from '@muster/protocol/http';
+import { defineQuery, defineVariants } from '../query.ts';
+
+export const channels = defineQuery('channels/list', (db, p: { limit: number }) =>
+  db.selectFrom('channels').selectAll().orderBy('channel_id').limit(p.limit),
+);
+
+export const channelById = defineQuery('channels/by id', (db, p: { channel_id: string }) =>
+  db.selectFrom('channels').selectAll().where('channel_id', '=', p.channel_id),
+);
+
+export const channelIds = defineQuery('channels/ids', (db) => db.selectFrom('channels').select('channel_id'));
+
+/** A row when there are that many: for the precondition that there is room for one more. */
+export const channelNumber = defineQuery('channels/number', (db, p: { number: number }) =>
+  db.selectFrom('channels').select('channel_id').orderBy('channel_id').limit(1).offset(p.number),
+);
+
+export const insertChannel = defineQuery(
+  'channels/insert',
+  (
+    db,
+    p: {
+      channel_id: string;
+      name: string;
+      channel_type: ChannelType;
+      key_id: string;
+      sealed: string;
+      created_at: number;
+      created_by: string;
+    },
+  ) =>
+    db.insertInto('channels').values({
+      channel_id: p.channel_id,
+      name: p.name,
+      channel_type: p.channel_type,
+      key_id: p.key_id,
+      sealed: p.sealed,
+      created_at: p.created_at,
+      created_by: p.created_by,
+      failures: 0,
+      retry_at_ms: 0,
+      failing_since: null,
+    }),
+);
+
+/** With another config what failed before says nothing: it is tried at once. */
+export const setChannel = defineVariants(
+  'channels/set',
+  (
+    db,
+    p: { channel_id: string; name: string; key_id: string; sealed: string },
+    _d,
+    v: { name: boolean; config: boolean },
+  ) =>
+    db
+      .updateTable('channels')
+      .set({
+        ...(v.name ? { name: p.name } : {}),
+        ...(v.config ? { key_id: p.key_id, sealed: p.sealed, failures: 0, retry_at_ms: 0 } : {}),
+      })
+      .where('channel_id', '=', p.channel_id),
+);
+
+/** Its deliveries go with it. */
+export const deleteChannel = defineQuery('channels/delete', (db, p: { channel_id: string }) =>
+  db.deleteFrom('channels').where('channel_id', '=', p.channel_id),
+);
+
+/** One row when there is any. */
+export const anyChannel = defineQuery('channels/any', (db) => db.selectFrom('channels').select('channel_id').limit(1));
+
+/** Those under any but this key; there are few channels. */
+export const channelsToReseal = defineQuery('channels/to reseal', (db, p: { key_id: string }) =>
+  db.selectFrom('channels').select(['channel_id', 'name', 'key_id', 'sealed']).where('key_id', '!=', p.key_id),
+);
+
+/** Puts the same config under another key. Changes nothing when the config changed meanwhile. */
+export const resealChannel = defineQuery(
+  'channels/reseal',
+  (db, p: { channel_id: string; former: string; key_id: string; sealed: string }) =>
+    db
+      .updateTable('channels')
+      .set({ key_id: p.key_id, sealed: p.sealed })
+      .where('channel_id', '=', p.channel_id)
+      .where('sealed', '=', p.former),
+);
+
+/** One row when a config is under this key. */
+export const channelUnderKey = defineQuery('channels/under key', (db, p: { key_id: string }) =>
+  db.selectFrom('channels').select('channel_id').where('key_id', '=', p.key_id).limit(1),
+);
+
+/** One that is under a key which is not among these. */
+export const channelUnderOther = defineQuery('channels/under other key', (db, p: { key_ids: string[] }, d) =>
+  db.selectFrom('channels').select('key_id').where(d.isNotIn('key_id', p.key_ids)).limit(1),
+);

@@ -1,0 +1,64 @@
+import { defineQuery } from '../query.ts';
+
+/** How many there are, for metrics. Each by an index, and of what has ended nothing is counted. */
+
+export const agentsByStatus = defineQuery('census/agents', (db) =>
+  db
+    .selectFrom('agents')
+    .select(['status', (e) => e.fn.countAll<number>().as('count')])
+    .groupBy('status'),
+);
+
+export const openOperationsByStatus = defineQuery('census/operations', (db) =>
+  db
+    .selectFrom('operations')
+    .select(['status', (e) => e.fn.countAll<number>().as('count')])
+    .where('status', 'in', ['queued', 'running'])
+    .groupBy('status'),
+);
+
+/** Messages to channels that wait, up to `most`. */
+export const waitingDeliveries = defineQuery('census/deliveries', (db, p: { most: number }) =>
+  db
+    .selectFrom(db.selectFrom('deliveries').select('place').limit(p.most).as('waiting'))
+    .select((e) => e.fn.countAll<number>().as('count')),
+);
+
+/** Pending ones are few: their number has a limit. */
+export const pendingAgents = defineQuery('census/pending agents', (db) =>
+  db.selectFrom('agents').select('node_id').where('status', '=', 'pending'),
+);
+
+export const countOfLostAgents = defineQuery('census/lost agents', (db) =>
+  db
+    .selectFrom('agents')
+    .select((e) => e.fn.countAll<number>().as('count'))
+    .where('lost_at', 'is not', null)
+    .where('status', '=', 'approved'),
+);
+
+/** Approved agents that no record of drift is kept of now, by what their newest check found. */
+export const agentsByLatestDrift = defineQuery('census/latest drift', (db) =>
+  db
+    .selectFrom('agents')
+    .innerJoin('latest_drift', 'latest_drift.node_id', 'agents.node_id')
+    .leftJoin('drift_states', 'drift_states.node_id', 'agents.node_id')
+    .select(['latest_drift.status', (e) => e.fn.countAll<number>().as('count')])
+    .where('agents.status', '=', 'approved')
+    .where('drift_states.node_id', 'is', null)
+    .groupBy('latest_drift.status'),
+);
+
+export const countOfOpenRuns = defineQuery('census/runs', (db) =>
+  db
+    .selectFrom('runs')
+    .select((e) => e.fn.countAll<number>().as('count'))
+    .where('finished_at', 'is', null),
+);
+
+export const countOfActiveTerminals = defineQuery('census/terminals', (db) =>
+  db
+    .selectFrom('terminal_sessions')
+    .select((e) => e.fn.countAll<number>().as('count'))
+    .where('status', '=', 'active'),
+);

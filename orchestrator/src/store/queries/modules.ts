@@ -1,0 +1,179 @@
+import type { JsonText } from '../json-text.ts';
+import { defineQuery, defineVariants } from '../query.ts';
+
+export const modules = defineQuery('modules/list', (db, p: { limit: number; offset: number }) =>
+  db.selectFrom('modules').selectAll().orderBy('name').limit(p.limit).offset(p.offset),
+);
+
+export const moduleByName = defineQuery('modules/by name', (db, p: { name: string }) =>
+  db.selectFrom('modules').selectAll().where('name', '=', p.name),
+);
+
+export const modulesByName = defineQuery('modules/by names', (db, p: { names: readonly string[] }, d) =>
+  db.selectFrom('modules').select(['name', 'revision']).where(d.isIn('name', p.names)),
+);
+
+export const moduleRevision = defineQuery('modules/revision', (db, p: { name: string; revision: number }) =>
+  db.selectFrom('module_revisions').selectAll().where('name', '=', p.name).where('revision', '=', p.revision),
+);
+
+export const moduleRevisions = defineQuery(
+  'modules/revisions',
+  (db, p: { name: string; limit: number; offset: number }) =>
+    db
+      .selectFrom('module_revisions')
+      .select(['revision', 'digest', 'uploaded_at', 'uploaded_by'])
+      .where('name', '=', p.name)
+      .orderBy('revision', 'desc')
+      .limit(p.limit)
+      .offset(p.offset),
+);
+
+/** Makes the module, or moves it on from exactly the revision that was seen. */
+export const putModule = defineQuery(
+  'modules/put',
+  (db, p: { name: string; revision: number; uploaded_at: number; uploaded_by: string }) =>
+    db
+      .insertInto('modules')
+      .values({ name: p.name, revision: p.revision, uploaded_at: p.uploaded_at, uploaded_by: p.uploaded_by })
+      .onConflict((c) =>
+        c
+          .column('name')
+          .doUpdateSet({
+            revision: (e) => e.ref('excluded.revision'),
+            uploaded_at: (e) => e.ref('excluded.uploaded_at'),
+            uploaded_by: (e) => e.ref('excluded.uploaded_by'),
+          })
+          .whereRef('excluded.revision', '>', 'modules.revision'),
+      ),
+);
+
+/** The revision number to come: one above all there ever were, also of a removed module of this name. */
+export const lastRevision = defineQuery('modules/last revision', (db, p: { name: string }) =>
+  db.selectFrom('module_revisions').select('revision').where('name', '=', p.name).orderBy('revision', 'desc').limit(1),
+);
+
+export const insertModuleRevision = defineQuery(
+  'modules/insert revision',
+  (
+    db,
+    p: {
+      name: string;
+      revision: number;
+      content: string;
+      digest: string;
+      uploaded_at: number;
+      uploaded_by: string;
+    },
+  ) =>
+    db.insertInto('module_revisions').values({
+      name: p.name,
+      revision: p.revision,
+      content: p.content,
+      digest: p.digest,
+      uploaded_at: p.uploaded_at,
+      uploaded_by: p.uploaded_by,
+    }),
+);
+
+export const deleteModule = defineQuery('modules/delete', (db, p: { name: string }) =>
+  db.deleteFrom('modules').where('name', '=', p.name),
+);
+
+export const assignments = defineQuery('assignments/list', (db) =>
+  db.selectFrom('assignments').selectAll().orderBy('name'),
+);
+
+export const assignmentPage = defineQuery('assignments/page', (db, p: { limit: number; offset: number }) =>
+  db.selectFrom('assignments').selectAll().orderBy('name').limit(p.limit).offset(p.offset),
+);
+
+export const assignmentByName = defineQuery('assignments/by name', (db, p: { name: string }) =>
+  db.selectFrom('assignments').selectAll().where('name', '=', p.name),
+);
+
+/** The assignment, as long as it audits whom it audited. */
+export const assignmentAuditing = defineQuery('assignments/auditing', (db, p: { name: string; selector: string }) =>
+  db
+    .selectFrom('assignments')
+    .select('name')
+    .where('name', '=', p.name)
+    .where('mode', '=', 'audit')
+    .where('selector', '=', p.selector),
+);
+
+export const assignmentsNaming = defineQuery('assignments/naming module', (db, p: { module: string }, d) =>
+  db.selectFrom('assignments').select('name').where(d.jsonArrayHas('modules', p.module)).orderBy('name').limit(20),
+);
+
+type AssignmentField = 'modules' | 'selector' | 'description' | 'mode' | 'window_only' | 'parameters';
+
+/**
+ * Sets only what the variant names, so that two who change different things do not undo each other. Changes nothing when
+ * the modules or their parameters, which must fit, are not what they were.
+ */
+export const updateAssignmentFields = defineVariants(
+  'assignments/update',
+  (
+    db,
+    p: {
+      name: string;
+      former_modules: JsonText<string[]>;
+      former_parameters: JsonText<Record<string, Record<string, unknown>>>;
+      modules: JsonText<string[]>;
+      selector: string;
+      description: string | null;
+      mode: 'enforce' | 'audit';
+      window_only: boolean;
+      parameters: JsonText<Record<string, Record<string, unknown>>>;
+    },
+    _d,
+    v: { [K in AssignmentField]?: boolean },
+  ) =>
+    db
+      .updateTable('assignments')
+      .set({
+        ...(v.modules ? { modules: p.modules } : {}),
+        ...(v.selector ? { selector: p.selector } : {}),
+        ...(v.description ? { description: p.description } : {}),
+        ...(v.mode ? { mode: p.mode } : {}),
+        ...(v.window_only ? { window_only: p.window_only } : {}),
+        ...(v.parameters ? { parameters: p.parameters } : {}),
+      })
+      .where('name', '=', p.name)
+      .where('modules', '=', p.former_modules)
+      .where('parameters', '=', p.former_parameters),
+);
+
+export const insertAssignment = defineQuery(
+  'assignments/insert',
+  (
+    db,
+    p: {
+      name: string;
+      modules: JsonText<string[]>;
+      selector: string;
+      description: string | null;
+      mode: 'enforce' | 'audit';
+      window_only: boolean;
+      parameters: JsonText<Record<string, Record<string, unknown>>>;
+      created_at: number;
+      created_by: string;
+    },
+  ) =>
+    db.insertInto('assignments').values({
+      name: p.name,
+      modules: p.modules,
+      selector: p.selector,
+      description: p.description,
+      mode: p.mode,
+      window_only: p.window_only,
+      parameters: p.parameters,
+      created_at: p.created_at,
+      created_by: p.created_by,
+    }),
+);
+
+export const deleteAssignment = defineQuery('assignments/delete', (db, p: { name: string }) =>
+  db.deleteFrom('assignments').where('name', '=', p.name),
+);

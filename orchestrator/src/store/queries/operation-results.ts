@@ -1,0 +1,119 @@
+import { bytesBefore, bytesOf } from '../page-bytes.ts';
+import { defineQuery } from '../query.ts';
+
+/** What operations did, resource by resource, and what their scripts printed. */
+
+export const putResourceResults = defineQuery(
+  'operations/put results',
+  (db, p: { operation_id: string; rows: string }, d) =>
+    db
+      .insertInto('operation_resources')
+      .columns(['operation_id', 'position', 'result'])
+      .expression((e) =>
+        e
+          .selectFrom(d.rowsOf(p.rows, { position: 'integer', result: 'text' }).as('r'))
+          .select((s) => [
+            d.typed(p.operation_id, 'text').as('operation_id'),
+            s.ref('r.position').as('position'),
+            s.ref('r.result').as('result'),
+          ])
+          .where(e.lit(true)),
+      )
+      .onConflict((c) =>
+        c.columns(['operation_id', 'position']).doUpdateSet({ result: (e) => e.ref('excluded.result') }),
+      ),
+);
+
+/** The most rows of one page. */
+const pageRows = 1000;
+
+/** In order of position, after one: as many as come to so many bytes, at least one. */
+export const resultPage = defineQuery(
+  'operations/results',
+  (db, p: { operation_id: string; after: number; bytes: number }) =>
+    db
+      .selectFrom((e) =>
+        e
+          .selectFrom((inner) =>
+            inner
+              .selectFrom('operation_resources')
+              .select('position')
+              .select(bytesOf('result').as('bytes'))
+              .where('operation_id', '=', p.operation_id)
+              .where('position', '>', p.after)
+              .orderBy('position')
+              .limit(pageRows)
+              .as('sized'),
+          )
+          .select('position')
+          .select(bytesBefore('bytes', ['position']).as('before'))
+          .as('cut'),
+      )
+      .innerJoin('operation_resources', 'operation_resources.position', 'cut.position')
+      .select(['operation_resources.position', 'operation_resources.result'])
+      .where('operation_resources.operation_id', '=', p.operation_id)
+      .where('cut.before', '<', p.bytes)
+      .orderBy('operation_resources.position'),
+);
+
+export const putOutput = defineQuery(
+  'operations/put output',
+  (
+    db,
+    p: {
+      operation_id: string;
+      resource_key: string;
+      stdout: string;
+      stderr: string;
+      exit_code: number | null;
+      truncated: boolean;
+    },
+  ) =>
+    db
+      .insertInto('operation_outputs')
+      .values({
+        operation_id: p.operation_id,
+        resource_key: p.resource_key,
+        stdout: p.stdout,
+        stderr: p.stderr,
+        exit_code: p.exit_code,
+        truncated: p.truncated,
+      })
+      .onConflict((c) =>
+        c.columns(['operation_id', 'resource_key']).doUpdateSet({
+          stdout: (e) => e.ref('excluded.stdout'),
+          stderr: (e) => e.ref('excluded.stderr'),
+          exit_code: (e) => e.ref('excluded.exit_code'),
+          truncated: (e) => e.ref('excluded.truncated'),
+        }),
+      ),
+);
+
+/** By resource, after one: as many as come to so many bytes, at least one. */
+export const outputPage = defineQuery(
+  'operations/outputs',
+  (db, p: { operation_id: string; after: string; bytes: number }) =>
+    db
+      .selectFrom((e) =>
+        e
+          .selectFrom((inner) =>
+            inner
+              .selectFrom('operation_outputs')
+              .select('resource_key')
+              .select(bytesOf('resource_key', 'stdout', 'stderr').as('bytes'))
+              .where('operation_id', '=', p.operation_id)
+              .where('resource_key', '>', p.after)
+              .orderBy('resource_key')
+              .limit(pageRows)
+              .as('sized'),
+          )
+          .select('resource_key')
+          .select(bytesBefore('bytes', ['resource_key']).as('before'))
+          .as('cut'),
+      )
+      .innerJoin('operation_outputs', 'operation_outputs.resource_key', 'cut.resource_key')
+      .selectAll('operation_outputs')
+      .where('operation_outputs.operation_id', '=', p.operation_id)
+      .where('cut.before', '<', p.bytes)
+      .orderBy('operation_outputs.resource_key'),
+);

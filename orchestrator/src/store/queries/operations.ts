@@ -1,0 +1,513 @@
+import type { OperationKind, OperationStatus, Summary } from '@muster/protocol';
+import type { JsonText } from '../json-text.ts';
+import { defineQuery, defineVariants } from '../query.ts';
+
+/** An operation without its payload, which may be megabytes. */
+const entry = [
+  'operation_id',
+  'node_id',
+  'kind',
+  'status',
+  'modules',
+  'requested_by',
+  'run_id',
+  'plan_id',
+  'created_at',
+  'dispatched_at',
+  'started_at',
+  'finished_at',
+  'expires_at',
+  'cancel_requested_at',
+  'trigger',
+  'summary',
+  'error',
+  'snapshot_operation_id',
+] as const;
+
+export const operationById = defineQuery('operations/by id', (db, p: { operation_id: string }) =>
+  db.selectFrom('operations').select(entry).where('operation_id', '=', p.operation_id),
+);
+
+/** What an apply that is bound to a plan is compared with. */
+export const planById = defineQuery('operations/plan by id', (db, p: { operation_id: string }) =>
+  db
+    .selectFrom('operations')
+    .select([
+      'operation_id',
+      'node_id',
+      'kind',
+      'status',
+      'run_id',
+      'modules',
+      'requested_modules',
+      'payload_digest',
+      'plan_digest',
+      'secret_versions',
+    ])
+    .where('operation_id', '=', p.operation_id),
+);
+
+/** The plans of a run, by agent. */
+export const plansOfRun = defineQuery(
+  'operations/plans of run',
+  (db, p: { run_id: string; node_ids: readonly string[] }, d) =>
+    db
+      .selectFrom('operations')
+      .select(['operation_id', 'node_id', 'status', 'payload_digest', 'plan_digest', 'secret_versions'])
+      .where('run_id', '=', p.run_id)
+      .where(d.isIn('node_id', p.node_ids))
+      .where('kind', '=', 'plan'),
+);
+
+/** What a report has to know of its operation, with how people know the agent. */
+export interface ReportedOperation {
+  operation_id: string;
+  node_id: string;
+  kind: OperationKind;
+  status: OperationStatus;
+  requested_by: string;
+  run_id: string | null;
+  trigger: 'operator' | 'schedule' | 'watch' | 'audit' | null;
+  snapshot_operation_id: string | null;
+  /** Of what its agent was sent; of a drift check, of the apply that it looks at. Null when that is not kept. */
+  payload_digest: string | null;
+  /** When it was sent, Unix seconds; null: it was not. */
+  dispatched_at: number | null;
+  label: string;
+}
+
+/** What says with which resources an operation was sent. */
+export type SentOperation = Pick<ReportedOperation, 'payload_digest'>;
+
+/** A `ReportedOperation`. */
+export const reportedOperation = defineQuery('operations/reported', (db, p: { operation_id: string }) =>
+  db
+    .selectFrom('operations')
+    .leftJoin('agents', 'agents.node_id', 'operations.node_id')
+    .leftJoin('operations as snapshot', 'snapshot.operation_id', 'operations.snapshot_operation_id')
+    .select([
+      'operations.operation_id',
+      'operations.node_id',
+      'operations.kind',
+      'operations.status',
+      'operations.requested_by',
+      'operations.run_id',
+      'operations.trigger',
+      'operations.snapshot_operation_id',
+      'operations.dispatched_at',
+    ])
+    .select((e) => e.fn.coalesce('operations.payload_digest', 'snapshot.payload_digest').as('payload_digest'))
+    .select((e) => e.fn.coalesce('agents.name', 'agents.initial_hostname', 'operations.node_id').as('label'))
+    .where('operations.operation_id', '=', p.operation_id),
+);
+
+/** Newest first. Drift checks are operations inside, but have a list of their own outside. */
+export const operations = defineVariants(
+  'operations/list',
+  (
+    db,
+    p: {
+      node_id: string;
+      status: OperationStatus;
+      kind: OperationKind;
+      below: string;
+      limit: number;
+      offset: number;
+    },
+    _d,
+    v: { node_id?: boolean; status?: boolean; kind?: boolean; below?: boolean },
+  ) => {
+    let query = db.selectFrom('operations').select(entry);
+    if (v.node_id) query = query.where('node_id', '=', p.node_id);
+    if (v.status) query = query.where('status', '=', p.status);
+    query = v.kind ? query.where('kind', '=', p.kind) : query.where('kind', '!=', 'drift');
+    if (v.below) query = query.where('operation_id', '<', p.below);
+    return query.orderBy('operation_id', 'desc').limit(p.limit).offset(p.offset);
+  },
+);
+
+export const insertOperation = defineQuery(
+  'operations/insert',
+  (
+    db,
+    p: {
+      operation_id: string;
+      node_id: string;
+      kind: OperationKind;
+      modules: JsonText<string[]>;
+      requested_by: string;
+      run_id: string | null;
+      plan_id: string | null;
+      created_at: number;
+      expires_at: number | null;
+      trigger: 'operator' | 'schedule' | 'watch' | 'audit' | null;
+      payload_digest: string | null;
+      snapshot_operation_id: string | null;
+      requested_modules: JsonText<string[]>;
+      secret_versions: JsonText<Record<string, number>> | null;
+    },
+  ) =>
+    db.insertInto('operations').values({
+      operation_id: p.operation_id,
+      node_id: p.node_id,
+      kind: p.kind,
+      status: 'queued',
+      modules: p.modules,
+      requested_by: p.requested_by,
+      run_id: p.run_id,
+      plan_id: p.plan_id,
+      created_at: p.created_at,
+      dispatched_at: null,
+      started_at: null,
+      finished_at: null,
+      expires_at: p.expires_at,
+      cancel_requested_at: null,
+      trigger: p.trigger,
+      summary: null,
+      error: null,
+      payload_digest: p.payload_digest,
+      snapshot_operation_id: p.snapshot_operation_id,
+      requested_modules: p.requested_modules,
+      plan_digest: null,
+      secret_versions: p.secret_versions,
+    }),
+);
+
+/** Open operations of one agent in the order in which they run. */
+export const openOperations = defineQuery('operations/open', (db, p: { node_id: string }) =>
+  db
+    .selectFrom('operations')
+    .select(entry)
+    .where('node_id', '=', p.node_id)
+    .where('status', 'in', ['queued', 'running'])
+    .orderBy('operation_id'),
+);
+
+/**
+ * The oldest of one agent's open operations and the one after it. They run in this order, so the first is the running
+ * one if any is. What has waited past its time is passed over.
+ */
+export const oldestOpen = defineQuery('operations/oldest open', (db, p: { node_id: string; now: number }) =>
+  db
+    .selectFrom('operations')
+    .leftJoin('agents', 'agents.node_id', 'operations.node_id')
+    .select([
+      'operations.operation_id',
+      'operations.node_id',
+      'operations.kind',
+      'operations.status',
+      'operations.modules',
+      'operations.requested_by',
+      'operations.run_id',
+      'operations.dispatched_at',
+      'operations.trigger',
+      'operations.snapshot_operation_id',
+      'operations.payload_digest',
+      'operations.plan_id',
+      'agents.status as agent_status',
+    ])
+    .select((e) => e.fn.coalesce('agents.name', 'agents.initial_hostname', 'operations.node_id').as('label'))
+    .where('operations.node_id', '=', p.node_id)
+    .where('operations.status', 'in', ['queued', 'running'])
+    .where((w) =>
+      w.or([
+        w('operations.dispatched_at', 'is not', null),
+        w('operations.expires_at', 'is', null),
+        w('operations.expires_at', '>', p.now),
+      ]),
+    )
+    .orderBy('operations.operation_id')
+    .limit(2),
+);
+
+/** Agents with queued work or a wish to cancel, each once. */
+export const agentsWithWork = defineQuery('operations/agents with work', (db) =>
+  db
+    .selectFrom('operations')
+    .select('node_id')
+    .distinct()
+    .where('status', 'in', ['queued', 'running'])
+    .where((w) => w.or([w('status', '=', 'queued'), w('cancel_requested_at', 'is not', null)])),
+);
+
+/** From here on the agent may have it: only its own word, or its loss, ends it. Approval is checked in the same breath. */
+export const markDispatched = defineQuery(
+  'operations/dispatched',
+  (db, p: { operation_id: string; node_id: string; now: number }) =>
+    db
+      .updateTable('operations')
+      .set({ dispatched_at: p.now })
+      .where('operation_id', '=', p.operation_id)
+      .where('status', '=', 'queued')
+      .where('cancel_requested_at', 'is', null)
+      .where((w) =>
+        w.exists(
+          w.selectFrom('agents').select('node_id').where('node_id', '=', p.node_id).where('status', '=', 'approved'),
+        ),
+      ),
+);
+
+/**
+ * As {@link markDispatched}, for many agents: those operations that wait still and are the only ones their agents have.
+ * What they are marked as is not looked up first, so the rest of what a look would tell is asked for here.
+ */
+export const markOnlyDispatched = defineQuery(
+  'operations/only ones dispatched',
+  (db, p: { operation_ids: readonly string[]; now: number }, d) =>
+    db
+      .updateTable('operations')
+      .set({ dispatched_at: p.now })
+      .where(d.isIn('operation_id', p.operation_ids))
+      .where('status', '=', 'queued')
+      .where('dispatched_at', 'is', null)
+      .where('cancel_requested_at', 'is', null)
+      .where((w) => w.or([w('expires_at', 'is', null), w('expires_at', '>', p.now)]))
+      .where((w) =>
+        w.exists(
+          w
+            .selectFrom('agents')
+            .select('agents.node_id')
+            .whereRef('agents.node_id', '=', 'operations.node_id')
+            .where('agents.status', '=', 'approved'),
+        ),
+      )
+      .where((w) =>
+        w.not(
+          w.exists(
+            w
+              .selectFrom('operations as other')
+              .select('other.operation_id')
+              .whereRef('other.node_id', '=', 'operations.node_id')
+              .where('other.status', 'in', ['queued', 'running'])
+              .whereRef('other.operation_id', '!=', 'operations.operation_id'),
+          ),
+        ),
+      )
+      .returning('operation_id'),
+);
+
+/** What was applied last on the machines that operations are for; null where nothing was, or it is not kept. */
+export const appliedBefore = defineQuery(
+  'operations/applied before',
+  (db, p: { operation_ids: readonly string[] }, d) =>
+    db
+      .selectFrom('operations')
+      .leftJoin('agent_state', 'agent_state.node_id', 'operations.node_id')
+      .leftJoin('operations as applied', 'applied.operation_id', 'agent_state.snapshot_operation_id')
+      .select(['operations.operation_id', 'applied.payload_digest'])
+      .where(d.isIn('operations.operation_id', p.operation_ids)),
+);
+
+/** The agent never got it: it is as if it had not been sent. */
+export const markUndispatched = defineQuery('operations/undispatched', (db, p: { operation_id: string }) =>
+  db
+    .updateTable('operations')
+    .set({ dispatched_at: null })
+    .where('operation_id', '=', p.operation_id)
+    .where('status', '=', 'queued'),
+);
+
+/** What the agent says that its plan comes to. */
+export const setPlanDigest = defineQuery(
+  'operations/set plan digest',
+  (db, p: { operation_id: string; plan_digest: string }) =>
+    db.updateTable('operations').set({ plan_digest: p.plan_digest }).where('operation_id', '=', p.operation_id),
+);
+
+/** Drift checks are measured against what was applied by the time they are sent. */
+export const setSnapshot = defineQuery(
+  'operations/set snapshot',
+  (db, p: { operation_id: string; snapshot_operation_id: string | null }) =>
+    db
+      .updateTable('operations')
+      .set({ snapshot_operation_id: p.snapshot_operation_id })
+      .where('operation_id', '=', p.operation_id),
+);
+
+export const putPayload = defineQuery(
+  'operations/put payload',
+  (db, p: { digest: string; payload: JsonText<unknown> }) =>
+    db
+      .insertInto('operation_payloads')
+      .values({ digest: p.digest, payload: p.payload })
+      .onConflict((c) => c.column('digest').doNothing()),
+);
+
+export const payloadByDigest = defineQuery('operations/payload', (db, p: { digest: string }) =>
+  db.selectFrom('operation_payloads').select('payload').where('digest', '=', p.digest),
+);
+
+/** For preconditions: a row when the payload is there. */
+export const payloadSeen = defineQuery('operations/payload seen', (db, p: { digest: string }) =>
+  db.selectFrom('operation_payloads').select('digest').where('digest', '=', p.digest),
+);
+
+/** What an operation was sent; of a drift check, what was applied that it looks at; and what the machine has. */
+export const payloadsReportedOn = defineQuery('operations/payloads reported on', (db, p: { operation_id: string }) =>
+  db
+    .selectFrom('operations')
+    .leftJoin('operations as snapshot', 'snapshot.operation_id', 'operations.snapshot_operation_id')
+    .leftJoin('agent_state', 'agent_state.node_id', 'operations.node_id')
+    .leftJoin('operations as applied', 'applied.operation_id', 'agent_state.snapshot_operation_id')
+    .select([
+      'operations.payload_digest as own',
+      'snapshot.payload_digest as snapshot',
+      'applied.payload_digest as applied',
+    ])
+    .where('operations.operation_id', '=', p.operation_id),
+);
+
+/** When the longest open operation was sent; null: no agent has been sent one that is open. */
+export const oldestSent = defineQuery('operations/oldest sent', (db) =>
+  db
+    .selectFrom('operations')
+    .select((e) => e.fn.min('dispatched_at').as('dispatched_at'))
+    .where('status', 'in', ['queued', 'running']),
+);
+
+/** A drift check that has ended is a record; as an operation it is nothing any more. */
+export const deleteOpenOperation = defineQuery('operations/delete open', (db, p: { operation_id: string }) =>
+  db.deleteFrom('operations').where('operation_id', '=', p.operation_id).where('status', 'in', ['queued', 'running']),
+);
+
+/** Ends everything open of one agent. */
+export const endAllOpen = defineQuery(
+  'operations/end all',
+  (db, p: { node_id: string; status: OperationStatus; finished_at: number; error: string }) =>
+    db
+      .updateTable('operations')
+      .set({ status: p.status, finished_at: p.finished_at, error: p.error })
+      .where('node_id', '=', p.node_id)
+      .where('status', 'in', ['queued', 'running'])
+      .returning(['operation_id', 'run_id']),
+);
+
+/** The outcomes in runs of everything that is open of one agent; for the unit that ends it, before it does. */
+export const endOpenRunResults = defineQuery(
+  'runs/end results of agent',
+  (db, p: { node_id: string; status: OperationStatus; error: string }) =>
+    db
+      .updateTable('run_results')
+      .set({ status: p.status, error: p.error })
+      .where('node_id', '=', p.node_id)
+      .where('operation_id', 'in', (e) =>
+        e
+          .selectFrom('operations')
+          .select('operations.operation_id')
+          .where('operations.node_id', '=', p.node_id)
+          .where('operations.status', 'in', ['queued', 'running']),
+      ),
+);
+
+/** What was sent to agents that have been gone since `seen_before`, past its own time. */
+export const lostOperations = defineQuery(
+  'operations/lost',
+  (db, p: { now: number; seen_before: number; limit: number }) =>
+    db
+      .selectFrom('operations')
+      .innerJoin('agents', 'agents.node_id', 'operations.node_id')
+      .select([
+        'operations.operation_id',
+        'operations.node_id',
+        'operations.kind',
+        'operations.run_id',
+        'operations.requested_by',
+      ])
+      .where('operations.status', 'in', ['queued', 'running'])
+      .where('operations.dispatched_at', 'is not', null)
+      .where('operations.expires_at', '<=', p.now)
+      .where('agents.last_seen_at', '<=', p.seen_before)
+      .limit(p.limit),
+);
+
+/** What has not ended, of all agents, oldest first. */
+export const oldestOpenOperations = defineQuery('operations/oldest of all open', (db, p: { limit: number }) =>
+  db
+    .selectFrom('operations')
+    .select(['operation_id', 'node_id', 'kind', 'run_id', 'requested_by'])
+    .where('status', 'in', ['queued', 'running'])
+    .orderBy('operation_id')
+    .limit(p.limit),
+);
+
+/** The largest id there is, so that the next is larger whatever the clock says. */
+export const lastOperationId = defineQuery('operations/last id', (db) =>
+  db.selectFrom('operations').select('operation_id').orderBy('operation_id', 'desc').limit(1),
+);
+
+export const markRunning = defineQuery('operations/running', (db, p: { operation_id: string; now: number }) =>
+  db
+    .updateTable('operations')
+    .set({ status: 'running', started_at: p.now })
+    .where('operation_id', '=', p.operation_id)
+    .where('status', '=', 'queued'),
+);
+
+/** Gives an operation its one end. Changes nothing when it has one. */
+export const endOperation = defineQuery(
+  'operations/end',
+  (
+    db,
+    p: {
+      operation_id: string;
+      status: OperationStatus;
+      started_at: number | null;
+      finished_at: number;
+      summary: JsonText<Summary> | null;
+      error: string | null;
+    },
+    d,
+  ) =>
+    db
+      .updateTable('operations')
+      .set((e) => ({
+        status: p.status,
+        started_at: e.fn.coalesce('started_at', d.typed(p.started_at, 'integer')),
+        finished_at: p.finished_at,
+        summary: p.summary,
+        error: p.error,
+      }))
+      .where('operation_id', '=', p.operation_id)
+      .where('status', 'in', ['queued', 'running']),
+);
+
+/** Ends what no agent has been sent. Changes nothing when it was sent in the meantime. */
+export const endUndispatched = defineQuery(
+  'operations/end undispatched',
+  (db, p: { operation_id: string; status: OperationStatus; finished_at: number; error: string | null }) =>
+    db
+      .updateTable('operations')
+      .set({ status: p.status, finished_at: p.finished_at, error: p.error })
+      .where('operation_id', '=', p.operation_id)
+      .where('status', '=', 'queued')
+      .where('dispatched_at', 'is', null),
+);
+
+export const requestCancel = defineQuery('operations/request cancel', (db, p: { operation_id: string; now: number }) =>
+  db
+    .updateTable('operations')
+    .set({ cancel_requested_at: p.now })
+    .where('operation_id', '=', p.operation_id)
+    .where('status', 'in', ['queued', 'running']),
+);
+
+export const cancelRequests = defineQuery('operations/cancel requests', (db, p: { node_id: string }) =>
+  db
+    .selectFrom('operations')
+    .select('operation_id')
+    .where('node_id', '=', p.node_id)
+    .where('status', 'in', ['queued', 'running'])
+    .where('cancel_requested_at', 'is not', null)
+    .where('dispatched_at', 'is not', null),
+);
+
+/** What has waited past its time to live without having been sent. */
+export const expiredQueued = defineQuery('operations/expired', (db, p: { now: number; limit: number }) =>
+  db
+    .selectFrom('operations')
+    .select(['operation_id', 'node_id', 'run_id', 'kind', 'requested_by'])
+    .where('status', '=', 'queued')
+    .where('dispatched_at', 'is', null)
+    .where('expires_at', '<=', p.now)
+    .limit(p.limit),
+);

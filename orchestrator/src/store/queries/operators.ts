@@ -1,0 +1,178 @@
+import type { Kysely } from 'kysely';
+import type { Dialect } from '../dialect.ts';
+import { defineQuery, defineVariants } from '../query.ts';
+import type { Schema } from '../schema.ts';
+
+export const operatorById = defineQuery('operators/by id', (db, p: { operator_id: string }) =>
+  db.selectFrom('operators').selectAll().where('operator_id', '=', p.operator_id),
+);
+
+export const operators = defineVariants(
+  'operators/list',
+  (db, p: { limit: number; offset: number }, _d, v: { removed: boolean }) => {
+    const query = db.selectFrom('operators').selectAll().orderBy('username').limit(p.limit).offset(p.offset);
+    return v.removed ? query : query.where('removed_at', 'is', null);
+  },
+);
+
+export const anyOperator = defineQuery('operators/any', (db) =>
+  db.selectFrom('operators').select('operator_id').limit(1),
+);
+
+export const operatorTaking = defineQuery('operators/taking name', (db, p: { username: string }) =>
+  db.selectFrom('operators').select('operator_id').where('username', '=', p.username),
+);
+
+export const insertOperator = defineQuery(
+  'operators/insert',
+  (
+    db,
+    p: {
+      operator_id: string;
+      public_key: string;
+      username: string;
+      role: 'admin' | 'operator';
+      added_at: number;
+      added_by: string;
+      bootstrap: boolean;
+    },
+  ) =>
+    db.insertInto('operators').values({
+      operator_id: p.operator_id,
+      public_key: p.public_key,
+      username: p.username,
+      role: p.role,
+      added_at: p.added_at,
+      added_by: p.added_by,
+      bootstrap: p.bootstrap,
+      removed_at: null,
+      removed_by: null,
+    }),
+);
+
+/** Fails to change anything when it is removed already. */
+export const markOperatorRemoved = defineQuery(
+  'operators/remove',
+  (db, p: { operator_id: string; removed_at: number; removed_by: string }) =>
+    db
+      .updateTable('operators')
+      .set({ removed_at: p.removed_at, removed_by: p.removed_by })
+      .where('operator_id', '=', p.operator_id)
+      .where('removed_at', 'is', null),
+);
+
+export const liveAdmin = defineQuery('operators/live admin', (db) =>
+  db.selectFrom('operators').select('operator_id').where('role', '=', 'admin').where('removed_at', 'is', null).limit(1),
+);
+
+/** For preconditions: a row while the operator may act. */
+export const liveOperator = defineQuery('operators/live', (db, p: { operator_id: string }) =>
+  db
+    .selectFrom('operators')
+    .select('operator_id')
+    .where('operator_id', '=', p.operator_id)
+    .where('removed_at', 'is', null),
+);
+
+/** Operators that one added, and who may still sign in. */
+export const liveOperatorsAddedBy = defineQuery('operators/added by', (db, p: { operator_id: string }) =>
+  db
+    .selectFrom('operators')
+    .select(['operator_id', 'username'])
+    .where('added_by', '=', p.operator_id)
+    .where('removed_at', 'is', null)
+    .orderBy('username'),
+);
+
+/** Which of these were removed. */
+export const removedOperators = defineQuery('operators/removed', (db, p: { ids: readonly string[] }, d) =>
+  db
+    .selectFrom('operators')
+    .select('operator_id')
+    .where(d.isIn('operator_id', p.ids))
+    .where('removed_at', 'is not', null),
+);
+
+export const insertSession = defineQuery(
+  'sessions/insert',
+  (db, p: { token_hash: string; operator_id: string; created_at: number; expires_at: number; signed_in_at: number }) =>
+    db.insertInto('sessions').values({
+      token_hash: p.token_hash,
+      operator_id: p.operator_id,
+      created_at: p.created_at,
+      expires_at: p.expires_at,
+      signed_in_at: p.signed_in_at,
+    }),
+);
+
+/** A session with its operator, whether or not it is still good: the caller decides. */
+export const sessionByHash = defineQuery('sessions/by hash', (db, p: { token_hash: string }) =>
+  db
+    .selectFrom('sessions')
+    .innerJoin('operators', 'operators.operator_id', 'sessions.operator_id')
+    .select([
+      'sessions.token_hash',
+      'sessions.operator_id',
+      'sessions.expires_at',
+      'sessions.signed_in_at',
+      'operators.username',
+      'operators.role',
+      'operators.removed_at',
+    ])
+    .where('sessions.token_hash', '=', p.token_hash),
+);
+
+export const deleteSession = defineQuery('sessions/delete', (db, p: { token_hash: string }) =>
+  db.deleteFrom('sessions').where('token_hash', '=', p.token_hash),
+);
+
+export const deleteSessionsOf = defineQuery('sessions/delete of operator', (db, p: { operator_id: string }) =>
+  db.deleteFrom('sessions').where('operator_id', '=', p.operator_id),
+);
+
+export const deleteExpiredSessions = defineQuery('sessions/delete expired', (db, p: { now: number }) =>
+  db.deleteFrom('sessions').where('expires_at', '<=', p.now),
+);
+
+/**
+ * The row of a live session. PostgreSQL locks it until the transaction ends: without that, a write that began before the
+ * removal of its operator could commit after it (serializable transactions need not keep the order of real time).
+ */
+export const liveSessionRow = (db: Kysely<Schema>, p: { session: string; now: number }, d: Dialect) => {
+  const row = db.selectFrom('sessions').where('token_hash', '=', p.session).where('expires_at', '>', p.now);
+  return d.kind === 'postgres' ? row.forShare() : row;
+};
+
+/** For preconditions: a row while the session is live. */
+export const liveSession = defineQuery('sessions/live', (db, p: { session: string; now: number }, d) =>
+  liveSessionRow(db, p, d).select('token_hash'),
+);
+
+export const insertWebCode = defineQuery(
+  'web codes/insert',
+  (db, p: { code_hash: string; operator_id: string; session_hash: string; signed_in_at: number; expires_at: number }) =>
+    db.insertInto('web_login_codes').values({
+      code_hash: p.code_hash,
+      operator_id: p.operator_id,
+      session_hash: p.session_hash,
+      signed_in_at: p.signed_in_at,
+      expires_at: p.expires_at,
+    }),
+);
+
+export const webCodeByHash = defineQuery('web codes/by hash', (db, p: { code_hash: string }) =>
+  db.selectFrom('web_login_codes').selectAll().where('code_hash', '=', p.code_hash),
+);
+
+/** Changes nothing when somebody else was faster, or it is too late. */
+export const consumeWebCode = defineQuery('web codes/consume', (db, p: { code_hash: string; now: number }) =>
+  db.deleteFrom('web_login_codes').where('code_hash', '=', p.code_hash).where('expires_at', '>', p.now),
+);
+
+export const deleteWebCodesOf = defineQuery('web codes/delete of operator', (db, p: { operator_id: string }) =>
+  db.deleteFrom('web_login_codes').where('operator_id', '=', p.operator_id),
+);
+
+export const deleteExpiredWebCodes = defineQuery('web codes/delete expired', (db, p: { now: number }) =>
+  db.deleteFrom('web_login_codes').where('expires_at', '<=', p.now),
+);

@@ -1,0 +1,384 @@
+import type { OperationStatus } from '@muster/protocol';
+import type { JsonText } from '../json-text.ts';
+import { defineQuery, defineVariants } from '../query.ts';
+
+/** Runs: rows of what was planned or applied on many agents. */
+
+type RunStatus = 'running' | 'succeeded' | 'failed' | 'halted' | 'cancelled';
+
+export const insertRun = defineQuery(
+  'runs/insert',
+  (
+    db,
+    p: {
+      run_id: string;
+      assignment: string | null;
+      kind: 'apply' | 'plan';
+      status: 'running' | 'succeeded' | 'failed';
+      started_at: number;
+      finished_at: number | null;
+      requested_by: string;
+      options: JsonText<Record<string, unknown>>;
+    },
+  ) =>
+    db.insertInto('runs').values({
+      run_id: p.run_id,
+      assignment: p.assignment,
+      kind: p.kind,
+      status: p.status,
+      started_at: p.started_at,
+      finished_at: p.finished_at,
+      requested_by: p.requested_by,
+      options: p.options,
+    }),
+);
+
+/** Whom a run is about, many at once: rows of `{node_id, position}`. */
+export const insertRunResults = defineQuery('runs/insert results', (db, p: { run_id: string; rows: string }, d) =>
+  db
+    .insertInto('run_results')
+    .columns(['run_id', 'node_id', 'status', 'position'])
+    .expression(
+      (e) =>
+        e
+          .selectFrom(d.rowsOf(p.rows, { node_id: 'text', position: 'integer' }).as('r'))
+          .select((s) => [
+            d.typed(p.run_id, 'text').as('run_id'),
+            s.ref('r.node_id').as('node_id'),
+            e.val('waiting').as('status'),
+            s.ref('r.position').as('position'),
+          ]) as never,
+    ),
+);
+
+/** What came of many agents' turns: rows of `{node_id, operation_id, status, error}`. Who had its turn keeps what came of it. */
+export const putRunResults = defineQuery('runs/put results', (db, p: { run_id: string; rows: string }, d) =>
+  db
+    .insertInto('run_results')
+    .columns(['run_id', 'node_id', 'operation_id', 'status', 'error'])
+    .expression(
+      (e) =>
+        e
+          .selectFrom(
+            d.rowsOf(p.rows, { node_id: 'text', operation_id: 'text', status: 'text', error: 'text' }).as('r'),
+          )
+          .select((s) => [
+            d.typed(p.run_id, 'text').as('run_id'),
+            s.ref('r.node_id').as('node_id'),
+            s.ref('r.operation_id').as('operation_id'),
+            s.ref('r.status').as('status'),
+            s.ref('r.error').as('error'),
+          ])
+          .where(e.lit(true)) as never,
+    )
+    .onConflict((c) =>
+      c
+        .columns(['run_id', 'node_id'])
+        .doUpdateSet({
+          operation_id: (e) => e.ref('excluded.operation_id'),
+          status: (e) => e.ref('excluded.status'),
+          error: (e) => e.ref('excluded.error'),
+        })
+        .where('run_results.status', '=', 'waiting'),
+    ),
+);
+
+/** Many operations of one run at once, for those agents that are (still) approved and whose turn is still to come. */
+export const insertRunOperations = defineQuery(
+  'runs/insert operations',
+  (
+    db,
+    p: {
+      run_id: string;
+      kind: 'apply' | 'plan';
+      requested_by: string;
+      created_at: number;
+      trigger: 'audit' | null;
+      /** Besides those that assignments give. */
+      requested_modules: string;
+      rows: string;
+    },
+    d,
+  ) =>
+    db
+      .insertInto('operations')
+      .columns([
+        'operation_id',
+        'node_id',
+        'kind',
+        'status',
+        'modules',
+        'requested_by',
+        'run_id',
+        'created_at',
+        'expires_at',
+        'payload_digest',
+        'requested_modules',
+        'plan_id',
+        'trigger',
+        'secret_versions',
+      ])
+      .expression(
+        (e) =>
+          e
+            .selectFrom(
+              d
+                .rowsOf(p.rows, {
+                  operation_id: 'text',
+                  node_id: 'text',
+                  modules: 'text',
+                  payload_digest: 'text',
+                  plan_id: 'text',
+                  secret_versions: 'text',
+                  expires_at: 'integer',
+                })
+                .as('r'),
+            )
+            // Not a join: the planner would go through all agents for it.
+            .where((w) =>
+              w.exists(
+                w
+                  .selectFrom('agents')
+                  .select('agents.node_id')
+                  .whereRef('agents.node_id', '=', 'r.node_id')
+                  .where('agents.status', '=', 'approved'),
+              ),
+            )
+            .where((w) =>
+              w.exists(
+                w
+                  .selectFrom('run_results')
+                  .select('run_results.node_id')
+                  .where('run_results.run_id', '=', p.run_id)
+                  .whereRef('run_results.node_id', '=', 'r.node_id')
+                  .where('run_results.status', '=', 'waiting'),
+              ),
+            )
+            .select((s) => [
+              s.ref('r.operation_id').as('operation_id'),
+              s.ref('r.node_id').as('node_id'),
+              d.typed(p.kind, 'text').as('kind'),
+              e.val('queued').as('status'),
+              s.ref('r.modules').as('modules'),
+              d.typed(p.requested_by, 'text').as('requested_by'),
+              d.typed(p.run_id, 'text').as('run_id'),
+              d.typed(p.created_at, 'integer').as('created_at'),
+              s.ref('r.expires_at').as('expires_at'),
+              s.ref('r.payload_digest').as('payload_digest'),
+              d.typed(p.requested_modules, 'text').as('requested_modules'),
+              s.ref('r.plan_id').as('plan_id'),
+              d.typed(p.trigger, 'text').as('trigger'),
+              s.ref('r.secret_versions').as('secret_versions'),
+            ]) as never,
+      ),
+);
+
+/** Outcomes whose operation was not made after all: the agent was rejected in that moment. */
+export const failStranded = defineQuery('runs/fail stranded', (db, p: { run_id: string; error: string }) =>
+  db
+    .updateTable('run_results')
+    .set({ status: 'failed', operation_id: null, error: p.error })
+    .where('run_id', '=', p.run_id)
+    .where('status', '=', 'queued')
+    .where('operation_id', 'is not', null)
+    .where((w) =>
+      w.not(
+        w.exists(
+          w
+            .selectFrom('operations')
+            .select('operations.operation_id')
+            .whereRef('operations.operation_id', '=', 'run_results.operation_id'),
+        ),
+      ),
+    ),
+);
+
+export const runById = defineQuery('runs/by id', (db, p: { run_id: string }) =>
+  db.selectFrom('runs').selectAll().where('run_id', '=', p.run_id),
+);
+
+/** Newest first. */
+export const runs = defineVariants(
+  'runs/list',
+  (
+    db,
+    p: { status: RunStatus; assignment: string; limit: number; offset: number },
+    _d,
+    v: { status?: boolean; assignment?: boolean },
+  ) => {
+    let query = db.selectFrom('runs').selectAll();
+    if (v.status) query = query.where('status', '=', p.status);
+    if (v.assignment) query = query.where('assignment', '=', p.assignment);
+    return query.orderBy('run_id', 'desc').limit(p.limit).offset(p.offset);
+  },
+);
+
+export const insertRunBasis = defineQuery('runs/insert basis', (db, p: { run_id: string; basis: JsonText<unknown> }) =>
+  db.insertInto('run_bases').values({ run_id: p.run_id, basis: p.basis }),
+);
+
+export const runBasis = defineQuery('runs/basis', (db, p: { run_id: string }) =>
+  db.selectFrom('run_bases').select('basis').where('run_id', '=', p.run_id),
+);
+
+/** For preconditions: a row as long as agents get their turn. */
+export const runGoesOn = defineQuery('runs/goes on', (db, p: { run_id: string }) =>
+  db.selectFrom('runs').select('run_id').where('run_id', '=', p.run_id).where('status', '=', 'running'),
+);
+
+/** Every outcome of a run as it stands, in the order of turns: in one look, so that nothing is counted twice. */
+export const trackedResults = defineQuery('runs/tracked results', (db, p: { run_id: string }) =>
+  db
+    .selectFrom('run_results')
+    .select(['node_id', 'operation_id', 'status', 'position'])
+    .where('run_id', '=', p.run_id)
+    .orderBy('position'),
+);
+
+/** No agent gets its turn from here on. What agents have goes on. */
+export const stopRun = defineQuery('runs/stop', (db, p: { run_id: string; status: 'halted' | 'cancelled' }) =>
+  db.updateTable('runs').set({ status: p.status }).where('run_id', '=', p.run_id).where('status', '=', 'running'),
+);
+
+/** For preconditions: a row until the last outcome is there. */
+export const openRun = defineQuery('runs/open one', (db, p: { run_id: string }) =>
+  db.selectFrom('runs').select('run_id').where('run_id', '=', p.run_id).where('finished_at', 'is', null),
+);
+
+/** Ends the outcomes of those who have not had their turn. */
+export const endWaiting = defineQuery(
+  'runs/end waiting',
+  (db, p: { run_id: string; status: OperationStatus; error: string }) =>
+    db
+      .updateTable('run_results')
+      .set({ status: p.status, error: p.error })
+      .where('run_id', '=', p.run_id)
+      .where('status', '=', 'waiting'),
+);
+
+/** The outcomes of operations that no agent was sent; for the unit that ends those, before it does. */
+export const endUnsentResults = defineQuery(
+  'runs/end unsent results',
+  (db, p: { run_id: string; status: OperationStatus; error: string }) =>
+    db
+      .updateTable('run_results')
+      .set({ status: p.status, error: p.error })
+      .where('run_id', '=', p.run_id)
+      .where('status', '=', 'queued')
+      .where('operation_id', 'in', (e) =>
+        e
+          .selectFrom('operations')
+          .select('operations.operation_id')
+          .where('operations.run_id', '=', p.run_id)
+          .where('operations.status', '=', 'queued')
+          .where('operations.dispatched_at', 'is', null),
+      ),
+);
+
+/** Ends the operations of a run that no agent was sent. */
+export const endUnsent = defineQuery(
+  'runs/end unsent',
+  (db, p: { run_id: string; status: OperationStatus; finished_at: number; error: string }) =>
+    db
+      .updateTable('operations')
+      .set({ status: p.status, finished_at: p.finished_at, error: p.error })
+      .where('run_id', '=', p.run_id)
+      .where('status', '=', 'queued')
+      .where('dispatched_at', 'is', null)
+      .returning(['operation_id', 'node_id']),
+);
+
+/** Asks for the end of what agents have of a run. */
+export const requestCancels = defineQuery('runs/request cancels', (db, p: { run_id: string; now: number }) =>
+  db
+    .updateTable('operations')
+    .set({ cancel_requested_at: p.now })
+    .where('run_id', '=', p.run_id)
+    .where('status', 'in', ['queued', 'running'])
+    .where('dispatched_at', 'is not', null)
+    .returning(['operation_id', 'node_id']),
+);
+
+/** Outcomes with what is known of their operations; the operation's own status is the newer one. */
+export const runResults = defineQuery('runs/results', (db, p: { run_id: string }) =>
+  db
+    .selectFrom('run_results')
+    .leftJoin('agents', 'agents.node_id', 'run_results.node_id')
+    .leftJoin('operations', 'operations.operation_id', 'run_results.operation_id')
+    .select([
+      'run_results.node_id',
+      'agents.name',
+      'run_results.operation_id',
+      'run_results.status',
+      'run_results.error',
+      'operations.status as operation_status',
+      'operations.summary',
+      'operations.error as operation_error',
+    ])
+    .where('run_results.run_id', '=', p.run_id)
+    .orderBy('run_results.node_id'),
+);
+
+export const setRunResult = defineQuery(
+  'runs/set result',
+  (db, p: { run_id: string; node_id: string; status: OperationStatus; error: string | null }, d) =>
+    db
+      .updateTable('run_results')
+      // What was noted at the agent's turn stays when there is nothing worse to say.
+      .set((e) => ({ status: p.status, error: e.fn.coalesce(d.typed(p.error, 'text'), 'error') }))
+      .where('run_id', '=', p.run_id)
+      .where('node_id', '=', p.node_id),
+);
+
+export const anyRunResultOpen = defineQuery('runs/any open', (db, p: { run_id: string }) =>
+  db
+    .selectFrom('run_results')
+    .select('node_id')
+    .where('run_id', '=', p.run_id)
+    .where('status', 'in', ['waiting', 'queued'])
+    .limit(1),
+);
+
+/** Runs that have not ended; there are few. */
+export const openRuns = defineQuery('runs/open', (db) =>
+  db.selectFrom('runs').select('run_id').where('finished_at', 'is', null).orderBy('run_id'),
+);
+
+/** Ends a run of which no outcome is still to come; changes nothing otherwise. Halted and cancelled it stays. */
+export const endRunIfDone = defineQuery('runs/end', (db, p: { run_id: string; now: number }) =>
+  db
+    .updateTable('runs')
+    .set((e) => ({
+      status: e
+        .case()
+        .when('status', '!=', 'running')
+        .then(e.ref('status'))
+        .when(
+          e.exists(
+            e
+              .selectFrom('run_results')
+              .select('run_results.node_id')
+              .where('run_results.run_id', '=', p.run_id)
+              .where('run_results.status', '!=', 'succeeded'),
+          ),
+        )
+        .then('failed')
+        .else('succeeded')
+        .end() as never,
+      finished_at: p.now,
+    }))
+    .where('run_id', '=', p.run_id)
+    .where('finished_at', 'is', null)
+    .where((w) =>
+      w.not(
+        w.exists(
+          w
+            .selectFrom('run_results')
+            .select('run_results.node_id')
+            .where('run_results.run_id', '=', p.run_id)
+            .where('run_results.status', 'in', ['waiting', 'queued']),
+        ),
+      ),
+    )
+    .returning(['run_id', 'status']),
+);

@@ -1,0 +1,98 @@
+import { defineQuery, defineVariants } from '../query.ts';
+
+type Status = 'active' | 'closed' | 'interrupted';
+
+export const terminalById = defineQuery('terminals/by id', (db, p: { session_id: string }) =>
+  db.selectFrom('terminal_sessions').selectAll().where('session_id', '=', p.session_id),
+);
+
+/** Newest first. */
+export const terminals = defineVariants(
+  'terminals/list',
+  (db, p: { status: Status; limit: number; offset: number }, _, v: { status: boolean }) => {
+    let query = db.selectFrom('terminal_sessions').selectAll();
+    if (v.status) query = query.where('status', '=', p.status);
+    return query.orderBy('session_id', 'desc').limit(p.limit).offset(p.offset);
+  },
+);
+
+/** Those that are open, of whoever they are: as many as agents allow at a time. */
+export const activeTerminals = defineQuery('terminals/active', (db) =>
+  db.selectFrom('terminal_sessions').selectAll().where('status', '=', 'active'),
+);
+
+export const activeTerminalsOf = defineQuery('terminals/active of operator', (db, p: { operator_id: string }) =>
+  db
+    .selectFrom('terminal_sessions')
+    .select('session_id')
+    .where('status', '=', 'active')
+    .where('operator_id', '=', p.operator_id)
+    .orderBy('session_id'),
+);
+
+/** Sessions that ended before a time, in the order in which they were opened: a page of those opened before another. */
+export const endedTerminals = defineQuery(
+  'terminals/ended',
+  (db, p: { after: string; below: string; before: number; limit: number }) =>
+    db
+      .selectFrom('terminal_sessions')
+      .select('session_id')
+      .where('session_id', '>', p.after)
+      .where('session_id', '<', p.below)
+      .where('status', '<>', 'active')
+      .where('closed_at', '<', p.before)
+      .orderBy('session_id')
+      .limit(p.limit),
+);
+
+export const deleteTerminals = defineQuery('terminals/delete', (db, p: { ids: readonly string[] }, d) =>
+  db.deleteFrom('terminal_sessions').where(d.isIn('session_id', p.ids)).where('status', '<>', 'active'),
+);
+
+export const insertTerminal = defineQuery(
+  'terminals/insert',
+  (db, p: { session_id: string; node_id: string; operator_id: string; opened_at: number }) =>
+    db.insertInto('terminal_sessions').values({
+      session_id: p.session_id,
+      node_id: p.node_id,
+      operator_id: p.operator_id,
+      status: 'active',
+      opened_at: p.opened_at,
+      closed_at: null,
+      end_reason: null,
+      transcript_sha256: null,
+      transcript_bytes: null,
+    }),
+);
+
+/** Changes nothing when it has ended already. */
+export const endTerminal = defineQuery(
+  'terminals/end',
+  (
+    db,
+    p: {
+      session_id: string;
+      status: Status;
+      closed_at: number;
+      end_reason: string;
+      transcript_sha256: string | null;
+      transcript_bytes: number | null;
+    },
+  ) =>
+    db
+      .updateTable('terminal_sessions')
+      .set({
+        status: p.status,
+        closed_at: p.closed_at,
+        end_reason: p.end_reason,
+        transcript_sha256: p.transcript_sha256,
+        transcript_bytes: p.transcript_bytes,
+      })
+      .where('session_id', '=', p.session_id)
+      .where('status', '=', 'active'),
+);
+
+/** Which of these sessions are on record. */
+export const knownTerminals = defineQuery('terminals/known', (db, p: { ids: readonly string[] }, d) =>
+  db.selectFrom('terminal_sessions').select('session_id').where(d.isIn('session_id', p.ids)),
+);

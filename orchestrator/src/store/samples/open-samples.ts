@@ -1,0 +1,33 @@
+import { join } from 'node:path';
+import type { Clock } from '../../clock.ts';
+import type { Log } from '../../log.ts';
+import type { DatabasePlace } from '../open-database.ts';
+import { openSampleFile } from './sample-file.ts';
+import type { SampleStore } from './samples.ts';
+import { openPostgresSamples } from './samples-postgres.ts';
+import { openSqliteSamples } from './samples-sqlite.ts';
+
+/** Opens the samples of the database at a place, which has been opened: beside its file, or in its server. */
+export function openSamples(
+  place: DatabasePlace,
+  dataDir: string,
+  retentionSecs: number,
+  { clock, log }: { readonly clock: Pick<Clock, 'after'>; readonly log: Log },
+): Promise<SampleStore> {
+  const { postgres } = place;
+  if (postgres === null) {
+    const file = join(dataDir, 'metrics.db');
+    return openSampleFile({
+      file,
+      open: (onFatal) => openSqliteSamples({ file, retentionSecs, onFatal }),
+      clock,
+      log,
+    });
+  }
+  return openPostgresSamples({
+    url: postgres.url,
+    statementTimeout: postgres.statementTimeout,
+    retentionSecs,
+    onConnectionError: (error) => log.warn({ err: error }, 'a connection to the samples was lost'),
+  });
+}

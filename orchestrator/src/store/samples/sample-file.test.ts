@@ -1,0 +1,158 @@
+import { appendFileSync, existsSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, it, onTestFinished, vi } from 'vitest';
+import { ManualClock } from '../../../test/manual-clock.ts';
+import { sampleAt } from '../../../test/samples.ts';
+import { openSampleFile } from './sample-file.ts';
+import { openSqliteSamples } from './samples-sqlite.ts';
+
+const t0 = 1_800_000_000;
+vi.setConfig({ testTimeout: 30_000 });
+
+/** A directory for a file of samples, and how it is opened by somebody whose clock is moved by hand. */
+async function place() {
+  const directory = await mkdtemp(join(tmpdir(), 'muster-sample-file-'));
+  onTestFinished(() => rm(directory, { recursive: true, force: true }));
+  const file = join(directory, 'metrics.db');
+  const clock = new ManualClock();
+  const said: string[] = [];
+  const log = {
+    info: (_: object, message: string) => said.push(message),
+    error: (fields: object, message: string) => said.push(`${message}: ${(fields as { reason: string }).reason}`),
+  };
+  let looks = 0;
+  let lose = (_: Error): void => {};
+  const open = async () => {
+    const store = await openSampleFile({
+      file,
+      open: (lost) => {
+        looks++;
+        lose = lost;
+        return openSqliteSamples({ file, retentionSecs: 86_400, onFatal: lost });
+      },
+      clock,
+      log,
+    });
+    onTestFinished(() => store.close());
+    return store;
+  };
+  return { directory, file, clock, said, open, lose: (reason: Error) => lose(reason), looks: () => looks };
+}
+/** Opening the file takes a thread, which a machine that is busy is slow to begin. */
+const patient = { timeout: 20_000 };
+const refusal = { code: 'storage_unavailable' };
+
+it('a file that is none of samples stops nothing: they are refused with the reason, until it is moved out of the way', async () => {
+  const { file, clock, said, open, looks } = await place();
+  writeFileSync(file, 'my diary\n'.repeat(1000));
+  const store = await open();
+  await expect(store.add('a', [sampleAt(t0)])).rejects.toMatchObject(refusal);
+  for (const read of [store.since('a', 0, 9), store.averages('a', 0, 60, 9), store.latest(['a'], 0)])
+    await expect(read).rejects.toMatchObject(refusal);
+  expect(await store.dropBefore(t0)).toBe(0);
+  expect(store.stats()).toMatchObject({ stored: 0, failed: 1, trouble: expect.stringContaining('not a database') });
+  // Looked at again and again, and said once.
+  await expect
+    .poll(() => {
+      clock.advance(2_000);
+      return looks();
+    }, patient)
+    .toBeGreaterThan(2);
+  expect(said).toEqual([
+    expect.stringContaining(`cannot be stored or read; agents keep theirs, and it is tried again`),
+  ]);
+  renameSync(file, `${file}.old`);
+  await expect
+    .poll(() => {
+      clock.advance(2_000);
+      return store.stats().trouble;
+    }, patient)
+    .toBeNull();
+  expect(said.slice(1)).toEqual(['samples are stored again']);
+  await store.add('a', [sampleAt(t0)]);
+  expect(await store.since('a', 0, 9)).toEqual([sampleAt(t0)]);
+  expect(store.stats()).toMatchObject({ stored: 1, failed: 1 });
+});
+
+it('a file that is removed while it is in use is begun anew, and nothing is written to what nobody can see', async () => {
+  const { directory, clock, said, open } = await place();
+  const store = await open();
+  await store.add('a', [sampleAt(t0)]);
+  for (const name of readdirSync(directory)) rmSync(join(directory, name));
+  clock.advance(2_000);
+  await expect.poll(() => said.length, patient).toBe(2);
+  expect(said[0]).toContain('was removed or replaced while it was in use');
+  expect(existsSync(join(directory, 'metrics.db'))).toBe(true);
+  await store.add('a', [sampleAt(t0 + 1)]);
+  expect(await store.since('a', 0, 9)).toEqual([sampleAt(t0 + 1)]);
+  expect(store.stats()).toMatchObject({ stored: 2, commits: 2, failed: 0, trouble: null });
+  await store.close();
+  const again = await open();
+  expect(await again.since('a', 0, 9)).toEqual([sampleAt(t0 + 1)]);
+});
+
+it('a file that is moved away while it is in use, alone, has all that was stored in it', async () => {
+  const { directory, file, clock, said, open } = await place();
+  const store = await open();
+  await store.add('a', [sampleAt(t0)]);
+  const aside = join(directory, 'aside.db');
+  renameSync(file, aside);
+  clock.advance(2_000);
+  await expect.poll(() => said.at(-1), patient).toBe('samples are stored again');
+  expect(await store.since('a', 0, 9)).toEqual([]);
+  await store.close();
+  renameSync(aside, file);
+  const again = await open();
+  expect(await again.since('a', 0, 9)).toEqual([sampleAt(t0)]);
+});
+
+it('a file that another takes the place of while it is in use leaves nothing in that', async () => {
+  const { directory, file, clock, said, open } = await place();
+  const other = join(directory, 'other.db');
+  const restored = await openSqliteSamples({ file: other, retentionSecs: 86_400, onFatal: () => {} });
+  for (let at = 0; at < 5; at++) await restored.add('restored', [sampleAt(t0 + at)]);
+  await restored.close();
+  const store = await open();
+  for (let at = 0; at < 5; at++) await store.add('a', [sampleAt(t0 + at)]);
+  renameSync(other, file);
+  clock.advance(2_000);
+  await expect.poll(() => said.at(-1), patient).toBe('samples are stored again');
+  expect(await store.since('a', 0, 9)).toEqual([]);
+  expect(await store.since('restored', 0, 9)).toHaveLength(5);
+});
+
+it('a file that is damaged while it is in use costs its samples and nothing else, until it is moved out of the way', async () => {
+  const { file, clock, said, open } = await place();
+  const first = await open();
+  await first.add('a', [sampleAt(t0)]);
+  await first.close();
+  const store = await open();
+  // All but its first page, which says how the others are to be read.
+  writeFileSync(file, Buffer.alloc(65_536, 0xa5), { flag: 'r+' });
+  appendFileSync(file, Buffer.alloc(4096));
+  await expect(store.add('a', [sampleAt(t0 + 1)])).rejects.toMatchObject(refusal);
+  expect(store.stats().trouble).toContain('The file of samples did not take the write');
+  renameSync(file, `${file}.damaged`);
+  clock.advance(2_000);
+  await expect.poll(() => said.at(-1), patient).toBe('samples are stored again');
+  await store.add('a', [sampleAt(t0 + 1)]);
+  expect(await store.since('a', 0, 9)).toEqual([sampleAt(t0 + 1)]);
+});
+
+it('a writer that is lost is replaced, and what was stored is there', async () => {
+  const { clock, said, open, lose } = await place();
+  const store = await open();
+  await store.add('a', [sampleAt(t0)]);
+  lose(new Error('out of memory'));
+  await expect(store.add('a', [sampleAt(t0 + 1)])).rejects.toMatchObject(refusal);
+  expect(store.stats().trouble).toBe('out of memory');
+  clock.advance(2_000);
+  await expect.poll(() => store.stats().trouble, patient).toBeNull();
+  await store.add('a', [sampleAt(t0 + 1)]);
+  expect(await store.since('a', 0, 9)).toEqual([sampleAt(t0), sampleAt(t0 + 1)]);
+  expect(said).toEqual([expect.stringContaining('out of memory'), 'samples are stored again']);
+  await store.close();
+  await expect(store.add('a', [sampleAt(t0 + 2)])).rejects.toMatchObject({ code: 'draining' });
+});

@@ -1,0 +1,158 @@
+import { stat } from 'node:fs/promises';
+import { MusterError, type Sample } from '@muster/protocol';
+import type { Clock } from '../../clock.ts';
+import type { Log } from '../../log.ts';
+import type { SampleStats, SampleStore } from './samples.ts';
+
+/**
+ * The file of samples through its troubles: nothing else that the orchestrator does needs it. While it cannot be opened,
+ * or its writer is lost, samples are refused, which the agents keep; and it is opened again as soon as it can be, a new one
+ * where somebody has moved it out of the way.
+ */
+export interface SampleFileOptions {
+  readonly file: string;
+  /** @param lost called when what was opened is of no more use */
+  readonly open: (lost: (reason: Error) => void) => Promise<SampleStore>;
+  readonly clock: Pick<Clock, 'after'>;
+  readonly log: Pick<Log, 'info' | 'error'>;
+}
+
+/** Between two looks at the file. */
+const lookMs = 2_000;
+
+const none: SampleStats = { queued: 0, stored: 0, commits: 0, failed: 0, trouble: null };
+
+/** Which file is there. Null: none; undefined: it cannot be told. */
+async function identityOf(file: string): Promise<string | null | undefined> {
+  try {
+    const { dev, ino } = await stat(file, { bigint: true });
+    return `${dev} ${ino}`;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'ENOENT' ? null : undefined;
+  }
+}
+
+/** Resolves when the file is open, or is known not to be: it is tried again then. */
+export async function openSampleFile(options: SampleFileOptions): Promise<SampleStore> {
+  const file = new SampleFile(options);
+  await file.look();
+  return file;
+}
+
+class SampleFile implements SampleStore {
+  readonly #options: SampleFileOptions;
+  #store: SampleStore | null = null;
+  /** Which file it is in. */
+  #identity: string | null | undefined = null;
+  /** Why there is no store. */
+  #trouble: string | null = null;
+  /** Of the stores that were open before. */
+  #before = none;
+  #refused = 0;
+  #closing = false;
+  #looking: Promise<void> = Promise.resolve();
+  #callOff = () => {};
+
+  constructor(options: SampleFileOptions) {
+    this.#options = options;
+  }
+
+  look(): Promise<void> {
+    this.#looking = this.#look().finally(() => {
+      if (!this.#closing) this.#callOff = this.#options.clock.after(lookMs, () => void this.look());
+    });
+    return this.#looking;
+  }
+
+  async #look(): Promise<void> {
+    const { file } = this.#options;
+    if (this.#store !== null) {
+      const found = await identityOf(file);
+      if (found === undefined || found === this.#identity || this.#closing) return;
+      await this.#lose(this.#store, `${file} was removed or replaced while it was in use`);
+    }
+    if (!this.#closing) await this.#open();
+  }
+
+  async #open(): Promise<void> {
+    const { file, open, log } = this.#options;
+    let lost = (_: Error): void => {};
+    try {
+      const store = await open((reason) => lost(reason));
+      lost = ({ message }) => void this.#lose(store, message);
+      this.#store = store;
+      this.#identity = await identityOf(file);
+    } catch (error) {
+      this.#complain((error as Error).message);
+      return;
+    }
+    if (this.#trouble !== null) log.info({ file }, 'samples are stored again');
+    this.#trouble = null;
+  }
+
+  /** Lets go of a store that is of no more use. What it still does for those who wait, it ends first. */
+  async #lose(store: SampleStore, reason: string): Promise<void> {
+    if (this.#store !== store || this.#closing) return;
+    this.#store = null;
+    this.#complain(reason);
+    await store.close().catch((error: Error) => this.#complain(error.message));
+    const { stored, commits, failed } = store.stats();
+    const { stored: s, commits: c, failed: f } = this.#before;
+    this.#before = { ...none, stored: s + stored, commits: c + commits, failed: f + failed };
+  }
+
+  /** One line for each trouble, however long it lasts. */
+  #complain(reason: string): void {
+    if (reason === this.#trouble) return;
+    this.#trouble = reason;
+    this.#options.log.error(
+      { file: this.#options.file, reason },
+      'samples of the machines cannot be stored or read; agents keep theirs, and it is tried again',
+    );
+  }
+
+  #use(): SampleStore {
+    if (this.#closing) throw new MusterError('draining', 'The store of samples is being closed');
+    if (this.#store === null) throw new MusterError('storage_unavailable', `No samples: ${this.#trouble}`);
+    return this.#store;
+  }
+
+  async add(nodeId: string, samples: readonly Sample[]): Promise<void> {
+    if (this.#store === null) this.#refused += samples.length;
+    return this.#use().add(nodeId, samples);
+  }
+
+  async since(nodeId: string, since: number, limit: number): Promise<Sample[]> {
+    return this.#use().since(nodeId, since, limit);
+  }
+
+  async averages(nodeId: string, since: number, step: number, limit: number): Promise<Sample[]> {
+    return this.#use().averages(nodeId, since, step, limit);
+  }
+
+  async latest(nodeIds: readonly string[], since: number): Promise<Map<string, Sample>> {
+    return this.#use().latest(nodeIds, since);
+  }
+
+  async dropBefore(time: number): Promise<number> {
+    return this.#store === null ? 0 : this.#store.dropBefore(time);
+  }
+
+  stats(): SampleStats {
+    const now = this.#store?.stats() ?? none;
+    return {
+      queued: now.queued,
+      stored: this.#before.stored + now.stored,
+      commits: this.#before.commits + now.commits,
+      failed: this.#before.failed + this.#refused + now.failed,
+      trouble: this.#trouble ?? now.trouble,
+    };
+  }
+
+  async close(): Promise<void> {
+    this.#closing = true;
+    this.#callOff();
+    await this.#looking;
+    await this.#store?.close();
+  }
+}

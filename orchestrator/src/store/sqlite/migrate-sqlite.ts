@@ -1,0 +1,117 @@
+import { closeSync, fsyncSync, openSync, readdirSync, renameSync, rmSync } from 'node:fs';
+import { basename, dirname, join } from 'node:path';
+import type { Database } from 'better-sqlite3';
+import {
+  dueMigrations,
+  type MigrationOptions,
+  type MigrationReport,
+  migrationSql,
+  SchemaRefused,
+  versionTableSql,
+} from '../migrate.ts';
+import type { Migration } from '../migrations/migration.ts';
+import { configureSqlite, openSqliteFile } from './sqlite-connection.ts';
+
+/**
+ * Brings a database file to the newest schema; makes it when there is none. Each migration is one transaction, so a
+ * process killed in between leaves the version before it or after it. A file that holds something is copied first.
+ * @throws SchemaRefused when the file is newer than the code, or is not ours
+ */
+export function migrateSqlite(file: string, options: MigrationOptions): MigrationReport {
+  const db = openSqliteFile(file);
+  try {
+    const from = versionOf(db, file);
+    const due = dueMigrations(from, options.migrations, file);
+    if (due.length === 0) return { from, to: from, backup: null };
+    const backup = from > 0 && options.backup !== false ? backUp(db, file, from, options.now()) : null;
+    configureSqlite(db);
+    // A table that is rebuilt under its old name must not take its children with it; the check below makes up for it.
+    db.pragma('foreign_keys = off');
+    let to = from;
+    for (const migration of due) to = apply(db, migration, file, options);
+    return { from, to, backup };
+  } finally {
+    db.close();
+  }
+}
+
+function versionOf(db: Database, file: string): number {
+  const tables = db
+    .prepare<[], { name: string }>(`select name from sqlite_schema where type = 'table' and name not like 'sqlite_%'`)
+    .all();
+  if (tables.length === 0) return 0;
+  if (!tables.some((table) => table.name === 'schema_version'))
+    throw new SchemaRefused(
+      `${file} is a database of something else: it has no table schema_version. Choose another data directory.`,
+    );
+  const row = db.prepare<[], { version: number | null }>('select max(version) as version from schema_version').get();
+  return row?.version ?? 0;
+}
+
+function apply(db: Database, migration: Migration, file: string, options: MigrationOptions): number {
+  const statements = migrationSql(migration, 'sqlite');
+  const run = db.transaction(() => {
+    // Another process may have been here between our look and our lock.
+    const current = versionOf(db, file);
+    if (current >= migration.version) return current;
+    if (current === 0) db.exec(versionTableSql('sqlite'));
+    statements.forEach((statement, index) => {
+      db.exec(statement);
+      options.onProgress?.({
+        version: migration.version,
+        name: migration.name,
+        done: index + 1,
+        total: statements.length,
+      });
+    });
+    const broken = db.pragma('foreign_key_check') as unknown[];
+    if (broken.length > 0)
+      throw new Error(
+        `Migration ${migration.version} (${migration.name}) leaves ${broken.length} rows without their parent`,
+      );
+    db.prepare('insert into schema_version (version, name, applied_at) values (?, ?, ?)').run(
+      migration.version,
+      migration.name,
+      options.now(),
+    );
+    return migration.version;
+  });
+  return run.immediate();
+}
+
+/**
+ * Copies the database beside itself. The copy gets its name only when it is whole and on the disk.
+ * @returns path of the copy
+ */
+function backUp(db: Database, file: string, version: number, now: number): string {
+  const stamp = new Date(now * 1000).toISOString().replace(/[-:]|\.\d+/g, '');
+  const directory = dirname(file);
+  const prefix = `${basename(file)}.v${version}-`;
+  for (const name of readdirSync(directory))
+    if (name.startsWith(`${basename(file)}.v`) && name.endsWith('.partial')) rmSync(join(directory, name));
+  const target = join(directory, `${prefix}${stamp}.backup`);
+  const partial = `${target}.partial`;
+  // Made by us first, so that it is never readable by others; SQLite fills an empty file.
+  closeSync(openSync(partial, 'wx', 0o600));
+  try {
+    db.prepare('vacuum into ?').run(partial);
+    sync(partial);
+    renameSync(partial, target);
+    sync(directory);
+  } catch (error) {
+    rmSync(partial, { force: true });
+    throw new Error(`${file} was not upgraded, because it could not be copied first: ${(error as Error).message}`, {
+      cause: error,
+    });
+  }
+  return target;
+}
+
+function sync(path: string): void {
+  const descriptor = openSync(path, 'r');
+  try {
+    fsyncSync(descriptor);
+  } finally {
+    closeSync(descriptor);
+  }
+}

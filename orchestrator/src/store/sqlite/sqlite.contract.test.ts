@@ -1,0 +1,234 @@
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { MusterError } from '@muster/protocol';
+import { sql } from 'kysely';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { missingMount } from '../../../test/databases/small-file-system.ts';
+import { sampleAt } from '../../../test/samples.ts';
+import { scratchDirectory } from '../../../test/scratch.ts';
+import { type Database, OutcomeUnknown } from '../database.ts';
+import { defineQuery } from '../query.ts';
+import { openSqliteSamples } from '../samples/samples-sqlite.ts';
+import { statement } from '../transaction.ts';
+import { openSqlite, type SqliteOptions } from './sqlite.ts';
+
+/** What only the embedded database promises: groups, order, the writer's thread, and the disk. */
+
+const put = defineQuery('settings/put', (db, p: { key: string; value: string }) =>
+  db.insertInto('settings').values({ key: p.key, value: p.value }),
+);
+const everything = defineQuery('settings/all', (db) => db.selectFrom('settings').selectAll().orderBy('key'));
+const byKey = defineQuery('settings/by key', (db, p: { key: string }) =>
+  db.selectFrom('settings').selectAll().where('key', '=', p.key),
+);
+
+let directory = '';
+let database: Database | undefined;
+const fatal: Error[] = [];
+
+beforeEach(() => {
+  directory = scratchDirectory('muster-sqlite-');
+  fatal.length = 0;
+});
+afterEach(async () => {
+  await database?.close();
+  rmSync(directory, { recursive: true, force: true });
+});
+
+async function open(options: Partial<SqliteOptions> = {}): Promise<Database> {
+  database = await openSqlite({
+    file: join(directory, 'muster.db'),
+    now: () => 1,
+    onFatal: (reason) => fatal.push(reason),
+    ...options,
+  });
+  return database;
+}
+
+const write = (to: Database, key: string, value = '') =>
+  to.write({ name: 'settings/put', statements: [statement(put, { key, value })] });
+
+describe('the writer', () => {
+  it('puts what has queued into one commit, and no more than the bound', async () => {
+    const db = await open({ commitDelayMs: 15 });
+    await Promise.all(Array.from({ length: 200 }, (_, n) => write(db, `k${n}`)));
+    expect(db.stats()).toMatchObject({ unitsCommitted: 200, commits: 1 });
+    await db.close();
+    const bounded = await open({ maxGroupUnits: 10 });
+    await Promise.all(Array.from({ length: 35 }, (_, n) => write(bounded, `b${n}`)));
+    expect(bounded.stats()).toMatchObject({ unitsCommitted: 35, commits: 4 });
+  });
+
+  it('commits units in the order in which they were handed in', async () => {
+    const db = await open({ maxGroupUnits: 7 });
+    const order: number[] = [];
+    const count = defineQuery('settings/count', (builder, p: { key: string }) =>
+      builder
+        .insertInto('settings')
+        .columns(['key', 'value'])
+        .expression((eb) =>
+          eb.selectFrom('settings').select([sql<string>`${p.key}`.as('key'), sql<string>`count(*)`.as('value')]),
+        )
+        .returning('value'),
+    );
+    await Promise.all(
+      Array.from({ length: 50 }, async (_, n) => {
+        const counting = statement(count, { key: `k${n}` });
+        const result = await db.write({ name: 'settings/count', statements: [counting] });
+        expect(Number(result.of(counting).rows[0]!.value)).toBe(n);
+        order.push(n);
+      }),
+    );
+    expect(order).toEqual(Array.from({ length: 50 }, (_, n) => n));
+  });
+
+  it('is not waited for by reads', async () => {
+    const db = await open({ commitDelayMs: 150 });
+    const events: string[] = [];
+    const writing = write(db, 'k').then(() => events.push('written'));
+    // The read starts when the unit is with the writer.
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(await db.get(byKey, { key: 'k' })).toBeUndefined();
+    events.push('read');
+    await writing;
+    expect(events).toEqual(['read', 'written']);
+    expect(await db.get(byKey, { key: 'k' })).toEqual({ key: 'k', value: '' });
+  });
+
+  it('keeps its log small and folds it in at close', async () => {
+    const db = await open();
+    const value = 'x'.repeat(20_000);
+    for (let round = 0; round < 10; round++)
+      await Promise.all(Array.from({ length: 500 }, (_, n) => write(db, `${round}-${n}`, value)));
+    // 100 MB were written through it.
+    expect(statSync(join(directory, 'muster.db-wal')).size).toBeLessThan(64 * 1024 * 1024);
+    await db.close();
+    expect(readdirSync(directory)).toEqual(['muster.db']);
+    expect(await (await open()).all(everything, {})).toHaveLength(5000);
+  });
+
+  it('takes the process with it when it dies', async () => {
+    const real = new URL('./sqlite-writer.ts', import.meta.url).href;
+    const broken = join(directory, 'broken-writer.mjs');
+    await write(await open(), 'fine');
+    await database?.close();
+    // The real writer, with a fault that ends the thread when the first unit arrives.
+    writeFileSync(
+      broken,
+      `import { parentPort } from 'node:worker_threads';
+       const on = parentPort.on.bind(parentPort);
+       parentPort.on = (event, listener) => on(event, (message) => {
+         if (message.kind === 'units') throw new Error('the thread broke');
+         listener(message);
+       });
+       await import(${JSON.stringify(real)});`,
+    );
+    const db = await open({ writer: new URL(`file://${broken}`) });
+    await expect(write(db, 'lost')).rejects.toThrow(OutcomeUnknown);
+    expect(fatal.map((error) => error.message)).toEqual(['the thread broke']);
+    await expect(write(db, 'later')).rejects.toMatchObject({ code: 'storage_unavailable' });
+    expect(await db.get(byKey, { key: 'fine' })).toBeDefined();
+  });
+
+  it('says it is fatal when the thread ends without an error', async () => {
+    const real = new URL('./sqlite-writer.ts', import.meta.url).href;
+    const broken = join(directory, 'ending-writer.mjs');
+    writeFileSync(
+      broken,
+      `import { parentPort } from 'node:worker_threads';
+       parentPort.on('message', () => process.exit(3));
+       await import(${JSON.stringify(real)});`,
+    );
+    const db = await open({ writer: new URL(`file://${broken}`) });
+    await expect(write(db, 'k')).rejects.toThrow(OutcomeUnknown);
+    expect(fatal[0]?.message).toBe('The database writer ended with code 3');
+  });
+});
+
+describe('a full disk', () => {
+  it('refuses the write, harms nothing, and takes writes again when there is room', async (context) => {
+    if (missingMount && process.env.CI !== 'true') context.skip(missingMount);
+    const small = join(directory, 'small');
+    mkdirSync(small);
+    execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=3m', 'tmpfs', small]);
+    try {
+      const db = await open({ file: join(small, 'muster.db') });
+      await write(db, 'first', 'x'.repeat(100_000));
+      writeFileSync(join(small, 'ballast'), Buffer.alloc(1_200_000));
+      const codes: string[] = [];
+      const kept = ['first'];
+      // Large and small ones in one group: what has room goes in, what has not does not take the others with it.
+      await Promise.all(
+        Array.from({ length: 40 }, async (_, n) => {
+          const key = `k${String(n).padStart(2, '0')}`;
+          try {
+            await db.write({
+              name: 'settings/pair',
+              statements: [
+                statement(put, { key, value: 'x'.repeat(n % 2 === 0 ? 200_000 : 10) }),
+                statement(put, { key: `${key}-twin`, value: '' }),
+              ],
+            });
+            kept.push(key, `${key}-twin`);
+          } catch (error) {
+            codes.push(error instanceof MusterError ? error.code : String(error));
+          }
+        }),
+      );
+      expect(codes.length).toBeGreaterThan(10);
+      expect(new Set(codes)).toEqual(new Set(['storage_full']));
+      expect(kept.length).toBeGreaterThan(20);
+      expect((await db.all(everything, {})).map((row) => row.key)).toEqual(kept.sort());
+      rmSync(join(small, 'ballast'));
+      await write(db, 'later', 'x'.repeat(10_000));
+      expect(fatal).toEqual([]);
+      await db.close();
+      const again = await open({ file: join(small, 'muster.db') });
+      expect((await again.all(everything, {})).map((row) => row.key)).toEqual([...kept, 'later'].sort());
+      await again.close();
+    } finally {
+      // An open file would hold the mount.
+      await database?.close();
+      execFileSync('umount', [small]);
+    }
+  });
+
+  it('refuses samples, keeps those that were answered, and takes them again when there is room', async (context) => {
+    if (missingMount && process.env.CI !== 'true') context.skip(missingMount);
+    const small = join(directory, 'small-samples');
+    mkdirSync(small);
+    execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=3m', 'tmpfs', small]);
+    const lost: Error[] = [];
+    const store = await openSqliteSamples({
+      file: join(small, 'metrics.db'),
+      retentionSecs: 86_400,
+      onFatal: (reason) => lost.push(reason),
+    });
+    try {
+      writeFileSync(join(small, 'ballast'), Buffer.alloc(1_500_000));
+      const codes: string[] = [];
+      const kept: number[] = [];
+      for (let at = 1_800_000_000; codes.length < 2; at += 2000)
+        await store
+          .add(
+            'a',
+            Array.from({ length: 2000 }, (_, n) => sampleAt(at + n, { memory_total: 2 ** 45 + n })),
+          )
+          .then(
+            () => kept.push(at),
+            (error: { code?: string }) => codes.push(String(error.code)),
+          );
+      expect(codes).toEqual(['storage_full', 'storage_full']);
+      expect(kept.length).toBeGreaterThan(0);
+      expect(await store.since('a', 0, 1_000_000)).toHaveLength(2000 * kept.length);
+      rmSync(join(small, 'ballast'));
+      await store.add('b', [sampleAt(1_800_000_000)]);
+      expect(await store.since('b', 0, 9)).toEqual([sampleAt(1_800_000_000)]);
+      expect(lost).toEqual([]);
+    } finally {
+      await store.close();
+      execFileSync('umount', [small]);
+    }
+  });
+});

@@ -1,0 +1,328 @@
+import { Worker } from 'node:worker_threads';
+import { MusterError } from '@muster/protocol';
+import type { Database as Connection, Statement as Prepared } from 'better-sqlite3';
+import { ConstraintViolation, type Database, type DatabaseStats, OutcomeUnknown } from '../database.ts';
+import type { MigrationProgress, MigrationReport } from '../migrate.ts';
+import { migrations as allMigrations } from '../migrations/index.ts';
+import type { Migration } from '../migrations/migration.ts';
+import { type BoundValue, storableText } from '../params.ts';
+import { type AnyQuery, bind, type Query } from '../query.ts';
+import { type Expectation, type Unit, UnitResult } from '../transaction.ts';
+import { defaultIntakeLimits, Intake, type IntakeLimits, sizeOf } from '../write-queue-limits.ts';
+import { migrateSqlite } from './migrate-sqlite.ts';
+import { openSqliteReader } from './sqlite-connection.ts';
+import { sqliteFailure } from './sqlite-failure.ts';
+import type { Answer, FromWriter, ToWriter, WireExpectation, WireStatement, WireUnit } from './sqlite-message.ts';
+import type { WriterOptions } from './sqlite-writer.ts';
+
+export interface SqliteOptions {
+  /** The database file; its directory exists. */
+  readonly file: string;
+  /** Unix seconds, for the record of migrations. */
+  readonly now: () => number;
+  /**
+   * The writer is lost. The process must exit with an error: units that were under way may be committed or not, and
+   * their writers are not answered.
+   */
+  readonly onFatal: (reason: Error) => void;
+  /** A transaction was committed: how many units shared it, and how long it took. */
+  readonly onCommit?: (units: number, ms: number) => void;
+  readonly onProgress?: (progress: MigrationProgress) => void;
+  readonly onMigrated?: (report: MigrationReport) => void;
+  readonly limits?: IntakeLimits;
+  /** Most units in one commit. */
+  readonly maxGroupUnits?: number;
+  /** How long one commit may gather units, in ms. */
+  readonly maxGroupMs?: number;
+  /** For tests and benches: every commit takes at least so long. */
+  readonly commitDelayMs?: number;
+  /** For tests: another thread in the place of the writer. */
+  readonly writer?: URL;
+  /** For tests: other migrations than those of this release. */
+  readonly migrations?: readonly Migration[];
+}
+
+/** A unit that is with the writer. */
+interface Waiting {
+  readonly unit: Unit;
+  readonly bytes: number;
+  readonly resolve: (result: UnitResult) => void;
+  readonly reject: (reason: Error) => void;
+}
+
+/**
+ * Answers passed on in one turn of the event loop. Each wakes its writer, who has work to do then; a whole group in one
+ * turn would keep everything else waiting.
+ */
+const answersPerTurn = 100;
+
+/** The longest that reads share a snapshot: so long may what another process writes stay unseen. */
+const snapshotMs = 10;
+
+const wireExpectations: Readonly<Record<Expectation, WireExpectation>> = { changed: 1, row: 2, no_row: 3 };
+
+const listAsJson = (list: readonly string[] | readonly number[]): BoundValue =>
+  JSON.stringify(list.map((item) => (typeof item === 'string' ? storableText(item) : item)));
+
+/**
+ * Opens the embedded database: migrates the file, starts the writer thread, opens the reading connection.
+ * @throws SchemaRefused when the file is from a newer release
+ */
+export async function openSqlite(options: SqliteOptions): Promise<Database> {
+  const report = migrateSqlite(options.file, {
+    migrations: options.migrations ?? allMigrations,
+    now: options.now,
+    onProgress: options.onProgress,
+  });
+  options.onMigrated?.(report);
+  const writerOptions: WriterOptions = {
+    file: options.file,
+    maxGroupUnits: options.maxGroupUnits ?? 1_000,
+    maxGroupMs: options.maxGroupMs ?? 20,
+    commitDelayMs: options.commitDelayMs ?? 0,
+  };
+  const worker = new Worker(options.writer ?? new URL('./sqlite-writer.ts', import.meta.url), {
+    workerData: writerOptions,
+    name: 'sqlite-writer',
+  });
+  await new Promise<void>((resolve, reject) => {
+    worker.once('message', () => {
+      worker.off('error', reject);
+      resolve();
+    });
+    worker.once('error', reject);
+  });
+  return new SqliteDatabase(openSqliteReader(options.file), worker, options);
+}
+
+class SqliteDatabase implements Database {
+  readonly kind = 'sqlite';
+  readonly #reader: Connection;
+  readonly #worker: Worker;
+  readonly #onFatal: (reason: Error) => void;
+  readonly #onCommit: SqliteOptions['onCommit'];
+  readonly #intake: Intake;
+  readonly #prepared = new Map<number, Prepared<unknown[]>>();
+  readonly #begin: Prepared<unknown[]>;
+  readonly #commit: Prepared<unknown[]>;
+  /**
+   * True while reads share a snapshot. After every commit the reader has to find its pages anew; under many writes that
+   * costs far more than the reads, unless many of them share it. It ends before any write of this process is answered,
+   * so whoever was answered sees what was written, and in any case soon, for what others write.
+   */
+  #inSnapshot = false;
+  #snapshotTimer: NodeJS.Timeout | undefined;
+  /** Queries that the writer knows. */
+  readonly #told = new Set<number>();
+  readonly #waiting = new Map<number, Waiting>();
+  #newQueries: [id: number, sql: string][] = [];
+  #outbox: WireUnit[] = [];
+  /** Answers not passed on yet, from `#nextAnswer` on. */
+  #answers: Answer[] = [];
+  #nextAnswer = 0;
+  #lastId = 0;
+  #unitsCommitted = 0;
+  #unitsFailed = 0;
+  #commits = 0;
+  #lost: Error | undefined;
+  #closing: Promise<void> | undefined;
+  #closed: (() => void) | undefined;
+
+  constructor(reader: Connection, worker: Worker, options: SqliteOptions) {
+    this.#reader = reader;
+    this.#begin = reader.prepare('begin');
+    this.#commit = reader.prepare('commit');
+    this.#worker = worker;
+    this.#onFatal = options.onFatal;
+    this.#onCommit = options.onCommit;
+    this.#intake = new Intake(options.limits ?? defaultIntakeLimits);
+    worker.on('message', (message: FromWriter) => this.#hear(message));
+    worker.on('error', (error) => this.#lose(error));
+    worker.on('exit', (code) => {
+      if (!this.#closed) this.#lose(new Error(`The database writer ended with code ${code}`));
+    });
+  }
+
+  async get<P, Row>(query: Query<P, Row>, params: NoInfer<P>): Promise<Row | undefined> {
+    return this.#read(query, params as object, (prepared, values) => prepared.get(...values)) as Row | undefined;
+  }
+
+  async all<P, Row>(query: Query<P, Row>, params: NoInfer<P>): Promise<Row[]> {
+    return this.#read(query, params as object, (prepared, values) => prepared.all(...values)) as Row[];
+  }
+
+  #read(query: AnyQuery, params: object, run: (prepared: Prepared<unknown[]>, values: BoundValue[]) => unknown) {
+    if (this.#closing) throw new MusterError('draining', 'The database is being closed');
+    const values = bind(query, 'sqlite', params, listAsJson);
+    try {
+      let prepared = this.#prepared.get(query.id);
+      if (!prepared) {
+        prepared = this.#reader.prepare<unknown[]>(query.compiled('sqlite').sql);
+        this.#prepared.set(query.id, prepared);
+      }
+      if (!this.#inSnapshot) {
+        this.#begin.run();
+        this.#inSnapshot = true;
+        this.#snapshotTimer ??= setTimeout(() => this.#endSnapshot(), snapshotMs).unref();
+        this.#snapshotTimer.refresh();
+      }
+      return run(prepared, values);
+    } catch (error) {
+      const { kind } = sqliteFailure(error);
+      // A write that is run as a read is a bug too.
+      if (kind === 'bug' || (error as { code?: unknown }).code === 'SQLITE_READONLY')
+        throw new Error(`Query ${query.name} failed: ${(error as Error).message}`, { cause: error });
+      throw new MusterError('storage_unavailable', `The database could not be read: ${(error as Error).message}`);
+    }
+  }
+
+  #endSnapshot(): void {
+    if (!this.#inSnapshot) return;
+    this.#inSnapshot = false;
+    // A read that failed may have ended it already.
+    if (this.#reader.inTransaction) this.#commit.run();
+  }
+
+  async write(unit: Unit): Promise<UnitResult> {
+    if (this.#lost) throw new MusterError('storage_unavailable', 'The database writer is gone; nothing was changed');
+    let bytes = 0;
+    const statements = unit.statements.map(({ query, params, expect }): WireStatement => {
+      const values = bind(query, 'sqlite', params, listAsJson);
+      bytes += sizeOf(values);
+      if (!this.#told.has(query.id)) {
+        this.#told.add(query.id);
+        this.#newQueries.push([query.id, query.compiled('sqlite').sql]);
+      }
+      return [query.id, values, expect ? wireExpectations[expect] : 0];
+    });
+    if (statements.length === 0) return new UnitResult(unit, []);
+    this.#intake.admit(bytes, unit.ofAgent);
+    const id = ++this.#lastId;
+    // One message for all that this turn of the loop hands in.
+    if (this.#outbox.length === 0) setImmediate(() => this.#send());
+    this.#outbox.push({ id, statements });
+    return new Promise((resolve, reject) => this.#waiting.set(id, { unit, bytes, resolve, reject }));
+  }
+
+  #send(): void {
+    if (this.#outbox.length === 0) return;
+    this.#post({ kind: 'units', queries: this.#newQueries, units: this.#outbox });
+    this.#newQueries = [];
+    this.#outbox = [];
+  }
+
+  #post(message: ToWriter): void {
+    this.#worker.postMessage(message);
+  }
+
+  #hear(message: FromWriter): void {
+    if (message.kind === 'answers') {
+      this.#commits += message.commits;
+      if (message.commits > 0) this.#onCommit?.(message.answers.length / message.commits, message.ms / message.commits);
+      // Not at once: many messages may come in one turn.
+      if (this.#answers.length === 0) setImmediate(() => this.#passOn(answersPerTurn));
+      for (const answer of message.answers) this.#answers.push(answer);
+    } else if (message.kind === 'fatal') this.#lose(new Error(message.message));
+    else if (message.kind === 'closed') {
+      this.#passOn(Number.POSITIVE_INFINITY);
+      this.#closed?.();
+    }
+  }
+
+  #passOn(limit: number): void {
+    // Whoever is answered now must read what was committed for it.
+    this.#endSnapshot();
+    const end = Math.min(this.#answers.length, this.#nextAnswer + limit);
+    while (this.#nextAnswer < end) this.#settle(this.#answers[this.#nextAnswer++]!);
+    if (this.#nextAnswer < this.#answers.length) {
+      setImmediate(() => this.#passOn(answersPerTurn));
+      return;
+    }
+    this.#answers = [];
+    this.#nextAnswer = 0;
+  }
+
+  #settle(answer: Answer): void {
+    const waiting = this.#waiting.get(answer.id);
+    if (!waiting) return;
+    this.#waiting.delete(answer.id);
+    this.#intake.release(waiting.bytes, waiting.unit.ofAgent);
+    const { unit, resolve, reject } = waiting;
+    if (answer.outcome === 'committed') {
+      this.#unitsCommitted++;
+      const results = answer.results.map((result) =>
+        typeof result === 'number' ? { rows: [], changes: result } : result,
+      );
+      resolve(new UnitResult(unit, results));
+      return;
+    }
+    this.#unitsFailed++;
+    reject(errorOf(unit, answer));
+  }
+
+  /** The writer is gone: the process has to follow, and what was under way stays without an answer that it may trust. */
+  #lose(reason: Error): void {
+    if (this.#lost) return;
+    this.#lost = reason;
+    this.#intake.close();
+    this.#outbox = [];
+    // What was answered is committed.
+    this.#passOn(Number.POSITIVE_INFINITY);
+    this.#onFatal(reason);
+    for (const { unit, reject } of this.#waiting.values()) reject(new OutcomeUnknown(unit.name, reason.message));
+    this.#waiting.clear();
+    this.#closed?.();
+  }
+
+  stats(): DatabaseStats {
+    return {
+      queued: this.#intake.units,
+      queuedBytes: this.#intake.bytes,
+      unitsCommitted: this.#unitsCommitted,
+      unitsFailed: this.#unitsFailed,
+      commits: this.#commits,
+      retries: 0,
+    };
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  async #close(): Promise<void> {
+    this.#intake.close();
+    this.#endSnapshot();
+    const closed = new Promise<void>((resolve) => {
+      this.#closed = resolve;
+    });
+    if (!this.#lost) {
+      this.#send();
+      // First the reader: the last connection to close is the one that can fold the log into the file.
+      this.#reader.close();
+      this.#post({ kind: 'close' });
+      await closed;
+    } else this.#reader.close();
+    await this.#worker.terminate();
+  }
+}
+
+function errorOf(unit: Unit, answer: Exclude<Answer, { outcome: 'committed' }>): Error {
+  switch (answer.outcome) {
+    case 'refused': {
+      const statement = unit.statements[answer.index];
+      return new MusterError(statement?.else ?? 'internal', statement?.detail);
+    }
+    case 'constraint':
+      return new ConstraintViolation(answer.constraint, unit.name, answer.message);
+    case 'full':
+      return new MusterError('storage_full', 'No space left for the database; nothing was changed');
+    case 'unavailable':
+      return new MusterError(
+        'storage_unavailable',
+        `The database did not take the write: ${answer.message}; nothing was changed`,
+      );
+    case 'bug':
+      return new Error(`Unit ${unit.name} failed: ${answer.message}`);
+  }
+}

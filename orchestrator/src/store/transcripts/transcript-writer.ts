@@ -1,0 +1,182 @@
+import { createHash } from 'node:crypto';
+import { type FileHandle, stat } from 'node:fs/promises';
+import type { Clock } from '../../clock.ts';
+
+/** What is known of a transcript that is whole. */
+export interface TranscriptDigest {
+  /** Of the file, in hex. */
+  readonly sha256: string;
+  readonly bytes: number;
+}
+
+/** A transcript that is being written: lines are appended, and count once they are in the file. */
+export interface Recording {
+  /** Bytes of the file: whole lines. */
+  readonly written: number;
+  /** Those, and what waits to be written. */
+  readonly size: number;
+  /**
+   * Appends whole lines. After a failure nothing more is written, and `done` is not called.
+   * @param done called when they are in the file, in the order of the calls
+   */
+  append(lines: string, done?: () => void): void;
+  /** Writes and syncs what is left, and closes the file. Also after a failure: what is in the file then counts. */
+  finish(): Promise<TranscriptDigest>;
+}
+
+/** With the time that a sync takes, a power cut costs less than a second of what was shown. */
+const syncMs = 500;
+
+/**
+ * Syncs what was written twice a second: one timer for all recordings, one file after the other, so that syncs never
+ * take every thread that writes need.
+ */
+export class TranscriptSync {
+  readonly #clock: Clock;
+  readonly #dirty = new Set<{ sync(): Promise<void> }>();
+  #callOff: (() => void) | null = null;
+  #stopped = false;
+  /** Syncs that have succeeded. */
+  count = 0;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  wants(recording: { sync(): Promise<void> }): void {
+    this.#dirty.add(recording);
+    if (!this.#stopped) this.#callOff ??= this.#clock.after(syncMs, () => void this.#round());
+  }
+
+  forget(recording: { sync(): Promise<void> }): void {
+    this.#dirty.delete(recording);
+  }
+
+  stop(): void {
+    this.#stopped = true;
+    this.#callOff?.();
+  }
+
+  async #round(): Promise<void> {
+    const due = [...this.#dirty];
+    this.#dirty.clear();
+    for (const recording of due) await recording.sync();
+    this.#callOff = null;
+    if (this.#dirty.size > 0 && !this.#stopped) this.#callOff = this.#clock.after(syncMs, () => void this.#round());
+  }
+}
+
+export interface FileRecordingParts {
+  readonly handle: FileHandle;
+  /** Where that file is to be found. */
+  readonly path: string;
+  readonly sync: TranscriptSync;
+  /** It can no longer be written or synced; told once. */
+  readonly onFailure: (reason: Error) => void;
+  readonly onWritten: (bytes: number) => void;
+}
+
+export class FileRecording implements Recording {
+  readonly #parts: FileRecordingParts;
+  readonly #hash = createHash('sha256');
+  #waiting: { bytes: Buffer; done: (() => void) | undefined }[] = [];
+  #waitingBytes = 0;
+  #written = 0;
+  /** The write under way, or the sync. */
+  #writing: Promise<void> | null = null;
+  #syncing: Promise<void> | null = null;
+  #failed = false;
+  #closed = false;
+
+  /** @param parts with an empty file, opened to append */
+  constructor(parts: FileRecordingParts) {
+    this.#parts = parts;
+  }
+
+  get written(): number {
+    return this.#written;
+  }
+
+  get size(): number {
+    return this.#written + this.#waitingBytes;
+  }
+
+  append(lines: string, done?: () => void): void {
+    if (this.#failed || this.#closed) return;
+    const bytes = Buffer.from(lines);
+    this.#waiting.push({ bytes, done });
+    this.#waitingBytes += bytes.length;
+    this.#writing ??= this.#write();
+  }
+
+  async sync(): Promise<void> {
+    if (this.#failed || this.#closed || this.#syncing) return;
+    this.#syncing = this.#synced().catch((error: Error) => this.#fail(error));
+    await this.#syncing;
+    this.#syncing = null;
+  }
+
+  async #synced(): Promise<void> {
+    const { handle, path, sync } = this.#parts;
+    const written = this.#written;
+    await handle.datasync();
+    sync.count++;
+    // What goes into a file that nobody finds is not recorded, though every write succeeds.
+    const ours = await handle.stat();
+    const found = await stat(path).catch((error: NodeJS.ErrnoException) => {
+      if (error.code === 'ENOENT') return null;
+      throw error;
+    });
+    if (found?.ino !== ours.ino || found.dev !== ours.dev) throw new Error('its file was removed');
+    if (ours.size < written) throw new Error('its file was cut short');
+  }
+
+  async finish(): Promise<TranscriptDigest> {
+    await this.#writing;
+    await this.#syncing;
+    await this.sync();
+    this.#closed = true;
+    this.#parts.sync.forget(this);
+    // Part of a line may have found room: it was not shown, and is not what the hash is of.
+    if (this.#failed) await this.#cutOff().catch(() => undefined);
+    await this.#parts.handle.close().catch(() => undefined);
+    return { sha256: this.#hash.digest('hex'), bytes: this.#written };
+  }
+
+  /** What came while one write was under way shares the next. */
+  async #write(): Promise<void> {
+    while (this.#waiting.length > 0 && !this.#failed) {
+      const batch = this.#waiting;
+      this.#waiting = [];
+      const bytes =
+        batch.length === 1 ? (batch[0] as { bytes: Buffer }).bytes : Buffer.concat(batch.map((b) => b.bytes));
+      try {
+        for (let from = 0; from < bytes.length; )
+          from += (await this.#parts.handle.write(bytes, from, bytes.length - from, null)).bytesWritten;
+      } catch (error) {
+        this.#fail(error as Error);
+        break;
+      }
+      this.#hash.update(bytes);
+      this.#written += bytes.length;
+      this.#waitingBytes -= bytes.length;
+      this.#parts.onWritten(bytes.length);
+      this.#parts.sync.wants(this);
+      for (const { done } of batch) done?.();
+    }
+    this.#writing = null;
+  }
+
+  async #cutOff(): Promise<void> {
+    const { handle } = this.#parts;
+    if ((await handle.stat()).size > this.#written) await handle.truncate(this.#written);
+  }
+
+  #fail(error: Error): void {
+    if (this.#failed) return;
+    this.#failed = true;
+    this.#waiting = [];
+    this.#waitingBytes = 0;
+    this.#parts.onFailure(error);
+  }
+}

@@ -1,0 +1,189 @@
+import { migrations } from '../migrations/index.ts';
+import { ExportWriter, formatVersion, type Header, RowDigest, readExport, type TableEnd } from './transfer-format.ts';
+import {
+  TransferRefused,
+  type TransferRow,
+  type TransferSource,
+  type TransferTable,
+  type TransferTarget,
+} from './transfer-table.ts';
+
+/** What became of one table. */
+export interface TableReport {
+  readonly table: string;
+  readonly rows: number;
+  readonly sha256: string;
+}
+
+export interface TransferReport {
+  readonly schema_version: number;
+  readonly rows: number;
+  readonly tables: readonly TableReport[];
+}
+
+export interface Telling {
+  /** Called when a table is done. */
+  readonly onTable?: ((table: TableReport) => void) | undefined;
+}
+
+/** Rows are handed over in so many at a time. */
+const insertRows = 500;
+const insertCharacters = 4_000_000;
+
+/**
+ * Writes everything that a database holds, read a few rows at a time.
+ * @param write resolves when it can take more
+ * @throws TransferRefused when there is nothing, or it is from a newer release
+ */
+export async function exportDatabase(
+  source: TransferSource,
+  write: (text: string) => Promise<void>,
+  about: { musterVersion: string; now: Date } & Telling,
+): Promise<TransferReport> {
+  const version = await source.version();
+  if (version === 0) throw new TransferRefused(`${source.place} is empty: there is nothing to export`);
+  refuseNewer(version, source.place);
+  const writer = new ExportWriter();
+  await write(
+    writer.text([
+      {
+        muster_export: formatVersion,
+        schema_version: version,
+        muster_version: about.musterVersion,
+        created_at: about.now.toISOString(),
+      },
+    ]),
+  );
+  const tables: TableReport[] = [];
+  for (const table of await source.tables()) {
+    await write(writer.text([{ table: table.name, columns: table.columns.map(({ name }) => name) }]));
+    const digest = new RowDigest();
+    for await (const rows of source.rows(table)) {
+      digest.add(rows);
+      await write(writer.text(rows));
+    }
+    const { rows } = digest;
+    const sha256 = digest.end();
+    await write(writer.ended({ end: table.name, rows, counted: await source.counted(table), sha256 }));
+    tables.push({ table: table.name, rows, sha256 });
+    about.onTable?.({ table: table.name, rows, sha256 });
+  }
+  await write(writer.trailer());
+  return { schema_version: version, rows: sum(tables), tables };
+}
+
+/**
+ * Fills an empty database with what an export holds, all of it or nothing, and reads every row back.
+ * @throws TransferRefused when the export is not whole, does not fit, or the database is not empty
+ */
+export async function importDatabase(
+  bytes: AsyncIterable<Uint8Array>,
+  target: TransferTarget,
+  about: Telling = {},
+): Promise<TransferReport> {
+  const report = await fillDatabase(bytes, target, about);
+  await target.commit();
+  return report;
+}
+
+/** The same, but for the commit: nothing counts until the caller has said so. */
+export async function fillDatabase(
+  bytes: AsyncIterable<Uint8Array>,
+  target: TransferTarget,
+  about: Telling = {},
+): Promise<TransferReport> {
+  const done = new Map<string, { table: TransferTable; end: TableEnd }>();
+  let tables: readonly TransferTable[] = [];
+  let version = 0;
+  let open: { table: TransferTable; digest: RowDigest } | null = null;
+  let batch: TransferRow[] = [];
+  let characters = 0;
+  const flush = async () => {
+    if (open && batch.length > 0) {
+      open.digest.add(batch);
+      await target.insert(open.table, batch);
+    }
+    batch = [];
+    characters = 0;
+  };
+  for await (const line of readExport(bytes)) {
+    if (Array.isArray(line)) {
+      const row = line as TransferRow;
+      if (!open || row.length !== open.table.columns.length || !row.every(isValue))
+        throw new TransferRefused('a row stands where none belongs, or does not fit its table');
+      batch.push(row);
+      for (const value of row) characters += typeof value === 'string' ? value.length : 8;
+      if (batch.length >= insertRows || characters > insertCharacters) await flush();
+    } else if ('muster_export' in line) {
+      version = versionOf(line);
+      await target.begin(version);
+      tables = await target.tables();
+    } else if ('table' in line) {
+      const table = tables.find(({ name }) => name === line.table);
+      if (!table || open || done.has(line.table))
+        throw new TransferRefused(`the table ${line.table} does not belong where it stands in the export`);
+      open = { table: reordered(table, line.columns), digest: new RowDigest() };
+    } else if ('end' in line) {
+      await flush();
+      if (!open || open.table.name !== line.end || open.digest.rows !== line.rows || open.digest.end() !== line.sha256)
+        throw new TransferRefused(`the rows of ${line.end} are not those that were exported`);
+      if (line.counted !== null) await target.setCounted(open.table, line.counted);
+      done.set(line.end, { table: open.table, end: line });
+      open = null;
+    }
+  }
+  const forgotten = tables.filter(({ name }) => !done.has(name)).map(({ name }) => name);
+  if (open || forgotten.length > 0)
+    throw new TransferRefused(`the export lacks tables of its schema: ${forgotten.join(', ')}`);
+  const report = await compared([...done.values()], target, about);
+  return { schema_version: version, rows: sum(report), tables: report };
+}
+
+/** Reads everything back, row by row. */
+async function compared(
+  tables: Iterable<{ table: TransferTable; end: TableEnd }>,
+  target: TransferTarget,
+  about: Telling,
+): Promise<TableReport[]> {
+  const report: TableReport[] = [];
+  for (const { table, end } of tables) {
+    const digest = new RowDigest();
+    for await (const rows of target.rows(table)) digest.add(rows);
+    const { rows } = digest;
+    const sha256 = digest.end();
+    const counted = await target.counted(table);
+    if (rows !== end.rows || sha256 !== end.sha256 || counted !== end.counted)
+      throw new TransferRefused(
+        `what ${target.place} holds in ${table.name} is not what was imported (${rows} rows of ${end.rows}); nothing was kept`,
+      );
+    report.push({ table: table.name, rows, sha256 });
+    about.onTable?.({ table: table.name, rows, sha256 });
+  }
+  return report;
+}
+
+const isValue = (value: unknown): boolean =>
+  value === null || typeof value === 'string' || (typeof value === 'number' && Number.isFinite(value));
+
+const sum = (tables: readonly TableReport[]): number => tables.reduce((total, { rows }) => total + rows, 0);
+
+function versionOf({ schema_version: version }: Header): number {
+  if (!Number.isInteger(version) || version < 1) throw new TransferRefused('the export does not name its schema');
+  refuseNewer(version, 'the export');
+  return version;
+}
+
+function refuseNewer(version: number, what: string): void {
+  if (version > migrations.length)
+    throw new TransferRefused(
+      `${what} is at schema version ${version}, this Muster knows versions up to ${migrations.length}: use the Muster that wrote it`,
+    );
+}
+
+/** The table with its columns in the order of the export. */
+function reordered(table: TransferTable, columns: readonly string[]): TransferTable {
+  const found = columns.map((name) => table.columns.find((column) => column.name === name));
+  if (found.length !== table.columns.length || new Set(found).size !== found.length || found.includes(undefined))
+    throw new TransferRefused(`the columns of ${table.name} in the export are not those of its schema`);
+  return { ...table, columns: found as TransferTable['columns'] };
+}

@@ -1,0 +1,21 @@
+import { Client } from 'pg';
+import { migratePostgres } from '../../src/store/postgres/migrate-postgres.ts';
+import { migrateSqlite } from '../../src/store/sqlite/migrate-sqlite.ts';
+import { nextMigrations, oneMore } from './migrations.ts';
+
+/** Migrates to the next version, or on to the one given, and dies by SIGKILL after so many of its statements. */
+const [kind, place, after, of = String(oneMore.version)] = process.argv.slice(2);
+const options = {
+  migrations: nextMigrations,
+  now: () => 2,
+  onProgress: ({ version, done }: { version: number; done: number }) => {
+    if (version === Number(of) && done === Number(after)) process.kill(process.pid, 'SIGKILL');
+  },
+};
+if (kind === 'sqlite') migrateSqlite(place!, options);
+else {
+  const client = new Client({ connectionString: place! });
+  await client.connect();
+  await migratePostgres(client, options);
+  await client.end();
+}

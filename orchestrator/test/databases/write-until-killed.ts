@@ -1,0 +1,31 @@
+import { openPostgres } from '../../src/store/postgres/postgres.ts';
+import { defineQuery } from '../../src/store/query.ts';
+import { openSqlite } from '../../src/store/sqlite/sqlite.ts';
+import { statement } from '../../src/store/transaction.ts';
+import { say } from '../say.ts';
+
+/** Writes units, each of two rows, many at a time, and says the number of each that was acknowledged. It never ends. */
+const [kind, place] = process.argv.slice(2);
+const now = () => 1;
+const database =
+  kind === 'sqlite'
+    ? await openSqlite({ file: place!, now, onFatal: (reason) => void process.stderr.write(`${reason}\n`) })
+    : await openPostgres({ url: place!, now });
+
+const put = defineQuery('settings/put', (db, p: { key: string }) =>
+  db.insertInto('settings').values({ key: p.key, value: 'x'.repeat(500) }),
+);
+
+let next = 0;
+async function writeOn(): Promise<never> {
+  for (;;) {
+    const number = next++;
+    await database.write({
+      name: 'settings/pair',
+      statements: [statement(put, { key: `${number}-a` }), statement(put, { key: `${number}-b` })],
+    });
+    say(`${number}\n`);
+  }
+}
+
+await Promise.all(Array.from({ length: 20 }, writeOn));

@@ -1,0 +1,142 @@
+import { type AgentFacts, own } from '../conditions.ts';
+import type { Json } from '../document.ts';
+import type { Field } from '../kinds/field.ts';
+import { type Expression, parseExpressions, soleExpression, written } from './expression.ts';
+
+/** What the expressions of a module see. Values are data: whatever text is in them, it is never parsed. */
+export interface Scope {
+  readonly agent: AgentFacts;
+  readonly parameters: ReadonlyMap<string, Json>;
+  /** The element of a list that is gone through; undefined outside of `for_each`. */
+  readonly each: Json | undefined;
+}
+
+/** A piece of a text that is put together later. Never parsed again, so no value can turn into an expression. */
+export type DeferredPart = { readonly text: string } | { readonly secret: string; readonly default: string | null };
+
+/** A value, or the pieces of a text that waits for its secrets. */
+export type Evaluated =
+  | { readonly kind: 'value'; readonly value: Json }
+  | { readonly kind: 'deferred'; readonly parts: readonly DeferredPart[] }
+  | { readonly kind: 'fault'; readonly message: string };
+
+const fault = (message: string): Evaluated => ({ kind: 'fault', message });
+
+/** Text as a module has it, to what it yields in a scope: text, or deferred where a secret is in it. */
+export function evaluateText(text: string, scope: Scope): Evaluated {
+  const { parts, faults } = parseExpressions(text);
+  if (faults[0] !== undefined) return fault(faults[0].message);
+  const pieces: DeferredPart[] = [];
+  let plain = '';
+  for (const part of parts) {
+    if (part.kind === 'text') {
+      plain += part.text;
+    } else if (part.root === 'secrets') {
+      if (plain !== '') pieces.push({ text: plain });
+      plain = '';
+      pieces.push({ secret: part.key, default: part.fallback });
+    } else {
+      const value = lookUp(part, scope);
+      if (value === undefined) return fault(missing(part));
+      const shown = inText(part, value);
+      if (typeof shown !== 'string') return shown;
+      plain += shown;
+    }
+  }
+  if (pieces.length === 0) return { kind: 'value', value: plain };
+  if (plain !== '') pieces.push({ text: plain });
+  return { kind: 'deferred', parts: pieces };
+}
+
+/** A value as it stands among text, or why it cannot. */
+function inText(expression: Expression, value: Json): string | Evaluated {
+  const { separator } = expression;
+  if (separator !== null && Array.isArray(value)) {
+    const odd = value.findIndex((element) => typeof element === 'object');
+    if (odd === -1) return value.map(String).join(separator);
+    return fault(`element ${odd} of ${written(expression)} is no plain value, which join cannot put into text`);
+  }
+  // What stands in for a list that is not there is the text as it is.
+  if (separator !== null && value !== expression.fallback) return fault(`${written(expression)} is no list to join`);
+  if (typeof value !== 'object') return String(value);
+  return fault(
+    Array.isArray(value)
+      ? `${written(expression)} is a list, which cannot stand in text without | join("…")`
+      : `${written(expression)} is a mapping, which cannot stand in text`,
+  );
+}
+
+/** A text that stands for a value of another shape: the value of its one expression. */
+export function evaluateWhole(text: string, shape: Field['shape'], scope: Scope): Evaluated {
+  const { parts, faults } = parseExpressions(text);
+  if (faults[0] !== undefined) return fault(faults[0].message);
+  const expression = soleExpression(parts);
+  if (expression === undefined || expression.root === 'secrets')
+    return fault('must be one expression, without a secret');
+  const value = lookUp(expression, scope);
+  if (value === undefined) return fault(missing(expression));
+  if (expression.separator !== null) return fault('join makes text, which cannot stand here');
+  return { kind: 'value', value: coerced(value, shape) };
+}
+
+/** Facts of an agent are text; what does not convert is left as it is, for the check of the field to refuse. */
+function coerced(value: Json, shape: Field['shape']): Json {
+  if (shape === 'list' && Array.isArray(value)) return value.map(asText);
+  if (shape === 'map' && isMapping(value)) {
+    return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, asText(item)]));
+  }
+  if (typeof value !== 'string') return value;
+  if (shape === 'integer' && /^(0|-?[1-9][0-9]{0,15})$/.test(value)) return Number(value);
+  if (shape === 'boolean' && (value === 'true' || value === 'false')) return value === 'true';
+  return value;
+}
+
+const asText = (value: Json): Json => (typeof value === 'number' || typeof value === 'boolean' ? String(value) : value);
+
+export const isMapping = (value: Json | undefined): value is { [key: string]: Json } =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+/** @returns undefined when there is no such value and no default */
+function lookUp(expression: Expression, scope: Scope): Json | undefined {
+  const value = valueOfReference(expression, scope);
+  return value ?? expression.fallback ?? undefined;
+}
+
+function valueOfReference({ root, key }: Expression, { agent, parameters, each }: Scope): Json | undefined {
+  switch (root) {
+    case 'agent':
+      return key === 'name' ? agent.name : agent.node_id;
+    case 'attr':
+      return own(agent.attributes, key);
+    case 'tag':
+      return own(agent.tags, key);
+    case 'param':
+      return parameters.get(key);
+    case 'each': {
+      let value = each;
+      for (const segment of key === '' ? [] : key.split('.')) {
+        value = isMapping(value) && Object.hasOwn(value, segment) ? value[segment] : undefined;
+      }
+      return value;
+    }
+    case 'secrets':
+      return undefined;
+  }
+}
+
+function missing(expression: Expression): string {
+  const name = written(expression);
+  const otherwise = 'or give the expression | default("…")';
+  switch (expression.root) {
+    case 'agent':
+      return `${name} has no value yet: approve the agent under a name, ${otherwise}`;
+    case 'attr':
+      return `the agent reports no attribute "${expression.key}": mend the name, ${otherwise}`;
+    case 'tag':
+      return `the agent has no tag "${expression.key}": set it, ${otherwise}`;
+    case 'param':
+      return `the parameter "${expression.key}" has neither value nor default: set it in the assignment, ${otherwise}`;
+    default:
+      return `${name} has no value: mend the list, ${otherwise}`;
+  }
+}

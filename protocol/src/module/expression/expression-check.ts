@@ -1,0 +1,162 @@
+import type { Field } from '../kinds/field.ts';
+import type { Kind } from '../kinds/kind.ts';
+import { kinds } from '../kinds.ts';
+import { suggestion } from '../nearest.ts';
+import type { Outline, OutlineResource } from '../outline.ts';
+import type { Path } from '../source/tree.ts';
+import { verificationKind } from '../verification.ts';
+import { type Expression, maximumFaults, type Part, parseExpressions, soleExpression, written } from './expression.ts';
+
+/** @param offset of the expression, from the start of the text at `path` */
+export type ReportExpression = (path: Path, message: string, offset: number) => void;
+
+interface Place {
+  readonly path: Path;
+  /** Whether the resource goes through a list. */
+  readonly each: boolean;
+  readonly secrets: boolean;
+  /** What the field takes, where the expression is the whole of it. */
+  readonly shape: Field['shape'];
+}
+
+/**
+ * Every expression that cannot resolve for any agent: one that does not parse, names what is not there, or stands where
+ * its value has no place.
+ */
+export function checkExpressions(outline: Outline, report: ReportExpression): void {
+  const check = new ExpressionCheck(outline, report);
+  const usesEach = new Set<string>();
+  for (const template of outline.templates) {
+    const parts = check.text(template.content, {
+      path: [...template.path, 'content'],
+      each: true,
+      secrets: true,
+      shape: 'text',
+    });
+    if (template.id !== undefined && parts.some((part) => part.kind === 'expression' && part.root === 'each')) {
+      usesEach.add(template.id);
+    }
+  }
+  for (const resource of outline.resources) checkResource(resource, check, usesEach, report);
+  for (const step of outline.verify) {
+    check.body(step.body, verificationKind(step.type), { path: step.bodyPath, each: false });
+  }
+}
+
+function checkResource(
+  resource: OutlineResource,
+  check: ExpressionCheck,
+  usesEach: ReadonlySet<string>,
+  report: ReportExpression,
+): void {
+  const each = resource.forEach !== undefined;
+  if (resource.name !== undefined) {
+    check.text(resource.name, { path: [...resource.path, 'name'], each, secrets: false, shape: 'text' });
+  }
+  if (resource.forEach !== undefined) {
+    if (!resource.forEach.includes('${{')) {
+      report([...resource.path, 'for_each'], 'must be one expression, such as "${{ param.users }}"', 0);
+    }
+    check.text(resource.forEach, { path: [...resource.path, 'for_each'], each: false, secrets: false, shape: 'list' });
+  }
+  for (const { body, type, path, template } of resource.candidates) {
+    check.body(body, kinds[type], { path, each });
+    if (template !== undefined && !each && usesEach.has(template.id)) {
+      report(template.path, 'the template uses "each", which is there only in a resource with for_each', 0);
+    }
+  }
+}
+
+class ExpressionCheck {
+  readonly #parameters: Outline['parameters'];
+  readonly #report: ReportExpression;
+
+  constructor(outline: Outline, report: ReportExpression) {
+    this.#parameters = outline.parameters;
+    this.#report = report;
+  }
+
+  body(body: Readonly<Record<string, unknown>>, kind: Kind, { path, each }: { path: Path; each: boolean }): void {
+    const identifying = kind.identifiedBy(body);
+    for (const [name, value] of Object.entries(body)) {
+      const field = kind.required[name] ?? kind.optional[name];
+      if (field === undefined) continue;
+      const place = { each, secrets: field.secrets && !identifying.includes(name), shape: field.shape };
+      this.#value(value, { ...place, path: [...path, name] });
+    }
+  }
+
+  #value(value: unknown, place: Place): void {
+    if (typeof value === 'string') {
+      this.text(value, place);
+    } else if (typeof value === 'object' && value !== null) {
+      for (const [key, item] of Object.entries(value)) {
+        const segment = Array.isArray(value) ? Number(key) : key;
+        if (typeof item === 'string') this.text(item, { ...place, path: [...place.path, segment], shape: 'text' });
+      }
+    }
+  }
+
+  text(text: string, place: Place): readonly Part[] {
+    // A plain text where a list or a number should be is for the schema to refuse.
+    if (!text.includes('${{')) return [];
+    const { parts, faults } = parseExpressions(text);
+    for (const fault of faults) this.#report(place.path, fault.message, fault.offset);
+    const whole = place.shape !== 'text' && place.shape !== 'choice';
+    if (whole && faults.length === 0 && soleExpression(parts) === undefined) {
+      this.#report(place.path, 'must be one expression and nothing else', 0);
+      return parts;
+    }
+    let found = 0;
+    for (const part of parts) {
+      if (part.kind !== 'expression') continue;
+      const message = this.#fault(part, place);
+      if (message === undefined) continue;
+      this.#report(place.path, message, part.offset);
+      found += 1;
+      if (found === maximumFaults) break;
+    }
+    return parts;
+  }
+
+  #fault(expression: Expression, place: Place): string | undefined {
+    if (expression.separator !== null) {
+      if (place.shape !== 'text') return 'join makes text, which cannot stand here';
+      if (expression.root !== 'param' && expression.root !== 'each')
+        return `${written(expression)} is text: only a list can be joined`;
+    }
+    if (expression.root === 'secrets') {
+      return place.secrets
+        ? undefined
+        : 'a secret cannot stand here: what it would yield is shown, or checked before it is known';
+    }
+    if (expression.root === 'each') {
+      if (!place.each) return '"each" is there only in a resource with for_each';
+      return undefined;
+    }
+    const collection = place.shape === 'list' || place.shape === 'map';
+    if (expression.root !== 'param') {
+      return collection
+        ? `${written(expression)} is text: a ${place.shape} comes from a parameter of type ${place.shape}`
+        : undefined;
+    }
+    const declared = this.#parameters.get(expression.key)?.parameter;
+    if (declared === undefined) {
+      const names = [...this.#parameters.keys()];
+      return names.length === 0
+        ? `there is no parameter "${expression.key}": declare it under parameters`
+        : `there is no parameter "${expression.key}"${names.length > 100 ? '' : suggestion(expression.key, names)}`;
+    }
+    if (expression.separator !== null) {
+      return declared.type === 'list'
+        ? undefined
+        : `the parameter "${expression.key}" is a ${declared.type}: only a list can be joined`;
+    }
+    const isCollection = declared.type === 'list' || declared.type === 'map';
+    if (collection ? declared.type !== place.shape : isCollection) {
+      const joined = !collection && declared.type === 'list' ? ' without | join("…")' : '';
+      return `the parameter "${expression.key}" is a ${declared.type}, which cannot stand here${joined}`;
+    }
+    return undefined;
+  }
+}

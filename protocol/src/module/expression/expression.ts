@@ -1,0 +1,208 @@
+import { quoted, suggestion } from '../nearest.ts';
+
+/** Where a value comes from. `each` is the element of the list that `for_each` goes through. */
+type ExpressionRoot = 'secrets' | 'agent' | 'attr' | 'tag' | 'param' | 'each';
+
+export interface Expression {
+  readonly kind: 'expression';
+  readonly root: ExpressionRoot;
+  /** What follows the first dot; empty for `each` itself. */
+  readonly key: string;
+  /** Of `| default("…")`: stands in when there is no value. */
+  readonly fallback: string | null;
+  /** Of `| join("…")`: what stands between the elements of a list. */
+  readonly separator: string | null;
+  /** Of the opening `${{`, in UTF-16 units from the start of the text. */
+  readonly offset: number;
+}
+
+interface TextPart {
+  readonly kind: 'text';
+  readonly text: string;
+}
+
+export type Part = TextPart | Expression;
+
+export interface ExpressionFault {
+  readonly offset: number;
+  readonly message: string;
+}
+
+const open = '${{';
+const close = '}}';
+/** Reported of one text. */
+export const maximumFaults = 10;
+
+const keyPatterns: Record<Exclude<ExpressionRoot, 'each'>, { pattern: RegExp; form: string }> = {
+  secrets: { pattern: /^[A-Za-z_][A-Za-z0-9_-]{0,63}$/, form: 'secrets.<name>' },
+  agent: { pattern: /^(name|node_id)$/, form: 'agent.name or agent.node_id' },
+  attr: { pattern: /^[A-Za-z0-9_][A-Za-z0-9._/:-]*$/, form: 'attr.<key>' },
+  tag: { pattern: /^[A-Za-z][A-Za-z0-9._/-]{0,62}$/, form: 'tag.<key>' },
+  param: { pattern: /^[A-Za-z_][A-Za-z0-9_-]*$/, form: 'param.<name>' },
+};
+const roots = [...Object.keys(keyPatterns), 'each'];
+
+/**
+ * Takes a text of a module apart into plain text and expressions. Pure: nothing is looked up. `$${{` yields the plain
+ * text `${{`. Linear in the length of the text, whatever is in it.
+ *
+ * @returns the parts, adjoining texts merged, and what does not parse: the first 10 faults
+ */
+export function parseExpressions(text: string): { parts: Part[]; faults: ExpressionFault[] } {
+  const parts: Part[] = [];
+  const faults: ExpressionFault[] = [];
+  let plain = '';
+  let position = 0;
+  while (true) {
+    const start = text.indexOf(open, position);
+    if (start === -1) break;
+    if (start > position && text[start - 1] === '$') {
+      plain += text.slice(position, start - 1) + open;
+      position = start + open.length;
+      continue;
+    }
+    plain += text.slice(position, start);
+    const read = readExpression(text, start);
+    if ('message' in read) {
+      faults.push({ offset: start, message: read.message });
+      const end = text.indexOf(close, start + open.length);
+      if (end === -1 || faults.length === maximumFaults) return { parts, faults };
+      position = end + close.length;
+      continue;
+    }
+    if (plain !== '') parts.push({ kind: 'text', text: plain });
+    plain = '';
+    parts.push(read.expression);
+    position = read.end;
+  }
+  plain += text.slice(position);
+  if (plain !== '') parts.push({ kind: 'text', text: plain });
+  return { parts, faults };
+}
+
+/** The text that yields exactly this text: for what must stand in a module and not be taken for expressions. */
+export const escapeExpressions = (text: string): string =>
+  // By function: in a replacement text "$$" would stand for one "$".
+  text.replaceAll(open, () => `$${open}`);
+
+/** The expression that a text consists of, blanks aside; undefined when there is more to it. */
+export function soleExpression(parts: readonly Part[]): Expression | undefined {
+  let sole: Expression | undefined;
+  for (const part of parts) {
+    if (part.kind === 'text') {
+      if (part.text.trim() !== '') return undefined;
+    } else if (sole === undefined) {
+      sole = part;
+    } else {
+      return undefined;
+    }
+  }
+  return sole;
+}
+
+/** An expression as it is written, for messages. */
+export const written = (expression: Expression): string =>
+  expression.key === '' ? expression.root : `${expression.root}.${expression.key}`;
+
+const blank = /\s*/y;
+const reference = /[^\s|{}"'()]+/y;
+const word = /[A-Za-z_]+/y;
+
+const filters = ['default', 'join'] as const;
+type Filter = (typeof filters)[number];
+/** Characters: lists are long, so what stands between their elements must be short. */
+const maximumSeparator = 64;
+const isFilter = (name: string): name is Filter => (filters as readonly string[]).includes(name);
+
+type Read = { expression: Expression; end: number } | { message: string };
+
+const readAt = (pattern: RegExp, text: string, position: number): string => {
+  pattern.lastIndex = position;
+  return pattern.exec(text)?.[0] ?? '';
+};
+
+function readExpression(text: string, start: number): Read {
+  let position = start + open.length;
+  const skipBlanks = () => {
+    position += readAt(blank, text, position).length;
+  };
+  skipBlanks();
+  const name = readAt(reference, text, position);
+  position += name.length;
+  const named = readReference(name);
+  if (typeof named === 'string') return { message: named };
+  skipBlanks();
+  const given: Partial<Record<Filter, string>> = {};
+  while (text[position] === '|') {
+    position += 1;
+    skipBlanks();
+    const filter = readAt(word, text, position);
+    if (!isFilter(filter)) {
+      return { message: `unknown filter ${quoted(filter)}: there are | default("…") and | join("…")` };
+    }
+    if (given[filter] !== undefined) return { message: `${filter} is there twice` };
+    position += filter.length;
+    skipBlanks();
+    if (text[position] !== '(') return { message: `${filter} takes a text: | ${filter}("…")` };
+    position += 1;
+    skipBlanks();
+    const string = readString(text, position);
+    if (string === undefined) return { message: `${filter} takes a text in quotes: | ${filter}("…")` };
+    position = string.end;
+    skipBlanks();
+    if (text[position] !== ')') return { message: `${filter}("…") is not closed with ")"` };
+    position += 1;
+    if (filter === 'join' && string.value.length > maximumSeparator)
+      return { message: `what join puts between has at most ${maximumSeparator} characters` };
+    given[filter] = string.value;
+    skipBlanks();
+  }
+  if (!text.startsWith(close, position)) {
+    return text.includes(close, position)
+      ? { message: 'only one name, | default("…") and | join("…") can stand in an expression' }
+      : { message: 'the expression is not closed with "}}"; write $${{ for a plain ${{' };
+  }
+  const filters = { fallback: given.default ?? null, separator: given.join ?? null };
+  return { expression: { kind: 'expression', ...named, ...filters, offset: start }, end: position + close.length };
+}
+
+/** @returns root and key, or what is wrong with the name */
+function readReference(name: string): { root: ExpressionRoot; key: string } | string {
+  const dot = name.indexOf('.');
+  const root = dot === -1 ? name : name.slice(0, dot);
+  const key = dot === -1 ? '' : name.slice(dot + 1);
+  if (root === '') return 'the expression is empty; write $${{ for a plain ${{';
+  if (!roots.includes(root)) {
+    return `unknown name ${quoted(root)}${suggestion(root, roots)}; write $\${{ for a plain \${{`;
+  }
+  if (root === 'each') {
+    return name === 'each' || /^[A-Za-z_][A-Za-z0-9_-]*(\.[A-Za-z_][A-Za-z0-9_-]*)*$/.test(key)
+      ? { root, key }
+      : 'each is written each, or each.<key> where the elements are mappings';
+  }
+  const { pattern, form } = keyPatterns[root as keyof typeof keyPatterns];
+  return pattern.test(key) ? { root: root as ExpressionRoot, key } : `${quoted(name)} is not of the form ${form}`;
+}
+
+const escapes: Readonly<Record<string, string>> = { n: '\n', t: '\t', r: '\r' };
+
+function readString(text: string, start: number): { value: string; end: number } | undefined {
+  const quote = text[start];
+  if (quote !== '"' && quote !== "'") return undefined;
+  let value = '';
+  let position = start + 1;
+  while (position < text.length) {
+    const character = text[position] as string;
+    if (character === quote) return { value, end: position + 1 };
+    if (character === '\\') {
+      const escaped = text[position + 1];
+      if (escaped === undefined) return undefined;
+      value += escapes[escaped] ?? escaped;
+      position += 2;
+    } else {
+      value += character;
+      position += 1;
+    }
+  }
+  return undefined;
+}

@@ -1,0 +1,239 @@
+// Builds the console where its sources have changed since it was built last: node tools/build/build-console.ts. What an
+// orchestrator of this clone serves, what goes into the executable, and what tests take.
+import { spawn } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
+import { createRequire } from 'node:module';
+import { extname, join, relative } from 'node:path';
+import { promisify } from 'node:util';
+import { brotliCompress, constants, gzip } from 'node:zlib';
+
+const root = join(import.meta.dirname, '../..');
+const sources = join(root, 'console');
+/** Holds a folder for each state of the sources, and `current`: the name of the newest. */
+const cache = join(root, '.cache', 'console');
+/** Of other branches or versions, beside the newest. */
+const kept = 2;
+/** Written beside the files: what the orchestrator serves (orchestrator/src/http/console/console-files.ts reads it). */
+const listing = 'console.json';
+/** And the folders of the packages whose code is in it, for their licences. */
+export const packagesFile = 'packages.json';
+const pageName = 'index.html';
+
+/** Everything that is served besides the page, by how its name ends; what is not here is not to be served. */
+const types: Readonly<Record<string, { type: string; packed: boolean }>> = {
+  '.js': { type: 'text/javascript; charset=utf-8', packed: true },
+  '.css': { type: 'text/css; charset=utf-8', packed: true },
+  '.svg': { type: 'image/svg+xml', packed: true },
+  '.json': { type: 'application/json', packed: true },
+  '.txt': { type: 'text/plain; charset=utf-8', packed: true },
+  '.webmanifest': { type: 'application/manifest+json', packed: true },
+  '.png': { type: 'image/png', packed: false },
+  '.ico': { type: 'image/vnd.microsoft.icon', packed: false },
+  '.woff2': { type: 'font/woff2', packed: false },
+};
+/** Smaller ones fit into one packet as they are. */
+const packedFrom = 1024;
+
+/** Everything that decides what the console is. */
+function inputs(): string[] {
+  const below = (folder: string) =>
+    readdirSync(folder, { recursive: true, withFileTypes: true })
+      .filter((entry) => entry.isFile() && !/\.test\.tsx?$/.test(entry.name))
+      .map((entry) => join(entry.parentPath, entry.name));
+  const own = readdirSync(sources, { withFileTypes: true })
+    .filter(({ name }) => !['node_modules', 'dist'].includes(name) && !name.startsWith('.'))
+    .flatMap((entry) => (entry.isDirectory() ? below(join(sources, entry.name)) : [join(sources, entry.name)]));
+  const others = ['protocol/package.json', 'package-lock.json', 'tsconfig.json'].map((name) => join(root, name));
+  return [...own, ...below(join(root, 'protocol/src')), ...others, import.meta.filename].sort();
+}
+
+function hashOfInputs(): string {
+  const hash = createHash('sha256');
+  for (const file of inputs()) hash.update(relative(root, file)).update('\0').update(readFileSync(file)).update('\0');
+  return hash.digest('hex').slice(0, 16);
+}
+
+/**
+ * First segments of the addresses that the console has a page for.
+ * @param routes text of the module that has them all
+ * @throws Error when that is none in it
+ */
+export function segmentsOf(routes: string): string[] {
+  const found = [...routes.matchAll(/\bpage\(\s*'\/([^/']+)/g)].map(([, segment]) => segment as string);
+  if (found.length === 0) throw new Error("console/src/app/routes.tsx has no page('/…') that could be found");
+  return [...new Set(found)].sort();
+}
+
+interface ListedFile {
+  name: string;
+  type: string;
+  sha256: string;
+  encodings: string[];
+}
+
+/** Packs a file of the build beside where it is; packed ones are there only so. */
+async function list(folder: string, name: string): Promise<ListedFile> {
+  const known = types[extname(name)];
+  if (known === undefined)
+    throw new Error(`${name}: give ${extname(name)} a media type in tools/build/build-console.ts`);
+  const content = readFileSync(join(folder, name));
+  const file = { name, type: known.type, sha256: createHash('sha256').update(content).digest('hex') };
+  if (!known.packed || content.length < packedFrom) return { ...file, encodings: [] };
+  const params = { [constants.BROTLI_PARAM_SIZE_HINT]: content.length };
+  const [br, gz] = await Promise.all([
+    promisify(brotliCompress)(content, { params }),
+    promisify(gzip)(content, { level: 9 }),
+  ]);
+  writeFileSync(join(folder, `${name}.br`), br);
+  writeFileSync(join(folder, `${name}.gz`), gz);
+  rmSync(join(folder, name));
+  return { ...file, encodings: ['br', 'gzip'] };
+}
+
+/** What is used here of the bundler, which is the console's own. */
+interface Bundler {
+  build(config: object): Promise<unknown>;
+}
+interface Chunk {
+  readonly type: 'chunk' | 'asset';
+  readonly modules?: Readonly<Record<string, { renderedLength: number }>>;
+  readonly originalFileNames?: readonly string[];
+}
+
+async function make(folder: string): Promise<void> {
+  const { build } = (await import(createRequire(join(sources, 'package.json')).resolve('vite'))) as Bundler;
+  // Its code is made by it, not taken in as a module.
+  const packages = new Set(['node_modules/tailwindcss']);
+  const take = (file: string): void => {
+    const found = /^.*node_modules\/(@[^/]+\/)?[^/]+/.exec(file.replace(/^\0/, ''))?.[0];
+    if (found !== undefined) packages.add(relative(root, found));
+  };
+  const collector = {
+    name: 'muster-packages',
+    generateBundle(_: unknown, bundle: Readonly<Record<string, Chunk>>) {
+      for (const { modules = {}, originalFileNames = [] } of Object.values(bundle)) {
+        for (const [id, { renderedLength }] of Object.entries(modules))
+          if (renderedLength > 0 || /\.css($|\?)/.test(id)) take(id);
+        for (const name of originalFileNames) take(join(sources, name));
+      }
+    },
+  };
+  await build({
+    root: sources,
+    configFile: join(sources, 'vite.config.ts'),
+    configLoader: 'native',
+    mode: 'production',
+    logLevel: 'warn',
+    plugins: [collector],
+    build: { outDir: folder, emptyOutDir: true, manifest: false, sourcemap: false, reportCompressedSize: false },
+  });
+  const names = readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => relative(folder, join(entry.parentPath, entry.name)))
+    .filter((name) => name !== pageName)
+    .sort();
+  const files = await Promise.all(names.map((name) => list(folder, name)));
+  const segments = segmentsOf(readFileSync(join(sources, 'src/app/routes.tsx'), 'utf8'));
+  writeFileSync(join(folder, listing), JSON.stringify({ segments, files }, null, 1));
+  writeFileSync(join(folder, packagesFile), JSON.stringify([...packages].sort(), null, 1));
+}
+
+/** In a process of its own: what a test runner or a person has in its variables would make another build of it. */
+function makeApart(folder: string): Promise<void> {
+  const env = { ...process.env, NODE_ENV: 'production' };
+  const child = spawn(process.execPath, [import.meta.filename, folder], { cwd: root, env, stdio: 'pipe' });
+  const said: Buffer[] = [];
+  for (const stream of [child.stdout, child.stderr]) stream.on('data', (piece: Buffer) => said.push(piece));
+  child.stdin.end();
+  return new Promise((resolve, reject) => {
+    child.on('error', reject);
+    child.on('close', (code) => {
+      if (code === 0) resolve();
+      else reject(new Error(`the console cannot be built:\n${withoutStacks(Buffer.concat(said).toString())}`));
+    });
+  });
+}
+
+const withoutStacks = (text: string): string =>
+  text
+    .split('\n')
+    .filter((line) => line !== '' && !/^ +at |^node:|^Node\.js v/.test(line))
+    .join('\n');
+
+function pointTo(name: string): void {
+  const temporary = join(cache, `current.${process.pid}.tmp`);
+  writeFileSync(temporary, `${name}\n`);
+  renameSync(temporary, join(cache, 'current'));
+}
+
+function isCurrent(name: string): boolean {
+  try {
+    return readFileSync(join(cache, 'current'), 'utf8').trim() === name;
+  } catch {
+    return false;
+  }
+}
+
+function forgetOld(newest: string): void {
+  const folders = readdirSync(cache).filter((name) => /^[0-9a-f]{16}$/.test(name) && name !== newest);
+  const withAge = folders.map((name) => ({ name, age: -statSync(join(cache, name)).mtimeMs }));
+  for (const { name } of withAge.sort((a, b) => a.age - b.age).slice(kept))
+    rmSync(join(cache, name), { recursive: true, force: true });
+}
+
+/**
+ * Builds it unless it is there.
+ * @param begin called before it is built, which takes seconds
+ * @returns the folder that has it
+ * @throws Error when it cannot be built, or there is no place for it
+ */
+export async function builtConsole(begin: () => void = () => {}): Promise<string> {
+  const name = hashOfInputs();
+  const folder = join(cache, name);
+  if (!existsSync(folder)) {
+    begin();
+    mkdirSync(cache, { recursive: true });
+    const temporary = mkdtempSync(join(cache, 'tmp-'));
+    try {
+      await makeApart(temporary);
+      // Others than who made it may run it.
+      chmodSync(temporary, 0o755);
+      try {
+        renameSync(temporary, folder);
+      } catch (error) {
+        // Somebody else was faster.
+        if (!existsSync(folder)) throw error;
+      }
+    } finally {
+      rmSync(temporary, { recursive: true, force: true });
+    }
+  }
+  if (!isCurrent(name)) {
+    pointTo(name);
+    forgetOld(name);
+  }
+  return folder;
+}
+
+/** @returns folders, relative to the repository, of the packages whose code is in the console */
+export async function consolePackages(): Promise<string[]> {
+  return JSON.parse(readFileSync(join(await builtConsole(), packagesFile), 'utf8'));
+}
+
+if (import.meta.main) {
+  const [, , folder] = process.argv;
+  if (folder === undefined) console.log(await builtConsole());
+  else await make(folder);
+}

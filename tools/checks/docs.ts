@@ -1,0 +1,196 @@
+// Holds the documentation to the truth: links lead somewhere, commands exist, modules parse, and the tables of errors, of
+// events and of kinds are those of the code. `node tools/checks/docs.ts --write` makes the generated pages anew.
+import { execFileSync } from 'node:child_process';
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { basename, dirname, join, relative } from 'node:path';
+import { errorKinds } from '@muster/protocol';
+import { parseModule } from '@muster/protocol/module';
+import { type CliDescription, cliPage } from '../docs/cli-page.ts';
+import { eventsPage } from '../docs/events-page.ts';
+import { kindsPage } from '../docs/kinds-page.ts';
+import { anchorsOf, blocksOf, commandsOf, linksOf } from '../docs/markdown.ts';
+import { recipePage } from '../docs/recipe-pages.ts';
+import { orphans } from '../site/outline.ts';
+import { startHelp } from '../start/start-options.ts';
+import { muster, root } from '../suite/cli.ts';
+
+const skipped = new Set(['node_modules', 'dist', 'data', 'coverage']);
+
+/** Files below a folder whose name ends so, relative to the root. */
+function filesBelow(folder: string, ending: string): string[] {
+  return readdirSync(join(root, folder), { withFileTypes: true }).flatMap((entry) => {
+    if (entry.name.startsWith('.') || skipped.has(entry.name)) return [];
+    const path = folder === '' ? entry.name : `${folder}/${entry.name}`;
+    if (entry.isDirectory()) return filesBelow(path, ending);
+    return entry.name.endsWith(ending) ? [path] : [];
+  });
+}
+
+const read = (path: string): string => readFileSync(join(root, path), 'utf8');
+
+function linkFault(page: string, target: string): string | null {
+  if (/^[a-z][a-z0-9+.-]*:/i.test(target)) return null;
+  const [file, anchor] = target.split('#') as [string, string | undefined];
+  const path = file === '' ? page : relative(root, join(root, dirname(page), decodeURIComponent(file)));
+  if (path.startsWith('..')) return `${target} leads out of the repository`;
+  if (!existsSync(join(root, path))) return `${target} is not there`;
+  if (anchor && path.endsWith('.md') && !anchorsOf(read(path)).has(anchor)) return `${path} has no heading #${anchor}`;
+  return null;
+}
+
+/** What the help of a verb names: the verbs below it, and its flags. */
+interface Help {
+  verbs: string[];
+  flags: Set<string>;
+}
+
+const cli: CliDescription = JSON.parse(
+  execFileSync(process.execPath, [join(root, 'cli/src/program/every-verb.ts')], {
+    encoding: 'utf8',
+    maxBuffer: 16 * 1024 * 1024,
+  }),
+);
+/** By the words of the verb; of all but what the launcher starts, which are programs of their own. */
+const said = cli.helps;
+const helps = new Map<string, Help>();
+function helpOf(words: readonly string[]): Help {
+  const key = words.join(' ');
+  const known = helps.get(key);
+  if (known) return known;
+  const text = helpText(words);
+  const help = {
+    // Verbs stand in groups with headings of their own; what an `Arguments:` section names is none.
+    verbs: text
+      .split(/^(?=\S.*:$)/m)
+      .filter((section) => !/^(Usage|Arguments|Examples?):/.test(section))
+      .flatMap((section) => [...section.matchAll(/^ {2}([a-z][a-z-]*)\b/gm)].map((match) => match[1] as string)),
+    flags: new Set(text.match(/(?<![\w-])--[a-z][a-z0-9-]*/g) ?? []),
+  };
+  helps.set(key, help);
+  return help;
+}
+
+function helpText(words: readonly string[]): string {
+  const known = said[words.join(' ')];
+  if (known !== undefined) return known;
+  try {
+    return execFileSync(muster, [...words, '--help'], { encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] });
+  } catch (error) {
+    // What it said is enough; the stack of this program is not the matter.
+    console.error(`muster ${words.join(' ')} --help failed:\n${(error as { stderr: string }).stderr}`);
+    process.exit(1);
+  }
+}
+
+const flagsOf = (words: readonly string[]): string[] =>
+  words.filter((word) => /^--[a-z]/.test(word)).map((word) => word.split('=')[0] as string);
+
+function musterFault(words: readonly string[]): string | null {
+  const verb: string[] = [];
+  let help = helpOf([]);
+  // A program of its own, of which the help says where it is; it takes no verbs besides.
+  if (words[0] === 'orchestrator' && words[1] === 'init') {
+    const { flags } = helpOf(['orchestrator', 'init']);
+    const unknown = flagsOf(words).filter((flag) => !flags.has(flag));
+    return unknown.length === 0 ? null : `\`muster orchestrator init\` has no ${unknown.join(', ')}`;
+  }
+  for (const word of words) {
+    if (help.verbs.length === 0 || !/^[a-z][a-z-]*$/.test(word)) break;
+    if (!help.verbs.includes(word))
+      return `there is no \`muster ${[...verb, word].join(' ')}\`; there are: ${help.verbs.join(', ')}`;
+    verb.push(word);
+    help = helpOf(verb);
+  }
+  const global = helpOf([]).flags;
+  const unknown = flagsOf(words).filter((flag) => !help.flags.has(flag) && !global.has(flag));
+  return unknown.length === 0 ? null : `\`muster ${verb.join(' ')}\` has no ${unknown.join(', ')}`;
+}
+
+const scripts: Record<string, string> = JSON.parse(read('package.json')).scripts;
+
+function commandFault(words: readonly string[]): string | null {
+  const [program, ...rest] = words;
+  // `npm run …` speaks of all of them.
+  if (words.some((word) => word.includes('…'))) return null;
+  if (program === 'muster') return musterFault(rest);
+  if (program === 'npx') return rest[0] === 'muster' ? musterFault(rest.slice(1)) : null;
+  const [verb] = rest;
+  const script = verb === 'run' ? rest.find((word, index) => index > 0 && !word.startsWith('-')) : verb;
+  if (verb === 'run' || verb === 'start' || verb === 'test') {
+    if (script !== undefined && !(script in scripts)) return `there is no \`npm run ${script}\``;
+    const unknown = script === 'start' ? flagsOf(rest).filter((flag) => !startHelp.includes(flag)) : [];
+    if (unknown.length > 0) return `\`npm start\` has no ${unknown.join(', ')}`;
+  }
+  return null;
+}
+
+function moduleFaults(source: string): string[] {
+  const parsed = parseModule(source);
+  return parsed.ok ? [] : parsed.faults.map(({ line, message }) => `line ${line} of the module: ${message}`);
+}
+
+/** Pages that are made from the code. */
+const generated: Record<string, () => string> = {
+  'docs/errors.md': () => {
+    const rows = Object.entries(errorKinds).map(
+      ([code, { status, retry, title, remedy }]) =>
+        `| \`${code}\` | ${status} | ${retry ? 'yes' : 'no'} | ${title} | ${remedy} |`,
+    );
+    return [
+      '# Errors',
+      '',
+      'Every error of the API, by its `code`. "Again" says whether the same request may succeed later although nobody changed',
+      'anything. This page is made by `node tools/checks/docs.ts --write`.',
+      '',
+      '| code | status | again | title | what to do |',
+      '|---|---|---|---|---|',
+      ...rows,
+      '',
+    ].join('\n');
+  },
+  'docs/audit-events.md': () =>
+    eventsPage(
+      filesBelow('orchestrator/src', '.ts').flatMap((path) => (path.endsWith('.test.ts') ? [] : [read(path)])),
+    ),
+  'docs/module-kinds.md': kindsPage,
+  ...Object.fromEntries(filesBelow('docs/recipes', '.yml').map((path) => [pageOf(path), () => recipe(path)])),
+  'docs/cli-reference.md': () => cliPage(cli, read('docs/api.md')),
+  'docs/cli-output.schema.json': () => `${JSON.stringify(cli.document, null, 2)}\n`,
+};
+
+function pageOf(module: string): string {
+  return module.replace(/\.yml$/, '.md');
+}
+
+function recipe(module: string): string {
+  return recipePage(read(pageOf(module)), basename(module), read(module));
+}
+
+function main(): void {
+  const faults: string[] = [];
+  for (const [path, make] of Object.entries(generated)) {
+    const text = make();
+    if (process.argv.includes('--write')) writeFileSync(join(root, path), text);
+    else if (!existsSync(join(root, path)) || read(path) !== text)
+      faults.push(`${path}:1  it is not what the code says; run: node tools/checks/docs.ts --write`);
+  }
+  for (const page of orphans())
+    faults.push(`docs/${page}:1  no section of the outline has it; name it in tools/site/outline.ts`);
+  for (const page of filesBelow('', '.md')) {
+    const text = read(page);
+    const say = (line: number, fault: string | null) => {
+      if (fault !== null) faults.push(`${page}:${line}  ${fault}`);
+    };
+    for (const { target, line } of linksOf(text)) say(line, linkFault(page, target));
+    for (const { words, line } of commandsOf(text, ['npm', 'npx', 'muster'])) say(line, commandFault(words));
+    for (const { language, source, line } of blocksOf(text))
+      if (/^ya?ml$/.test(language) && /^resources:/m.test(source))
+        for (const fault of moduleFaults(source)) say(line, fault);
+  }
+  for (const example of filesBelow('examples', '.yml'))
+    for (const fault of moduleFaults(read(example))) faults.push(`${example}  ${fault}`);
+  for (const fault of faults) console.error(fault);
+  if (faults.length > 0) process.exitCode = 1;
+}
+
+main();

@@ -1,0 +1,132 @@
+import {
+  executableKinds,
+  type Kind,
+  kinds,
+  parseModule,
+  type ResourceType,
+  resourceTypes,
+} from '@muster/protocol/module';
+
+/** The page of docs that tells every kind of resource, made from the schema that checks them. */
+
+/** One resource of each kind, as an author would write it: the body below its kind. */
+const examples: Readonly<Record<ResourceType, string>> = {
+  'package-apt': 'name: nginx-light',
+  'package-dnf': 'name: nginx\nversion: latest',
+  'package-brew': 'name: jq',
+  'package-choco': 'name: git',
+  'package-winget': 'name: Git.Git',
+  'file-unix': 'path: /etc/motd\ncontent: "Welcome to ${{ agent.name }}\\n"\nowner: root\nmode: "0644"',
+  'file-windows': 'path: \'C:\\ProgramData\\app\\app.ini\'\ncontent: "port=80\\r\\n"',
+  'directory-unix': 'path: /srv/www\nowner: root\nmode: "0755"',
+  'directory-windows': "path: 'C:\\ProgramData\\app'",
+  'line-unix': 'path: /etc/login.defs\nmatch: "^UMASK\\\\s"\nline: UMASK 027',
+  'block-unix': 'path: /etc/hosts\nmarker: muster-hosts\ncontent: "10.0.0.9 db\\n"',
+  'user-unix': 'name: deploy\nhome: /srv/deploy\nshell: /bin/bash\nadditional_groups: [www-data]',
+  'user-windows': 'name: deploy\npassword: "${{ secrets.deploy }}"\ngroups: [Users]',
+  'group-unix': 'name: deploy\ngid: 1500',
+  'group-windows': 'name: Deployers\ndescription: may deploy',
+  'ssh-authorized-key': `user: deploy\nkey: ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAI${'A'.repeat(43)}\ncomment: ci`,
+  'service-systemd': 'name: nginx\nenabled: true\nrunning: true',
+  'service-openrc': 'name: nginx\nenabled: true\nrunning: true\nrunlevel: default',
+  'service-launchd': 'name: com.example.app\nprogram_arguments: [/usr/local/bin/app, --serve]\nkeep_alive: true',
+  'service-windows': 'name: Spooler\nstart_type: disabled\nrunning: false',
+  script:
+    'program: sh\nmanages: the search index\ncheck: test -s /srv/index\napply: build-index > /srv/index\nundo: rm -f /srv/index',
+  'cron-unix': 'name: backup\nuser: root\nschedule: "5 3 * * *"\ncommand: /usr/local/bin/backup',
+  sysctl: 'key: net.ipv4.ip_forward\nvalue: "1"',
+  'apt-repository': 'name: example\nuris: ["https://apt.example.org"]\nsuites: [stable]\ncomponents: [main]',
+  hostname: 'name: web-1',
+  timezone: 'name: Europe/Paris',
+};
+
+const indented = (text: string, by: string): string => text.replace(/^/gm, by);
+
+/** The example as a resource of a module. */
+const resource = (type: ResourceType): string =>
+  `- id: example\n  resource:\n    ${type}:\n${indented(examples[type], '      ')}`;
+
+/** @throws Error when the language does not take the example as it stands */
+function checkedExample(type: ResourceType): string {
+  const clause = kinds[type].platforms.map((platform) => `{ platform: ${platform} }`).join(', ');
+  const parsed = parseModule(`name: example\nsupports: [${clause}]\nresources:\n${resource(type)}\n`);
+  if (!parsed.ok) throw new Error(`the example of ${type}: ${parsed.faults.map(({ message }) => message).join('; ')}`);
+  return resource(type);
+}
+
+type Field = Kind['required'][string];
+
+/** What may stand there, in a few words. */
+function valueText({ shape, resolved }: Field): string {
+  const { minValue, maxValue, options } = resolved as unknown as {
+    minValue?: number;
+    maxValue?: number;
+    options?: string[];
+  };
+  if (shape === 'integer') return `whole number, ${minValue} to ${maxValue}`;
+  if (shape === 'choice') return (options ?? []).map((option) => `\`${option}\``).join(', ');
+  return { text: 'text', boolean: '`true`, `false`', list: 'list of texts', map: 'mapping of names to text' }[shape];
+}
+
+const triggers = {
+  reload_on: 'Reloaded after any of these resources changed',
+  restart_on: 'Restarted after any of these resources changed',
+  rerun_on: 'Run again after any of these resources changed',
+} as const;
+
+function rows(type: ResourceType): string[] {
+  const { required, optional, sensitive, templated } = kinds[type];
+  const row = (name: string, needed: boolean, value: string, text: string) =>
+    `| ${needed ? `**\`${name}\`**` : `\`${name}\``} | ${value} | ${text.replaceAll('|', '\\|')}${sensitive.includes(name) ? '; never shown' : ''} |`;
+  return [
+    ...Object.entries(required).map(([name, field]) => row(name, true, valueText(field), descriptionOf(field))),
+    ...Object.entries(optional).map(([name, field]) => row(name, false, valueText(field), descriptionOf(field))),
+    ...(templated ? [row('template', false, 'text', 'Id of the template that gives the content')] : []),
+    ...kinds[type].triggers.map((trigger) => row(trigger, false, 'list of ids', triggers[trigger])),
+  ];
+}
+
+const descriptionOf = ({ declared }: Field): string => declared.meta()?.description ?? '';
+
+function section(type: ResourceType): string[] {
+  const { description, platforms, exclusive } = kinds[type];
+  const now = executableKinds.has(type) ? '' : ' Not carried out by agents yet.';
+  return [
+    `## ${type}`,
+    '',
+    `${description}. For ${platforms.join(', ')}.${now}`,
+    '',
+    '| field | value | what it is |',
+    '|---|---|---|',
+    ...rows(type),
+    '',
+    ...exclusive.map((group) => `Only one of ${group.map((name) => `\`${name}\``).join(', ')}.`),
+    ...(exclusive.length > 0 ? [''] : []),
+    '```yaml',
+    checkedExample(type),
+    '```',
+    '',
+  ];
+}
+
+/** @returns the page, Markdown */
+export function kindsPage(): string {
+  const now = resourceTypes.filter((type) => executableKinds.has(type)).map((type) => `[\`${type}\`](#${type})`);
+  return [
+    '# Kinds of resources',
+    '',
+    'What a resource of a [module](modules.md) can be. This page is made by `node tools/checks/docs.ts --write` from the schema that',
+    'checks modules.',
+    '',
+    `Agents of this release carry out ${now.join(', ')}, on Linux. The others load and are checked; an agent answers for each of`,
+    'those resources that it cannot carry it out yet.',
+    '',
+    'Fields in bold are needed. Any other field has no default: where it is absent or null, that aspect of the machine is left as',
+    'it is, and `ensure` counts as `present`.',
+    '',
+    ...resourceTypes.flatMap(section),
+  ]
+    .join('\n')
+    .trimEnd()
+    .concat('\n');
+}

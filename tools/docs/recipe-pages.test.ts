@@ -1,0 +1,69 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { parseModule, resolveDesiredSet } from '@muster/protocol/module';
+import { describe, expect, it } from 'vitest';
+import { root } from '../suite/cli.ts';
+import { recipePage } from './recipe-pages.ts';
+
+const folder = join(root, 'docs/recipes');
+const recipes = readdirSync(folder).filter((name) => name.endsWith('.yml'));
+
+describe('recipes', () => {
+  it('are ten', () => {
+    expect(recipes).toHaveLength(10);
+    const index = readFileSync(join(folder, 'index.md'), 'utf8');
+    for (const file of recipes) expect(index).toContain(`](${file.replace('.yml', '.md')})`);
+  });
+
+  it.each(recipes)(
+    '%s resolves by its defaults for every machine that it supports, and describes its parameters',
+    (file) => {
+      const parsed = parseModule(readFileSync(join(folder, file), 'utf8'));
+      if (!parsed.ok) throw new Error(JSON.stringify(parsed.faults));
+      const { module } = parsed;
+      expect(parsed.warnings).toEqual([]);
+      expect(module.name).toBe(file.replace('.yml', ''));
+      for (const [name, { description }] of Object.entries(module.parameters))
+        expect(description, name).toMatch(/^\S.*[^.]$/);
+      for (const clause of module.supports) {
+        const attributes = { version: '12', arch: 'x86_64', cpus: '2', hostname: 'web-1', ...clause };
+        const agent = { name: 'web-1', node_id: 'a'.repeat(32), attributes, tags: {} };
+        const resolution = resolveDesiredSet({ modules: [module], agent });
+        expect(resolution, JSON.stringify(clause)).toMatchObject({ ok: true });
+      }
+    },
+  );
+});
+
+describe('the page of a recipe', () => {
+  const frame = 'by hand\n<!-- from a.yml, by node tools/checks/docs.ts --write -->\nold\n<!-- until here -->\nafter\n';
+  const source = [
+    'name: a',
+    'supports: [{ platform: linux }]',
+    'parameters:',
+    '  ports: { type: list, default: [80, "a|b"], description: "these, or `a|b`" }',
+    '  rules: { type: list, default: [{ a: 1 }] }',
+    '  host: { type: string }',
+    '  text: { type: string, default: "" }',
+    '',
+  ].join('\n');
+
+  it('has the parameters and the module, and keeps what is written by hand', () => {
+    const page = recipePage(frame, 'a.yml', source);
+    expect(page).toMatch(/^by hand\n/);
+    expect(page).toMatch(/<!-- until here -->\nafter\n$/);
+    expect(page).not.toContain('old');
+    expect(page).toContain('| `ports` | list | `[80, "a\\|b"]` | these, or `a\\|b` |');
+    expect(page).toContain('| `rules` | list | see the module |  |');
+    expect(page).toContain('| `host` | string | none: must be set |  |');
+    expect(page).toContain('| `text` | string | empty |  |');
+    expect(page).toContain(`\`\`\`yaml\n${source.trimEnd()}\n\`\`\``);
+    expect(recipePage(page, 'a.yml', source)).toBe(page);
+    expect(recipePage(frame, 'a.yml', 'name: a\nsupports: [{ platform: linux }]\n')).toContain('It has none.');
+  });
+
+  it('says what is missing', () => {
+    expect(() => recipePage('no frame', 'a.yml', source)).toThrow('the page of a.yml lacks the line <!-- from a.yml');
+    expect(() => recipePage(frame, 'a.yml', 'name: [')).toThrow('a.yml: ');
+  });
+});

@@ -1,0 +1,49 @@
+import { type ModuleDocument, parseModule } from '@muster/protocol/module';
+
+/** Of the pages of recipes: the table of a module's parameters and the module itself, made from its file. */
+
+const begin = (file: string): string => `<!-- from ${file}, by node tools/checks/docs.ts --write -->`;
+const end = '<!-- until here -->';
+
+/**
+ * A page with the parameters and the text of its module as they are; the rest of it is written by hand.
+ * @param page its text, in which the two lines that this puts around what it makes stand already
+ * @param file name of the module's file, beside the page
+ */
+export function recipePage(page: string, file: string, source: string): string {
+  const [before, rest] = parted(page, begin(file), file);
+  const [, after] = parted(rest, end, file);
+  const parsed = parseModule(source);
+  if (!parsed.ok) throw new Error(`${file}: ${parsed.faults.map(({ message }) => message).join('; ')}`);
+  const made = [
+    '## Parameters',
+    ...parameterTable(parsed.module.parameters),
+    '## The module',
+    `[${file}](${file}), uploaded as it is:`,
+    `\`\`\`yaml\n${source.trimEnd()}\n\`\`\``,
+  ];
+  return `${before}${begin(file)}\n${made.join('\n\n')}\n\n${end}${after}`;
+}
+
+function parted(text: string, mark: string, file: string): [string, string] {
+  const at = text.indexOf(mark);
+  if (at === -1) throw new Error(`the page of ${file} lacks the line ${mark}`);
+  return [text.slice(0, at), text.slice(at + mark.length)];
+}
+
+function parameterTable(parameters: ModuleDocument['parameters']): string[] {
+  const names = Object.entries(parameters);
+  if (names.length === 0) return ['It has none.'];
+  const rows = names.map(([name, { type, default: value, description }]) => {
+    const shown = value === null ? 'none: must be set' : defaultOf(value);
+    return `| \`${name}\` | ${type} | ${shown} | ${(description ?? '').replaceAll('|', '\\|')} |`;
+  });
+  return [['| parameter | type | default | what it is |', '|---|---|---|---|', ...rows].join('\n')];
+}
+
+function defaultOf(value: unknown): string {
+  if (value === '') return 'empty';
+  if (Array.isArray(value) && value.some((element) => typeof element === 'object')) return 'see the module';
+  const text = typeof value === 'string' ? value : JSON.stringify(value).replaceAll(',', ', ');
+  return `\`${text.replaceAll('|', '\\|')}\``;
+}

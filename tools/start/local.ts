@@ -1,0 +1,87 @@
+import type { Agent } from '@muster/protocol/http';
+import { CliFailure, runMuster } from '../suite/cli.ts';
+import { type KnownProfile, profileFor } from './names.ts';
+
+/** What `npm start` asks of the orchestrator it has started, through the same program that people use. */
+
+/** The environment without what names another orchestrator. */
+const withoutTarget = { ...process.env };
+for (const name of ['MUSTER_URL', 'MUSTER_PROFILE', 'MUSTER_FINGERPRINT', 'MUSTER_INSECURE_SKIP_VERIFY'])
+  delete withoutTarget[name];
+
+/**
+ * The operator key of the person who starts: the one there is, else a new one.
+ * An address is spelled out so that no profile of theirs decides which key.
+ */
+export async function operatorKey(): Promise<{ publicKey: string; made: string | null }> {
+  const address = ['--url', 'https://127.0.0.1:4748'];
+  try {
+    const { public_key } = (await runMuster(['operator', 'whoami', '--public-key', ...address])) as {
+      public_key: string;
+    };
+    return { publicKey: public_key, made: null };
+  } catch (error) {
+    if (!(error instanceof CliFailure) || error.code !== 'key_missing') throw error;
+    const { public_key, key_file } = (await runMuster(['operator', 'init', ...address])) as {
+      public_key: string;
+      key_file: string;
+    };
+    return { publicKey: public_key, made: key_file };
+  }
+}
+
+/**
+ * Makes `muster` know this orchestrator and its certificate.
+ * @param fingerprint of the certificate; null: there is none of the orchestrator's own making
+ * @returns the profile, and what to add to commands: nothing, unless another profile is the one in use
+ */
+export async function nameProfile(
+  url: string,
+  fingerprint: string | null,
+): Promise<{ profile: string; suffix: string }> {
+  const { MUSTER_KEY_FILE: keyFile } = process.env;
+  const options = [
+    ...(fingerprint === null ? [] : ['--fingerprint', fingerprint]),
+    ...(keyFile ? ['--key-file', keyFile] : []),
+  ];
+  const known = async () => (await runMuster(['profile', 'list'], withoutTarget)) as KnownProfile[];
+  const profile = profileFor(await known(), url, fingerprint);
+  await runMuster(['profile', 'create', profile, '--url', url, '--replace', ...options], withoutTarget);
+  const inUse = (await known()).some(({ name, current }) => name === profile && current);
+  return { profile, suffix: inUse ? '' : ` --profile ${profile}` };
+}
+
+/** @throws CliFailure, with what to do when the orchestrator does not know the key in use */
+async function as(profile: string, args: string[]): Promise<unknown> {
+  try {
+    return await runMuster([...args, '--profile', profile], withoutTarget);
+  } catch (error) {
+    if (!(error instanceof CliFailure) || error.code !== 'operator_unknown') throw error;
+    throw new CliFailure(
+      'Your operator key is not known here: this data directory was first started with another.\n' +
+        'Name that one in MUSTER_KEY_FILE, or begin anew in another place: npm start -- --data-dir DIR',
+      error.code,
+    );
+  }
+}
+
+/** A token for this machine's agent, approved at once. A name that another agent has gets a number. */
+export async function enrolmentToken(profile: string, name: string): Promise<string> {
+  for (let number = 1; ; number++) {
+    const attempt = number === 1 ? name : `${name.slice(0, 60)}-${number}`;
+    try {
+      return ((await as(profile, ['agents', 'enroll', '--name', attempt])) as { token: string }).token;
+    } catch (error) {
+      if (!(error instanceof CliFailure) || error.code !== 'name_taken' || number === 99) throw error;
+    }
+  }
+}
+
+/** This machine's agent as the orchestrator has it, approved if it still waits for that. */
+export async function approvedAgent(profile: string, nodeId: string, name: string): Promise<Agent> {
+  const agents = (await as(profile, ['agents', 'list'])) as Agent[];
+  const agent = agents.find(({ node_id }) => node_id === nodeId);
+  if (!agent) throw new Error(`the orchestrator does not list the agent ${nodeId}`);
+  if (agent.status !== 'pending') return agent;
+  return (await as(profile, ['agents', 'approve', nodeId, '--name', name])) as Agent;
+}

@@ -1,0 +1,237 @@
+// `npm start`: an orchestrator and an agent for this machine, from nothing to a working product in one command.
+import { existsSync, renameSync, writeFileSync } from 'node:fs';
+import { hostname, userInfo } from 'node:os';
+import { join, relative, resolve } from 'node:path';
+import { isName } from '@muster/protocol';
+import { builtConsole } from '../build/build-console.ts';
+import { CliFailure, muster, root } from '../suite/cli.ts';
+import { describeEnding, Program, ProgramError } from '../suite/program.ts';
+import { makeFolder } from './folder.ts';
+import { approvedAgent, enrolmentToken, nameProfile, operatorKey } from './local.ts';
+import { tellingLines } from './log-lines.ts';
+import { nameFrom } from './names.ts';
+import { portMessage, whyNotListen } from './ports.ts';
+import { readStartOptions, type StartOptions, StartUsageError, startHelp } from './start-options.ts';
+
+/** Something for the person who started: told without a stack. */
+class StartError extends Error {}
+
+/** Logs of this run; those of the last one stay beside them as `.1`. */
+function logFiles(dataDir: string): { orchestrator: string; agent: string } {
+  const folder = join(dataDir, 'log');
+  makeFolder(folder);
+  const fresh = (name: string) => {
+    const path = join(folder, `${name}.log`);
+    if (existsSync(path)) renameSync(path, `${path}.1`);
+    return path;
+  };
+  return { orchestrator: fresh('orchestrator'), agent: fresh('agent') };
+}
+
+const agentConfig = `# What this machine's agent is configured for. It is read again when it changes; docs/operations.md has every key.
+#
+# A shell on this machine for operators, as the user who runs "npm start":
+#
+# remote_terminal:
+#   enabled: true
+`;
+
+/** @returns the logs in it, and the agent's configuration, which is the person's to write from then on */
+function makeDataDirectory(dataDir: string): { logs: ReturnType<typeof logFiles>; configFile: string } {
+  try {
+    makeFolder(dataDir);
+    const configFile = join(dataDir, 'agent.yml');
+    if (!existsSync(configFile)) writeFileSync(configFile, agentConfig, { mode: 0o600 });
+    return { logs: logFiles(dataDir), configFile };
+  } catch (error) {
+    throw new StartError(`The data directory ${dataDir} cannot be made: ${(error as Error).message}`);
+  }
+}
+
+async function requirePorts({ apiPort, agentHost, agentPort }: StartOptions): Promise<void> {
+  if (apiPort !== 0 && apiPort === agentPort) throw new StartUsageError('The API and the agents need a port each.');
+  const wanted = [
+    { host: '127.0.0.1', port: apiPort },
+    { host: agentHost, port: agentPort },
+  ];
+  for (const { host, port } of wanted) {
+    const reason = port === 0 && host === '127.0.0.1' ? null : await whyNotListen(host, port);
+    if (reason === 'EADDRNOTAVAIL' || reason === 'ENOTFOUND')
+      throw new StartError(`This machine has no address ${host} that agents could connect to; see --agent-host.`);
+    if (reason !== null) throw new StartError(portMessage(reason, port, { apiPort, agentPort }));
+  }
+}
+
+const isLoopback = (host: string): boolean => /^(127\..*|::1|localhost)$/.test(host);
+
+/** Where this machine's own agent finds the port: an address that stands for all of them is none to dial. */
+function ownAddress(agentHost: string): string {
+  if (agentHost === '0.0.0.0' || agentHost === '::') return '127.0.0.1';
+  return agentHost.includes(':') ? `[${agentHost}]` : agentHost;
+}
+
+/** What cannot be built is no reason to start nothing: the rest does without, and `/` says so. */
+async function prepareConsole(): Promise<void> {
+  try {
+    await builtConsole(() => console.log('Building the console (only when its sources change) ...'));
+  } catch (error) {
+    console.error(`warning: started without the newest console: ${(error as Error).message}`);
+  }
+}
+
+function tell(lines: string[]): void {
+  console.log(lines.join('\n'));
+}
+
+async function start(options: StartOptions): Promise<void> {
+  const dataDir = resolve(root, options.dataDir);
+  const name = options.name ?? nameFrom(hostname(), 'machine');
+  if (!isName(name))
+    throw new StartUsageError(
+      `${JSON.stringify(name)} is not a name for an agent: up to 64 letters, digits, - and _, the first a letter.`,
+    );
+  await requirePorts(options);
+  const { logs, configFile } = makeDataDirectory(dataDir);
+  await prepareConsole();
+  const orchestratorDir = join(dataDir, 'orchestrator');
+  const agentDir = join(dataDir, 'agent');
+  const { publicKey, made } = await operatorKey();
+  const username = nameFrom(userInfo().username, 'admin');
+
+  const programs: Program[] = [];
+  let stopping = false;
+  let fail: (error: ProgramError) => void;
+  const failure = new Promise<never>((_, reject) => {
+    fail = reject;
+  });
+  const run = (what: 'orchestrator' | 'agent', args: string[]): Program => {
+    if (stopping) throw new StartError('Stopped while starting.');
+    const program = new Program({
+      name: `The ${what}`,
+      command: muster,
+      args: [what, ...args],
+      cwd: root,
+      logFile: logs[what],
+    });
+    programs.push(program);
+    void program.ended.then((ending) => {
+      if (!stopping) fail(new ProgramError(program, `${program.name} ${describeEnding(ending)}`));
+    });
+    return program;
+  };
+
+  const stopAll = async (): Promise<boolean> => {
+    stopping = true;
+    // The agent first: it says goodbye to an orchestrator that is still there.
+    const endings = [];
+    for (const program of [...programs].reverse()) endings.push(await program.stop());
+    return endings.every(({ code }) => code === 0);
+  };
+  const asked = new Promise<void>((done) => {
+    let first: number | null = null;
+    const onSignal = () => {
+      first ??= performance.now();
+      // One Ctrl-C comes twice, from the terminal and from npm; a second one means: now.
+      if (performance.now() - first > 1000) for (const program of programs) program.kill('SIGKILL');
+      done();
+    };
+    for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, onSignal);
+    // A npm that was killed cannot pass its signal on.
+    const parent = process.ppid;
+    if (process.env.npm_lifecycle_event !== undefined)
+      setInterval(() => {
+        if (process.ppid !== parent) done();
+      }, 500).unref();
+  });
+
+  const bringUp = async () => {
+    const orchestrator = run('orchestrator', [
+      ...['--data-dir', orchestratorDir, '--log-format', 'json'],
+      ...['--api-port', String(options.apiPort)],
+      ...['--agent-host', options.agentHost, '--agent-port', String(options.agentPort)],
+      ...['--bootstrap-key', publicKey, '--bootstrap-username', username],
+    ]);
+    const ready = (await orchestrator.event('ready')) as {
+      api_url: string;
+      agent_port: number;
+      public_key: string;
+      fingerprint?: string;
+    };
+    const { profile, suffix } = await nameProfile(ready.api_url, ready.fingerprint ?? null);
+
+    const known = existsSync(agentDir);
+    const token = known ? null : await enrolmentToken(profile, name);
+    const agent = run('agent', [
+      ...['--data-dir', agentDir, '--config', configFile, '--log-format', 'json'],
+      ...['connect', `${ownAddress(options.agentHost)}:${ready.agent_port}`, '--orchestrator-key', ready.public_key],
+      ...(token === null ? [] : ['--token', token]),
+    ]);
+    const connected = await agent.event('connected', { timeoutMs: 90_000 });
+    const self = await approvedAgent(profile, String(connected.node_id), name);
+    return { ready, suffix, self };
+  };
+
+  const announce = ({ ready, suffix, self }: Awaited<ReturnType<typeof bringUp>>) => {
+    const inside = relative(process.cwd(), dataDir);
+    const shown = inside === '' || inside.startsWith('..') ? dataDir : inside;
+    const root = process.getuid?.() === 0;
+    const opened = !isLoopback(options.agentHost);
+    tell([
+      'Muster is running.',
+      '',
+      `  orchestrator  ${ready.api_url}`,
+      ...(ready.fingerprint === undefined ? [] : [`  certificate   ${ready.fingerprint}`]),
+      `  console       ${ready.api_url}/, in a browser; npx muster web-login${suffix} prints a link that signs you in`,
+      `  agents        connect to port ${ready.agent_port}${opened ? ` of ${options.agentHost}` : ', from this machine only; open it with: npm start -- --agent-host 0.0.0.0'}`,
+      `  agent         ${self.name}: this machine, ${self.status}${root ? '' : `; as ${userInfo().username} it can change only what you can`}`,
+      `  operator      ${username}${made === null ? '' : `, with a new key: ${made}`}`,
+      `  data          ${shown}, logs in ${join(shown, 'log')}, what the agent is configured for in ${join(shown, 'agent.yml')}`,
+      '',
+      'Next, in another terminal, in this folder:',
+      '',
+      `  npx muster agents list${suffix}`,
+      `  npx muster modules upload examples/motd.yml${suffix}`,
+      `  npx muster plan ${self.name} -m motd${suffix}`,
+      '',
+      'Ctrl-C stops both.',
+    ]);
+  };
+
+  try {
+    const up = await Promise.race([bringUp(), asked, failure]);
+    if (up) {
+      announce(up);
+      await Promise.race([asked, failure]);
+    }
+    tell(['', 'Stopping …']);
+    if (!(await stopAll())) throw new StartError(`Not everything ended well; see ${join(dataDir, 'log')}`);
+    tell(['Stopped.']);
+  } catch (error) {
+    if (!stopping) await stopAll();
+    throw error;
+  }
+}
+
+function explain(error: unknown): string {
+  if (error instanceof ProgramError) {
+    const lines = tellingLines(error.program.lastLines(50))
+      .slice(-12)
+      .map((line) => `  ${line}`);
+    const wasUp = ['ready', 'connected'].some((name) => error.program.events(name).length > 0);
+    const remedy = wasUp ? ' Start again with npm start; nothing that was answered is lost.' : '';
+    return [`${error.message}.${remedy}`, ...(lines.length > 0 ? ['Its last words:', ...lines] : [])].join('\n');
+  }
+  if (error instanceof StartError || error instanceof StartUsageError || error instanceof CliFailure)
+    return error.message;
+  return error instanceof Error ? (error.stack ?? error.message) : String(error);
+}
+
+try {
+  const options = readStartOptions(process.argv.slice(2), process.env);
+  if (options === null) process.stdout.write(startHelp);
+  else await start(options);
+  process.exit(0);
+} catch (error) {
+  console.error(`\n${explain(error)}`);
+  process.exit(error instanceof StartUsageError ? 2 : 1);
+}

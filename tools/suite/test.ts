@@ -1,0 +1,106 @@
+// `npm test`: the checks, then the three tiers of tests, all of them even when one fails. Ends with one line that sums up:
+// `N passed, N failed`, and how many were skipped. Arguments name steps, to run only those.
+import { type ChildProcess, spawn } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { openScratch } from './scratch.ts';
+import type { Tally } from './tally.ts';
+import { type Outcome, verdict } from './test-summary.ts';
+
+const root = resolve(import.meta.dirname, '../..');
+const scratch = openScratch();
+
+type Act = () => Promise<Omit<Outcome, 'step'>>;
+
+const tier = (name: string) => async () => {
+  const path = join(scratch.onDisk, `${name}.json`);
+  // With those of it that run in another way.
+  const projects = ['--project', name, '--project', `${name}-*`];
+  const args = ['run', ...projects, '--reporter=default', '--reporter=./tools/suite/tally.ts'];
+  const { ran } = await run(process.execPath, ['node_modules/vitest/vitest.mjs', ...args], { MUSTER_TALLY: path });
+  return { ran, tally: readTally(path) };
+};
+
+/** They read the same files and use one core each for most of their time: all at once, each told when its turn comes. */
+const checks = ['types', 'lint', 'arrows', 'unused', 'docs', 'packages'];
+const tiers = ['unit', 'contract', 'e2e'];
+
+/** Runs a command to its end, with what it prints on this terminal, or kept. */
+async function run(command: string, args: string[], env: Record<string, string> = {}, kept: Buffer[] | null = null) {
+  const child = spawn(command, args, {
+    ...{ cwd: root, stdio: ['inherit', kept ? 'pipe' : 'inherit', kept ? 'pipe' : 'inherit'] },
+    // Whatever a test leaves behind, also one that is killed, is in there, and goes with this run or at the next.
+    env: { ...process.env, TMPDIR: scratch.onDisk, MUSTER_TEST_MEMORY: scratch.inMemory, ...env },
+  });
+  for (const stream of [child.stdout, child.stderr]) stream?.on('data', (piece: Buffer) => kept?.push(piece));
+  const ran = await new Promise<boolean>((resolve) => {
+    child.on('error', (error) => {
+      console.error(`${command}: ${error.message}`);
+      resolve(false);
+    });
+    child.on('close', (code) => resolve(code === 0));
+  });
+  return { ran };
+}
+
+/** Begins a check now; what it printed is shown when it is asked for. */
+function check(name: string): Act {
+  const kept: Buffer[] = [];
+  const running = run('npm', ['run', '--silent', `check:${name}`], {}, kept);
+  return async () => {
+    const { ran } = await running;
+    process.stdout.write(Buffer.concat(kept));
+    return { ran, tally: null };
+  };
+}
+
+function readTally(path: string): Tally | null {
+  try {
+    return JSON.parse(readFileSync(path, 'utf8'));
+  } catch {
+    return null;
+  }
+}
+
+/** On a machine that has none yet the roots of test hosts take minutes; nobody waits for them until the last tier. */
+function prepareTestHosts(): ChildProcess | null {
+  if (process.platform !== 'linux') return null;
+  const command = ['nice', '-n', '5', process.execPath, 'e2e/hosts/prepare.ts'];
+  const child = spawn('setpriv', ['--pdeathsig', 'KILL', '--', ...command], { cwd: root, stdio: 'ignore' });
+  // The tests say what is missing.
+  return child.on('error', () => {});
+}
+
+/** Built meanwhile, as those are; whoever needs it and finds that it failed says so. */
+function prepareConsole(): void {
+  spawn(process.execPath, ['tools/build/build-console.ts'], { cwd: root, stdio: 'ignore' }).on('error', () => {});
+}
+
+const known = [...checks, ...tiers];
+const wanted = process.argv.slice(2);
+const unknown = wanted.filter((name) => !known.includes(name));
+if (unknown.length > 0) {
+  console.error(`no step ${unknown.join(', ')}; there are: ${known.join(', ')}`);
+  process.exit(2);
+}
+
+const isWanted = (name: string) => wanted.length === 0 || wanted.includes(name);
+const hosts = isWanted('e2e') ? prepareTestHosts() : null;
+if (isWanted('e2e')) prepareConsole();
+const steps: [string, Act][] = [
+  ...checks.filter(isWanted).map((name): [string, Act] => [name, check(name)]),
+  ...tiers.filter(isWanted).map((name): [string, Act] => [name, tier(name)]),
+];
+const outcomes: Outcome[] = [];
+for (const [step, act] of steps) {
+  const began = performance.now();
+  console.log(`\n── ${step}`);
+  outcomes.push({ step, ...(await act()) });
+  console.log(`   ${step}: ${((performance.now() - began) / 1000).toFixed(1)} s`);
+}
+hosts?.kill();
+scratch.remove();
+
+const { lines, succeeded } = verdict(outcomes, Boolean(process.env.CI));
+console.log(`\n${lines.join('\n')}`);
+process.exitCode = succeeded ? 0 : 1;

@@ -1,7 +1,0 @@
-#!/bin/sh
-# `npm test`: installs what is missing, then runs test.ts: checks, unit, contract and end-to-end tests.
-cd "$(dirname "$0")/.." || exit 1
-. tools/install.sh
-PATH=$PWD/node_modules/.bin:$PATH
-export PATH
-exec "$node" tools/test.ts "$@"
