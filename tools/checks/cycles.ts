@@ -1,0 +1,57 @@
+/** For each file, the files it imports. */
+export type ImportGraph = ReadonlyMap<string, ReadonlySet<string>>;
+
+/**
+ * Import cycles: groups of files of which each reaches each other one (strongly connected components of more than one file).
+ * Follows Tarjan, "Depth-first search and linear graph algorithms" (1972).
+ * @returns each group in order of name, groups in order of their first file
+ */
+export function cyclesOf(graph: ImportGraph): string[][] {
+  const index = new Map<string, number>();
+  const lowest = new Map<string, number>();
+  const stack: string[] = [];
+  const onStack = new Set<string>();
+  const cycles: string[][] = [];
+  const visit = (file: string) => {
+    index.set(file, index.size);
+    lowest.set(file, index.get(file)!);
+    stack.push(file);
+    onStack.add(file);
+    for (const target of graph.get(file) ?? []) {
+      if (!index.has(target)) {
+        visit(target);
+        lowest.set(file, Math.min(lowest.get(file)!, lowest.get(target)!));
+      } else if (onStack.has(target)) lowest.set(file, Math.min(lowest.get(file)!, index.get(target)!));
+    }
+    if (lowest.get(file) !== index.get(file)) return;
+    const cycle = stack.splice(stack.indexOf(file));
+    for (const member of cycle) onStack.delete(member);
+    if (cycle.length > 1) cycles.push(cycle.toSorted());
+  };
+  for (const file of graph.keys()) if (!index.has(file)) visit(file);
+  return cycles.toSorted(([a = ''], [b = '']) => (a < b ? -1 : 1));
+}
+
+/**
+ * The graph of the folders directly below a folder: which of them imports which. Files directly in the folder are left out:
+ * they compose what the folders hold.
+ */
+export function folderGraph(graph: ImportGraph, folder: string): ImportGraph {
+  const roomOf = (file: string) => {
+    if (!file.startsWith(`${folder}/`)) return null;
+    const [room, ...rest] = file.slice(folder.length + 1).split('/');
+    return rest.length > 0 ? (room as string) : null;
+  };
+  const rooms = new Map<string, Set<string>>();
+  for (const [file, targets] of graph) {
+    const room = roomOf(file);
+    if (room === null) continue;
+    const imported = rooms.get(room) ?? new Set();
+    rooms.set(room, imported);
+    for (const target of targets) {
+      const other = roomOf(target);
+      if (other !== null && other !== room) imported.add(other);
+    }
+  }
+  return rooms;
+}

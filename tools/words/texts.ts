@@ -1,0 +1,90 @@
+import { parseSync, Visitor } from 'oxc-parser';
+import { lineAt, lineStarts } from '../checks/lines.ts';
+
+/** What a text is for: each is judged by its own rules, see docs/style.md. */
+export type TextKind = 'comment' | 'message' | 'log' | 'test';
+
+/** One text that a person reads, where it stands. */
+export interface WrittenText {
+  kind: TextKind;
+  file: string;
+  /** From 1. */
+  line: number;
+  text: string;
+}
+
+const logLevels = new Set(['trace', 'debug', 'info', 'warn', 'error', 'fatal']);
+
+/**
+ * The texts that a source file holds for people: comments, test names, log messages, and every other literal that reads as a
+ * sentence (three words or more, with a lower-case letter).
+ * @param file path relative to the root; it tells tests from code, and TypeScript from JSX
+ */
+export function textsOf(file: string, source: string): WrittenText[] {
+  const parsed = parseSync(file, source);
+  const starts = lineStarts(source);
+  const texts: WrittenText[] = [];
+  const add = (kind: TextKind, at: number, text: string) =>
+    texts.push({ kind, file, line: lineAt(starts, at), text: text.replaceAll(/\s+/g, ' ').trim() });
+  const isTest = /\.test\.tsx?$/.test(file);
+
+  let previous: { end: number; text: WrittenText } | null = null;
+  for (const { value, start, end, type } of parsed.comments) {
+    if (/^[\s*]*(?:biome-ignore|@ts-|\/ <reference)/.test(value)) continue;
+    const text = value.replaceAll(/^\s*\*+ ?/gm, '');
+    // Lines of `//` directly below each other are one comment.
+    if (type === 'Line' && previous !== null && /^\n[ \t]*$/.test(source.slice(previous.end, start))) {
+      previous.text.text = `${previous.text.text} ${text.trim()}`;
+      previous.end = end;
+      continue;
+    }
+    add('comment', start, text);
+    previous = type === 'Line' ? { end, text: texts.at(-1)! } : null;
+  }
+
+  const taken = new Set<number>();
+  const textOf = (node: unknown): { start: number; text: string } | null => {
+    const literal = node as { type: string; start: number; value?: unknown; quasis?: { value: { cooked: string } }[] };
+    if (literal?.type === 'Literal' && typeof literal.value === 'string')
+      return { start: literal.start, text: literal.value };
+    if (literal?.type === 'TemplateLiteral')
+      return { start: literal.start, text: literal.quasis!.map(({ value }) => value.cooked).join('…') };
+    return null;
+  };
+  const take = (kind: TextKind, node: unknown) => {
+    const found = textOf(node);
+    if (found === null) return;
+    taken.add(found.start);
+    add(kind, found.start, found.text);
+  };
+  const sentence = (node: unknown) => {
+    const found = textOf(node);
+    if (found === null || taken.has(found.start) || isTest) return;
+    if (/[a-z]{2}/.test(found.text) && found.text.trim().split(/\s+/).length >= 3)
+      add('message', found.start, found.text);
+  };
+  new Visitor({
+    CallExpression: ({ callee, arguments: given }) => {
+      const base = callee.type === 'CallExpression' ? callee.callee : callee;
+      const root = base.type === 'MemberExpression' ? base.object : base;
+      if (isTest && root.type === 'Identifier' && (root.name === 'test' || root.name === 'it')) take('test', given[0]);
+      if (
+        !isTest &&
+        callee.type === 'MemberExpression' &&
+        callee.property.type === 'Identifier' &&
+        logLevels.has(callee.property.name) &&
+        /(?:^|\.)log$/.test(source.slice(callee.object.start, callee.object.end))
+      )
+        for (const argument of given) take('log', argument);
+    },
+  }).visit(parsed.program);
+  new Visitor({
+    Literal: sentence,
+    TemplateLiteral: sentence,
+    JSXText: (node) => {
+      if (/[a-z]{2}/.test(node.value) && node.value.trim().split(/\s+/).length >= 3)
+        add('message', node.start, node.value);
+    },
+  }).visit(parsed.program);
+  return texts;
+}
