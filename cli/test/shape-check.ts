@@ -3,7 +3,6 @@ import { describeProgram } from '../src/program/program.ts';
 import { errorShape } from '../src/shapes/error.ts';
 import { loadShapes } from '../src/shapes/index.ts';
 import type { Shape } from '../src/shapes/shape.ts';
-import type { Ran } from './process.ts';
 
 let known: Promise<Command> | undefined;
 
@@ -34,7 +33,10 @@ async function verbOf(args: readonly string[]): Promise<string | null> {
  * Holds what was printed under `--json` to what the verb declares, whatever the test that ran it looks at.
  * @throws Error that names the verb and what does not fit
  */
-export async function checkShape(args: readonly string[], { exit, stdout, stderr }: Ran): Promise<void> {
+export async function checkShape(
+  args: readonly string[],
+  { exit, stdout, stderr }: { exit: number | null; stdout: string; stderr: string },
+): Promise<void> {
   if (!args.includes('--json') || args.includes('--help') || args.includes('-h')) return;
   const verb = await verbOf(args);
   if (verb === null) return;

@@ -1,7 +1,8 @@
 import type { Sample } from '@muster/protocol';
 import type { Hello, OperationMessage, OutputProgress, Report } from '@muster/protocol/wire';
 import type { KeyOf } from '../src/domain/agent-link/agent-keys.ts';
-import type { Admission, AgentLinks, Refusal, Standing } from '../src/domain/agent-link/agent-link.ts';
+import type { Admission, AgentLinks, Standing } from '../src/domain/agent-link/agent-link.ts';
+import type { Refusal } from '../src/domain/agent-link/refusal.ts';
 import { idOfRawKey } from '../src/identity/ed25519-key.ts';
 
 interface Row {

@@ -1,5 +1,5 @@
 import { limits, type OutputProgress } from '@muster/protocol/wire';
-import type { OutputTail } from '../converge/engine.ts';
+import type { OutputTail } from '../converge/report/live-output.ts';
 import type { Clock } from '../host/clock.ts';
 
 /** So long a burst is collected before the first of it is sent. Milliseconds. */

@@ -1,4 +1,4 @@
-import type { Hello, OperationMessage, OutputProgress, Report } from '@muster/protocol/wire';
+import type { Hello, OperationMessage, Report } from '@muster/protocol/wire';
 import type { Clock } from '../host/clock.ts';
 import { isRunning, killProcessGroup, type ProcessIdentity } from '../host/processes/run-command.ts';
 import { Journal } from '../journal/journal.ts';
@@ -9,7 +9,7 @@ import { watchedPaths } from '../resources/provider/registry.ts';
 import { abandon, execute } from './execute.ts';
 import { appliedResources, lookAt } from './observe.ts';
 import { type Attempt, type ExecutionContext, firstAttempt, Stopped } from './progress.ts';
-import { LiveOutput } from './report/live-output.ts';
+import { LiveOutput, type OutputTail } from './report/live-output.ts';
 import { Publisher } from './report/publisher.ts';
 
 /**
@@ -75,15 +75,6 @@ export interface SpoolEntry {
   reports: Report[];
   /** Length in bytes of the JSON text of `reports`. */
   bytes: number;
-}
-
-/** For those who watch: kept in memory, the newest only, and lost without harm. */
-export interface OutputTail {
-  /**
-   * Takes what was printed last and not taken yet.
-   * @returns null when there is nothing
-   */
-  take(): OutputProgress | null;
 }
 
 export interface EngineLog {

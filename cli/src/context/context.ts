@@ -6,7 +6,7 @@ import type { LocalTerminal } from '../terminal/local-terminal.ts';
 import type { AgentFor } from '../transport/client.ts';
 import type { Session } from '../transport/session.ts';
 import type { Output } from './output.ts';
-import { chooseTarget, readProfiles, type Target, type TargetOptions } from './profile.ts';
+import type { Target, TargetOptions } from './profile.ts';
 
 /** @returns `stay`: the program goes on, and `leave` ends it later as Ctrl-C would have */
 export type Interrupted = (leave: () => void) => 'stay' | undefined;
@@ -49,36 +49,3 @@ export type Parts = Pick<
   Context,
   'env' | 'out' | 'prompt' | 'options' | 'now' | 'sleep' | 'stdin' | 'terminal' | 'onInterrupt'
 >;
-
-/** What needs the network is loaded only by the verbs that do. */
-export function createContext(parts: Parts): Context {
-  const closing: (() => void)[] = [];
-  let target: Promise<Target> | undefined;
-  let key: Promise<OperatorKey> | undefined;
-  let connection: Promise<Connection> | undefined;
-  const context: Context = {
-    ...parts,
-    target: () => {
-      target ??= readProfiles(parts.env).then((profiles) => chooseTarget(parts.options, parts.env, profiles));
-      return target;
-    },
-    key: () => {
-      key ??= Promise.all([import('../keys/key.ts'), import('../keys/passphrase.ts'), context.target()]).then(
-        ([{ readKey }, { createPassphrases }, { keyFile }]) =>
-          readKey(keyFile, {
-            passphrases: createPassphrases(parts.env, parts.prompt),
-            agentSocket: parts.env.SSH_AUTH_SOCK,
-          }),
-      );
-      return key;
-    },
-    connect: () => {
-      connection ??= import('./connect.ts').then(({ connectTo }) => connectTo(context, (close) => closing.push(close)));
-      return connection;
-    },
-    close: () => {
-      for (const close of closing) close();
-    },
-  };
-  return context;
-}

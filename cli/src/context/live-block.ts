@@ -1,6 +1,6 @@
 import stringWidth from 'string-width';
 import { cutTo } from '../text/width.ts';
-import type { Sink } from './output.ts';
+import type { Sink } from './sink.ts';
 
 /**
  * Lines at the end of what a terminal shows that are drawn anew as things go on, and are gone at the end. Each is cut to

@@ -3,14 +3,7 @@ import { toJson } from '../text/sanitize.ts';
 import { type Colors, colorsFor, columnsOf, duration, hasColor, type Style } from '../text/style.ts';
 import { type Column, renderTable } from '../text/table.ts';
 import { createLiveBlock, type LiveBlock } from './live-block.ts';
-
-/** The part of a stream that is written to. */
-export interface Sink {
-  write(text: string): unknown;
-  isTTY?: boolean | undefined;
-  columns?: number | undefined;
-  rows?: number | undefined;
-}
+import type { Sink } from './sink.ts';
 
 export interface OutputOptions {
   stdout: Sink;

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { type Candidate, wantedBy } from '../completion/wanted.ts';
 import type { Context } from '../context/context.ts';
-import type { Surroundings } from './run.ts';
+import type { Surroundings } from './surroundings.ts';
 
 /** Milliseconds that the orchestrator has. */
 const limitMs = 1200;

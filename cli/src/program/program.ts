@@ -1,9 +1,8 @@
 import { executable } from '@muster/protocol/executable';
 import { Command, CommanderError, Help, Option } from 'commander';
 import packageJson from '../../package.json' with { type: 'json' };
-import type { TargetOptions } from '../context/profile.ts';
 import type { Act, Register } from '../context/verb.ts';
-import type { Surroundings } from './run.ts';
+import type { GlobalOptions, Surroundings } from './surroundings.ts';
 
 /** The nouns and everyday verbs. What stands behind one is loaded when it is typed, so that help costs nothing. */
 interface Entry {
@@ -254,15 +253,6 @@ const entries: readonly Entry[] = [
 export const launched: ReadonlySet<string> = new Set(
   entries.filter(({ load }) => load === null).map(({ name }) => name),
 );
-
-/** What every verb takes. */
-export interface GlobalOptions extends TargetOptions {
-  json?: boolean;
-  verbose?: boolean;
-  quiet?: boolean;
-  /** Commander's: false when `--no-color` was typed. */
-  color?: boolean;
-}
 
 interface ProgramOptions {
   version: string;

@@ -1,30 +1,12 @@
-import type { Readable } from 'node:stream';
-import { type Context, createContext, type Interrupted } from '../context/context.ts';
-import { createOutput, type Sink } from '../context/output.ts';
+import type { Context } from '../context/context.ts';
+import { createContext } from '../context/create-context.ts';
+import { createOutput } from '../context/output.ts';
+import type { Sink } from '../context/sink.ts';
 import type { Environment } from '../directories.ts';
 import { CliError, type Exit, exits, ReaderGone } from '../exit.ts';
-import { createPrompter, type Prompter } from '../keys/prompt.ts';
-import type { LocalTerminal } from '../terminal/local-terminal.ts';
+import { createPrompter } from '../keys/prompt.ts';
 import { parseSwitch } from '../text/values.ts';
-import type { GlobalOptions } from './program.ts';
-
-/** The process as a verb's surroundings. */
-export interface Surroundings {
-  env: Environment;
-  stdin: Readable & { isTTY?: boolean };
-  stdout: Sink;
-  stderr: NodeJS.WritableStream & Sink;
-  /** Instead of the one that asks on the terminal. */
-  prompt?: Prompter;
-  /** Unix seconds. */
-  now: () => number;
-  sleep: (milliseconds: number) => Promise<void>;
-  /** As `Context` has them. */
-  terminal: () => Promise<LocalTerminal>;
-  onInterrupt: (say: Interrupted) => () => void;
-  /** Does something before a signal ends the program. @returns what takes that back */
-  onEnd: (say: () => void) => () => void;
-}
+import type { GlobalOptions, Surroundings } from './surroundings.ts';
 
 /**
  * Runs one verb and tells what stopped it.

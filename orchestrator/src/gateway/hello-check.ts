@@ -1,6 +1,6 @@
 import { verify } from 'node:crypto';
 import { type HelloProof, handshakeBytes, negotiateVersion, supportedProtocolVersions } from '@muster/protocol/wire';
-import type { Refusal } from '../domain/agent-link/agent-link.ts';
+import type { Refusal } from '../domain/agent-link/refusal.ts';
 import { isUsablePublicKey, publicKeyFromRaw } from '../identity/ed25519-key.ts';
 
 export type HelloVerdict = { version: number; agentKey: Buffer } | { refusal: Refusal };

@@ -14,10 +14,11 @@ import {
 import { WebSocket } from 'ws';
 import { remoteIp } from '../client-network.ts';
 import type { Clock } from '../clock.ts';
-import type { Refusal, Standing } from '../domain/agent-link/agent-link.ts';
+import type { Standing } from '../domain/agent-link/agent-link.ts';
+import type { Refusal } from '../domain/agent-link/refusal.ts';
 import type { GatewayLimits } from './limits.ts';
+import type { LinkTerminals } from './link-terminals.ts';
 import type { Assembly } from './reassembly.ts';
-import type { LinkTerminals } from './terminal-shells.ts';
 import { TokenBucket } from './token-bucket.ts';
 
 /** `greeting`: only a hello is taken. `admitting`: nothing is. `open`: after the welcome. `closing`: what comes is ignored. */

@@ -1,6 +1,7 @@
 import { exporterLabel, exporterLength, type HelloProof, helloSchema } from '@muster/protocol/wire';
 import type { Clock } from '../clock.ts';
-import type { AgentLinks, Refusal } from '../domain/agent-link/agent-link.ts';
+import type { AgentLinks } from '../domain/agent-link/agent-link.ts';
+import type { Refusal } from '../domain/agent-link/refusal.ts';
 import type { Log } from '../log.ts';
 import { skewOf, warnOfSkew, withSkew } from './clock-skew.ts';
 import type { Dispatcher } from './dispatch.ts';

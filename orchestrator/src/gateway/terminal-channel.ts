@@ -1,9 +1,10 @@
 import { MusterError } from '@muster/protocol';
-import type { TerminalRefusal } from '@muster/protocol/wire';
+import type { OrchestratorMessage, TerminalRefusal } from '@muster/protocol/wire';
+import type { Standing } from '../domain/agent-link/agent-link.ts';
+import type { Refusal } from '../domain/agent-link/refusal.ts';
 import { oneLine } from '../domain/shared/single-line.ts';
 import type { Shell, ShellEvents, ShellExit } from '../domain/terminals/shells.ts';
 import type { GatewayLimits } from './limits.ts';
-import type { Link } from './link.ts';
 import { InputQueue, OutputWindow, Pieces } from './terminal-window.ts';
 import { TokenBucket } from './token-bucket.ts';
 
@@ -24,7 +25,19 @@ const mostUnsent = 8;
 const longestText = 128;
 const longestMessage = 500;
 
-export const nameOf = (link: Link): string => link.standing?.name ?? link.nodeId ?? 'the agent';
+/** The part of a link that its terminals use. */
+export interface ChannelLink {
+  readonly nodeId: string | null;
+  readonly standing: Standing | null;
+  /** @param done called once, when the network has taken it or the link has ended */
+  send(message: OrchestratorMessage, done?: () => void): void;
+  sendTyped(channel: number, bytes: Uint8Array, done: () => void): void;
+  refuse(refusal: Refusal): void;
+  fault(error: unknown): void;
+}
+
+export const nameOf = (link: Pick<ChannelLink, 'nodeId' | 'standing'>): string =>
+  link.standing?.name ?? link.nodeId ?? 'the agent';
 
 /**
  * One terminal on one link. What the agent says of it comes in by the `on…` methods, each of which returns what is wrong
@@ -35,7 +48,7 @@ export class Channel implements Shell {
   program = '';
   user = '';
   private state: ChannelState = 'opening';
-  private readonly link: Link;
+  private readonly link: ChannelLink;
   private readonly limits: GatewayLimits;
   private readonly events: ShellEvents;
   private readonly answer: { resolve: (shell: Shell) => void; reject: (error: Error) => void };
@@ -56,7 +69,7 @@ export class Channel implements Shell {
   private resizing = false;
 
   constructor(
-    link: Link,
+    link: ChannelLink,
     number: number,
     options: {
       limits: GatewayLimits;

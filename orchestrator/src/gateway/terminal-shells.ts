@@ -6,6 +6,7 @@ import type { Shell, ShellEvents, Shells, ShellWish } from '../domain/terminals/
 import { Deadlines } from './deadlines.ts';
 import type { GatewayLimits } from './limits.ts';
 import type { Link } from './link.ts';
+import { LinkTerminals } from './link-terminals.ts';
 import type { LinkRegistry } from './presence.ts';
 import { Channel, nameOf } from './terminal-channel.ts';
 
@@ -14,15 +15,6 @@ const versionWithTerminals = 3;
 
 /** What agents say of terminals besides their bytes. */
 export type TerminalMessage = Extract<AgentMessage, { channel: number }>;
-
-/** What one link holds for its terminals, from the first of them on. */
-export class LinkTerminals {
-  readonly channels = new Map<number, Channel>();
-  /** The newest number that was given out. */
-  last = 0;
-  /** Bytes of what was typed that the network has not taken. */
-  unsentBytes = 0;
-}
 
 /** Shells on agents, over their links: which channel is whose, and what each of them may say. */
 export class TerminalShells implements Shells {

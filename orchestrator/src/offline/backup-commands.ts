@@ -8,7 +8,7 @@ import type { BackupPart } from './backup-format.ts';
 import { verifyBackup } from './backup-read.ts';
 import { keepNewest, numberToKeep, placeOfBackup } from './backup-series.ts';
 import { writeBackup } from './backup-write.ts';
-import type { Given, OfflineCommand } from './commands.ts';
+import type { Given, OfflineCommand } from './command.ts';
 import { counted, sized } from './counted.ts';
 import { askPassphrase, identitiesOf, type Lock, type Openers, passphraseOf, refuseWeak } from './encryption.ts';
 import { replaceable } from './replaceable.ts';

@@ -1,6 +1,5 @@
 import { createReadStream } from 'node:fs';
 import { open, rename, rm } from 'node:fs/promises';
-import type { ParseArgsConfig } from 'node:util';
 import type { Config } from '../config.ts';
 import { migrations } from '../store/migrations/index.ts';
 import { migratePostgres } from '../store/postgres/migrate-postgres.ts';
@@ -11,36 +10,11 @@ import { postgresSource, postgresTarget } from '../store/transfer/transfer-postg
 import { sqliteSource, sqliteTarget } from '../store/transfer/transfer-sqlite.ts';
 import { version as musterVersion } from '../version.ts';
 import { backupCommands } from './backup-commands.ts';
+import type { OfflineCommand, Terminal } from './command.ts';
 import { type HeldPlace, holdPlace } from './place.ts';
 import { replaceable } from './replaceable.ts';
 
 /** What is done to a database while no orchestrator runs on it. */
-
-export interface Terminal {
-  /** What the command has to say; standard output is for an export. */
-  tell(line: string): void;
-  readonly stdin: AsyncIterable<Uint8Array>;
-  readonly stdout: NodeJS.WritableStream;
-  readonly now: () => number;
-  readonly env: NodeJS.ProcessEnv;
-  /** Options of the command itself. */
-  readonly given: Given;
-  /** The configuration file that was named. */
-  readonly configFile: string | null;
-}
-
-/** By name, as they were typed. */
-export type Given = Readonly<Record<string, string | boolean | readonly (string | boolean)[] | undefined>>;
-
-export interface OfflineCommand {
-  readonly usage: string;
-  /** Names of the words that it takes. */
-  readonly words: readonly string[];
-  /** Options that only it has. */
-  readonly options?: NonNullable<ParseArgsConfig['options']>;
-  /** @returns what `--json` prints */
-  run(config: Config, dataDir: string, words: readonly string[], terminal: Terminal): Promise<object>;
-}
 
 const places = `  --data-dir DIR              where the SQLite database is kept
   --database-url-file FILE    file with the URL of a PostgreSQL database, in its place

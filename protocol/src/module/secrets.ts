@@ -1,5 +1,5 @@
 import type { Fault } from '../errors.ts';
-import type { Verification } from '../wire/orchestrator-message.ts';
+import type { Verification } from '../verification.ts';
 import { type BodyFault, bodyFaults, type DeferredText, resourceBodyFaults } from './body.ts';
 import type { Json } from './document.ts';
 import { isMapping } from './expression/evaluate.ts';

@@ -1,3 +1,4 @@
+export type { Verification } from '../verification.ts';
 export * from './agent-message.ts';
 export * from './close-reason.ts';
 export * from './discovery.ts';

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { ResolvedResource } from '../module/resolved.ts';
 import { operationKinds } from '../operation.ts';
+import { verificationSchema } from '../verification.ts';
 import { limits } from './limits.ts';
 
 /** Orchestrator to agent: control messages, one JSON text frame each. */
@@ -49,31 +50,6 @@ const resource = z.strictObject({
   sensitive_fields: z.array(z.string()),
 });
 
-const seconds = z.number().int().min(1).max(300);
-const ofVerification = {
-  module: z.string(),
-  /** A secret stands in it: nothing of it is shown. */
-  sensitive: z.boolean(),
-  /** How long it may take to hold. */
-  timeout: seconds,
-};
-const verification = z.discriminatedUnion('type', [
-  z.strictObject({
-    type: z.literal('http'),
-    ...ofVerification,
-    url: z.string(),
-    status: z.number().int().min(100).max(599),
-  }),
-  /** No host: the machine itself. */
-  z.strictObject({
-    type: z.literal('tcp'),
-    ...ofVerification,
-    host: z.string().nullable(),
-    port: z.number().int().min(1).max(65_535),
-  }),
-  z.strictObject({ type: z.literal('command'), ...ofVerification, command: z.string() }),
-]);
-
 const operation = z.strictObject({
   type: z.literal('operation'),
   operation_id: operationId,
@@ -88,10 +64,8 @@ const operation = z.strictObject({
   /** For an apply that is bound to a plan: what that came to. It is carried out only while it still comes to that. */
   plan_digest: hex(32).optional(),
   /** For an apply: what must hold once all of it is in place, in order. */
-  verify: z.array(verification).optional(),
+  verify: z.array(verificationSchema).optional(),
 });
-/** One check after an apply, as an agent gets it. */
-export type Verification = z.infer<typeof verification>;
 export type OperationMessage = Omit<z.infer<typeof operation>, 'resources'> & { resources: ResolvedResource[] };
 
 export const orchestratorMessageSchema = z.discriminatedUnion('type', [

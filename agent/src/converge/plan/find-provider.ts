@@ -3,7 +3,6 @@ import { bodyFault } from '../../resources/provider/body-shape.ts';
 import { whyNotCarriedOut } from '../../resources/provider/foreign.ts';
 import type { Provider } from '../../resources/provider/provider.ts';
 import { providerOf } from '../../resources/provider/registry.ts';
-import type { Step } from './plan.ts';
 
 /** Who carries out a step, if anybody here can. */
 
@@ -23,8 +22,13 @@ function faultOf(resource: ResolvedResource): string | null {
  * fit for the agent of that time: whatever is known now, it is tried.
  * @returns null when nobody can: `cannotCarryOut` says why
  */
-export const providerFor = ({ kind, resource }: Pick<Step, 'kind' | 'resource'>): Provider | null =>
-  kind === 'apply' && faultOf(resource) !== null ? null : providerOf(resource.type);
+export const providerFor = ({
+  kind,
+  resource,
+}: {
+  kind: 'apply' | 'remove';
+  resource: ResolvedResource;
+}): Provider | null => (kind === 'apply' && faultOf(resource) !== null ? null : providerOf(resource.type));
 
 export const cannotCarryOut = (resource: ResolvedResource): string =>
   (providerOf(resource.type) === null ? null : faultOf(resource)) ?? whyNotCarriedOut(resource.type);

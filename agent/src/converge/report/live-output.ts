@@ -1,10 +1,18 @@
 import { limits, type OutputProgress } from '@muster/protocol/wire';
-import type { OutputTail } from '../engine.ts';
 
 /**
  * What the program that is running prints, for those who watch. Only the newest of it is kept, however much it prints
  * and whether or not anybody is there to be told; all of it that may be told is in the report at its end.
  */
+
+/** The newest output of the running program. It is kept in memory only: losing it does no harm. */
+export interface OutputTail {
+  /**
+   * Takes the output since the last call.
+   * @returns null when there is none
+   */
+  take(): OutputProgress | null;
+}
 
 type Stream = 'stdout' | 'stderr';
 export interface OutputSource {

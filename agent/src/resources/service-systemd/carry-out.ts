@@ -3,7 +3,7 @@ import { makeDirectory } from '../../host/files/make-directory.ts';
 import type { CommandResult } from '../../host/processes/run-command.ts';
 import { dropInsChanged, lastLine, systemctl } from '../../host/systemd/systemd.ts';
 import { removeEmptyDirectory } from '../directory-unix.ts';
-import type { Item, Machine, Outcome } from '../provider/provider.ts';
+import type { Machine, Outcome } from '../provider/provider.ts';
 import { diffWritten, putBack, write } from '../provider/written-file.ts';
 import { enablingBack, fileRemovals, runningBack } from './removal.ts';
 import {
@@ -14,7 +14,6 @@ import {
   isLive,
   isOwned,
   isUp,
-  type SeenService,
   type ServiceBefore,
   unitFile,
   unitOf,
@@ -22,32 +21,12 @@ import {
 } from './seen.ts';
 import { settle } from './settle.ts';
 import { fixedAtStart } from './unit-file.ts';
+import type { Enabling, Process, ServiceItem, Work } from './work.ts';
 
 /**
  * Carries out what is due about several units, a step for all of them at a time: files, what is enabled, one
  * daemon-reload, then what is stopped, restarted, reloaded and started.
  */
-
-type ServiceItem = Item<SeenService, ServiceBefore>;
-type Enabling = 'enable' | 'enable-runtime' | 'disable' | 'reenable';
-export type Process = 'stop' | 'restart' | 'reload' | 'start';
-
-/** What is due about one unit. */
-export interface Work {
-  name: string;
-  item: ServiceItem;
-  /** The unit itself goes: it has to be stopped and disabled while it is still known. */
-  goes: boolean;
-  /** Writes, restores or deletes what the unit is made of. */
-  changeFiles: (() => Promise<void>) | null;
-  /** Another content, so that systemd has to read it. */
-  rereads: boolean;
-  enabling: Enabling | null;
-  process: Process | null;
-  failure: string | null;
-  /** What it said last, where it failed. */
-  words?: string;
-}
 
 export async function carryOut(items: readonly ServiceItem[], machine: Machine): Promise<Outcome[]> {
   const works = items.map((item) => (item.kind === 'apply' ? workOf(item, machine) : removalOf(item, machine)));

@@ -1,9 +1,9 @@
 import type { CommandResult } from '../../host/processes/run-command.ts';
 import { lastWords, readUnits, type UnitState } from '../../host/systemd/systemd.ts';
 import type { Machine } from '../provider/provider.ts';
-import type { Process, Work } from './carry-out.ts';
 import { howItEnded } from './diff.ts';
 import { isLive, isUp, runsOnce } from './seen.ts';
+import type { Process, Work } from './work.ts';
 
 /** Whether what was asked of units has come true, and why not. */
 

@@ -16,7 +16,7 @@ import { agentLabel } from '../../text/agent-label.ts';
 import { hasChanges, removalsOf, renderOperation } from '../../text/plan-text.ts';
 import { counted } from '../../text/style.ts';
 import { applyToMany } from './apply-many.ts';
-import { findOperation } from './operations.ts';
+import { findOperation } from './find-operation.ts';
 import { type PaceOptions, paceOf, paceOptions, waitOf } from './pace.ts';
 import { moduleOption } from './plan.ts';
 

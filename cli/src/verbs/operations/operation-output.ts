@@ -6,7 +6,7 @@ import { exitOfOperation } from '../../execution/operation.ts';
 import type { Exit } from '../../exit.ts';
 import { newText } from '../../text/output-text.ts';
 import { sanitise, sanitiseLine } from '../../text/sanitize.ts';
-import { findOperation } from './operations.ts';
+import { findOperation } from './find-operation.ts';
 
 /** How often it is asked for more. What is printed reaches the orchestrator about once a second. Milliseconds. */
 const askMs = 1_000;

@@ -1,5 +1,4 @@
 import { operationStatuses } from '@muster/protocol';
-import type { Client } from '@muster/protocol/client';
 import {
   cancelOperation,
   getOperation,
@@ -13,7 +12,6 @@ import type { Context } from '../../context/context.ts';
 import type { Register } from '../../context/verb.ts';
 import { eachOf } from '../../execution/each.ts';
 import { agentNames, findAgent } from '../../execution/find-agent.ts';
-import { findId } from '../../execution/find-id.ts';
 import { exitOfOperation } from '../../execution/operation.ts';
 import { paintedBy } from '../../execution/run-text.ts';
 import type { Exit } from '../../exit.ts';
@@ -21,6 +19,7 @@ import { renderOperation, summaryText } from '../../text/plan-text.ts';
 import { sanitise, sanitiseLine } from '../../text/sanitize.ts';
 import { ago, duration, listedId, when } from '../../text/style.ts';
 import { parseChoice, parseCount } from '../../text/values.ts';
+import { findOperation } from './find-operation.ts';
 import { followOutput, output } from './operation-output.ts';
 
 const naming = 'its id, or the beginning or end of it if only one recent operation fits';
@@ -64,12 +63,6 @@ export const register: Register = (command, act) => {
     .addHelpText('after', '\nExample:\n  $ muster operations cancel 01KAGZ4D3E5F6G7H8J9K0M1N2P')
     .action(act(cancel));
 };
-
-/** Whole ids are taken as they are; parts of them are looked for among the newest. */
-export const findOperation = (call: Client, wanted: string): Promise<string> =>
-  findId('operation', 'muster operations list', wanted, async () =>
-    (await call(listOperations, { query: { limit: '500' } })).operations.map(({ operation_id }) => operation_id),
-  );
 
 async function list(
   context: Context,

@@ -9,7 +9,7 @@ import { dialTerminal } from '../../terminal/dial.ts';
 import { type Ending, live } from '../../terminal/live.ts';
 import { sanitiseLine } from '../../text/sanitize.ts';
 import { explain } from '../../transport/explain.ts';
-import { findTerminal } from './terminal.ts';
+import { findTerminal } from './find-terminal.ts';
 
 /** A terminal on an agent, here: opened, or attached to. */
 

@@ -8,7 +8,7 @@ import type { EndSignal, LocalTerminal } from '../../terminal/local-terminal.ts'
 import { Player, playerKeys } from '../../terminal/player.ts';
 import { PlainText } from '../../terminal/replay-filter.ts';
 import { Spool } from '../../terminal/spool.ts';
-import { findTerminal } from './terminal.ts';
+import { findTerminal } from './find-terminal.ts';
 
 interface ReplayOptions {
   speed: string;

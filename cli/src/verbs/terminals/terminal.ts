@@ -1,4 +1,3 @@
-import type { Client } from '@muster/protocol/client';
 import {
   closeTerminal,
   getAgent,
@@ -13,12 +12,12 @@ import type { Context } from '../../context/context.ts';
 import type { Register } from '../../context/verb.ts';
 import { eachOf } from '../../execution/each.ts';
 import { agentLabel, agentNames } from '../../execution/find-agent.ts';
-import { findId } from '../../execution/find-id.ts';
 import { type Exit, usageError } from '../../exit.ts';
 import { operatorNames } from '../../text/operator-names.ts';
 import { sanitiseLine } from '../../text/sanitize.ts';
 import { ago, type Colors, counted, duration, listedId, when } from '../../text/style.ts';
 import { parseChoice, parseCount } from '../../text/values.ts';
+import { findTerminal } from './find-terminal.ts';
 
 const naming = 'its id, or the beginning or end of it if only one recent session fits';
 
@@ -91,14 +90,6 @@ export const register: Register = (command, act) => {
 };
 
 const shells = () => import('./terminal-open.ts');
-
-/** Whole ids are taken as they are; parts of them are looked for among the newest. */
-export const findTerminal = (call: Client, wanted: string, status?: TerminalSession['status']): Promise<string> =>
-  findId('terminal session', 'muster terminal list', wanted, async () =>
-    (await call(listTerminals, { query: { limit: '500', ...(status === undefined ? {} : { status }) } })).map(
-      ({ session_id }) => session_id,
-    ),
-  );
 
 const paintStatus = (text: string, status: TerminalSession['status'], color: Colors): string =>
   status === 'active' ? color.green(text) : status === 'interrupted' ? color.yellow(text) : text;

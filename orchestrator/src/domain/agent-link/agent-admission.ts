@@ -21,7 +21,8 @@ import {
 } from '../operation-end/operation-end.ts';
 import { type Context, seconds, systemActor } from '../shared/context.ts';
 import { keyStands, type Succession, successionStatements } from './agent-keys.ts';
-import type { Admission, AgentLinks, Caller, Refusal } from './agent-link.ts';
+import type { Admission, AgentLinks, Caller } from './agent-link.ts';
+import type { Refusal } from './refusal.ts';
 
 /** Letting an agent in that has proved its key: its record, its standing, and what both sides still have open. */
 

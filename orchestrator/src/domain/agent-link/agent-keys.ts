@@ -21,7 +21,7 @@ import { agentById, approvedAgent } from '../../store/queries/agents.ts';
 import { type Statement, statement } from '../../store/transaction.ts';
 import { audited } from '../audit/audit.ts';
 import { type Context, seconds } from '../shared/context.ts';
-import type { Refusal } from './agent-link.ts';
+import type { Refusal } from './refusal.ts';
 
 /** Whose key it is that a hello proved, and how an agent's key gives its place to another. */
 

@@ -1,6 +1,7 @@
 import type { Sample } from '@muster/protocol';
-import type { Hello, OperationMessage, OutputProgress, RefusalCode, Report, Welcome } from '@muster/protocol/wire';
+import type { Hello, OperationMessage, OutputProgress, Report, Welcome } from '@muster/protocol/wire';
 import type { KeyOf } from './agent-keys.ts';
+import type { Refusal } from './refusal.ts';
 
 /**
  * What the gateway asks of the domain about one agent's link. The gateway has checked the signature, the schema and the
@@ -60,13 +61,6 @@ export interface Caller extends KeyOf {
 }
 
 export type Standing = Pick<Welcome, 'status' | 'name' | 'tags'>;
-
-export interface Refusal {
-  code: RefusalCode;
-  message: string;
-  /** Null: the agent backs off as after any lost link. */
-  retry_after_secs: number | null;
-}
 
 export type Admission =
   | { admitted: true; standing: Standing; acknowledged: number; settled_operations: string[] }

@@ -17,7 +17,6 @@ import { type Statement, statement } from '../../store/transaction.ts';
 import { type AgentUsage, bytesOf, eventsIn, withoutEvents } from '../agents/agent-usage.ts';
 import { driftStatements } from '../drift/drift.ts';
 import { createFindings, frugalRecord, usualRecord } from '../drift/drift-findings.ts';
-import { appliedScope, auditScope } from '../drift/drift-news.ts';
 import type { ReportRoom } from '../fleet/disk-space.ts';
 import { announceEnd, endStatements, ignoreFinished } from '../operation-end/operation-end.ts';
 import type { AppliedMemory } from '../operations/applied-memory.ts';
@@ -36,8 +35,9 @@ import {
 import type { SentNamesOf } from '../operations/sent-names.ts';
 import type { RunBasis } from '../runs/run-basis.ts';
 import { type Context, seconds } from '../shared/context.ts';
-import type { Refusal } from './agent-link.ts';
+import { appliedScope, auditScope } from '../shared/drift-scope.ts';
 import { applyEnd } from './apply-end.ts';
+import type { Refusal } from './refusal.ts';
 
 /** What agents report, made into rows: all of one call in one unit, with the number up to which they are acknowledged. */
 

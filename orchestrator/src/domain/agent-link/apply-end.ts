@@ -12,12 +12,13 @@ import {
   repeatAgentState,
 } from '../../store/queries/state.ts';
 import { type Statement, statement } from '../../store/transaction.ts';
-import { appliedScope, followApply } from '../drift/drift-news.ts';
+import { followApply } from '../drift/drift-news.ts';
 import type { AppliedMemory } from '../operations/applied-memory.ts';
 import { createAppliedChanges, type SentSet } from '../operations/applied-state.ts';
 import { reportedResults } from '../operations/operation-results.ts';
 import type { Payloads } from '../operations/payloads.ts';
 import { type Context, seconds } from '../shared/context.ts';
+import { appliedScope } from '../shared/drift-scope.ts';
 
 type Finished = Extract<Report, { type: 'finished' }>;
 

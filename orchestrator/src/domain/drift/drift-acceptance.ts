@@ -7,10 +7,11 @@ import { statement } from '../../store/transaction.ts';
 import { audited } from '../audit/audit.ts';
 import { agentLabel } from '../shared/agent-label.ts';
 import { type Actor, type Context, seconds } from '../shared/context.ts';
+import { assignmentOfScope } from '../shared/drift-scope.ts';
 import { getDrift } from './drift.ts';
 import { deviationOf } from './drift-findings.ts';
 import { fingerprintsOf } from './drift-fingerprint.ts';
-import { assignmentOfScope, namesOf } from './drift-news.ts';
+import { namesOf } from './drift-news.ts';
 
 /**
  * An operator says that a deviation is known and stays, or takes that back. What it means for later checks is decided

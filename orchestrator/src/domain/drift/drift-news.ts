@@ -7,6 +7,7 @@ import { type Statement, statement } from '../../store/transaction.ts';
 import { audited } from '../audit/audit.ts';
 import { keyOf } from '../operations/applied-state.ts';
 import { type Context, seconds } from '../shared/context.ts';
+import { assignmentOfScope } from '../shared/drift-scope.ts';
 import type { Deviation, Verdict } from './drift-findings.ts';
 import { fingerprintsOf, otherThan } from './drift-fingerprint.ts';
 
@@ -18,13 +19,6 @@ import { fingerprintsOf, otherThan } from './drift-fingerprint.ts';
 
 /** Fields that moved, by the key of their resource. */
 export type Drifted = Record<string, string[]>;
-
-/** From what was applied; an audit is held against what its assignment declares: neither is news of the other. */
-export const appliedScope = '';
-export const auditScope = (assignment: string): string => `audit:${assignment}`;
-/** The audit assignment whose scope it is; null: from what was applied. */
-export const assignmentOfScope = (scope: string): string | null =>
-  scope === appliedScope ? null : scope.slice(auditScope('').length);
 
 interface Subject {
   node_id: string;

@@ -13,8 +13,8 @@ import {
 } from '../../store/queries/reconcile.ts';
 import { lastSeen, requireSelector } from '../agents/agents.ts';
 import type { Context } from '../shared/context.ts';
+import { assignmentOfScope } from '../shared/drift-scope.ts';
 import { type Page, type PageWish, readPage } from '../shared/page.ts';
-import { assignmentOfScope } from './drift-news.ts';
 
 /** What is off with the fleet: every approved agent that is not as it should be. */
 

@@ -16,8 +16,8 @@ import {
 import { statement } from '../../store/transaction.ts';
 import { approvedMatching, requireSelector } from '../agents/agents.ts';
 import { audited } from '../audit/audit.ts';
-import { auditScope } from '../drift/drift-news.ts';
 import { type Actor, type Context, seconds } from '../shared/context.ts';
+import { auditScope } from '../shared/drift-scope.ts';
 import { mapPage, type Page, type PageWish, readPage } from '../shared/page.ts';
 import { createModuleDocuments } from './modules.ts';
 

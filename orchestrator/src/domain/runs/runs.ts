@@ -7,12 +7,12 @@ import { insertRun, insertRunBasis, insertRunResults, runById, runResults, runs 
 import { statement } from '../../store/transaction.ts';
 import { agentsWithIds, approvedMatching, requireSelector } from '../agents/agents.ts';
 import { audited } from '../audit/audit.ts';
-import { auditScope } from '../drift/drift-news.ts';
 import { listAssignments, requireAssignment } from '../modules/assignments.ts';
 import type { ModuleDocuments } from '../modules/modules.ts';
 import { untilFound, type Waiting } from '../operations/operation-waiting.ts';
 import { longestWaitMs } from '../operations/operations.ts';
 import { type Actor, type Context, seconds } from '../shared/context.ts';
+import { auditScope } from '../shared/drift-scope.ts';
 import { mapPage, type Page, type PageWish, readPage } from '../shared/page.ts';
 import { optionsOf, type RunBasis, type RunRequest } from './run-basis.ts';
 import type { RunConductor } from './run-conductor.ts';
