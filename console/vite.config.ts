@@ -23,11 +23,11 @@ const proxy: Record<string, ProxyOptions> = {
 
 /** Icons, small parts and what is asked for: each page uses many of them. Not what brings much along. */
 const small =
-  /console\/src\/(api|parts)\/(?!picker|selector-input|data-table|fan-out|resource|output|diff)[\w-]+\.tsx?$|\/lucide-react\//;
+  /console\/src\/(api|parts)\/(?:[\w-]+\/)?(?!picker|selector-input|data-table|fan-out|resource|output|diff)[\w-]+\.tsx?$|\/lucide-react\//;
 
 /** What src/app/start.ts is made of. */
 const started =
-  /console\/src\/(app\/(nonce|sign-in-link|start)|api\/(agent-list|client|der|dirty-agents|frames|keys|live|live-agents|marks|query-client|server-clock|session|sign-in|stale|staleness))\.ts$|protocol\/src\/(client|http\/route)\.ts$|muster-routes$|\/(query-core|eventsource-parser)\/|rolldown\/runtime/;
+  /console\/src\/(app\/(nonce|sign-in-link|start)|api\/(agent-list|client|query-client|query-keys|live\/(dirty-agents|event-frames|event-stream|live-agents|query-invalidation|stale|staleness)|sign-in\/(der|server-clock|session|sign-in)))\.ts$|protocol\/src\/(client|http\/route)\.ts$|muster-routes$|\/(query-core|eventsource-parser)\/|rolldown\/runtime/;
 
 /** `vite` and `vite preview`; what is served to people is built by tools/build/build-console.ts. */
 export default defineConfig({
