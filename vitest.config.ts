@@ -39,7 +39,7 @@ export default defineConfig({
         test: {
           ...unit,
           name: 'unit',
-          include: ['{protocol,orchestrator,agent,cli,console,tools,packaging,bench}/**/*.test.{ts,tsx}'],
+          include: ['{protocol,orchestrator,agent,cli,console,tools,packaging,bench}/**/*.test.ts'],
           exclude: ['**/node_modules/**', '**/*.contract.test.ts', ...apart],
           isolate: false,
         },
@@ -49,6 +49,15 @@ export default defineConfig({
           ...unit,
           name: 'unit-apart',
           include: apart,
+        },
+      },
+      {
+        test: {
+          ...unit,
+          name: 'unit-dom',
+          include: ['console/src/**/*.test.tsx'],
+          environment: 'happy-dom',
+          setupFiles: ['console/test/setup.ts'],
         },
       },
       {

@@ -1,5 +1,6 @@
 import { createRootRoute, createRoute, createRouter, lazyRouteComponent } from '@tanstack/react-router';
 import { SkeletonRows } from '../parts/states.tsx';
+import { parseSearch, stringifySearch } from '../parts/url-state.ts';
 import { CrashPage } from './crash-page.tsx';
 import { Gate } from './gate.tsx';
 import { NotFoundPage } from './not-found-page.tsx';
@@ -62,15 +63,8 @@ export const router = createRouter({
   defaultPendingComponent: () => <SkeletonRows />,
   defaultErrorComponent: ({ error, reset }) => <CrashPage error={error as Error} reset={reset} />,
   scrollRestoration: true,
-  // Parameters are text as it stands, so that people can write them.
-  parseSearch: (text) => Object.fromEntries(new URLSearchParams(text)),
-  stringifySearch: (search) => {
-    const parameters = new URLSearchParams(
-      Object.entries(search).filter((entry): entry is [string, string] => typeof entry[1] === 'string'),
-    );
-    const text = parameters.toString();
-    return text === '' ? '' : `?${text}`;
-  },
+  parseSearch,
+  stringifySearch,
 });
 
 declare module '@tanstack/react-router' {

@@ -1,10 +1,19 @@
 import { useNavigate, useSearch } from '@tanstack/react-router';
 import { useCallback } from 'react';
 
+/** Reads the parameters of an address as plain text, so that people can write them. */
+export const parseSearch = (text: string): Record<string, string> => Object.fromEntries(new URLSearchParams(text));
+
+export function stringifySearch(search: Record<string, unknown>): string {
+  const parameters = Object.entries(search).filter((entry): entry is [string, string] => typeof entry[1] === 'string');
+  const text = new URLSearchParams(parameters).toString();
+  return text === '' ? '' : `?${text}`;
+}
+
 /**
- * A state of a page that is kept in its address, so that it can be linked to, and the way back leads to it.
- * @param name of the parameter; at its fallback it is left out
- * @returns the value, and what sets it: with `push` as a step of its own in the history, else in place
+ * Keeps a state of a page in a parameter of its address, so that links and the back button restore it.
+ * A parameter with its fallback value is left out of the address.
+ * @returns the value and its setter; `push` adds a step to the browser's history
  */
 export function useUrlState<T extends string = string>(
   name: string,

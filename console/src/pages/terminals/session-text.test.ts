@@ -10,8 +10,8 @@ test.each([
   ['another’s', { operator_id: 'you', attached: [] }, '', false, 'view'],
   ['asked to take over', { operator_id: 'you', attached: [] }, 'control', false, 'control'],
   ['asked to look on', { operator_id: 'me', attached: [] }, 'view', true, 'view'],
-] as const)('how a page joins: %s', (_, session, asked, before, mode) => {
-  expect(modeOf(session, 'me', asked, before)).toBe(mode);
+] as const)('how a page joins: %s', (_, { operator_id, attached }, asked, before, mode) => {
+  expect(modeOf({ operator_id, attached: [...attached] }, 'me', asked, before)).toBe(mode);
 });
 
 test('times as players show them', () => {

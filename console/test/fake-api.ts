@@ -1,0 +1,121 @@
+import { type ErrorCode, errorKinds } from '@muster/protocol';
+import { type AnswerOf, apiPrefix, type CallOf, logout, type Route, routes } from '@muster/protocol/http';
+import { onTestFinished, vi } from 'vitest';
+
+/**
+ * An orchestrator for a component test: replaces `fetch`, so that everything above HTTP is the console's own code.
+ * Answers are typed by the route table and checked against its schemas. A request without an answer fails the test.
+ */
+
+/** One request as the orchestrator received it: parameters of the path and the query as text, the body as JSON. */
+export interface Received {
+  readonly params: Record<string, string>;
+  readonly query: Record<string, string>;
+  readonly body: unknown;
+}
+
+type Input<R extends Route> = Omit<Received, 'body'> & {
+  readonly body: CallOf<R> extends { body?: infer Body } ? Body : undefined;
+};
+/** A streamed answer is given as its whole text. */
+type Given<R extends Route> = R extends { media: object } ? string : AnswerOf<R>;
+
+type Respond = (received: Received) => Promise<Response>;
+
+export interface FakeApi {
+  /** Answers a route with a value, or with what a function makes of the request. Replaces an earlier answer. */
+  answer<R extends Route>(route: R, answer: Given<R> | ((received: Input<R>) => Given<R>)): void;
+  /** Answers routes with the examples of the route table. */
+  answerExamples(...routes: readonly Route[]): void;
+  /** Answers a route with an error. */
+  refuse(route: Route, code: ErrorCode, detail?: string): void;
+  /** Leaves requests of a route open: the page stays in its loading state. */
+  hold(route: Route): void;
+  /** The requests of a route so far, the first one first. */
+  received<R extends Route>(route: R): readonly Input<R>[];
+}
+
+interface Matcher {
+  readonly route: Route;
+  readonly pattern: RegExp;
+}
+
+/** Paths without parameters come first: `/modules/validate` is not the module named `validate`. */
+const matchers: readonly Matcher[] = routes
+  .toSorted((a, b) => a.path.split('{').length - b.path.split('{').length)
+  .map((route) => ({
+    route,
+    pattern: new RegExp(`^${apiPrefix}${route.path.replace(/\{(\w+)\}/g, '(?<$1>[^/]+)')}$`),
+  }));
+
+function match(method: string, path: string): { route: Route; params: Record<string, string> } | null {
+  for (const { route, pattern } of matchers) {
+    const groups = route.method === method ? pattern.exec(path) : null;
+    if (groups === null) continue;
+    const params = Object.entries(groups.groups ?? {}).map(([name, value]) => [name, decodeURIComponent(value)]);
+    return { route, params: Object.fromEntries(params) };
+  }
+  return null;
+}
+
+const usualStatus = (route: Route): number => Number(Object.keys(route.answers)[0]);
+
+function responseOf(route: Route, value: unknown): Response {
+  const status = usualStatus(route);
+  if (value === undefined) return new Response(null, { status });
+  const media = route.media?.[status];
+  if (media !== undefined)
+    return new Response(String(value), { status, headers: { 'content-type': [media].flat()[0] as string } });
+  route.answers[status]?.parse(value);
+  return Response.json(value, { status });
+}
+
+function problemResponse(code: ErrorCode, detail: string): Response {
+  const { status, title } = errorKinds[code];
+  return Response.json({ type: 'about:blank', title, status, detail, instance: 'request-1', code }, { status });
+}
+
+/** Installs a fake orchestrator until the end of the test. */
+export function fakeApi(): FakeApi {
+  const responders = new Map<string, Respond>([[logout.id, async () => responseOf(logout, undefined)]]);
+  const requests = new Map<string, Received[]>();
+  const faults: unknown[] = [];
+
+  const respond = async (url: string, init: RequestInit): Promise<Response> => {
+    const { pathname, searchParams } = new URL(url, 'https://muster.test');
+    const found = match(init.method ?? 'GET', pathname);
+    const responder = found && responders.get(found.route.id);
+    if (!responder) throw new Error(`the test has no answer for ${init.method} ${pathname} (${found?.route.id})`);
+    const received: Received = {
+      params: found.params,
+      query: Object.fromEntries(searchParams),
+      body: typeof init.body === 'string' ? JSON.parse(init.body) : undefined,
+    };
+    requests.set(found.route.id, [...(requests.get(found.route.id) ?? []), received]);
+    return responder(received);
+  };
+  vi.stubGlobal('fetch', (url: string, init: RequestInit = {}) =>
+    respond(url, init).catch((error: unknown) => {
+      faults.push(error);
+      return problemResponse('internal', String(error));
+    }),
+  );
+  onTestFinished(() => {
+    vi.unstubAllGlobals();
+    if (faults.length > 0) throw faults[0];
+  });
+
+  return {
+    answer: (route, answer) =>
+      void responders.set(route.id, async (received) =>
+        responseOf(route, typeof answer === 'function' ? answer(received as never) : answer),
+      ),
+    answerExamples(...examples) {
+      for (const route of examples) responders.set(route.id, async () => responseOf(route, route.example.answer));
+    },
+    refuse: (route, code, detail = errorKinds[code].title) =>
+      void responders.set(route.id, async () => problemResponse(code, detail)),
+    hold: (route) => void responders.set(route.id, () => new Promise(() => {})),
+    received: (route) => (requests.get(route.id) ?? []) as never,
+  };
+}

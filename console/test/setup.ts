@@ -1,0 +1,34 @@
+import { cleanup } from '@testing-library/react';
+import { afterEach } from 'vitest';
+
+/** happy-dom computes no layout. Here every element is as large as a screen, so that virtual lists draw their rows. */
+
+class NoResizes implements ResizeObserver {
+  observe(): void {}
+  unobserve(): void {}
+  disconnect(): void {}
+}
+globalThis.ResizeObserver = NoResizes;
+
+const sizes = { clientWidth: 1280, clientHeight: 800, offsetWidth: 1280, offsetHeight: 800 };
+for (const [name, value] of Object.entries(sizes))
+  Object.defineProperty(HTMLElement.prototype, name, { configurable: true, get: () => value });
+
+Object.assign(Element.prototype, {
+  scrollIntoView() {},
+  setPointerCapture() {},
+  releasePointerCapture() {},
+  hasPointerCapture: () => false,
+});
+Object.assign(window, {
+  scrollTo() {},
+  matchMedia: (media: string) => ({
+    ...{ media, matches: false, onchange: null },
+    ...{ addEventListener() {}, removeEventListener() {}, dispatchEvent: () => false },
+  }),
+});
+
+afterEach(() => {
+  cleanup();
+  window.localStorage.clear();
+});
